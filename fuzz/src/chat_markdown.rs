@@ -59,10 +59,21 @@ fn add(before: &Document, text: &str) {
     let after = decode(append(before, &item).apply(before.source()));
     let (expected, found) = (readings(before), readings(&after));
     assert_eq!(found.len(), expected.len() + 1, "one item more");
-    assert_eq!(found[..expected.len()], *expected, "every other item reads as before");
+    assert_eq!(
+        found[..expected.len()],
+        *expected,
+        "every other item reads as before"
+    );
     let last = after.item(expected.len());
-    assert_eq!(last.map(Item::text).as_deref(), Some(text), "the text comes back");
-    assert_eq!(last.and_then(|last| last.attribute("note")).as_deref(), Some(text));
+    assert_eq!(
+        last.map(Item::text).as_deref(),
+        Some(text),
+        "the text comes back"
+    );
+    assert_eq!(
+        last.and_then(|last| last.attribute("note")).as_deref(),
+        Some(text)
+    );
 }
 
 fn change(before: &Document, text: &str) {
@@ -75,11 +86,23 @@ fn change(before: &Document, text: &str) {
     };
     let splices = replace_text(before, item, text);
     let after = decode(Splice::apply_all(&splices, before.source()));
-    assert_eq!(after.item(at).map(Item::text).as_deref(), Some(text), "the text comes back");
-    assert_eq!(others(&after), others(before), "every other item reads as before");
+    assert_eq!(
+        after.item(at).map(Item::text).as_deref(),
+        Some(text),
+        "the text comes back"
+    );
+    assert_eq!(
+        others(&after),
+        others(before),
+        "every other item reads as before"
+    );
     if let Ok(splices) = set_attribute(item, "author", Some(text)) {
         let after = decode(Splice::apply_all(&splices, before.source()));
-        assert_eq!(others(&after), others(before), "every other item reads as before");
+        assert_eq!(
+            others(&after),
+            others(before),
+            "every other item reads as before"
+        );
         let same = after.item(at).map(|item| item.text().into_owned());
         assert_eq!(same.as_deref(), Some(&*item.text()), "the text stays");
     }
@@ -100,7 +123,11 @@ fn write(before: &Document) {
 fn readings(document: &Document) -> Vec<String> {
     let reading = |item: Item<'_>| {
         let (name, text) = (item.name().into_owned(), item.text());
-        format!("{name} {:?} {:?} {text:?}", item.attributes(), item.note_attributes())
+        format!(
+            "{name} {:?} {:?} {text:?}",
+            item.attributes(),
+            item.note_attributes()
+        )
     };
     document.items().map(reading).collect()
 }

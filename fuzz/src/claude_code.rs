@@ -45,8 +45,14 @@ fn run(bytes: &[u8]) {
     let some = read(bytes, false, bytes.len().max(1));
     assert_eq!(read(bytes, false, 7), some, "pieces make no difference");
     let all = read(bytes, true, bytes.len().max(1));
-    let spoken = all.messages.iter().filter(|message| !matches!(message.body, Body::Progress(_)));
-    assert!(spoken.eq(&some.messages), "the conversation is the same in full");
+    let spoken = all
+        .messages
+        .iter()
+        .filter(|message| !matches!(message.body, Body::Progress(_)));
+    assert!(
+        spoken.eq(&some.messages),
+        "the conversation is the same in full"
+    );
     assert_eq!(
         all.messages.len(),
         some.messages.len() + some.left_out,
@@ -59,17 +65,26 @@ fn run(bytes: &[u8]) {
 }
 
 fn read(bytes: &[u8], full: bool, piece: usize) -> Read {
-    let options = ReadOptions { full, ..ReadOptions::named("talk.jsonl") };
+    let options = ReadOptions {
+        full,
+        ..ReadOptions::named("talk.jsonl")
+    };
     let mut reader = Box::new(SessionReader::new(&options));
     let mut out = Read::default();
-    bytes.chunks(piece).for_each(|piece| reader.feed(piece, &mut out));
+    bytes
+        .chunks(piece)
+        .for_each(|piece| reader.feed(piece, &mut out));
     reader.finish(&mut out);
     out
 }
 
 fn write(messages: &[Message]) {
     let lines: String = messages.iter().map(transcript::encode).collect();
-    assert_eq!(transcript::decode(lines.as_bytes()).messages, messages, "as a transcript");
+    assert_eq!(
+        transcript::decode(lines.as_bytes()).messages,
+        messages,
+        "as a transcript"
+    );
     let file = msgfile::encode(messages, &mut CountingIds::default());
     let again = msgfile::messages(&msgfile::decode(file), &"other".into()).messages;
     assert_eq!(again, messages, "as a message file");

@@ -33,7 +33,9 @@ fn run(bytes: &[u8]) {
         detect(bytes, name);
     }
     for from in FORMATS {
-        let Some(read) = read(*from, bytes, bytes.len().max(1)) else { continue };
+        let Some(read) = read(*from, bytes, bytes.len().max(1)) else {
+            continue;
+        };
         let pieces = self::read(*from, bytes, 7);
         assert_eq!(pieces.as_ref(), Some(&read), "{} in pieces", from.id());
         if read.messages.is_empty() {
@@ -47,22 +49,36 @@ fn run(bytes: &[u8]) {
 
 fn read(format: &dyn Format, bytes: &[u8], size: usize) -> Option<Read> {
     let mut out = Read::default();
-    let mut reader = format.reader(&ReadOptions { full: true, ..ReadOptions::named("x") })?;
-    bytes.chunks(size).for_each(|piece| reader.feed(piece, &mut out));
+    let mut reader = format.reader(&ReadOptions {
+        full: true,
+        ..ReadOptions::named("x")
+    })?;
+    bytes
+        .chunks(size)
+        .for_each(|piece| reader.feed(piece, &mut out));
     reader.finish(&mut out);
     Some(out)
 }
 
 fn write(format: &dyn Format, messages: &[Message]) {
     let mut out = Written::default();
-    let Some(mut writer) = format.writer(&WriteOptions { full: true, ..Default::default() }) else {
+    let Some(mut writer) = format.writer(&WriteOptions {
+        full: true,
+        ..Default::default()
+    }) else {
         return;
     };
-    messages.iter().for_each(|message| writer.push(message, &mut out));
+    messages
+        .iter()
+        .for_each(|message| writer.push(message, &mut out));
     writer.finish(&mut out);
     out.bytes.append(&mut out.tail);
     if let Some(back) = read(format, &out.bytes, out.bytes.len().max(1)) {
         let is_same = back.messages.len() == messages.len();
-        assert!(is_same || !out.losses.is_empty(), "{} lost messages silently", format.id());
+        assert!(
+            is_same || !out.losses.is_empty(),
+            "{} lost messages silently",
+            format.id()
+        );
     }
 }

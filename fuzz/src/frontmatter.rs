@@ -47,7 +47,10 @@ fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for problem in read(&text).problems {
         let span = problem.span;
-        assert!(text.get(span.start..span.end).is_some(), "a problem points beside the text");
+        assert!(
+            text.get(span.start..span.end).is_some(),
+            "a problem points beside the text"
+        );
     }
     let mut file = b"---\n".to_vec();
     file.extend_from_slice(bytes);
@@ -61,28 +64,51 @@ fn run(bytes: &[u8]) {
 fn set(before: &Document, text: &str) {
     let value = second_half(text);
     let span = before.frontmatter_span();
-    let Ok(splice) = set_string(before.source(), span, "title", value) else { return };
+    let Ok(splice) = set_string(before.source(), span, "title", value) else {
+        return;
+    };
     let after = changed(before, &splice);
-    let expected = Frontmatter { title: Some(value.to_string()), ..plain(before) };
-    assert_eq!(plain(&after), expected, "the title is set, and nothing else changes");
+    let expected = Frontmatter {
+        title: Some(value.to_string()),
+        ..plain(before)
+    };
+    assert_eq!(
+        plain(&after),
+        expected,
+        "the title is set, and nothing else changes"
+    );
 }
 
 fn add(before: &Document, text: &str) {
     let models = vec![second_half(text).to_string()];
     let system_prompt = Some(text.to_string());
-    let agent = Agent { name: "fuzzed".to_string(), models, system_prompt, ..Agent::default() };
-    let Ok(splice) = add_agent(before.source(), before.frontmatter_span(), &agent) else { return };
+    let agent = Agent {
+        name: "fuzzed".to_string(),
+        models,
+        system_prompt,
+        ..Agent::default()
+    };
+    let Ok(splice) = add_agent(before.source(), before.frontmatter_span(), &agent) else {
+        return;
+    };
     let after = changed(before, &splice);
     let mut expected = plain(before);
     expected.agents.push(agent);
-    assert_eq!(plain(&after), expected, "the agent is added, and nothing else changes");
+    assert_eq!(
+        plain(&after),
+        expected,
+        "the agent is added, and nothing else changes"
+    );
 }
 
 /// The file after a change, which must leave the cells alone.
 fn changed(before: &Document, splice: &Splice) -> Document {
     let after = decode_named(splice.apply(before.source()), "any.msg.md");
     let cells = |document: &Document| -> Vec<String> {
-        document.cells().map(|cell| cell.content().into_owned()).collect()
+        document
+            .cells()
+            .map(|cell| cell.content().into_owned())
+            .collect()
     };
     assert_eq!(cells(&after), cells(before), "every cell reads as before");
     after
@@ -90,7 +116,10 @@ fn changed(before: &Document, splice: &Splice) -> Document {
 
 /// What the frontmatter says, without its problems: their places move.
 fn plain(document: &Document) -> Frontmatter {
-    Frontmatter { problems: Vec::new(), ..document.frontmatter().clone() }
+    Frontmatter {
+        problems: Vec::new(),
+        ..document.frontmatter().clone()
+    }
 }
 
 fn second_half(text: &str) -> &str {

@@ -79,5 +79,7 @@ pub const TOKENS: &[&[u8]] = &[
 
 /// The folder of a target's corpus.
 pub fn corpus_dir(target: &Target) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target.name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(target.name)
 }

@@ -52,8 +52,10 @@ fn check(bytes: &[u8], name: &str) {
         return;
     }
     let text = String::from_utf8_lossy(&bytes[bytes.len() / 2..]).into_owned();
-    let cell =
-        NewCell { title: text.clone(), ..NewCell::reply(before.next_id(), "agent", text.as_str()) };
+    let cell = NewCell {
+        title: text.clone(),
+        ..NewCell::reply(before.next_id(), "agent", text.as_str())
+    };
     edit(&before, name, &cell);
     if before.is_utf8() {
         change(&before, name, &text);
@@ -68,7 +70,11 @@ fn check(bytes: &[u8], name: &str) {
     assert_eq!(last.content(), text, "the text comes back");
     assert_eq!(last.id(), Some(&*cell.id));
     assert_eq!(last.attribute("note"), Some(text.as_str()));
-    assert_eq!(readings_after[..count], without_ready(&before), "every other cell reads as before");
+    assert_eq!(
+        readings_after[..count],
+        without_ready(&before),
+        "every other cell reads as before"
+    );
 }
 
 /// How the cells read, without the empty one at the end that is ready to be typed into.
@@ -82,11 +88,17 @@ fn without_ready(document: &Document) -> Vec<String> {
 
 /// A cell that is written in the place of another changes no third one.
 fn edit(before: &Document, name: &str, cell: &NewCell) {
-    let Some(old) = before.cells().nth(before.cells().len() / 2) else { return };
+    let Some(old) = before.cells().nth(before.cells().len() / 2) else {
+        return;
+    };
     let after = decode_named(replace(before, old, cell).apply(before.source()), name);
     let (mut expected, found) = (readings(before), readings(&after));
     let at = old.ordinal() - 1;
-    assert!(found.get(at).is_some_and(|new| new.ends_with(&format!("{:?}", cell.content))));
+    assert!(
+        found
+            .get(at)
+            .is_some_and(|new| new.ends_with(&format!("{:?}", cell.content)))
+    );
     expected[at] = found[at].clone();
     assert_eq!(found, expected, "every other cell reads as before");
 }
@@ -94,7 +106,10 @@ fn edit(before: &Document, name: &str, cell: &NewCell) {
 /// Hiding, rewinding, forking and editing keep what every other cell says, or are refused.
 fn change(before: &Document, name: &str, text: &str) {
     let says = |document: &Document| -> Vec<String> {
-        document.cells().map(|cell| cell.content().into_owned()).collect()
+        document
+            .cells()
+            .map(|cell| cell.content().into_owned())
+            .collect()
     };
     let texts = says(before);
     let count = texts.len();
@@ -102,24 +117,36 @@ fn change(before: &Document, name: &str, text: &str) {
     let made = |changes: Result<Vec<Change>, VerbError>| {
         apply(before, &read, &changes.ok()?, &mut CountingIds::default()).ok()
     };
-    for at in [0, count / 2, count.saturating_sub(1)].into_iter().filter(|at| *at < count) {
+    for at in [0, count / 2, count.saturating_sub(1)]
+        .into_iter()
+        .filter(|at| *at < count)
+    {
         if let Some(target) = read.target(at) {
-            for changes in
-                [verbs::drop(&read.messages, target), verbs::restore(&read.messages, target)]
-            {
+            for changes in [
+                verbs::drop(&read.messages, target),
+                verbs::restore(&read.messages, target),
+            ] {
                 if let Some(after) = made(changes).filter(|after| after.cells().len() == count) {
                     assert_eq!(says(&after), texts, "what is hidden still says the same");
                 }
             }
             if let Some(after) = made(verbs::rewind(&read.messages, Some(&target.message))) {
                 let added = after.cells().len() - count;
-                assert_eq!(added, usize::from(before.ready_cell().is_none()), "one waits");
+                assert_eq!(
+                    added,
+                    usize::from(before.ready_cell().is_none()),
+                    "one waits"
+                );
                 assert_eq!(says(&after)[..count], texts[..]);
             }
         }
         if let Ok(copy) = fork(before, at) {
             let after = says(&decode_named(copy, name));
-            assert_eq!(after[..=at], texts[..=at], "a copy says the same up to its cell");
+            assert_eq!(
+                after[..=at],
+                texts[..=at],
+                "a copy says the same up to its cell"
+            );
         }
         if let Ok(edited) = edit_text(before, at, text) {
             let mut expected = texts.clone();
@@ -132,7 +159,12 @@ fn change(before: &Document, name: &str, text: &str) {
 fn readings(document: &Document) -> Vec<String> {
     let reading = |cell: Cell<'_>| {
         let (title, content) = (cell.title(), cell.content());
-        format!("{:?} {} {title:?} {:?} {content:?}", cell.kind(), cell.level(), cell.id())
+        format!(
+            "{:?} {} {title:?} {:?} {content:?}",
+            cell.kind(),
+            cell.level(),
+            cell.id()
+        )
     };
     document.cells().map(reading).collect()
 }

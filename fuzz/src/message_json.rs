@@ -44,6 +44,13 @@ fn run(bytes: &[u8]) {
         return;
     };
     let json = message.to_json();
-    assert!(!json.contains(['\n', '\r']), "the JSON of a message has a line end: {json:?}");
-    assert_eq!(Message::from_json(&json), Ok(message), "read back from {json:?}");
+    assert!(
+        !json.contains(['\n', '\r']),
+        "the JSON of a message has a line end: {json:?}"
+    );
+    assert_eq!(
+        Message::from_json(&json),
+        Ok(message),
+        "read back from {json:?}"
+    );
 }

@@ -28,7 +28,9 @@ impl Random {
     /// A number below `limit`; 0 if there is none.
     pub fn below(&mut self, limit: usize) -> usize {
         // The upper bits are the better ones; the cast keeps what a small limit needs.
-        ((self.number() >> 32) as usize).checked_rem(limit).unwrap_or(0)
+        ((self.number() >> 32) as usize)
+            .checked_rem(limit)
+            .unwrap_or(0)
     }
 
     fn byte(&mut self) -> u8 {
@@ -68,7 +70,9 @@ fn change(target: &Target, bytes: &mut Vec<u8>, other: &[u8], random: &mut Rando
             let piece = other[random.range(other.len())].to_vec();
             bytes.splice(range, piece).for_each(drop);
         }
-        _ => bytes.splice(at..at, token(target, random).iter().copied()).for_each(drop),
+        _ => bytes
+            .splice(at..at, token(target, random).iter().copied())
+            .for_each(drop),
     }
 }
 
@@ -81,5 +85,10 @@ fn flip(bytes: &mut [u8], random: &mut Random) {
 
 fn token(target: &Target, random: &mut Random) -> &'static [u8] {
     let at = random.below(TOKENS.len() + target.tokens.len());
-    TOKENS.iter().chain(target.tokens).nth(at).copied().unwrap_or_default()
+    TOKENS
+        .iter()
+        .chain(target.tokens)
+        .nth(at)
+        .copied()
+        .unwrap_or_default()
 }

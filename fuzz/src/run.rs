@@ -38,11 +38,19 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hex = self.input.iter().take(SHOWN).fold(String::new(), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        writeln!(f, "fuzz target {}: {}: {}", self.target, self.origin, self.message)?;
+        let hex = self
+            .input
+            .iter()
+            .take(SHOWN)
+            .fold(String::new(), |mut hex, byte| {
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            });
+        writeln!(
+            f,
+            "fuzz target {}: {}: {}",
+            self.target, self.origin, self.message
+        )?;
         writeln!(f, "input, {} bytes: {hex}", self.input.len())?;
         match &self.saved {
             Some(path) => write!(
@@ -62,7 +70,10 @@ pub fn corpus(dir: &Path) -> io::Result<Vec<Seed>> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        seeds.push(Seed { name, bytes: fs::read(entry.path())? });
+        seeds.push(Seed {
+            name,
+            bytes: fs::read(entry.path())?,
+        });
     }
     // The order of a folder differs between machines, and the mutations depend on it.
     seeds.sort_by(|a, b| a.name.cmp(&b.name));
@@ -75,12 +86,17 @@ pub fn run(target: &Target, seeds: &[Seed], iterations: usize) -> Result<(), Box
         try_input(target, &seed.bytes, || format!("seed {}", seed.name))?;
     }
     let mut random = Random::named(target.name);
-    let nothing = Seed { name: "nothing".to_string(), bytes: Vec::new() };
+    let nothing = Seed {
+        name: "nothing".to_string(),
+        bytes: Vec::new(),
+    };
     for iteration in 0..iterations {
         let seed = seeds.get(random.below(seeds.len())).unwrap_or(&nothing);
         let other = seeds.get(random.below(seeds.len())).unwrap_or(&nothing);
         let input = mutate(target, &seed.bytes, &other.bytes, &mut random);
-        try_input(target, &input, || format!("mutation {iteration}, of seed {}", seed.name))?;
+        try_input(target, &input, || {
+            format!("mutation {iteration}, of seed {}", seed.name)
+        })?;
     }
     Ok(())
 }

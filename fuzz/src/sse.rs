@@ -29,22 +29,38 @@ const LIMIT: usize = 24;
 fn run(bytes: &[u8]) {
     let whole = events(&[bytes], LIMIT);
     let (left, right) = bytes.split_at(bytes.len() / 2);
-    assert_eq!(events(&[left, right], LIMIT), whole, "a cut changes nothing");
+    assert_eq!(
+        events(&[left, right], LIMIT),
+        whole,
+        "a cut changes nothing"
+    );
     let single: Vec<&[u8]> = bytes.chunks(1).collect();
     assert_eq!(events(&single, LIMIT), whole, "byte by byte is the same");
     for event in whole.iter().flatten() {
-        assert!(event.data.len() <= 3 * LIMIT, "an event is larger than the limit: {event:?}");
+        assert!(
+            event.data.len() <= 3 * LIMIT,
+            "an event is larger than the limit: {event:?}"
+        );
     }
     let unlimited = events(&[bytes], usize::MAX);
-    assert!(unlimited.iter().all(Result::is_ok), "nothing is too long without a limit");
+    assert!(
+        unlimited.iter().all(Result::is_ok),
+        "nothing is too long without a limit"
+    );
     if whole.iter().all(Result::is_ok) {
-        assert_eq!(whole, unlimited, "the limit changes nothing but what is too long");
+        assert_eq!(
+            whole, unlimited,
+            "the limit changes nothing but what is too long"
+        );
     }
 }
 
 fn events(pieces: &[&[u8]], limit: usize) -> Vec<Result<SseEvent, TooLong>> {
     let mut splitter = Splitter::with_limit(limit);
-    let mut events: Vec<_> = pieces.iter().flat_map(|piece| splitter.push(piece)).collect();
+    let mut events: Vec<_> = pieces
+        .iter()
+        .flat_map(|piece| splitter.push(piece))
+        .collect();
     events.extend(splitter.finish());
     events
 }

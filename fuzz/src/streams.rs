@@ -89,8 +89,10 @@ fn run(api: Api, bytes: &[u8]) {
 
 fn events(api: Api, chunks: &[&[u8]]) -> Vec<StreamEvent> {
     let mut decoder = decoder(api);
-    let mut events: Vec<StreamEvent> =
-        chunks.iter().flat_map(|chunk| decoder.push(chunk)).collect();
+    let mut events: Vec<StreamEvent> = chunks
+        .iter()
+        .flat_map(|chunk| decoder.push(chunk))
+        .collect();
     events.extend(decoder.finish());
     events
 }

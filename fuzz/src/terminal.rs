@@ -55,8 +55,14 @@ fn run(bytes: &[u8]) {
     assert_eq!(show(&[left, right], width), whole, "a cut changes nothing");
     let mut buffers: Vec<[u8; 4]> = vec![[0; 4]; text.chars().count()];
     let characters = text.chars().zip(&mut buffers);
-    let single: Vec<&str> = characters.map(|(c, buffer)| &*c.encode_utf8(buffer)).collect();
-    assert_eq!(show(&single, width), whole, "character by character is the same");
+    let single: Vec<&str> = characters
+        .map(|(c, buffer)| &*c.encode_utf8(buffer))
+        .collect();
+    assert_eq!(
+        show(&single, width),
+        whole,
+        "character by character is the same"
+    );
     check(&whole);
 }
 
@@ -75,8 +81,13 @@ fn check(shown: &str) {
     assert!(is_harmless(first), "a control character in {first:?}");
     for piece in pieces {
         let (code, rest) = piece.split_once('m').unwrap_or((piece, ""));
-        let is_style = code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';');
-        assert!(is_style && !code.is_empty(), "a code that is no style: {piece:?}");
+        let is_style = code
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b';');
+        assert!(
+            is_style && !code.is_empty(),
+            "a code that is no style: {piece:?}"
+        );
         assert!(is_harmless(rest), "a control character in {rest:?}");
         last_code = code;
     }
@@ -84,5 +95,6 @@ fn check(shown: &str) {
 }
 
 fn is_harmless(text: &str) -> bool {
-    text.chars().all(|c| matches!(c, '\n' | '\t') || !c.is_control())
+    text.chars()
+        .all(|c| matches!(c, '\n' | '\t') || !c.is_control())
 }

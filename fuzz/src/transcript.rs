@@ -49,7 +49,10 @@ impl NewNames {
     fn of(bytes: &[u8]) -> NewNames {
         let mut hasher = DefaultHasher::new();
         hasher.write(bytes);
-        NewNames { hash: hasher.finish(), count: 0 }
+        NewNames {
+            hash: hasher.finish(),
+            count: 0,
+        }
     }
 }
 
@@ -71,22 +74,41 @@ struct Repaired {
 }
 
 fn run(bytes: &[u8]) {
-    let by_lines: usize = lines(bytes).map(|line| read_line(line).messages.len()).sum();
-    assert_eq!(decode(bytes).messages.len(), by_lines, "a file is its lines");
+    let by_lines: usize = lines(bytes)
+        .map(|line| read_line(line).messages.len())
+        .sum();
+    assert_eq!(
+        decode(bytes).messages.len(),
+        by_lines,
+        "a file is its lines"
+    );
     let repaired = repair(bytes);
     for line in lines(bytes).filter(|line| !line.trim_ascii().is_empty()) {
         let is_kept = lines(&repaired.file).any(|kept| kept.trim_ascii() == line.trim_ascii());
-        assert!(is_kept || repaired.aside.iter().any(|aside| aside == line), "a line is lost");
+        assert!(
+            is_kept || repaired.aside.iter().any(|aside| aside == line),
+            "a line is lost"
+        );
     }
     let again = repair(&repaired.file);
     let shown = String::from_utf8_lossy(&repaired.file);
-    assert_eq!(String::from_utf8_lossy(&again.file), shown, "one repair is enough");
-    assert!(again.aside.is_empty(), "nothing of a repaired file goes aside");
+    assert_eq!(
+        String::from_utf8_lossy(&again.file),
+        shown,
+        "one repair is enough"
+    );
+    assert!(
+        again.aside.is_empty(),
+        "nothing of a repaired file goes aside"
+    );
 }
 
 fn repair(bytes: &[u8]) -> Repaired {
     let repair = check(bytes).repair(&mut NewNames::of(bytes), Timestamp::UNIX_EPOCH);
-    let mut repaired = Repaired { file: Vec::new(), aside: Vec::new() };
+    let mut repaired = Repaired {
+        file: Vec::new(),
+        aside: Vec::new(),
+    };
     for (line, number) in lines(bytes).zip(1..) {
         let mended = repair.line(number, line);
         repaired.file.extend_from_slice(&mended.lines);

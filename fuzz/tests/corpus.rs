@@ -10,12 +10,18 @@ fn iterations() -> usize {
         return ITERATIONS;
     };
     let number = text.parse();
-    assert!(number.is_ok(), "ANALECTS_FUZZ_ITERATIONS is {text:?}; expected a number");
+    assert!(
+        number.is_ok(),
+        "ANALECTS_FUZZ_ITERATIONS is {text:?}; expected a number"
+    );
     number.unwrap_or(ITERATIONS)
 }
 
 fn seed(name: &str, bytes: &[u8]) -> Seed {
-    Seed { name: name.to_string(), bytes: bytes.to_vec() }
+    Seed {
+        name: name.to_string(),
+        bytes: bytes.to_vec(),
+    }
 }
 
 #[test]
@@ -46,7 +52,11 @@ fn planted(bytes: &[u8]) {
     assert!(!bytes.contains(&b'!'), "planted");
 }
 
-const PLANTED: Target = Target { name: "planted", run: planted, tokens: &[b"!"] };
+const PLANTED: Target = Target {
+    name: "planted",
+    run: planted,
+    tokens: &[b"!"],
+};
 
 #[test]
 fn a_seed_that_breaks_its_target_is_reported() {
@@ -54,17 +64,27 @@ fn a_seed_that_breaks_its_target_is_reported() {
     let saved = failure.saved.clone().unwrap();
     assert_eq!(std::fs::read(&saved).unwrap(), b"a!");
     let shown = failure.to_string();
-    assert!(shown.starts_with("fuzz target planted: seed bad: planted\n"), "{shown}");
+    assert!(
+        shown.starts_with("fuzz target planted: seed bad: planted\n"),
+        "{shown}"
+    );
     assert!(shown.contains("input, 2 bytes: 6121\n"), "{shown}");
     std::fs::remove_file(saved).unwrap();
 }
 
 #[test]
 fn mutations_find_a_planted_bug() {
-    let target = Target { name: "planted_deeper", ..PLANTED };
+    let target = Target {
+        name: "planted_deeper",
+        ..PLANTED
+    };
     let failure = run(&target, &[seed("good", b"abc")], ITERATIONS).unwrap_err();
     assert!(failure.input.contains(&b'!'));
-    assert!(failure.origin.starts_with("mutation "), "{}", failure.origin);
+    assert!(
+        failure.origin.starts_with("mutation "),
+        "{}",
+        failure.origin
+    );
     std::fs::remove_file(failure.saved.unwrap()).unwrap();
 }
 
@@ -72,9 +92,14 @@ fn mutations_find_a_planted_bug() {
 fn mutations_are_the_same_every_time() {
     let list = || -> Vec<Vec<u8>> {
         let mut random = Random::named("x");
-        (0..50).map(|_| mutate(&PLANTED, b"# %%\n", b"other", &mut random)).collect()
+        (0..50)
+            .map(|_| mutate(&PLANTED, b"# %%\n", b"other", &mut random))
+            .collect()
     };
     assert_eq!(list(), list());
     let different = list().iter().filter(|bytes| *bytes != b"# %%\n").count();
-    assert!(different > 40, "{different} of 50 mutations changed anything");
+    assert!(
+        different > 40,
+        "{different} of 50 mutations changed anything"
+    );
 }

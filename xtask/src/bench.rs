@@ -60,9 +60,16 @@ pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut out = String::new();
     for row in rows {
-        let Row { name, value, unit, bar } = row;
+        let Row {
+            name,
+            value,
+            unit,
+            bar,
+        } = row;
         let mark = if row.holds() { "" } else { "  MISSED" };
-        out.push_str(&format!("{name:<width$} {value:>9.2} {unit:<4} {bar}{mark}\n"));
+        out.push_str(&format!(
+            "{name:<width$} {value:>9.2} {unit:<4} {bar}{mark}\n"
+        ));
     }
     out
 }
@@ -90,17 +97,31 @@ fn time<T>(work: &mut impl FnMut() -> T) -> Duration {
 /// if a bar was missed.
 pub fn run(root: &Path, wanted: &[&str]) -> bool {
     // Some of the measurements run the command itself.
-    if !succeeds(&mut cargo(root, &["build", "--release", "--package", "analects"])) {
+    if !succeeds(&mut cargo(
+        root,
+        &["build", "--release", "--package", "analects"],
+    )) {
         eprintln!("error: the command does not build");
         eprintln!("hint: cargo build --release --package analects");
         return false;
     }
-    if !succeeds(&mut cargo(root, &["bench", "--package", "xtask", "--no-run"])) {
+    if !succeeds(&mut cargo(
+        root,
+        &["bench", "--package", "xtask", "--no-run"],
+    )) {
         eprintln!("error: the measurements do not build");
         eprintln!("hint: cargo bench --package xtask --no-run");
         return false;
     }
-    let run = ["bench", "--quiet", "--package", "xtask", "--bench", "ratios", "--"];
+    let run = [
+        "bench",
+        "--quiet",
+        "--package",
+        "xtask",
+        "--bench",
+        "ratios",
+        "--",
+    ];
     let status = cargo(root, &[&run, wanted].concat()).status();
     status.is_ok_and(|status| status.success())
 }
@@ -123,7 +144,10 @@ pub fn run_peers(root: &Path) -> bool {
 fn measure_peers(root: &Path) -> Result<bool, String> {
     let python = setup::python_with("peers", &PEERS)?;
     let vocabulary = vocabulary(root)?;
-    if !succeeds(&mut cargo(root, &["build", "--release", "--package", "analects"])) {
+    if !succeeds(&mut cargo(
+        root,
+        &["build", "--release", "--package", "analects"],
+    )) {
         return Err("the command does not build".to_string());
     }
     let folder = root.join("target/peers");
@@ -132,7 +156,10 @@ fn measure_peers(root: &Path) -> Result<bool, String> {
     fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let mut command = Command::new(python);
     command.arg(root.join("xtask/benches/peers/peers.py"));
-    command.arg(root.join("target/release/analects")).arg(&folder).arg(vocabulary);
+    command
+        .arg(root.join("target/release/analects"))
+        .arg(&folder)
+        .arg(vocabulary);
     let status = command.status().map_err(|error| error.to_string())?;
     let _ = fs::remove_dir_all(&folder);
     Ok(status.success())
@@ -148,7 +175,8 @@ fn vocabulary(root: &Path) -> Result<PathBuf, String> {
     let manifest = paths.find(|path| path.contains("bpe-openai-"));
     let folder = manifest.and_then(|path| Path::new(path).parent());
     let file = folder.map(|folder| folder.join("data/o200k_base.tiktoken.gz"));
-    file.filter(|file| file.is_file()).ok_or("the vocabulary o200k is not there".to_string())
+    file.filter(|file| file.is_file())
+        .ok_or("the vocabulary o200k is not there".to_string())
 }
 
 #[cfg(test)]
@@ -157,9 +185,16 @@ mod tests {
 
     #[test]
     fn rows_are_aligned_and_a_missed_bar_is_marked() {
-        let row = |name, value, bar| Row { name, value, unit: "x", bar };
-        let rows =
-            [row("parse", 1.5, Bar::AtMost(2.0)), row("long_name", 12.25, Bar::AtLeast(20.0))];
+        let row = |name, value, bar| Row {
+            name,
+            value,
+            unit: "x",
+            bar,
+        };
+        let rows = [
+            row("parse", 1.5, Bar::AtMost(2.0)),
+            row("long_name", 12.25, Bar::AtLeast(20.0)),
+        ];
         assert_eq!(
             table(&rows),
             "parse          1.50 x    <=2\nlong_name     12.25 x    >=20  MISSED\n"
@@ -168,7 +203,15 @@ mod tests {
 
     #[test]
     fn a_bar_is_kept_up_to_its_limit_and_never_by_a_missing_value() {
-        let holds = |value, bar| Row { name: "", value, unit: "", bar }.holds();
+        let holds = |value, bar| {
+            Row {
+                name: "",
+                value,
+                unit: "",
+                bar,
+            }
+            .holds()
+        };
         assert!(holds(2.0, Bar::AtMost(2.0)) && !holds(2.1, Bar::AtMost(2.0)));
         assert!(holds(2.0, Bar::AtLeast(2.0)) && !holds(1.9, Bar::AtLeast(2.0)));
         assert!(!holds(f64::NAN, Bar::AtMost(2.0)) && !holds(f64::NAN, Bar::AtLeast(2.0)));

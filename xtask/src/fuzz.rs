@@ -69,9 +69,13 @@ pub fn run(root: &Path, args: &[&str]) -> bool {
 
 /// The fuzz targets: each has a folder in the corpus.
 pub fn names(root: &Path) -> Vec<String> {
-    let entries = fs::read_dir(root.join("fuzz/corpus")).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let entries = fs::read_dir(root.join("fuzz/corpus"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -80,21 +84,43 @@ pub fn names(root: &Path) -> Vec<String> {
 pub fn wish<'a>(args: &[&'a str], names: &[String]) -> Result<Wish<'a>, String> {
     let one = |name: &str| -> Result<Vec<String>, String> {
         let known = names.iter().find(|known| *known == name);
-        let hint = || format!("there is no fuzz target {name}\nhint: one of {}", names.join(", "));
+        let hint = || {
+            format!(
+                "there is no fuzz target {name}\nhint: one of {}",
+                names.join(", ")
+            )
+        };
         Ok(vec![known.ok_or_else(hint)?.clone()])
     };
     let is_number = |text: &str| text.parse::<u32>().is_ok();
     let all = || names.to_vec();
     match *args {
-        [] => Ok(Wish::Search { targets: all(), seconds: SECONDS }),
+        [] => Ok(Wish::Search {
+            targets: all(),
+            seconds: SECONDS,
+        }),
         ["keep"] => Ok(Wish::Keep { targets: all() }),
-        ["keep", name] => Ok(Wish::Keep { targets: one(name)? }),
-        [seconds] if is_number(seconds) => Ok(Wish::Search { targets: all(), seconds }),
-        [name] => Ok(Wish::Search { targets: one(name)?, seconds: SECONDS }),
-        [name, seconds] if is_number(seconds) => Ok(Wish::Search { targets: one(name)?, seconds }),
+        ["keep", name] => Ok(Wish::Keep {
+            targets: one(name)?,
+        }),
+        [seconds] if is_number(seconds) => Ok(Wish::Search {
+            targets: all(),
+            seconds,
+        }),
+        [name] => Ok(Wish::Search {
+            targets: one(name)?,
+            seconds: SECONDS,
+        }),
+        [name, seconds] if is_number(seconds) => Ok(Wish::Search {
+            targets: one(name)?,
+            seconds,
+        }),
         [name, input] => {
             one(name)?;
-            Ok(Wish::Again { target: name, input: Path::new(input) })
+            Ok(Wish::Again {
+                target: name,
+                input: Path::new(input),
+            })
         }
         _ => Err("too many arguments\nhint: cargo xtask fuzz [TARGET] [SECONDS]".to_string()),
     }
@@ -114,14 +140,21 @@ impl Fuzzer {
         let target_dir = root.join("target/fuzz/build");
         let args = ["build", "--release", "--target", &host, "--manifest-path"];
         let mut command = cargo(root, &args);
-        command.arg("fuzz/libfuzzer/Cargo.toml").env("CARGO_TARGET_DIR", &target_dir);
-        command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"));
+        command
+            .arg("fuzz/libfuzzer/Cargo.toml")
+            .env("CARGO_TARGET_DIR", &target_dir);
+        command
+            .env_remove("RUSTFLAGS")
+            .env("CARGO_ENCODED_RUSTFLAGS", COVERAGE.join("\u{1f}"));
         if !steps::run("build the fuzz targets", &mut command).ok {
             let hint = "hint: it needs a C++ compiler, and once the network";
             return Err(format!("the fuzz targets could not be built\n{hint}"));
         }
         let program = target_dir.join(host).join("release/analects-libfuzzer");
-        Ok(Fuzzer { root: root.to_path_buf(), program })
+        Ok(Fuzzer {
+            root: root.to_path_buf(),
+            program,
+        })
     }
 
     /// Does what was asked for; gives the names of the targets that broke.
@@ -132,7 +165,11 @@ impl Fuzzer {
                 let mut command = self.command(target)?;
                 let input = std::path::absolute(input).map_err(|error| error.to_string())?;
                 let outcome = steps::run(&format!("fuzz {target}"), command.arg(input));
-                Ok(if outcome.ok { Vec::new() } else { vec![target.to_string()] })
+                Ok(if outcome.ok {
+                    Vec::new()
+                } else {
+                    vec![target.to_string()]
+                })
             }
             Wish::Keep { targets } => {
                 targets.iter().try_for_each(|target| self.keep(target))?;
@@ -158,7 +195,10 @@ impl Fuzzer {
             command.arg(format!("-max_len={MAX_LENGTH}"));
             let kept = self.committed("found", target);
             fs::create_dir_all(&kept).map_err(|error| error.to_string())?;
-            command.arg(&found).arg(self.committed("corpus", target)).arg(&kept);
+            command
+                .arg(&found)
+                .arg(self.committed("corpus", target))
+                .arg(&kept);
             let outcome = steps::run(&format!("fuzz {target}"), &mut command);
             summary.push_str(&line_about(target, &outcome));
             if !outcome.ok {
@@ -174,7 +214,10 @@ impl Fuzzer {
     fn keep(&self, target: &str) -> Result<(), String> {
         let work = self.folder("keep", target)?;
         let (reached, short) = (work.join("reached"), work.join("short"));
-        let (seeds, kept) = (self.committed("corpus", target), self.committed("found", target));
+        let (seeds, kept) = (
+            self.committed("corpus", target),
+            self.committed("found", target),
+        );
         let found = self.folder("corpus", target)?;
         copy_short(&seeds, &reached, u64::MAX).map_err(|error| error.to_string())?;
         for folder in [&kept, &found] {
@@ -182,9 +225,14 @@ impl Fuzzer {
         }
         let mut command = self.command(target)?;
         // How often code runs is of no interest here: the set would be ten times as large.
-        command.args(["-set_cover_merge=1", "-use_counters=0"]).arg(&reached).arg(&short);
+        command
+            .args(["-set_cover_merge=1", "-use_counters=0"])
+            .arg(&reached)
+            .arg(&short);
         let merged = steps::run(&format!("keep {target}"), &mut command).ok;
-        let moved = merged.then(|| replace_kept(&reached, &seeds, &kept)).transpose();
+        let moved = merged
+            .then(|| replace_kept(&reached, &seeds, &kept))
+            .transpose();
         let _ = fs::remove_dir_all(work);
         let moved = moved.map_err(|error| error.to_string())?;
         moved.ok_or_else(|| format!("what {target} found could not be merged"))
@@ -194,7 +242,9 @@ impl Fuzzer {
         let mut command = Command::new(&self.program);
         // libFuzzer leaves some files where it is started.
         let folder = self.folder("crashes", target)?;
-        command.current_dir(folder).env("ANALECTS_FUZZ_TARGET", target);
+        command
+            .current_dir(folder)
+            .env("ANALECTS_FUZZ_TARGET", target);
         Ok(command)
     }
 
@@ -239,10 +289,14 @@ fn replace_kept(reached: &Path, seeds: &Path, kept: &Path) -> std::io::Result<()
 
 /// The platform of this machine: naming it keeps the flags away from build scripts.
 fn host() -> Result<String, String> {
-    let output = Command::new("rustc").arg("-vV").output().map_err(|error| error.to_string())?;
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("host: "));
-    line.map(str::to_string).ok_or_else(|| "rustc does not say its host".to_string())
+    line.map(str::to_string)
+        .ok_or_else(|| "rustc does not say its host".to_string())
 }
 
 fn argument(name: &str, path: &Path) -> std::ffi::OsString {
@@ -255,7 +309,10 @@ fn argument(name: &str, path: &Path) -> std::ffi::OsString {
 fn line_about(target: &str, outcome: &steps::Outcome) -> String {
     let runs = executions(&outcome.output).unwrap_or("unknown");
     let word = if outcome.ok { "ok" } else { "BROKEN" };
-    format!("fuzz {target:<24} {runs:>10} runs {:>7.0} s  {word}\n", outcome.seconds)
+    format!(
+        "fuzz {target:<24} {runs:>10} runs {:>7.0} s  {word}\n",
+        outcome.seconds
+    )
 }
 
 /// How many inputs libFuzzer says it tried.
@@ -267,7 +324,9 @@ pub fn executions(output: &str) -> Option<&str> {
 
 /// The input that libFuzzer says it wrote.
 pub fn crash(output: &str) -> Option<&str> {
-    let mut found = output.lines().filter_map(|line| line.split_once("Test unit written to "));
+    let mut found = output
+        .lines()
+        .filter_map(|line| line.split_once("Test unit written to "));
     found.next_back().map(|(_, path)| path.trim())
 }
 
@@ -276,7 +335,10 @@ pub fn advice(target: &str, output: &str, root: &Path) -> String {
     let Some(path) = crash(output) else {
         return "  it stopped without an input; its output is above\n".to_string();
     };
-    let path = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path)).display();
+    let path = Path::new(path)
+        .strip_prefix(root)
+        .unwrap_or(Path::new(path))
+        .display();
     format!(
         "  the input is in {path}\n  \
          to reproduce it:  cargo xtask fuzz {target} {path}\n  \

@@ -18,5 +18,8 @@ pub fn root() -> PathBuf {
         .map(PathBuf::from)
         .filter(|dir| dir.ends_with("xtask"))
         .unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-    crate_dir.parent().map(Path::to_path_buf).unwrap_or(crate_dir)
+    crate_dir
+        .parent()
+        .map(Path::to_path_buf)
+        .unwrap_or(crate_dir)
 }

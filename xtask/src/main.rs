@@ -37,7 +37,11 @@ fn main() -> ExitCode {
         }
         other => return wrong_use(other),
     };
-    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn wrong_use(args: &[&str]) -> ExitCode {

@@ -13,8 +13,12 @@ const DENY_VERSION: &str = "0.20.2";
 
 /// Programs that some tests need, with their Debian packages. Without one, these tests say that they are skipped.
 /// `strace` kills a process at each of its system calls; the others are editors that people use.
-const DEBIAN: [(&str, &str); 4] =
-    [("strace", "strace"), ("nvim", "neovim"), ("vim", "vim"), ("emacs", "emacs-nox")];
+const DEBIAN: [(&str, &str); 4] = [
+    ("strace", "strace"),
+    ("nvim", "neovim"),
+    ("vim", "vim"),
+    ("emacs", "emacs-nox"),
+];
 
 /// Runs each part and prints a timed line for it; false if a part failed.
 pub fn run(root: &Path) -> bool {
@@ -49,11 +53,15 @@ fn component(root: &Path, verb: &str, name: &str) -> Result<&'static str, String
     if steps::succeeds(rustup.current_dir(root).args(["component", "add", name])) {
         return Ok("installed");
     }
-    Err(format!("cargo {verb} is missing\nhint: rustup component add {name}"))
+    Err(format!(
+        "cargo {verb} is missing\nhint: rustup component add {name}"
+    ))
 }
 
 fn fetch(root: &Path) -> Result<&'static str, String> {
-    let output = cargo(root, &["fetch", "--locked"]).output().map_err(|error| error.to_string())?;
+    let output = cargo(root, &["fetch", "--locked"])
+        .output()
+        .map_err(|error| error.to_string())?;
     if output.status.success() {
         return Ok("fetched");
     }
@@ -66,12 +74,20 @@ pub fn has_nextest(root: &Path) -> bool {
 }
 
 fn nextest(root: &Path) -> &'static str {
-    if has_nextest(root) { "found" } else { "not found, cargo test is used instead" }
+    if has_nextest(root) {
+        "found"
+    } else {
+        "not found, cargo test is used instead"
+    }
 }
 
 /// The folder for tools, outside the clone.
 fn cache_dir() -> Result<PathBuf, String> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     set("ANALECTS_TEST_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("analects-test")))
         .or_else(|| set("HOME").map(|dir| dir.join(".cache/analects-test")))
@@ -87,7 +103,14 @@ pub fn python_with(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
         return Err("python3 -m venv failed".to_string());
     }
     let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ])
+    .args(packages);
     if steps::succeeds(&mut pip) {
         return Ok(python);
     }
@@ -126,7 +149,9 @@ fn from_debian(root: &Path, program: &str, package: &str) -> Result<&'static str
     if (apt(&install) || (apt(&["update"]) && apt(&install))) && has() {
         return Ok("installed");
     }
-    Err(format!("{program} is missing\nhint: apt-get install {package}"))
+    Err(format!(
+        "{program} is missing\nhint: apt-get install {package}"
+    ))
 }
 
 /// An unoptimised build: it takes two minutes instead of ten, and still checks within seconds.
@@ -135,9 +160,18 @@ fn build_deny(root: &Path) -> Result<(), String> {
     let target = dir.join("target");
     let version = format!("cargo-deny@{DENY_VERSION}");
     let mut command = cargo(root, &["install", "--locked", "--debug", "--root"]);
-    command.arg(&dir).arg(version).env("CARGO_TARGET_DIR", &target);
-    let built = steps::run("build cargo-deny", command.env("CARGO_PROFILE_DEV_DEBUG", "0"));
+    command
+        .arg(&dir)
+        .arg(version)
+        .env("CARGO_TARGET_DIR", &target);
+    let built = steps::run(
+        "build cargo-deny",
+        command.env("CARGO_PROFILE_DEV_DEBUG", "0"),
+    );
     // What is left is only of use to a second build.
     let _ = std::fs::remove_dir_all(target);
-    built.ok.then_some(()).ok_or("cargo install cargo-deny failed, see above".to_string())
+    built
+        .ok
+        .then_some(())
+        .ok_or("cargo install cargo-deny failed, see above".to_string())
 }

@@ -51,12 +51,23 @@ pub fn run(name: &str, command: &mut Command) -> Outcome {
     let start = Instant::now();
     let (ok, output) = stream(command);
     let seconds = start.elapsed().as_secs_f64();
-    println!("--- {name}: {} in {seconds:.1} s", if ok { "ok" } else { "FAILED" });
-    Outcome { name: name.to_string(), ok, output, seconds }
+    println!(
+        "--- {name}: {} in {seconds:.1} s",
+        if ok { "ok" } else { "FAILED" }
+    );
+    Outcome {
+        name: name.to_string(),
+        ok,
+        output,
+        seconds,
+    }
 }
 
 fn stream(command: &mut Command) -> (bool, String) {
-    let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let spawned = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     let mut child = match spawned {
         Ok(child) => child,
         Err(error) => {
@@ -79,7 +90,10 @@ fn copy_lines(from: Option<impl Read>, show: impl Fn(&str), kept: &Mutex<String>
     let Some(from) = from else { return };
     let mut reader = BufReader::new(from);
     let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
+    while reader
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|count| count > 0)
+    {
         let text = String::from_utf8_lossy(&line);
         show(&text);
         if let Ok(mut kept) = kept.lock() {

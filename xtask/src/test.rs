@@ -28,15 +28,24 @@ pub fn run(root: &Path) -> bool {
         report.counts.failed += 1;
     }
     report.check("fmt", &mut cargo(root, &["fmt", "--all", "--check"]));
-    let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
     report.check("clippy", &mut cargo(root, &clippy));
     let mut tests = all_tests(root);
     if std::env::var_os(SEED.0).is_none() {
         tests.env(SEED.0, SEED.1);
     }
     report.tests("tests", &mut tests);
-    report
-        .tests("doc tests", &mut cargo(root, &["test", "--doc", "--workspace", "--no-fail-fast"]));
+    report.tests(
+        "doc tests",
+        &mut cargo(root, &["test", "--doc", "--workspace", "--no-fail-fast"]),
+    );
     let mut doc = cargo(root, &["doc", "--workspace", "--no-deps"]);
     report.check("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
     report.deny(root);
@@ -48,10 +57,26 @@ pub fn all_tests(root: &Path) -> Command {
     if setup::has_nextest(root) {
         return cargo(
             root,
-            &["nextest", "run", "--workspace", "--no-fail-fast", "--no-tests=pass"],
+            &[
+                "nextest",
+                "run",
+                "--workspace",
+                "--no-fail-fast",
+                "--no-tests=pass",
+            ],
         );
     }
-    cargo(root, &["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"])
+    cargo(
+        root,
+        &[
+            "test",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--no-fail-fast",
+        ],
+    )
 }
 
 /// What has been run so far.
@@ -95,9 +120,13 @@ impl Report {
         let _ = fs::remove_file(&self.skip_file);
         let counts = summaries(&outcome.output);
         if counts.skipped > 0 {
-            self.skips.push(format!("SKIPPED: {} of {name}: marked as ignored", counts.skipped));
+            self.skips.push(format!(
+                "SKIPPED: {} of {name}: marked as ignored",
+                counts.skipped
+            ));
         }
-        self.counts.add(counts.with_skips(skips.len()).with_exit(outcome.ok));
+        self.counts
+            .add(counts.with_skips(skips.len()).with_exit(outcome.ok));
         self.skips.extend(skips);
         self.steps.push(outcome);
     }
@@ -111,14 +140,25 @@ impl Report {
             return;
         };
         let mut command = Command::new(program);
-        let args = ["--offline", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
+        let args = [
+            "--offline",
+            "check",
+            "--hide-inclusion-graph",
+            "bans",
+            "licenses",
+            "sources",
+        ];
         self.check("deny", command.current_dir(root).args(args));
     }
 
     /// Prints the times, the ends of failed steps, the skips and the counts; false if anything failed.
     pub fn finish(self) -> bool {
         for step in self.steps.iter().filter(|step| !step.ok) {
-            println!("\n--- {} FAILED; the end of its output:\n{}", step.name, step.tail(TAIL));
+            println!(
+                "\n--- {} FAILED; the end of its output:\n{}",
+                step.name,
+                step.tail(TAIL)
+            );
         }
         println!();
         for step in &self.steps {

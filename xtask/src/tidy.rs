@@ -47,12 +47,21 @@ impl Finding {
     /// A finding against a rule.
     pub fn failure(path: &str, line: usize, message: impl Into<String>, hint: &str) -> Finding {
         let (path, hint) = (path.to_string(), hint.to_string());
-        Finding { level: Level::Failure, path, line, message: message.into(), hint }
+        Finding {
+            level: Level::Failure,
+            path,
+            line,
+            message: message.into(),
+            hint,
+        }
     }
 
     /// A finding that is only worth a look.
     pub fn note(path: &str, line: usize, message: impl Into<String>, hint: &str) -> Finding {
-        Finding { level: Level::Note, ..Finding::failure(path, line, message, hint) }
+        Finding {
+            level: Level::Note,
+            ..Finding::failure(path, line, message, hint)
+        }
     }
 
     /// Whether it stops the build.
@@ -63,7 +72,13 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { path, line, message, hint, .. } = self;
+        let Finding {
+            path,
+            line,
+            message,
+            hint,
+            ..
+        } = self;
         let word = if self.is_failure() { "" } else { "note: " };
         write!(f, "{path}:{line}: {word}{message}\nhint: {hint}")
     }
@@ -82,13 +97,22 @@ pub fn except(
     let excepted = |key: &str| exceptions.iter().any(|(name, _)| *name == key);
     let mut left: Vec<Finding> = Vec::new();
     for (name, _) in exceptions {
-        if !findings.iter().any(|(key, finding)| key == name && finding.is_failure()) {
+        if !findings
+            .iter()
+            .any(|(key, finding)| key == name && finding.is_failure())
+        {
             let message = format!("the exception \"{name}\" is not needed any more");
-            left.push(Finding::failure(table, 1, message, "take it out of the table EXCEPTIONS"));
+            left.push(Finding::failure(
+                table,
+                1,
+                message,
+                "take it out of the table EXCEPTIONS",
+            ));
         }
     }
-    let kept =
-        findings.into_iter().filter(|(key, finding)| !finding.is_failure() || !excepted(key));
+    let kept = findings
+        .into_iter()
+        .filter(|(key, finding)| !finding.is_failure() || !excepted(key));
     left.extend(kept.map(|(_, finding)| finding));
     left
 }
@@ -104,7 +128,10 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>, String> {
     found.extend(wording::check(&files, wording::EXCEPTIONS));
     found.extend(purity::check_deny_lines(&files));
     found.extend(purity::check_edges(&cargo_tree(root, purity::EDGES_ARGS)?));
-    found.extend(purity::check_below(&cargo_tree(root, &purity::below_args())?));
+    found.extend(purity::check_below(&cargo_tree(
+        root,
+        &purity::below_args(),
+    )?));
     Ok(found)
 }
 
@@ -135,6 +162,9 @@ pub fn run(root: &Path) -> bool {
         println!("{finding}");
     }
     let failures = found.iter().filter(|finding| finding.is_failure()).count();
-    println!("tidy: {failures} failures, {} notes", found.len() - failures);
+    println!(
+        "tidy: {failures} failures, {} notes",
+        found.len() - failures
+    );
     failures == 0
 }

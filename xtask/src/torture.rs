@@ -17,12 +17,18 @@ const SCALE: &[(&str, &str)] = &[
 /// What some tests do then, where the number of cases is fixed.
 const LARGE: &[(&str, &str)] = &[
     ("cli kills", "1,000 kills in a turn, at any moment"),
-    ("cli syscalls", "a kill at each system call of a save and of a turn, and 1,000 in a save"),
+    (
+        "cli syscalls",
+        "a kill at each system call of a save and of a turn, and 1,000 in a save",
+    ),
     (
         "cli power",
         "200 power cuts while cells are added, 200 in turns, 100 while a large file grows",
     ),
-    ("cli chaos", "300 saves by other programs at any moment of a turn"),
+    (
+        "cli chaos",
+        "300 saves by other programs at any moment of a turn",
+    ),
     ("cli editors", "300 saves by Vim, Neovim and Emacs"),
 ];
 

@@ -15,7 +15,10 @@ impl Workspace {
     fn new(name: &str) -> Workspace {
         let dir = std::env::temp_dir().join(format!("analects-{name}-{}", std::process::id()));
         let workspace = Workspace(dir);
-        workspace.write("Cargo.toml", "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n");
+        workspace.write(
+            "Cargo.toml",
+            "[workspace]\nresolver = \"3\"\nmembers = [\"crates/*\"]\n",
+        );
         let rules = fs::read_to_string(xtask::root().join("clippy.toml")).expect("clippy.toml");
         workspace.write("clippy.toml", &rules);
         workspace
@@ -34,13 +37,19 @@ impl Workspace {
              [dependencies]\n{dependencies}\n"
         );
         self.write(&format!("crates/{name}/Cargo.toml"), &manifest);
-        self.write(&format!("crates/{name}/src/lib.rs"), &format!("//! Planted.\n{code}\n"));
+        self.write(
+            &format!("crates/{name}/src/lib.rs"),
+            &format!("//! Planted.\n{code}\n"),
+        );
     }
 
     fn clippy(&self) -> Output {
         let args = ["clippy", "--offline", "--quiet", "--", "-D", "warnings"];
         let mut command = cargo(&self.0, &args);
-        command.env("CARGO_TARGET_DIR", self.0.join("target")).output().expect("cargo clippy")
+        command
+            .env("CARGO_TARGET_DIR", self.0.join("target"))
+            .output()
+            .expect("cargo clippy")
     }
 }
 
@@ -60,15 +69,39 @@ fn pure(body: &str) -> String {
 
 /// Code of a pure crate, and what clippy must name in it.
 const PLANTED: &[(&str, &str)] = &[
-    ("pub fn f() -> bool { std::fs::read(\"x\").is_ok() }", "std::fs::read"),
-    ("pub fn f(path: &std::path::Path) -> bool { path.exists() }", "std::path::Path::exists"),
-    ("pub fn f(file: std::fs::File) { drop(file) }", "std::fs::File"),
-    ("pub fn f() -> bool { std::env::var(\"X\").is_ok() }", "std::env::var"),
-    ("pub fn f() { let _ = std::time::SystemTime::now(); }", "std::time::SystemTime::now"),
-    ("pub fn f() -> bool { std::net::TcpStream::connect(\"x\").is_ok() }", "std::net::TcpStream"),
+    (
+        "pub fn f() -> bool { std::fs::read(\"x\").is_ok() }",
+        "std::fs::read",
+    ),
+    (
+        "pub fn f(path: &std::path::Path) -> bool { path.exists() }",
+        "std::path::Path::exists",
+    ),
+    (
+        "pub fn f(file: std::fs::File) { drop(file) }",
+        "std::fs::File",
+    ),
+    (
+        "pub fn f() -> bool { std::env::var(\"X\").is_ok() }",
+        "std::env::var",
+    ),
+    (
+        "pub fn f() { let _ = std::time::SystemTime::now(); }",
+        "std::time::SystemTime::now",
+    ),
+    (
+        "pub fn f() -> bool { std::net::TcpStream::connect(\"x\").is_ok() }",
+        "std::net::TcpStream",
+    ),
     ("pub fn f() { std::process::exit(1) }", "std::process::exit"),
-    ("pub fn f() { std::thread::spawn(|| ()); }", "std::thread::spawn"),
-    ("pub fn f() -> std::io::Stdout { std::io::stdout() }", "std::io::stdout"),
+    (
+        "pub fn f() { std::thread::spawn(|| ()); }",
+        "std::thread::spawn",
+    ),
+    (
+        "pub fn f() -> std::io::Stdout { std::io::stdout() }",
+        "std::io::stdout",
+    ),
 ];
 
 #[test]
@@ -94,7 +127,10 @@ fn clippy_lets_the_same_call_pass_elsewhere() {
 }
 
 fn below(root: &Path) -> Vec<String> {
-    let tree = cargo_tree(root, &["--offline", "--package", "analects-core", "--no-dedupe"]);
+    let tree = cargo_tree(
+        root,
+        &["--offline", "--package", "analects-core", "--no-dedupe"],
+    );
     let found = purity::check_below(&tree.expect("cargo tree"));
     found.into_iter().map(|finding| finding.message).collect()
 }

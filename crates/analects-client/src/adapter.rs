@@ -61,7 +61,10 @@ pub type Offered = analects_providers::ListedModel;
 impl ModelAdapter {
     /// An adapter. Nothing is opened or read before it is needed.
     pub fn new(model: Model, options: Options) -> ModelAdapter {
-        ModelAdapter { client: Client::new(options), model }
+        ModelAdapter {
+            client: Client::new(options),
+            model,
+        }
     }
 
     /// The model that is asked.
@@ -93,12 +96,17 @@ impl ModelAdapter {
 
     /// How many tokens a request takes, counted by the provider.
     pub async fn count_tokens(&self, request: &Request) -> Result<u64, ClientError> {
-        let request = Request { model: self.model.name.clone(), ..request.clone() };
+        let request = Request {
+            model: self.model.name.clone(),
+            ..request.clone()
+        };
         let encoded = encode_count(self.model.api, &request);
         let encoded = encoded.ok_or(ClientError::Unsupported("this API counts no tokens"))?;
         let bytes = self.client.fetch(&self.model, encoded).await?;
         let count = decode_count(self.model.api, &bytes);
-        count.ok_or(ClientError::Unsupported("the server answered no token count"))
+        count.ok_or(ClientError::Unsupported(
+            "the server answered no token count",
+        ))
     }
 
     /// The models that the provider offers.
@@ -144,7 +152,11 @@ async fn collect(
     base.model = Some(model.name.clone());
     base.duration_ms = u64::try_from(clock.elapsed().as_millis()).ok();
     let mut folded = fold.finish(base);
-    let is_empty = folded.message.body.content().is_none_or(analects_core::Content::is_empty);
+    let is_empty = folded
+        .message
+        .body
+        .content()
+        .is_none_or(analects_core::Content::is_empty);
     let failure = failure.or(folded.error.map(ClientError::BrokeOff));
     if is_empty && let Some(error) = failure {
         return Err(error);
@@ -154,7 +166,13 @@ async fn collect(
     problems.extend(folded.problems);
     let (message, complete) = (folded.message, folded.complete);
     let error = failure.map(|failure| failure.to_api_error());
-    Ok(Response { message, complete, error, problems, first_token })
+    Ok(Response {
+        message,
+        complete,
+        error,
+        problems,
+        first_token,
+    })
 }
 
 /// What an answer cost; `None` where the price or the usage is unknown.
@@ -165,9 +183,10 @@ pub fn cost(model: &Model, usage: Option<&TokenUsage>) -> Option<f64> {
 /// Whether an event brings something that the model said.
 pub fn is_content(event: &StreamEvent) -> bool {
     match event {
-        StreamEvent::BlockDelta { delta: Delta::Text(text) | Delta::Thinking(text), .. } => {
-            !text.as_str().is_empty()
-        }
+        StreamEvent::BlockDelta {
+            delta: Delta::Text(text) | Delta::Thinking(text),
+            ..
+        } => !text.as_str().is_empty(),
         StreamEvent::BlockDelta { .. } | StreamEvent::ToolUse { .. } => true,
         _ => false,
     }

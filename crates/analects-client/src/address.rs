@@ -17,7 +17,10 @@ impl BaseUrl {
     pub fn parse(text: &str) -> Result<BaseUrl, ClientError> {
         match Url::parse(text.trim()) {
             Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(BaseUrl(url)),
-            Ok(url) => Err(ClientError::BadAddress(format!("its scheme is {}", url.scheme()))),
+            Ok(url) => Err(ClientError::BadAddress(format!(
+                "its scheme is {}",
+                url.scheme()
+            ))),
             Err(error) => Err(ClientError::BadAddress(error.to_string())),
         }
     }
@@ -26,10 +29,15 @@ impl BaseUrl {
     /// some gateways want one.
     pub(crate) fn join(&self, path: &str) -> Url {
         let mut url = self.0.clone();
-        let (path, query) = path.split_once('?').map_or((path, None), |(p, q)| (p, Some(q)));
+        let (path, query) = path
+            .split_once('?')
+            .map_or((path, None), |(p, q)| (p, Some(q)));
         url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
         if let Some(query) = query {
-            let before = url.query().map(|before| format!("{before}&")).unwrap_or_default();
+            let before = url
+                .query()
+                .map(|before| format!("{before}&"))
+                .unwrap_or_default();
             url.set_query(Some(&format!("{before}{query}")));
         }
         url
@@ -43,7 +51,10 @@ impl BaseUrl {
     /// Whether it is on this machine.
     pub(crate) fn is_here(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let address = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<IpAddr>();
         host == "localhost"
             || host.ends_with(".localhost")
             || address.is_ok_and(|address| address.is_loopback())

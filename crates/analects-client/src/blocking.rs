@@ -39,7 +39,9 @@ pub struct ModelAdapter {
 impl ModelAdapter {
     /// An adapter. Nothing is opened or read before it is needed.
     pub fn new(model: Model, options: Options) -> ModelAdapter {
-        ModelAdapter { adapter: crate::ModelAdapter::new(model, options).into() }
+        ModelAdapter {
+            adapter: crate::ModelAdapter::new(model, options).into(),
+        }
     }
 
     /// What is known about the model.
@@ -100,7 +102,10 @@ impl ModelAdapter {
         });
         let lost = || ClientError::Setup("the thread that asks is gone".to_string());
         is_open.recv().map_err(|_| lost())??;
-        Ok(Events { receiver, _cancel: cancel })
+        Ok(Events {
+            receiver,
+            _cancel: cancel,
+        })
     }
 }
 

@@ -90,7 +90,11 @@ impl Limits {
             end = Instant::now() + limit;
         }
         let in_time = timeout(ONCE_MORE, work).await;
-        in_time.map_err(|_| ClientError::TimedOut { url: self.url.clone(), wait, limit })
+        in_time.map_err(|_| ClientError::TimedOut {
+            url: self.url.clone(),
+            wait,
+            limit,
+        })
     }
 }
 
@@ -102,7 +106,12 @@ impl ByteStream {
     ) -> ByteStream {
         let source = Source::Http(Box::new(response), limits);
         let remover = key.and_then(KeyRemover::new);
-        ByteStream { source, remover, failure: None, recorder: None }
+        ByteStream {
+            source,
+            remover,
+            failure: None,
+            recorder: None,
+        }
     }
 
     /// The same bytes, which are recorded as they come.
@@ -113,9 +122,18 @@ impl ByteStream {
     /// A recorded answer of at most so many bytes. It is read piece by piece, as one that comes from afar.
     pub(crate) fn replay(path: &Path, longest: usize) -> Result<ByteStream, ClientError> {
         let file = open_recording(path).map_err(|error| ClientError::replay(path, &error))?;
-        let source =
-            Source::Replay(Recording { file, path: path.to_path_buf(), longest, left: longest });
-        Ok(ByteStream { source, remover: None, failure: None, recorder: None })
+        let source = Source::Replay(Recording {
+            file,
+            path: path.to_path_buf(),
+            longest,
+            left: longest,
+        });
+        Ok(ByteStream {
+            source,
+            remover: None,
+            failure: None,
+            recorder: None,
+        })
     }
 
     /// The next bytes; `None` at the end, and after an error. A call that is dropped while it waits
@@ -146,7 +164,9 @@ impl ByteStream {
         &mut self,
         next: Option<Result<Vec<u8>, ClientError>>,
     ) -> Option<Result<Vec<u8>, ClientError>> {
-        let Some(remover) = &mut self.remover else { return next };
+        let Some(remover) = &mut self.remover else {
+            return next;
+        };
         let end = match next {
             Some(Ok(bytes)) => return Some(Ok(remover.push(bytes))),
             end => end,
@@ -199,7 +219,10 @@ pub(crate) fn open_recording(path: &Path) -> io::Result<File> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if !facts.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
     }
     File::open(path)
 }
@@ -216,7 +239,10 @@ impl Recording {
             }
         };
         piece.truncate(count);
-        self.left = self.left.checked_sub(count).ok_or_else(|| too_long(self.longest))?;
+        self.left = self
+            .left
+            .checked_sub(count)
+            .ok_or_else(|| too_long(self.longest))?;
         Ok((count > 0).then_some(piece))
     }
 }
@@ -227,10 +253,15 @@ async fn read(
 ) -> Result<Option<Vec<u8>>, ClientError> {
     let chunk = limits.watch(response.chunk()).await?;
     limits.deadline = None;
-    let bytes = chunk
-        .map_err(|error| ClientError::Broken { url: limits.url.clone(), reason: reason(&error) })?;
+    let bytes = chunk.map_err(|error| ClientError::Broken {
+        url: limits.url.clone(),
+        reason: reason(&error),
+    })?;
     let came = bytes.as_ref().map_or(0, |bytes| bytes.len());
-    limits.left = limits.left.checked_sub(came).ok_or_else(|| too_long(limits.longest))?;
+    limits.left = limits
+        .left
+        .checked_sub(came)
+        .ok_or_else(|| too_long(limits.longest))?;
     Ok(bytes.map(|bytes| bytes.to_vec()))
 }
 

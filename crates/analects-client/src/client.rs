@@ -109,7 +109,10 @@ struct Ways {
 impl Client {
     /// A client. Nothing is opened or read before it is needed.
     pub fn new(options: Options) -> Client {
-        Client { options, ..Client::default() }
+        Client {
+            options,
+            ..Client::default()
+        }
     }
 
     /// Asks a model and gives its answer, event by event. A request that fails before anything of the
@@ -192,16 +195,33 @@ impl Client {
         request: HttpRequest,
     ) -> Result<Ready<'a>, ClientError> {
         match &model.transport {
-            Transport::Replay(path) => Ok(Ready::Replay { path, longest: self.options.longest }),
-            Transport::Local => {
-                Err(ClientError::Unsupported("the server of a local model was not started"))
-            }
-            Transport::Http { base_url, key, as_bearer } => {
+            Transport::Replay(path) => Ok(Ready::Replay {
+                path,
+                longest: self.options.longest,
+            }),
+            Transport::Local => Err(ClientError::Unsupported(
+                "the server of a local model was not started",
+            )),
+            Transport::Http {
+                base_url,
+                key,
+                as_bearer,
+            } => {
                 let (key, as_bearer, options) = (key.as_ref(), *as_bearer, &self.options);
-                let call = Call { model, base_url, key, as_bearer, options };
+                let call = Call {
+                    model,
+                    base_url,
+                    key,
+                    as_bearer,
+                    options,
+                };
                 let client = self.http_client(base_url)?;
                 let request = Box::new(call.request(client, request)?);
-                Ok(Ready::Http { call, client, request })
+                Ok(Ready::Http {
+                    call,
+                    client,
+                    request,
+                })
             }
         }
     }
@@ -217,7 +237,10 @@ impl Client {
         let _ = rustls::crypto::ring::default_provider().install_default();
         // One that cannot be used must not keep anybody from a server of their own.
         let proxies = Some(&self.options.proxies).filter(|_| !is_here);
-        let proxy = proxies.map(|proxies| proxies.of_scheme(https)).transpose()?.flatten();
+        let proxy = proxies
+            .map(|proxies| proxies.of_scheme(https))
+            .transpose()?
+            .flatten();
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("analects/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.options.connect)
@@ -231,22 +254,35 @@ impl Client {
         if !needs_certificates {
             builder = builder.tls_certs_only([]);
         }
-        let client = builder.build().map_err(|error| ClientError::Setup(reason(&error)))?;
+        let client = builder
+            .build()
+            .map_err(|error| ClientError::Setup(reason(&error)))?;
         Ok(cell.get_or_init(|| client))
     }
 }
 
 /// A request that can be sent again. Its body is as long as its conversation, and is there once.
 enum Ready<'a> {
-    Replay { path: &'a Path, longest: usize },
-    Http { call: Call<'a>, client: &'a reqwest::Client, request: Box<reqwest::Request> },
+    Replay {
+        path: &'a Path,
+        longest: usize,
+    },
+    Http {
+        call: Call<'a>,
+        client: &'a reqwest::Client,
+        request: Box<reqwest::Request>,
+    },
 }
 
 impl Ready<'_> {
     async fn send(&self) -> Result<ByteStream, ClientError> {
         match self {
             Ready::Replay { path, longest } => ByteStream::replay(path, *longest),
-            Ready::Http { call, client, request } => {
+            Ready::Http {
+                call,
+                client,
+                request,
+            } => {
                 let copy = request.try_clone();
                 let copy = copy.ok_or(ClientError::Unsupported("a body that is not at hand"))?;
                 call.send(client, copy).await
@@ -318,7 +354,11 @@ impl Call<'_> {
             headers.insert(key, HeaderValue::from_str(value).map_err(|_| bad())?);
         }
         if let Some(key) = self.key {
-            let auth = if self.as_bearer { Auth::Bearer } else { request.auth };
+            let auth = if self.as_bearer {
+                Auth::Bearer
+            } else {
+                request.auth
+            };
             let (name, value) = match auth {
                 Auth::Bearer => ("authorization", format!("Bearer {}", key.reveal())),
                 Auth::GoogleKey => ("x-goog-api-key", key.reveal().to_string()),
@@ -340,14 +380,25 @@ impl Call<'_> {
     fn not_sent(&self, error: &reqwest::Error) -> ClientError {
         let url = self.base_url.to_string();
         if error.is_timeout() {
-            return ClientError::TimedOut { url, wait: Wait::Connect, limit: self.options.connect };
+            return ClientError::TimedOut {
+                url,
+                wait: Wait::Connect,
+                limit: self.options.connect,
+            };
         }
         let reason = reason(error);
         if error.is_connect() {
             // It may be the proxy that is not there.
             let is_set = self.options.proxies.is_set(self.base_url.is_https());
-            let through = if is_set && !self.base_url.is_here() { "; a proxy is set" } else { "" };
-            ClientError::Unreachable { url, reason: reason + through }
+            let through = if is_set && !self.base_url.is_here() {
+                "; a proxy is set"
+            } else {
+                ""
+            };
+            ClientError::Unreachable {
+                url,
+                reason: reason + through,
+            }
         } else {
             ClientError::Broken { url, reason }
         }
@@ -359,10 +410,19 @@ impl Call<'_> {
         let (status, headers) = (response.status(), response.headers().clone());
         let header = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_string());
         if let Some(to) = header(LOCATION.as_str()).filter(|_| status.is_redirection()) {
-            let to = response.url().join(&to).map(|url| shown(&url)).unwrap_or_default();
-            return ClientError::Redirected { url, to: self.without_key(&to) };
+            let to = response
+                .url()
+                .join(&to)
+                .map(|url| shown(&url))
+                .unwrap_or_default();
+            return ClientError::Redirected {
+                url,
+                to: self.without_key(&to),
+            };
         }
-        let body = ByteStream::http(response, limits, self.key).read_some().await;
+        let body = ByteStream::http(response, limits, self.key)
+            .read_some()
+            .await;
         let mut error = error_from_response(self.model.api, status.as_u16(), header, &body);
         if let Some(key) = self.key {
             // The body holds it no more, but may have spelled it in the escapes of JSON.
@@ -370,6 +430,10 @@ impl Call<'_> {
         }
         let retry = RetryHeaders::read(header, Timestamp::now());
         error.retry_after_ms = retry.after_ms.or(error.retry_after_ms);
-        ClientError::Api { url, error, should_retry: retry.should_retry }
+        ClientError::Api {
+            url,
+            error,
+            should_retry: retry.should_retry,
+        }
     }
 }

@@ -117,7 +117,11 @@ pub enum Wait {
 impl ClientError {
     pub(crate) fn replay(path: &Path, error: &io::Error) -> ClientError {
         let (path, kind) = (path.to_path_buf(), error.kind());
-        ClientError::Replay { path, kind, reason: reason(error) }
+        ClientError::Replay {
+            path,
+            kind,
+            reason: reason(error),
+        }
     }
 
     /// What went wrong, in words that may be kept and passed on: with what the provider said, but
@@ -142,9 +146,10 @@ impl ClientError {
                 Some(status) => format!("the provider answered {status}: {error}"),
                 None => format!("the provider answered: {error}"),
             },
-            ClientError::Replay { kind: io::ErrorKind::NotFound, .. } => {
-                "cannot read the recording: no such file".to_string()
-            }
+            ClientError::Replay {
+                kind: io::ErrorKind::NotFound,
+                ..
+            } => "cannot read the recording: no such file".to_string(),
             ClientError::Replay { reason, .. } => because("cannot read the recording", reason, ""),
             ClientError::PlainHttp(_) => "the address is not one of https".to_string(),
             ClientError::NoKey(_)
@@ -174,7 +179,13 @@ impl ClientError {
 
     /// Whether a file is missing that should hold the answer.
     pub fn is_not_found(&self) -> bool {
-        matches!(self, ClientError::Replay { kind: io::ErrorKind::NotFound, .. })
+        matches!(
+            self,
+            ClientError::Replay {
+                kind: io::ErrorKind::NotFound,
+                ..
+            }
+        )
     }
 
     /// What went wrong, in the words that hold for every provider.
@@ -245,23 +256,42 @@ impl ClientError {
 
     /// The model that was probably meant, where only its provider is unknown.
     pub fn meant_model(&self) -> Option<String> {
-        let ClientError::UnknownModel(name) = self else { return None };
-        let (provider, model) = name.split_once('/').filter(|(_, model)| !model.is_empty())?;
-        let known = analects_providers::vendors().iter().map(|vendor| vendor.name);
-        Some(format!("{}/{model}", analects_core::nearest(provider, known)?))
+        let ClientError::UnknownModel(name) = self else {
+            return None;
+        };
+        let (provider, model) = name
+            .split_once('/')
+            .filter(|(_, model)| !model.is_empty())?;
+        let known = analects_providers::vendors()
+            .iter()
+            .map(|vendor| vendor.name);
+        Some(format!(
+            "{}/{model}",
+            analects_core::nearest(provider, known)?
+        ))
     }
 }
 
 /// What happened, and why, as far as the reason names neither the host of `url` (as errors of
 /// certificates do) nor anything else that looks like an address or a path.
 fn because(what: &str, reason: &str, url: &str) -> String {
-    let host = reqwest::Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_string()));
+    let host = reqwest::Url::parse(url)
+        .ok()
+        .and_then(|url| Some(url.host_str()?.to_string()));
     let names_host = host.is_some_and(|host| reason.contains(&host));
     // What stands before these names is still worth telling.
     let general = reason.split(" for name").next().unwrap_or_default();
     let told = if names_host { general } else { reason };
-    let told = if told.contains(['/', '\\', '"']) { "" } else { told };
-    if told.is_empty() { what.to_string() } else { format!("{what}: {told}") }
+    let told = if told.contains(['/', '\\', '"']) {
+        ""
+    } else {
+        told
+    };
+    if told.is_empty() {
+        what.to_string()
+    } else {
+        format!("{what}: {told}")
+    }
 }
 
 /// The words of the innermost cause. Outer ones only repeat that sending failed, and where to.
@@ -272,11 +302,19 @@ pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     }
     let text = match inner.downcast_ref::<std::io::Error>() {
         // The system's words come with a number that says nothing to a reader.
-        Some(io) => io.to_string().split(" (os error").next().unwrap_or_default().to_string(),
+        Some(io) => io
+            .to_string()
+            .split(" (os error")
+            .next()
+            .unwrap_or_default()
+            .to_string(),
         None => inner.to_string(),
     };
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

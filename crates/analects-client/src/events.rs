@@ -76,7 +76,11 @@ impl EventStream {
             if self.ended {
                 let silent = "the provider ended the answer before it began";
                 let silent = ApiError::new(ApiErrorKind::Network, silent);
-                return Some(self.failure.clone().unwrap_or(ClientError::BrokeOff(silent)));
+                return Some(
+                    self.failure
+                        .clone()
+                        .unwrap_or(ClientError::BrokeOff(silent)),
+                );
             }
             self.read().await;
         }
@@ -114,7 +118,10 @@ impl EventStream {
                 continue;
             }
             // Some servers keep the connection open after the last event: do not wait for them.
-            let last = matches!(event, StreamEvent::MessageStop { .. } | StreamEvent::Error(_));
+            let last = matches!(
+                event,
+                StreamEvent::MessageStop { .. } | StreamEvent::Error(_)
+            );
             self.settled |= last;
             self.ended |= last;
             match self.left.checked_sub(size(&event)) {
@@ -128,7 +135,10 @@ impl EventStream {
     /// Takes no more of an answer that holds too much; what came of it is given.
     fn give_up(&mut self) {
         (self.settled, self.ended) = (true, true);
-        let text = format!("it holds more than {} bytes, the most that is taken", self.most);
+        let text = format!(
+            "it holds more than {} bytes, the most that is taken",
+            self.most
+        );
         let error = ApiError::new(ApiErrorKind::Malformed, text);
         self.failure = Some(ClientError::BrokeOff(error));
     }

@@ -52,8 +52,13 @@ impl Key {
         let has_short_escapes = key.iter().any(|byte| b"/\"\\".contains(byte));
         let escape: &[u8] = if has_short_escapes { b"\\" } else { b"\\u" };
         let beginnings: [&[u8]; 3] = [&key[..2], &[key[0], ESCAPE], escape];
-        let ends_with_beginning = bytes.last().is_some_and(|last| [key[0], ESCAPE].contains(last));
-        ends_with_beginning || beginnings.iter().any(|it| memmem::find(bytes, it).is_some())
+        let ends_with_beginning = bytes
+            .last()
+            .is_some_and(|last| [key[0], ESCAPE].contains(last));
+        ends_with_beginning
+            || beginnings
+                .iter()
+                .any(|it| memmem::find(bytes, it).is_some())
     }
 
     /// Puts something else in the place of every key, in whatever spelling.
@@ -78,7 +83,10 @@ impl Key {
             }
         }
         out.extend_from_slice(&bytes[at..]);
-        Removed { out, held: bytes.len() }
+        Removed {
+            out,
+            held: bytes.len(),
+        }
     }
 
     /// Whether bytes begin with the key, of which any character may be escaped as in JSON, also more than once, as
@@ -87,7 +95,10 @@ impl Key {
         let mut at = 0;
         for (count, byte) in self.0.bytes().enumerate() {
             let rest = &bytes[at..];
-            let escapes = rest.iter().take(MOST_ESCAPES).take_while(|byte| **byte == ESCAPE);
+            let escapes = rest
+                .iter()
+                .take(MOST_ESCAPES)
+                .take_while(|byte| **byte == ESCAPE);
             let escapes = escapes.count();
             let spelling = &rest[escapes..];
             let length = match spelling.first() {
@@ -158,7 +169,10 @@ pub(crate) struct KeyRemover {
 impl KeyRemover {
     /// `None` for a key that is no secret.
     pub(crate) fn new(key: &Key) -> Option<KeyRemover> {
-        key.is_secret().then(|| KeyRemover { key: key.clone(), held: Vec::new() })
+        key.is_secret().then(|| KeyRemover {
+            key: key.clone(),
+            held: Vec::new(),
+        })
     }
 
     /// Takes a piece and gives as much as is known to hold no key.
@@ -209,17 +223,26 @@ mod tests {
         let text = "a sk-sk-sk-sk-secret b sk-sk-sk-secretsk-sk-sk-secret sk-sk c sk";
         for size in 1..=text.len() {
             let mut remover = KeyRemover::new(&key).unwrap();
-            let pieces = text.as_bytes().chunks(size).map(|piece| remover.push(piece.to_vec()));
+            let pieces = text
+                .as_bytes()
+                .chunks(size)
+                .map(|piece| remover.push(piece.to_vec()));
             let mut out = pieces.collect::<Vec<_>>().concat();
             out.extend(remover.finish());
             let out = String::from_utf8(out).unwrap();
-            assert_eq!(out, "a sk-[key] b [key][key] sk-sk c sk", "in pieces of {size}");
+            assert_eq!(
+                out, "a sk-[key] b [key][key] sk-sk c sk",
+                "in pieces of {size}"
+            );
         }
     }
 
     fn without(key: &str, text: &str, size: usize) -> String {
         let mut remover = KeyRemover::new(&Key::new(key).unwrap()).unwrap();
-        let pieces = text.as_bytes().chunks(size).map(|piece| remover.push(piece.to_vec()));
+        let pieces = text
+            .as_bytes()
+            .chunks(size)
+            .map(|piece| remover.push(piece.to_vec()));
         let mut out = pieces.collect::<Vec<_>>().concat();
         out.extend(remover.finish());
         String::from_utf8(out).unwrap()
@@ -228,7 +251,10 @@ mod tests {
     #[test]
     fn a_key_is_removed_in_whatever_spelling() {
         let key = "sk-u/useme";
-        let all: String = key.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+        let all: String = key
+            .chars()
+            .map(|c| format!("\\u{:04x}", u32::from(c)))
+            .collect();
         let capitals = all.to_uppercase().replace("\\U", "\\u");
         let nested = all.replace('\\', "\\\\\\\\");
         let some = key.replace("sk", "\\u0073\\u006B").replace('/', "\\/");
@@ -236,7 +262,11 @@ mod tests {
             let text = format!("{{\"a\":\"\\n{spelling}\\u0073k \\\"{spelling}\"}}\\u0073");
             for size in 1..=text.len() {
                 let expected = "{\"a\":\"\\n[key]\\u0073k \\\"[key]\"}\\u0073";
-                assert_eq!(without(key, &text, size), expected, "{spelling} in pieces of {size}");
+                assert_eq!(
+                    without(key, &text, size),
+                    expected,
+                    "{spelling} in pieces of {size}"
+                );
             }
             assert_eq!(Key::new(key).unwrap().hide(&spelling), "[key]");
         }
@@ -255,7 +285,11 @@ mod tests {
     #[test]
     fn most_of_a_key_at_the_end_is_not_told() {
         let mut remover = KeyRemover::new(&Key::new("sk-very-secret").unwrap()).unwrap();
-        let out = [remover.push(b"the key is sk-very-secre".to_vec()), remover.finish()].concat();
+        let out = [
+            remover.push(b"the key is sk-very-secre".to_vec()),
+            remover.finish(),
+        ]
+        .concat();
         assert_eq!(out, b"the key is [key]");
     }
 

@@ -39,7 +39,9 @@ impl Surroundings {
             }
             for name in vendor.base_url_variables {
                 let address = variable(name).filter(|address| !address.trim().is_empty());
-                found.addresses.extend(address.map(|address| (*name, address)));
+                found
+                    .addresses
+                    .extend(address.map(|address| (*name, address)));
             }
         }
         found
@@ -98,14 +100,21 @@ impl Model {
     /// A request for this model as it goes out, without the key. The answer may take no more than the
     /// model is known to give; a provider refuses to be asked for more.
     pub fn encode(&self, request: &Request) -> HttpRequest {
-        let most = self.facts.as_ref().and_then(|facts| facts.max_output_tokens);
+        let most = self
+            .facts
+            .as_ref()
+            .and_then(|facts| facts.max_output_tokens);
         let asked_for = request.max_output_tokens;
         let max_output_tokens = asked_for.map(|tokens| tokens.min(most.unwrap_or(tokens)));
         // A request is as long as its conversation; mostly it is meant for this model just as it is.
         if request.model == self.name && asked_for == max_output_tokens {
             return encode_for(self.api, request, &self.quirks);
         }
-        let request = Request { model: self.name.clone(), max_output_tokens, ..request.clone() };
+        let request = Request {
+            model: self.name.clone(),
+            max_output_tokens,
+            ..request.clone()
+        };
         encode_for(self.api, &request, &self.quirks)
     }
 
@@ -173,8 +182,14 @@ fn bare(name: &str, catalogue: &Catalogue) -> Result<&'static Vendor, ClientErro
         [vendor] => Ok(vendor),
         [] => Err(ClientError::UnknownModel(name.to_string())),
         _ => {
-            let models = known.iter().map(|vendor| format!("{}/{name}", vendor.name)).collect();
-            Err(ClientError::Ambiguous { name: name.to_string(), models })
+            let models = known
+                .iter()
+                .map(|vendor| format!("{}/{name}", vendor.name))
+                .collect();
+            Err(ClientError::Ambiguous {
+                name: name.to_string(),
+                models,
+            })
         }
     }
 }
@@ -213,7 +228,11 @@ fn reach(
         api: vendor.api,
         quirks: vendor.quirks,
         facts: surroundings.catalogue().facts(vendor.name, name),
-        transport: Transport::Http { base_url, key, as_bearer },
+        transport: Transport::Http {
+            base_url,
+            key,
+            as_bearer,
+        },
     })
 }
 
@@ -264,7 +283,11 @@ const ENOUGH: u64 = 64 * 1024;
 
 fn recorded_api(path: &Path) -> Option<Api> {
     let mut bytes = Vec::new();
-    open_recording(path).ok()?.take(ENOUGH).read_to_end(&mut bytes).ok()?;
+    open_recording(path)
+        .ok()?
+        .take(ENOUGH)
+        .read_to_end(&mut bytes)
+        .ok()?;
     recognise(&bytes)
 }
 
@@ -280,7 +303,10 @@ pub struct Resolver {
 impl Resolver {
     /// A resolver without pointers.
     pub fn new(surroundings: Surroundings) -> Resolver {
-        Resolver { surroundings, pointers: BTreeMap::new() }
+        Resolver {
+            surroundings,
+            pointers: BTreeMap::new(),
+        }
     }
 
     /// Turns a pointer to a model.

@@ -38,33 +38,50 @@ impl Proxies {
 
     fn given(&self, https: bool) -> Option<&str> {
         let given = if https { &self.https } else { &self.http };
-        given.as_deref().map(str::trim).filter(|given| !given.is_empty())
+        given
+            .as_deref()
+            .map(str::trim)
+            .filter(|given| !given.is_empty())
     }
 
     pub(crate) fn of_scheme(&self, https: bool) -> Result<Option<Way>, ClientError> {
-        let Some(url) = self.given(https) else { return Ok(None) };
+        let Some(url) = self.given(https) else {
+            return Ok(None);
+        };
         let url = address(url).map_err(|why| ClientError::Setup(format!("the proxy {why}")))?;
         let is_https = url.scheme() == "https";
-        let proxy = if https { Proxy::https(url) } else { Proxy::http(url) };
+        let proxy = if https {
+            Proxy::https(url)
+        } else {
+            Proxy::http(url)
+        };
         let proxy = proxy.map_err(|error| ClientError::Setup(reason(&error)))?;
         let others = self.no_proxy.as_deref().unwrap_or_default();
         // In this list `*` stands for all names but for no numeric address.
         let all = others.split(',').any(|host| host.trim() == "*");
         let all = if all { ",0.0.0.0/0,::/0" } else { "" };
         let direct = NoProxy::from_string(&format!("{LOOPBACK},{others}{all}"));
-        Ok(Some(Way { proxy: proxy.no_proxy(direct), is_https }))
+        Ok(Some(Way {
+            proxy: proxy.no_proxy(direct),
+            is_https,
+        }))
     }
 }
 
 /// Reads the address of a proxy, whose scheme may be left out. The error does not quote it, since it
 /// may hold a password.
 fn address(text: &str) -> Result<Url, String> {
-    let whole = if text.contains("://") { text.into() } else { format!("http://{text}") };
+    let whole = if text.contains("://") {
+        text.into()
+    } else {
+        format!("http://{text}")
+    };
     match Url::parse(&whole) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        Ok(url) => {
-            Err(format!("cannot be used: its scheme is {}; expected http or https", url.scheme()))
-        }
+        Ok(url) => Err(format!(
+            "cannot be used: its scheme is {}; expected http or https",
+            url.scheme()
+        )),
         Err(error) => Err(format!("has no usable address: {error}")),
     }
 }
@@ -73,7 +90,8 @@ impl fmt::Debug for Proxies {
     /// Without the passwords that addresses of proxies may hold.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |text: &Option<String>| {
-            text.as_deref().map(|text| address(text).map(|url| shown(&url)))
+            text.as_deref()
+                .map(|text| address(text).map(|url| shown(&url)))
         };
         f.debug_struct("Proxies")
             .field("http", &shown(&self.http))

@@ -22,7 +22,10 @@ impl Recorder {
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Recorder { file: options.open(path), on_lost }
+        Recorder {
+            file: options.open(path),
+            on_lost,
+        }
     }
 
     pub(crate) fn take(&mut self, bytes: &[u8]) {

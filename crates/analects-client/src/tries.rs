@@ -18,7 +18,11 @@ pub(crate) struct Tries<'a> {
 
 impl<'a> Tries<'a> {
     pub(crate) fn new(options: &'a Options) -> Tries<'a> {
-        Tries { options, made: 0, waited: Duration::ZERO }
+        Tries {
+            options,
+            made: 0,
+            waited: Duration::ZERO,
+        }
     }
 
     /// Waits until the request may be sent again; false if it is not to be. Only for requests of
@@ -28,15 +32,29 @@ impl<'a> Tries<'a> {
             // Nothing was sent, and nothing changes by waiting.
             return false;
         }
-        let headers = RetryHeaders { after_ms: None, should_retry: error.should_retry() };
+        let headers = RetryHeaders {
+            after_ms: None,
+            should_retry: error.should_retry(),
+        };
         let waited_ms = u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX);
         let (retries_made, random) = (self.made, chance());
-        let at = Situation { retries_made, waited_ms, delivered: false, headers, random };
+        let at = Situation {
+            retries_made,
+            waited_ms,
+            delivered: false,
+            headers,
+            random,
+        };
         let decision = retry(&self.options.retries, &error.to_api_error(), &at);
-        let Retry::After(milliseconds) = decision else { return false };
+        let Retry::After(milliseconds) = decision else {
+            return false;
+        };
         let wait = Duration::from_millis(milliseconds);
         if let Some(on_wait) = &self.options.on_wait {
-            on_wait(&Waiting { error: error.clone(), wait });
+            on_wait(&Waiting {
+                error: error.clone(),
+                wait,
+            });
         }
         tokio::time::sleep(wait).await;
         self.made += 1;

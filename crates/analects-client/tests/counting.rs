@@ -10,26 +10,48 @@ const KEY: &str = "sk-not-to-be-seen";
 
 /// A server that gives these answers, one for each request.
 fn serve(answers: &[(&str, &str)]) -> (String, Server) {
-    let server = Server::new(answers.iter().map(|(status, body)| error(status, body)).collect());
+    let server = Server::new(
+        answers
+            .iter()
+            .map(|(status, body)| error(status, body))
+            .collect(),
+    );
     (format!("http://{}", server.address), server)
 }
 
 fn model(name: &str, url: &str) -> Model {
     let surroundings = Surroundings::read(|variable| {
         let is = |end: &str| variable.ends_with(end);
-        (is("_BASE_URL")).then(|| url.to_string()).or(is("_API_KEY").then(|| KEY.to_string()))
+        (is("_BASE_URL"))
+            .then(|| url.to_string())
+            .or(is("_API_KEY").then(|| KEY.to_string()))
     });
     resolve(name, &surroundings).unwrap()
 }
 
 fn request() -> Request {
-    let turn = Turn { role: Role::User, content: "How long am I?".into(), model: None };
-    Request { system: Some("Be brief".into()), turns: vec![turn], ..Request::default() }
+    let turn = Turn {
+        role: Role::User,
+        content: "How long am I?".into(),
+        model: None,
+    };
+    Request {
+        system: Some("Be brief".into()),
+        turns: vec![turn],
+        ..Request::default()
+    }
 }
 
 fn count(name: &str, url: &str) -> Result<u64, Box<ClientError>> {
-    let retries = RetryPolicy { retries: 1, first_ms: 1, ..RetryPolicy::default() };
-    let options = Options { retries, ..Options::default() };
+    let retries = RetryPolicy {
+        retries: 1,
+        first_ms: 1,
+        ..RetryPolicy::default()
+    };
+    let options = Options {
+        retries,
+        ..Options::default()
+    };
     blocking::ModelAdapter::new(model(name, url), options)
         .count_tokens(&request())
         .map_err(Box::new)
@@ -40,10 +62,19 @@ fn anthropic_counts_what_would_be_sent() {
     let (url, requests) = serve(&[("200 OK", r#"{"input_tokens":17}"#)]);
     assert_eq!(count("anthropic/claude-sonnet-4-5", &url).unwrap(), 17);
     let request = requests.received().to_string();
-    assert!(request.starts_with("POST /v1/messages/count_tokens HTTP/1.1\r\n"), "{request}");
-    assert!(request.contains("How long am I?") && request.contains("Be brief"), "{request}");
+    assert!(
+        request.starts_with("POST /v1/messages/count_tokens HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(
+        request.contains("How long am I?") && request.contains("Be brief"),
+        "{request}"
+    );
     // What the answer may take is not part of what is counted, and refused here.
-    assert!(!request.contains("max_tokens") && !request.contains("\"stream\""), "{request}");
+    assert!(
+        !request.contains("max_tokens") && !request.contains("\"stream\""),
+        "{request}"
+    );
 }
 
 #[test]
@@ -51,8 +82,17 @@ fn gemini_counts_what_would_be_sent() {
     let (url, requests) = serve(&[("200 OK", r#"{"totalTokens":31}"#)]);
     assert_eq!(count("gemini/gemini-2.5-flash", &url).unwrap(), 31);
     let request = requests.received().to_string();
-    assert!(request.lines().next().unwrap().contains("/models/gemini-2.5-flash:countTokens"));
-    assert!(request.contains("How long am I?") && request.contains("Be brief"), "{request}");
+    assert!(
+        request
+            .lines()
+            .next()
+            .unwrap()
+            .contains("/models/gemini-2.5-flash:countTokens")
+    );
+    assert!(
+        request.contains("How long am I?") && request.contains("Be brief"),
+        "{request}"
+    );
 }
 
 #[test]
@@ -68,11 +108,21 @@ fn counting_is_tried_again_like_asking() {
 
 #[test]
 fn an_answer_without_a_count_is_said_to_be_none() {
-    for answer in ["{}", "[]", "<html>", r#"{"input_tokens":"many"}"#, r#"{"input_tokens":-1}"#, ""]
-    {
+    for answer in [
+        "{}",
+        "[]",
+        "<html>",
+        r#"{"input_tokens":"many"}"#,
+        r#"{"input_tokens":-1}"#,
+        "",
+    ] {
         let (url, _) = serve(&[("200 OK", answer)]);
         let error = count("anthropic/claude-sonnet-4-5", &url).unwrap_err();
-        assert_eq!(error.to_string(), "the server answered no token count", "{answer}");
+        assert_eq!(
+            error.to_string(),
+            "the server answered no token count",
+            "{answer}"
+        );
     }
 }
 

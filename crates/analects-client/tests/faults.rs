@@ -59,7 +59,11 @@ type Waits = Arc<Mutex<Vec<Waiting>>>;
 
 fn options(waits: &Waits) -> Options {
     let waits = waits.clone();
-    let retries = RetryPolicy { first_ms: 1, budget_ms: 1000, ..RetryPolicy::default() };
+    let retries = RetryPolicy {
+        first_ms: 1,
+        budget_ms: 1000,
+        ..RetryPolicy::default()
+    };
     let on_wait = move |waiting: &Waiting| waits.lock().unwrap().push(waiting.clone());
     let short = Duration::from_millis(150);
     Options {
@@ -82,12 +86,23 @@ fn adapter(server: &Server, options: Options) -> ModelAdapter {
 }
 
 fn request() -> Request {
-    let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
-    Request { turns: vec![turn], ..Request::default() }
+    let turn = Turn {
+        role: Role::User,
+        content: "Hello".into(),
+        model: None,
+    };
+    Request {
+        turns: vec![turn],
+        ..Request::default()
+    }
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
 }
 
 /// Asks, and folds what comes.
@@ -119,7 +134,13 @@ async fn stream(adapter: &ModelAdapter) -> Result<Response, ClientError> {
         return Err(error);
     }
     let (message, complete, error) = (folded.message, folded.complete, folded.error);
-    Ok(Response { message, complete, error, problems: folded.problems, first_token: None })
+    Ok(Response {
+        message,
+        complete,
+        error,
+        problems: folded.problems,
+        first_token: None,
+    })
 }
 
 fn fine() -> Answer {
@@ -192,13 +213,34 @@ fn what_cannot_pass_is_not_tried_again() {
         format!("{{\"error\":{{\"message\":\"no\",\"type\":\"{kind}\",\"code\":\"{kind}\"}}}}")
     };
     let cases: Vec<(Answer, ApiErrorKind)> = vec![
-        (status("400 Bad", "", &body("invalid_request_error")), ApiErrorKind::BadRequest),
-        (status("401 No", "", &body("authentication_error")), ApiErrorKind::Auth),
-        (status("403 No", "", &body("permission_error")), ApiErrorKind::Auth),
-        (status("404 No", "", &body("not_found_error")), ApiErrorKind::NotFound),
-        (status("429 Slow", "", &body("insufficient_quota")), ApiErrorKind::RateLimit),
-        (status("429 Slow", "x-should-retry: false\r\n", ""), ApiErrorKind::RateLimit),
-        (status("400 Bad", "", &body("context_length_exceeded")), ApiErrorKind::ContextOverflow),
+        (
+            status("400 Bad", "", &body("invalid_request_error")),
+            ApiErrorKind::BadRequest,
+        ),
+        (
+            status("401 No", "", &body("authentication_error")),
+            ApiErrorKind::Auth,
+        ),
+        (
+            status("403 No", "", &body("permission_error")),
+            ApiErrorKind::Auth,
+        ),
+        (
+            status("404 No", "", &body("not_found_error")),
+            ApiErrorKind::NotFound,
+        ),
+        (
+            status("429 Slow", "", &body("insufficient_quota")),
+            ApiErrorKind::RateLimit,
+        ),
+        (
+            status("429 Slow", "x-should-retry: false\r\n", ""),
+            ApiErrorKind::RateLimit,
+        ),
+        (
+            status("400 Bad", "", &body("context_length_exceeded")),
+            ApiErrorKind::ContextOverflow,
+        ),
     ];
     for (number, (answer, kind)) in cases.into_iter().enumerate() {
         let (response, waits, requests) = ask(vec![answer, fine()]);
@@ -218,8 +260,9 @@ fn after_three_tries_it_is_given_up() {
 #[test]
 fn nothing_is_tried_again_once_something_was_passed_on() {
     let reset: Answer = Box::new(|_, stream| {
-        let text =
-            [STREAM, FIRST].concat().replace("connection: close", "transfer-encoding: chunked");
+        let text = [STREAM, FIRST]
+            .concat()
+            .replace("connection: close", "transfer-encoding: chunked");
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         let _ = write!(stream, "{head}\r\n\r\n{:x}\r\n{body}\r\n", body.len());
         // What the other side still wants to say makes the system send a reset.
@@ -276,7 +319,11 @@ fn what_is_no_stream_of_events_is_said_to_be_none() {
     let page = "<html><body>Log in to the hotel</body></html>";
     let cases = [
         status("200 OK", "content-type: text/html\r\n", page),
-        status("200 OK", "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n", "\u{1f}"),
+        status(
+            "200 OK",
+            "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n",
+            "\u{1f}",
+        ),
     ];
     for (number, answer) in cases.into_iter().enumerate() {
         let (response, waits, _) = ask(vec![answer]);
@@ -302,7 +349,10 @@ fn a_very_large_event_in_small_pieces_arrives() {
         }
     });
     let server = Server::with(vec![pieces]);
-    let patient = Options { idle: Duration::from_secs(20), ..Options::default() };
+    let patient = Options {
+        idle: Duration::from_secs(20),
+        ..Options::default()
+    };
     let response = block_on(stream(&adapter(&server, patient))).unwrap();
     assert_eq!(response.message.text().len(), text.len());
     assert!(response.complete);
@@ -316,25 +366,42 @@ fn an_answer_that_does_not_stop_is_cut_off_and_what_came_is_kept() {
     std::fs::write(&path, events.concat()).unwrap();
     let replayed = format!("replay:{}", path.display());
     let replayed = resolve(&replayed, &Surroundings::default()).unwrap();
-    let limited = Options { most_content: 250, ..Options::default() };
+    let limited = Options {
+        most_content: 250,
+        ..Options::default()
+    };
     let server = Server::with(vec![streams(&events), streams(&events)]);
-    let adapters =
-        [adapter(&server, limited.clone()), ModelAdapter::new(replayed.clone(), limited)];
+    let adapters = [
+        adapter(&server, limited.clone()),
+        ModelAdapter::new(replayed.clone(), limited),
+    ];
     for adapter in adapters {
         let response = block_on(adapter.send_message(&request())).unwrap();
         let error = response.error.unwrap();
         assert_eq!(error.kind, ApiErrorKind::Malformed);
-        assert_eq!(error.message, "it holds more than 250 bytes, the most that is taken");
+        assert_eq!(
+            error.message,
+            "it holds more than 250 bytes, the most that is taken"
+        );
         assert_eq!(response.message.text(), "Hello".repeat(50));
         assert!(!response.complete);
     }
-    let limited = Options { longest: 1000, ..Options::default() };
-    for adapter in [adapter(&server, limited.clone()), ModelAdapter::new(replayed, limited)] {
+    let limited = Options {
+        longest: 1000,
+        ..Options::default()
+    };
+    for adapter in [
+        adapter(&server, limited.clone()),
+        ModelAdapter::new(replayed, limited),
+    ] {
         let error = match block_on(adapter.send_message(&request())) {
             Err(error) => error.to_string(),
             Ok(response) => response.error.unwrap().message,
         };
-        assert!(error.contains("it has more than 1000 bytes, the most that is taken"), "{error}");
+        assert!(
+            error.contains("it has more than 1000 bytes, the most that is taken"),
+            "{error}"
+        );
     }
 }
 
@@ -343,14 +410,24 @@ fn a_redirect_gets_nothing() {
     let elsewhere = Server::with(vec![fine()]);
     let location = format!("location: {}/chat/completions\r\n", elsewhere.base_url);
     let (response, waits, requests) = ask(vec![status("302 There", &location, "")]);
-    assert!(matches!(response.unwrap_err(), ClientError::Redirected { .. }));
-    assert_eq!((waits.len(), requests, elsewhere.all_received().len()), (0, 1, 0));
+    assert!(matches!(
+        response.unwrap_err(),
+        ClientError::Redirected { .. }
+    ));
+    assert_eq!(
+        (waits.len(), requests, elsewhere.all_received().len()),
+        (0, 1, 0)
+    );
 }
 
 #[test]
 fn an_answer_in_one_piece_is_the_same_message() {
     let body = "{\"id\":\"r\",\"model\":\"tiny\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Hello\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}";
-    let server = Server::with(vec![status("200 OK", "content-type: application/json\r\n", body)]);
+    let server = Server::with(vec![status(
+        "200 OK",
+        "content-type: application/json\r\n",
+        body,
+    )]);
     let adapter = adapter(&server, Options::default());
     let response = block_on(adapter.send_message(&request())).unwrap();
     assert_eq!(response.message.text(), "Hello");
@@ -369,10 +446,16 @@ fn the_same_calls_without_a_runtime_and_from_inside_one() {
         Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
     let adapter = blocking::ModelAdapter::new(model, Options::default());
-    assert_eq!(adapter.send_message(&request()).unwrap().message.text(), "Hello");
+    assert_eq!(
+        adapter.send_message(&request()).unwrap().message.text(),
+        "Hello"
+    );
     let events: Result<Vec<StreamEvent>, ClientError> =
         adapter.stream_message(&request()).unwrap().collect();
-    assert!(matches!(events.unwrap().last(), Some(StreamEvent::MessageStop { .. })));
+    assert!(matches!(
+        events.unwrap().last(),
+        Some(StreamEvent::MessageStop { .. })
+    ));
     let inside = block_on(async { adapter.send_message(&request()) });
     assert_eq!(inside.unwrap().message.text(), "Hello");
 }
@@ -381,7 +464,9 @@ fn the_same_calls_without_a_runtime_and_from_inside_one() {
 fn dropping_blocking_events_hangs_up() {
     let (sender, closed) = channel();
     let waits: Answer = Box::new(move |_, stream| {
-        stream.write_all([STREAM, FIRST].concat().as_bytes()).unwrap();
+        stream
+            .write_all([STREAM, FIRST].concat().as_bytes())
+            .unwrap();
         let _ = stream.read_to_end(&mut Vec::new());
         let _ = sender.send(());
     });
@@ -402,11 +487,18 @@ fn a_recording_plays_again_and_holds_no_key() {
     let path = folder.path().join("answer.sse");
     let leak = FIRST.replace("Hello", &format!("Hello {KEY}"));
     let server = Server::with(vec![streams(&[&leak, LAST, DONE])]);
-    let options = Options { record: Some(path.clone()), ..Options::default() };
+    let options = Options {
+        record: Some(path.clone()),
+        ..Options::default()
+    };
     block_on(stream(&adapter(&server, options))).unwrap();
     let recorded = std::fs::read_to_string(&path).unwrap();
     assert!(!recorded.contains(KEY), "{recorded}");
-    let model = resolve(&format!("replay:{}", path.display()), &Surroundings::default()).unwrap();
+    let model = resolve(
+        &format!("replay:{}", path.display()),
+        &Surroundings::default(),
+    )
+    .unwrap();
     let adapter = ModelAdapter::new(model, Options::default());
     let again = block_on(stream(&adapter)).unwrap();
     assert_eq!(again.message.text(), "Hello [key]");

@@ -35,7 +35,9 @@ fn serve(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> (String, Serve
 fn write_chunks(stream: &mut TcpStream, bytes: &[u8], size: usize) {
     for chunk in bytes.chunks(size) {
         let head = format!("{:x}\r\n", chunk.len());
-        stream.write_all(&[head.as_bytes(), chunk, b"\r\n"].concat()).unwrap();
+        stream
+            .write_all(&[head.as_bytes(), chunk, b"\r\n"].concat())
+            .unwrap();
         stream.flush().unwrap();
     }
 }
@@ -56,17 +58,35 @@ fn model(url: &str, key: Option<&str>) -> Model {
 
 /// Options under which nothing is sent twice.
 fn once() -> Options {
-    Options { retries: RetryPolicy { retries: 0, ..RetryPolicy::default() }, ..Options::default() }
+    Options {
+        retries: RetryPolicy {
+            retries: 0,
+            ..RetryPolicy::default()
+        },
+        ..Options::default()
+    }
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
 }
 
 /// Asks and gives the events that came, and the error that ended them.
 fn ask(model: &Model, options: Options) -> (Vec<StreamEvent>, Option<ClientError>) {
-    let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
-    let request = Request { model: model.name.clone(), turns: vec![turn], ..Request::default() };
+    let turn = Turn {
+        role: Role::User,
+        content: "Hello".into(),
+        model: None,
+    };
+    let request = Request {
+        model: model.name.clone(),
+        turns: vec![turn],
+        ..Request::default()
+    };
     block_on(async {
         let mut stream = match Client::new(options).stream(model, &request).await {
             Ok(stream) => stream,
@@ -101,7 +121,11 @@ fn error_of(url: &str) -> ClientError {
 fn respond(head: &'static str, body: &'static str) -> String {
     let length = body.len();
     let (url, _) = serve(move |stream| {
-        write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        write!(
+            stream,
+            "HTTP/1.1 {head}\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
     });
     url
 }
@@ -119,8 +143,14 @@ fn an_answer_in_odd_pieces_arrives_whole() {
         assert!(folded(&events).complete);
         assert_eq!(folded(&events).message.text(), "Grüße, world");
         let request = requests.received().to_string();
-        assert!(request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{request}");
-        assert!(request.contains("\r\nauthorization: Bearer sk-very-secret-key\r\n"), "{request}");
+        assert!(
+            request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"),
+            "{request}"
+        );
+        assert!(
+            request.contains("\r\nauthorization: Bearer sk-very-secret-key\r\n"),
+            "{request}"
+        );
         assert!(request.contains("\"content\":\"Hello\""), "{request}");
     }
 }
@@ -164,7 +194,10 @@ fn after_an_error_in_the_stream_nothing_is_waited_for() {
         assert!(
             matches!(events.last(), Some(StreamEvent::Error(error)) if error.message == "busy")
         );
-        assert_eq!(folded(&events).error.unwrap().kind, ApiErrorKind::Overloaded);
+        assert_eq!(
+            folded(&events).error.unwrap().kind,
+            ApiErrorKind::Overloaded
+        );
         assert_eq!(folded(&events).message.text(), "Grüße, ");
     }
 }
@@ -186,7 +219,10 @@ fn an_error_of_the_provider_keeps_its_words_but_not_the_key() {
         r#"{"error":{"message":"Wrong key: sk-very-secret-key","type":"authentication_error"}}"#;
     let url = respond("401 Unauthorized\r\nx-request-id: req_1", body);
     let error = error_of(&url);
-    assert_eq!(error.to_string(), format!("{url} answered 401: Wrong key: [key]"));
+    assert_eq!(
+        error.to_string(),
+        format!("{url} answered 401: Wrong key: [key]")
+    );
     assert_eq!(error.kind(), ApiErrorKind::Auth);
     assert!(!error.is_retryable());
     let named = |error: &ApiError| error.request_id.as_deref() == Some("req_1");
@@ -206,12 +242,21 @@ fn a_busy_provider_says_when_to_come_back() {
 fn a_connection_that_breaks_keeps_what_came() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()], 1000);
+        write_chunks(
+            stream,
+            &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()],
+            1000,
+        );
     });
     let (events, error) = ask(&model(&url, None), once());
     let error = error.unwrap();
     assert_eq!(error.kind(), ApiErrorKind::Network);
-    assert!(error.to_string().starts_with(&format!("the connection to {url} broke: ")), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with(&format!("the connection to {url} broke: ")),
+        "{error}"
+    );
     assert!(!folded(&events).complete);
     assert_eq!(folded(&events).message.text(), "Grüße, ");
 }
@@ -220,7 +265,11 @@ fn a_connection_that_breaks_keeps_what_came() {
 fn a_connection_that_breaks_after_the_answer_took_nothing_away() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("data: [DONE]").unwrap()], 1000);
+        write_chunks(
+            stream,
+            &ANSWER.as_bytes()[..ANSWER.find("data: [DONE]").unwrap()],
+            1000,
+        );
     });
     let (events, error) = ask(&model(&url, None), once());
     assert_eq!(error, None);
@@ -233,12 +282,25 @@ const SHORT: Duration = Duration::from_millis(50);
 fn a_server_that_falls_silent_is_given_up() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
-        write_chunks(stream, &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()], 1000);
+        write_chunks(
+            stream,
+            &ANSWER.as_bytes()[..ANSWER.find("world").unwrap()],
+            1000,
+        );
         wait_for_close(stream);
     });
-    let (events, error) = ask(&model(&url, None), Options { idle: SHORT, ..once() });
+    let (events, error) = ask(
+        &model(&url, None),
+        Options {
+            idle: SHORT,
+            ..once()
+        },
+    );
     let error = error.unwrap();
-    assert_eq!(error.to_string(), format!("{url} sent nothing more within 0.05 s"));
+    assert_eq!(
+        error.to_string(),
+        format!("{url} sent nothing more within 0.05 s")
+    );
     assert_eq!(error.kind(), ApiErrorKind::Timeout);
     assert!(error.is_retryable());
     assert_eq!(folded(&events).message.text(), "Grüße, ");
@@ -251,7 +313,13 @@ fn a_server_that_never_begins_is_given_up() {
             stream.write_all(head.as_bytes()).unwrap();
             wait_for_close(stream);
         });
-        let (_, error) = ask(&model(&url, None), Options { first_byte: SHORT, ..once() });
+        let (_, error) = ask(
+            &model(&url, None),
+            Options {
+                first_byte: SHORT,
+                ..once()
+            },
+        );
         let text = format!("{url} did not begin to answer within 0.05 s");
         assert_eq!(error.unwrap().to_string(), text);
     }
@@ -263,14 +331,20 @@ fn nobody_there_is_said_plainly() {
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let error = error_of(&url);
-    assert_eq!(error.to_string(), format!("cannot reach {url}: connection refused"));
+    assert_eq!(
+        error.to_string(),
+        format!("cannot reach {url}: connection refused")
+    );
     assert_eq!(error.kind(), ApiErrorKind::Network);
 }
 
 #[test]
 fn a_server_without_tls_is_no_https_server() {
     let (url, _) = serve(|_| {});
-    assert_eq!(error_of(&url.replace("http:", "https:")).kind(), ApiErrorKind::Network);
+    assert_eq!(
+        error_of(&url.replace("http:", "https:")).kind(),
+        ApiErrorKind::Network
+    );
 }
 
 #[test]
@@ -299,24 +373,39 @@ fn dropping_the_stream_hangs_up() {
     });
     block_on(async {
         let client = Client::default();
-        let mut stream = client.stream(&model(&url, None), &Request::default()).await.unwrap();
-        assert!(matches!(stream.next().await, Some(Ok(StreamEvent::MessageStart { .. }))));
+        let mut stream = client
+            .stream(&model(&url, None), &Request::default())
+            .await
+            .unwrap();
+        assert!(matches!(
+            stream.next().await,
+            Some(Ok(StreamEvent::MessageStart { .. }))
+        ));
         drop(stream);
         // The connection is closed by the runtime, which has to run for that.
-        tokio::task::spawn_blocking(move || closed.recv().unwrap()).await.unwrap();
+        tokio::task::spawn_blocking(move || closed.recv().unwrap())
+            .await
+            .unwrap();
     });
 }
 
 #[test]
 fn a_key_that_no_header_can_hold_is_an_error_without_it() {
-    let (_, error) = ask(&model("http://127.0.0.1:9/v1", Some("sk-se\ncret-key")), once());
+    let (_, error) = ask(
+        &model("http://127.0.0.1:9/v1", Some("sk-se\ncret-key")),
+        once(),
+    );
     let error = error.unwrap();
     let text = "the authorization header holds characters that HTTP does not allow";
     assert_eq!(error.to_string(), text);
 }
 
 fn replay(path: &std::path::Path) -> Model {
-    resolve(&format!("replay:{}", path.display()), &Surroundings::default()).unwrap()
+    resolve(
+        &format!("replay:{}", path.display()),
+        &Surroundings::default(),
+    )
+    .unwrap()
 }
 
 #[test]
@@ -357,16 +446,26 @@ fn gemini_gets_its_key_and_its_query() {
     let body = "data: {\"responseId\":\"r\",\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]},\"finishReason\":\"STOP\"}]}\n\n";
     let (url, requests) = serve(move |stream| {
         let length = body.len();
-        write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
     });
-    let model = Model { api: Api::Gemini, ..model(&format!("{url}?route=a"), Some(KEY)) };
+    let model = Model {
+        api: Api::Gemini,
+        ..model(&format!("{url}?route=a"), Some(KEY))
+    };
     let (events, error) = ask(&model, once());
     assert_eq!(error, None);
     assert_eq!(folded(&events).message.text(), "Hi");
     let request = requests.received().to_string();
     let line = "POST /v1/models/tiny:streamGenerateContent?route=a&alt=sse HTTP/1.1";
     assert_eq!(request.lines().next(), Some(line));
-    assert!(request.contains(&format!("x-goog-api-key: {KEY}\r\n")), "{request}");
+    assert!(
+        request.contains(&format!("x-goog-api-key: {KEY}\r\n")),
+        "{request}"
+    );
     assert!(!request.contains("authorization"), "{request}");
 }
 
@@ -404,7 +503,10 @@ fn read_with_key(event: String) -> Message {
 /// What is raw in a message would become the key again once somebody reads it as JSON.
 #[test]
 fn an_answer_that_spells_the_key_in_escapes_is_read_without_it() {
-    let spelled: String = SECRET.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let spelled: String = SECRET
+        .bytes()
+        .map(|byte| format!("\\u{byte:04x}"))
+        .collect();
     let nested = spelled.replace('\\', "\\\\");
     let message = read_with_key(format!(
         "data: {{\"id\":\"{spelled}\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\
@@ -437,8 +539,15 @@ fn a_server_that_does_not_stop_is_left() {
         });
         url
     };
-    let options = || Options { longest: 1_000_000, ..once() };
-    for bytes in [&b": nothing\n\n"[..], b"data: {\"type\":\"ping\"}\n\n", b"data: junk\n\n"] {
+    let options = || Options {
+        longest: 1_000_000,
+        ..once()
+    };
+    for bytes in [
+        &b": nothing\n\n"[..],
+        b"data: {\"type\":\"ping\"}\n\n",
+        b"data: junk\n\n",
+    ] {
         let (_, error) = ask(&model(&endless(bytes), None), options());
         let error = error.unwrap();
         assert_eq!(error.kind(), ApiErrorKind::Malformed, "{error}");
@@ -457,8 +566,13 @@ fn the_words_of_an_error_are_not_waited_for_for_ever() {
         }
     });
     let started = std::time::Instant::now();
-    let (_, error) =
-        ask(&model(&url, None), Options { idle: Duration::from_millis(300), ..once() });
+    let (_, error) = ask(
+        &model(&url, None),
+        Options {
+            idle: Duration::from_millis(300),
+            ..once()
+        },
+    );
     assert!(error.unwrap().to_string().contains("answered 400: no!!"));
     assert!(started.elapsed() < Duration::from_secs(20));
 }

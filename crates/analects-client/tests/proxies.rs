@@ -20,7 +20,13 @@ fn listener() -> (String, Server) {
 
 /// Options under which nothing is sent twice.
 fn once() -> Options {
-    Options { retries: RetryPolicy { retries: 0, ..RetryPolicy::default() }, ..Options::default() }
+    Options {
+        retries: RetryPolicy {
+            retries: 0,
+            ..RetryPolicy::default()
+        },
+        ..Options::default()
+    }
 }
 
 fn error_of(base_url: &str, proxies: Proxies) -> ClientError {
@@ -33,8 +39,13 @@ fn error_with(base_url: &str, options: Options) -> ClientError {
     surroundings.allow_http = true;
     let model = resolve("openai/tiny", &surroundings).unwrap();
     let client = Client::new(options);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(client.stream(&model, &Request::default())).unwrap_err()
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime
+        .block_on(client.stream(&model, &Request::default()))
+        .unwrap_err()
 }
 
 #[test]
@@ -42,8 +53,17 @@ fn plain_http_goes_through_its_proxy() {
     for prefix in ["http://anna:password@", ""] {
         let (proxy, lines) = listener();
         let http = Some(format!("{prefix}{proxy}"));
-        let error = error_of("http://model.invalid/v1", Proxies { http, ..Proxies::default() });
-        assert_eq!(error.to_string(), "http://model.invalid/v1 answered 502: busy");
+        let error = error_of(
+            "http://model.invalid/v1",
+            Proxies {
+                http,
+                ..Proxies::default()
+            },
+        );
+        assert_eq!(
+            error.to_string(),
+            "http://model.invalid/v1 answered 502: busy"
+        );
         let request = lines.received().head;
         let line = "POST http://model.invalid/v1/chat/completions HTTP/1.1\r\n";
         assert!(request.starts_with(line), "{request}");
@@ -55,12 +75,20 @@ fn plain_http_goes_through_its_proxy() {
 #[test]
 fn https_goes_through_a_tunnel() {
     let (proxy, lines) = listener();
-    let proxies = Proxies { https: Some(proxy), ..Proxies::default() };
+    let proxies = Proxies {
+        https: Some(proxy),
+        ..Proxies::default()
+    };
     let error = error_of("https://model.invalid/v1", proxies);
     assert_eq!(error.kind(), ApiErrorKind::Network);
     // A machine without certificates has no https at all.
     if !matches!(error, ClientError::Setup(_)) {
-        assert!(lines.received().head.starts_with("CONNECT model.invalid:443 HTTP/1.1\r\n"));
+        assert!(
+            lines
+                .received()
+                .head
+                .starts_with("CONNECT model.invalid:443 HTTP/1.1\r\n")
+        );
     }
 }
 
@@ -69,9 +97,17 @@ fn this_machine_is_reached_without_a_proxy() {
     let (proxy, visits) = listener();
     let (server, lines) = listener();
     let port = server.rsplit(':').next().unwrap();
-    let proxies = Proxies { http: Some(proxy.clone()), ..Proxies::default() };
+    let proxies = Proxies {
+        http: Some(proxy.clone()),
+        ..Proxies::default()
+    };
     error_of(&format!("http://127.0.0.1:{port}/v1"), proxies.clone());
-    assert!(lines.received().head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
+    assert!(
+        lines
+            .received()
+            .head
+            .starts_with("POST /v1/chat/completions HTTP/1.1\r\n")
+    );
     for host in ["localhost", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]"] {
         error_of(&format!("http://{host}:9/v1"), proxies.clone());
     }
@@ -83,20 +119,36 @@ fn hosts_of_the_list_are_reached_without_a_proxy() {
     let (proxy, visits) = listener();
     for list in ["other.example, model.invalid", ".invalid", "*"] {
         let (http, no_proxy) = (Some(proxy.clone()), Some(list.to_string()));
-        error_of("http://model.invalid/v1", Proxies { http, no_proxy, https: None });
+        error_of(
+            "http://model.invalid/v1",
+            Proxies {
+                http,
+                no_proxy,
+                https: None,
+            },
+        );
     }
     assert!(visits.all_received().is_empty());
 }
 
 #[test]
 fn a_proxy_that_cannot_be_used_is_an_error_without_its_password() {
-    for proxy in ["socks5://anna:password@host:1", "http://anna:password@host:no"] {
-        let proxies = Proxies { http: Some(proxy.into()), ..Proxies::default() };
+    for proxy in [
+        "socks5://anna:password@host:1",
+        "http://anna:password@host:no",
+    ] {
+        let proxies = Proxies {
+            http: Some(proxy.into()),
+            ..Proxies::default()
+        };
         let printed = format!("{proxies:?}");
         let error = error_of("http://model.invalid/v1", proxies);
         assert!(matches!(error, ClientError::Setup(_)), "{error}");
         let printed = format!("{printed} {error} {error:?} {}", error.public_message());
-        assert!(!printed.contains("password") && !printed.contains("anna"), "{printed}");
+        assert!(
+            !printed.contains("password") && !printed.contains("anna"),
+            "{printed}"
+        );
     }
 }
 
@@ -104,10 +156,18 @@ fn a_proxy_that_cannot_be_used_is_an_error_without_its_password() {
 fn a_proxy_that_cannot_be_used_keeps_nobody_from_this_machine() {
     let (server, lines) = listener();
     let http = Some("socks5://127.0.0.1:9".to_string());
-    let proxies = Proxies { http, ..Proxies::default() };
+    let proxies = Proxies {
+        http,
+        ..Proxies::default()
+    };
     let error = error_of(&format!("http://{server}/v1"), proxies);
     assert!(matches!(error, ClientError::Api { .. }), "{error}");
-    assert!(lines.received().head.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"));
+    assert!(
+        lines
+            .received()
+            .head
+            .starts_with("POST /v1/chat/completions HTTP/1.1\r\n")
+    );
 }
 
 #[test]
@@ -115,19 +175,35 @@ fn what_cannot_be_set_up_is_not_tried_again() {
     let http = Some("socks5://127.0.0.1:9".to_string());
     let (sender, waits) = channel();
     let options = Options {
-        proxies: Proxies { http, ..Proxies::default() },
-        on_wait: Some(Arc::new(move |waiting: &Waiting| sender.send(waiting.wait).unwrap())),
+        proxies: Proxies {
+            http,
+            ..Proxies::default()
+        },
+        on_wait: Some(Arc::new(move |waiting: &Waiting| {
+            sender.send(waiting.wait).unwrap()
+        })),
         ..Options::default()
     };
     let error = error_with("http://model.invalid/v1", options);
-    assert!(error.to_string().ends_with("its scheme is socks5; expected http or https"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .ends_with("its scheme is socks5; expected http or https"),
+        "{error}"
+    );
     assert!(waits.try_recv().is_err(), "nothing changes by waiting");
 }
 
 #[test]
 fn a_proxy_that_is_not_there_is_told() {
-    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let proxies = Proxies { http: Some(unused.to_string()), ..Proxies::default() };
+    let unused = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let proxies = Proxies {
+        http: Some(unused.to_string()),
+        ..Proxies::default()
+    };
     let error = error_of("http://model.invalid/v1", proxies);
     assert!(error.to_string().ends_with("; a proxy is set"), "{error}");
 }
@@ -145,12 +221,24 @@ fn the_environment_is_not_asked() {
     }
     let (proxy, visits) = listener();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-    {
+    for name in [
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "HTTPS_PROXY",
+        "all_proxy",
+        "ALL_PROXY",
+    ] {
         child.env(name, format!("http://{proxy}"));
     }
-    child.env_remove("no_proxy").env_remove("NO_PROXY").env(INSIDE, "1");
-    let output = child.args(["--exact", "the_environment_is_not_asked"]).output().unwrap();
+    child
+        .env_remove("no_proxy")
+        .env_remove("NO_PROXY")
+        .env(INSIDE, "1");
+    let output = child
+        .args(["--exact", "the_environment_is_not_asked"])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(visits.request_within(Duration::from_millis(50)), None);
 }

@@ -17,30 +17,55 @@ fn surroundings(base_url: Option<&str>, key: Option<&str>) -> Surroundings {
 fn openai_is_the_default_address_and_wants_a_key() {
     let error = resolve("openai/gpt", &surroundings(None, None)).unwrap_err();
     assert_eq!(error.kind(), ApiErrorKind::Auth);
-    assert_eq!(error.to_string(), "no key for this model: OPENAI_API_KEY is not set");
+    assert_eq!(
+        error.to_string(),
+        "no key for this model: OPENAI_API_KEY is not set"
+    );
     assert!(
-        resolve("openai/gpt", &surroundings(Some("https://api.openai.com/v1"), Some(" \n")))
-            .is_err()
+        resolve(
+            "openai/gpt",
+            &surroundings(Some("https://api.openai.com/v1"), Some(" \n"))
+        )
+        .is_err()
     );
 
     let model = resolve("openai/gpt", &surroundings(None, Some("secret-key\n"))).unwrap();
     let base_url = BaseUrl::parse("https://api.openai.com/v1").unwrap();
-    let transport = Transport::Http { base_url, key: Key::new("secret-key"), as_bearer: false };
+    let transport = Transport::Http {
+        base_url,
+        key: Key::new("secret-key"),
+        as_bearer: false,
+    };
     assert_eq!(model.transport, transport);
-    assert_eq!((model.provider.as_str(), model.name.as_str()), ("openai", "gpt"));
+    assert_eq!(
+        (model.provider.as_str(), model.name.as_str()),
+        ("openai", "gpt")
+    );
 }
 
 #[test]
 fn another_server_may_do_without_a_key() {
-    let model = resolve("openai/org/tiny", &surroundings(Some("http://localhost:1/v1/"), None));
-    let Model { name, transport, .. } = model.unwrap();
+    let model = resolve(
+        "openai/org/tiny",
+        &surroundings(Some("http://localhost:1/v1/"), None),
+    );
+    let Model {
+        name, transport, ..
+    } = model.unwrap();
     assert_eq!(name, "org/tiny");
     assert!(matches!(transport, Transport::Http { key: None, .. }));
 }
 
 #[test]
 fn other_names_are_answered_with_what_is_possible() {
-    for name in ["no-such-model", "openai/", "openai", "replay:", "nobody/x", ""] {
+    for name in [
+        "no-such-model",
+        "openai/",
+        "openai",
+        "replay:",
+        "nobody/x",
+        "",
+    ] {
         let error = resolve(name, &surroundings(None, Some("secret-key"))).unwrap_err();
         assert_eq!(error.to_string(), format!("unknown model \"{name}\""));
         assert_eq!(error.meant_model(), None, "{name}");
@@ -70,16 +95,24 @@ fn with(variables: &[(&str, &str)]) -> Surroundings {
 fn every_provider_is_reached_by_its_name_with_its_own_key() {
     for vendor in vendors() {
         let name = format!("{}/some-model", vendor.name);
-        let keys: Vec<(&str, &str)> =
-            vendor.key_variables.iter().map(|name| (*name, "its-own-key")).collect();
+        let keys: Vec<(&str, &str)> = vendor
+            .key_variables
+            .iter()
+            .map(|name| (*name, "its-own-key"))
+            .collect();
         let model = resolve(&name, &with(&keys)).unwrap();
-        assert_eq!((model.provider.as_str(), &*model.name), (vendor.name, "some-model"));
+        assert_eq!(
+            (model.provider.as_str(), &*model.name),
+            (vendor.name, "some-model")
+        );
         if vendor.name == OWN_SERVER {
             // Nobody knows where it listens before it runs.
             assert_eq!(model.transport, Transport::Local);
             continue;
         }
-        let Transport::Http { base_url, key, .. } = &model.transport else { unreachable!() };
+        let Transport::Http { base_url, key, .. } = &model.transport else {
+            unreachable!()
+        };
         assert_eq!(base_url.to_string(), vendor.base_url, "{name}");
         assert_eq!(key.is_some(), !vendor.key_variables.is_empty(), "{name}");
         let without = resolve(&name, &with(&[]));
@@ -91,7 +124,13 @@ fn every_provider_is_reached_by_its_name_with_its_own_key() {
 fn a_token_of_a_gateway_is_shown_as_such() {
     let bearer = |variables: &[(&str, &str)]| {
         let model = resolve("anthropic/claude-sonnet-4-5", &with(variables)).unwrap();
-        matches!(model.transport, Transport::Http { as_bearer: true, .. })
+        matches!(
+            model.transport,
+            Transport::Http {
+                as_bearer: true,
+                ..
+            }
+        )
     };
     assert!(!bearer(&[("ANTHROPIC_API_KEY", "its-own-key")]));
     assert!(bearer(&[("ANTHROPIC_AUTH_TOKEN", "a-gateways-token")]));
@@ -101,23 +140,38 @@ fn a_token_of_a_gateway_is_shown_as_such() {
 fn a_bare_name_is_its_only_providers() {
     let surroundings = with(&[("ANTHROPIC_API_KEY", "its-own-key")]);
     let model = resolve("claude-sonnet-4-5", &surroundings).unwrap();
-    assert_eq!((model.provider.as_str(), &*model.name), ("anthropic", "claude-sonnet-4-5"));
+    assert_eq!(
+        (model.provider.as_str(), &*model.name),
+        ("anthropic", "claude-sonnet-4-5")
+    );
     assert!(model.facts.unwrap().context_window.is_some());
 }
 
 #[test]
 fn nothing_goes_to_other_machines_in_the_clear_unless_allowed() {
-    for address in
-        ["http://example.org/v1", "http://10.0.0.1:8080/v1", "http://127.0.0.1.nip.io/v1"]
-    {
+    for address in [
+        "http://example.org/v1",
+        "http://10.0.0.1:8080/v1",
+        "http://127.0.0.1.nip.io/v1",
+    ] {
         let mut surroundings = with(&[("OPENAI_BASE_URL", address)]);
         let error = resolve("openai/x", &surroundings).unwrap_err();
-        assert!(matches!(error, ClientError::PlainHttp(_)), "{address}: {error}");
+        assert!(
+            matches!(error, ClientError::PlainHttp(_)),
+            "{address}: {error}"
+        );
         surroundings.allow_http = true;
         assert!(resolve("openai/x", &surroundings).is_ok(), "{address}");
     }
-    for address in ["http://127.0.0.1:1/v1", "http://[::1]:1/v1", "http://localhost:1/v1"] {
-        assert!(resolve("openai/x", &with(&[("OPENAI_BASE_URL", address)])).is_ok(), "{address}");
+    for address in [
+        "http://127.0.0.1:1/v1",
+        "http://[::1]:1/v1",
+        "http://localhost:1/v1",
+    ] {
+        assert!(
+            resolve("openai/x", &with(&[("OPENAI_BASE_URL", address)])).is_ok(),
+            "{address}"
+        );
     }
 }
 
@@ -125,7 +179,11 @@ fn nothing_goes_to_other_machines_in_the_clear_unless_allowed() {
 fn secrets_are_not_printed() {
     let address = "http://anna:password@localhost:1/v1?key=hidden#part";
     let model = resolve("openai/x", &surroundings(Some(address), Some("secret-key"))).unwrap();
-    let printed = format!("{model:?} {:#?} {}", model.transport, Key::new("secret-key").unwrap());
+    let printed = format!(
+        "{model:?} {:#?} {}",
+        model.transport,
+        Key::new("secret-key").unwrap()
+    );
     for secret in ["anna", "password", "hidden", "secret-key"] {
         assert!(!printed.contains(secret), "{printed}");
     }

@@ -29,18 +29,33 @@ const ANSWER: &str = concat!(
 fn model(folder: &tempfile::TempDir) -> Model {
     let path = folder.path().join("answer.sse");
     std::fs::write(&path, ANSWER).unwrap();
-    let model = resolve(&format!("replay:{}", path.display()), &Surroundings::default()).unwrap();
+    let model = resolve(
+        &format!("replay:{}", path.display()),
+        &Surroundings::default(),
+    )
+    .unwrap();
     let facts: Option<ModelFacts> = analects_providers::facts("anthropic", "claude-sonnet-4-5");
     Model { facts, ..model }
 }
 
 fn request() -> Request {
-    let turn = Turn { role: Role::User, content: "Weather?".into(), model: None };
-    Request { turns: vec![turn], ..Request::default() }
+    let turn = Turn {
+        role: Role::User,
+        content: "Weather?".into(),
+        model: None,
+    };
+    Request {
+        turns: vec![turn],
+        ..Request::default()
+    }
 }
 
 fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
 }
 
 #[test]
@@ -58,22 +73,51 @@ fn send_message_synchronous_and_asynchronous() {
 fn stream_message_and_its_kinds_of_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let adapter = blocking::ModelAdapter::new(model(&folder), Options::default());
-    let events: Vec<StreamEvent> =
-        adapter.stream_message(&request()).unwrap().collect::<Result<_, ClientError>>().unwrap();
+    let events: Vec<StreamEvent> = adapter
+        .stream_message(&request())
+        .unwrap()
+        .collect::<Result<_, ClientError>>()
+        .unwrap();
     let count = |is: fn(&StreamEvent) -> bool| events.iter().filter(|event| is(event)).count();
-    assert_eq!(count(|event| matches!(event, StreamEvent::MessageStart { .. })), 1);
-    assert_eq!(count(|event| matches!(event, StreamEvent::BlockStart { .. })), 3);
-    assert_eq!(count(|event| matches!(event, StreamEvent::BlockStop { .. })), 3);
-    assert!(
-        count(|event| matches!(event, StreamEvent::BlockDelta { delta: Delta::Thinking(_), .. }))
-            > 0
+    assert_eq!(
+        count(|event| matches!(event, StreamEvent::MessageStart { .. })),
+        1
+    );
+    assert_eq!(
+        count(|event| matches!(event, StreamEvent::BlockStart { .. })),
+        3
+    );
+    assert_eq!(
+        count(|event| matches!(event, StreamEvent::BlockStop { .. })),
+        3
     );
     assert!(
-        count(|event| matches!(event, StreamEvent::BlockDelta { delta: Delta::Text(_), .. })) > 0
+        count(|event| matches!(
+            event,
+            StreamEvent::BlockDelta {
+                delta: Delta::Thinking(_),
+                ..
+            }
+        )) > 0
     );
-    assert_eq!(count(|event| matches!(event, StreamEvent::ToolUse { .. })), 1);
+    assert!(
+        count(|event| matches!(
+            event,
+            StreamEvent::BlockDelta {
+                delta: Delta::Text(_),
+                ..
+            }
+        )) > 0
+    );
+    assert_eq!(
+        count(|event| matches!(event, StreamEvent::ToolUse { .. })),
+        1
+    );
     assert!(count(|event| matches!(event, StreamEvent::Usage(_))) > 0);
-    assert!(matches!(events.last(), Some(StreamEvent::MessageStop { .. })));
+    assert!(matches!(
+        events.last(),
+        Some(StreamEvent::MessageStop { .. })
+    ));
 }
 
 #[test]
@@ -83,10 +127,23 @@ fn token_usage_cost_duration_and_response_id() {
     let adapter = blocking::ModelAdapter::new(model.clone(), Options::default());
     let message = adapter.send_message(&request()).unwrap().message;
     let usage = message.usage.clone().unwrap();
-    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(1000), Some(100)));
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(1000), Some(100))
+    );
     // 1 000 tokens at $3 and 100 at $15 a million.
     assert!((message.cost_usd.unwrap() - 0.0045).abs() < 1e-12);
-    assert_eq!(cost(&Model { facts: None, ..model }, Some(&usage)), None, "unknown is not free");
+    assert_eq!(
+        cost(
+            &Model {
+                facts: None,
+                ..model
+            },
+            Some(&usage)
+        ),
+        None,
+        "unknown is not free"
+    );
     assert!(message.duration_ms.is_some());
     assert_eq!(message.response_id.as_deref(), Some("msg_1"));
 }

@@ -143,7 +143,11 @@ impl Compaction {
         before: Count,
         counter: &mut Counter<'_>,
     ) -> Result<Compaction, NotNow> {
-        let of = if trigger == CompactTrigger::Manual { window.min(before.tokens) } else { window };
+        let of = if trigger == CompactTrigger::Manual {
+            window.min(before.tokens)
+        } else {
+            window
+        };
         let cut = cut::cut(chain, agent, window, (of as f64 * KEPT) as u64, counter)?;
         // Something must have happened since the last compaction, and something must be won.
         let new = chain.messages.len() - after_boundary(chain);
@@ -151,7 +155,10 @@ impl Compaction {
         let (Some(first), Some(last)) = (cut.messages.first(), cut.messages.last()) else {
             return Err(NotNow::NothingToGain);
         };
-        let is_only_summary = cut.messages.iter().all(|it| matches!(it.body, Body::Summary(_)));
+        let is_only_summary = cut
+            .messages
+            .iter()
+            .all(|it| matches!(it.body, Body::Summary(_)));
         let is_idle = match trigger {
             CompactTrigger::Auto => is_too_little || is_only_summary,
             // What does not fit has to become shorter, and be it the summary.
@@ -189,12 +196,21 @@ impl Compaction {
     pub fn next_request(&self) -> Option<Request> {
         let piece = self.pieces.get(self.done)?;
         let of = (self.done + 1, self.pieces.len());
-        let Asked { model, max_output_tokens } = &self.asked;
+        let Asked {
+            model,
+            max_output_tokens,
+        } = &self.asked;
         let instructions = match self.is_simple {
             true => prompt::simple_instructions(),
             false => prompt::instructions(!self.summary.is_empty(), of),
         };
-        Some(prompt::request(model, *max_output_tokens, piece, &self.summary, &instructions))
+        Some(prompt::request(
+            model,
+            *max_output_tokens,
+            piece,
+            &self.summary,
+            &instructions,
+        ))
     }
 
     /// How many requests there are in all.
@@ -229,7 +245,11 @@ impl Compaction {
         let (first, last, _) = &self.stands_for;
         let text = fallback::summary(chain, first, last);
         let tokens = counter.text(&text).tokens;
-        self.summary = if tokens > most { shortened(&text, tokens, most) } else { text };
+        self.summary = if tokens > most {
+            shortened(&text, tokens, most)
+        } else {
+            text
+        };
         self.done = self.pieces.len();
         self
     }
@@ -262,8 +282,12 @@ impl Compaction {
         };
         let text = prompt::as_summary(&self.summary);
         let after = counter.text(&text);
-        let body =
-            Summary { text: text.into(), from: Some(from), to: Some(to), count: Some(count) };
+        let body = Summary {
+            text: text.into(),
+            from: Some(from),
+            to: Some(to),
+            count: Some(count),
+        };
         let summary = stamped(Body::Summary(body), ids);
         let tokens_after = self.left() + after.tokens;
         let boundary = CompactBoundary {
@@ -277,7 +301,12 @@ impl Compaction {
         let mut made = vec![summary, boundary];
         for content in &self.instructions {
             let parent_id = made.last().map(|message| message.id.clone());
-            let copy = stamped(Body::System(System { content: content.clone() }), ids);
+            let copy = stamped(
+                Body::System(System {
+                    content: content.clone(),
+                }),
+                ids,
+            );
             made.push(Message { parent_id, ..copy });
         }
         Some(made)
@@ -289,9 +318,11 @@ fn first_text(answer: &Message) -> Option<String> {
     let text = match answer.body.content()? {
         Content::Empty => None,
         Content::Text(text) => Some(text.as_str().into_owned()),
-        Content::Blocks(blocks) => {
-            blocks.iter().filter_map(Block::text).find(|text| !text.trim().is_empty())
-        }
+        Content::Blocks(blocks) => blocks
+            .iter()
+            .filter_map(Block::text)
+            .find(|text| !text.trim().is_empty()),
     };
-    text.map(|text| text.trim().to_string()).filter(|text| !text.is_empty())
+    text.map(|text| text.trim().to_string())
+        .filter(|text| !text.is_empty())
 }

@@ -80,7 +80,8 @@ enum Reminded {
 
 impl Known {
     fn accessed_at(&self) -> Timestamp {
-        self.edited_at.map_or(self.read_at, |edited| edited.max(self.read_at))
+        self.edited_at
+            .map_or(self.read_at, |edited| edited.max(self.read_at))
     }
 }
 
@@ -129,7 +130,13 @@ impl FileFreshness {
     pub fn read(&mut self, path: &str, facts: FileFacts, now: Timestamp) {
         let edited_at = self.files.get(path).and_then(|known| known.edited_at);
         self.conflicts.remove(path);
-        let known = Known { facts, read_at: now, edited_at, reminded: None, grant: None };
+        let known = Known {
+            facts,
+            read_at: now,
+            edited_at,
+            reminded: None,
+            grant: None,
+        };
         self.files.insert(path.to_string(), known);
     }
 
@@ -138,7 +145,13 @@ impl FileFreshness {
     pub fn edited(&mut self, path: &str, facts: FileFacts, now: Timestamp) {
         let read_at = self.files.get(path).map_or(now, |known| known.read_at);
         self.conflicts.remove(path);
-        let known = Known { facts, read_at, edited_at: Some(now), reminded: None, grant: None };
+        let known = Known {
+            facts,
+            read_at,
+            edited_at: Some(now),
+            reminded: None,
+            grant: None,
+        };
         self.files.insert(path.to_string(), known);
     }
 
@@ -170,7 +183,9 @@ impl FileFreshness {
     /// Whether the content has to be hashed to tell: a file of another size is another, and one that was never
     /// seen is untracked, whatever is in it.
     pub fn needs_hash(&self, path: &str, size: u64) -> bool {
-        self.files.get(path).is_some_and(|known| known.facts.size == size)
+        self.files
+            .get(path)
+            .is_some_and(|known| known.facts.size == size)
     }
 
     /// What a file was like when the agent last saw it.
@@ -234,7 +249,11 @@ impl FileFreshness {
         let stale = paths.iter().filter_map(|path| {
             let now = facts(path);
             let text = self.reminder(path, now.as_ref())?;
-            Some(Stale { path: path.clone(), now, text })
+            Some(Stale {
+                path: path.clone(),
+                now,
+                text,
+            })
         });
         stale.take(most).collect()
     }
@@ -282,7 +301,11 @@ impl FileFreshness {
         let mut files: Vec<(&String, &Known)> =
             self.files.iter().filter(|(path, _)| is_own(path)).collect();
         files.sort_by_key(|(_, known)| std::cmp::Reverse(known.accessed_at()));
-        files.into_iter().take(most).map(|(path, _)| path.as_str()).collect()
+        files
+            .into_iter()
+            .take(most)
+            .map(|(path, _)| path.as_str())
+            .collect()
     }
 
     /// Everything that is known, as JSON, to be kept with the session.
@@ -348,7 +371,9 @@ pub(crate) fn seen(path: &str, facts: Option<&FileFacts>, grant: Option<&str>) -
 }
 
 fn to_raw(facts: &FileFacts) -> Option<Raw> {
-    serde_json::to_string(facts).ok().and_then(|json| Raw::parse(&json).ok())
+    serde_json::to_string(facts)
+        .ok()
+        .and_then(|json| Raw::parse(&json).ok())
 }
 
 impl Stale {
@@ -362,12 +387,24 @@ impl FileFreshness {
     /// What the messages that a model sees record about files. What is not sent, it has not seen.
     pub fn recorded<'a>(messages: impl IntoIterator<Item = &'a Message>) -> FileFreshness {
         let mut files = FileFreshness::default();
-        for message in messages.into_iter().filter(|message| message.why_not_sent().is_none()) {
-            let Body::Attachment(Attachment { kind, data: Some(data), .. }) = &message.body else {
+        for message in messages
+            .into_iter()
+            .filter(|message| message.why_not_sent().is_none())
+        {
+            let Body::Attachment(Attachment {
+                kind,
+                data: Some(data),
+                ..
+            }) = &message.body
+            else {
                 continue;
             };
-            let Some(data) = data.as_object() else { continue };
-            let Some(path) = data.get("path").and_then(Raw::as_string) else { continue };
+            let Some(data) = data.as_object() else {
+                continue;
+            };
+            let Some(path) = data.get("path").and_then(Raw::as_string) else {
+                continue;
+            };
             let facts: Option<FileFacts> = data.get("facts").and_then(Raw::to);
             match (kind, facts) {
                 (AttachmentKind::File, Some(facts)) => {

@@ -35,10 +35,21 @@ pub struct Normalized {
 /// were made for; blank texts go, and thoughts of models of another maker; calls and results are
 /// paired.
 pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> Normalized {
-    let Draft { system, items, left_out, needs_summary } = draft(chain, agent);
+    let Draft {
+        system,
+        items,
+        left_out,
+        needs_summary,
+    } = draft(chain, agent);
     let turns = items.into_iter().map(Item::into_turn).collect();
     let Sendable { turns, mended, .. } = sendable(turns);
-    Normalized { system: joined(&system), turns, left_out, needs_summary, mended }
+    Normalized {
+        system: joined(&system),
+        turns,
+        left_out,
+        needs_summary,
+        mended,
+    }
 }
 
 /// Instructions as one text.
@@ -80,20 +91,36 @@ pub(crate) struct Item {
 
 impl Item {
     pub fn into_turn(self) -> Turn {
-        Turn { role: self.role, content: self.content, model: self.model }
+        Turn {
+            role: self.role,
+            content: self.content,
+            model: self.model,
+        }
     }
 
     pub fn take_turn(&mut self) -> Turn {
         let content = std::mem::take(&mut self.content);
-        Turn { role: self.role, content, model: self.model.take() }
+        Turn {
+            role: self.role,
+            content,
+            model: self.model.take(),
+        }
     }
 
     pub fn to_turn(&self) -> Turn {
-        Turn { role: self.role, content: self.content.clone(), model: self.model.clone() }
+        Turn {
+            role: self.role,
+            content: self.content.clone(),
+            model: self.model.clone(),
+        }
     }
 
     pub fn blocks(&self) -> &[Block] {
-        if let Content::Blocks(blocks) = &self.content { blocks } else { &[] }
+        if let Content::Blocks(blocks) = &self.content {
+            blocks
+        } else {
+            &[]
+        }
     }
 
     pub fn has_calls(&self) -> bool {
@@ -102,7 +129,10 @@ impl Item {
 
     /// How many calls it makes.
     pub fn calls(&self) -> usize {
-        self.blocks().iter().filter(|block| matches!(block, Block::ToolUse(_))).count()
+        self.blocks()
+            .iter()
+            .filter(|block| matches!(block, Block::ToolUse(_)))
+            .count()
     }
 }
 
@@ -119,9 +149,15 @@ pub(crate) struct Draft {
 
 /// Makes the items of a chain for an agent.
 pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
-    let mut draft = Draft { left_out: vec![None; chain.messages.len()], ..Draft::default() };
+    let mut draft = Draft {
+        left_out: vec![None; chain.messages.len()],
+        ..Draft::default()
+    };
     let listener = heard::Listener::new(chain, agent);
-    let mut order = Order { items: Vec::with_capacity(chain.messages.len()), ..Order::default() };
+    let mut order = Order {
+        items: Vec::with_capacity(chain.messages.len()),
+        ..Order::default()
+    };
     // Instructions that follow a compaction directly are those of before, and lead as they did.
     let (led, repeated) = (leading(chain), repeated(chain));
     for (at, message) in chain.messages.iter().enumerate() {
@@ -146,7 +182,15 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
         } else {
             let kind = kind(message, role);
             let (model, with_next, answers) = (message.model.clone(), false, Vec::new());
-            let item = Item { at, kind, role, content, model, with_next, answers };
+            let item = Item {
+                at,
+                kind,
+                role,
+                content,
+                model,
+                with_next,
+                answers,
+            };
             order.add(item, message);
         }
     }
@@ -156,7 +200,11 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
 }
 
 fn has_summary(message: &Message) -> bool {
-    message.extra.get("summary").and_then(Raw::as_string).is_some()
+    message
+        .extra
+        .get("summary")
+        .and_then(Raw::as_string)
+        .is_some()
 }
 
 fn kind(message: &Message, role: Role) -> Kind {
@@ -246,7 +294,11 @@ impl Order {
     /// A reminder goes before the plain words that it was made for, and behind anything else.
     fn add_reminder(&mut self, mut item: Item) {
         match self.items.last() {
-            Some(Item { kind: Kind::Said, content: Content::Text(_), .. }) => {
+            Some(Item {
+                kind: Kind::Said,
+                content: Content::Text(_),
+                ..
+            }) => {
                 item.with_next = true;
                 self.items.insert(self.items.len() - 1, item);
             }
@@ -282,7 +334,9 @@ fn pair(draft: &mut Draft) {
     let mut waiting: HashMap<String, Waiting> = HashMap::new();
     for at in 0..draft.items.len() {
         let item = &mut draft.items[at];
-        let Content::Blocks(blocks) = &mut item.content else { continue };
+        let Content::Blocks(blocks) = &mut item.content else {
+            continue;
+        };
         let mut answers = Vec::new();
         let role = item.role;
         blocks.retain(|block| match block {

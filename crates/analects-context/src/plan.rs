@@ -57,7 +57,9 @@ impl Plan {
 
     /// Whether any message is not sent, or not as it is, because of the budget.
     pub fn is_trimmed(&self) -> bool {
-        self.rows.iter().any(|row| matches!(row.fate, Fate::Shortened | Fate::Dropped))
+        self.rows
+            .iter()
+            .any(|row| matches!(row.fate, Fate::Shortened | Fate::Dropped))
     }
 
     /// Learns from the answer to this very request.
@@ -134,12 +136,19 @@ impl<'a> Planner<'a> {
     /// Other instructions than the agent's prompt alone: see
     /// [`format_system_prompt_with_context`](crate::format_system_prompt_with_context).
     pub fn with_system(self, system: impl Into<String>) -> Planner<'a> {
-        Planner { system: Some(system.into()).filter(|text| !text.trim().is_empty()), ..self }
+        Planner {
+            system: Some(system.into()).filter(|text| !text.trim().is_empty()),
+            ..self
+        }
     }
 
     /// Tools that the model may call.
     pub fn with_tools(self, tools: &'a [ToolSpec], choice: Option<ToolChoice>) -> Planner<'a> {
-        Planner { tools, tool_choice: choice, ..self }
+        Planner {
+            tools,
+            tool_choice: choice,
+            ..self
+        }
     }
 
     /// How exactly to count.
@@ -150,7 +159,10 @@ impl<'a> Planner<'a> {
     /// Asks the provider to cache the prompt; for those that have to be asked, in the words of Anthropic's
     /// API.
     pub fn caching_the_prompt(self, yes: bool) -> Planner<'a> {
-        Planner { caches_prompt: yes, ..self }
+        Planner {
+            caches_prompt: yes,
+            ..self
+        }
     }
 
     /// The limits.
@@ -161,19 +173,30 @@ impl<'a> Planner<'a> {
     /// Plans the request. `counter` counts for the agent's model, and is worth keeping: what it has counted
     /// once costs nothing the next time.
     pub fn plan(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Plan {
-        let Draft { mut system, items, left_out, needs_summary } = draft(chain, self.agent);
+        let Draft {
+            mut system,
+            items,
+            left_out,
+            needs_summary,
+        } = draft(chain, self.agent);
         system.splice(0..0, self.system.clone());
         let request = self.request(joined(&system));
         let mut work = self.counted(&request, items, counter);
         let fits = work.fit();
         let mut rows = rows_of(chain, &left_out);
         work.tell(&mut rows);
-        let too_large = (!fits).then_some(TooLarge { count: work.total, budget: self.budget });
+        let too_large = (!fits).then_some(TooLarge {
+            count: work.total,
+            budget: self.budget,
+        });
         let mut notes = self.budget.notes();
         notes.extend(note(&rows));
         notes.append(&mut work.mended);
         Plan {
-            request: Request { turns: work.turns, ..request },
+            request: Request {
+                turns: work.turns,
+                ..request
+            },
             rows,
             budget: self.budget,
             count: work.total,
@@ -241,7 +264,9 @@ impl Planner<'_> {
     /// The size of the context: the real usage up to the last answer, and the best count of what came
     /// after it; without a usage that still holds, the best count of everything.
     pub fn count(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Count {
-        let Draft { mut system, items, .. } = draft(chain, self.agent);
+        let Draft {
+            mut system, items, ..
+        } = draft(chain, self.agent);
         let since = after_boundary(chain);
         let used = count_tokens_from_usage(&chain.messages[since..]);
         if let Some(used) = used {
@@ -307,7 +332,8 @@ pub struct Row {
 impl Row {
     /// Why nothing of it is sent; `None` if something is.
     pub fn left_out(&self) -> Option<&'static str> {
-        self.why.filter(|_| matches!(self.fate, Fate::LeftOut | Fate::Dropped))
+        self.why
+            .filter(|_| matches!(self.fate, Fate::LeftOut | Fate::Dropped))
     }
 }
 
@@ -316,7 +342,11 @@ fn rows_of(chain: &Chain<'_>, left_out: &[Option<&'static str>]) -> Vec<Row> {
     let row = |(message, why): (&&Message, &Option<&'static str>)| Row {
         id: message.id.clone(),
         role: message.role(),
-        fate: if why.is_some() { Fate::LeftOut } else { Fate::Sent },
+        fate: if why.is_some() {
+            Fate::LeftOut
+        } else {
+            Fate::Sent
+        },
         why: *why,
         tokens: Count::default(),
         whole: Count::default(),

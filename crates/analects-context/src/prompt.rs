@@ -29,17 +29,34 @@ pub fn format_system_prompt_with_context(
     context: &[(String, String)],
 ) -> String {
     let said = |text: &str| !text.trim().is_empty();
-    let parts = parts.iter().filter(|part| said(part)).map(|part| part.trim_end().to_string());
-    let documents = documents.iter().filter(|document| said(&document.text)).map(|document| {
-        let (name, text) = (escaped(&document.name), defused(document.text.trim_end()));
-        format!("<document name=\"{name}\">\n{text}\n</document>")
-    });
-    let entries = context.iter().filter(|(_, value)| said(value)).map(|(key, value)| {
-        format!("<context name=\"{}\">{}</context>", escaped(key), escaped(value))
-    });
+    let parts = parts
+        .iter()
+        .filter(|part| said(part))
+        .map(|part| part.trim_end().to_string());
+    let documents = documents
+        .iter()
+        .filter(|document| said(&document.text))
+        .map(|document| {
+            let (name, text) = (escaped(&document.name), defused(document.text.trim_end()));
+            format!("<document name=\"{name}\">\n{text}\n</document>")
+        });
+    let entries = context
+        .iter()
+        .filter(|(_, value)| said(value))
+        .map(|(key, value)| {
+            format!(
+                "<context name=\"{}\">{}</context>",
+                escaped(key),
+                escaped(value)
+            )
+        });
     let entries: Vec<String> = entries.collect();
     let context = (!entries.is_empty()).then(|| entries.join("\n"));
-    parts.chain(documents).chain(context).collect::<Vec<_>>().join("\n\n")
+    parts
+        .chain(documents)
+        .chain(context)
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// A value between tags, or in quotation marks.
@@ -58,8 +75,14 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// The tags that mean something in what we send. What comes from elsewhere must not open or close them.
-const TAGS: [&str; 6] =
-    ["system-reminder", "context", "document", "conversation", "summary", "file"];
+const TAGS: [&str; 6] = [
+    "system-reminder",
+    "context",
+    "document",
+    "conversation",
+    "summary",
+    "file",
+];
 
 /// A longer text that keeps its own signs, but for the beginnings of our tags.
 pub(crate) fn defused(text: &str) -> String {
@@ -70,7 +93,9 @@ pub(crate) fn defused(text: &str) -> String {
         out.push_str(before);
         let inside = behind[1..].trim_start_matches(['/', ' ', '\t']);
         let is_ours = TAGS.iter().any(|tag| {
-            inside.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
+            inside
+                .get(..tag.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(tag))
         });
         out.push_str(if is_ours { "&lt;" } else { "<" });
         rest = &behind[1..];
@@ -94,10 +119,21 @@ pub fn reminders(
     now: Timestamp,
 ) -> Vec<Message> {
     let mut made: Vec<Message> = Vec::new();
-    for text in texts.iter().filter(|text| !text.trim().is_empty()).take(REMINDERS) {
-        let text = format!("<system-reminder>\n{}\n</system-reminder>", defused(text.trim()));
+    for text in texts
+        .iter()
+        .filter(|text| !text.trim().is_empty())
+        .take(REMINDERS)
+    {
+        let text = format!(
+            "<system-reminder>\n{}\n</system-reminder>",
+            defused(text.trim())
+        );
         let kind = AttachmentKind::Reminder;
-        let body = Attachment { kind, content: text.into(), data: None };
+        let body = Attachment {
+            kind,
+            content: text.into(),
+            data: None,
+        };
         let message = Message::new("", Body::Attachment(body));
         made.push(following(made.last().unwrap_or(parent), message, ids, now));
     }

@@ -39,5 +39,8 @@ fn sent(plan: &Plan) -> Vec<String> {
 
 /// What became of each message: `id fate`.
 fn fates(plan: &Plan) -> Vec<String> {
-    plan.rows.iter().map(|row| format!("{} {}", &*row.id, row.fate.as_str())).collect()
+    plan.rows
+        .iter()
+        .map(|row| format!("{} {}", &*row.id, row.fate.as_str()))
+        .collect()
 }

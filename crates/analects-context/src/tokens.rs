@@ -70,13 +70,21 @@ impl Count {
     /// An exact count.
     pub fn exact(tokens: u64, method: Method) -> Count {
         let error_bound = 0;
-        Count { tokens, method, error_bound }
+        Count {
+            tokens,
+            method,
+            error_bound,
+        }
     }
 
     /// An estimate that may be off by so many percent.
     pub fn estimate(tokens: u64, percent: u64) -> Count {
         let error_bound = tokens.saturating_mul(percent).div_ceil(100);
-        Count { tokens, method: Method::Estimate, error_bound }
+        Count {
+            tokens,
+            method: Method::Estimate,
+            error_bound,
+        }
     }
 
     /// The same with an estimate multiplied by what was learnt; an exact count stays.
@@ -145,7 +153,11 @@ pub fn count_tokens_from_usage(messages: &[&Message]) -> Option<Used> {
         let usage = message.usage.as_ref().filter(|_| is_real(message))?;
         let tokens = total(usage);
         let cached = usage.cache_read_input_tokens.unwrap_or(0);
-        (tokens > 0).then(|| Used { at, count: Count::exact(tokens, Method::Usage), cached })
+        (tokens > 0).then(|| Used {
+            at,
+            count: Count::exact(tokens, Method::Usage),
+            cached,
+        })
     })
 }
 
@@ -161,7 +173,10 @@ fn total(usage: &TokenUsage) -> u64 {
 
 /// Tokens read, from a cache or not.
 pub(crate) fn prompt(usage: &TokenUsage) -> u64 {
-    let parts =
-        [usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
+    let parts = [
+        usage.input_tokens,
+        usage.cache_creation_input_tokens,
+        usage.cache_read_input_tokens,
+    ];
     parts.into_iter().flatten().fold(0, u64::saturating_add)
 }

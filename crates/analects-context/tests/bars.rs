@@ -15,19 +15,35 @@ const TEXTS: [(&str, &str, u64, u64); 3] = [
 #[test]
 fn estimates_are_within_ten_percent_of_both_vocabularies() {
     for (name, text, o200k, small) in TEXTS {
-        assert!((48_000..=50_000).contains(&text.len()), "{name}: {}", text.len());
+        assert!(
+            (48_000..=50_000).contains(&text.len()),
+            "{name}: {}",
+            text.len()
+        );
         for (family, real) in [(Family::OpenAi, o200k), (Family::Small, small)] {
             let count = estimate(family, text);
             let off = count.tokens as f64 / real as f64 - 1.0;
-            assert!(off.abs() <= 0.1, "{name} {family:?}: {count} and really {real}, {off:+.3}");
-            assert!(count.tokens.abs_diff(real) <= count.error_bound, "{name} {family:?}: {count}");
+            assert!(
+                off.abs() <= 0.1,
+                "{name} {family:?}: {count} and really {real}, {off:+.3}"
+            );
+            assert!(
+                count.tokens.abs_diff(real) <= count.error_bound,
+                "{name} {family:?}: {count}"
+            );
         }
     }
 }
 
 #[test]
 fn an_estimate_never_poses_as_exact() {
-    for model in ["gpt-5", "claude-opus-4-1", "gemini-2.5-pro", "smollm2", "deepseek-chat"] {
+    for model in [
+        "gpt-5",
+        "claude-opus-4-1",
+        "gemini-2.5-pro",
+        "smollm2",
+        "deepseek-chat",
+    ] {
         let count = Counter::of_model(model).text(TEXTS[0].1);
         assert_eq!(count.method, Method::Estimate, "{model}");
         assert!(count.error_bound >= count.tokens / 10, "{model}: {count}");

@@ -22,6 +22,9 @@ fn every_name_is_there() {
         source.contains(&format!("#[doc(alias = \"{name}\")]"))
             || ["pub fn", "pub struct"].iter().any(is_declared)
     };
-    let missing: Vec<&str> = NAMES.split_whitespace().filter(|name| !is_there(name)).collect();
+    let missing: Vec<&str> = NAMES
+        .split_whitespace()
+        .filter(|name| !is_there(name))
+        .collect();
     assert_eq!(missing, Vec::<&str>::new());
 }

@@ -61,7 +61,11 @@ impl Agent {
 
     /// An agent of that name that asks one model.
     pub fn of_model(name: impl Into<String>, model: impl Into<String>) -> Agent {
-        Agent { name: name.into(), models: vec![model.into()], ..Agent::default() }
+        Agent {
+            name: name.into(),
+            models: vec![model.into()],
+            ..Agent::default()
+        }
     }
 }
 

@@ -40,7 +40,9 @@ impl Content {
             return Text::read(raw, problems).ok().map(Content::Text);
         }
         let items = raw.as_array()?;
-        let blocks = items.iter().map(|item| Block::from_raw(item, inside, problems));
+        let blocks = items
+            .iter()
+            .map(|item| Block::from_raw(item, inside, problems));
         Some(Content::Blocks(blocks.collect()))
     }
 
@@ -75,8 +77,10 @@ impl Json for Content {
             return Ok(Content::Empty);
         }
         let expected = "a string or an array of blocks";
-        Content::from_raw(raw, Inside::Message, problems)
-            .ok_or(JsonError::Field { field: "content", expected })
+        Content::from_raw(raw, Inside::Message, problems).ok_or(JsonError::Field {
+            field: "content",
+            expected,
+        })
     }
 
     fn write(&self, out: &mut String) {
@@ -223,9 +227,10 @@ impl Source {
         let map = source.as_object()?;
         let string = |key| map.get(key).and_then(Raw::as_string);
         match string("type")?.as_str() {
-            "base64" => {
-                Some(Source::Base64 { media_type: string("media_type")?, data: string("data")? })
-            }
+            "base64" => Some(Source::Base64 {
+                media_type: string("media_type")?,
+                data: string("data")?,
+            }),
             "url" => Some(Source::Url(string("url")?)),
             "file" => Some(Source::File(string("path")?)),
             _ => None,
@@ -257,24 +262,33 @@ impl Source {
 impl Block {
     /// A text block.
     pub fn from_text(text: impl Into<Text>) -> Block {
-        Block::Text(TextBlock { text: text.into(), extra: RawMap::new() })
+        Block::Text(TextBlock {
+            text: text.into(),
+            extra: RawMap::new(),
+        })
     }
 
     /// The text, if this is a text block.
     pub fn text(&self) -> Option<String> {
-        let Block::Text(block) = self else { return None };
+        let Block::Text(block) = self else {
+            return None;
+        };
         Some(block.text.as_str().into_owned())
     }
 
     /// The call, if this is one.
     pub fn as_tool_use(&self) -> Option<&ToolUse> {
-        let Block::ToolUse(call) = self else { return None };
+        let Block::ToolUse(call) = self else {
+            return None;
+        };
         Some(call)
     }
 
     /// The result of a call, if this is one.
     pub fn as_tool_result(&self) -> Option<&ToolResult> {
-        let Block::ToolResult(result) = self else { return None };
+        let Block::ToolResult(result) = self else {
+            return None;
+        };
         Some(result)
     }
 
@@ -296,15 +310,24 @@ impl Block {
         Some(match kind {
             "text" => {
                 let text = fields.take("text", text)?;
-                Block::Text(TextBlock { text, extra: fields })
+                Block::Text(TextBlock {
+                    text,
+                    extra: fields,
+                })
             }
             "image" => {
                 let source = fields.take("source", object)?;
-                Block::Image(Image { source, extra: fields })
+                Block::Image(Image {
+                    source,
+                    extra: fields,
+                })
             }
             "document" => {
                 let source = fields.take("source", object)?;
-                Block::Document(Document { source, extra: fields })
+                Block::Document(Document {
+                    source,
+                    extra: fields,
+                })
             }
             "tool_use" => Block::ToolUse(ToolUse::from_fields(fields)?),
             "tool_result" if inside == Inside::Message => {
@@ -313,11 +336,18 @@ impl Block {
             "thinking" => {
                 let thinking = fields.take("thinking", &mut text)?;
                 let signature = fields.take("signature", Raw::as_string);
-                Block::Thinking(Thinking { thinking, signature, extra: fields })
+                Block::Thinking(Thinking {
+                    thinking,
+                    signature,
+                    extra: fields,
+                })
             }
             "redacted_thinking" => {
                 let data = fields.take("data", Raw::as_string)?;
-                Block::RedactedThinking(RedactedThinking { data, extra: fields })
+                Block::RedactedThinking(RedactedThinking {
+                    data,
+                    extra: fields,
+                })
             }
             _ => return None,
         })
@@ -333,39 +363,60 @@ impl ToolUse {
         let id = fields.take("id", Raw::as_string)?;
         let name = fields.take("name", Raw::as_string)?;
         let input = fields.take("input", |raw| Some(raw.clone()))?;
-        Some(ToolUse { id, name, input, extra: fields })
+        Some(ToolUse {
+            id,
+            name,
+            input,
+            extra: fields,
+        })
     }
 
     /// Reads a `tool_use` block; `None` for any other.
     pub(crate) fn from_raw(raw: &Raw) -> Option<ToolUse> {
         let mut fields = raw.as_object()?;
-        fields.take("type", Raw::as_string).filter(|kind| kind == "tool_use")?;
+        fields
+            .take("type", Raw::as_string)
+            .filter(|kind| kind == "tool_use")?;
         ToolUse::from_fields(fields)
     }
 
     pub(crate) fn write(&self, out: &mut String) {
-        write_block(out, "tool_use", &["id", "name", "input"], &self.extra, |writer| {
-            writer.string("id", &self.id);
-            writer.string("name", &self.name);
-            writer.json("input", &self.input);
-        });
+        write_block(
+            out,
+            "tool_use",
+            &["id", "name", "input"],
+            &self.extra,
+            |writer| {
+                writer.string("id", &self.id);
+                writer.string("name", &self.name);
+                writer.json("input", &self.input);
+            },
+        );
     }
 }
 
 impl ToolResult {
     fn from_fields(mut fields: RawMap, problems: &mut Vec<Problem>) -> Option<ToolResult> {
         let tool_use_id = fields.take("tool_use_id", Raw::as_string)?;
-        let content =
-            fields.take("content", |raw| Content::from_raw(raw, Inside::ToolResult, problems));
+        let content = fields.take("content", |raw| {
+            Content::from_raw(raw, Inside::ToolResult, problems)
+        });
         let is_error = fields.take("is_error", Raw::to);
         let content = content.unwrap_or_default();
-        Some(ToolResult { tool_use_id, content, is_error, extra: fields })
+        Some(ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            extra: fields,
+        })
     }
 
     /// Reads a `tool_result` block; `None` for any other.
     pub(crate) fn from_raw(raw: &Raw, problems: &mut Vec<Problem>) -> Option<ToolResult> {
         let mut fields = raw.as_object()?;
-        fields.take("type", Raw::as_string).filter(|kind| kind == "tool_result")?;
+        fields
+            .take("type", Raw::as_string)
+            .filter(|kind| kind == "tool_result")?;
         ToolResult::from_fields(fields, problems)
     }
 
@@ -401,9 +452,15 @@ impl Json for Block {
                 });
             }
             Block::RedactedThinking(block) => {
-                write_block(out, "redacted_thinking", &["data"], &block.extra, |writer| {
-                    writer.string("data", &block.data);
-                });
+                write_block(
+                    out,
+                    "redacted_thinking",
+                    &["data"],
+                    &block.extra,
+                    |writer| {
+                        writer.string("data", &block.data);
+                    },
+                );
             }
             Block::Other(raw) => raw.write(out),
         }
@@ -411,7 +468,9 @@ impl Json for Block {
 }
 
 fn write_source(out: &mut String, kind: &str, source: &Raw, extra: &RawMap) {
-    write_block(out, kind, &["source"], extra, |writer| writer.json("source", source));
+    write_block(out, kind, &["source"], extra, |writer| {
+        writer.json("source", source)
+    });
 }
 
 fn write_block(

@@ -265,7 +265,9 @@ impl Body {
         fields: &mut RawMap,
         problems: &mut Vec<Problem>,
     ) -> Body {
-        let known = type_name.as_deref().and_then(|name| read_known(name, fields, problems));
+        let known = type_name
+            .as_deref()
+            .and_then(|name| read_known(name, fields, problems));
         known.unwrap_or(Body::Other(Other { type_name }))
     }
 
@@ -283,14 +285,22 @@ impl Body {
             ],
             Body::Assistant(_) => &["content", "stop_reason"],
             Body::ToolUse(_) | Body::ToolResult(_) => &["block"],
-            Body::Progress(_) => {
-                &["content", "tool_use_id", "sibling_tool_use_ids", "tools", "normalized_messages"]
-            }
+            Body::Progress(_) => &[
+                "content",
+                "tool_use_id",
+                "sibling_tool_use_ids",
+                "tools",
+                "normalized_messages",
+            ],
             Body::Attachment(_) | Body::Notification(_) => &["kind", "content", "data"],
             Body::Summary(_) => &["text", "from", "to", "count"],
-            Body::CompactBoundary(_) => {
-                &["trigger", "tokens_before", "tokens_after", "summary_id", "kept_from"]
-            }
+            Body::CompactBoundary(_) => &[
+                "trigger",
+                "tokens_before",
+                "tokens_after",
+                "summary_id",
+                "kept_from",
+            ],
             Body::Tombstone(_) => &["target", "target_parent"],
             Body::Revision(_) => &["target", "target_call", "target_history", "content"],
             Body::State(_) => &["state", "snapshot"],
@@ -304,13 +314,21 @@ impl Body {
             Body::User(body) => body.write_fields(writer),
             Body::Assistant(body) => {
                 body.content.write_field("content", writer);
-                writer.opt_string("stop_reason", body.stop_reason.as_ref().map(StopReason::as_str));
+                writer.opt_string(
+                    "stop_reason",
+                    body.stop_reason.as_ref().map(StopReason::as_str),
+                );
             }
             Body::ToolUse(block) => writer.json("block", &block_json(|out| block.write(out))),
             Body::ToolResult(block) => writer.json("block", &block_json(|out| block.write(out))),
             Body::Progress(body) => body.write_fields(writer),
             Body::Attachment(body) => {
-                write_event(body.kind.as_str(), &body.content, body.data.as_ref(), writer);
+                write_event(
+                    body.kind.as_str(),
+                    &body.content,
+                    body.data.as_ref(),
+                    writer,
+                );
             }
             Body::Notification(body) => {
                 write_event(&body.kind, &body.content, body.data.as_ref(), writer);
@@ -345,12 +363,19 @@ impl Body {
 
 fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Body> {
     Some(match name {
-        "system" => Body::System(System { content: take_content(fields, problems) }),
+        "system" => Body::System(System {
+            content: take_content(fields, problems),
+        }),
         "user" => Body::User(User::read(fields, problems)),
         "assistant" => {
             let content = take_content(fields, problems);
-            let stop_reason = fields.take("stop_reason", Raw::as_string).map(StopReason::from);
-            Body::Assistant(Assistant { content, stop_reason })
+            let stop_reason = fields
+                .take("stop_reason", Raw::as_string)
+                .map(StopReason::from);
+            Body::Assistant(Assistant {
+                content,
+                stop_reason,
+            })
         }
         "tool_use" => Body::ToolUse(fields.take("block", ToolUse::from_raw)?),
         "tool_result" => {
@@ -361,12 +386,20 @@ fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> O
         "attachment" => {
             let kind = AttachmentKind::from(fields.take("kind", Raw::as_string)?);
             let (content, data) = take_event(fields, problems);
-            Body::Attachment(Attachment { kind, content, data })
+            Body::Attachment(Attachment {
+                kind,
+                content,
+                data,
+            })
         }
         "notification" => {
             let kind = fields.take("kind", Raw::as_string)?;
             let (content, data) = take_event(fields, problems);
-            Body::Notification(Notification { kind, content, data })
+            Body::Notification(Notification {
+                kind,
+                content,
+                data,
+            })
         }
         "summary" => Body::Summary(Summary {
             text: fields.take("text", Text::from_raw)?,
@@ -378,7 +411,10 @@ fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> O
         "tombstone" => {
             let target = take_id(fields, "target")?;
             let target_parent = take_id(fields, "target_parent");
-            Body::Tombstone(Tombstone { target, target_parent })
+            Body::Tombstone(Tombstone {
+                target,
+                target_parent,
+            })
         }
         "revision" => {
             let target = take_id(fields, "target")?;
@@ -386,13 +422,21 @@ fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> O
             let history = fields.take("target_history", Raw::to);
             let read = |raw: &Raw| Content::from_raw(raw, Inside::Message, problems);
             let content = fields.take("content", read);
-            Body::Revision(Revision { target, call, content, history })
+            Body::Revision(Revision {
+                target,
+                call,
+                content,
+                history,
+            })
         }
         "state" => {
             let object = |raw: &Raw| raw.as_str().starts_with('{').then(|| raw.clone());
             let changes = fields.take("state", object)?;
             let is_snapshot = fields.take("snapshot", flag).is_some();
-            Body::State(StateChange { changes, is_snapshot })
+            Body::State(StateChange {
+                changes,
+                is_snapshot,
+            })
         }
         _ => return None,
     })
@@ -455,7 +499,9 @@ impl Progress {
             content: take_any(fields, "content"),
             tool_use_id: fields.take("tool_use_id", Raw::as_string),
             sibling_tool_use_ids: fields
-                .take("sibling_tool_use_ids", |raw| raw.to().filter(|ids: &Vec<_>| !ids.is_empty()))
+                .take("sibling_tool_use_ids", |raw| {
+                    raw.to().filter(|ids: &Vec<_>| !ids.is_empty())
+                })
                 .unwrap_or_default(),
             tools: take_any(fields, "tools"),
             normalized_messages: take_any(fields, "normalized_messages"),
@@ -474,7 +520,9 @@ impl Progress {
 impl CompactBoundary {
     fn read(fields: &mut RawMap) -> CompactBoundary {
         CompactBoundary {
-            trigger: fields.take("trigger", Raw::as_string).map(CompactTrigger::from),
+            trigger: fields
+                .take("trigger", Raw::as_string)
+                .map(CompactTrigger::from),
             tokens_before: fields.take("tokens_before", Raw::to),
             tokens_after: fields.take("tokens_after", Raw::to),
             summary_id: take_id(fields, "summary_id"),

@@ -44,7 +44,11 @@ pub fn chain_to<'a>(messages: &'a [Message], tree: &Tree, leaf: Option<usize>) -
     let effective = leaf.map(|leaf| tree.effective(leaf)).unwrap_or_default();
     let findings = tree.findings().iter().chain(&effective.findings);
     Chain {
-        messages: effective.positions.iter().filter_map(|at| messages.get(*at)).collect(),
+        messages: effective
+            .positions
+            .iter()
+            .filter_map(|at| messages.get(*at))
+            .collect(),
         leaf: leaf.and_then(|at| messages.get(at)),
         boundary: effective.boundary.and_then(|at| messages.get(at)),
         problems: findings.map(|finding| finding.problem.clone()).collect(),

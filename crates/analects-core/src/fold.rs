@@ -196,7 +196,10 @@ impl Fold {
             StreamEvent::BlockStart { index, block } => self.start(*index, block),
             StreamEvent::BlockDelta { index, delta } => self.delta(*index, delta),
             StreamEvent::BlockExtra { index, key, value } => {
-                if let Some(extra) = self.part(*index).and_then(|part| extra_mut(&mut part.block)) {
+                if let Some(extra) = self
+                    .part(*index)
+                    .and_then(|part| extra_mut(&mut part.block))
+                {
                     extra.take(key, |_| Some(()));
                     extra.push(key, value.clone());
                 }
@@ -206,12 +209,29 @@ impl Fold {
                     part.done = true;
                 }
             }
-            StreamEvent::ToolUse { index, id, name, input } => {
+            StreamEvent::ToolUse {
+                index,
+                id,
+                name,
+                input,
+            } => {
                 let (id, name, input) = (id.clone(), name.clone(), input.clone());
-                let begun = self.part(*index).and_then(|part| extra_mut(&mut part.block));
+                let begun = self
+                    .part(*index)
+                    .and_then(|part| extra_mut(&mut part.block));
                 let extra = begun.map(std::mem::take).unwrap_or_default();
-                let call = Block::ToolUse(ToolUse { id, name, input, extra });
-                let part = Part { index: *index, block: call, json: String::new(), done: true };
+                let call = Block::ToolUse(ToolUse {
+                    id,
+                    name,
+                    input,
+                    extra,
+                });
+                let part = Part {
+                    index: *index,
+                    block: call,
+                    json: String::new(),
+                    done: true,
+                };
                 self.put(part);
             }
             StreamEvent::Usage(usage) => self.usage.update(usage),
@@ -240,8 +260,16 @@ impl Fold {
         base.response_id = self.response_id;
         base.usage = (!self.usage.is_empty()).then(|| Box::new(self.usage));
         base.extra = self.extra;
-        base.body = Body::Assistant(crate::Assistant { content, stop_reason: self.stop_reason });
-        Folded { message: base, complete, error: self.error, problems }
+        base.body = Body::Assistant(crate::Assistant {
+            content,
+            stop_reason: self.stop_reason,
+        });
+        Folded {
+            message: base,
+            complete,
+            error: self.error,
+            problems,
+        }
     }
 
     fn take_content(&mut self, problems: &mut Vec<Problem>) -> Content {
@@ -251,7 +279,8 @@ impl Fold {
                 Block::ToolUse(call) if !part.done => {
                     let text = format!("the call of {} broke off; it is not a call", call.name);
                     problems.push(Problem::warning("partial-tool-call", text));
-                    self.extra.push("partial_tool_use", partial(&call, &part.json));
+                    self.extra
+                        .push("partial_tool_use", partial(&call, &part.json));
                 }
                 Block::ToolUse(mut call) => {
                     call.input = input(&part.json, call.input, &mut call.extra);
@@ -299,7 +328,12 @@ impl Fold {
             }),
             BlockStart::Other(raw) => whole(raw),
         };
-        self.put(Part { index, block, json: String::new(), done: false });
+        self.put(Part {
+            index,
+            block,
+            json: String::new(),
+            done: false,
+        });
     }
 
     fn delta(&mut self, index: usize, delta: &Delta) {

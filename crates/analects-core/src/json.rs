@@ -308,7 +308,10 @@ pub(crate) fn number(raw: &Raw) -> Option<f64> {
 
 /// Reads a string that many will hold. Most are spelled as they are, and need not be decoded.
 pub(crate) fn shared_string(raw: &Raw) -> Option<Arc<str>> {
-    let plain = raw.as_str().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let plain = raw
+        .as_str()
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
     match plain {
         Some(plain) if !plain.contains('\\') => Some(plain.into()),
         _ => raw.as_string().map(Arc::from),

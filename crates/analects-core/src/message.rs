@@ -170,12 +170,21 @@ impl Message {
 
     /// Something that a person said.
     pub fn user(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
-        Message::new(id, Body::User(User { content: content.into(), ..User::default() }))
+        Message::new(
+            id,
+            Body::User(User {
+                content: content.into(),
+                ..User::default()
+            }),
+        )
     }
 
     /// Something that a model said.
     pub fn assistant(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
-        let body = Assistant { content: content.into(), ..Assistant::default() };
+        let body = Assistant {
+            content: content.into(),
+            ..Assistant::default()
+        };
         Message::new(id, Body::Assistant(body))
     }
 
@@ -227,7 +236,9 @@ impl Json for Message {
         let type_name = fields.take("type", name);
         let mut message = Message::new(
             fields.take("id", id).unwrap_or_default(),
-            Body::Other(crate::Other { type_name: type_name.clone() }),
+            Body::Other(crate::Other {
+                type_name: type_name.clone(),
+            }),
         );
         if readable {
             message.body = Body::read(type_name, &mut fields, problems);
@@ -239,8 +250,14 @@ impl Json for Message {
     }
 
     fn write(&self, out: &mut String) {
-        let names: Vec<&str> = NAMES.iter().chain(self.body.field_names()).copied().collect();
-        write_object(out, &names, &self.unknown, |writer| self.write_fields(writer));
+        let names: Vec<&str> = NAMES
+            .iter()
+            .chain(self.body.field_names())
+            .copied()
+            .collect();
+        write_object(out, &names, &self.unknown, |writer| {
+            self.write_fields(writer)
+        });
     }
 }
 
@@ -267,7 +284,9 @@ fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Pr
     message.author = fields.take("author", Raw::as_string);
     message.history = fields.take("history", history).unwrap_or_default();
     message.model = fields.take("model", Raw::as_string);
-    message.usage = fields.take("usage", |raw| TokenUsage::read(raw, problems).ok().map(Box::new));
+    message.usage = fields.take("usage", |raw| {
+        TokenUsage::read(raw, problems).ok().map(Box::new)
+    });
     message.cost_usd = fields.take("cost_usd", number);
     message.duration_ms = fields.take("duration_ms", Raw::to);
     message.response_id = fields.take("response_id", Raw::as_string);

@@ -83,7 +83,15 @@ impl Problem {
 
     fn new(severity: Severity, code: &'static str, message: String) -> Problem {
         let (span, line, column, hint) = (None, 0, 0, None);
-        Problem { code: code.into(), severity, span, line, column, message, hint }
+        Problem {
+            code: code.into(),
+            severity,
+            span,
+            line,
+            column,
+            message,
+            hint,
+        }
     }
 
     /// Says where, in bytes; the line and column come from `lines`.
@@ -124,12 +132,18 @@ pub struct LineIndex<'a> {
 impl<'a> LineIndex<'a> {
     /// Finds the lines of `source`; a line ends with `\n`.
     pub fn new(source: &'a [u8]) -> LineIndex<'a> {
-        LineIndex { source, starts: OnceCell::new(), last: Cell::new((0, 1, 0)) }
+        LineIndex {
+            source,
+            starts: OnceCell::new(),
+            last: Cell::new((0, 1, 0)),
+        }
     }
 
     fn starts(&self) -> &[usize] {
         self.starts.get_or_init(|| {
-            let nth = memchr::memchr_iter(b'\n', self.source).skip(STRIDE - 1).step_by(STRIDE);
+            let nth = memchr::memchr_iter(b'\n', self.source)
+                .skip(STRIDE - 1)
+                .step_by(STRIDE);
             std::iter::once(0).chain(nth.map(|at| at + 1)).collect()
         })
     }
@@ -138,7 +152,9 @@ impl<'a> LineIndex<'a> {
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.source.len());
         let starts = self.starts();
-        let known = starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let known = starts
+            .partition_point(|start| *start <= offset)
+            .saturating_sub(1);
         let start = starts.get(known).copied().unwrap_or(0);
         let last = self.last.get();
         let (from, line, line_start) = match last.0 <= offset && last.0 >= start {
@@ -178,7 +194,11 @@ pub enum Hint {
 impl Hint {
     /// The sentence, if it holds in every program.
     pub fn as_note(&self) -> Option<&str> {
-        if let Hint::Note(text) = self { Some(text) } else { None }
+        if let Hint::Note(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 }
 

@@ -81,7 +81,11 @@ impl Raw {
 
     /// The decoded string; `None` for anything else, and for a string with a lone surrogate.
     pub fn as_string(&self) -> Option<String> {
-        if self.0.starts_with('"') { self.to() } else { None }
+        if self.0.starts_with('"') {
+            self.to()
+        } else {
+            None
+        }
     }
 
     /// The `type` of an object, which says what it is, if it has one.
@@ -148,7 +152,9 @@ impl RawMap {
     /// Splits the text of a JSON object into its entries.
     pub fn parse(text: &str) -> Result<RawMap, JsonError> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let map = deserializer.deserialize_map(ObjectVisitor).map_err(JsonError::not_an_object)?;
+        let map = deserializer
+            .deserialize_map(ObjectVisitor)
+            .map_err(JsonError::not_an_object)?;
         deserializer.end().map_err(JsonError::syntax)?;
         Ok(map)
     }
@@ -204,7 +210,8 @@ impl RawMap {
         };
         let later = self.entries_mut().split_off(at + 1);
         self.entries_mut()[at].1 = value;
-        self.entries_mut().extend(later.into_iter().filter(|(raw, _)| !is_key(raw, key)));
+        self.entries_mut()
+            .extend(later.into_iter().filter(|(raw, _)| !is_key(raw, key)));
     }
 
     /// Removes all entries of a key, and gives the value of the last.
@@ -235,12 +242,17 @@ impl RawMap {
 
     /// How many entries have this key.
     pub(crate) fn count(&self, key: &str) -> usize {
-        self.entries().iter().filter(|(raw, _)| is_key(raw, key)).count()
+        self.entries()
+            .iter()
+            .filter(|(raw, _)| is_key(raw, key))
+            .count()
     }
 
     /// Whether any of the keys is one of `names`.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
-        self.entries().iter().any(|(key, _)| names.iter().any(|name| is_key(key, name)))
+        self.entries()
+            .iter()
+            .any(|(key, _)| names.iter().any(|name| is_key(key, name)))
     }
 
     fn position(&self, key: &str) -> Option<usize> {

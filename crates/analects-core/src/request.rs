@@ -47,7 +47,10 @@ impl Request {
     /// assert_eq!(request.turns[0].content.text(), "Six times seven?");
     /// ```
     pub fn from_prompt(prompt: impl Into<Content>) -> Request {
-        Request { turns: vec![Turn::user(prompt)], ..Request::default() }
+        Request {
+            turns: vec![Turn::user(prompt)],
+            ..Request::default()
+        }
     }
 }
 
@@ -66,7 +69,11 @@ pub struct Turn {
 impl Turn {
     /// A turn of the person.
     pub fn user(content: impl Into<Content>) -> Turn {
-        Turn { role: Role::User, content: content.into(), model: None }
+        Turn {
+            role: Role::User,
+            content: content.into(),
+            model: None,
+        }
     }
 }
 

@@ -55,7 +55,11 @@ pub struct Sendable {
 pub fn sendable(turns: Vec<Turn>) -> Sendable {
     if is_in_order(&turns) {
         let from = (0..turns.len()).collect();
-        return Sendable { turns, from, mended: Vec::new() };
+        return Sendable {
+            turns,
+            from,
+            mended: Vec::new(),
+        };
     }
     let mut mender = Mender::default();
     mender.drafts.reserve(turns.len());
@@ -87,7 +91,9 @@ fn is_in_order(turns: &[Turn]) -> bool {
                     made.push(&call.id);
                 }
                 Block::ToolResult(result) => {
-                    let next = open.get(answered).is_some_and(|id| **id == result.tool_use_id);
+                    let next = open
+                        .get(answered)
+                        .is_some_and(|id| **id == result.tool_use_id);
                     if turn.role != Role::User || spoken || !next {
                         return false;
                     }
@@ -123,7 +129,11 @@ fn are_one(left: &Turn, right: &Turn) -> bool {
 }
 
 fn blocks(content: &Content) -> &[Block] {
-    if let Content::Blocks(blocks) = content { blocks } else { &[] }
+    if let Content::Blocks(blocks) = content {
+        blocks
+    } else {
+        &[]
+    }
 }
 
 fn into_blocks(content: Content) -> Vec<Block> {
@@ -144,7 +154,9 @@ fn says_nothing(content: &Content) -> bool {
 
 /// Whether a block is blank text. One with other fields may carry a seal, and counts.
 fn is_blank(block: &Block) -> bool {
-    let Block::Text(block) = block else { return false };
+    let Block::Text(block) = block else {
+        return false;
+    };
     block.extra.is_empty() && block.text.as_str().trim().is_empty()
 }
 
@@ -202,22 +214,43 @@ struct Mender {
 
 impl Mender {
     fn add(&mut self, number: usize, turn: Turn) {
-        let Turn { role, content, model } = turn;
+        let Turn {
+            role,
+            content,
+            model,
+        } = turn;
         match content {
             Content::Blocks(blocks) if role == Role::Assistant => {
                 self.of_model(number, blocks, model);
             }
             Content::Blocks(blocks) => {
                 let blocks = self.without_tools(number, blocks);
-                self.push(number, Turn { role, content: Content::Blocks(blocks), model });
+                self.push(
+                    number,
+                    Turn {
+                        role,
+                        content: Content::Blocks(blocks),
+                        model,
+                    },
+                );
             }
-            content => self.push(number, Turn { role, content, model }),
+            content => self.push(
+                number,
+                Turn {
+                    role,
+                    content,
+                    model,
+                },
+            ),
         }
     }
 
     /// Adds a turn of the model. What stands behind a result in it was said later.
     fn of_model(&mut self, number: usize, blocks: Vec<Block>, model: Option<String>) {
-        if !blocks.iter().any(|block| matches!(block, Block::ToolResult(_))) {
+        if !blocks
+            .iter()
+            .any(|block| matches!(block, Block::ToolResult(_)))
+        {
             return self.say(number, blocks, model);
         }
         let mut said = Vec::new();
@@ -269,7 +302,12 @@ impl Mender {
             Some(last) if !last.answered && are_one(&last.turn, &turn) => {
                 join(&mut last.turn.content, turn.content);
             }
-            _ => self.drafts.push(Draft { turn, number, calls: Vec::new(), answered: false }),
+            _ => self.drafts.push(Draft {
+                turn,
+                number,
+                calls: Vec::new(),
+                answered: false,
+            }),
         }
     }
 
@@ -283,7 +321,14 @@ impl Mender {
             }
         }
         let (role, content) = (Role::Assistant, Content::Blocks(blocks));
-        self.push(number, Turn { role, content, model });
+        self.push(
+            number,
+            Turn {
+                role,
+                content,
+                model,
+            },
+        );
         for (given, id) in made {
             self.wait(number, given, id);
         }
@@ -294,18 +339,28 @@ impl Mender {
         let draft = self.drafts.len() - 1;
         let waiting = self.waiting.entry(given).or_default();
         if waiting.draft != draft {
-            *waiting = Waiting { draft, ..Waiting::default() };
+            *waiting = Waiting {
+                draft,
+                ..Waiting::default()
+            };
         }
         let calls = &mut self.drafts[draft].calls;
         waiting.push(calls.len());
-        calls.push(Call { id, number, result: None });
+        calls.push(Call {
+            id,
+            number,
+            result: None,
+        });
     }
 
     fn answer(&mut self, number: usize, mut result: ToolResult) {
         let waiting = self.waiting.get_mut(&result.tool_use_id);
         let found = waiting.and_then(|waiting| Some((waiting.draft, waiting.pop()?)));
         let Some((draft, call)) = found else {
-            return self.leave_out(number, "a result is not sent: no call before it waits for one");
+            return self.leave_out(
+                number,
+                "a result is not sent: no call before it waits for one",
+            );
         };
         let draft = &mut self.drafts[draft];
         let call = &mut draft.calls[call];
@@ -315,10 +370,18 @@ impl Mender {
     }
 
     fn finish(self) -> Sendable {
-        let Mender { drafts, mut mended, .. } = self;
+        let Mender {
+            drafts, mut mended, ..
+        } = self;
         let mut turns: Vec<Turn> = Vec::with_capacity(drafts.len());
         let mut from = Vec::with_capacity(drafts.len());
-        for Draft { turn, number, calls, .. } in drafts {
+        for Draft {
+            turn,
+            number,
+            calls,
+            ..
+        } in drafts
+        {
             match turns.last_mut() {
                 // Only words of the user that follow on results come here.
                 Some(last) if are_one(last, &turn) => join(&mut last.content, turn.content),
@@ -328,7 +391,10 @@ impl Mender {
                 }
             }
             if !calls.is_empty() {
-                let results = calls.into_iter().map(|call| result_of(call, &mut mended)).collect();
+                let results = calls
+                    .into_iter()
+                    .map(|call| result_of(call, &mut mended))
+                    .collect();
                 let content = Content::Blocks(results);
                 turns.push(Turn::user(content));
                 from.push(number);
@@ -339,10 +405,21 @@ impl Mender {
             let text = "the model spoke first, so a line of the user is sent before it";
             mended.push(Problem::warning("sent-otherwise", text));
             let (role, content) = (Role::User, BEGINNING.into());
-            turns.insert(first, Turn { role, content, model: None });
+            turns.insert(
+                first,
+                Turn {
+                    role,
+                    content,
+                    model: None,
+                },
+            );
             from.insert(first, from[first]);
         }
-        Sendable { turns, from, mended }
+        Sendable {
+            turns,
+            from,
+            mended,
+        }
     }
 }
 
@@ -359,10 +436,18 @@ fn join(content: &mut Content, more: Content) {
 fn result_of(call: Call, mended: &mut Vec<Problem>) -> Block {
     let Call { id, number, result } = call;
     Block::ToolResult(result.unwrap_or_else(|| {
-        let text = format!("turn {}: a call has no result; one that says so is sent", number + 1);
+        let text = format!(
+            "turn {}: a call has no result; one that says so is sent",
+            number + 1
+        );
         mended.push(Problem::warning("sent-otherwise", text));
         let (content, is_error) = (INTERRUPTED.into(), Some(true));
-        ToolResult { tool_use_id: id, content, is_error, ..ToolResult::default() }
+        ToolResult {
+            tool_use_id: id,
+            content,
+            is_error,
+            ..ToolResult::default()
+        }
     }))
 }
 

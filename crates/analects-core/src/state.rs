@@ -72,14 +72,20 @@ impl SessionState {
     /// The state as a whole, as it is kept at each compaction.
     pub fn snapshot(&self) -> StateChange {
         let changes = self.to_raw();
-        StateChange { changes, is_snapshot: true }
+        StateChange {
+            changes,
+            is_snapshot: true,
+        }
     }
 
     /// What makes `after` of this state; `None` if nothing changes.
     pub fn change_to(&self, after: &SessionState) -> Option<StateChange> {
         let (before, after) = (self.to_raw(), after.to_raw());
         let changes = difference(&before, &after)?;
-        Some(StateChange { changes, is_snapshot: false })
+        Some(StateChange {
+            changes,
+            is_snapshot: false,
+        })
     }
 
     fn to_raw(&self) -> Raw {
@@ -104,12 +110,17 @@ impl Json for SessionState {
             current_task_id: fields.take("current_task_id", Raw::as_string),
             memory_summary: fields.take("memory_summary", Raw::as_string),
             active_agent_ids: fields
-                .take("active_agent_ids", |raw| raw.to().filter(|ids: &Vec<_>| !ids.is_empty()))
+                .take("active_agent_ids", |raw| {
+                    raw.to().filter(|ids: &Vec<_>| !ids.is_empty())
+                })
                 .unwrap_or_default(),
             current_permission_mode: fields.take("current_permission_mode", Raw::as_string),
             token_budget_state: fields.take("token_budget_state", |raw| Some(raw.clone())),
             models: fields
-                .take("models", |raw| raw.to().filter(|models: &BTreeMap<_, _>| !models.is_empty()))
+                .take("models", |raw| {
+                    raw.to()
+                        .filter(|models: &BTreeMap<_, _>| !models.is_empty())
+                })
                 .unwrap_or_default(),
             extra: RawMap::new(),
         };
@@ -125,7 +136,10 @@ impl Json for SessionState {
             writer.opt_string("current_task_id", self.current_task_id.as_deref());
             writer.opt_string("memory_summary", self.memory_summary.as_deref());
             writer.strings("active_agent_ids", &self.active_agent_ids);
-            writer.opt_string("current_permission_mode", self.current_permission_mode.as_deref());
+            writer.opt_string(
+                "current_permission_mode",
+                self.current_permission_mode.as_deref(),
+            );
             writer.opt_json("token_budget_state", self.token_budget_state.as_ref());
             if !self.models.is_empty() {
                 writer.json("models", &Raw::trusted(strings(&self.models)));
@@ -191,7 +205,10 @@ impl Rebuilding {
 
     /// All changes so far in one, from which another one can go on.
     pub fn so_far(&self) -> StateChange {
-        StateChange { changes: Raw::trusted(self.patched.to_json()), is_snapshot: true }
+        StateChange {
+            changes: Raw::trusted(self.patched.to_json()),
+            is_snapshot: true,
+        }
     }
 
     /// The state after all of them.
@@ -229,7 +246,9 @@ impl Patched {
     }
 
     fn merge_below(&mut self, patch: &Raw, depth: usize) {
-        let Some(patch) = patch.as_object() else { return };
+        let Some(patch) = patch.as_object() else {
+            return;
+        };
         for (key, value) in patch.iter() {
             let key = normal(key);
             if value.as_str() == "null" {
@@ -238,7 +257,13 @@ impl Patched {
                 self.object_at(key, depth).merge_below(value, depth - 1);
             } else {
                 let value = Some(value.clone());
-                self.entries.insert(key, Node { value, object: Patched::default() });
+                self.entries.insert(
+                    key,
+                    Node {
+                        value,
+                        object: Patched::default(),
+                    },
+                );
             }
         }
     }
@@ -313,5 +338,7 @@ fn difference_below(before: &Raw, after: &Raw, depth: usize) -> Option<Raw> {
 
 fn entries(raw: &Raw) -> BTreeMap<String, Raw> {
     let map = raw.as_object().unwrap_or_default();
-    map.iter().map(|(key, value)| (normal(key), value.clone())).collect()
+    map.iter()
+        .map(|(key, value)| (normal(key), value.clone()))
+        .collect()
 }

@@ -98,17 +98,29 @@ impl Broken {
             lone += usize::from(matches!(piece, Piece::Lone(_)));
             ends_high = matches!(piece, Piece::Lone(0xD800..=0xDBFF));
         }
-        Broken { plain, literal, lone, ends_high }
+        Broken {
+            plain,
+            literal,
+            lone,
+            ends_high,
+        }
     }
 
     /// Plain text if nothing in it is lone after all.
     fn into_text(mut self) -> Text {
-        if self.lone > 0 { Text::Broken(Box::new(self)) } else { Text::Plain(self.mended()) }
+        if self.lone > 0 {
+            Text::Broken(Box::new(self))
+        } else {
+            Text::Plain(self.mended())
+        }
     }
 
     fn after(&self, mut plain: String) -> Broken {
         plain.push_str(&self.plain);
-        Broken { plain, ..self.clone() }
+        Broken {
+            plain,
+            ..self.clone()
+        }
     }
 
     fn push_plain(&mut self, more: &str) {
@@ -205,7 +217,10 @@ impl From<&str> for Text {
 
 impl Json for Text {
     fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Text, JsonError> {
-        let expected = JsonError::Field { field: "text", expected: "a string" };
+        let expected = JsonError::Field {
+            field: "text",
+            expected: "a string",
+        };
         let text = Text::from_raw(raw).ok_or(expected)?;
         if matches!(text, Text::Broken(_)) {
             problems.push(Problem::warning(
@@ -268,5 +283,7 @@ fn low(literal: &str) -> bool {
 /// The code unit of a `\uXXXX` escape at the start of `text`, if it is a surrogate.
 fn surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+    u16::from_str_radix(digits, 16)
+        .ok()
+        .filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }

@@ -124,9 +124,18 @@ mod tests {
         let mut extra = RawMap::new();
         extra.push("reasoning_tokens", Raw::parse("1").unwrap());
         extra.push("input_tokens", Raw::parse("7").unwrap());
-        let mut usage = TokenUsage { input_tokens: Some(5), ..TokenUsage::default() };
-        usage.update(&TokenUsage { extra, ..TokenUsage::default() });
-        assert_eq!((usage.input_tokens, usage.reasoning_tokens), (Some(5), Some(1)));
+        let mut usage = TokenUsage {
+            input_tokens: Some(5),
+            ..TokenUsage::default()
+        };
+        usage.update(&TokenUsage {
+            extra,
+            ..TokenUsage::default()
+        });
+        assert_eq!(
+            (usage.input_tokens, usage.reasoning_tokens),
+            (Some(5), Some(1))
+        );
         assert_eq!(TokenUsage::from_json(&usage.to_json()), Ok(usage));
     }
 }

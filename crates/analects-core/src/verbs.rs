@@ -62,16 +62,27 @@ pub enum Change {
 impl Change {
     /// A change of a text.
     pub fn revise(target: Target, text: impl Into<String>) -> Change {
-        Change::Revise { target, text: text.into() }
+        Change::Revise {
+            target,
+            text: text.into(),
+        }
     }
 
     /// The record that a session appends for this change; the change itself if a record has to know more than that.
     pub fn into_record(self) -> Result<Message, Change> {
         match self {
             Change::Append(message) => Ok(*message),
-            Change::SetHistory { target: Target { message, call }, history } => {
+            Change::SetHistory {
+                target: Target { message, call },
+                history,
+            } => {
                 let history = Some(history);
-                let revision = Revision { target: message, call, content: None, history };
+                let revision = Revision {
+                    target: message,
+                    call,
+                    content: None,
+                    history,
+                };
                 Ok(Message::new("", Body::Revision(revision)))
             }
             Change::Revise { .. } | Change::ContinueFrom { .. } => Err(self),
@@ -96,12 +107,18 @@ pub struct Target {
 impl Target {
     /// All of a message.
     pub fn message(id: impl Into<MessageId>) -> Target {
-        Target { message: id.into(), call: None }
+        Target {
+            message: id.into(),
+            call: None,
+        }
     }
 
     /// One call of a message.
     pub fn call(id: impl Into<MessageId>, call: impl Into<String>) -> Target {
-        Target { message: id.into(), call: Some(call.into()) }
+        Target {
+            message: id.into(),
+            call: Some(call.into()),
+        }
     }
 }
 
@@ -159,17 +176,19 @@ impl VerbError {
     pub fn naming(self, name: impl FnOnce(&MessageId) -> MessageId) -> VerbError {
         match self {
             VerbError::UnknownMessage(id) => VerbError::UnknownMessage(name(&id)),
-            VerbError::UnknownCall { message, call } => {
-                VerbError::UnknownCall { message: name(&message), call }
-            }
+            VerbError::UnknownCall { message, call } => VerbError::UnknownCall {
+                message: name(&message),
+                call,
+            },
             VerbError::NotAMessage(id) => VerbError::NotAMessage(name(&id)),
             VerbError::SideChain(id) => VerbError::SideChain(name(&id)),
             VerbError::AlreadyHidden(id) => VerbError::AlreadyHidden(name(&id)),
             VerbError::NotHidden(id) => VerbError::NotHidden(name(&id)),
             VerbError::NothingAfter(id) => VerbError::NothingAfter(name(&id)),
-            VerbError::NotEditable { id, reason } => {
-                VerbError::NotEditable { id: name(&id), reason }
-            }
+            VerbError::NotEditable { id, reason } => VerbError::NotEditable {
+                id: name(&id),
+                reason,
+            },
             VerbError::NothingSaid | VerbError::NoCompaction | VerbError::IncompleteCompaction => {
                 self
             }
@@ -202,7 +221,8 @@ pub enum NotEditable {
 
 /// The position of a message that a verb is about: of several with one id, the last.
 fn position(tree: &Tree, id: &MessageId) -> Result<usize, VerbError> {
-    tree.position(id).ok_or_else(|| VerbError::UnknownMessage(id.clone()))
+    tree.position(id)
+        .ok_or_else(|| VerbError::UnknownMessage(id.clone()))
 }
 
 #[cfg(test)]

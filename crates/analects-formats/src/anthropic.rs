@@ -34,8 +34,14 @@ impl Format for Anthropic {
         if !found.is_for(&["user", "assistant", "system"]) || found.is_lines() {
             return Sure::No;
         }
-        let blocks =
-            ["tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"];
+        let blocks = [
+            "tool_use",
+            "tool_result",
+            "thinking",
+            "redacted_thinking",
+            "image",
+            "document",
+        ];
         let has_blocks = blocks.iter().any(|kind| head.has("type", kind));
         let is_ours = has_blocks
             || found.has_system
@@ -54,7 +60,9 @@ impl Format for Anthropic {
     }
 
     fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
-        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(&options.name)))
+        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(
+            &options.name,
+        )))
     }
 }
 
@@ -68,10 +76,16 @@ impl Wire for Messages {
         let role = fields.take("role", Raw::as_string)?;
         let content = fields.take("content", content).unwrap_or_default();
         let body = match role.as_str() {
-            "user" => Body::User(User { content, ..User::default() }),
+            "user" => Body::User(User {
+                content,
+                ..User::default()
+            }),
             "assistant" => {
                 let stop_reason = implied_stop(has_calls(&content));
-                Body::Assistant(Assistant { content, stop_reason })
+                Body::Assistant(Assistant {
+                    content,
+                    stop_reason,
+                })
             }
             "system" => {
                 // It has no place there, so that it must be said that it had.
@@ -112,7 +126,9 @@ impl Wire for Messages {
     }
 
     fn write_top(message: &Message) -> Option<(&'static str, Raw)> {
-        let Body::System(body) = &message.body else { return None };
+        let Body::System(body) = &message.body else {
+            return None;
+        };
         let is_marked = message.extra.get(Self::ID).is_some();
         let is_there = !is_marked && body.content != Content::Empty;
         is_there
@@ -123,7 +139,9 @@ impl Wire for Messages {
 }
 
 fn content(raw: &Raw) -> Option<Content> {
-    Content::read(raw, &mut Vec::new()).ok().filter(|content| *content != Content::Empty)
+    Content::read(raw, &mut Vec::new())
+        .ok()
+        .filter(|content| *content != Content::Empty)
 }
 
 fn has_calls(content: &Content) -> bool {

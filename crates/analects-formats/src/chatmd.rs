@@ -110,7 +110,9 @@ impl ItemKind {
             ("SEPERATOR", ItemKind::Separator),
             ("SEPARATOR", ItemKind::Separator),
         ];
-        let known = names.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+        let known = names
+            .into_iter()
+            .find(|(known, _)| name.eq_ignore_ascii_case(known));
         known.map_or(ItemKind::Other, |(_, kind)| kind)
     }
 }
@@ -128,9 +130,16 @@ impl Document {
     /// The bytes that were read, put together again from the parts.
     pub fn to_bytes(&self) -> Vec<u8> {
         let front = self.frontmatter.map_or(self.body, |span| span.start);
-        let parts = [Span::new(0, front), Span::new(front, self.body), self.preamble()];
+        let parts = [
+            Span::new(0, front),
+            Span::new(front, self.body),
+            self.preamble(),
+        ];
         let spans = parts.into_iter().chain(self.items().map(Item::span));
-        spans.flat_map(|span| span.of(&self.source)).copied().collect()
+        spans
+            .flat_map(|span| span.of(&self.source))
+            .copied()
+            .collect()
     }
 
     /// The bytes that were read.
@@ -160,7 +169,13 @@ impl Document {
 
     /// What stands between the frontmatter and the first item, byte for byte; never sent.
     pub fn preamble(&self) -> Span {
-        Span::new(self.body, self.scan.items.first().map_or(self.source.len(), |item| item.start))
+        Span::new(
+            self.body,
+            self.scan
+                .items
+                .first()
+                .map_or(self.source.len(), |item| item.start),
+        )
     }
 
     /// The items, in order.
@@ -197,8 +212,16 @@ impl<'a> Item<'a> {
 
     /// All of its bytes, from its separator to the next item's.
     pub fn span(self) -> Span {
-        let next = self.document.scan.items.get(self.at + 1).map(|next| next.start);
-        Span::new(self.spans().start, next.unwrap_or(self.document.source.len()))
+        let next = self
+            .document
+            .scan
+            .items
+            .get(self.at + 1)
+            .map(|next| next.start);
+        Span::new(
+            self.spans().start,
+            next.unwrap_or(self.document.source.len()),
+        )
     }
 
     /// The tag's line, with its line end.
@@ -223,7 +246,11 @@ impl<'a> Item<'a> {
 
     /// The value of an attribute; of a repeated one, the last.
     pub fn attribute(self, key: &str) -> Option<String> {
-        self.attributes().into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.attributes()
+            .into_iter()
+            .rev()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     /// The attributes that a note-taking program keeps in `{: key="value" }` lines below the tag.
@@ -259,7 +286,10 @@ impl<'a> Item<'a> {
 
     /// Where the lines of attributes below the tag end, and what they say.
     fn note_lines(self) -> (usize, Vec<(String, String)>) {
-        decode::note_lines(&self.document.source, Span::new(self.tag().end, self.span().end))
+        decode::note_lines(
+            &self.document.source,
+            Span::new(self.tag().end, self.span().end),
+        )
     }
 
     fn body_of(self, stored: Option<&str>) -> Span {

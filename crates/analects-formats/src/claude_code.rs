@@ -55,8 +55,14 @@ impl Format for ClaudeCode {
     fn recognise(&self, head: &[u8], name: &str) -> Sure {
         let text =
             String::from_utf8_lossy(head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head));
-        let lines = text.lines().filter(|line| !line.trim().is_empty()).take(LINES);
-        let best = lines.map(|line| record(line.trim())).max().unwrap_or(Sure::No);
+        let lines = text
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(LINES);
+        let best = lines
+            .map(|line| record(line.trim()))
+            .max()
+            .unwrap_or(Sure::No);
         let is_cut = !text.contains('\n') && best == Sure::No;
         match () {
             _ if is_cut && is_beginning(head) => Sure::Yes,
@@ -80,10 +86,16 @@ impl Format for ClaudeCode {
 
 /// How sure a whole line makes.
 fn record(line: &str) -> Sure {
-    let Some(fields) = Fields::parse(line) else { return Sure::No };
+    let Some(fields) = Fields::parse(line) else {
+        return Sure::No;
+    };
     let has = |key| fields.get(key).is_some();
     let Some(kind) = fields.string("type") else {
-        return if has("sessionId") && has("message") { Sure::Maybe } else { Sure::No };
+        return if has("sessionId") && has("message") {
+            Sure::Maybe
+        } else {
+            Sure::No
+        };
     };
     let (is_foreign, is_chained) = (has("v") || has("payload"), has("parentUuid"));
     let is_named = has("uuid") && (has("sessionId") || has("message") || has("leafUuid"));

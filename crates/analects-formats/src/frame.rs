@@ -178,7 +178,13 @@ impl ReadOptions {
     /// A file of that name, without what is no conversation, times without a zone in UTC.
     pub fn named(name: impl Into<String>) -> ReadOptions {
         let (name, zone) = (name.into(), TimeZone::UTC);
-        ReadOptions { name, full: false, zone, known: None, is_survey: false }
+        ReadOptions {
+            name,
+            full: false,
+            zone,
+            known: None,
+            is_survey: false,
+        }
     }
 }
 
@@ -226,12 +232,20 @@ pub struct Loss {
 impl Loss {
     /// Something that a message loses.
     pub fn of(message: &MessageId, what: impl Into<String>, why: impl Into<String>) -> Loss {
-        Loss { message: Some(message.clone()), what: what.into(), why: why.into() }
+        Loss {
+            message: Some(message.clone()),
+            what: what.into(),
+            why: why.into(),
+        }
     }
 
     /// Something that the conversation as a whole loses.
     pub fn of_session(what: impl Into<String>, why: impl Into<String>) -> Loss {
-        Loss { message: None, what: what.into(), why: why.into() }
+        Loss {
+            message: None,
+            what: what.into(),
+            why: why.into(),
+        }
     }
 }
 

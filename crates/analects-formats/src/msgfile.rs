@@ -106,9 +106,16 @@ impl Document {
     /// The bytes that were read, put together again from the parts.
     pub fn to_bytes(&self) -> Vec<u8> {
         let front = self.frontmatter.map_or(self.body, |span| span.start);
-        let parts = [Span::new(0, front), Span::new(front, self.body), self.preamble()];
+        let parts = [
+            Span::new(0, front),
+            Span::new(front, self.body),
+            self.preamble(),
+        ];
         let spans = parts.into_iter().chain(self.cells().map(Cell::span));
-        spans.flat_map(|span| span.of(&self.source)).copied().collect()
+        spans
+            .flat_map(|span| span.of(&self.source))
+            .copied()
+            .collect()
     }
 
     /// Gives the bytes back.
@@ -133,7 +140,11 @@ impl Document {
 
     /// A name by which [`decode_named`] reads a file of this kind.
     fn name_of_kind(&self) -> &'static str {
-        if self.kind == Kind::Whole { "x.msg.md" } else { "x.md" }
+        if self.kind == Kind::Whole {
+            "x.msg.md"
+        } else {
+            "x.md"
+        }
     }
 
     /// Where the lines are.
@@ -163,7 +174,13 @@ impl Document {
 
     /// What stands between the frontmatter and the first cell; never sent.
     pub fn preamble(&self) -> Span {
-        Span::new(self.body, self.scan.cells.first().map_or(self.source.len(), |cell| cell.start))
+        Span::new(
+            self.body,
+            self.scan
+                .cells
+                .first()
+                .map_or(self.source.len(), |cell| cell.start),
+        )
     }
 
     /// The cells, in order.
@@ -188,7 +205,10 @@ impl Document {
 
     /// The agents, frontmatter first, then those that cells define. The first of a name counts.
     pub fn agents(&self) -> Vec<Agent> {
-        self.agents_and_cells().into_iter().map(|(agent, _)| agent).collect()
+        self.agents_and_cells()
+            .into_iter()
+            .map(|(agent, _)| agent)
+            .collect()
     }
 
     /// The agents, each with the cell that defines it; without one for those of the frontmatter.
@@ -198,7 +218,9 @@ impl Document {
         let mut names: std::collections::HashSet<String> =
             agents.iter().map(|(agent, _)| agent.name.clone()).collect();
         for cell in self.cells() {
-            let Some(agent) = agents::agent(cell) else { continue };
+            let Some(agent) = agents::agent(cell) else {
+                continue;
+            };
             // Nobody can answer to such a name.
             if agents::why_not_a_name(&agent.name).is_some() {
                 continue;

@@ -30,7 +30,14 @@ use crate::frame::{
 use crate::requests::{RequestReader, RequestWriter, Wire, skim};
 
 /// Who can say something, of whom the last ones are known to this API only.
-const ROLES: [&str; 6] = ["user", "assistant", "system", "developer", "tool", "function"];
+const ROLES: [&str; 6] = [
+    "user",
+    "assistant",
+    "system",
+    "developer",
+    "tool",
+    "function",
+];
 const OWN_ROLES: [&str; 4] = ["system", "developer", "tool", "function"];
 
 /// Chat Completions.
@@ -72,7 +79,9 @@ impl Format for OpenAi {
     }
 
     fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
-        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(&options.name)))
+        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(
+            &options.name,
+        )))
     }
 }
 

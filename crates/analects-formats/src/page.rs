@@ -56,14 +56,22 @@ impl Writer for Page {
             if !rest.is_empty() {
                 return left_out(message, out);
             }
-            let title = session.title.map(|title| format!("# {}\n", one_line(&title)));
+            let title = session
+                .title
+                .map(|title| format!("# {}\n", one_line(&title)));
             let preamble = session.preamble.map(|preamble| said(&preamble));
-            text = [title, preamble].into_iter().flatten().collect::<Vec<_>>().join("\n");
+            text = [title, preamble]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join("\n");
             if text.is_empty() {
                 return;
             }
         } else {
-            let Some(body) = body(message, out) else { return left_out(message, out) };
+            let Some(body) = body(message, out) else {
+                return left_out(message, out);
+            };
             text.push_str(&heading(message));
             if !body.is_empty() {
                 text.push('\n');
@@ -83,7 +91,8 @@ impl Writer for Page {
 fn left_out(message: &Message, out: &mut Written) {
     let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
     let why = "it does not show on a page";
-    out.losses.push(Loss::of(&message.id, name.unwrap_or("message"), why));
+    out.losses
+        .push(Loss::of(&message.id, name.unwrap_or("message"), why));
 }
 
 /// Who speaks, by name, when, and what is special about it.
@@ -105,10 +114,24 @@ fn heading(message: &Message) -> String {
         | Body::Other(_) => "Separator",
     };
     let mut notes: Vec<String> = Vec::new();
-    notes.extend(message.author.as_deref().or(message.model.as_deref()).map(one_line));
-    notes.extend(message.created_at.map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()));
-    notes
-        .extend(message.agent_id.as_deref().map(|agent| format!("side chain {}", one_line(agent))));
+    notes.extend(
+        message
+            .author
+            .as_deref()
+            .or(message.model.as_deref())
+            .map(one_line),
+    );
+    notes.extend(
+        message
+            .created_at
+            .map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()),
+    );
+    notes.extend(
+        message
+            .agent_id
+            .as_deref()
+            .map(|agent| format!("side chain {}", one_line(agent))),
+    );
     if message.history != analects_core::History::Include {
         notes.push(format!("history: {}", message.history.as_str()));
     }
@@ -195,7 +218,8 @@ fn block(message: &Message, block: &Block, out: &mut Written) -> String {
 }
 
 fn lost(message: &Message, what: &str, out: &mut Written) -> String {
-    out.losses.push(Loss::of(&message.id, what, "it does not show on a page"));
+    out.losses
+        .push(Loss::of(&message.id, what, "it does not show on a page"));
     format!("*({what})*\n")
 }
 
@@ -209,7 +233,11 @@ fn picture(image: &Image) -> Option<String> {
 }
 
 fn result(message: &Message, body: &ToolResult, out: &mut Written) -> String {
-    let head = if body.is_error == Some(true) { "Result (error):" } else { "Result:" };
+    let head = if body.is_error == Some(true) {
+        "Result (error):"
+    } else {
+        "Result:"
+    };
     let shown = match &body.content {
         Content::Blocks(blocks) => {
             let part = |part: &Block, out: &mut Written| {
@@ -231,12 +259,18 @@ fn result(message: &Message, body: &ToolResult, out: &mut Written) -> String {
 fn fenced(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let end = if text.ends_with('\n') || text.is_empty() {
+        ""
+    } else {
+        "\n"
+    };
     format!("{fence}{language}\n{text}{end}{fence}\n")
 }
 
 fn quoted(text: &str) -> String {
-    text.lines().map(|line| format!("> {line}").trim_end().to_string() + "\n").collect()
+    text.lines()
+        .map(|line| format!("> {line}").trim_end().to_string() + "\n")
+        .collect()
 }
 
 #[cfg(test)]

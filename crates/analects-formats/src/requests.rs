@@ -60,15 +60,24 @@ enum Shape {
 }
 
 impl Shape {
-    const ALL: [(Shape, &'static str); 3] =
-        [(Shape::Array, "array"), (Shape::List, "list"), (Shape::Lines, "lines")];
+    const ALL: [(Shape, &'static str); 3] = [
+        (Shape::Array, "array"),
+        (Shape::List, "list"),
+        (Shape::Lines, "lines"),
+    ];
 
     fn word(self) -> &'static str {
-        Shape::ALL.iter().find(|(shape, _)| *shape == self).map_or("", |(_, word)| word)
+        Shape::ALL
+            .iter()
+            .find(|(shape, _)| *shape == self)
+            .map_or("", |(_, word)| word)
     }
 
     fn of(word: &str) -> Option<Shape> {
-        Shape::ALL.iter().find(|(_, known)| *known == word).map(|(shape, _)| *shape)
+        Shape::ALL
+            .iter()
+            .find(|(_, known)| *known == word)
+            .map(|(shape, _)| *shape)
     }
 }
 
@@ -92,19 +101,30 @@ impl Facts {
         }
         let mut state = RawMap::new();
         state.push(W::ID, facts.to_raw());
-        let change = StateChange { changes: state.to_raw(), is_snapshot: false };
+        let change = StateChange {
+            changes: state.to_raw(),
+            is_snapshot: false,
+        };
         let id = derived_id(session, &format!("{} request", W::ID));
-        Message { session_id: session.clone(), ..Message::new(id, change.into()) }
+        Message {
+            session_id: session.clone(),
+            ..Message::new(id, change.into())
+        }
     }
 
     /// What a message says about a request, if it says nothing else.
     fn of<W: Wire>(message: &Message) -> Option<Facts> {
-        let analects_core::Body::State(change) = &message.body else { return None };
+        let analects_core::Body::State(change) = &message.body else {
+            return None;
+        };
         let facts = change.changes.as_object()?.get(W::ID)?.as_object()?;
         let shape = facts.get("shape").and_then(Raw::as_string);
         let found = Facts {
             shape: shape.and_then(|word| Shape::of(&word)),
-            fields: facts.get("fields").and_then(Raw::as_object).unwrap_or_default(),
+            fields: facts
+                .get("fields")
+                .and_then(Raw::as_object)
+                .unwrap_or_default(),
         };
         (found.record::<W>(&message.session_id) == *message).then_some(found)
     }
@@ -122,12 +142,19 @@ fn verbatim_key<W: Wire>() -> String {
 
 /// A list of values as one.
 pub(crate) fn array(items: impl IntoIterator<Item = Raw>) -> Raw {
-    let items: Vec<String> = items.into_iter().map(|item| item.as_str().to_string()).collect();
+    let items: Vec<String> = items
+        .into_iter()
+        .map(|item| item.as_str().to_string())
+        .collect();
     let json = format!("[{}]", items.join(","));
     Raw::parse(&json).unwrap_or_else(|_| Raw::string(&json))
 }
 
 /// How an answer ended, as far as a record without that shows it.
 pub(crate) fn implied_stop(has_calls: bool) -> Option<StopReason> {
-    Some(if has_calls { StopReason::ToolUse } else { StopReason::EndTurn })
+    Some(if has_calls {
+        StopReason::ToolUse
+    } else {
+        StopReason::EndTurn
+    })
 }

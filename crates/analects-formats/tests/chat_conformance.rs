@@ -13,8 +13,10 @@ const AT_LEAST: usize = 40;
 
 fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/chat-markdown");
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<PathBuf> = fs::read_dir(root)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     folders.sort();
     folders
 }
@@ -42,8 +44,10 @@ fn read(bytes: &[u8]) -> Value {
     let line = |one: Item<'_>| lines.position(one.tag().start).0;
     let items: Vec<Value> = document.items().map(|one| item(one, line(one))).collect();
     let messages = chatmd::messages(&document, &"case".into()).messages;
-    let messages: Vec<Value> =
-        messages.iter().map(|message| serde_json::from_str(&message.to_json()).unwrap()).collect();
+    let messages: Vec<Value> = messages
+        .iter()
+        .map(|message| serde_json::from_str(&message.to_json()).unwrap())
+        .collect();
     let problem = |problem: &Problem| json!({ "code": problem.code, "line": problem.line });
     let problems: Vec<Value> = document.problems().iter().map(problem).collect();
     let session = session(&document.session());
@@ -53,7 +57,11 @@ fn read(bytes: &[u8]) -> Value {
 #[test]
 fn every_case_of_chat_markdown_reads_as_expected() {
     let folders = cases();
-    assert!(folders.len() >= AT_LEAST, "there are only {} cases", folders.len());
+    assert!(
+        folders.len() >= AT_LEAST,
+        "there are only {} cases",
+        folders.len()
+    );
     let mut failures = Vec::new();
     for folder in folders {
         let (input, path) = (folder.join("input.md"), folder.join("expected.json"));
@@ -64,7 +72,10 @@ fn every_case_of_chat_markdown_reads_as_expected() {
         }
         let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         if expected != found {
-            failures.push(format!("{} expects something else than\n{text}", path.display()));
+            failures.push(format!(
+                "{} expects something else than\n{text}",
+                path.display()
+            ));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
@@ -76,7 +87,10 @@ fn every_case_of_chat_markdown_can_be_written() {
     for folder in cases() {
         let bytes = fs::read(folder.join("input.md")).unwrap();
         let document = chatmd::decode(bytes);
-        let (session, read) = (document.session(), chatmd::messages(&document, &"case".into()));
+        let (session, read) = (
+            document.session(),
+            chatmd::messages(&document, &"case".into()),
+        );
         let (text, losses) = chatmd::encode(&read.messages, &session, Dialect::Ours);
         assert_eq!(losses, [], "{}", folder.display());
         let again = chatmd::messages(&chatmd::decode(text), &"case".into()).messages;

@@ -87,7 +87,9 @@ fn fences_that_nobody_closes() {
         check_repeated("> ---\n> <USER />\n\n", piece, 800, "");
     }
     let longer = |count: usize| -> String {
-        (3..count).map(|run| format!("{}x\n> ---\n> <USER />\n", "`".repeat(run))).collect()
+        (3..count)
+            .map(|run| format!("{}x\n> ---\n> <USER />\n", "`".repeat(run)))
+            .collect()
     };
     // These grow with the square of the count by themselves.
     everything(longer(600).as_bytes());
@@ -96,7 +98,10 @@ fn fences_that_nobody_closes() {
 #[test]
 fn long_lines() {
     let file = format!("> ---\n> <USER />\n\n{}\n", "x".repeat(10_000_000));
-    assert_eq!(decode(file.as_str()).item(0).unwrap().text().len(), 10_000_000);
+    assert_eq!(
+        decode(file.as_str()).item(0).unwrap().text().len(),
+        10_000_000
+    );
     everything(file.as_bytes());
     for piece in [
         "a ",
@@ -134,7 +139,12 @@ fn many_pictures() {
     check_repeated(head, div, 800, "");
     check_repeated(head, "<img src=\"a\">\n", 800, "");
     check_repeated(&format!("{head}{div}"), "<img src=\"a\">\n", 800, "");
-    check_repeated(&format!("{head}{div}"), "<img src=\"a\">\n", 800, "</div>\n");
+    check_repeated(
+        &format!("{head}{div}"),
+        "<img src=\"a\">\n",
+        800,
+        "</div>\n",
+    );
     check_repeated(head, &format!("{div}<img src=\"a\">\n"), 800, "");
     check_repeated(head, "text\n<img src=\"a\">\n", 800, "");
 }
@@ -148,7 +158,12 @@ fn bytes_that_are_no_text() {
 #[test]
 fn hostile_frontmatter() {
     for piece in ["[", "{a: ", "- ", "? ", "a:\n  ", "x: 1\n", "> ---\n"] {
-        check_repeated("---\nchat: x\n", piece, 5_000, "\n---\n> ---\n> <USER />\nx\n");
+        check_repeated(
+            "---\nchat: x\n",
+            piece,
+            5_000,
+            "\n---\n> ---\n> <USER />\nx\n",
+        );
     }
 }
 
@@ -168,9 +183,13 @@ fn hostile_json() {
         let file = |count| format!("{{\"items\":[{}0]}}", piece.repeat(count)).into_bytes();
         check(piece, 2_000, file, work);
     }
-    for field in
-        ["\"author\":1,", "\"x\":1,", "\"message\":1,", "\"kramdown\":{},", "\"text\":\"x\","]
-    {
+    for field in [
+        "\"author\":1,",
+        "\"x\":1,",
+        "\"message\":1,",
+        "\"kramdown\":{},",
+        "\"text\":\"x\",",
+    ] {
         let file = |count| {
             let fields = field.repeat(count);
             let message = "\"message\":{\"role\":\"user\",\"content\":\"x\"}";

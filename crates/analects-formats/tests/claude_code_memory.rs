@@ -12,8 +12,15 @@ const LONGEST: usize = 2 << 20;
 /// The most memory that this process ever had, in bytes, where the system tells.
 fn peak() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kilobytes| kilobytes * 1024)
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<usize>()
+        .ok()
+        .map(|kilobytes| kilobytes * 1024)
 }
 
 fn record(out: &mut String, number: usize, length: usize) {
@@ -34,13 +41,21 @@ fn a_session_is_read_in_little_memory() {
         return;
     };
     let is_torture = std::env::var_os("ANALECTS_TORTURE").is_some();
-    let size = if is_torture { 1_000_000_000 } else { 100_000_000 };
+    let size = if is_torture {
+        1_000_000_000
+    } else {
+        100_000_000
+    };
     let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
     let (mut out, mut text, mut line) = (Read::default(), String::new(), String::new());
     let (mut made, mut number, mut messages) = (0, 0, 0);
     while made < size {
         text.clear();
-        let length = if number % 1000 == 999 { LONGEST / 2 - 1000 } else { 1700 };
+        let length = if number % 1000 == 999 {
+            LONGEST / 2 - 1000
+        } else {
+            1700
+        };
         record(&mut text, number, length);
         made += text.len();
         number += 1;

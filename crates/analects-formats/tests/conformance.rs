@@ -21,7 +21,9 @@ fn input(folder: &Path) -> (String, Vec<u8>) {
         let name = entry.unwrap().file_name().into_string().unwrap();
         name.starts_with("input.").then_some(name)
     });
-    let name = found.next().unwrap_or_else(|| panic!("{} has no input", folder.display()));
+    let name = found
+        .next()
+        .unwrap_or_else(|| panic!("{} has no input", folder.display()));
     assert_eq!(found.next(), None, "{} has two inputs", folder.display());
     let bytes = fs::read(folder.join(&name)).unwrap();
     (name, bytes)
@@ -33,7 +35,10 @@ fn shown(name: &str, bytes: &[u8]) -> Value {
     assert_eq!(document.to_bytes(), bytes, "reading must lose no byte");
     let problems = document.problems();
     let problems = problems.iter().map(|problem| {
-        let hint = problem.hint.as_ref().map(|hint| hint.as_note().unwrap().to_string());
+        let hint = problem
+            .hint
+            .as_ref()
+            .map(|hint| hint.as_note().unwrap().to_string());
         ShowProblem::new(problem, hint)
     });
     serde_json::to_value(msgfile::show(&document, name).with_problems(problems.collect())).unwrap()
@@ -72,15 +77,24 @@ fn check(path: &Path, found: &Value) -> Result<(), String> {
         return Ok(());
     }
     let found = serde_json::to_string_pretty(found).unwrap();
-    Err(format!("{} expects something else than\n{found}", path.display()))
+    Err(format!(
+        "{} expects something else than\n{found}",
+        path.display()
+    ))
 }
 
 #[test]
 fn every_case_reads_as_expected() {
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(root()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<PathBuf> = fs::read_dir(root())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     folders.sort();
-    assert!(folders.len() >= AT_LEAST, "there are only {} cases", folders.len());
+    assert!(
+        folders.len() >= AT_LEAST,
+        "there are only {} cases",
+        folders.len()
+    );
     let mut failures = Vec::new();
     for folder in folders {
         let (name, bytes) = input(&folder);
@@ -98,9 +112,17 @@ fn every_case_reads_as_expected() {
 fn problems_of_messages_are_found_without_them() {
     for entry in fs::read_dir(root()).unwrap() {
         let (name, bytes) = input(&entry.unwrap().path());
-        let (document, session) = (msgfile::decode_named(bytes, &name), msgfile::session_of(&name));
+        let (document, session) = (
+            msgfile::decode_named(bytes, &name),
+            msgfile::session_of(&name),
+        );
         let mut read = msgfile::messages(&document, &session);
-        read.problems.extend(analects_core::chain(&read.messages).problems);
-        assert_eq!(msgfile::message_problems(&document, &session), read.problems, "{name}");
+        read.problems
+            .extend(analects_core::chain(&read.messages).problems);
+        assert_eq!(
+            msgfile::message_problems(&document, &session),
+            read.problems,
+            "{name}"
+        );
     }
 }

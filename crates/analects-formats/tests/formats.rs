@@ -112,13 +112,20 @@ fn list() -> String {
 
 /// What a format cannot say of a sample, each thing once.
 fn lost(from: &dyn Format, to: &dyn Format, name: &str, text: &str) -> Vec<String> {
-    let read = ReadOptions { full: true, ..ReadOptions::named(name) };
+    let read = ReadOptions {
+        full: true,
+        ..ReadOptions::named(name)
+    };
     let (reader, writer) = (from.reader(&read), to.writer(&WriteOptions::default()));
     let mut conversion = Conversion::new(reader.unwrap(), writer.unwrap());
     conversion.feed(text.as_bytes());
     conversion.finish();
     assert!(conversion.messages > 0);
-    let mut lost: Vec<String> = conversion.losses.into_iter().map(|loss| loss.what).collect();
+    let mut lost: Vec<String> = conversion
+        .losses
+        .into_iter()
+        .map(|loss| loss.what)
+        .collect();
     lost.sort();
     lost.dedup();
     lost
@@ -131,9 +138,15 @@ fn losses() -> String {
         assert_eq!(from.id(), id, "a sample is of its format");
         text.push_str(&format!("### From {id}\n\n| to | lost |\n|---|---|\n"));
         for to in FORMATS.iter().filter(|to| can(**to).1 && to.id() != id) {
-            let lost: Vec<String> =
-                lost(from, *to, name, sample).iter().map(|what| format!("`{what}`")).collect();
-            let lost = if lost.is_empty() { "nothing".to_string() } else { lost.join(", ") };
+            let lost: Vec<String> = lost(from, *to, name, sample)
+                .iter()
+                .map(|what| format!("`{what}`"))
+                .collect();
+            let lost = if lost.is_empty() {
+                "nothing".to_string()
+            } else {
+                lost.join(", ")
+            };
             text.push_str(&format!("| `{}` | {lost} |\n", to.id()));
         }
         text.push('\n');
@@ -144,8 +157,12 @@ fn losses() -> String {
 /// The page with a part between two marks made anew.
 fn with_part(page: &str, mark: &str, part: &str) -> String {
     let (open, close) = (format!("<!-- {mark} -->\n"), format!("<!-- /{mark} -->"));
-    let (before, rest) = page.split_once(&open).unwrap_or_else(|| panic!("no {open}"));
-    let (_, after) = rest.split_once(&close).unwrap_or_else(|| panic!("no {close}"));
+    let (before, rest) = page
+        .split_once(&open)
+        .unwrap_or_else(|| panic!("no {open}"));
+    let (_, after) = rest
+        .split_once(&close)
+        .unwrap_or_else(|| panic!("no {close}"));
     format!("{before}{open}\n{}\n\n{close}{after}", part.trim_end())
 }
 
@@ -163,7 +180,14 @@ fn the_page_says_what_there_is_and_what_is_lost() {
 /// A format that can be read and written has a sample, and so a table.
 #[test]
 fn every_format_that_goes_both_ways_has_a_sample() {
-    for format in FORMATS.iter().filter(|format| can(**format) == (true, true)) {
-        assert!(SAMPLES.iter().any(|(id, ..)| *id == format.id()), "{} has no sample", format.id());
+    for format in FORMATS
+        .iter()
+        .filter(|format| can(**format) == (true, true))
+    {
+        assert!(
+            SAMPLES.iter().any(|(id, ..)| *id == format.id()),
+            "{} has no sample",
+            format.id()
+        );
     }
 }

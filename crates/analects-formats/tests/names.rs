@@ -33,9 +33,12 @@ fn every_name_is_there() {
         let is_declared = |word: &&str| source.split(&format!("{word} {name}")).skip(1).any(ends);
         aliased || words.iter().any(is_declared)
     };
-    let missing_types =
-        TYPES.split_whitespace().filter(|name| !is_there(name, &["pub struct", "pub trait"]));
-    let missing_methods = METHODS.split_whitespace().filter(|name| !is_there(name, &["fn"]));
+    let missing_types = TYPES
+        .split_whitespace()
+        .filter(|name| !is_there(name, &["pub struct", "pub trait"]));
+    let missing_methods = METHODS
+        .split_whitespace()
+        .filter(|name| !is_there(name, &["fn"]));
     let missing: Vec<&str> = missing_types.chain(missing_methods).collect();
     assert_eq!(missing, Vec::<&str>::new());
 }

@@ -15,8 +15,13 @@ use analects_formats::{Decoded, Read, ReadOptions, Reader, decode, transcript};
 const PAGE: &str = include_str!("../../../docs/reference/problems.md");
 
 /// What stands before a code where a problem is made.
-const MAKERS: [&str; 5] =
-    ["Problem::error(", "Problem::warning(", "Problem::hint(", "report(", "Some(("];
+const MAKERS: [&str; 5] = [
+    "Problem::error(",
+    "Problem::warning(",
+    "Problem::hint(",
+    "report(",
+    "Some((",
+];
 
 /// The Rust files of all crates, without tests.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -69,11 +74,20 @@ fn entries() -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut open: Option<String> = None;
     for (line, number) in PAGE.lines().zip(1..) {
-        if let Some(code) = line.strip_prefix("### `").and_then(|rest| rest.strip_suffix('`')) {
-            entries.push(Entry { line: number, code: code.to_string(), ..Entry::default() });
+        if let Some(code) = line
+            .strip_prefix("### `")
+            .and_then(|rest| rest.strip_suffix('`'))
+        {
+            entries.push(Entry {
+                line: number,
+                code: code.to_string(),
+                ..Entry::default()
+            });
             continue;
         }
-        let Some(entry) = entries.last_mut() else { continue };
+        let Some(entry) = entries.last_mut() else {
+            continue;
+        };
         let info = line.trim_start_matches('`');
         let fence = &line[..line.len() - info.len()];
         match &open {
@@ -88,7 +102,9 @@ fn entries() -> Vec<Entry> {
                 entry.examples.push((info.to_string(), String::new()));
             }
             None if entry.severities.is_empty() => {
-                let bold = line.strip_prefix("**").and_then(|rest| rest.split_once(".**"));
+                let bold = line
+                    .strip_prefix("**")
+                    .and_then(|rest| rest.split_once(".**"));
                 entry.severities = bold.map(|(words, _)| words.to_string()).unwrap_or_default();
             }
             None => {}
@@ -130,16 +146,25 @@ fn session_problems(text: &str) -> Vec<Problem> {
 
 fn request_problems(text: &str) -> Decoded {
     let mut read = Read::default();
-    let mut reader = format("openai").unwrap().reader(&ReadOptions::named("talk")).unwrap();
+    let mut reader = format("openai")
+        .unwrap()
+        .reader(&ReadOptions::named("talk"))
+        .unwrap();
     reader.feed(text.as_bytes(), &mut read);
     reader.finish(&mut read);
-    Decoded { messages: read.messages, problems: read.problems }
+    Decoded {
+        messages: read.messages,
+        problems: read.problems,
+    }
 }
 
 fn chat_problems(text: &str) -> Decoded {
     let document = chatmd::decode(text);
     let messages = chatmd::messages(&document, &"talk".into()).messages;
-    Decoded { messages, problems: document.problems() }
+    Decoded {
+        messages,
+        problems: document.problems(),
+    }
 }
 
 #[test]
@@ -147,14 +172,23 @@ fn the_page_lists_the_codes_of_the_source() {
     let listed: Vec<String> = entries().into_iter().map(|entry| entry.code).collect();
     let unique: BTreeSet<String> = listed.iter().cloned().collect();
     assert_eq!(listed.len(), unique.len(), "a code is listed twice");
-    assert_eq!(unique, codes_of_source(), "left: the page; right: the source");
+    assert_eq!(
+        unique,
+        codes_of_source(),
+        "left: the page; right: the source"
+    );
 }
 
 #[test]
 fn every_example_gives_its_problem() {
     let mut count = 0;
     for entry in entries() {
-        let Entry { line, code, severities, examples } = entry;
+        let Entry {
+            line,
+            code,
+            severities,
+            examples,
+        } = entry;
         let known = ["error", "warning", "hint"];
         let fine = severities.split(", ").all(|word| known.contains(&word));
         assert!(fine, "line {line}: {code} lacks its severity");
@@ -164,7 +198,10 @@ fn every_example_gives_its_problem() {
             let own = found.iter().find(|problem| problem.code == code);
             let own = own.unwrap_or_else(|| panic!("line {line}: found {codes:?}, not {code}"));
             let severity = format!("{:?}", own.severity).to_lowercase();
-            assert!(severities.contains(&severity), "line {line}: {code} is a {severity}");
+            assert!(
+                severities.contains(&severity),
+                "line {line}: {code} is a {severity}"
+            );
             count += 1;
         }
     }

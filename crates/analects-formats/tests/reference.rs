@@ -41,7 +41,12 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
             }
             None if fence.len() >= 3 => {
                 open = Some(fence);
-                blocks.push(Block { line: number, info, text: String::new(), follows_directly });
+                blocks.push(Block {
+                    line: number,
+                    info,
+                    text: String::new(),
+                    follows_directly,
+                });
             }
             None => follows_directly &= line.is_empty(),
         }
@@ -61,24 +66,40 @@ struct Found {
 fn read(info: &str, text: &str) -> Found {
     let words: Vec<&str> = info.split(' ').skip(1).collect();
     let crlf = words.contains(&"crlf");
-    let text = if crlf { text.replace('\n', "\r\n") } else { text.to_string() };
-    let name = words.iter().find(|word| word.ends_with(".md")).unwrap_or(&"talk.msg.md");
+    let text = if crlf {
+        text.replace('\n', "\r\n")
+    } else {
+        text.to_string()
+    };
+    let name = words
+        .iter()
+        .find(|word| word.ends_with(".md"))
+        .unwrap_or(&"talk.msg.md");
     let document = msgfile::decode_named(text.as_str(), name);
     assert_eq!(document.to_bytes(), text.as_bytes());
     let decoded = msgfile::messages(&document, &msgfile::session_of(name));
-    let problems: Vec<Problem> =
-        document.problems().into_iter().chain(decoded.problems.clone()).collect();
+    let problems: Vec<Problem> = document
+        .problems()
+        .into_iter()
+        .chain(decoded.problems.clone())
+        .collect();
     let mut file = serde_json::to_value(msgfile::show(&document, name)).unwrap();
     let mut cells = file["cells"].as_array().unwrap().clone();
     for cell in &mut cells {
         let lines = cell["line"].as_u64().unwrap()..=cell["end_line"].as_u64().unwrap();
-        let here = problems.iter().filter(|problem| lines.contains(&(problem.line as u64)));
+        let here = problems
+            .iter()
+            .filter(|problem| lines.contains(&(problem.line as u64)));
         cell["problems"] = here.map(|problem| json!(problem.code)).collect();
     }
     file["problems"] = problems.iter().map(|problem| json!(problem.code)).collect();
     let messages = decoded.messages.iter();
     let messages = messages.map(|message| serde_json::from_str(&message.to_json()).unwrap());
-    Found { cells, file, messages: messages.collect() }
+    Found {
+        cells,
+        file,
+        messages: messages.collect(),
+    }
 }
 
 /// Whether everything that is expected is there; objects may hold more.
@@ -111,9 +132,16 @@ fn check(line: usize, found: &Found, expected: &[Value]) {
         }
     }
     let found_cells = Value::from(found.cells.clone());
-    assert!(holds(&found_cells, &cells), "line {line}: found the cells\n{found_cells:#}");
+    assert!(
+        holds(&found_cells, &cells),
+        "line {line}: found the cells\n{found_cells:#}"
+    );
     for file in files {
-        assert!(holds(&found.file, file), "line {line}: found the file\n{:#}", found.file);
+        assert!(
+            holds(&found.file, file),
+            "line {line}: found the file\n{:#}",
+            found.file
+        );
     }
     let found_messages = Value::from(found.messages.clone());
     let wanted = !messages.as_array().unwrap().is_empty();
@@ -128,8 +156,14 @@ fn every_example_reads_as_the_page_says() {
     let blocks = blocks(PAGE);
     let is = |block: &Block<'_>, language: &str| block.info.split(' ').next() == Some(language);
     let mut pairs = 0;
-    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| is(block, "markdown")) {
-        let next = blocks.get(at + 1).filter(|next| is(next, "json") && next.follows_directly);
+    for (at, block) in blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| is(block, "markdown"))
+    {
+        let next = blocks
+            .get(at + 1)
+            .filter(|next| is(next, "json") && next.follows_directly);
         let next = next.unwrap_or_else(|| panic!("line {}: no json follows", block.line));
         let expected: Vec<Value> = serde_json::from_str(&next.text)
             .unwrap_or_else(|error| panic!("line {}: {error}", next.line));
@@ -140,7 +174,10 @@ fn every_example_reads_as_the_page_says() {
 }
 
 fn json_of(messages: &[Message]) -> Vec<Value> {
-    messages.iter().map(|message| serde_json::from_str(&message.to_json()).unwrap()).collect()
+    messages
+        .iter()
+        .map(|message| serde_json::from_str(&message.to_json()).unwrap())
+        .collect()
 }
 
 fn json_of_session(session: &Session, system_prompt: Option<String>) -> Value {
@@ -203,7 +240,11 @@ fn check_written(line: usize, messages: &[Message], session: &Session, written: 
 fn check_chat(block: &Block<'_>, expected: &[Value]) {
     let words: Vec<&str> = block.info.split(' ').collect();
     let crlf = words.contains(&"crlf");
-    let text = if crlf { block.text.replace('\n', "\r\n") } else { block.text.clone() };
+    let text = if crlf {
+        block.text.replace('\n', "\r\n")
+    } else {
+        block.text.clone()
+    };
     let (session, system, items, messages, problems) = match words[0] {
         "json" => {
             let (session, read) = session_json::decode(text.as_bytes());
@@ -215,18 +256,33 @@ fn check_chat(block: &Block<'_>, expected: &[Value]) {
             let messages = chatmd::messages(&document, &"talk".into()).messages;
             let problems = document.problems();
             let items = chat_items(&document, &problems);
-            (document.session(), document.system_prompt(), items, messages, problems)
+            (
+                document.session(),
+                document.system_prompt(),
+                items,
+                messages,
+                problems,
+            )
         }
     };
     let of = |key: &'static str| expected.iter().filter_map(move |value| value.get(key));
     let line = block.line;
-    let wanted: Value =
-        expected.iter().filter(|value| value.get("name").is_some()).cloned().collect();
+    let wanted: Value = expected
+        .iter()
+        .filter(|value| value.get("name").is_some())
+        .cloned()
+        .collect();
     let items = Value::from(items);
-    assert!(holds(&items, &wanted), "line {line}: found the items\n{items:#}");
+    assert!(
+        holds(&items, &wanted),
+        "line {line}: found the items\n{items:#}"
+    );
     for wanted in of("session") {
         let found = json_of_session(&session, system.clone());
-        assert!(holds(&found, wanted), "line {line}: found the session\n{found:#}");
+        assert!(
+            holds(&found, wanted),
+            "line {line}: found the session\n{found:#}"
+        );
     }
     for wanted in of("file") {
         let codes: Vec<Value> = problems.iter().map(|problem| json!(problem.code)).collect();
@@ -235,7 +291,10 @@ fn check_chat(block: &Block<'_>, expected: &[Value]) {
     let wanted: Value = of("message").cloned().collect();
     let found = Value::from(json_of(&messages));
     let asked = !wanted.as_array().unwrap().is_empty();
-    assert!(!asked || holds(&found, &wanted), "line {line}: found the messages\n{found:#}");
+    assert!(
+        !asked || holds(&found, &wanted),
+        "line {line}: found the messages\n{found:#}"
+    );
     of("written").for_each(|written| check_written(line, &messages, &session, written));
 }
 
@@ -245,8 +304,14 @@ fn every_example_of_chat_markdown_reads_as_the_page_says() {
     let is_file =
         |block: &Block<'_>| block.info.starts_with("markdown") || block.info == "json chat";
     let mut pairs = 0;
-    for (at, block) in blocks.iter().enumerate().filter(|(_, block)| is_file(block)) {
-        let next = blocks.get(at + 1).filter(|next| next.info == "json" && next.follows_directly);
+    for (at, block) in blocks
+        .iter()
+        .enumerate()
+        .filter(|(_, block)| is_file(block))
+    {
+        let next = blocks
+            .get(at + 1)
+            .filter(|next| next.info == "json" && next.follows_directly);
         let next = next.unwrap_or_else(|| panic!("line {}: no json follows", block.line));
         let expected: Vec<Value> = serde_json::from_str(&next.text)
             .unwrap_or_else(|error| panic!("line {}: {error}", next.line));

@@ -52,11 +52,20 @@ fn check_repeated(before: &str, piece: &str, count: usize, after: &str) {
 #[test]
 fn fence_openers() {
     let longer = |count: usize| -> String {
-        (3..count).map(|run| format!("{}\n# %%\n", "`".repeat(run))).collect()
+        (3..count)
+            .map(|run| format!("{}\n# %%\n", "`".repeat(run)))
+            .collect()
     };
     // These grow with the square of the count by themselves.
     everything(&decode(longer(600)));
-    for piece in ["```x\n", "```x\n# %%\n", "```x\n~~~~ y\n", "  ```x\n", "- ```x\n", "```\n"] {
+    for piece in [
+        "```x\n",
+        "```x\n# %%\n",
+        "```x\n~~~~ y\n",
+        "  ```x\n",
+        "- ```x\n",
+        "```\n",
+    ] {
         check_repeated("", piece, 20_000, "");
     }
 }
@@ -64,12 +73,17 @@ fn fence_openers() {
 #[test]
 fn a_million_cells() {
     let sealed = |count| -> String {
-        (0..count).map(|id| format!("# %% [^{id}]\n[^{id}]: [x]\na\n")).collect()
+        (0..count)
+            .map(|id| format!("# %% [^{id}]\n[^{id}]: [x]\na\n"))
+            .collect()
     };
     let document = decode(sealed(1_000_000));
     assert_eq!(document.cells().len(), 1_000_000);
     assert_eq!(document.next_id(), "1000000");
-    assert_eq!(decode("# %%\na\n".repeat(1_000_000)).cells().len(), 1_000_000);
+    assert_eq!(
+        decode("# %%\na\n".repeat(1_000_000)).cells().len(),
+        1_000_000
+    );
     check("sealed cells", 5_000, sealed, everything);
     check_repeated("", "# %%\na\n", 5_000, "");
 }
@@ -91,7 +105,12 @@ fn many_cells_of_every_kind() {
     check("parents", 2_000, parents, everything);
     check_repeated("", "# %% [^1]\n[^1]: [x] history=odd\na\n", 2_000, "");
     check_repeated("# %%% [^1]\n[^1]: [details]\n", "x\n", 2_000, "");
-    check_repeated("", "# %%% [^1.think]\n[^1.think]: [x]\na\n", 2_000, "# %% [^1]\n");
+    check_repeated(
+        "",
+        "# %%% [^1.think]\n[^1.think]: [x]\na\n",
+        2_000,
+        "# %% [^1]\n",
+    );
     check_repeated(
         "",
         "# %%% [^1.think]\n[^1.think]: [x]\na\n",
@@ -104,9 +123,22 @@ fn many_cells_of_every_kind() {
 #[test]
 fn long_lines() {
     let document = decode(format!("# %%\n{}", "x".repeat(100_000_000)));
-    assert_eq!(document.cells().next().unwrap().content().len(), 100_000_000);
+    assert_eq!(
+        document.cells().next().unwrap().content().len(),
+        100_000_000
+    );
     check_repeated("# %% ", "[^", 50_000, "\n");
-    for piece in ["a ", "[ ", "[a ", "a=\"", "a=' ", "[a=", "]", "\\\"", "a=\"\\u{ "] {
+    for piece in [
+        "a ",
+        "[ ",
+        "[a ",
+        "a=\"",
+        "a=' ",
+        "[a=",
+        "]",
+        "\\\"",
+        "a=\"\\u{ ",
+    ] {
         check_repeated("# %% [^1]\n[^1]: [x] ", piece, 10_000, "\n");
     }
     check_repeated("# %% [^1]\n[^1]: [x]\n", "a ", 50_000, "\n");
@@ -126,7 +158,9 @@ fn deep_yaml() {
     for piece in ["[", "{a: ", "- ", "? ", "a:\n  "] {
         check_repeated("---\n", piece, 20_000, "\n---\n# %%\nx\n");
     }
-    let bomb: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}]\n", n - 1)).collect();
+    let bomb: String = (1..40)
+        .map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}]\n", n - 1))
+        .collect();
     everything(&decode(format!("---\na0: &a0 x\n{bomb}---\n# %%\nx\n")));
 }
 
@@ -158,8 +192,12 @@ fn items_of_many_cells() {
             items(document);
         },
     );
-    let one =
-        |count| format!("# %% [^1]\n[^1]: [x]\na\n{}", "# %%% [^2]\n[^2]: [y]\nb\n".repeat(count));
+    let one = |count| {
+        format!(
+            "# %% [^1]\n[^1]: [x]\na\n{}",
+            "# %%% [^2]\n[^2]: [y]\nb\n".repeat(count)
+        )
+    };
     check("replies to one", 5_000, one, |document| {
         items(document);
     });

@@ -15,16 +15,40 @@ use proptest::prelude::*;
 fn with_revisions(mut messages: Vec<Message>, picks: &[(usize, u8)]) -> Vec<Message> {
     for (nth, (pick, what)) in picks.iter().enumerate() {
         let at = pick % (messages.len() + 1);
-        let target = messages.get(at).map_or("nobody".into(), |message| message.id.clone());
+        let target = messages
+            .get(at)
+            .map_or("nobody".into(), |message| message.id.clone());
         let call = messages
             .get(at)
             .and_then(|message| analects_core::Said::of(message).calls.into_iter().next());
         let revision = match what % 5 {
-            0 => Revision { target, content: Some("Said anew.".into()), ..Revision::default() },
-            1 => Revision { target, history: Some(History::Exclude), ..Revision::default() },
-            2 => Revision { target, history: Some(History::Include), ..Revision::default() },
-            3 => Revision { target, call, history: Some(History::Exclude), content: None },
-            _ => Revision { target, call, history: Some(History::Include), content: None },
+            0 => Revision {
+                target,
+                content: Some("Said anew.".into()),
+                ..Revision::default()
+            },
+            1 => Revision {
+                target,
+                history: Some(History::Exclude),
+                ..Revision::default()
+            },
+            2 => Revision {
+                target,
+                history: Some(History::Include),
+                ..Revision::default()
+            },
+            3 => Revision {
+                target,
+                call,
+                history: Some(History::Exclude),
+                content: None,
+            },
+            _ => Revision {
+                target,
+                call,
+                history: Some(History::Include),
+                content: None,
+            },
         };
         let record = Message::new(format!("revision {nth}"), Body::Revision(revision));
         messages.insert((pick / 7) % (messages.len() + 1), record);
@@ -144,10 +168,17 @@ fn long_talk() -> Vec<Message> {
     for at in 0..2000 {
         let parent_id = messages.last().map(|last| last.id.clone());
         let text = format!("message {at}: {}", "words ".repeat(40));
-        messages.push(Message { parent_id, ..Message::user(format!("m{at}"), text) });
+        messages.push(Message {
+            parent_id,
+            ..Message::user(format!("m{at}"), text)
+        });
     }
     let content = Some("Said anew.".into());
-    let revision = Revision { target: "m0".into(), content, ..Revision::default() };
+    let revision = Revision {
+        target: "m0".into(),
+        content,
+        ..Revision::default()
+    };
     messages.push(Message::new("late", Body::Revision(revision)));
     messages
 }
@@ -162,22 +193,33 @@ fn no_message_waits_for_the_end() {
             assert!(*size >= 240, "{id}: message {at} came with {size} bytes");
         }
         let text = String::from_utf8(out.bytes).unwrap();
-        assert!(text.contains("Said anew.") && !text.contains("message 0:"), "{id}");
+        assert!(
+            text.contains("Said anew.") && !text.contains("message 0:"),
+            "{id}"
+        );
     }
 }
 
 #[test]
 fn a_late_compaction_and_a_late_leaf_are_seen_in_time() {
     let mut messages = long_talk();
-    messages
-        .push(Message { parent_id: Some("m3".into()), ..Message::user("again", "Another way") });
+    messages.push(Message {
+        parent_id: Some("m3".into()),
+        ..Message::user("again", "Another way")
+    });
     let mut survey = Survey::default();
     messages.iter().for_each(|message| survey.meet(message));
     let mut writer = ReadableWriter::new(survey.finish(), CountingIds::default());
     let mut file = Vec::new();
-    messages.iter().for_each(|message| writer.push(message, &mut file));
+    messages
+        .iter()
+        .for_each(|message| writer.push(message, &mut file));
     writer.finish(&mut file);
     let whole = msgfile::encode_readable(&messages, &mut CountingIds::default());
     assert_eq!(file, whole.0);
-    assert!(String::from_utf8(file).unwrap().ends_with("parent=4\n\nAnother way\n"));
+    assert!(
+        String::from_utf8(file)
+            .unwrap()
+            .ends_with("parent=4\n\nAnother way\n")
+    );
 }

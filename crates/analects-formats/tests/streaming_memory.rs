@@ -11,8 +11,15 @@ const BOUND: usize = 8 << 20;
 /// The most memory that this process ever had, in bytes, where the system tells.
 fn peak() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kilobytes| kilobytes * 1024)
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse::<usize>()
+        .ok()
+        .map(|kilobytes| kilobytes * 1024)
 }
 
 /// The messages of a long conversation, made one by one: a question, a call, its result.
@@ -40,7 +47,11 @@ fn messages() -> impl Iterator<Item = Message> {
             _ => Message::user(name(at), Content::Blocks(vec![Block::ToolResult(result)])),
         };
         let parent_id = at.checked_sub(1).map(|before| name(before).into());
-        Message { parent_id, response_id: Some(name(at)), ..message }
+        Message {
+            parent_id,
+            response_id: Some(name(at)),
+            ..message
+        }
     })
 }
 
@@ -64,13 +75,19 @@ fn a_conversation_is_written_in_little_memory() {
         return;
     };
     for id in ["msgfile", "markdown"] {
-        let mut survey = format(id).unwrap().survey(&WriteOptions::default()).unwrap();
+        let mut survey = format(id)
+            .unwrap()
+            .survey(&WriteOptions::default())
+            .unwrap();
         messages().for_each(|message| survey.meet(&message));
         assert!(write_all(survey.writer()) > SIZE, "{id}");
         let used = peak().unwrap() - before;
         assert!(used < BOUND, "{id}: {used} bytes for {SIZE}");
     }
-    let options = WriteOptions { full: true, ..WriteOptions::default() };
+    let options = WriteOptions {
+        full: true,
+        ..WriteOptions::default()
+    };
     assert!(write_all(format("msgfile").unwrap().writer(&options).unwrap()) > SIZE);
     let used = peak().unwrap() - before;
     assert!(used < BOUND, "{used} bytes for {SIZE} in full");

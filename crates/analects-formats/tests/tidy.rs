@@ -10,15 +10,23 @@ use serde_json::Value;
 /// What is shown of a file, without places.
 fn shown(document: &Document, name: &str) -> Value {
     let problems = document.problems();
-    let problems = problems.iter().map(|problem| ShowProblem::new(problem, None)).collect();
+    let problems = problems
+        .iter()
+        .map(|problem| ShowProblem::new(problem, None))
+        .collect();
     let shown = msgfile::show(document, name).with_problems(problems);
     let mut shown = serde_json::to_value(shown).unwrap();
     for cell in shown["cells"].as_array_mut().unwrap() {
-        cell.as_object_mut().unwrap().retain(|key, _| key != "line" && key != "end_line");
+        cell.as_object_mut()
+            .unwrap()
+            .retain(|key, _| key != "line" && key != "end_line");
     }
     for problem in shown["problems"].as_array_mut().unwrap() {
         // Some messages name lines or offsets.
-        problem.as_object_mut().unwrap().retain(|key, _| key == "code" || key == "severity");
+        problem
+            .as_object_mut()
+            .unwrap()
+            .retain(|key, _| key == "code" || key == "severity");
     }
     shown
 }
@@ -38,7 +46,12 @@ fn every_case_reads_the_same_when_it_is_tidy() {
             let splices = msgfile::tidy(&before);
             let bytes = Splice::apply_all(&splices, before.source());
             let after = msgfile::decode_named(bytes, &name);
-            assert_eq!(shown(&after, &name), shown(&before, &name), "{}", path.display());
+            assert_eq!(
+                shown(&after, &name),
+                shown(&before, &name),
+                "{}",
+                path.display()
+            );
             assert_eq!(msgfile::tidy(&after), [], "{}", path.display());
             let session = msgfile::session_of(&name);
             // As text, since a cost may be NaN.
@@ -47,5 +60,8 @@ fn every_case_reads_the_same_when_it_is_tidy() {
             (seen, changed) = (seen + 1, changed + usize::from(!splices.is_empty()));
         }
     }
-    assert!(seen >= 80 && changed >= 20, "{changed} of {seen} cases were untidy");
+    assert!(
+        seen >= 80 && changed >= 20,
+        "{changed} of {seen} cases were untidy"
+    );
 }

@@ -47,31 +47,47 @@ fn fcntl(file: &File, command: c_int, argument: c_int) -> io::Result<()> {
     // commands that this file passes, take an int by value; they neither read nor write memory of ours,
     // and they do not close or replace the descriptor.
     let result = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
-    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if result == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 pub(crate) fn writers(file: &File) -> Vec<Writer> {
-    let Ok(metadata) = file.metadata() else { return Vec::new() };
-    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let Ok(metadata) = file.metadata() else {
+        return Vec::new();
+    };
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
     let identity = (metadata.dev(), metadata.ino());
     let own = std::process::id();
     processes
         .flatten()
         .filter_map(|process| process.file_name().to_str()?.parse().ok())
         .filter(|pid| *pid != own && writes_to(*pid, identity))
-        .map(|pid| Writer { pid, name: name_of(pid) })
+        .map(|pid| Writer {
+            pid,
+            name: name_of(pid),
+        })
         .collect()
 }
 
 /// Whether a process has the file open for writing. One that is hidden from us, or is gone, has not.
 fn writes_to(pid: u32, identity: (u64, u64)) -> bool {
-    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    descriptors.flatten().any(|descriptor| is_open_for_writing(&descriptor, identity))
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
+        return false;
+    };
+    descriptors
+        .flatten()
+        .any(|descriptor| is_open_for_writing(&descriptor, identity))
 }
 
 fn is_open_for_writing(descriptor: &DirEntry, identity: (u64, u64)) -> bool {
-    let is_for_writing =
-        descriptor.metadata().is_ok_and(|link| link.mode() & OPEN_FOR_WRITING != 0);
+    let is_for_writing = descriptor
+        .metadata()
+        .is_ok_and(|link| link.mode() & OPEN_FOR_WRITING != 0);
     is_for_writing
         && fs::metadata(descriptor.path()).is_ok_and(|file| (file.dev(), file.ino()) == identity)
 }

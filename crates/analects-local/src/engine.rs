@@ -48,7 +48,8 @@ pub(crate) struct Running {
 impl Local {
     /// Where the wheel is, or will be.
     pub(crate) fn wheel(&self) -> PathBuf {
-        self.store().join(format!("engine-{}", packages().engine.version))
+        self.store()
+            .join(format!("engine-{}", packages().engine.version))
     }
 
     /// What runs models here; `None` if there is nothing yet.
@@ -110,7 +111,9 @@ fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<Running, Lo
     let mut stdin = child.stdin.take();
     if let Some(stdin) = &mut stdin {
         // If it has ended already, that is found out soon enough.
-        let _ = stdin.write_all(format!("{told}\n").as_bytes()).and_then(|()| stdin.flush());
+        let _ = stdin
+            .write_all(format!("{told}\n").as_bytes())
+            .and_then(|()| stdin.flush());
     }
     let (sender, receiver) = channel();
     if let Some(stdout) = child.stdout.take() {
@@ -124,13 +127,24 @@ fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<Running, Lo
             }
         });
     }
-    Ok(Running { child, _stdin: stdin, port: None, told: receiver })
+    Ok(Running {
+        child,
+        _stdin: stdin,
+        port: None,
+        told: receiver,
+    })
 }
 
 /// The port of a line such as `{"listening": "http://127.0.0.1:4321"}`.
 fn port_of(line: &str) -> Option<u16> {
     let line: Value = serde_json::from_str(line).ok()?;
-    line["listening"].as_str()?.rsplit_once(':')?.1.trim_end_matches('/').parse().ok()
+    line["listening"]
+        .as_str()?
+        .rsplit_once(':')?
+        .1
+        .trim_end_matches('/')
+        .parse()
+        .ok()
 }
 
 fn start_program(
@@ -156,14 +170,24 @@ fn start_program(
         ("--threads", OsStr::new(&threads)),
         ("--threads-batch", OsStr::new(&threads)),
     ];
-    let options = options.into_iter().flat_map(|(name, value)| [OsStr::new(name), value]);
+    let options = options
+        .into_iter()
+        .flat_map(|(name, value)| [OsStr::new(name), value]);
     let args = options.chain([OsStr::new("--jinja")]);
     let mut command = keeper::following(local, program, args);
     // Other than its arguments, nobody else can read its environment.
-    command.env("LLAMA_API_KEY", key).stdin(Stdio::null()).stdout(std::io::stderr());
+    command
+        .env("LLAMA_API_KEY", key)
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr());
     let child = command.spawn().map_err(to("start", program))?;
     let (_, told) = channel();
-    Ok(Running { child, _stdin: None, port: Some(port), told })
+    Ok(Running {
+        child,
+        _stdin: None,
+        port: Some(port),
+        told,
+    })
 }
 
 impl Running {
@@ -186,13 +210,16 @@ impl Drop for Running {
 /// The first program of that name in the folders of a search path.
 pub(crate) fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
     let folders = std::env::split_paths(search_path).filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(name)).find(|path| is_program(path))
+    folders
+        .map(|folder| folder.join(name))
+        .find(|path| is_program(path))
 }
 
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
@@ -210,14 +237,18 @@ fn threads() -> usize {
 
 /// With two threads on two busy cores, each waits for the other most of the time.
 fn threads_of(usable: usize, physical: Option<usize>) -> usize {
-    physical.map_or(usable, |physical| physical.min(usable)).saturating_sub(1).max(1)
+    physical
+        .map_or(usable, |physical| physical.min(usable))
+        .saturating_sub(1)
+        .max(1)
 }
 
 /// The physical cores that Linux lists; `None` if it does not say.
 fn physical(cpuinfo: &str) -> Option<usize> {
     let value = |block: &str, name: &str| {
-        let line =
-            block.lines().find(|line| line.split(':').next().map(str::trim) == Some(name))?;
+        let line = block
+            .lines()
+            .find(|line| line.split(':').next().map(str::trim) == Some(name))?;
         Some(line.split(':').nth(1)?.trim().to_string())
     };
     let core = |block| Some((value(block, "physical id")?, value(block, "core id")?));
@@ -233,7 +264,13 @@ mod tests {
 
     #[test]
     fn one_core_is_left_to_others() {
-        let pairs = [(1, None, 1), (2, None, 1), (8, None, 7), (8, Some(4), 3), (2, Some(16), 1)];
+        let pairs = [
+            (1, None, 1),
+            (2, None, 1),
+            (8, None, 7),
+            (8, Some(4), 3),
+            (2, Some(16), 1),
+        ];
         for (usable, physical, threads) in pairs {
             assert_eq!(threads_of(usable, physical), threads);
         }

@@ -129,7 +129,11 @@ impl LocalError {
     pub fn is_not_found(&self) -> bool {
         match self {
             LocalError::NoWeights { missing, .. } => *missing,
-            LocalError::Io { action: FIND, source, .. } => source.kind() == io::ErrorKind::NotFound,
+            LocalError::Io {
+                action: FIND,
+                source,
+                ..
+            } => source.kind() == io::ErrorKind::NotFound,
             LocalError::Unknown { .. } => true,
             _ => false,
         }
@@ -156,11 +160,18 @@ impl LocalError {
 /// An error of the disk, for `map_err`.
 pub(crate) fn to(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LocalError {
     let path = path.to_path_buf();
-    move |source| LocalError::Io { path, action, source }
+    move |source| LocalError::Io {
+        path,
+        action,
+        source,
+    }
 }
 
 fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
 }
 
 /// What the system said, without the number that says nothing to a reader.
@@ -168,7 +179,10 @@ fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 /// Bytes in millions, rounded up.
@@ -177,9 +191,16 @@ fn mb(bytes: u64) -> u64 {
 }
 
 fn also(found: &Option<String>) -> String {
-    found.as_ref().map(|version| format!(" (only Python {version})")).unwrap_or_default()
+    found
+        .as_ref()
+        .map(|version| format!(" (only Python {version})"))
+        .unwrap_or_default()
 }
 
 fn said(reason: &str) -> String {
-    if reason.is_empty() { String::new() } else { format!(": {reason}") }
+    if reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {reason}")
+    }
 }

@@ -20,7 +20,9 @@ const COUNTING: Duration = Duration::from_secs(10);
 pub(crate) fn is_ready(port: u16, key: &str, name: &str, limit: Duration) -> bool {
     let request = format!("GET /v1/models HTTP/1.0\r\nauthorization: Bearer {key}\r\n");
     let address = (Ipv4Addr::LOCALHOST, port).into();
-    let Ok(body) = ask(address, &request, "", limit) else { return false };
+    let Ok(body) = ask(address, &request, "", limit) else {
+        return false;
+    };
     let models = body["data"].as_array();
     models.is_some_and(|models| models.iter().any(|model| model["id"] == name))
 }
@@ -39,7 +41,12 @@ pub fn models_at(address: SocketAddr, limit: Duration) -> Option<Vec<String>> {
     let body = ask(address, "GET /v1/models HTTP/1.0\r\n", "", limit).ok()?;
     // With nothing pulled, the list is null.
     let models = body["data"].as_array().cloned().unwrap_or_default();
-    Some(models.iter().filter_map(|model| Some(model["id"].as_str()?.to_string())).collect())
+    Some(
+        models
+            .iter()
+            .filter_map(|model| Some(model["id"].as_str()?.to_string()))
+            .collect(),
+    )
 }
 
 impl Serving {
@@ -55,7 +62,9 @@ impl Serving {
         );
         let address = (Ipv4Addr::LOCALHOST, self.port).into();
         let answer = ask(address, &request, &body, COUNTING).ok()?;
-        answer["tokens"].as_array().map(|tokens| tokens.len() as u64)
+        answer["tokens"]
+            .as_array()
+            .map(|tokens| tokens.len() as u64)
     }
 }
 
@@ -65,7 +74,11 @@ fn ask(address: SocketAddr, head: &str, body: &str, limit: Duration) -> io::Resu
     let end = Instant::now() + limit;
     let left = || {
         let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::Error::from(io::ErrorKind::TimedOut)) } else { Ok(left) }
+        if left.is_zero() {
+            Err(io::Error::from(io::ErrorKind::TimedOut))
+        } else {
+            Ok(left)
+        }
     };
     let mut stream = TcpStream::connect_timeout(&address, left()?)?;
     stream.set_write_timeout(Some(left()?))?;
@@ -84,10 +97,13 @@ fn ask(address: SocketAddr, head: &str, body: &str, limit: Duration) -> io::Resu
 
 /// Whether all of the body that was announced has come: some servers keep the connection open.
 fn is_whole(bytes: &[u8]) -> bool {
-    let Some((head, body)) = split(bytes) else { return false };
+    let Some((head, body)) = split(bytes) else {
+        return false;
+    };
     let length = String::from_utf8_lossy(head).lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse::<usize>().ok())?
     });
     length.is_some_and(|length| body.len() >= length)
 }
@@ -103,7 +119,9 @@ fn read(bytes: &[u8]) -> io::Result<Value> {
 /// The head and the body of an answer, as soon as the head is there.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     const BLANK: &[u8] = b"\r\n\r\n";
-    let at = bytes.windows(BLANK.len()).position(|window| window == BLANK)?;
+    let at = bytes
+        .windows(BLANK.len())
+        .position(|window| window == BLANK)?;
     Some((&bytes[..at], &bytes[at + BLANK.len()..]))
 }
 
@@ -132,14 +150,22 @@ mod tests {
     }
 
     fn ready(answer: &'static str, keeps: bool) -> bool {
-        is_ready(server(answer, keeps), "key", "tiny", Duration::from_secs(20))
+        is_ready(
+            server(answer, keeps),
+            "key",
+            "tiny",
+            Duration::from_secs(20),
+        )
     }
 
     #[test]
     fn only_a_server_with_our_model_is_ours() {
         let good = "HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n{\"data\":[{\"id\":\"tiny\"}]}";
         assert!(ready(good, false) && ready(good, true));
-        assert!(ready("HTTP/1.1 200 OK\r\n\r\n{\"data\":[{\"id\":\"tiny\"}]}", false));
+        assert!(ready(
+            "HTTP/1.1 200 OK\r\n\r\n{\"data\":[{\"id\":\"tiny\"}]}",
+            false
+        ));
         for bad in [
             "",
             "HTTP/1.1 503 Loading\r\n\r\n{\"error\":{}}",
@@ -153,7 +179,12 @@ mod tests {
         }
         // One that says nothing costs no more than the limit.
         let start = Instant::now();
-        assert!(!is_ready(server("", true), "key", "tiny", Duration::from_millis(100)));
+        assert!(!is_ready(
+            server("", true),
+            "key",
+            "tiny",
+            Duration::from_millis(100)
+        ));
         assert!(start.elapsed() < Duration::from_secs(20));
         assert!(is_listening(server("", true)));
     }

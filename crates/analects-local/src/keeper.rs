@@ -34,14 +34,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Does what the program was started for, if it was started by itself, and gives the exit code. To be
 /// called first of all with the arguments of the process.
 pub fn hidden(args: &[OsString]) -> Option<u8> {
-    let [_, first, rest @ ..] = args else { return None };
+    let [_, first, rest @ ..] = args else {
+        return None;
+    };
     if first != HIDDEN {
         return None;
     }
     let failed = match rest {
         [verb, parent, program, args @ ..] if verb == "follow" => follow(parent, program, args),
         [verb, data, state, name, lease, search_path, program] if verb == "keep" => {
-            let lease = lease.to_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+            let lease = lease
+                .to_str()
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0);
             let local = Local {
                 data: PathBuf::from(data),
                 state: PathBuf::from(state),
@@ -66,8 +71,16 @@ pub fn hidden(args: &[OsString]) -> Option<u8> {
 /// The command that keeps the server of a model.
 pub(crate) fn command(local: &Local, name: &str) -> Command {
     let mut command = Command::new(&local.program);
-    command.arg(HIDDEN).arg("keep").arg(&local.data).arg(&local.state).arg(name);
-    command.arg(local.lease.as_millis().to_string()).arg(&local.search_path).arg(&local.program);
+    command
+        .arg(HIDDEN)
+        .arg("keep")
+        .arg(&local.data)
+        .arg(&local.state)
+        .arg(name);
+    command
+        .arg(local.lease.as_millis().to_string())
+        .arg(&local.search_path)
+        .arg(&local.program);
     command
 }
 
@@ -83,13 +96,21 @@ pub(crate) fn following<'a>(
         return command;
     }
     let mut command = Command::new(&local.program);
-    command.arg(HIDDEN).arg("follow").arg(std::process::id().to_string()).arg(program).args(args);
+    command
+        .arg(HIDDEN)
+        .arg("follow")
+        .arg(std::process::id().to_string())
+        .arg(program)
+        .args(args);
     command
 }
 
 /// Becomes another program, which ends with its parent. Gives why that failed.
 fn follow(parent: &OsStr, program: &OsStr, args: &[OsString]) -> Option<String> {
-    let parent = parent.to_str().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let parent = parent
+        .to_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0);
     if !sys::end_with(parent) {
         return Some("the process that this one belongs to has ended".to_string());
     }
@@ -119,7 +140,9 @@ fn keep(local: &Local, name: &str) -> Result<(), LocalError> {
     lock.set_len(0).map_err(note)?;
     write!(lock, "{}", std::process::id()).map_err(note)?;
     let mut lease = Lease::new(local, &room)?;
-    let engine = local.engine()?.ok_or_else(|| LocalError::NoEngine(name.to_string()))?;
+    let engine = local
+        .engine()?
+        .ok_or_else(|| LocalError::NoEngine(name.to_string()))?;
     let mut result = Ok(End::Early);
     for _ in 0..engine.tries() {
         result = keep_one(local, &engine, name, &mut lease);
@@ -168,16 +191,23 @@ fn keep_one(
 
 /// Tells where the server is once it is ready; false if it is not yet.
 fn publish(local: &Local, name: &str, server: &mut Running, key: &str) -> Result<bool, LocalError> {
-    let Some(port) = server.port() else { return Ok(false) };
+    let Some(port) = server.port() else {
+        return Ok(false);
+    };
     if !health::is_ready(port, key, name, PATIENCE) {
         return Ok(false);
     }
     let path = local.facts(name);
     let new = path.with_extension("new");
-    let facts = serde_json::to_vec(&Facts { port, key: key.to_string() }).unwrap_or_default();
+    let facts = serde_json::to_vec(&Facts {
+        port,
+        key: key.to_string(),
+    })
+    .unwrap_or_default();
     let _ = std::fs::remove_file(&new);
     let file = sys::private().write(true).create_new(true).open(&new);
-    file.and_then(|mut file| file.write_all(&facts)).map_err(to("write", &new))?;
+    file.and_then(|mut file| file.write_all(&facts))
+        .map_err(to("write", &new))?;
     std::fs::rename(&new, &path).map_err(to("put in place", &path))?;
     Ok(true)
 }
@@ -196,7 +226,13 @@ impl Lease {
     fn new(local: &Local, room: &Path) -> Result<Lease, LocalError> {
         let (file, length) = (lock_file(room, LEASE_FILE)?, local.lease);
         let room = room.to_path_buf();
-        Ok(Lease { file, room, length, touched: None, used: Instant::now() })
+        Ok(Lease {
+            file,
+            room,
+            length,
+            touched: None,
+            used: Instant::now(),
+        })
     }
 
     /// Whether the server has to end. If so, the lease is held until this process ends, so that

@@ -39,8 +39,13 @@ impl Local {
         let mut found = Vec::new();
         for entry in entries {
             let path = entry.map_err(to("list", &folder))?.path();
-            let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".gguf"));
-            found.extend(name.filter(|name| check_name(name).is_ok()).map(|name| self.at(name)));
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str()?.strip_suffix(".gguf"));
+            found.extend(
+                name.filter(|name| check_name(name).is_ok())
+                    .map(|name| self.at(name)),
+            );
         }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
@@ -66,7 +71,10 @@ impl Local {
         known.extend(packages().models.iter().map(|model| model.model.clone()));
         known.sort();
         known.dedup();
-        Err(LocalError::Unknown { name: name.to_string(), known })
+        Err(LocalError::Unknown {
+            name: name.to_string(),
+            known,
+        })
     }
 
     /// Gives a file of weights a name. It stays where it is.
@@ -112,7 +120,13 @@ impl Local {
         let path = own.clone().unwrap_or(file);
         let bytes = path.metadata().ok().map(|facts| facts.len());
         let (is_own, runs) = (own.is_some(), self.runs(name));
-        Installed { name: name.to_string(), path, is_own, bytes, runs }
+        Installed {
+            name: name.to_string(),
+            path,
+            is_own,
+            bytes,
+            runs,
+        }
     }
 }
 
@@ -128,8 +142,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), LocalError> {
 
 /// Whether a file holds weights.
 pub(crate) fn check_weights(path: &Path) -> Result<(), LocalError> {
-    let bad =
-        |reason, missing| Err(LocalError::NoWeights { path: path.to_path_buf(), reason, missing });
+    let bad = |reason, missing| {
+        Err(LocalError::NoWeights {
+            path: path.to_path_buf(),
+            reason,
+            missing,
+        })
+    };
     match path.metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return bad("the weights are gone", true);
@@ -141,8 +160,14 @@ pub(crate) fn check_weights(path: &Path) -> Result<(), LocalError> {
     }
     let mut start = Vec::new();
     let file = std::fs::File::open(path).map_err(to("read", path))?;
-    file.take(4).read_to_end(&mut start).map_err(to("read", path))?;
-    if start == MAGIC { Ok(()) } else { bad("not a model in the format GGUF", false) }
+    file.take(4)
+        .read_to_end(&mut start)
+        .map_err(to("read", path))?;
+    if start == MAGIC {
+        Ok(())
+    } else {
+        bad("not a model in the format GGUF", false)
+    }
 }
 
 #[cfg(unix)]

@@ -67,16 +67,31 @@ pub(crate) fn pullable(name: &str) -> Option<&'static Pullable> {
 impl Package {
     /// What pip has to fetch, and nothing else passes.
     pub(crate) fn requirement(&self) -> String {
-        let hashes = self.wheels.iter().map(|wheel| format!(" --hash=sha256:{}", wheel.sha256));
-        format!("{}=={}{}\n", self.name, self.version, hashes.collect::<String>())
+        let hashes = self
+            .wheels
+            .iter()
+            .map(|wheel| format!(" --hash=sha256:{}", wheel.sha256));
+        format!(
+            "{}=={}{}\n",
+            self.name,
+            self.version,
+            hashes.collect::<String>()
+        )
     }
 
     /// How large it is here.
     pub(crate) fn size(&self) -> Result<Size, LocalError> {
         let here = platform();
         let fits = |wheel: &&Wheel| wheel.platform == "any" || wheel.platform == here;
-        let wheel = self.wheels.iter().find(fits).ok_or(LocalError::NoWheel(here))?;
-        Ok(Size { download: wheel.bytes, disk: wheel.unpacked })
+        let wheel = self
+            .wheels
+            .iter()
+            .find(fits)
+            .ok_or(LocalError::NoWheel(here))?;
+        Ok(Size {
+            download: wheel.bytes,
+            disk: wheel.unpacked,
+        })
     }
 }
 
@@ -94,10 +109,24 @@ mod tests {
     #[test]
     fn everything_is_pinned() {
         let packages = packages();
-        let systems = ["linux-x86_64", "linux-aarch64", "macos-aarch64", "macos-x86_64"];
-        let known: Vec<&str> = packages.engine.wheels.iter().map(|w| w.platform.as_str()).collect();
+        let systems = [
+            "linux-x86_64",
+            "linux-aarch64",
+            "macos-aarch64",
+            "macos-x86_64",
+        ];
+        let known: Vec<&str> = packages
+            .engine
+            .wheels
+            .iter()
+            .map(|w| w.platform.as_str())
+            .collect();
         assert_eq!(known, systems);
-        let all = packages.models.iter().map(|model| &model.package).chain([&packages.engine]);
+        let all = packages
+            .models
+            .iter()
+            .map(|model| &model.package)
+            .chain([&packages.engine]);
         for package in all {
             let requirement = package.requirement();
             assert!(
@@ -109,7 +138,11 @@ mod tests {
             }
         }
         for model in &packages.models {
-            assert!(model.sha256.len() == 64 && model.bytes > 1_000_000, "{}", model.model);
+            assert!(
+                model.sha256.len() == 64 && model.bytes > 1_000_000,
+                "{}",
+                model.model
+            );
         }
         assert!(pullable("smollm2").is_some_and(|model| model.about.contains("tiny")));
     }

@@ -90,9 +90,20 @@ impl Local {
         missing.check_space(&store)?;
         let total = missing.total();
         let about = missing.weights.map(|(model, _)| model.about.as_str());
-        tell(Pulling::Begin { name, about, download: total.download, disk: total.disk });
+        tell(Pulling::Begin {
+            name,
+            about,
+            download: total.download,
+            disk: total.disk,
+        });
         let staging = store.join(format!("{STAGING}{}", std::process::id()));
-        let fetched = Fetch { local: self, python, staging: &staging, total, before: 0 };
+        let fetched = Fetch {
+            local: self,
+            python,
+            staging: &staging,
+            total,
+            before: 0,
+        };
         let fetched = fetched.all(name, missing, tell);
         // What cannot be removed now is removed by the next one.
         let _ = std::fs::remove_dir_all(&staging);
@@ -115,18 +126,26 @@ impl Local {
             Err(LocalError::NotPulled(_)) => pullable(name),
             Err(error) => return Err(error),
         };
-        let weights = weights.map(|model| Ok((model, model.package.size()?))).transpose()?;
+        let weights = weights
+            .map(|model| Ok((model, model.package.size()?)))
+            .transpose()?;
         let engine = match self.engine()? {
             Some(_) => None,
             None => Some(packages().engine.size()?),
         };
-        Ok(Missing { engine, weights, is_damaged })
+        Ok(Missing {
+            engine,
+            weights,
+            is_damaged,
+        })
     }
 
     /// Whether weights that were fetched are not what they should be. The person's own are theirs. Without a
     /// Python, only the length is compared.
     fn is_damaged(&self, found: &Installed) -> bool {
-        let Some(model) = pullable(&found.name).filter(|_| !found.is_own) else { return false };
+        let Some(model) = pullable(&found.name).filter(|_| !found.is_own) else {
+            return false;
+        };
         found.bytes != Some(model.bytes)
             || python::sha256(self, &found.path).is_some_and(|hash| hash != model.sha256)
     }
@@ -139,11 +158,17 @@ impl Missing {
 
     fn total(&self) -> Size {
         let (engine, weights) = self.sizes();
-        Size { download: engine.download + weights.download, disk: engine.disk + weights.disk }
+        Size {
+            download: engine.download + weights.download,
+            disk: engine.disk + weights.disk,
+        }
     }
 
     fn sizes(&self) -> (Size, Size) {
-        (self.engine.unwrap_or_default(), self.weights.map(|(_, size)| size).unwrap_or_default())
+        (
+            self.engine.unwrap_or_default(),
+            self.weights.map(|(_, size)| size).unwrap_or_default(),
+        )
     }
 
     /// The engine comes first; while something is unpacked, it is on the disk twice.
@@ -152,9 +177,11 @@ impl Missing {
         let second = engine.disk + weights.download + weights.disk;
         let needed = MORE + second.max(engine.download + engine.disk);
         match sys::free_bytes(folder) {
-            Some(free) if free < needed => {
-                Err(LocalError::NoSpace { folder: folder.to_path_buf(), needed, free })
-            }
+            Some(free) if free < needed => Err(LocalError::NoSpace {
+                folder: folder.to_path_buf(),
+                needed,
+                free,
+            }),
             _ => Ok(()),
         }
     }
@@ -164,7 +191,10 @@ impl Missing {
 fn remove_leftovers(store: &Path, start: &str) -> Result<(), LocalError> {
     for entry in store.read_dir().map_err(to("list", store))? {
         let path = entry.map_err(to("list", store))?.path();
-        let name = path.file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+        let name = path
+            .file_name()
+            .map(OsStr::to_string_lossy)
+            .unwrap_or_default();
         if name.starts_with(start) && path.is_dir() {
             std::fs::remove_dir_all(&path).map_err(to("remove", &path))?;
         }
@@ -230,12 +260,19 @@ impl Fetch<'_> {
             command.env_remove(name);
         }
         command.env("TMPDIR", &temporary).current_dir(&folder);
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .spawn();
         let mut child = child.map_err(to("start", &pip.program))?;
         let status = loop {
             let ended = child.try_wait().map_err(to("wait for", &pip.program))?;
             let bytes = self.before + size_of(&temporary).min(size.download);
-            tell(Pulling::Fetched { bytes, of: self.total.download });
+            tell(Pulling::Fetched {
+                bytes,
+                of: self.total.download,
+            });
             match ended {
                 Some(status) => break status,
                 None => std::thread::sleep(PAUSE),
@@ -247,7 +284,10 @@ impl Fetch<'_> {
             return Err(what_failed(&package.name, &said, &self.local.store()));
         }
         self.before += size.download;
-        tell(Pulling::Fetched { bytes: self.before, of: self.total.download });
+        tell(Pulling::Fetched {
+            bytes: self.before,
+            of: self.total.download,
+        });
         Ok(out)
     }
 
@@ -273,7 +313,9 @@ impl Fetch<'_> {
 /// Puts something that is complete where it belongs, in one step.
 fn put(made: &Path, place: &Path, folder: &Path) -> Result<(), LocalError> {
     std::fs::rename(made, place).map_err(to("put in place", place))?;
-    std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(to("sync", folder))
+    std::fs::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(to("sync", folder))
 }
 
 /// Only files that were built before and have one of our hashes, nothing that they would like to
@@ -314,7 +356,9 @@ const NOT_FOR_PIP: [&str; 9] = [
 
 /// The bytes in all files below a folder, however they come and go.
 fn size_of(folder: &Path) -> u64 {
-    let Ok(entries) = folder.read_dir() else { return 0 };
+    let Ok(entries) = folder.read_dir() else {
+        return 0;
+    };
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(facts) if facts.is_dir() => size_of(&entry.path()),
         Ok(facts) => facts.len(),
@@ -326,18 +370,42 @@ fn size_of(folder: &Path) -> u64 {
 /// Why pip failed, by what it said.
 pub(crate) fn what_failed(package: &str, said: &str, folder: &Path) -> LocalError {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    if says(&["No space left", "Errno 28", "Disk quota", "Errno 122", "Errno 27"]) {
+    if says(&[
+        "No space left",
+        "Errno 28",
+        "Disk quota",
+        "Errno 122",
+        "Errno 27",
+    ]) {
         return LocalError::DiskFull(folder.to_path_buf());
     }
     let package = package.to_string();
-    let offline = ["Retrying (", "NewConnectionError", "ProxyError", "Max retries", "timed out"];
+    let offline = [
+        "Retrying (",
+        "NewConnectionError",
+        "ProxyError",
+        "Max retries",
+        "timed out",
+    ];
     if says(&offline) {
         return LocalError::Offline { package };
     }
-    let error = said.lines().find_map(|line| line.trim().strip_prefix("ERROR: "));
-    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
-    let reason = error.or(last).unwrap_or("pip did not say why").trim_end_matches('.');
-    LocalError::Fetch { package, reason: reason.to_string() }
+    let error = said
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("ERROR: "));
+    let last = said
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
+    let reason = error
+        .or(last)
+        .unwrap_or("pip did not say why")
+        .trim_end_matches('.');
+    LocalError::Fetch {
+        package,
+        reason: reason.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -361,10 +429,20 @@ mod tests {
 
     #[test]
     fn the_reason_is_told_in_our_words_where_we_know_it() {
-        assert_eq!(message(REFUSED), "cannot fetch x: the package index cannot be reached");
-        assert_eq!(message(FULL), "/store: the disk is full; nothing is left of what was fetched");
+        assert_eq!(
+            message(REFUSED),
+            "cannot fetch x: the package index cannot be reached"
+        );
+        assert_eq!(
+            message(FULL),
+            "/store: the disk is full; nothing is left of what was fetched"
+        );
         let start = "cannot fetch x: Could not find a version that satisfies";
-        assert!(message(NO_WHEEL).starts_with(start), "{}", message(NO_WHEEL));
+        assert!(
+            message(NO_WHEEL).starts_with(start),
+            "{}",
+            message(NO_WHEEL)
+        );
         assert_eq!(message(""), "cannot fetch x: pip did not say why");
         assert_eq!(message("Traceback\n  oh no.\n\n"), "cannot fetch x: oh no");
     }

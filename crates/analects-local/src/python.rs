@@ -9,8 +9,15 @@ use crate::error::to;
 use crate::{Local, LocalError};
 
 /// What a Python may be called, the best first.
-const NAMES: [&str; 7] =
-    ["python3", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10", "python"];
+const NAMES: [&str; 7] = [
+    "python3",
+    "python3.14",
+    "python3.13",
+    "python3.12",
+    "python3.11",
+    "python3.10",
+    "python",
+];
 
 /// Prints where it is and which version it is, and whether it can load the wheel.
 const WHO: &str = "import sys, sysconfig\n\
@@ -30,7 +37,12 @@ const HASH: &str = "import hashlib, sys\n\
 /// The SHA-256 of a file; `None` without a Python, or where the file cannot be read.
 pub(crate) fn sha256(local: &Local, path: &Path) -> Option<String> {
     let python = find(local).ok()?;
-    let said = run(local, Command::new(python).args(["-I", "-S", "-c", HASH]).arg(path))?;
+    let said = run(
+        local,
+        Command::new(python)
+            .args(["-I", "-S", "-c", HASH])
+            .arg(path),
+    )?;
     Some(String::from_utf8_lossy(&said.stdout).trim().to_string())
 }
 
@@ -38,7 +50,10 @@ pub(crate) fn sha256(local: &Local, path: &Path) -> Option<String> {
 /// usual threads.
 pub(crate) fn find(local: &Local) -> Result<PathBuf, LocalError> {
     let mut unfit = None;
-    for program in NAMES.iter().filter_map(|name| find_program(&local.search_path, name)) {
+    for program in NAMES
+        .iter()
+        .filter_map(|name| find_program(&local.search_path, name))
+    {
         let Some(said) = run(local, Command::new(&program).args(["-I", "-S", "-c", WHO])) else {
             continue;
         };
@@ -72,24 +87,36 @@ pub(crate) fn pip(local: &Local, python: &Path, folder: &Path) -> Result<Pip, Lo
         return Ok(own);
     }
     let environment = folder.join("venv");
-    if run(local, Command::new(python).args(["-m", "venv"]).arg(&environment)).is_some() {
+    if run(
+        local,
+        Command::new(python).args(["-m", "venv"]).arg(&environment),
+    )
+    .is_some()
+    {
         let made = module(&environment.join("bin/python"));
         if works(local, &made) {
             return Ok(made);
         }
     }
     let made = debian(local, python, &folder.join("debian"))?;
-    made.filter(|made| works(local, made)).ok_or_else(|| LocalError::NoPip(python.to_path_buf()))
+    made.filter(|made| works(local, made))
+        .ok_or_else(|| LocalError::NoPip(python.to_path_buf()))
 }
 
 fn works(local: &Local, pip: &Pip) -> bool {
-    run(local, Command::new(&pip.program).args(&pip.args).arg("--version")).is_some()
+    run(
+        local,
+        Command::new(&pip.program).args(&pip.args).arg("--version"),
+    )
+    .is_some()
 }
 
 /// Lets a command see what it needs of the environment: it fetches what others wrote, and keys are not its business.
 pub(crate) fn narrow(local: &Local, command: &mut Command) {
     if let Some(environment) = &local.python_environment {
-        command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        command
+            .env_clear()
+            .envs(environment.iter().map(|(name, value)| (name, value)));
     }
 }
 
@@ -111,8 +138,13 @@ fn debian(local: &Local, python: &Path, folder: &Path) -> Result<Option<Pip>, Lo
     if run(local, Command::new(apt).args(fetch).current_dir(folder)).is_none() {
         return Ok(None);
     }
-    let Some(package) = first_in(folder, ".deb") else { return Ok(None) };
-    run(local, Command::new(dpkg).arg("--extract").arg(package).arg(folder));
+    let Some(package) = first_in(folder, ".deb") else {
+        return Ok(None);
+    };
+    run(
+        local,
+        Command::new(dpkg).arg("--extract").arg(package).arg(folder),
+    );
     let wheel = first_in(&folder.join("usr/share/python-wheels"), ".whl");
     Ok(wheel.map(|wheel| Pip {
         program: python.to_path_buf(),
@@ -121,6 +153,9 @@ fn debian(local: &Local, python: &Path, folder: &Path) -> Result<Option<Pip>, Lo
 }
 
 fn first_in(folder: &Path, ending: &str) -> Option<PathBuf> {
-    let mut paths = folder.read_dir().ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths = folder
+        .read_dir()
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()));
     paths.find(|path| path.to_string_lossy().ends_with(ending))
 }

@@ -133,7 +133,11 @@ impl Local {
         }
         tell(Starting::Begin);
         // A keeper that has told nothing yet is one whose starter was killed; it is as good as a new one.
-        let keeper = if self.runs(name) { None } else { Some(self.start(name)?) };
+        let keeper = if self.runs(name) {
+            None
+        } else {
+            Some(self.start(name)?)
+        };
         let facts = self.wait(name, keeper)?;
         Ok(self.serving(name, &facts, lease))
     }
@@ -145,7 +149,10 @@ impl Local {
 
     fn end_broken(&self, name: &str, tell: &mut dyn FnMut(Starting)) -> Result<(), LocalError> {
         // One that has crashed does not listen; its keeper would have noticed in a moment.
-        if self.read_facts(name).is_none_or(|facts| health::is_listening(facts.port)) {
+        if self
+            .read_facts(name)
+            .is_none_or(|facts| health::is_listening(facts.port))
+        {
             tell(Starting::DoesNotAnswer);
         }
         self.end(name)
@@ -159,7 +166,9 @@ impl Local {
     /// Looks for the server of a model.
     fn look(&self, name: &str) -> Found {
         let facts = self.read_facts(name).filter(|_| self.runs(name));
-        let Some(facts) = facts else { return Found::Nothing };
+        let Some(facts) = facts else {
+            return Found::Nothing;
+        };
         if health::is_ready(facts.port, &facts.key, name, ANSWER) {
             return Found::Ready(facts);
         }
@@ -171,7 +180,14 @@ impl Local {
         let _ = lease.set_len(0).and_then(|()| lease.write_all(b"used\n"));
         let (port, key) = (facts.port, facts.key.clone());
         let (log, keeper) = (self.log(name), self.room(name).join(KEEPER));
-        Serving { port, key, log, name: name.to_string(), keeper, _lease: lease }
+        Serving {
+            port,
+            key,
+            log,
+            name: name.to_string(),
+            keeper,
+            _lease: lease,
+        }
     }
 
     fn read_facts(&self, name: &str) -> Option<Facts> {
@@ -186,14 +202,22 @@ impl Local {
         let (room, log) = (self.room(name), self.log(name));
         let _ = std::fs::remove_file(self.facts(name));
         let _ = std::fs::remove_file(room.join(STOP));
-        let said = sys::private().write(true).create(true).truncate(true).open(&log);
+        let said = sys::private()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&log);
         let said = said.map_err(to("create", &log))?;
         let mut command = keeper::command(self, name);
         for name in &self.secrets {
             command.env_remove(name);
         }
         // With none of our streams, so that nobody waits for the keeper who waits for us.
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).current_dir(&room);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .current_dir(&room);
         command.spawn().map_err(to("start", &self.program))
     }
 
@@ -212,7 +236,11 @@ impl Local {
             if ended {
                 let log = self.log(name);
                 let reason = last_words(&log);
-                return Err(LocalError::NotStarted { name: name.to_string(), reason, log });
+                return Err(LocalError::NotStarted {
+                    name: name.to_string(),
+                    reason,
+                    log,
+                });
             }
             if Instant::now() > end {
                 self.end(name)?;
@@ -224,7 +252,11 @@ impl Local {
 
     fn too_slow(&self, name: &str) -> LocalError {
         let (seconds, log) = (START.as_secs(), self.log(name));
-        LocalError::TooSlow { name: name.to_string(), seconds, log }
+        LocalError::TooSlow {
+            name: name.to_string(),
+            seconds,
+            log,
+        }
     }
 
     /// Ends the server of a model, whoever uses it; false if none ran.
@@ -236,7 +268,11 @@ impl Local {
         take(&start, END, &mut || {});
         let room = self.room(name);
         let stop = room.join(STOP);
-        let made = sys::private().write(true).create(true).truncate(true).open(&stop);
+        let made = sys::private()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&stop);
         made.map_err(to("create", &stop))?;
         let asked = self.ended(name, END / 2);
         if !asked {
@@ -249,7 +285,9 @@ impl Local {
     /// Ends every server that runs, and gives their models' names.
     pub fn stop_all(&self) -> Result<Vec<String>, LocalError> {
         let rooms = self.state.join("local");
-        let Ok(entries) = rooms.read_dir() else { return Ok(Vec::new()) };
+        let Ok(entries) = rooms.read_dir() else {
+            return Ok(Vec::new());
+        };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let mut stopped = Vec::new();
         for name in names {
@@ -309,8 +347,16 @@ const SHOWN: usize = 300;
 fn last_words(log: &Path) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL)..]).into_owned();
-    let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let lines = || {
+        text.lines()
+            .rev()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+    };
     let is_error = |line: &&str| line.contains("rror") || line.contains("failed");
-    let line = lines().find(is_error).or_else(|| lines().next()).unwrap_or_default();
+    let line = lines()
+        .find(is_error)
+        .or_else(|| lines().next())
+        .unwrap_or_default();
     line.chars().take(SHOWN).collect()
 }

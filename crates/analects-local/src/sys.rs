@@ -32,7 +32,12 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
 pub(crate) fn lock_file(folder: &Path, name: &str) -> Result<File, LocalError> {
     create_private_folder(folder).map_err(to("create this folder", folder))?;
     let path = folder.join(name);
-    let file = private().read(true).write(true).create(true).truncate(false).open(&path);
+    let file = private()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path);
     file.map_err(to("open", &path))
 }
 
@@ -80,7 +85,9 @@ pub(crate) fn sync(path: &Path) -> Result<(), LocalError> {
         }
     }
     if facts.is_dir() || facts.is_file() {
-        File::open(path).and_then(|file| file.sync_all()).map_err(to("sync", path))?;
+        File::open(path)
+            .and_then(|file| file.sync_all())
+            .map_err(to("sync", path))?;
     }
     Ok(())
 }
@@ -125,7 +132,9 @@ pub(crate) fn end_with(_: u32) -> bool {
 /// Ends a process at once. Whoever calls this knows that the number still stands for it.
 #[cfg(unix)]
 pub(crate) fn kill(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         // It may have ended by itself.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);

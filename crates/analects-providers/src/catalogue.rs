@@ -34,7 +34,11 @@ pub struct CatalogueError {
 }
 
 fn prefix(entry: &str) -> String {
-    if entry.is_empty() { String::new() } else { format!("{entry}: ") }
+    if entry.is_empty() {
+        String::new()
+    } else {
+        format!("{entry}: ")
+    }
 }
 
 /// What is known about a model of a provider, by what comes with the program.
@@ -54,11 +58,19 @@ impl Catalogue {
     pub fn with_overrides(json: &str) -> Result<Catalogue, Vec<CatalogueError>> {
         let mut overrides = read(json)?;
         for entry in &mut overrides {
-            if let Some(prices) = entry.facts.prices.as_mut().filter(|own| own.source.is_empty()) {
+            if let Some(prices) = entry
+                .facts
+                .prices
+                .as_mut()
+                .filter(|own| own.source.is_empty())
+            {
                 prices.source = "user".to_string();
             }
         }
-        Ok(Catalogue { entries: CATALOGUE.entries.clone(), overrides })
+        Ok(Catalogue {
+            entries: CATALOGUE.entries.clone(),
+            overrides,
+        })
     }
 
     /// What is known about a model of a provider, who may be named by an alias.
@@ -90,11 +102,18 @@ fn best<'a>(entries: &'a [Entry], provider: &str, name: &str) -> Option<&'a Entr
 }
 
 fn read(json: &str) -> Result<Vec<Entry>, Vec<CatalogueError>> {
-    let whole = |message: String| vec![CatalogueError { entry: String::new(), message }];
+    let whole = |message: String| {
+        vec![CatalogueError {
+            entry: String::new(),
+            message,
+        }]
+    };
     let map = RawMap::parse(json).map_err(|error| whole(error.to_string()))?;
     let known = |key: &Raw| ["\"note\"", "\"models\""].contains(&key.as_str());
     if let Some((key, _)) = map.iter().find(|(key, _)| !known(key)) {
-        return Err(whole(format!("unknown field {key}; expected \"models\" or \"note\"")));
+        return Err(whole(format!(
+            "unknown field {key}; expected \"models\" or \"note\""
+        )));
     }
     let list = map.get("models").and_then(Raw::as_array);
     let list = list.ok_or_else(|| whole("there is no list \"models\"".to_string()))?;
@@ -102,7 +121,10 @@ fn read(json: &str) -> Result<Vec<Entry>, Vec<CatalogueError>> {
     for (raw, number) in list.iter().zip(1..) {
         match Entry::read(raw) {
             Ok(entry) => {
-                entries.push(Entry { provider: provider_name(&entry.provider), ..entry });
+                entries.push(Entry {
+                    provider: provider_name(&entry.provider),
+                    ..entry
+                });
             }
             Err(message) => {
                 let entry = format!("model {number}{}", entry_name(raw));
@@ -110,7 +132,11 @@ fn read(json: &str) -> Result<Vec<Entry>, Vec<CatalogueError>> {
             }
         }
     }
-    if errors.is_empty() { Ok(entries) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(entries)
+    } else {
+        Err(errors)
+    }
 }
 
 /// One entry.
@@ -143,10 +169,18 @@ impl Entry {
         let written: Written = serde_json::from_str(raw.as_str()).map_err(|error| {
             // The place is one within the entry, which nobody can find.
             let text = error.to_string();
-            text.split(" at line ").next().unwrap_or_default().to_string()
+            text.split(" at line ")
+                .next()
+                .unwrap_or_default()
+                .to_string()
         })?;
         check(&written)?;
-        let Written { provider, patterns, prices, .. } = written;
+        let Written {
+            provider,
+            patterns,
+            prices,
+            ..
+        } = written;
         let facts = ModelFacts {
             context_window: written.context_window,
             max_output_tokens: written.max_output_tokens,
@@ -157,13 +191,20 @@ impl Entry {
             temperature: written.temperature,
             prices,
         };
-        Ok(Entry { provider, patterns, facts })
+        Ok(Entry {
+            provider,
+            patterns,
+            facts,
+        })
     }
 
     /// How well it fits: by the length of the longest pattern that does; a whole name fits better
     /// than the beginning of one.
     fn fit(&self, name: &str) -> Option<(usize, bool)> {
-        self.patterns.iter().filter_map(|pattern| fit(pattern, name)).max()
+        self.patterns
+            .iter()
+            .filter_map(|pattern| fit(pattern, name))
+            .max()
     }
 }
 
@@ -191,7 +232,9 @@ fn check(written: &Written) -> Result<(), String> {
         None => pattern.is_empty() || pattern.contains('*'),
     };
     if let Some(pattern) = written.patterns.iter().find(is_bad) {
-        return Err(format!("pattern \"{pattern}\" is empty, or has a * before its end"));
+        return Err(format!(
+            "pattern \"{pattern}\" is empty, or has a * before its end"
+        ));
     }
     written.prices.as_ref().map_or(Ok(()), check_prices)
 }
@@ -202,7 +245,13 @@ fn check_prices(prices: &Prices) -> Result<(), String> {
     }
     let above = prices.above.as_ref().map(|above| &above.rates);
     for rates in [Some(&prices.rates), above].into_iter().flatten() {
-        let Rates { input, output, cache_read, cache_write_5m, cache_write_1h } = *rates;
+        let Rates {
+            input,
+            output,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+        } = *rates;
         let all = [input, output, cache_read, cache_write_5m, cache_write_1h];
         if let Some(rate) = all.into_iter().flatten().find(|rate| *rate < 0.0) {
             return Err(format!("a price of {rate} is below zero"));
@@ -226,7 +275,10 @@ fn fit(pattern: &str, name: &str) -> Option<(usize, bool)> {
 /// such as `-mini`, is another model.
 fn is_snapshot(rest: &str) -> bool {
     let digits = |text: &str, count| text.len() == count && is_digits(text);
-    let version = rest.strip_prefix('-').or_else(|| rest.strip_prefix('@')).unwrap_or_default();
+    let version = rest
+        .strip_prefix('-')
+        .or_else(|| rest.strip_prefix('@'))
+        .unwrap_or_default();
     version == "latest" || digits(version, 8) || digits(version, 3) || is_date(version)
 }
 
@@ -249,7 +301,9 @@ pub fn cost(usage: &TokenUsage, facts: &ModelFacts) -> Option<f64> {
     let (input, output) = (usage.input_tokens?, usage.output_tokens?);
     let read = usage.cache_read_input_tokens.unwrap_or(0);
     let (short, long) = written(usage);
-    let prompt = [input, read, short, long].into_iter().fold(0, u64::saturating_add);
+    let prompt = [input, read, short, long]
+        .into_iter()
+        .fold(0, u64::saturating_add);
     let rates = rates(facts.prices.as_ref()?, prompt);
     let parts = [
         (input, rates.input),
@@ -282,7 +336,10 @@ fn written(usage: &TokenUsage) -> (u64, u64) {
 }
 
 fn rates(prices: &Prices, prompt: u64) -> Rates {
-    let above = prices.above.as_ref().filter(|above| prompt > above.prompt_tokens);
+    let above = prices
+        .above
+        .as_ref()
+        .filter(|above| prompt > above.prompt_tokens);
     above.map_or(prices.rates, |above| above.rates)
 }
 

@@ -24,7 +24,12 @@ pub fn decoder(api: Api) -> Decoder {
         Api::OpenAiChat => Answer::OpenAiChat(Box::default()),
         Api::OpenAiResponses => Answer::OpenAiResponses(Box::default()),
     };
-    Decoder { splitter: Splitter::default(), head: Vec::new(), seen_event: false, answer }
+    Decoder {
+        splitter: Splitter::default(),
+        head: Vec::new(),
+        seen_event: false,
+        answer,
+    }
 }
 
 /// What reads the events, by wire format.
@@ -103,7 +108,11 @@ impl Decoder {
         }
         let start = String::from_utf8_lossy(&self.head[..self.head.len().min(ENOUGH_TO_TELL)]);
         if start.len() < ENOUGH_TO_TELL || !is_stream_start(&start) {
-            let blank = if self.head.is_empty() { bytes.trim_ascii_start() } else { bytes };
+            let blank = if self.head.is_empty() {
+                bytes.trim_ascii_start()
+            } else {
+                bytes
+            };
             self.head.extend_from_slice(blank);
         }
     }
@@ -117,7 +126,8 @@ impl Decoder {
                 Ok(event) => self.answer.event(&event.data, &mut out),
                 Err(TooLong { limit }) => {
                     let text = format!("an event of more than {limit} bytes cannot be read");
-                    self.answer.fail(ApiError::new(ApiErrorKind::Malformed, text), &mut out);
+                    self.answer
+                        .fail(ApiError::new(ApiErrorKind::Malformed, text), &mut out);
                 }
             }
         }
@@ -132,11 +142,14 @@ impl Decoder {
         if body.starts_with('{') && Raw::parse(body).is_ok() {
             self.answer.event(body, out);
         } else if matches!(self.answer, Answer::Gemini(_)) && is_chunks(body) {
-            gemini::elements(body).iter().for_each(|chunk| self.answer.event(chunk, out));
+            gemini::elements(body)
+                .iter()
+                .for_each(|chunk| self.answer.event(chunk, out));
         } else if !is_stream_start(body) {
             self.answer.keep_malformed(body);
             let text = "the answer is neither a stream of events nor JSON";
-            self.answer.fail(ApiError::new(ApiErrorKind::Malformed, text), out);
+            self.answer
+                .fail(ApiError::new(ApiErrorKind::Malformed, text), out);
         }
     }
 }
@@ -148,9 +161,15 @@ fn is_chunks(body: &str) -> bool {
 
 /// Whether this may be the cut-off start of a stream, such as `dat`, or one of comments alone.
 fn is_stream_start(body: &str) -> bool {
-    let line = body.trim_start_matches('\u{feff}').lines().next().unwrap_or_default();
+    let line = body
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .next()
+        .unwrap_or_default();
     let names = [":", "data", "event", "id", "retry"];
-    names.iter().any(|name| line.starts_with(name) || name.starts_with(line))
+    names
+        .iter()
+        .any(|name| line.starts_with(name) || name.starts_with(line))
 }
 
 /// The wire format of a recorded answer, by the words that only one of them has; `None` where the
@@ -158,17 +177,31 @@ fn is_stream_start(body: &str) -> bool {
 pub fn recognise(answer: &[u8]) -> Option<Api> {
     let marks: [(&[&str], Api); 4] = [
         (
-            &["\"response.created\"", "\"object\":\"response\"", "\"object\": \"response\""],
+            &[
+                "\"response.created\"",
+                "\"object\":\"response\"",
+                "\"object\": \"response\"",
+            ],
             Api::OpenAiResponses,
         ),
         (&["\"choices\""], Api::OpenAiChat),
-        (&["\"candidates\"", "\"promptFeedback\"", "\"usageMetadata\""], Api::Gemini),
-        (&["\"message_start\"", "\"stop_reason\""], Api::AnthropicMessages),
+        (
+            &["\"candidates\"", "\"promptFeedback\"", "\"usageMetadata\""],
+            Api::Gemini,
+        ),
+        (
+            &["\"message_start\"", "\"stop_reason\""],
+            Api::AnthropicMessages,
+        ),
     ];
     let place = |mark: &&str| memmem::find(answer, mark.as_bytes());
     let first =
         |(words, api): &(&[&str], Api)| Some((words.iter().filter_map(&place).min()?, *api));
-    marks.iter().filter_map(first).min_by_key(|(at, _)| *at).map(|(_, api)| api)
+    marks
+        .iter()
+        .filter_map(first)
+        .min_by_key(|(at, _)| *at)
+        .map(|(_, api)| api)
 }
 
 #[cfg(test)]
@@ -188,7 +221,10 @@ mod tests {
                 "{\"id\":\"msg\",\"type\":\"message\",\"stop_reason\":\"end_turn\"}",
                 Some(Api::AnthropicMessages),
             ),
-            ("data: {\"id\":\"r\",\"choices\":[]}\n\n", Some(Api::OpenAiChat)),
+            (
+                "data: {\"id\":\"r\",\"choices\":[]}\n\n",
+                Some(Api::OpenAiChat),
+            ),
             (
                 "event: response.created\ndata: {\"type\":\"response.created\"}\n\n",
                 Some(Api::OpenAiResponses),

@@ -28,7 +28,9 @@ pub fn error_from_response(
 }
 
 fn said_in_body(status: u16, text: &str) -> ApiError {
-    let said = RawMap::parse(text).map(|map| Said::in_object(&map)).unwrap_or_default();
+    let said = RawMap::parse(text)
+        .map(|map| Said::in_object(&map))
+        .unwrap_or_default();
     let mut error = said.into_error(Some(status));
     if error.message.is_empty() {
         error.message = plain_message(text);
@@ -86,25 +88,36 @@ impl Said {
     fn in_error(error: &Raw) -> Said {
         match error.as_object() {
             Some(map) => Said::in_members(&map),
-            None => Said { message: words(error).unwrap_or_default(), ..Said::default() },
+            None => Said {
+                message: words(error).unwrap_or_default(),
+                ..Said::default()
+            },
         }
     }
 
     fn in_members(map: &RawMap) -> Said {
         let member = |key| map.get(key).and_then(words);
-        let mut message = member("message").or_else(|| member("detail")).unwrap_or_default();
+        let mut message = member("message")
+            .or_else(|| member("detail"))
+            .unwrap_or_default();
         // llama.cpp says beside the message how much would fit.
         if let Some(window) = member("n_ctx").filter(|_| named_window(&message).is_none()) {
             message.push_str(&format!(" (n_ctx {window})"));
         }
-        Said { message, kind: member("type"), code: member("code") }
+        Said {
+            message,
+            kind: member("type"),
+            code: member("code"),
+        }
     }
 
     fn into_error(self, status: Option<u16>) -> ApiError {
         let number = self.code.as_deref().and_then(|code| code.parse().ok());
         let status = status.or(number.filter(|code| (400..600).contains(code)));
         let kind = self.special_kind().or_else(|| status.map(kind_of_status));
-        let kind = kind.or_else(|| self.named_kind()).unwrap_or(ApiErrorKind::Server);
+        let kind = kind
+            .or_else(|| self.named_kind())
+            .unwrap_or(ApiErrorKind::Server);
         let mut error = ApiError::new(kind, self.message);
         error.status = status;
         // OpenAI's codes say more than its types, unless they repeat the status.
@@ -113,7 +126,10 @@ impl Said {
     }
 
     fn says(&self, word: &str) -> bool {
-        [&self.kind, &self.code].into_iter().flatten().any(|said| said.contains(word))
+        [&self.kind, &self.code]
+            .into_iter()
+            .flatten()
+            .any(|said| said.contains(word))
     }
 
     /// Kinds that no status tells apart.
@@ -150,7 +166,10 @@ impl Said {
             ("invalid_", ApiErrorKind::BadRequest),
             ("timeout", ApiErrorKind::Timeout),
         ];
-        names.into_iter().find(|(word, _)| self.says(word)).map(|(_, kind)| kind)
+        names
+            .into_iter()
+            .find(|(word, _)| self.says(word))
+            .map(|(_, kind)| kind)
     }
 }
 
@@ -183,7 +202,10 @@ pub(crate) fn plain_message(body: &str) -> String {
     if body.starts_with('<') {
         return "the answer is a web page".to_string();
     }
-    body.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect()
+    body.chars()
+        .take(LONGEST)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 /// The most bytes between the words and the number.
@@ -219,7 +241,10 @@ const COMPARED: [&str; 2] = ["prompt is too long", "exceed context limit"];
 pub fn named_window(message: &str) -> Option<u64> {
     let message = message.to_ascii_lowercase();
     let after = |words: &str| message.find(words).map(|at| &message[at + words.len()..]);
-    let named = BEFORE.iter().filter_map(|words| after(words)).find_map(number_near);
+    let named = BEFORE
+        .iter()
+        .filter_map(|words| after(words))
+        .find_map(number_near);
     let compared = || {
         let rest = COMPARED.iter().find_map(|words| after(words))?;
         number_near(rest.split_once('>')?.1)
@@ -229,7 +254,10 @@ pub fn named_window(message: &str) -> Option<u64> {
 
 /// The number with which a text begins, but for a few other characters. One that no machine can count is none.
 fn number_near(text: &str) -> Option<u64> {
-    let start = text.bytes().take(NEAR).position(|byte| byte.is_ascii_digit())?;
+    let start = text
+        .bytes()
+        .take(NEAR)
+        .position(|byte| byte.is_ascii_digit())?;
     let is_part = |c: char| c.is_ascii_digit() || c == ',' || c == '_';
     let digits = text[start..].split(|c| !is_part(c)).next()?;
     digits.replace([',', '_'], "").parse().ok()

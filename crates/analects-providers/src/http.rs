@@ -53,7 +53,9 @@ impl HttpRequest {
             body,
             left_out: Vec::new(),
         };
-        request.header("content-type", "application/json").header("accept", "text/event-stream")
+        request
+            .header("content-type", "application/json")
+            .header("accept", "text/event-stream")
     }
 
     /// A request for something that is told in JSON.
@@ -118,8 +120,16 @@ mod tests {
 
     #[test]
     fn an_answer_at_once_is_asked_for_without_a_stream() {
-        let request = analects_core::Request { model: "m".into(), ..Default::default() };
-        for api in [Api::AnthropicMessages, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini] {
+        let request = analects_core::Request {
+            model: "m".into(),
+            ..Default::default()
+        };
+        for api in [
+            Api::AnthropicMessages,
+            Api::OpenAiChat,
+            Api::OpenAiResponses,
+            Api::Gemini,
+        ] {
             let stream = crate::encode(api, &request);
             let whole = at_once(api, stream.clone());
             let body = String::from_utf8(whole.body).unwrap();
@@ -128,7 +138,9 @@ mod tests {
             let accepts =
                 |(name, value): &(String, String)| name == "accept" && value == "application/json";
             assert!(whole.headers.iter().any(accepts), "{api:?}");
-            let asks = String::from_utf8(stream.body).unwrap().contains("\"stream\":true");
+            let asks = String::from_utf8(stream.body)
+                .unwrap()
+                .contains("\"stream\":true");
             assert!(asks || stream.path.contains("stream"), "{api:?}");
         }
     }

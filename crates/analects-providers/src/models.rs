@@ -47,7 +47,10 @@ pub fn decode_count(api: Api, body: &[u8]) -> Option<u64> {
         Api::Gemini => "totalTokens",
         Api::OpenAiChat | Api::OpenAiResponses => return None,
     };
-    RawMap::parse(std::str::from_utf8(body).ok()?).ok()?.get(key)?.to()
+    RawMap::parse(std::str::from_utf8(body).ok()?)
+        .ok()?
+        .get(key)?
+        .to()
 }
 
 /// The question which models there are; `after` is what the page before said is next.
@@ -80,19 +83,32 @@ pub fn decode_models(api: Api, body: &[u8]) -> Result<ModelPage, ApiError> {
         Api::Gemini => gemini_models(&body),
         Api::OpenAiChat | Api::OpenAiResponses => openai_models(&body),
     });
-    page.ok_or_else(|| ApiError::new(ApiErrorKind::Malformed, "the answer is not a list of models"))
+    page.ok_or_else(|| {
+        ApiError::new(
+            ApiErrorKind::Malformed,
+            "the answer is not a list of models",
+        )
+    })
 }
 
 fn anthropic_models(body: &RawMap) -> Option<ModelPage> {
     let models = body.get("data")?.as_array()?;
     let models = models.iter().filter_map(anthropic_model).collect();
-    let more = body.get("has_more").is_some_and(|more| more.as_str() == "true");
-    Some(ModelPage { models, next: word(body, "last_id").filter(|_| more) })
+    let more = body
+        .get("has_more")
+        .is_some_and(|more| more.as_str() == "true");
+    Some(ModelPage {
+        models,
+        next: word(body, "last_id").filter(|_| more),
+    })
 }
 
 fn anthropic_model(model: &Raw) -> Option<ListedModel> {
     let model = model.as_object()?;
-    let abilities = model.get("capabilities").and_then(Raw::as_object).unwrap_or_default();
+    let abilities = model
+        .get("capabilities")
+        .and_then(Raw::as_object)
+        .unwrap_or_default();
     let able = |key| abilities.get(key)?.as_object()?.get("supported")?.to();
     let facts = ModelFacts {
         context_window: model.get("max_input_tokens").and_then(Raw::to),
@@ -106,7 +122,9 @@ fn anthropic_model(model: &Raw) -> Option<ListedModel> {
         name: word(&model, "id")?,
         title: word(&model, "display_name"),
         facts,
-        extra: take(&model, |key, _| placed.contains(&key)).into_iter().collect(),
+        extra: take(&model, |key, _| placed.contains(&key))
+            .into_iter()
+            .collect(),
     })
 }
 
@@ -118,7 +136,10 @@ fn gemini_models(body: &RawMap) -> Option<ModelPage> {
         None => return None,
     };
     let models = models.iter().filter_map(gemini_model).collect();
-    Some(ModelPage { models, next: word(body, "nextPageToken") })
+    Some(ModelPage {
+        models,
+        next: word(body, "nextPageToken"),
+    })
 }
 
 /// A model that writes: those for embeddings and the like are not listed.
@@ -137,7 +158,12 @@ fn gemini_model(model: &Raw) -> Option<ListedModel> {
         ..ModelFacts::default()
     };
     let name = name.strip_prefix("models/").unwrap_or(&name).to_string();
-    Some(ListedModel { name, title: model.string("displayName"), facts, extra: RawMap::new() })
+    Some(ListedModel {
+        name,
+        title: model.string("displayName"),
+        facts,
+        extra: RawMap::new(),
+    })
 }
 
 /// OpenAI and its likes give names, and each vendor something else besides.
@@ -149,8 +175,15 @@ fn openai_models(body: &RawMap) -> Option<ModelPage> {
 
 fn openai_model(model: &Raw) -> Option<ListedModel> {
     let model = model.as_object()?;
-    let extra = model.iter().filter(|(key, _)| key.as_str() != "\"id\"").collect();
-    Some(ListedModel { name: model.string("id")?, extra, ..ListedModel::default() })
+    let extra = model
+        .iter()
+        .filter(|(key, _)| key.as_str() != "\"id\"")
+        .collect();
+    Some(ListedModel {
+        name: model.string("id")?,
+        extra,
+        ..ListedModel::default()
+    })
 }
 
 /// A text as a part of an address: a name from a file must not become a path or a query.

@@ -48,7 +48,8 @@ impl LeftOut {
 
     /// A choice that nobody made, so that the program had to.
     pub fn choice(&mut self, what: impl Into<String>) {
-        self.0.push(Problem::warning("sent-otherwise", what).with(Severity::Hint));
+        self.0
+            .push(Problem::warning("sent-otherwise", what).with(Severity::Hint));
     }
 
     /// What somebody else found.
@@ -57,7 +58,8 @@ impl LeftOut {
     }
 
     fn push(&mut self, text: String, severity: Severity) {
-        self.0.push(Problem::warning("not-sent", text).with(severity));
+        self.0
+            .push(Problem::warning("not-sent", text).with(severity));
     }
 
     /// What was collected.
@@ -84,7 +86,9 @@ pub(crate) fn with_metadata(
     }
     let name = |key: &Raw| key.as_string().unwrap_or_default();
     let is_fixed = |key: &Raw| fixed.contains(&name(key).as_str());
-    let ours = body.iter().filter(|(key, _)| is_fixed(key) || metadata.get(&name(key)).is_none());
+    let ours = body
+        .iter()
+        .filter(|(key, _)| is_fixed(key) || metadata.get(&name(key)).is_none());
     let theirs = metadata.iter().filter(|(key, _)| !is_fixed(key));
     let merged: RawMap = ours.chain(theirs).collect();
     for (key, _) in metadata.iter().filter(|(key, _)| is_fixed(key)) {
@@ -119,7 +123,10 @@ fn is_openai(model: &str) -> bool {
 /// What a tool gave back, as text. These APIs have no word for a call that failed, so the text says
 /// so.
 pub(crate) fn result_text(text: String, is_error: Option<bool>) -> String {
-    let told = text.trim_start().get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
+    let told = text
+        .trim_start()
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("error"));
     match is_error {
         Some(true) if text.trim().is_empty() => "error".to_string(),
         Some(true) if !told => format!("error: {text}"),
@@ -130,7 +137,10 @@ pub(crate) fn result_text(text: String, is_error: Option<bool>) -> String {
 /// Whether a provider may be asked to fetch an address that a conversation names. A server on this machine could read
 /// any file for a `file:` address, so only what lies on the network, or holds its own bytes, goes out.
 pub(crate) fn may_be_passed_on(url: &str) -> bool {
-    let scheme = url.trim_start().split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    let scheme = url
+        .trim_start()
+        .split_once(':')
+        .map(|(scheme, _)| scheme.to_ascii_lowercase());
     scheme.is_some_and(|scheme| matches!(scheme.as_str(), "http" | "https" | "gs" | "data"))
 }
 
@@ -152,14 +162,16 @@ pub(crate) fn data_url(media_type: &str, data: &str) -> String {
 /// The name of a document, which the APIs want to see: its title, or one made of its type.
 pub(crate) fn file_name(extra: &RawMap, media_type: &str) -> String {
     let named = extra.string("filename").or_else(|| extra.string("title"));
-    named.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| {
-        let kind = match media_type {
-            "text/plain" => "txt",
-            "text/markdown" => "md",
-            other => other.rsplit('/').next().unwrap_or("bin"),
-        };
-        format!("document.{kind}")
-    })
+    named
+        .filter(|name| !name.trim().is_empty())
+        .unwrap_or_else(|| {
+            let kind = match media_type {
+                "text/plain" => "txt",
+                "text/markdown" => "md",
+                other => other.rsplit('/').next().unwrap_or("bin"),
+            };
+            format!("document.{kind}")
+        })
 }
 
 /// The text of a document that holds it in plain words.
@@ -183,7 +195,10 @@ pub(crate) fn mended(raw: &Raw) -> Raw {
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let len = match (surrogate(rest), surrogate(rest.get(ESCAPE..).unwrap_or_default())) {
+        let len = match (
+            surrogate(rest),
+            surrogate(rest.get(ESCAPE..).unwrap_or_default()),
+        ) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE,
             (Some(_), _) => {
                 out.push_str("\\ufffd");
@@ -203,7 +218,9 @@ pub(crate) fn mended(raw: &Raw) -> Raw {
 /// The code unit of an escape at the start of `text`, if it is a surrogate.
 fn surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+    u16::from_str_radix(digits, 16)
+        .ok()
+        .filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }
 
 /// Whether a string anywhere in this JSON is an address of a file, however it is spelled.
@@ -215,7 +232,9 @@ pub(crate) fn names_a_file(raw: &Raw) -> bool {
         return false;
     }
     // What cannot be read is nested too deeply to be sent on trust.
-    let Ok(value) = serde_json::from_str(mended(raw).as_str()) else { return true };
+    let Ok(value) = serde_json::from_str(mended(raw).as_str()) else {
+        return true;
+    };
     let mut open: Vec<&Value> = vec![&value];
     while let Some(value) = open.pop() {
         match value {
@@ -230,6 +249,11 @@ pub(crate) fn names_a_file(raw: &Raw) -> bool {
 
 /// Whether a reader of addresses may take a text for one of a file: many skip blanks and control characters.
 fn is_file_address(text: &str) -> bool {
-    let letters = text.chars().filter(|c| !c.is_control() && !c.is_whitespace());
-    letters.take(5).collect::<String>().eq_ignore_ascii_case("file:")
+    let letters = text
+        .chars()
+        .filter(|c| !c.is_control() && !c.is_whitespace());
+    letters
+        .take(5)
+        .collect::<String>()
+        .eq_ignore_ascii_case("file:")
 }

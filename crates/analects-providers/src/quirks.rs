@@ -36,12 +36,16 @@ impl Quirks {
     };
 
     /// OpenAI's Chat Completions.
-    pub const OPENAI_CHAT: Quirks =
-        Quirks { reasoning: ReasoningRequest::Effort, ..Quirks::COMPATIBLE };
+    pub const OPENAI_CHAT: Quirks = Quirks {
+        reasoning: ReasoningRequest::Effort,
+        ..Quirks::COMPATIBLE
+    };
 
     /// OpenAI's Responses.
-    pub const OPENAI_RESPONSES: Quirks =
-        Quirks { tool_ids: ToolIds::UpTo(64), ..Quirks::OPENAI_CHAT };
+    pub const OPENAI_RESPONSES: Quirks = Quirks {
+        tool_ids: ToolIds::UpTo(64),
+        ..Quirks::OPENAI_CHAT
+    };
 }
 
 impl Default for Quirks {

@@ -24,7 +24,13 @@ pub struct RetryPolicy {
 
 impl Default for RetryPolicy {
     fn default() -> RetryPolicy {
-        RetryPolicy { retries: 2, first_ms: 500, longest_ms: 8000, jitter: 0.25, budget_ms: 60_000 }
+        RetryPolicy {
+            retries: 2,
+            first_ms: 500,
+            longest_ms: 8000,
+            jitter: 0.25,
+            budget_ms: 60_000,
+        }
     }
 }
 
@@ -63,23 +69,45 @@ impl RetryHeaders {
             _ => None,
         };
         let after_ms = after_ms(&header).or_else(|| until(&header("retry-after")?, now));
-        RetryHeaders { after_ms, should_retry }
+        RetryHeaders {
+            after_ms,
+            should_retry,
+        }
     }
 }
 
 /// The wait that headers name as a number, in milliseconds.
 pub(crate) fn after_ms(header: impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let number = |name| header(name)?.trim().parse::<f64>().ok().filter(|n| *n >= 0.0);
+    let number = |name| {
+        header(name)?
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|n| *n >= 0.0)
+    };
     let seconds = || number("retry-after").map(|seconds| seconds * 1000.0);
     // A float turns into the nearest integer that exists, so no value overflows.
-    number("retry-after-ms").or_else(seconds).map(|ms| ms as u64)
+    number("retry-after-ms")
+        .or_else(seconds)
+        .map(|ms| ms as u64)
 }
 
 /// Milliseconds until an HTTP date, none if it is over; the three forms of RFC 9110.
 fn until(date: &str, now: Timestamp) -> Option<u64> {
-    let forms = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
-    let read = |form: &&str| BrokenDownTime::parse(form, date.trim()).ok()?.to_datetime().ok();
-    let then = Offset::UTC.to_timestamp(forms.iter().find_map(read)?).ok()?;
+    let forms = [
+        "%a, %d %b %Y %H:%M:%S GMT",
+        "%A, %d-%b-%y %H:%M:%S GMT",
+        "%a %b %e %H:%M:%S %Y",
+    ];
+    let read = |form: &&str| {
+        BrokenDownTime::parse(form, date.trim())
+            .ok()?
+            .to_datetime()
+            .ok()
+    };
+    let then = Offset::UTC
+        .to_timestamp(forms.iter().find_map(read)?)
+        .ok()?;
     Some(u64::try_from(then.as_millisecond() - now.as_millisecond()).unwrap_or(0))
 }
 
@@ -160,24 +188,39 @@ pub fn retry(policy: &RetryPolicy, error: &ApiError, at: &Situation) -> Retry {
         (None, _) => {}
     }
     if at.retries_made >= policy.retries {
-        return Retry::Not(WhyNot::TooOften { tries: at.retries_made.saturating_add(1) });
+        return Retry::Not(WhyNot::TooOften {
+            tries: at.retries_made.saturating_add(1),
+        });
     }
-    let advice = at.headers.after_ms.or(error.retry_after_ms).filter(|ms| *ms > 0);
+    let advice = at
+        .headers
+        .after_ms
+        .or(error.retry_after_ms)
+        .filter(|ms| *ms > 0);
     let wait_ms = advice.unwrap_or_else(|| backoff(policy, at));
     let left_ms = policy.budget_ms.saturating_sub(at.waited_ms);
     match (wait_ms <= left_ms, advice) {
         (true, _) => Retry::After(wait_ms),
         (false, Some(_)) => Retry::Not(WhyNot::TooLong { wait_ms, left_ms }),
-        (false, None) => Retry::Not(WhyNot::BudgetSpent { waited_ms: at.waited_ms }),
+        (false, None) => Retry::Not(WhyNot::BudgetSpent {
+            waited_ms: at.waited_ms,
+        }),
     }
 }
 
 fn backoff(policy: &RetryPolicy, at: &Situation) -> u64 {
-    let doubled =
-        policy.first_ms.saturating_mul(1_u64.checked_shl(at.retries_made).unwrap_or(u64::MAX));
+    let doubled = policy
+        .first_ms
+        .saturating_mul(1_u64.checked_shl(at.retries_made).unwrap_or(u64::MAX));
     let wait = doubled.min(policy.longest_ms) as f64;
     // A number that is none counts as no chance at all.
-    let chance = |part: f64| if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) };
+    let chance = |part: f64| {
+        if part.is_nan() {
+            0.0
+        } else {
+            part.clamp(0.0, 1.0)
+        }
+    };
     (wait * (1.0 - chance(policy.jitter) * chance(at.random))) as u64
 }
 
@@ -205,8 +248,19 @@ pub(crate) fn why_never(error: &ApiError) -> Option<WhyNot> {
 
 /// No credit comes as a rate limit too, and no waiting helps.
 fn is_spent(error: &ApiError) -> bool {
-    let names = ["insufficient_quota", "spend_limit", "billing", "insufficient_credit", "PerDay"];
-    let words = ["enforced_spend_limit_reached", "spend limit", "usage limit", "credit balance"];
+    let names = [
+        "insufficient_quota",
+        "spend_limit",
+        "billing",
+        "insufficient_credit",
+        "PerDay",
+    ];
+    let words = [
+        "enforced_spend_limit_reached",
+        "spend limit",
+        "usage limit",
+        "credit balance",
+    ];
     let name = error.error_type.as_deref().unwrap_or_default();
     let message = error.message.to_lowercase();
     // A limit of which the server says when it ends is worth the wait.
@@ -218,8 +272,11 @@ fn is_spent(error: &ApiError) -> bool {
 
 fn may_overrule(error: &ApiError) -> bool {
     let plain = [400, 401, 403, 404, 413];
-    let kinds =
-        [ApiErrorKind::ContextOverflow, ApiErrorKind::ContentRefused, ApiErrorKind::Cancelled];
+    let kinds = [
+        ApiErrorKind::ContextOverflow,
+        ApiErrorKind::ContentRefused,
+        ApiErrorKind::Cancelled,
+    ];
     error.status.is_some_and(|status| !plain.contains(&status)) && !kinds.contains(&error.kind)
 }
 

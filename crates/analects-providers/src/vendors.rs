@@ -58,7 +58,10 @@ const COMPATIBLE: Vendor = Vendor {
     tried: false,
 };
 
-const LOCAL: Vendor = Vendor { needs_key: false, ..COMPATIBLE };
+const LOCAL: Vendor = Vendor {
+    needs_key: false,
+    ..COMPATIBLE
+};
 
 static VENDORS: [Vendor; 17] = [
     Vendor {
@@ -77,7 +80,10 @@ static VENDORS: [Vendor; 17] = [
         base_url: "https://api.deepseek.com/v1",
         base_url_variables: &["DEEPSEEK_BASE_URL"],
         key_variables: &["DEEPSEEK_API_KEY"],
-        quirks: Quirks { reasoning: ReasoningRequest::Thinking, ..COMMON },
+        quirks: Quirks {
+            reasoning: ReasoningRequest::Thinking,
+            ..COMMON
+        },
         ..COMPATIBLE
     },
     Vendor {
@@ -112,7 +118,10 @@ static VENDORS: [Vendor; 17] = [
         base_url: "http://127.0.0.1:8080/v1",
         base_url_variables: &["LLAMACPP_BASE_URL"],
         key_variables: &["LLAMA_API_KEY"],
-        quirks: Quirks { reasoning: ReasoningRequest::ChatTemplate, ..COMMON },
+        quirks: Quirks {
+            reasoning: ReasoningRequest::ChatTemplate,
+            ..COMMON
+        },
         tried: true,
         ..LOCAL
     },
@@ -142,7 +151,11 @@ static VENDORS: [Vendor; 17] = [
         base_url_variables: &["MISTRAL_BASE_URL"],
         key_variables: &["MISTRAL_API_KEY"],
         // It sends the counts without being asked, and refuses fields that it does not know.
-        quirks: Quirks { stream_options: false, tool_ids: ToolIds::Exactly(9), ..COMMON },
+        quirks: Quirks {
+            stream_options: false,
+            tool_ids: ToolIds::Exactly(9),
+            ..COMMON
+        },
         ..COMPATIBLE
     },
     Vendor {
@@ -160,7 +173,10 @@ static VENDORS: [Vendor; 17] = [
         base_url: "http://127.0.0.1:11434/v1",
         base_url_variables: &["OLLAMA_HOST"],
         key_variables: &["OLLAMA_API_KEY"],
-        quirks: Quirks { reasoning: ReasoningRequest::Effort, ..COMMON },
+        quirks: Quirks {
+            reasoning: ReasoningRequest::Effort,
+            ..COMMON
+        },
         ..LOCAL
     },
     Vendor {
@@ -208,7 +224,10 @@ static VENDORS: [Vendor; 17] = [
         base_url_variables: &["DASHSCOPE_BASE_URL"],
         base_path: "",
         key_variables: &["DASHSCOPE_API_KEY"],
-        quirks: Quirks { reasoning: ReasoningRequest::EnableThinking, ..COMMON },
+        quirks: Quirks {
+            reasoning: ReasoningRequest::EnableThinking,
+            ..COMMON
+        },
         ..COMPATIBLE
     },
     Vendor {
@@ -217,7 +236,10 @@ static VENDORS: [Vendor; 17] = [
         base_url: "http://127.0.0.1:8000/v1",
         base_url_variables: &["VLLM_BASE_URL"],
         key_variables: &["VLLM_API_KEY"],
-        quirks: Quirks { reasoning: ReasoningRequest::ChatTemplate, ..COMMON },
+        quirks: Quirks {
+            reasoning: ReasoningRequest::ChatTemplate,
+            ..COMMON
+        },
         ..LOCAL
     },
     Vendor {
@@ -227,7 +249,10 @@ static VENDORS: [Vendor; 17] = [
         base_url: "https://api.x.ai/v1",
         base_url_variables: &["XAI_BASE_URL"],
         key_variables: &["XAI_API_KEY"],
-        quirks: Quirks { reasoning: ReasoningRequest::Effort, ..COMMON },
+        quirks: Quirks {
+            reasoning: ReasoningRequest::Effort,
+            ..COMMON
+        },
         ..COMPATIBLE
     },
     Vendor {
@@ -239,7 +264,11 @@ static VENDORS: [Vendor; 17] = [
         base_path: "",
         key_variables: &["ZHIPUAI_API_KEY", "ZHIPU_API_KEY", "ZAI_API_KEY"],
         // It sends the counts without being asked.
-        quirks: Quirks { stream_options: false, reasoning: ReasoningRequest::Thinking, ..COMMON },
+        quirks: Quirks {
+            stream_options: false,
+            reasoning: ReasoningRequest::Thinking,
+            ..COMMON
+        },
         ..COMPATIBLE
     },
 ];
@@ -252,7 +281,9 @@ pub fn vendors() -> &'static [Vendor] {
 /// The vendor of this name or alias, in whatever case.
 pub fn vendor(name: &str) -> Option<&'static Vendor> {
     let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    VENDORS.iter().find(|vendor| is(&vendor.name) || vendor.aliases.iter().any(&is))
+    VENDORS
+        .iter()
+        .find(|vendor| is(&vendor.name) || vendor.aliases.iter().any(&is))
 }
 
 impl Vendor {
@@ -261,7 +292,9 @@ impl Vendor {
     /// without the path at which the API lives, or one with the path to which requests go.
     pub fn base_url_from(&self, value: &str) -> String {
         let value = value.trim().trim_end_matches('/');
-        let (scheme, rest) = value.split_once("://").map_or((None, value), |(s, r)| (Some(s), r));
+        let (scheme, rest) = value
+            .split_once("://")
+            .map_or((None, value), |(s, r)| (Some(s), r));
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         // A key must not go out in the clear because somebody left the scheme out.
         let is_safe = !self.needs_key || is_here(host);
@@ -271,7 +304,11 @@ impl Vendor {
         } else {
             reachable(host, scheme, default_port(self.base_url))
         };
-        let path = if path.is_empty() { self.base_path } else { without_request(path) };
+        let path = if path.is_empty() {
+            self.base_path
+        } else {
+            without_request(path)
+        };
         format!("{scheme}://{host}{path}")
     }
 }
@@ -285,7 +322,9 @@ fn is_here(host: &str) -> bool {
 /// A path without its end, if that is one that the adapters add.
 fn without_request(path: &str) -> &str {
     let ends = ["/chat/completions", "/responses", "/messages"];
-    ends.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path)
+    ends.iter()
+        .find_map(|end| path.strip_suffix(end))
+        .unwrap_or(path)
 }
 
 fn default_port(base_url: &str) -> Option<&str> {

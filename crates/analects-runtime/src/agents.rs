@@ -75,10 +75,19 @@ impl ResolvedAgent {
         let model = resolve(model, environment)?;
         // Before anything is written because of it.
         model.check()?;
-        let mut resolved = ResolvedAgent { agent, model, asked_as, is_configured: false };
+        let mut resolved = ResolvedAgent {
+            agent,
+            model,
+            asked_as,
+            is_configured: false,
+        };
         if resolved.is_recording() {
             let name = RECORDED.to_string();
-            resolved.agent = Agent { name, models: Vec::new(), ..Agent::default() };
+            resolved.agent = Agent {
+                name,
+                models: Vec::new(),
+                ..Agent::default()
+            };
         }
         Ok(resolved)
     }
@@ -117,7 +126,11 @@ pub(crate) struct Resolver<'a> {
 impl Resolver<'_> {
     /// The one who answers, if the questions are meant for `meant_for`.
     pub(crate) fn find(&mut self, meant_for: Option<&str>) -> Result<ResolvedAgent, PrepareError> {
-        let model = self.options.model.map(|name| self.model_named(name)).transpose()?;
+        let model = self
+            .options
+            .model
+            .map(|name| self.model_named(name))
+            .transpose()?;
         if let Some(name) = self.options.agent.or(meant_for) {
             return match model {
                 Some(model) if self.is_new_agent(name) => {
@@ -126,7 +139,9 @@ impl Resolver<'_> {
                 model => self.agent_named(name, model),
             };
         }
-        let Some(model) = model else { return self.usual() };
+        let Some(model) = model else {
+            return self.usual();
+        };
         self.by_model(&model, true)
     }
 
@@ -136,16 +151,30 @@ impl Resolver<'_> {
             let model = self.model_of(&agent).unwrap_or_default();
             return self.resolved(agent, &model, true);
         }
-        let last = self.responders.models.iter().find(|model| is_askable(model)).cloned();
+        let last = self
+            .responders
+            .models
+            .iter()
+            .find(|model| is_askable(model))
+            .cloned();
         if let Some(name) = self.last_configured()? {
             return self.agent_named(&name, last);
         }
         // An answer from elsewhere may be by a model that nobody has a key for here.
-        let mut foreign = self.responders.foreign_models.iter().filter(|model| is_askable(model));
+        let mut foreign = self
+            .responders
+            .foreign_models
+            .iter()
+            .filter(|model| is_askable(model));
         let first_foreign = foreign.clone().next().cloned();
         let usable = foreign.find(|model| resolve(model, self.options.environment).is_ok());
         let has_agents = !self.responders.agents.is_empty();
-        let default = || self.options.agents.pointer("default").filter(|_| !has_agents);
+        let default = || {
+            self.options
+                .agents
+                .pointer("default")
+                .filter(|_| !has_agents)
+        };
         let name = last.or(usable.cloned()).or_else(default).or(first_foreign);
         match name {
             Some(name) => self.by_model(&name, false),
@@ -156,12 +185,18 @@ impl Resolver<'_> {
     /// The agent of the conversation that answers unless another is named.
     fn default_agent(&self) -> Option<&Agent> {
         let name = self.responders.default.as_ref()?;
-        self.responders.agents.iter().find(|agent| agent.name == *name)
+        self.responders
+            .agents
+            .iter()
+            .find(|agent| agent.name == *name)
     }
 
     /// The agent of the conversation that asks this model, or a new one.
     fn by_model(&self, model: &str, is_named: bool) -> Result<ResolvedAgent, PrepareError> {
-        let mut known = self.default_agent().into_iter().chain(&self.responders.agents);
+        let mut known = self
+            .default_agent()
+            .into_iter()
+            .chain(&self.responders.agents);
         let agent = match known.find(|agent| agent.models.iter().any(|known| known == model)) {
             Some(agent) => agent.clone(),
             None => {
@@ -178,20 +213,30 @@ impl Resolver<'_> {
         name: &str,
         model: Option<String>,
     ) -> Result<ResolvedAgent, PrepareError> {
-        let known = self.responders.agents.iter().find(|agent| agent.name == name).cloned();
+        let known = self
+            .responders
+            .agents
+            .iter()
+            .find(|agent| agent.name == name)
+            .cloned();
         let is_configured = known.is_none();
         let agent = match known {
             Some(agent) => agent,
-            None => self.configured(name)?.ok_or_else(|| PrepareError::UnknownAgent {
-                name: name.to_string(),
-                known: self.known_names(),
-            })?,
+            None => self
+                .configured(name)?
+                .ok_or_else(|| PrepareError::UnknownAgent {
+                    name: name.to_string(),
+                    known: self.known_names(),
+                })?,
         };
         let model = model.or_else(|| self.model_of(&agent));
         let model = model.ok_or_else(|| self.nobody(Some(&agent)))?;
         let resolved = self.resolved(agent, &model, true)?;
         let is_configured = is_configured && !resolved.is_recording();
-        Ok(ResolvedAgent { is_configured, ..resolved })
+        Ok(ResolvedAgent {
+            is_configured,
+            ..resolved
+        })
     }
 
     fn resolved(
@@ -200,8 +245,13 @@ impl Resolver<'_> {
         model: &str,
         is_named: bool,
     ) -> Result<ResolvedAgent, PrepareError> {
-        ResolvedAgent::new(agent, model, self.options.environment)
-            .map_err(|error| PrepareError::Model { error, model: model.to_string(), is_named })
+        ResolvedAgent::new(agent, model, self.options.environment).map_err(|error| {
+            PrepareError::Model {
+                error,
+                model: model.to_string(),
+                is_named,
+            }
+        })
     }
 
     /// The model that a person means: a word may stand for another.
@@ -214,12 +264,17 @@ impl Resolver<'_> {
     }
 
     fn configured(&self, name: &str) -> Result<Option<Agent>, PrepareError> {
-        self.options.agents.agent(name).map_err(PrepareError::Configuration)
+        self.options
+            .agents
+            .agent(name)
+            .map_err(PrepareError::Configuration)
     }
 
     /// The configured agent that answered last.
     fn last_configured(&mut self) -> Result<Option<String>, PrepareError> {
-        let Some(name) = self.responders.last_configured.clone() else { return Ok(None) };
+        let Some(name) = self.responders.last_configured.clone() else {
+            return Ok(None);
+        };
         if self.configured(&name)?.is_some() {
             return Ok(Some(name));
         }
@@ -249,8 +304,12 @@ impl Resolver<'_> {
     }
 
     fn known_names(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            self.responders.agents.iter().map(|agent| agent.name.clone()).collect();
+        let mut names: Vec<String> = self
+            .responders
+            .agents
+            .iter()
+            .map(|agent| agent.name.clone())
+            .collect();
         names.extend(self.options.agents.agent_names());
         names.sort();
         names.dedup();
@@ -279,8 +338,12 @@ impl Resolver<'_> {
 /// it, asking will tell.
 pub fn is_askable(model: &str) -> bool {
     let is_recording = model.starts_with("replay:");
-    let is_unknown =
-        || matches!(resolve(model, &Surroundings::default()), Err(ClientError::UnknownModel(_)));
+    let is_unknown = || {
+        matches!(
+            resolve(model, &Surroundings::default()),
+            Err(ClientError::UnknownModel(_))
+        )
+    };
     !is_recording && !is_unknown()
 }
 

@@ -136,8 +136,10 @@ impl MadeCompaction {
             }
         }
         conversation.set_notes(&notes);
-        let changes = verbs::compact(self.messages)
-            .map_err(|error| StoreError::Verb { name: String::new(), error })?;
+        let changes = verbs::compact(self.messages).map_err(|error| StoreError::Verb {
+            name: String::new(),
+            error,
+        })?;
         conversation.apply(changes, &self.seen, now)?;
         Ok(self.compacted)
     }
@@ -174,7 +176,15 @@ fn planned(
     counter: &mut Counter<'_>,
 ) -> Result<Compaction, NotNow> {
     let (_, writer) = writer(setup, before.tokens, window);
-    Compaction::plan(chain, &setup.asking(), window, &writer, trigger, before, counter)
+    Compaction::plan(
+        chain,
+        &setup.asking(),
+        window,
+        &writer,
+        trigger,
+        before,
+        counter,
+    )
 }
 
 impl CompactionPlan {
@@ -195,7 +205,13 @@ impl CompactionPlan {
             window = believed(named, window).unwrap_or(guessed);
         }
         let compaction = planned(setup, &chain, window, trigger.clone(), before, counter)?;
-        Ok(CompactionPlan { snapshot, trigger, before, window, compaction })
+        Ok(CompactionPlan {
+            snapshot,
+            trigger,
+            before,
+            window,
+            compaction,
+        })
     }
 
     /// Asks for the summary, in as many requests as it takes, and makes the messages to add. The answers are paid
@@ -242,9 +258,17 @@ impl CompactionPlan {
         files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
         let files = with_files(files, self.window, &mut messages, counter, now);
         let names = files.iter().map(|file| file.path.clone()).collect();
-        let compacted = Compacted { earlier, ..told(&messages, is_makeshift, names) };
+        let compacted = Compacted {
+            earlier,
+            ..told(&messages, is_makeshift, names)
+        };
         let seen = chain.messages.into_iter().cloned().collect();
-        Ok(MadeCompaction { messages, compacted, files, seen })
+        Ok(MadeCompaction {
+            messages,
+            compacted,
+            files,
+            seen,
+        })
     }
 
     /// Asks for the summary. If even that is too long, the window is smaller still.
@@ -260,7 +284,11 @@ impl CompactionPlan {
         // A refusal is believed once: one that names a little less each time would never end.
         let mut is_believed = true;
         while done.as_ref().is_err_and(NotCompacted::is_too_long) && self.window / 2 >= SMALLEST {
-            let named = done.as_ref().err().and_then(NotCompacted::window).filter(|_| is_believed);
+            let named = done
+                .as_ref()
+                .err()
+                .and_then(NotCompacted::window)
+                .filter(|_| is_believed);
             is_believed = false;
             self.window = believed(named, self.window).unwrap_or(self.window / 2);
             let trigger = self.trigger.clone();
@@ -282,10 +310,14 @@ impl CompactionPlan {
     ) -> Result<(), NotCompacted> {
         let (model, _) = writer(setup, self.before.tokens, self.window);
         let silent = || ClientError::Unsupported("the server of the local model cannot be started");
-        let ready = setup.ready(model).ok_or_else(|| NotCompacted::Failed(Box::new(silent())))?;
+        let ready = setup
+            .ready(model)
+            .ok_or_else(|| NotCompacted::Failed(Box::new(silent())))?;
         while let Some(request) = self.compaction.next_request() {
             let answer = answer(setup, &ready, request, counter, limit, network)?;
-            self.compaction.answer(&answer, counter).map_err(NotCompacted::Useless)?;
+            self.compaction
+                .answer(&answer, counter)
+                .map_err(NotCompacted::Useless)?;
         }
         Ok(())
     }
@@ -294,11 +326,19 @@ impl CompactionPlan {
 /// The files in the part of a conversation that a compaction keeps.
 fn still_shown(chain: &Chain<'_>, made: &[Message]) -> FileFreshness {
     let kept_from = made.iter().find_map(|message| {
-        let Body::CompactBoundary(boundary) = &message.body else { return None };
+        let Body::CompactBoundary(boundary) = &message.body else {
+            return None;
+        };
         boundary.kept_from.as_ref()
     });
-    let from = chain.messages.iter().position(|message| Some(&message.id) == kept_from);
-    let kept = chain.messages.iter().skip(from.unwrap_or(chain.messages.len()));
+    let from = chain
+        .messages
+        .iter()
+        .position(|message| Some(&message.id) == kept_from);
+    let kept = chain
+        .messages
+        .iter()
+        .skip(from.unwrap_or(chain.messages.len()));
     // Reminders only tell of files.
     let shows = |message: &&Message| {
         matches!(&message.body, Body::Attachment(body) if body.kind == AttachmentKind::File)
@@ -315,10 +355,14 @@ fn with_files(
     counter: &mut Counter<'_>,
     now: Timestamp,
 ) -> Vec<FileText> {
-    let Some(parent) = messages.last().cloned() else { return Vec::new() };
+    let Some(parent) = messages.last().cloned() else {
+        return Vec::new();
+    };
     let shown = attachments(&files, window, &parent, counter, &mut OsIds, now);
     let is_shown = |file: &FileText| {
-        let Body::Attachment(attached) = analects_context::attach(file).body else { return false };
+        let Body::Attachment(attached) = analects_context::attach(file).body else {
+            return false;
+        };
         shown.iter().any(
             |message| matches!(&message.body, Body::Attachment(body) if body.data == attached.data),
         )
@@ -332,7 +376,9 @@ fn with_files(
 /// Lets the boundary count what is shown again after it.
 fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'_>) {
     let contents = shown.iter().filter_map(|message| message.body.content());
-    let tokens: u64 = contents.map(|content| counter.content(content).tokens).sum();
+    let tokens: u64 = contents
+        .map(|content| counter.content(content).tokens)
+        .sum();
     for message in messages {
         if let Body::CompactBoundary(boundary) = &mut message.body {
             boundary.tokens_after = boundary.tokens_after.map(|after| after + tokens);
@@ -341,8 +387,14 @@ fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'
 }
 
 fn told(messages: &[Message], is_makeshift: bool, files: Vec<String>) -> Compacted {
-    let mut compacted =
-        Compacted { messages: 0, before: 0, after: 0, is_makeshift, earlier: 0, files };
+    let mut compacted = Compacted {
+        messages: 0,
+        before: 0,
+        after: 0,
+        is_makeshift,
+        earlier: 0,
+        files,
+    };
     for message in messages {
         if let Body::Summary(summary) = &message.body {
             compacted.messages = summary.count.unwrap_or(0);
@@ -360,10 +412,15 @@ fn told(messages: &[Message], is_makeshift: bool, files: Vec<String>) -> Compact
 fn writer(setup: &TurnSetup, tokens: u64, window: u64) -> (&Model, Agent) {
     let answering = &setup.agent.model;
     let own = writing(answering, &setup.agent.agent, window);
-    let Some(model) = &setup.config.summariser else { return (answering, own) };
+    let Some(model) = &setup.config.summariser else {
+        return (answering, own);
+    };
     let usual = Agent::default();
     let known = budget(&usual, model);
-    let other = Agent { context_window: Some(known.window), ..writing(model, &usual, window) };
+    let other = Agent {
+        context_window: Some(known.window),
+        ..writing(model, &usual, window)
+    };
     let room = known.window.saturating_sub(other.max_output_tokens);
     if tokens < room || other.context_window >= own.context_window {
         (model, other)
@@ -398,7 +455,9 @@ pub(crate) fn summary_of(
     let answer = answer(setup, model, request, counter, limit, network)?;
     let text = answer.text();
     match text.trim() {
-        "" => Err(failed(ClientError::Unsupported("the model gave no summary"))),
+        "" => Err(failed(ClientError::Unsupported(
+            "the model gave no summary",
+        ))),
         text => Ok(text.to_string()),
     }
 }
@@ -423,7 +482,10 @@ fn answer(
         }
         Ok(fold.finish(Message::assistant("", "")))
     };
-    let folded = network.wait(asking).ok_or(NotCompacted::Stopped)?.map_err(failed)?;
+    let folded = network
+        .wait(asking)
+        .ok_or(NotCompacted::Stopped)?
+        .map_err(failed)?;
     limit.pay(model, &folded.message);
     let is_cut = matches!(&folded.message.body, Body::Assistant(body)
         if body.stop_reason == Some(StopReason::MaxTokens));

@@ -200,19 +200,36 @@ impl<C: Conversation + ?Sized> Conversation for &mut C {
 
 /// Messages as changes that add them.
 pub(crate) fn additions(messages: impl IntoIterator<Item = Message>) -> Vec<Change> {
-    messages.into_iter().map(|message| Change::Append(Box::new(message))).collect()
+    messages
+        .into_iter()
+        .map(|message| Change::Append(Box::new(message)))
+        .collect()
 }
 
 /// The summary of a single message, of which nothing else may be sent: not a compaction, which stands for many.
 pub(crate) fn single_summary(message: &MessageId, text: &str) -> Message {
     let from = Some(message.clone());
     let to = Some(message.clone());
-    Message::new("", Body::Summary(Summary { text: text.into(), from, to, count: Some(1) }))
+    Message::new(
+        "",
+        Body::Summary(Summary {
+            text: text.into(),
+            from,
+            to,
+            count: Some(1),
+        }),
+    )
 }
 
 /// The message that a summary stands for, if that is one alone, and what it says of it.
 pub(crate) fn as_single_summary(message: &Message) -> Option<(&MessageId, String)> {
-    let Body::Summary(Summary { text, from: Some(from), to, .. }) = &message.body else {
+    let Body::Summary(Summary {
+        text,
+        from: Some(from),
+        to,
+        ..
+    }) = &message.body
+    else {
         return None;
     };
     (to.as_ref() == Some(from)).then(|| (from, text.as_str().into_owned()))
@@ -232,14 +249,21 @@ pub(crate) fn calls_of(answer: &Message) -> impl Iterator<Item = &ToolUse> {
 pub(crate) fn results_of_unrun(answer: &Message) -> Option<Message> {
     let results: Vec<Block> = calls_of(answer).map(failed).collect();
     let content = Content::Blocks(results);
-    let said = User { content: content.clone(), ..User::default() };
+    let said = User {
+        content: content.clone(),
+        ..User::default()
+    };
     (!content.is_empty()).then(|| Message::new("", Body::User(said)))
 }
 
 fn failed(call: &ToolUse) -> Block {
     Block::ToolResult(ToolResult {
         tool_use_id: call.id.clone(),
-        content: format!("{} was not run: there is no tool of that name here", call.name).into(),
+        content: format!(
+            "{} was not run: there is no tool of that name here",
+            call.name
+        )
+        .into(),
         is_error: Some(true),
         extra: RawMap::new(),
     })

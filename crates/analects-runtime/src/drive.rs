@@ -173,7 +173,8 @@ impl<'d, 's> TurnDriver<'d, 's> {
     }
 
     fn begin_answer(&mut self, began: Timestamp) -> Result<(), StoreError> {
-        self.conversation.begin_answer(&self.asked, &self.setup.base(began, Duration::ZERO))
+        self.conversation
+            .begin_answer(&self.asked, &self.setup.base(began, Duration::ZERO))
     }
 
     fn tell(&mut self, event: TurnEvent) {
@@ -183,7 +184,9 @@ impl<'d, 's> TurnDriver<'d, 's> {
     fn remind(&mut self) -> Result<Input, StoreError> {
         let read = self.read.take();
         let snapshot = read.or_else(|| self.scope.narrow(self.conversation.snapshot()).ok());
-        let Some(snapshot) = snapshot else { return Ok(Input::Reminded) };
+        let Some(snapshot) = snapshot else {
+            return Ok(Input::Reminded);
+        };
         let texts = remind_of(self.conversation, self.setup, &snapshot)?;
         if texts.is_empty() {
             self.read = Some(snapshot);
@@ -212,7 +215,12 @@ impl<'d, 's> TurnDriver<'d, 's> {
         self.plan = self.setup.planner(&agent).plan(&chain, &mut self.counter);
         let is_full = self.setup.is_full(&self.plan, &chain, &mut self.counter);
         // Those of the last plan count: an earlier one was not sent.
-        self.problems = snapshot.problems.iter().chain(&chain.problems).cloned().collect();
+        self.problems = snapshot
+            .problems
+            .iter()
+            .chain(&chain.problems)
+            .cloned()
+            .collect();
         self.problems.extend(self.plan.notes.iter().cloned());
         Input::Planned(Planned {
             needs_summary: self.plan.needs_summary.clone(),
@@ -254,11 +262,14 @@ impl<'d, 's> TurnDriver<'d, 's> {
         limit: &mut CostLimit,
     ) -> Result<bool, NotCompacted> {
         let mut all = self.conversation.snapshot().messages.into_iter();
-        let Some(message) = all.find(|message| message.id == *id) else { return Ok(false) };
+        let Some(message) = all.find(|message| message.id == *id) else {
+            return Ok(false);
+        };
         let network = &mut self.network;
         let text = compaction::summary_of(self.setup, &message, &mut self.counter, limit, network)?;
         let change = additions([single_summary(id, &text)]);
-        self.conversation.apply(change, &[message], Timestamp::now())?;
+        self.conversation
+            .apply(change, &[message], Timestamp::now())?;
         Ok(true)
     }
 
@@ -281,8 +292,13 @@ impl<'d, 's> TurnDriver<'d, 's> {
         };
         let refusal = self.error.as_ref().filter(|_| is_refused);
         let named = refusal.and_then(ClientError::context_window);
-        let plan =
-            CompactionPlan::new(self.setup, snapshot, trigger.clone(), named, &mut self.counter);
+        let plan = CompactionPlan::new(
+            self.setup,
+            snapshot,
+            trigger.clone(),
+            named,
+            &mut self.counter,
+        );
         let plan = match plan {
             Ok(plan) => plan,
             Err(why) => {
@@ -295,7 +311,13 @@ impl<'d, 's> TurnDriver<'d, 's> {
         self.tell(TurnEvent::Compacting(trigger));
         let network = &mut self.network;
         let conversation = &*self.conversation;
-        let made = plan.make(self.setup, conversation, &mut self.counter, &mut limit, network);
+        let made = plan.make(
+            self.setup,
+            conversation,
+            &mut self.counter,
+            &mut limit,
+            network,
+        );
         let kept = made.and_then(|made| Ok(made.keep(self.conversation)?));
         self.compacted(kept, limit.spent)
     }
@@ -323,7 +345,8 @@ impl<'d, 's> TurnDriver<'d, 's> {
                 self.tell(TurnEvent::NotCompacted(not));
                 if let Some(why) = failed {
                     let failed = analects_context::compaction_failed(&why);
-                    self.conversation.apply(additions([failed]), &[], Timestamp::now())?;
+                    self.conversation
+                        .apply(additions([failed]), &[], Timestamp::now())?;
                 }
                 return Ok(Input::NotCompacted(spent));
             }
@@ -381,7 +404,9 @@ impl<'d, 's> TurnDriver<'d, 's> {
     /// somebody has seen.
     fn receive(&mut self, stream: &mut EventStream, fold: &mut Fold) -> StreamEnd {
         loop {
-            let Some(event) = self.network.wait(stream.next()) else { return StreamEnd::Stopped };
+            let Some(event) = self.network.wait(stream.next()) else {
+                return StreamEnd::Stopped;
+            };
             match event {
                 None => return StreamEnd::Complete,
                 Some(Err(error)) => return StreamEnd::Failed(error),
@@ -397,11 +422,18 @@ impl<'d, 's> TurnDriver<'d, 's> {
     /// Keeps the words of an event as they come.
     fn keep(&mut self, event: &StreamEvent) {
         match event {
-            StreamEvent::BlockDelta { delta: Delta::Text(text), .. } => {
+            StreamEvent::BlockDelta {
+                delta: Delta::Text(text),
+                ..
+            } => {
                 self.conversation.push(AnswerPiece::Text(&text.as_str()));
             }
-            StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. } => {
-                self.conversation.push(AnswerPiece::Thinking(&text.as_str()));
+            StreamEvent::BlockDelta {
+                delta: Delta::Thinking(text),
+                ..
+            } => {
+                self.conversation
+                    .push(AnswerPiece::Thinking(&text.as_str()));
             }
             _ => {}
         }
@@ -409,7 +441,9 @@ impl<'d, 's> TurnDriver<'d, 's> {
 
     fn record(&mut self) -> Result<Input, StoreError> {
         self.had_question = None;
-        let Some(answer) = &self.answer else { return Ok(Input::Recorded) };
+        let Some(answer) = &self.answer else {
+            return Ok(Input::Recorded);
+        };
         if let Some(usage) = &answer.usage {
             let mut notes = self.conversation.notes();
             self.plan.learn(usage, &mut notes.calibration);
@@ -426,7 +460,8 @@ impl<'d, 's> TurnDriver<'d, 's> {
     fn run_tools(&mut self) -> Result<Input, StoreError> {
         let results = self.answer.as_ref().and_then(results_of_unrun);
         if let Some(results) = results {
-            self.conversation.apply(additions([results]), &[], Timestamp::now())?;
+            self.conversation
+                .apply(additions([results]), &[], Timestamp::now())?;
         }
         Ok(Input::ToolsRan(false))
     }
@@ -459,7 +494,11 @@ impl<'d, 's> TurnDriver<'d, 's> {
             Ending::TooCostly { spent, next } => TurnEnd::TooCostly { spent, next, limit },
             Ending::PriceUnknown => TurnEnd::PriceUnknown,
         };
-        Outcome { answer: self.answer, end, problems }
+        Outcome {
+            answer: self.answer,
+            end,
+            problems,
+        }
     }
 }
 
@@ -474,7 +513,9 @@ pub(crate) fn remind(
         return Ok(Vec::new());
     }
     // What is missing ends the turn when it is planned.
-    let Ok(snapshot) = scope.narrow(conversation.snapshot()) else { return Ok(Vec::new()) };
+    let Ok(snapshot) = scope.narrow(conversation.snapshot()) else {
+        return Ok(Vec::new());
+    };
     remind_of(conversation, setup, &snapshot)
 }
 
@@ -485,17 +526,29 @@ fn remind_of(
     snapshot: &Snapshot,
 ) -> Result<Vec<String>, StoreError> {
     let seen = FileFreshness::recorded(snapshot.chain().messages);
-    files::remind(conversation, &seen, setup.config.grants.as_ref(), Timestamp::now())
+    files::remind(
+        conversation,
+        &seen,
+        setup.config.grants.as_ref(),
+        Timestamp::now(),
+    )
 }
 
 fn missing(missing: Missing) -> Planned {
-    Planned { missing: Some(missing), ..Planned::default() }
+    Planned {
+        missing: Some(missing),
+        ..Planned::default()
+    }
 }
 
 /// The error of an answer that ended before its end.
 fn broke_off(error: Option<ApiError>) -> ClientError {
-    let silent =
-        || ApiError::new(ApiErrorKind::Network, "the provider stopped in the middle of it");
+    let silent = || {
+        ApiError::new(
+            ApiErrorKind::Network,
+            "the provider stopped in the middle of it",
+        )
+    };
     ClientError::BrokeOff(error.unwrap_or_else(silent))
 }
 
@@ -507,7 +560,12 @@ fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
             let text = Message::assistant("", error.public_message());
             // Words that no model said are not the response of that name.
             let response_id = None;
-            Message { is_api_error_message: true, body: text.body, response_id, ..answer }
+            Message {
+                is_api_error_message: true,
+                body: text.body,
+                response_id,
+                ..answer
+            }
         }
         _ => answer,
     }

@@ -57,7 +57,9 @@ impl FileConversation {
     pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
         let file = FileAccess::open(path, places, PATIENCE)?;
         if file.journal().is_under_way(file.document(), file.path()) {
-            return Err(StoreError::UnderWay { path: path.to_path_buf() });
+            return Err(StoreError::UnderWay {
+                path: path.to_path_buf(),
+            });
         }
         Ok(FileConversation::of(file, places))
     }
@@ -81,9 +83,14 @@ impl FileConversation {
         places: &Places,
     ) -> Result<FileConversation, StoreError> {
         if document.kind() == msgfile::Kind::Plain {
-            return Err(StoreError::NotAMessageFile { path: path.to_path_buf() });
+            return Err(StoreError::NotAMessageFile {
+                path: path.to_path_buf(),
+            });
         }
-        Ok(FileConversation::of(FileAccess::in_memory(path, document, places), places))
+        Ok(FileConversation::of(
+            FileAccess::in_memory(path, document, places),
+            places,
+        ))
     }
 
     fn of(file: FileAccess, places: &Places) -> FileConversation {
@@ -159,13 +166,18 @@ impl FileConversation {
         if include.iter().chain(&exclude).any(|cell| cell.is_placed) {
             let messages = self.read(self.document()).messages;
             for cell in include.iter().chain(&exclude).filter(|cell| cell.is_placed) {
-                let message = messages.iter().find(|message| message.id == cell.target.message);
+                let message = messages
+                    .iter()
+                    .find(|message| message.id == cell.target.message);
                 placed.extend(message.map(|message| (message.id.clone(), message.body.clone())));
             }
         }
         let include = include.into_iter().map(|cell| cell.target).collect();
         let exclude = exclude.into_iter().map(|cell| cell.target).collect();
-        Ok(ChosenMessages { choice: Choice { include, exclude }, placed })
+        Ok(ChosenMessages {
+            choice: Choice { include, exclude },
+            placed,
+        })
     }
 
     /// The name of the first cell of a message.
@@ -198,7 +210,11 @@ impl FileConversation {
         let places: HashSet<usize> = asked.iter().map(|question| question.place).collect();
         let mut cells: Vec<Cell<'_>> = Vec::with_capacity(asked.len());
         if !places.is_empty() {
-            cells.extend(document.cells().filter(|cell| places.contains(&(cell.ordinal() - 1))));
+            cells.extend(
+                document
+                    .cells()
+                    .filter(|cell| places.contains(&(cell.ordinal() - 1))),
+            );
         }
         if cells.is_empty() {
             cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
@@ -209,7 +225,13 @@ impl FileConversation {
     /// What the file says, with what the journal knows of it.
     fn read(&self, document: &Document) -> Decoded {
         let session = self.session();
-        file_messages(document, &session, self.file.path(), &self.pictures, self.file.known())
+        file_messages(
+            document,
+            &session,
+            self.file.path(),
+            &self.pictures,
+            self.file.known(),
+        )
     }
 
     fn session(&self) -> SessionId {
@@ -232,7 +254,10 @@ impl FileConversation {
                     let why = "the conversation was changed while its summary was being written";
                     return Err(refused(&path, why.to_string()));
                 }
-                keep_from(&mut made, seen.get(expected.len()).map(|message| &message.id));
+                keep_from(
+                    &mut made,
+                    seen.get(expected.len()).map(|message| &message.id),
+                );
             }
             let added = msgfile::put_messages(document, &session, &made, &mut OsIds);
             added.map_err(|error| refused(&path, error.to_string()))
@@ -251,8 +276,10 @@ impl FileConversation {
         let pictures = self.pictures.clone();
         self.file.try_edit_knowing(|document, known| {
             let now = file_messages(document, &session, &path, &pictures, known).messages;
-            let is_there =
-                |then: &Message| now.iter().any(|now| now.id == then.id && now.body == then.body);
+            let is_there = |then: &Message| {
+                now.iter()
+                    .any(|now| now.id == then.id && now.body == then.body)
+            };
             if !expected.iter().all(is_there) {
                 let why = "it was changed while its summary was being written";
                 return Err(refused(&path, why.to_string()));
@@ -286,17 +313,26 @@ fn question(cell: Cell<'_>, message: MessageId) -> Question {
         name: cell.name().into_owned(),
         key: cell.id().map(str::to_string),
         text: cell.content().into_owned(),
-        agent: cell.attribute("agent").filter(|name| !name.is_empty()).map(str::to_string),
+        agent: cell
+            .attribute("agent")
+            .filter(|name| !name.is_empty())
+            .map(str::to_string),
         place: cell.ordinal() - 1,
     }
 }
 
 fn no_message(path: &Path, id: &MessageId) -> StoreError {
-    StoreError::NoMessage { name: path.display().to_string(), id: id.to_string() }
+    StoreError::NoMessage {
+        name: path.display().to_string(),
+        id: id.to_string(),
+    }
 }
 
 fn refused(path: &Path, why: String) -> StoreError {
-    StoreError::Refused { path: path.to_path_buf(), why }
+    StoreError::Refused {
+        path: path.to_path_buf(),
+        why,
+    }
 }
 
 /// A boundary that keeps nothing keeps what was said since it was planned.
@@ -313,7 +349,11 @@ fn keep_from(made: &mut [Message], first_since: Option<&MessageId>) {
 /// What a person says, in words alone: it becomes a cell as they would type it.
 fn prompt_in(messages: &[Message]) -> Option<&str> {
     let [message] = messages else { return None };
-    let Body::User(User { content: Content::Text(Text::Plain(text)), .. }) = &message.body else {
+    let Body::User(User {
+        content: Content::Text(Text::Plain(text)),
+        ..
+    }) = &message.body
+    else {
         return None;
     };
     (message.history == History::Include).then_some(text)
@@ -327,11 +367,18 @@ impl Conversation for FileConversation {
         let session = self.session();
         let known = self.file.known();
         let (decoded, messages) = msgfile::messages_with_cells(document, &session, known, &places);
-        let Decoded { messages: said, problems } =
-            completed(decoded, document, self.file.path(), &self.pictures);
+        let Decoded {
+            messages: said,
+            problems,
+        } = completed(decoded, document, self.file.path(), &self.pictures);
         let questions = waiting.into_iter().zip(messages);
         let questions = questions.filter_map(|(cell, message)| Some(question(cell, message?)));
-        Snapshot { messages: said, problems, questions: questions.collect(), ..Snapshot::default() }
+        Snapshot {
+            messages: said,
+            problems,
+            questions: questions.collect(),
+            ..Snapshot::default()
+        }
     }
 
     fn responders(&self) -> Responders {
@@ -356,19 +403,25 @@ impl Conversation for FileConversation {
         }
         self.try_edit(|document| {
             let span = document.frontmatter_span();
-            Ok(match frontmatter::add_agent(document.source(), span, &agent.agent) {
-                Ok(splice) => splice,
-                // Frontmatter that nobody can change is the person's own.
-                Err(_) => {
-                    msgfile::append(document, &NewCell::agent(document.next_id(), &agent.agent))
-                }
-            })
+            Ok(
+                match frontmatter::add_agent(document.source(), span, &agent.agent) {
+                    Ok(splice) => splice,
+                    // Frontmatter that nobody can change is the person's own.
+                    Err(_) => {
+                        msgfile::append(document, &NewCell::agent(document.next_id(), &agent.agent))
+                    }
+                },
+            )
         })
     }
 
     fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError> {
         let asked = self.asked_cells(asked);
-        if self.entry.as_ref().is_some_and(|entry| entry.asked() == asked) {
+        if self
+            .entry
+            .as_ref()
+            .is_some_and(|entry| entry.asked() == asked)
+        {
             return Ok(());
         }
         self.entry = None;
@@ -389,9 +442,14 @@ impl Conversation for FileConversation {
             self.begin_answer(&asked, &answer)?;
         }
         let Some(entry) = self.entry.take() else {
-            return Err(StoreError::Misused { path: self.file.path().to_path_buf() });
+            return Err(StoreError::Misused {
+                path: self.file.path().to_path_buf(),
+            });
         };
-        let answer = Message { author: Some(self.author.clone()), ..answer };
+        let answer = Message {
+            author: Some(self.author.clone()),
+            ..answer
+        };
         let detail = self.detail;
         self.place = Some(self.file.locked()?.put_answer(entry, &answer, detail)?);
         Ok(())
@@ -418,7 +476,10 @@ impl Conversation for FileConversation {
         }
         if let Some(prompt) = prompt_in(&added) {
             return self.try_edit(|document| {
-                Ok(msgfile::append(document, &NewCell::message(document.next_id(), prompt)))
+                Ok(msgfile::append(
+                    document,
+                    &NewCell::message(document.next_id(), prompt),
+                ))
             });
         }
         if let [message] = &added[..]
@@ -426,11 +487,16 @@ impl Conversation for FileConversation {
         {
             return self.summarise(id, &text, expected);
         }
-        if added.is_empty() { Ok(()) } else { self.add(&added, expected) }
+        if added.is_empty() {
+            Ok(())
+        } else {
+            self.add(&added, expected)
+        }
     }
 
     fn name_of(&self, message: &MessageId) -> String {
-        self.cell_of(message).map_or_else(|| message.to_string(), |name| format!("cell {name}"))
+        self.cell_of(message)
+            .map_or_else(|| message.to_string(), |name| format!("cell {name}"))
     }
 
     /// Which files the model has seen stands in the cells that show them.
@@ -441,8 +507,17 @@ impl Conversation for FileConversation {
         } else {
             FileFreshness::default()
         };
-        let folder = self.file.path().parent().map(Path::to_path_buf).unwrap_or_default();
-        Notes { files, calibration: self.calibration.clone(), folder }
+        let folder = self
+            .file
+            .path()
+            .parent()
+            .map(Path::to_path_buf)
+            .unwrap_or_default();
+        Notes {
+            files,
+            calibration: self.calibration.clone(),
+            folder,
+        }
     }
 
     fn set_notes(&mut self, notes: &Notes) {
@@ -455,6 +530,13 @@ impl Conversation for FileConversation {
 pub fn agent_name(model: &str) -> String {
     let last = model.rsplit('/').next().unwrap_or(model);
     let allowed = |c: char| c.is_alphanumeric() || "._-".contains(c);
-    let name: String = last.chars().map(|c| if allowed(c) { c } else { '-' }).collect();
-    if name.is_empty() || msgfile::is_fixed_word(&name) { format!("{name}-agent") } else { name }
+    let name: String = last
+        .chars()
+        .map(|c| if allowed(c) { c } else { '-' })
+        .collect();
+    if name.is_empty() || msgfile::is_fixed_word(&name) {
+        format!("{name}-agent")
+    } else {
+        name
+    }
 }

@@ -51,7 +51,10 @@ pub fn attach_file(
         notes.files.read(&file.path, facts.clone(), now);
         conversation.set_notes(&notes);
     }
-    let message = Message { created_at: Some(now), ..attach(&file) };
+    let message = Message {
+        created_at: Some(now),
+        ..attach(&file)
+    };
     conversation.apply(additions([message]), &[], now)?;
     Ok(())
 }
@@ -72,7 +75,15 @@ fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), NotAt
     let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
     let path = name(folder, grant.path());
     let facts = Some(facts(&state));
-    Ok((grant, FileText { path, text, facts, grant: None }))
+    Ok((
+        grant,
+        FileText {
+            path,
+            text,
+            facts,
+            grant: None,
+        },
+    ))
 }
 
 fn why_not_read(path: &Path, is_made_up: bool) -> NotAttached {
@@ -96,7 +107,10 @@ impl GrantedFiles {
         let mut found = BTreeMap::new();
         for path in files.paths() {
             let id = files.grant(path);
-            if let Some(grant) = grants.zip(id).and_then(|(grants, id)| grants.find(id, path)) {
+            if let Some(grant) = grants
+                .zip(id)
+                .and_then(|(grants, id)| grants.find(id, path))
+            {
                 found.insert(path.to_string(), grant);
             }
         }
@@ -115,7 +129,12 @@ impl GrantedFiles {
     fn text(&self, path: &str, files: &FileFreshness) -> Option<FileText> {
         let (state, text) = self.grants.get(path)?.read()?;
         let grant = files.grant(path).map(str::to_string);
-        Some(FileText { path: path.to_string(), text: text?, facts: Some(facts(&state)), grant })
+        Some(FileText {
+            path: path.to_string(),
+            text: text?,
+            facts: Some(facts(&state)),
+            grant,
+        })
     }
 }
 

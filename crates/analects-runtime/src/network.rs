@@ -46,12 +46,20 @@ impl<'s> Network<'s> {
         }
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| NoNetwork::Setup(error.to_string()))?;
-        Ok(Network { waiter: Waiter::Own(runtime), stop: Box::pin(stop), is_stopped: false })
+        Ok(Network {
+            waiter: Waiter::Own(runtime),
+            stop: Box::pin(stop),
+            is_stopped: false,
+        })
     }
 
     /// For a thread that a runtime keeps for work that waits.
     pub fn of(handle: Handle, stop: impl Future<Output = ()> + 's) -> Network<'s> {
-        Network { waiter: Waiter::Of(handle), stop: Box::pin(stop), is_stopped: false }
+        Network {
+            waiter: Waiter::Of(handle),
+            stop: Box::pin(stop),
+            is_stopped: false,
+        }
     }
 
     /// What comes of some work; `None` if the person stops it before.
@@ -106,6 +114,7 @@ impl<C: Conversation + Send + 'static> Prepared<C> {
         while let Some(event) = receiver.recv().await {
             events(event);
         }
-        turn.await.map_err(|error| AskError::NoNetwork(NoNetwork::Setup(error.to_string())))?
+        turn.await
+            .map_err(|error| AskError::NoNetwork(NoNetwork::Setup(error.to_string())))?
     }
 }

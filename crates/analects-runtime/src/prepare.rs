@@ -233,11 +233,18 @@ impl AnswerQueue {
             attached(&folder, file)?;
         }
         let snapshot = conversation.snapshot();
-        let mut scope = Scope { chosen: options.chosen.clone(), turn_of: None };
+        let mut scope = Scope {
+            chosen: options.chosen.clone(),
+            turn_of: None,
+        };
         let mut waiting = scope.waiting(&snapshot);
         if options.prompt.is_none() && options.needs_question {
             if snapshot.questions.is_empty() {
-                return if self.is_begun() { Ok(None) } else { Err(PrepareError::NothingToAsk) };
+                return if self.is_begun() {
+                    Ok(None)
+                } else {
+                    Err(PrepareError::NothingToAsk)
+                };
             }
             if waiting.now.is_empty() {
                 return Err(PrepareError::QuestionExcluded);
@@ -255,17 +262,28 @@ impl AnswerQueue {
             return Ok(None);
         }
         let responders = conversation.responders();
-        let mut resolver = Resolver { options, responders: &responders, notes: Vec::new() };
+        let mut resolver = Resolver {
+            options,
+            responders: &responders,
+            notes: Vec::new(),
+        };
         let agent = resolver.find(waiting.agent.as_deref())?;
         let notes = resolver.notes;
         if !waiting.later.is_empty() {
             scope.turn_of = Some(waiting.agent.clone());
         }
-        let is_known = responders.agents.iter().any(|known| known.name == agent.agent.name);
+        let is_known = responders
+            .agents
+            .iter()
+            .any(|known| known.name == agent.agent.name);
         let tuned = tuned(&agent, options);
         conversation.load_for(budget(&tuned.agent, &tuned.model).window)?;
         // A new agent for a model keeps the settings of its first call.
-        let introduced = if agent.is_configured || is_known { agent } else { tuned.clone() };
+        let introduced = if agent.is_configured || is_known {
+            agent
+        } else {
+            tuned.clone()
+        };
         Ok(Some(Prepared {
             conversation,
             setup: TurnSetup::new(tuned, options.config.clone()),
@@ -289,10 +307,14 @@ fn excluded_summary(snapshot: &Snapshot, options: &AskOptions<'_>) -> Option<Mes
         return None;
     }
     let chain = snapshot.chain();
-    let Body::CompactBoundary(boundary) = &chain.boundary?.body else { return None };
+    let Body::CompactBoundary(boundary) = &chain.boundary?.body else {
+        return None;
+    };
     let summary = boundary.summary_id.as_ref()?;
     let mut exclude = options.chosen.choice.exclude.iter();
-    exclude.any(|target| target.message == *summary).then(|| summary.clone())
+    exclude
+        .any(|target| target.message == *summary)
+        .then(|| summary.clone())
 }
 
 /// An agent with the settings of this call.
@@ -369,11 +391,18 @@ impl<C: Conversation> Prepared<C> {
         let now = Timestamp::now();
         for file in &self.files[self.written.files..] {
             let grants = self.setup.config.grants.as_ref();
-            attach_file(&mut self.conversation, grants, file, &self.files_named_by, now)?;
+            attach_file(
+                &mut self.conversation,
+                grants,
+                file,
+                &self.files_named_by,
+                now,
+            )?;
             self.written.files += 1;
         }
         if let Some(prompt) = self.prompt.as_ref().filter(|_| !self.written.has_prompt) {
-            self.conversation.apply(additions([Message::user("", prompt.as_str())]), &[], now)?;
+            self.conversation
+                .apply(additions([Message::user("", prompt.as_str())]), &[], now)?;
             self.written.has_prompt = true;
         }
         if self.saves_choice {
@@ -403,10 +432,23 @@ impl<C: Conversation> Prepared<C> {
         // Of what is chosen for one call no summary is made.
         let would_compact =
             self.scope.chosen.is_empty() && self.setup.is_full(&plan, &chain, &mut counter);
-        let problems = snapshot.problems.iter().chain(&chain.problems).cloned().collect();
+        let problems = snapshot
+            .problems
+            .iter()
+            .chain(&chain.problems)
+            .cloned()
+            .collect();
         let earlier = snapshot.earlier;
         let messages = snapshot.into_seen();
-        Ok(TurnPlan { plan, messages, problems, used, would_compact, earlier, reminders })
+        Ok(TurnPlan {
+            plan,
+            messages,
+            problems,
+            used,
+            would_compact,
+            earlier,
+            reminders,
+        })
     }
 
     /// Writes what the person says, asks the model, and records what comes, to the last word that came; waits for all
@@ -445,6 +487,8 @@ impl<C: Conversation> Prepared<C> {
 
 impl std::fmt::Debug for AskOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AskOptions").field("prompt", &self.prompt).finish_non_exhaustive()
+        f.debug_struct("AskOptions")
+            .field("prompt", &self.prompt)
+            .finish_non_exhaustive()
     }
 }

@@ -143,7 +143,9 @@ impl StoredConversation {
     pub fn models(&self) -> impl Iterator<Item = String> {
         let asked_as = |answer: &Message| answer.extra.get(AGENT_MODEL)?.as_string();
         let answered = self.answers().filter_map(asked_as);
-        let noted = [ANSWERS, ASKED].into_iter().filter_map(|of| self.so_far.state.models.get(of));
+        let noted = [ANSWERS, ASKED]
+            .into_iter()
+            .filter_map(|of| self.so_far.state.models.get(of));
         answered.chain(noted.cloned())
     }
 
@@ -152,12 +154,16 @@ impl StoredConversation {
         let is_foreign = |answer: &&Message| {
             answer.extra.get(AGENT_MODEL).is_none() && answer.author.as_deref() != Some(RECORDED)
         };
-        self.answers().filter(is_foreign).filter_map(|answer| answer.model.clone())
+        self.answers()
+            .filter(is_foreign)
+            .filter_map(|answer| answer.model.clone())
     }
 
     /// The configured agent that gave the last answer that is seen, if one did.
     pub fn last_agent(&self) -> Option<String> {
-        let answer = self.answers().find(|answer| answer.extra.get(AGENT_MODEL).is_some())?;
+        let answer = self
+            .answers()
+            .find(|answer| answer.extra.get(AGENT_MODEL).is_some())?;
         answer.extra.get(AGENT)?.as_string()
     }
 
@@ -176,12 +182,20 @@ impl StoredConversation {
             if let Some(said) = seen.messages.iter().rev().find(|message| is_said(message)) {
                 return Ok(Some(said.clone()));
             }
-            let before = seen.boundary.as_ref().and_then(|boundary| boundary.parent_id.clone());
+            let before = seen
+                .boundary
+                .as_ref()
+                .and_then(|boundary| boundary.parent_id.clone());
             // Damaged records may lead round in a circle.
             let Some(before) = before.filter(|before| met.insert(before.clone())) else {
                 return Ok(None);
             };
-            earlier = Some(Loaded::to(&*self.store, &self.name, Some(&before), self.reach)?);
+            earlier = Some(Loaded::to(
+                &*self.store,
+                &self.name,
+                Some(&before),
+                self.reach,
+            )?);
         }
     }
 
@@ -197,8 +211,15 @@ impl StoredConversation {
 
     /// What the person said last, if it has no answer.
     fn questions(&self) -> Vec<Question> {
-        let last = self.so_far.messages.iter().rev().find(|message| is_said(message));
-        let Some(last) = last.filter(|_| self.is_unanswered()) else { return Vec::new() };
+        let last = self
+            .so_far
+            .messages
+            .iter()
+            .rev()
+            .find(|message| is_said(message));
+        let Some(last) = last.filter(|_| self.is_unanswered()) else {
+            return Vec::new();
+        };
         vec![Question {
             message: last.id.clone(),
             name: last.id.to_string(),
@@ -225,8 +246,15 @@ impl StoredConversation {
         // A new session says what it is before all else.
         let is_begun = self.so_far.leaf.is_some() || self.is_begun()?;
         let session_id = self.so_far.state.session_id.clone();
-        let nothing = SessionState { session_id, ..SessionState::default() };
-        let state = self.new_state(if is_begun { &self.so_far.state } else { &nothing });
+        let nothing = SessionState {
+            session_id,
+            ..SessionState::default()
+        };
+        let state = self.new_state(if is_begun {
+            &self.so_far.state
+        } else {
+            &nothing
+        });
         let mut records = messages;
         let at = if is_begun { records.len() } else { 0 };
         records.splice(at..at, state);
@@ -253,8 +281,11 @@ impl StoredConversation {
             self.so_far.leaf = session.leaf().cloned();
             placed
         };
-        self.own.extend(placed.iter().map(|message| message.id.clone()));
-        self.so_far.messages.extend(placed.into_iter().filter(|it| !is_state(it)));
+        self.own
+            .extend(placed.iter().map(|message| message.id.clone()));
+        self.so_far
+            .messages
+            .extend(placed.into_iter().filter(|it| !is_state(it)));
         self.note_state();
         Ok(())
     }
@@ -279,7 +310,9 @@ impl StoredConversation {
     /// Tells others that this is being asked. The first of what is asked tells, since the rest follows it.
     fn announce(&mut self, first: Option<&mut Message>, now: Timestamp) -> Result<(), StoreError> {
         let is_told = self.is_rehearsal || self.asking.is_some();
-        let Some(first) = first.filter(|_| !is_told) else { return Ok(()) };
+        let Some(first) = first.filter(|_| !is_told) else {
+            return Ok(());
+        };
         if first.id.is_empty() {
             first.id = OsIds.uuid(now).into();
         }
@@ -324,7 +357,8 @@ impl StoredConversation {
         let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
         let placed = session.compact(made, &mut OsIds, now)?;
         let leaf = session.leaf().cloned();
-        self.own.extend(placed.into_iter().map(|message| message.id));
+        self.own
+            .extend(placed.into_iter().map(|message| message.id));
         self.so_far = Loaded::to(&*self.store, &self.name, leaf.as_ref(), self.reach)?;
         Ok(())
     }
@@ -385,7 +419,13 @@ impl Conversation for StoredConversation {
         let earlier = self.so_far.earlier;
         problems.extend((earlier > 0).then(|| no_room(earlier)));
         let view = Some(self.so_far.boundary.clone());
-        Snapshot { messages, problems, questions: self.questions(), view, earlier }
+        Snapshot {
+            messages,
+            problems,
+            questions: self.questions(),
+            view,
+            earlier,
+        }
     }
 
     /// The largest window so far counts. What a rehearsal has made is on no disk, and stays.
@@ -410,15 +450,28 @@ impl Conversation for StoredConversation {
 
     /// The name of the model is noted with the answer; that of a recording is only this machine's business.
     fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError> {
-        let models = if agent.is_recording() { Vec::new() } else { vec![agent.asked_as.clone()] };
-        self.agent = Agent { models, ..agent.agent.clone() };
+        let models = if agent.is_recording() {
+            Vec::new()
+        } else {
+            vec![agent.asked_as.clone()]
+        };
+        self.agent = Agent {
+            models,
+            ..agent.agent.clone()
+        };
         self.is_configured = agent.is_configured;
         Ok(())
     }
 
     /// Tells others that what the person said last is being asked.
     fn begin_answer(&mut self, _: &[Question], _: &Message) -> Result<(), StoreError> {
-        let mut last = self.so_far.messages.iter().rev().find(|message| is_said(message)).cloned();
+        let mut last = self
+            .so_far
+            .messages
+            .iter()
+            .rev()
+            .find(|message| is_said(message))
+            .cloned();
         self.announce(last.as_mut(), Timestamp::UNIX_EPOCH)
     }
 
@@ -453,7 +506,9 @@ impl Conversation for StoredConversation {
     ) -> Result<(), StoreError> {
         let mut messages = Vec::new();
         for change in changes {
-            let misused = |_| StoreError::Misused { path: PathBuf::from(&*self.name.session) };
+            let misused = |_| StoreError::Misused {
+                path: PathBuf::from(&*self.name.session),
+            };
             messages.push(change.into_record().map_err(misused)?);
         }
         let is_boundary = |message: &Message| matches!(message.body, Body::CompactBoundary(_));
@@ -464,7 +519,10 @@ impl Conversation for StoredConversation {
             self.note_asked();
         }
         // Files that a question is about go before it.
-        if messages.first().is_some_and(|first| is_said(first) || is_attachment(first)) {
+        if messages
+            .first()
+            .is_some_and(|first| is_said(first) || is_attachment(first))
+        {
             self.announce(messages.first_mut(), now)?;
         }
         let is_change =
@@ -484,22 +542,38 @@ impl Conversation for StoredConversation {
     fn notes(&self) -> Notes {
         let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
         let read = |raw: &Raw| Calibration::from_raw(raw);
-        let mut files =
-            state.extra.get(FILES).map(FileFreshness::from_snapshot).unwrap_or_default();
+        let mut files = state
+            .extra
+            .get(FILES)
+            .map(FileFreshness::from_snapshot)
+            .unwrap_or_default();
         // What was taken back, or is on another branch, the model has not seen.
         let seen = FileFreshness::recorded(&self.so_far.messages);
         files.retain(|path| seen.facts(path).is_some());
         files.take_grants(&seen);
         Notes {
             files,
-            calibration: state.token_budget_state.as_ref().map(read).unwrap_or_default(),
-            folder: self.so_far.state.cwd.as_deref().map(PathBuf::from).unwrap_or_default(),
+            calibration: state
+                .token_budget_state
+                .as_ref()
+                .map(read)
+                .unwrap_or_default(),
+            folder: self
+                .so_far
+                .state
+                .cwd
+                .as_deref()
+                .map(PathBuf::from)
+                .unwrap_or_default(),
         }
     }
 
     fn set_notes(&mut self, notes: &Notes) {
         let before = self.notes();
-        let mut state = self.wanted.take().unwrap_or_else(|| self.so_far.state.clone());
+        let mut state = self
+            .wanted
+            .take()
+            .unwrap_or_else(|| self.so_far.state.clone());
         if before.calibration != notes.calibration {
             state.token_budget_state = Some(notes.calibration.to_raw());
         }

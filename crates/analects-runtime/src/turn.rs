@@ -24,7 +24,10 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { questions: 50, cost: None }
+        Limits {
+            questions: 50,
+            cost: None,
+        }
     }
 }
 
@@ -241,7 +244,13 @@ impl Turn {
     }
 
     fn planned(&mut self, planned: Planned) -> Effect {
-        let Planned { needs_summary, is_full, fits, missing, least_cost } = planned;
+        let Planned {
+            needs_summary,
+            is_full,
+            fits,
+            missing,
+            least_cost,
+        } = planned;
         if let Some(missing) = missing {
             return self.end(Ending::Gone(missing));
         }
@@ -277,9 +286,10 @@ impl Turn {
         let limit = self.limits.cost?;
         match least_cost {
             None => Some(Ending::PriceUnknown),
-            Some(next) if self.spent + next > limit => {
-                Some(Ending::TooCostly { spent: self.spent, next })
-            }
+            Some(next) if self.spent + next > limit => Some(Ending::TooCostly {
+                spent: self.spent,
+                next,
+            }),
             Some(_) => None,
         }
     }
@@ -304,7 +314,11 @@ impl Turn {
 
     fn recorded(&mut self, after: After) -> Effect {
         // The next question is another one.
-        (self.summarised, self.compacted, self.compacted_after_refusal) = (false, false, false);
+        (
+            self.summarised,
+            self.compacted,
+            self.compacted_after_refusal,
+        ) = (false, false, false);
         match after {
             After::Done => self.end(Ending::Done),
             After::Failed => self.end(Ending::Failed),

@@ -67,8 +67,12 @@ pub fn budget(agent: &Agent, model: &Model) -> Budget {
     let facts = model.facts.as_ref();
     let known = facts.and_then(|facts| facts.context_window);
     let window = known.unwrap_or(agent.context_window.unwrap_or(Agent::USUAL_WINDOW));
-    let window = agent.context_window.map_or(window, |wanted| wanted.min(window));
-    let answer = facts.and_then(|facts| facts.max_output_tokens).unwrap_or(u64::MAX);
+    let window = agent
+        .context_window
+        .map_or(window, |wanted| wanted.min(window));
+    let answer = facts
+        .and_then(|facts| facts.max_output_tokens)
+        .unwrap_or(u64::MAX);
     Budget::new(window, agent.max_output_tokens.min(answer))
 }
 
@@ -109,7 +113,9 @@ impl TurnSetup {
         chain: &Chain<'_>,
         counter: &mut Counter<'_>,
     ) -> bool {
-        let Some(threshold) = self.config.threshold else { return false };
+        let Some(threshold) = self.config.threshold else {
+            return false;
+        };
         // Before anything is left out, a summary is worth its price, however much room an answer takes.
         let window = if plan.drops() { 0 } else { plan.budget.window };
         // Counting properly costs as much as planning; mostly there is no need for it.
@@ -125,17 +131,24 @@ impl TurnSetup {
 
     /// The agent, with the one model that is asked.
     pub(crate) fn asking(&self) -> Agent {
-        Agent { models: vec![self.agent.model.name.clone()], ..self.agent.agent.clone() }
+        Agent {
+            models: vec![self.agent.model.name.clone()],
+            ..self.agent.agent.clone()
+        }
     }
 
     pub(crate) fn planner<'p>(&self, agent: &'p Agent) -> Planner<'p> {
         let planner = Planner::new(agent).with_budget(budget(agent, &self.agent.model));
-        let TurnConfig { documents, context, .. } = &self.config;
+        let TurnConfig {
+            documents, context, ..
+        } = &self.config;
         if documents.is_empty() && context.is_empty() {
             return planner;
         }
         let prompt: Vec<&str> = agent.system_prompt.as_deref().into_iter().collect();
-        planner.with_system(format_system_prompt_with_context(&prompt, documents, context))
+        planner.with_system(format_system_prompt_with_context(
+            &prompt, documents, context,
+        ))
     }
 
     pub(crate) fn counter(&self, calibration: &Calibration) -> Counter<'_> {

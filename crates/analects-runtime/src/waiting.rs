@@ -22,7 +22,9 @@ pub struct WaitingQuestions {
 impl WaitingQuestions {
     /// The first ones, as many as are meant for one agent, and the others.
     pub(crate) fn first(questions: Vec<Question>) -> WaitingQuestions {
-        let agent = questions.first().and_then(|question| question.agent.clone());
+        let agent = questions
+            .first()
+            .and_then(|question| question.agent.clone());
         WaitingQuestions::for_agent(questions, agent)
     }
 
@@ -32,7 +34,11 @@ impl WaitingQuestions {
         let is_own = |question: &Question| question.agent == agent;
         let first = now.iter().position(is_own);
         let count = first.map_or(0, |first| {
-            first + now[first..].iter().take_while(|question| is_own(question)).count()
+            first
+                + now[first..]
+                    .iter()
+                    .take_while(|question| is_own(question))
+                    .count()
         });
         let later = now.split_off(count);
         WaitingQuestions { agent, now, later }
@@ -75,7 +81,10 @@ pub struct QueueReport {
 impl AnswerQueue {
     /// A queue of a call that gets one answer.
     pub fn only_first() -> AnswerQueue {
-        AnswerQueue { is_one: true, ..AnswerQueue::default() }
+        AnswerQueue {
+            is_one: true,
+            ..AnswerQueue::default()
+        }
     }
 
     /// Whether an answer was prepared.
@@ -102,7 +111,11 @@ impl AnswerQueue {
             take_out(&mut self.next, &waiting.now);
         } else {
             self.is_begun = true;
-            self.next = if self.is_one { Vec::new() } else { waiting.later.clone() };
+            self.next = if self.is_one {
+                Vec::new()
+            } else {
+                waiting.later.clone()
+            };
         }
         self.asked.extend_from_slice(&waiting.now);
         true
@@ -118,7 +131,11 @@ impl AnswerQueue {
         let is_left = |question: &&Question| left.contains(&question.name);
         let next = waiting.later.iter().filter(|question| !is_left(question));
         Some(QueueReport {
-            now: waiting.now.iter().map(|question| question.name.clone()).collect(),
+            now: waiting
+                .now
+                .iter()
+                .map(|question| question.name.clone())
+                .collect(),
             next: next.map(|question| question.name.clone()).collect(),
             left,
         })
@@ -190,19 +207,29 @@ impl Scope {
             let mut exclude = self.chosen.choice.exclude.iter();
             exclude.any(|target| target.message == question.message)
         };
-        let questions = snapshot.questions.iter().filter(|question| !is_left_out(question));
+        let questions = snapshot
+            .questions
+            .iter()
+            .filter(|question| !is_left_out(question));
         let now: Vec<Question> = questions.cloned().collect();
         match &self.turn_of {
             Some(agent) => WaitingQuestions::for_agent(now, agent.clone()),
-            None => WaitingQuestions { now, ..WaitingQuestions::default() },
+            None => WaitingQuestions {
+                now,
+                ..WaitingQuestions::default()
+            },
         }
     }
 
     /// The changes that leave what was chosen, for good.
     pub(crate) fn changes(&self, snapshot: &Snapshot) -> Result<Vec<Change>, Missing> {
         let choice = self.chosen.now(&snapshot.messages).ok_or(Missing::Choice)?;
-        let asked: Vec<MessageId> =
-            self.waiting(snapshot).now.into_iter().map(|question| question.message).collect();
+        let asked: Vec<MessageId> = self
+            .waiting(snapshot)
+            .now
+            .into_iter()
+            .map(|question| question.message)
+            .collect();
         Ok(choose(&snapshot.messages, &choice, &asked))
     }
 
@@ -231,7 +258,9 @@ pub fn broken_answer(snapshot: &Snapshot) -> Option<MessageId> {
         matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
     };
     let last = chain.messages.iter().rev().find(is_answer)?;
-    let Body::Assistant(answer) = &last.body else { return None };
+    let Body::Assistant(answer) = &last.body else {
+        return None;
+    };
     let is_broken = answer.stop_reason == Some(StopReason::Interrupted);
     is_broken.then(|| last.id.clone())
 }
@@ -255,20 +284,31 @@ mod tests {
     }
 
     fn names(questions: &[Question]) -> String {
-        questions.iter().map(|question| question.name.as_str()).collect::<Vec<_>>().join(",")
+        questions
+            .iter()
+            .map(|question| question.name.as_str())
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     #[test]
     fn questions_for_one_agent_are_answered_together() {
         for (questions, now, later) in [
             (&[("1", "a"), ("2", "b")][..], "1", "2"),
-            (&[("1", "a"), ("2", "a"), ("3", "b"), ("4", "a")], "1,2", "3,4"),
+            (
+                &[("1", "a"), ("2", "a"), ("3", "b"), ("4", "a")],
+                "1,2",
+                "3,4",
+            ),
             (&[("1", ""), ("2", ""), ("3", "a")], "1,2", "3"),
             (&[("1", "a"), ("2", "")], "1", "2"),
             (&[], "", ""),
         ] {
             let waiting = waiting(questions);
-            assert_eq!((names(&waiting.now), names(&waiting.later)), (now.into(), later.into()));
+            assert_eq!(
+                (names(&waiting.now), names(&waiting.later)),
+                (now.into(), later.into())
+            );
         }
     }
 

@@ -8,7 +8,11 @@ use analects_providers::{Api, encode};
 use analects_testkit::{Rules, validate};
 
 const APIS: [(Api, Rules, &str); 4] = [
-    (Api::AnthropicMessages, Rules::Anthropic, "claude-sonnet-4-5"),
+    (
+        Api::AnthropicMessages,
+        Rules::Anthropic,
+        "claude-sonnet-4-5",
+    ),
     (Api::Gemini, Rules::Gemini, "gemini-2.5-flash"),
     (Api::OpenAiChat, Rules::OpenAiChat, "gpt-4o"),
     (Api::OpenAiResponses, Rules::OpenAiResponses, "gpt-5"),
@@ -22,9 +26,15 @@ const LAST: &str = r#"{"v":1,"type":"user","id":"d","parent_id":"c","content":"a
 /// Each kind of damage that leaves a conversation.
 fn damages() -> Vec<(&'static str, Vec<u8>)> {
     let lines = |lines: &[&str]| lines.join("\n").into_bytes();
-    let orphan = RESULT.replace("\"b\"", "\"a\"").replace("t1", "t8").replace("t2", "t9");
+    let orphan = RESULT
+        .replace("\"b\"", "\"a\"")
+        .replace("t1", "t8")
+        .replace("t2", "t9");
     let mut not_utf8 = lines(&[USER, CALL, RESULT, LAST]);
-    let at = not_utf8.windows(4).position(|word| word == b"look").unwrap();
+    let at = not_utf8
+        .windows(4)
+        .position(|word| word == b"look")
+        .unwrap();
     not_utf8[at] = 0xff;
     let boundary =
         r#"{"v":1,"type":"compact_boundary","id":"x","parent_id":"b","summary_id":"lost"}"#;
@@ -32,21 +42,50 @@ fn damages() -> Vec<(&'static str, Vec<u8>)> {
         ("sound", lines(&[USER, CALL, RESULT, LAST])),
         ("torn tail", lines(&[USER, CALL, RESULT, &LAST[..30]])),
         ("torn result", lines(&[USER, CALL, &RESULT[..60], LAST])),
-        ("two records on one line", lines(&[USER, &format!("{CALL}{RESULT}"), LAST])),
+        (
+            "two records on one line",
+            lines(&[USER, &format!("{CALL}{RESULT}"), LAST]),
+        ),
         ("zeros", lines(&[USER, &"\0".repeat(99), CALL, RESULT])),
         ("not UTF-8", not_utf8),
-        ("lone surrogate", lines(&[&USER.replace("one", "\\ud83d"), CALL, RESULT, LAST])),
-        ("duplicate ids", lines(&[USER, CALL, CALL, RESULT, RESULT, LAST])),
-        ("dangling parent", lines(&[USER, CALL, RESULT, &LAST.replace("\"c\"", "\"z\"")])),
+        (
+            "lone surrogate",
+            lines(&[&USER.replace("one", "\\ud83d"), CALL, RESULT, LAST]),
+        ),
+        (
+            "duplicate ids",
+            lines(&[USER, CALL, CALL, RESULT, RESULT, LAST]),
+        ),
+        (
+            "dangling parent",
+            lines(&[USER, CALL, RESULT, &LAST.replace("\"c\"", "\"z\"")]),
+        ),
         (
             "cycle",
-            lines(&[&USER.replace("\"a\",", "\"a\",\"parent_id\":\"d\","), CALL, RESULT, LAST]),
+            lines(&[
+                &USER.replace("\"a\",", "\"a\",\"parent_id\":\"d\","),
+                CALL,
+                RESULT,
+                LAST,
+            ]),
         ),
-        ("boundary without summary", lines(&[USER, CALL, RESULT, boundary])),
+        (
+            "boundary without summary",
+            lines(&[USER, CALL, RESULT, boundary]),
+        ),
         ("call without result", lines(&[USER, CALL])),
-        ("call without result, then words", lines(&[USER, CALL, &LAST.replace("\"c\"", "\"b\"")])),
-        ("result without call", lines(&[USER, &orphan, &LAST.replace("\"c\"", "\"a\"")])),
-        ("empty content", lines(&[USER, CALL, RESULT, &LAST.replace("and?", "")])),
+        (
+            "call without result, then words",
+            lines(&[USER, CALL, &LAST.replace("\"c\"", "\"b\"")]),
+        ),
+        (
+            "result without call",
+            lines(&[USER, &orphan, &LAST.replace("\"c\"", "\"a\"")]),
+        ),
+        (
+            "empty content",
+            lines(&[USER, CALL, RESULT, &LAST.replace("and?", "")]),
+        ),
         ("the model speaks first", lines(&[CALL, RESULT, LAST])),
     ]
 }
@@ -56,8 +95,12 @@ fn check_sent(what: &str, messages: &[Message]) {
     for (api, rules, model) in APIS {
         let turns = chain.sendable().turns;
         let max_output_tokens = Some(4096);
-        let request =
-            Request { model: model.into(), turns, max_output_tokens, ..Request::default() };
+        let request = Request {
+            model: model.into(),
+            turns,
+            max_output_tokens,
+            ..Request::default()
+        };
         let body = encode(api, &request).body;
         let found = validate(rules, &body);
         assert!(

@@ -24,12 +24,17 @@ const APIS: [(Api, Rules, &str); 4] = [
 /// What an API would refuse of a request.
 fn refused(api: Api, rules: Rules, request: &Request) -> Vec<String> {
     let body = encode(api, request).body;
-    validate(rules, &body).iter().map(ToString::to_string).collect()
+    validate(rules, &body)
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 fn planned(messages: &[Message], model: &str, window: u64, counter: &mut Counter<'_>) -> Plan {
-    let agent =
-        Agent { system_prompt: Some("Be exact.".into()), ..Agent::of_model("quick", model) };
+    let agent = Agent {
+        system_prompt: Some("Be exact.".into()),
+        ..Agent::of_model("quick", model)
+    };
     let planner = Planner::new(&agent).with_budget(Budget::new(window, window / 4));
     planner.plan(&chain(messages), counter)
 }
@@ -39,7 +44,13 @@ fn anthropic_messages(request: &Request) -> Vec<String> {
     let body = encode(Api::AnthropicMessages, request).body;
     let text = String::from_utf8(body).unwrap();
     let map = analects_core::RawMap::parse(&text).unwrap();
-    map.get("messages").unwrap().as_array().unwrap().iter().map(ToString::to_string).collect()
+    map.get("messages")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 proptest! {
@@ -109,15 +120,28 @@ fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     std::fs::write(&path, front).unwrap();
     let mut conversation = FileConversation::open(&path, &places).unwrap();
     let prompt = "word ".repeat(500);
-    let options = AskOptions { prompt: Some(&prompt), ..AskOptions::new(&environment) };
+    let options = AskOptions {
+        prompt: Some(&prompt),
+        ..AskOptions::new(&environment)
+    };
     let mut prepared = prepare(&mut conversation, &options).unwrap();
-    let outcome = prepared.ask_blocking(&mut |_| {}, std::future::pending()).unwrap();
+    let outcome = prepared
+        .ask_blocking(&mut |_| {}, std::future::pending())
+        .unwrap();
 
-    let TurnEnd::TooLarge(too_large) = outcome.end else { panic!("{:?}", outcome.end) };
+    let TurnEnd::TooLarge(too_large) = outcome.end else {
+        panic!("{:?}", outcome.end)
+    };
     let text = too_large.to_string();
     assert!(text.starts_with("the request takes ~5"), "{text}");
-    assert!(text.ends_with("80 fit: the window has 100, of which 20 are for the answer"), "{text}");
-    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    assert!(
+        text.ends_with("80 fit: the window has 100, of which 20 are for the answer"),
+        "{text}"
+    );
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock
+    );
     // Nothing was asked, so nothing but the question is in the file.
     assert!(outcome.answer.is_none());
     assert_eq!(conversation.snapshot().messages.len(), 1);

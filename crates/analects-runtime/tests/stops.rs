@@ -45,8 +45,11 @@ fn stop_at(
     let places = Places::in_folder(folder);
     let environment = Surroundings::read(|name| (name == variable).then(|| base_url.clone()));
     let mut conversation = FileConversation::open(&folder.join("talk.msg.md"), &places).unwrap();
-    let options =
-        AskOptions { model: Some(name), prompt: Some("really?"), ..AskOptions::new(&environment) };
+    let options = AskOptions {
+        model: Some(name),
+        prompt: Some("really?"),
+        ..AskOptions::new(&environment)
+    };
     let stop = Cell::new(false);
     let mut watch = |event: TurnEvent| {
         if let TurnEvent::Stream(event) = event {
@@ -54,7 +57,13 @@ fn stop_at(
         }
     };
     // The turn looks at this again after each event, so nobody has to wake it.
-    let enough = poll_fn(|_| if stop.get() { Poll::Ready(()) } else { Poll::Pending });
+    let enough = poll_fn(|_| {
+        if stop.get() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    });
     let stopped = async {
         tokio::select! { () = enough => {}, () = or => {} }
     };
@@ -71,13 +80,22 @@ fn a_thought_that_was_stopped_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (base_url, _) = serve(format!("{HEAD}{THOUGHT}"));
     let is_thought = |event: &StreamEvent| {
-        matches!(event, StreamEvent::BlockDelta { delta: Delta::Thinking(_), .. })
+        matches!(
+            event,
+            StreamEvent::BlockDelta {
+                delta: Delta::Thinking(_),
+                ..
+            }
+        )
     };
     let patience = async { tokio::time::sleep(Duration::from_secs(20)).await };
     let outcome = stop_at(folder.path(), OPENAI, base_url, is_thought, patience);
     assert!(is_stopped(&outcome));
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
-    assert!(file.contains("\nlet me see\n") && file.contains("interrupted"), "{file}");
+    assert!(
+        file.contains("\nlet me see\n") && file.contains("interrupted"),
+        "{file}"
+    );
 }
 
 #[test]
@@ -94,7 +112,10 @@ fn an_answer_of_which_nothing_came_leaves_no_trace() {
     let outcome = stop_at(folder.path(), OPENAI, base_url, |_| false, soon);
     assert!(is_stopped(&outcome));
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
-    assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");
+    assert!(
+        file.ends_with("\nreally?\n") && !file.contains("%%%"),
+        "{file}"
+    );
 }
 
 /// Anthropic announces a block before anything of it comes.
@@ -115,5 +136,8 @@ fn an_answer_that_was_only_announced_leaves_no_trace() {
     assert!(is_stopped(&outcome));
     assert!(outcome.answer.is_none_or(|answer| answer.text().is_empty()));
     let file = std::fs::read_to_string(folder.path().join("talk.msg.md")).unwrap();
-    assert!(file.ends_with("\nreally?\n") && !file.contains("%%%"), "{file}");
+    assert!(
+        file.ends_with("\nreally?\n") && !file.contains("%%%"),
+        "{file}"
+    );
 }

@@ -72,5 +72,10 @@ async fn the_way_from_a_file_to_an_answer_in_it() {
         .collect();
     assert_eq!(texts, ["What is six times seven?", "Forty-two."]);
     assert_eq!(transcript.read().unwrap().messages, [folded.message]);
-    assert!(server.received().head.starts_with("POST /v1/chat/completions "));
+    assert!(
+        server
+            .received()
+            .head
+            .starts_with("POST /v1/chat/completions ")
+    );
 }

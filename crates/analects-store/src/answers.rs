@@ -30,7 +30,9 @@ impl LockedFile {
         asked: Vec<AskedCell>,
         base: &Message,
     ) -> Result<AnswerEntry, StoreError> {
-        let entry = self.journal().begin(self.document(), self.path(), asked, base)?;
+        let entry = self
+            .journal()
+            .begin(self.document(), self.path(), asked, base)?;
         self.rest();
         Ok(entry)
     }
@@ -44,13 +46,19 @@ impl LockedFile {
     ) -> Result<AnswerPlace, StoreError> {
         let is_error = answer.is_api_error_message;
         let path = self.path().to_path_buf();
-        let kept = if is_error { Ok(()) } else { entry.complete(answer) };
+        let kept = if is_error {
+            Ok(())
+        } else {
+            entry.complete(answer)
+        };
         let mut place = None;
         let mut is_settled = true;
         if !self.is_gone() {
             let edited = self.edit(|document| {
                 place = None;
-                let Some(asked) = entry.places(document) else { return Splice::nothing() };
+                let Some(asked) = entry.places(document) else {
+                    return Splice::nothing();
+                };
                 let placed = msgfile::put_answer(document, &asked, answer, detail, &mut OsIds);
                 // If it cannot be kept by its cells, its entry stays.
                 is_settled = is_error || entry.settle(answer, placed.hash, &path).is_ok();
@@ -60,7 +68,10 @@ impl LockedFile {
             if let Err(error) = edited {
                 entry.unsettle();
                 let is_kept = kept.is_ok() && !is_error;
-                return Err(StoreError::AnswerNotWritten { error: Box::new(error), is_kept });
+                return Err(StoreError::AnswerNotWritten {
+                    error: Box::new(error),
+                    is_kept,
+                });
             }
         }
         if let Some(cell) = place {
@@ -89,7 +100,9 @@ impl LockedFile {
             let mut is_settled = false;
             self.edit(|document| {
                 cell = None;
-                let Some(asked) = broken.places(document) else { return Splice::nothing() };
+                let Some(asked) = broken.places(document) else {
+                    return Splice::nothing();
+                };
                 let detail = AnswerDetail::Usual;
                 let placed =
                     msgfile::put_answer(document, &asked, &broken.message, detail, &mut OsIds);
@@ -98,7 +111,10 @@ impl LockedFile {
                 placed.splice
             })?;
             let Some(cell) = cell else { continue };
-            self.recovered.push(RecoveredAnswer { cell, is_complete: broken.is_complete() });
+            self.recovered.push(RecoveredAnswer {
+                cell,
+                is_complete: broken.is_complete(),
+            });
             if is_settled {
                 journal.end_broken(broken);
             }

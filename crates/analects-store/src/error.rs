@@ -194,13 +194,20 @@ impl StoreError {
 
     /// Whether somebody else is writing to the file.
     pub fn is_locked(&self) -> bool {
-        matches!(self, StoreError::Locked { .. } | StoreError::UnderWay { .. })
+        matches!(
+            self,
+            StoreError::Locked { .. } | StoreError::UnderWay { .. }
+        )
     }
 }
 
 /// The programs that have a file open, for the middle of a sentence.
 fn in_brackets(writers: &[String]) -> String {
-    if writers.is_empty() { String::new() } else { format!(" ({})", writers.join("; ")) }
+    if writers.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", writers.join("; "))
+    }
 }
 
 /// Turns what the system said into an error that names the file and what was tried.
@@ -209,7 +216,13 @@ pub(crate) fn to<'a>(
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> StoreError + 'a {
     move |source| match source.kind() {
-        io::ErrorKind::NotFound => StoreError::NotFound { path: path.to_path_buf() },
-        _ => StoreError::Io { path: path.to_path_buf(), action, source },
+        io::ErrorKind::NotFound => StoreError::NotFound {
+            path: path.to_path_buf(),
+        },
+        _ => StoreError::Io {
+            path: path.to_path_buf(),
+            action,
+            source,
+        },
     }
 }

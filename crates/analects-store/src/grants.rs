@@ -81,7 +81,9 @@ impl FileGrant {
 impl FileGrants {
     /// The grants that are recorded in the state folder.
     pub fn of(places: &Places) -> FileGrants {
-        FileGrants { folder: places.state.join("grants") }
+        FileGrants {
+            folder: places.state.join("grants"),
+        }
     }
 
     /// Records a grant; gives its id, for the conversation to carry. `name` is what the conversation calls the file, and
@@ -93,7 +95,9 @@ impl FileGrants {
         by: &str,
         now: Timestamp,
     ) -> Result<Option<String>, StoreError> {
-        let Some(real) = grant.path.to_str() else { return Ok(None) };
+        let Some(real) = grant.path.to_str() else {
+            return Ok(None);
+        };
         create_private_folder(&Disk, &self.folder)?;
         let id = Uuid::new_v4().simple().to_string();
         let mut record = RawMap::new();
@@ -120,7 +124,10 @@ impl FileGrants {
         }
         let bytes = Disk.open(&path, Open::Read).ok()?.read_from(0).ok()?;
         let record = RawMap::parse(str::from_utf8(&bytes).ok()?.trim()).ok()?;
-        record.get("name")?.as_string().filter(|known| known == name)?;
+        record
+            .get("name")?
+            .as_string()
+            .filter(|known| known == name)?;
         let path = PathBuf::from(record.get("path")?.as_string()?);
         path.is_absolute().then_some(FileGrant { path })
     }
@@ -158,19 +165,35 @@ impl FileState {
         let facts = file.facts().ok().filter(|facts| facts.is_file)?;
         let modified = facts.modified;
         if facts.length > LARGEST {
-            return Some((FileState { modified, size: facts.length, hash: None }, None));
+            return Some((
+                FileState {
+                    modified,
+                    size: facts.length,
+                    hash: None,
+                },
+                None,
+            ));
         }
         let bytes = file.read_from(0).ok()?;
         let size = bytes.len() as u64;
         let hash = Some(hash(&bytes));
-        Some((FileState { modified, size, hash }, String::from_utf8(bytes).ok()))
+        Some((
+            FileState {
+                modified,
+                size,
+                hash,
+            },
+            String::from_utf8(bytes).ok(),
+        ))
     }
 }
 
 /// The name of a content: a hash that nobody makes by chance, from a crate that is here anyway. Nothing depends
 /// on its withstanding an attacker, who could put the old content back as well.
 fn hash(bytes: &[u8]) -> String {
-    Uuid::new_v5(&Uuid::NAMESPACE_OID, bytes).simple().to_string()
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, bytes)
+        .simple()
+        .to_string()
 }
 
 #[cfg(test)]
@@ -191,8 +214,14 @@ mod tests {
         fn new() -> Machine {
             let folder = tempfile::tempdir().unwrap();
             let state = folder.path().join("state");
-            let places = Places { data: folder.path().join("data"), state };
-            Machine { folder, grants: FileGrants::of(&places) }
+            let places = Places {
+                data: folder.path().join("data"),
+                state,
+            };
+            Machine {
+                folder,
+                grants: FileGrants::of(&places),
+            }
         }
 
         fn path(&self, name: &str) -> PathBuf {
@@ -201,7 +230,10 @@ mod tests {
 
         fn grant(&self, name: &str) -> String {
             let grant = FileGrant::named_by_a_person(&self.path(name)).unwrap();
-            self.grants.record(&grant, NAME, "a test", Timestamp::now()).unwrap().unwrap()
+            self.grants
+                .record(&grant, NAME, "a test", Timestamp::now())
+                .unwrap()
+                .unwrap()
         }
 
         fn text(&self, id: &str) -> Option<String> {
@@ -224,15 +256,28 @@ mod tests {
         let machine = Machine::new();
         std::fs::write(machine.path("notes.txt"), "one").unwrap();
         let id = machine.grant("notes.txt");
-        std::fs::copy(machine.grants.record_of(&id), machine.path("state/stray.json")).unwrap();
+        std::fs::copy(
+            machine.grants.record_of(&id),
+            machine.path("state/stray.json"),
+        )
+        .unwrap();
         let path = machine.path("notes.txt").to_string_lossy().into_owned();
         let padded = format!("{id}0");
-        for wrong in ["", "../stray", &path, &padded, &id[..31], "00000000000000000000000000000000"]
-        {
+        for wrong in [
+            "",
+            "../stray",
+            &path,
+            &padded,
+            &id[..31],
+            "00000000000000000000000000000000",
+        ] {
             assert!(machine.grants.find(wrong, NAME).is_none(), "{wrong}");
         }
         assert!(machine.grants.find(&id, NAME).is_some());
-        assert!(machine.grants.find(&id, "README.md").is_none(), "another name");
+        assert!(
+            machine.grants.find(&id, "README.md").is_none(),
+            "another name"
+        );
     }
 
     #[test]
@@ -262,10 +307,15 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn what_the_kernel_makes_up_is_not_read() {
-        for path in
-            ["/proc/self/environ", "/proc/version", "/sys/kernel/uevent_seqnum", "/dev/zero"]
-        {
-            let Ok(grant) = FileGrant::named_by_a_person(Path::new(path)) else { continue };
+        for path in [
+            "/proc/self/environ",
+            "/proc/version",
+            "/sys/kernel/uevent_seqnum",
+            "/dev/zero",
+        ] {
+            let Ok(grant) = FileGrant::named_by_a_person(Path::new(path)) else {
+                continue;
+            };
             assert_eq!(grant.read(), None, "{path}");
         }
     }
@@ -288,11 +338,16 @@ mod tests {
     fn a_path_that_is_not_utf_8_gets_no_grant() {
         use std::os::unix::ffi::OsStrExt;
         let machine = Machine::new();
-        let path = machine.path("").join(std::ffi::OsStr::from_bytes(b"bad\xff.txt"));
+        let path = machine
+            .path("")
+            .join(std::ffi::OsStr::from_bytes(b"bad\xff.txt"));
         std::fs::write(&path, "one").unwrap();
         let grant = FileGrant::named_by_a_person(&path).unwrap();
         assert!(grant.read().is_some(), "it can be shown");
-        let id = machine.grants.record(&grant, NAME, "a test", Timestamp::now()).unwrap();
+        let id = machine
+            .grants
+            .record(&grant, NAME, "a test", Timestamp::now())
+            .unwrap();
         assert_eq!(id, None);
     }
 }

@@ -65,7 +65,10 @@ impl Journal {
 
     /// The same on any file system.
     pub fn on(vfs: Arc<dyn Vfs>, places: &Places) -> Journal {
-        Journal { vfs, folder: places.state.join("journal") }
+        Journal {
+            vfs,
+            folder: places.state.join("journal"),
+        }
     }
 
     /// Keeps a message whose cells do not say everything. When this returns, it survives a power cut.
@@ -86,12 +89,22 @@ impl Journal {
         cells: CellsHash,
         message: &Message,
     ) -> Result<(), StoreError> {
-        let folder = if goes_back(message) { MESSAGES } else { ANSWERS };
+        let folder = if goes_back(message) {
+            MESSAGES
+        } else {
+            ANSWERS
+        };
         let file = self.message_file(folder, cells);
-        if self.read_entry(&file).is_some_and(|entry| entry.message.is_some()) {
+        if self
+            .read_entry(&file)
+            .is_some_and(|entry| entry.message.is_some())
+        {
             return Ok(());
         }
-        self.write_new(&file, &format!("{}\n{}\n", header.to_json(), message.to_json()))
+        self.write_new(
+            &file,
+            &format!("{}\n{}\n", header.to_json(), message.to_json()),
+        )
     }
 
     /// Keeps a text that a verb is about to take out of a cell, in favour of another one.
@@ -142,12 +155,17 @@ impl Journal {
     /// The entry of a message that stands in cells of this hash, and its file.
     fn find_message(&self, cells: CellsHash) -> Option<(PathBuf, Entry)> {
         let files = [MESSAGES, ANSWERS].map(|folder| self.message_file(folder, cells));
-        files.into_iter().find_map(|file| self.read_entry(&file).map(|entry| (file, entry)))
+        files
+            .into_iter()
+            .find_map(|file| self.read_entry(&file).map(|entry| (file, entry)))
     }
 
     fn message_file(&self, folder: &str, cells: CellsHash) -> PathBuf {
         let name = cells.to_string();
-        self.folder.join(folder).join(&name[..2]).join(format!("{name}.jsonl"))
+        self.folder
+            .join(folder)
+            .join(&name[..2])
+            .join(format!("{name}.jsonl"))
     }
 
     fn text_file(&self, id: &str) -> PathBuf {
@@ -164,7 +182,8 @@ impl Journal {
         let folder = folder_of(&file);
         create_private_folder(&*self.vfs, folder)?;
         let made = self.vfs.open(&file, Open::Private);
-        made.and_then(|_| self.vfs.sync_folder(folder)).map_err(to("write to", &file))
+        made.and_then(|_| self.vfs.sync_folder(folder))
+            .map_err(to("write to", &file))
     }
 
     fn note_file(&self, note: &Note) -> PathBuf {
@@ -178,13 +197,22 @@ impl Journal {
 
     /// All notes, in no particular order.
     fn notes(&self) -> Vec<Note> {
-        let folders = self.vfs.list(&self.folder.join("about")).unwrap_or_default();
-        folders.iter().flat_map(|folder| self.notes_in(folder)).collect()
+        let folders = self
+            .vfs
+            .list(&self.folder.join("about"))
+            .unwrap_or_default();
+        folders
+            .iter()
+            .flat_map(|folder| self.notes_in(folder))
+            .collect()
     }
 
     fn notes_in(&self, folder: &Path) -> Vec<Note> {
         let files = self.vfs.list(folder).unwrap_or_default();
-        files.iter().filter_map(|file| Note::parse(file.file_name()?.to_str()?)).collect()
+        files
+            .iter()
+            .filter_map(|file| Note::parse(file.file_name()?.to_str()?))
+            .collect()
     }
 
     /// What a file of an answer holds; `None` if it cannot be read.
@@ -198,7 +226,11 @@ impl Journal {
         if !facts.is_file || facts.length > LARGEST_RECORD {
             return None;
         }
-        let bytes = self.vfs.open(file, Open::Read).and_then(|mut open| open.read_from(0)).ok()?;
+        let bytes = self
+            .vfs
+            .open(file, Open::Read)
+            .and_then(|mut open| open.read_from(0))
+            .ok()?;
         // A kill may have cut the last line within a character.
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -207,11 +239,15 @@ impl Journal {
 /// What the next request needs. Most answers have nothing of that kind, so most lookups end at once.
 impl KnownMessages for Journal {
     fn get(&self, cells: CellsHash) -> Option<Message> {
-        self.read_entry(&self.message_file(MESSAGES, cells))?.message
+        self.read_entry(&self.message_file(MESSAGES, cells))?
+            .message
     }
 
     fn is_empty(&self) -> bool {
-        self.vfs.list(&self.folder.join(MESSAGES)).unwrap_or_default().is_empty()
+        self.vfs
+            .list(&self.folder.join(MESSAGES))
+            .unwrap_or_default()
+            .is_empty()
     }
 }
 
@@ -228,8 +264,12 @@ impl KnownMessages for AllDetails {
 /// Whether a request needs more of a message than its cells say: signatures, encrypted reasoning, fields of blocks,
 /// and what is known of a file that was shown.
 fn goes_back(message: &Message) -> bool {
-    let Body::Assistant(body) = &message.body else { return true };
-    let Content::Blocks(blocks) = &body.content else { return false };
+    let Body::Assistant(body) = &message.body else {
+        return true;
+    };
+    let Content::Blocks(blocks) = &body.content else {
+        return false;
+    };
     blocks.iter().any(|block| match block {
         Block::Text(text) => !text.extra.is_empty(),
         Block::Thinking(thought) => thought.signature.is_some() || !thought.extra.is_empty(),
@@ -277,7 +317,12 @@ impl Note {
             _ => return None,
         };
         let is_told = parts.next() == Some(TOLD);
-        Some(Note { text, path, record, is_told })
+        Some(Note {
+            text,
+            path,
+            record,
+            is_told,
+        })
     }
 }
 
@@ -288,7 +333,11 @@ impl std::fmt::Display for Note {
             RecordName::Message(cells) => write!(f, "m{cells}")?,
             RecordName::Text(id) => write!(f, "t{id}")?,
         }
-        if self.is_told { write!(f, ".{TOLD}") } else { Ok(()) }
+        if self.is_told {
+            write!(f, ".{TOLD}")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -341,6 +390,8 @@ impl Journal {
     }
 
     fn rewind_file(&self, path: &Path) -> PathBuf {
-        self.folder.join("rewinds").join(format!("{}.json", path_hash(path)))
+        self.folder
+            .join("rewinds")
+            .join(format!("{}.json", path_hash(path)))
     }
 }

@@ -115,19 +115,25 @@ impl JsonlStore {
         let project = self.projects().join(safe(&of.project)?);
         Ok(match &of.agent {
             None => project.join(format!("{}.jsonl", safe(&of.session)?)),
-            Some(agent) => {
-                project.join(safe(&of.session)?).join(format!("agent-{}.jsonl", safe(agent)?))
-            }
+            Some(agent) => project
+                .join(safe(&of.session)?)
+                .join(format!("agent-{}.jsonl", safe(agent)?)),
         })
     }
 
     /// Where it is kept what a list says of the sessions of a project.
     fn digests_path(&self, project: &str) -> PathBuf {
-        self.places.state.join("lists").join(format!("{project}.jsonl"))
+        self.places
+            .state
+            .join("lists")
+            .join(format!("{project}.jsonl"))
     }
 
     fn limits(&self) -> Limits {
-        Limits { stride: self.stride, line: self.limit }
+        Limits {
+            stride: self.stride,
+            line: self.limit,
+        }
     }
 
     fn projects(&self) -> PathBuf {
@@ -142,9 +148,9 @@ impl JsonlStore {
         });
         match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Ok((_, facts)) if !facts.is_file => {
-                Err(StoreError::NotAFile { path: path.to_path_buf() })
-            }
+            Ok((_, facts)) if !facts.is_file => Err(StoreError::NotAFile {
+                path: path.to_path_buf(),
+            }),
             opened => opened.map(Some).map_err(to("read", path)),
         }
     }
@@ -178,7 +184,10 @@ impl JsonlStore {
         encode_to(lines, record);
         let length = lines.len() - start;
         if length > self.limit {
-            return Err(StoreError::LongRecord { length, limit: self.limit });
+            return Err(StoreError::LongRecord {
+                length,
+                limit: self.limit,
+            });
         }
         Ok(())
     }
@@ -199,7 +208,9 @@ impl JsonlStore {
         let folder = self.projects().join(safe(project)?);
         let mut listed = Vec::new();
         for path in self.list_folder(&folder)? {
-            let Some(session) = stem(&path, "", ".jsonl") else { continue };
+            let Some(session) = stem(&path, "", ".jsonl") else {
+                continue;
+            };
             let Some(facts) = self.vfs.facts(&path).ok().filter(|facts| facts.is_file) else {
                 continue;
             };
@@ -207,7 +218,11 @@ impl JsonlStore {
             let modified = Timestamp::new(second, i32::try_from(nano).unwrap_or(0));
             let modified = modified.unwrap_or_default();
             let name = ChainName::new(project, session);
-            listed.push(Listed { name, modified, length: facts.length });
+            listed.push(Listed {
+                name,
+                modified,
+                length: facts.length,
+            });
         }
         Ok(listed)
     }
@@ -215,14 +230,22 @@ impl JsonlStore {
     /// Moves a file to the trash, under a name that nothing there has.
     fn put_aside(&self, path: &Path, trash: &Path) -> Result<PathBuf, StoreError> {
         create_private_folder(&*self.vfs, folder_of(trash))?;
-        let name = trash.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = trash
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let names = (2..).map(|number| trash.with_file_name(format!("{name}.{number}.jsonl")));
         let mut free = std::iter::once(trash.to_path_buf()).chain(names);
         let place = free.find(|place| self.vfs.facts(place).is_err());
         let place = place.unwrap_or_else(|| trash.to_path_buf());
-        self.vfs.rename(path, &place).map_err(to("move to the trash", path))?;
+        self.vfs
+            .rename(path, &place)
+            .map_err(to("move to the trash", path))?;
         for folder in [folder_of(&place), folder_of(path)] {
-            self.vfs.sync_folder(folder).map_err(to("sync this folder", folder))?;
+            self.vfs
+                .sync_folder(folder)
+                .map_err(to("sync this folder", folder))?;
         }
         Ok(place)
     }
@@ -261,7 +284,9 @@ impl TranscriptStore for JsonlStore {
 
     fn scan(&self, of: &ChainName, from: u64, each: &mut Each<'_>) -> Result<(), StoreError> {
         let path = self.path(of)?;
-        let Some((mut file, _)) = self.open(&path)? else { return Ok(()) };
+        let Some((mut file, _)) = self.open(&path)? else {
+            return Ok(());
+        };
         let mut rows = Forward::new(&mut *file, from, self.limit);
         while let Some(row) = rows.next().map_err(to("read", &path))? {
             if each(row).is_break() {
@@ -273,7 +298,9 @@ impl TranscriptStore for JsonlStore {
 
     fn scan_back(&self, of: &ChainName, each: &mut Each<'_>) -> Result<(), StoreError> {
         let path = self.path(of)?;
-        let Some((mut file, facts)) = self.open(&path)? else { return Ok(()) };
+        let Some((mut file, facts)) = self.open(&path)? else {
+            return Ok(());
+        };
         let mut rows = Backward::new(&mut *file, facts.length, self.limit);
         while let Some(row) = rows.next().map_err(to("read", &path))? {
             if each(row).is_break() {
@@ -304,7 +331,10 @@ impl TranscriptStore for JsonlStore {
     fn digests(&self, listed: &[Listed]) -> Result<Vec<Digest>, StoreError> {
         let mut projects: BTreeMap<&str, Vec<&Listed>> = BTreeMap::new();
         for session in listed {
-            projects.entry(&session.name.project).or_default().push(session);
+            projects
+                .entry(&session.name.project)
+                .or_default()
+                .push(session);
         }
         let mut found = HashMap::new();
         for (project, sessions) in projects {
@@ -313,25 +343,41 @@ impl TranscriptStore for JsonlStore {
                 if digests.get(session).is_none() {
                     digests.add(session, self.overview(&session.name)?.digest());
                 }
-                found.extend(digests.get(session).map(|digest| (&session.name, digest.clone())));
+                found.extend(
+                    digests
+                        .get(session)
+                        .map(|digest| (&session.name, digest.clone())),
+                );
             }
             digests.keep(&*self.vfs, &sessions);
         }
-        Ok(listed.iter().filter_map(|session| found.remove(&session.name)).collect())
+        Ok(listed
+            .iter()
+            .filter_map(|session| found.remove(&session.name))
+            .collect())
     }
 
     fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError> {
         let folder = self.path(&of.main())?.with_extension("");
         let paths = self.list_folder(&folder)?;
-        Ok(paths.iter().filter_map(|path| stem(path, "agent-", ".jsonl")).collect())
+        Ok(paths
+            .iter()
+            .filter_map(|path| stem(path, "agent-", ".jsonl"))
+            .collect())
     }
 
     fn prune(&self, session: &ChainName) -> Result<String, StoreError> {
         let main = session.main();
         let path = self.path(&main)?;
         let trash = self.places.data.join("trash").join(safe(&main.project)?);
-        if self.vfs.facts(&path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return Err(StoreError::NoSession { name: main.to_string() });
+        if self
+            .vfs
+            .facts(&path)
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        {
+            return Err(StoreError::NoSession {
+                name: main.to_string(),
+            });
         }
         let place = trash.join(path.file_name().unwrap_or_default());
         // The main chain goes last, so that a prune that was cut off can be done again.
@@ -341,7 +387,9 @@ impl TranscriptStore for JsonlStore {
             self.writers().remove(&name);
             let name = side.file_name().unwrap_or_default();
             let _ = self.vfs.remove(&index::path(&side));
-            self.locked(&side, || self.put_aside(&side, &place.with_extension("").join(name)))?;
+            self.locked(&side, || {
+                self.put_aside(&side, &place.with_extension("").join(name))
+            })?;
         }
         let _ = self.vfs.remove_folder(&path.with_extension(""));
         let _ = self.vfs.remove(&self.digests_path(&main.project));
@@ -395,7 +443,9 @@ fn safe(name: &str) -> Result<&str, StoreError> {
         && name.bytes().all(allowed)
         && !name.starts_with('.')
         && !name.ends_with('.');
-    is_safe.then_some(name).ok_or_else(|| StoreError::BadName { name: name.to_string() })
+    is_safe.then_some(name).ok_or_else(|| StoreError::BadName {
+        name: name.to_string(),
+    })
 }
 
 /// What a file is named after, between a beginning and an end.

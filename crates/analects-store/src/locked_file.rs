@@ -68,7 +68,9 @@ fn read_with<T>(
     for _ in 0..MAX_TRIES {
         // A pipe would keep us waiting as soon as it is opened.
         if !vfs.facts(path).map_err(to("read", path))?.is_file {
-            return Err(StoreError::NotAFile { path: path.to_path_buf() });
+            return Err(StoreError::NotAFile {
+                path: path.to_path_buf(),
+            });
         }
         let mut file = vfs.open(path, Open::Read).map_err(to("read", path))?;
         let facts = file.facts().map_err(to("read", path))?;
@@ -78,7 +80,9 @@ fn read_with<T>(
             return Ok((made, facts));
         }
     }
-    Err(StoreError::Changing { path: path.to_path_buf() })
+    Err(StoreError::Changing {
+        path: path.to_path_buf(),
+    })
 }
 
 /// Makes a file that must not be there yet; `false` if something has its name. A kill leaves all of it
@@ -86,9 +90,9 @@ fn read_with<T>(
 pub fn create_file(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
     match replace(&Disk, path, bytes, None) {
         // Only its folder can be missing.
-        Err(StoreError::NotFound { .. }) => {
-            Err(StoreError::NotFound { path: folder_of(path).to_path_buf() })
-        }
+        Err(StoreError::NotFound { .. }) => Err(StoreError::NotFound {
+            path: folder_of(path).to_path_buf(),
+        }),
         created => created,
     }
 }
@@ -306,7 +310,9 @@ impl LockedFile {
 
     fn lock_again(&mut self) -> Result<(), StoreError> {
         let lock = Lock::take(&*self.vfs, &self.places, &self.path, self.patience)?;
-        self.lock = Some(lock.ok_or(StoreError::Locked { path: self.name.clone() })?);
+        self.lock = Some(lock.ok_or(StoreError::Locked {
+            path: self.name.clone(),
+        })?);
         self.redo = Redo::of(&*self.vfs, &self.places, &self.path)?;
         self.redo.complete(&*self.vfs, &self.path)?;
         self.kept.extend(clear_up(&*self.vfs, &self.path));
@@ -330,7 +336,10 @@ impl LockedFile {
                 return Ok(());
             }
         }
-        Err(StoreError::Changing { path: self.name.clone() }.into())
+        Err(StoreError::Changing {
+            path: self.name.clone(),
+        }
+        .into())
     }
 
     /// Goes where a symbolic link leads that somebody has put in the place of the file: to replace it would
@@ -341,10 +350,12 @@ impl LockedFile {
         if self.vfs.read_link(&self.path).is_err() {
             return Ok(());
         }
-        let opened = self.open_link_target().map_err(|error| StoreError::BadLink {
-            path: self.name.clone(),
-            error: Box::new(error),
-        })?;
+        let opened = self
+            .open_link_target()
+            .map_err(|error| StoreError::BadLink {
+                path: self.name.clone(),
+                error: Box::new(error),
+            })?;
         if opened.exists() {
             self.document = opened.document;
         }
@@ -365,11 +376,18 @@ impl LockedFile {
 
     /// A rename would get around a write protection that somebody meant, and separate hard links.
     fn check_replaceable(&self) -> Result<(), StoreError> {
-        let Some(facts) = self.seen else { return Ok(()) };
+        let Some(facts) = self.seen else {
+            return Ok(());
+        };
         if facts.links > 1 {
-            return Err(StoreError::HardLinked { path: self.name.clone(), links: facts.links });
+            return Err(StoreError::HardLinked {
+                path: self.name.clone(),
+                links: facts.links,
+            });
         }
-        self.vfs.open(&self.path, Open::Append).map_err(to("write to", &self.name))?;
+        self.vfs
+            .open(&self.path, Open::Append)
+            .map_err(to("write to", &self.name))?;
         Ok(())
     }
 
@@ -414,7 +432,10 @@ impl LockedFile {
     fn replace(&mut self, splice: &Splice, after: Option<Document>) -> Result<bool, StoreError> {
         let source = self.document.source();
         if let Some(facts) = self.seen.filter(|facts| facts.links > 1) {
-            return Err(StoreError::HardLinked { path: self.name.clone(), links: facts.links });
+            return Err(StoreError::HardLinked {
+                path: self.name.clone(),
+                links: facts.links,
+            });
         }
         let bytes = splice.apply(source);
         let before = self.seen.map(|_| source);
@@ -442,7 +463,11 @@ impl LockedFile {
             return Ok(());
         }
         let lease = wait_for_writers(&*self.vfs, &self.path, &self.name, self.patience)?;
-        let waits = if lease == Lease::Unknown { MAX_WAITS } else { 0 };
+        let waits = if lease == Lease::Unknown {
+            MAX_WAITS
+        } else {
+            0
+        };
         for wait in 0..=waits {
             let known = self.document.source();
             match read_with(&*self.vfs, &self.path, |file| Found::in_file(file, known)) {
@@ -461,7 +486,9 @@ impl LockedFile {
                 }
             }
         }
-        Err(StoreError::Changing { path: self.name.clone() })
+        Err(StoreError::Changing {
+            path: self.name.clone(),
+        })
     }
 
     /// Takes what was found for what the file holds. If nobody could write to that, then what was known is still
@@ -478,7 +505,9 @@ impl LockedFile {
             Found::Other(bytes) if self.document.kind() == Kind::Section => {
                 let document = self.document.with_source_within_section(bytes);
                 if document.kind() == Kind::Plain {
-                    return Err(StoreError::NotAMessageFile { path: self.name.clone() });
+                    return Err(StoreError::NotAMessageFile {
+                        path: self.name.clone(),
+                    });
                 }
                 self.document = document;
             }
@@ -493,7 +522,10 @@ impl LockedFile {
 
     fn check(&self, document: &Document) -> Result<(), StoreError> {
         match document.why_not_writable().map(Box::new) {
-            Some(problem) => Err(StoreError::NotWritable { path: self.name.clone(), problem }),
+            Some(problem) => Err(StoreError::NotWritable {
+                path: self.name.clone(),
+                problem,
+            }),
             None => Ok(()),
         }
     }
@@ -547,8 +579,12 @@ pub fn real_path(vfs: &dyn Vfs, path: &Path) -> Result<PathBuf, StoreError> {
         match vfs.read_link(&path) {
             Ok(target) => path = folder.join(target),
             Err(_) => {
-                let real = vfs.real_path(&folder).map_err(to("open this folder", &folder))?;
-                let name = path.file_name().ok_or(StoreError::NotAFile { path: path.clone() })?;
+                let real = vfs
+                    .real_path(&folder)
+                    .map_err(to("open this folder", &folder))?;
+                let name = path
+                    .file_name()
+                    .ok_or(StoreError::NotAFile { path: path.clone() })?;
                 return Ok(real.join(name));
             }
         }

@@ -59,7 +59,10 @@ pub fn repair_transcript(
     let mut rest = Draft::new(vfs, new)?;
     for draft in [&file, &rest] {
         // What was private stays so.
-        draft.file.adopt(path).map_err(to("give the mode of the old file to", new))?;
+        draft
+            .file
+            .adopt(path)
+            .map_err(to("give the mode of the old file to", new))?;
     }
     let (mut aside, mut number) = (0, 0);
     let mut rows = Forward::new(&mut *source, 0, limit);
@@ -79,9 +82,14 @@ pub fn repair_transcript(
         rest.finish(&rest_path)?;
     }
     file.finish(new)?;
-    vfs.sync_folder(folder_of(new)).map_err(to("sync the folder of", new))?;
+    vfs.sync_folder(folder_of(new))
+        .map_err(to("sync the folder of", new))?;
     let rest = (aside > 0).then_some(rest_path);
-    Ok(Repaired { problems: checked.problems, rest, aside })
+    Ok(Repaired {
+        problems: checked.problems,
+        rest,
+        aside,
+    })
 }
 
 /// Writes what becomes of a line; whether the line itself went aside.
@@ -110,7 +118,9 @@ fn beside(new: &Path) -> PathBuf {
 fn open(vfs: &dyn Vfs, path: &Path) -> Result<Box<dyn VfsFile>, StoreError> {
     // A pipe would keep us waiting as soon as it is opened.
     if !vfs.facts(path).map_err(to("read", path))?.is_file {
-        return Err(StoreError::NotAFile { path: path.to_path_buf() });
+        return Err(StoreError::NotAFile {
+            path: path.to_path_buf(),
+        });
     }
     vfs.open(path, Open::Read).map_err(to("read", path))
 }
@@ -124,17 +134,29 @@ struct Draft<'v> {
 
 impl<'v> Draft<'v> {
     fn new(vfs: &dyn Vfs, path: &'v Path) -> Result<Draft<'v>, StoreError> {
-        let file = vfs.draft(folder_of(path)).map_err(to("create a file in this folder", path))?;
-        Ok(Draft { file, path, buffer: Vec::new() })
+        let file = vfs
+            .draft(folder_of(path))
+            .map_err(to("create a file in this folder", path))?;
+        Ok(Draft {
+            file,
+            path,
+            buffer: Vec::new(),
+        })
     }
 
     fn add(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() < CHUNK { Ok(()) } else { self.flush() }
+        if self.buffer.len() < CHUNK {
+            Ok(())
+        } else {
+            self.flush()
+        }
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
-        self.file.write_all(&self.buffer).map_err(to("write", self.path))?;
+        self.file
+            .write_all(&self.buffer)
+            .map_err(to("write", self.path))?;
         self.buffer.clear();
         Ok(())
     }
@@ -149,7 +171,9 @@ impl<'v> Draft<'v> {
         let mut offset = range.start;
         let mut chunk = vec![0; CHUNK];
         while offset < range.end {
-            let wanted = chunk.len().min(usize::try_from(range.end - offset).unwrap_or(CHUNK));
+            let wanted = chunk
+                .len()
+                .min(usize::try_from(range.end - offset).unwrap_or(CHUNK));
             match from.read_at(offset, &mut chunk[..wanted]) {
                 Ok(0) => break,
                 Ok(read) => {

@@ -71,7 +71,14 @@ impl MessageFile {
         let real_path = real_path(&*vfs, path)?;
         let (document, existed) = read(&*vfs, &real_path)?;
         let (path, places, draft) = (path.to_path_buf(), places.clone(), Draft::new(document));
-        Ok(MessageFile { vfs, places, path, real_path, existed, draft })
+        Ok(MessageFile {
+            vfs,
+            places,
+            path,
+            real_path,
+            existed,
+            draft,
+        })
     }
 
     /// Reads the file again. Changes that were not saved are given up.
@@ -140,7 +147,9 @@ impl MessageFile {
         let vfs = self.vfs.clone();
         let mut file = LockedFile::open_on(vfs, &self.path, &self.places, PATIENCE)?;
         if self.existed && !file.exists() {
-            return Err(StoreError::NotFound { path: self.path.clone() });
+            return Err(StoreError::NotFound {
+                path: self.path.clone(),
+            });
         }
         let mut renames = Renames::default();
         file.try_edit(|document| {
@@ -149,7 +158,9 @@ impl MessageFile {
                 renames = Renames::default();
                 return Ok(splice(&self.draft));
             }
-            let rebased = self.draft.rebase(document.with_source(document.source().to_vec()));
+            let rebased = self
+                .draft
+                .rebase(document.with_source(document.source().to_vec()));
             let (draft, changed) = rebased.map_err(|conflict| self.conflict(conflict))?;
             renames = changed;
             Ok::<_, StoreError>(splice(&draft))
@@ -159,7 +170,10 @@ impl MessageFile {
     }
 
     fn conflict(&self, conflict: msgfile::item::Conflict) -> StoreError {
-        StoreError::Conflict { path: self.path.clone(), conflict: Box::new(conflict) }
+        StoreError::Conflict {
+            path: self.path.clone(),
+            conflict: Box::new(conflict),
+        }
     }
 }
 

@@ -35,14 +35,25 @@ pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
     }
     // The file may be named by a link; its pictures lie beside the file itself.
     let file = real_path(&Disk, file).map_err(|_| "it is not there")?;
-    let folder = Disk.real_path(folder_of(&file)).map_err(|_| "it is not there")?;
-    let parts: PathBuf =
-        Path::new(path).components().filter(|part| *part != Component::CurDir).collect();
+    let folder = Disk
+        .real_path(folder_of(&file))
+        .map_err(|_| "it is not there")?;
+    let parts: PathBuf = Path::new(path)
+        .components()
+        .filter(|part| *part != Component::CurDir)
+        .collect();
     let bytes = read_plain_file(&folder.join(parts))?;
     let media_type = media_type(&bytes).ok_or("it is not a png, jpeg, gif or webp picture")?;
     let data = base64::encode_line(&bytes);
-    let source = Source::Base64 { media_type: media_type.to_string(), data };
-    Ok(Picture { media_type, size: bytes.len(), source })
+    let source = Source::Base64 {
+        media_type: media_type.to_string(),
+        data,
+    };
+    Ok(Picture {
+        media_type,
+        size: bytes.len(),
+        source,
+    })
 }
 
 fn read_plain_file(path: &Path) -> Result<Vec<u8>, String> {
@@ -54,7 +65,11 @@ fn read_plain_file(path: &Path) -> Result<Vec<u8>, String> {
     }
     let bytes = picture.read_from(0).map_err(|error| error.to_string())?;
     // It may have grown since.
-    if bytes.len() as u64 <= MAX_SIZE { Ok(bytes) } else { Err(too_large()) }
+    if bytes.len() as u64 <= MAX_SIZE {
+        Ok(bytes)
+    } else {
+        Err(too_large())
+    }
 }
 
 fn why_not_opened(path: &Path) -> &'static str {
@@ -71,7 +86,21 @@ pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
         [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
         _ => None,
     }
 }
@@ -86,7 +115,10 @@ pub struct AllowedPictures {
 impl AllowedPictures {
     /// All pictures.
     pub fn all() -> AllowedPictures {
-        AllowedPictures { is_all: true, names: BTreeSet::new() }
+        AllowedPictures {
+            is_all: true,
+            names: BTreeSet::new(),
+        }
     }
 
     /// Allows these pictures, too.
@@ -115,7 +147,9 @@ impl PictureConsent {
     pub fn of(path: &Path, places: &Places) -> PictureConsent {
         // A link to it is the same file.
         let file = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
-        PictureConsent { record: places.state.join("pictures").join(name_in_state(&file)) }
+        PictureConsent {
+            record: places.state.join("pictures").join(name_in_state(&file)),
+        }
     }
 
     /// What a person has agreed to so far. A record that cannot be read allows nothing.
@@ -153,9 +187,12 @@ impl PictureConsent {
 
     fn append(&self, line: &str) -> Result<(), StoreError> {
         create_private_folder(&Disk, folder_of(&self.record))?;
-        let mut record =
-            Disk.open(&self.record, Open::Private).map_err(to("write", &self.record))?;
+        let mut record = Disk
+            .open(&self.record, Open::Private)
+            .map_err(to("write", &self.record))?;
         // A line that a kill cut off is none.
-        record.write_all(format!("\n{line}\n").as_bytes()).map_err(to("write", &self.record))
+        record
+            .write_all(format!("\n{line}\n").as_bytes())
+            .map_err(to("write", &self.record))
     }
 }

@@ -25,14 +25,21 @@ impl Places {
     /// Both in one folder, as `data` and `state`: for programs that keep everything in one place.
     pub fn in_folder(folder: impl AsRef<Path>) -> Places {
         let folder = folder.as_ref();
-        Places { data: folder.join("data"), state: folder.join("state") }
+        Places {
+            data: folder.join("data"),
+            state: folder.join("state"),
+        }
     }
 
     /// The short name of a project: a readable part, and a hash that tells apart two projects of the same
     /// name. At most 53 bytes, all of them letters, digits and `-`.
     pub fn project(project: &Path) -> String {
         let name = project.file_name().unwrap_or_default().to_string_lossy();
-        let slug: String = name.chars().filter(|c| c.is_ascii_alphanumeric()).take(40).collect();
+        let slug: String = name
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric())
+            .take(40)
+            .collect();
         let hash = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
         let hash = hash.simple().to_string();
         format!("{slug}-{}", &hash[..12])
@@ -58,7 +65,8 @@ pub(crate) fn create_private_folder(vfs: &dyn Vfs, path: &Path) -> Result<(), St
             made => made.map_err(to("create this folder", folder))?,
         }
         // A new folder survives a power cut only if the one that holds it was synced, too.
-        vfs.sync_folder(folder_of(folder)).map_err(to("sync the folder of", folder))?;
+        vfs.sync_folder(folder_of(folder))
+            .map_err(to("sync the folder of", folder))?;
     }
     Ok(())
 }
@@ -122,7 +130,10 @@ pub(crate) fn name_in_state(path: &Path) -> String {
 pub(crate) fn fingerprint(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
     let (words, rest) = bytes.as_chunks::<8>();
-    let hash = words.iter().map(|word| u64::from_le_bytes(*word)).fold(0xcbf2_9ce4_8422_2325, mix);
+    let hash = words
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
+        .fold(0xcbf2_9ce4_8422_2325, mix);
     let hash = rest.iter().map(|byte| u64::from(*byte)).fold(hash, mix);
     mix(mix(hash, bytes.len() as u64), 0)
 }

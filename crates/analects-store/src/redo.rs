@@ -36,15 +36,25 @@ impl NewEnd {
     /// are not written over, so the end is what stands behind all of them: nothing, or the empty cell that is ready.
     pub(crate) fn of(splice: &Splice, document: &Document) -> Option<NewEnd> {
         let source = document.source();
-        let end_of_words = document.ready_cell().map_or(source.len(), |ready| ready.span().start);
+        let end_of_words = document
+            .ready_cell()
+            .map_or(source.len(), |ready| ready.span().start);
         if splice.at.start < end_of_words {
             return None;
         }
         let old = &source[splice.at.start..];
         let new = [&splice.bytes, &source[splice.at.end..]].concat();
-        let kept = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+        let kept = old
+            .iter()
+            .zip(&new)
+            .take_while(|(old, new)| old == new)
+            .count();
         let (old, new) = (old[kept..].to_vec(), new[kept..].to_vec());
-        (new.len() >= old.len()).then_some(NewEnd { at: splice.at.start + kept, old, new })
+        (new.len() >= old.len()).then_some(NewEnd {
+            at: splice.at.start + kept,
+            old,
+            new,
+        })
     }
 }
 
@@ -93,7 +103,11 @@ enum Progress {
 impl Redo {
     pub(crate) fn of(vfs: &dyn Vfs, places: &Places, path: &Path) -> Result<Redo, StoreError> {
         let path = file_in_state(vfs, places, path, "append")?;
-        Ok(Redo { path, file: None, is_open: false })
+        Ok(Redo {
+            path,
+            file: None,
+            is_open: false,
+        })
     }
 
     /// Gives a new end to a file that must look as `expected`, and that nobody else may have open; else nothing is
@@ -122,14 +136,20 @@ impl Redo {
         if !is_same {
             return Ok(Written::Not);
         }
-        let record = Record { identity: expected.identity, end };
+        let record = Record {
+            identity: expected.identity,
+            end,
+        };
         self.write(vfs, &record)?;
         let new = &record.end.new;
         if let Err(error) = file.write_all_at(at, new).and_then(|()| file.sync()) {
             self.undo(&mut *file, &record);
             return Err(to("write to", path)(error));
         }
-        let is_there = file.read_from(at).map_err(to("read", path))?.starts_with(new);
+        let is_there = file
+            .read_from(at)
+            .map_err(to("read", path))?
+            .starts_with(new);
         let facts = file.facts().map_err(to("read", path))?;
         drop(file);
         // Not synced: a record that stays, or that a power cut brings back, says what is so, as long as nobody gives the
@@ -164,12 +184,17 @@ impl Redo {
                 let file = vfs.open(&self.path, Open::Private);
                 let file = file.map_err(to("open the record of changes", &self.path))?;
                 let folder = folder_of(&self.path);
-                vfs.sync_folder(folder).map_err(to("sync this folder", folder))?;
+                vfs.sync_folder(folder)
+                    .map_err(to("sync this folder", folder))?;
                 none.insert(file)
             }
         };
-        let written = file.truncate(0).and_then(|()| file.write_all(&record.encode()));
-        written.and_then(|()| file.sync()).map_err(to("write the record of changes", &self.path))
+        let written = file
+            .truncate(0)
+            .and_then(|()| file.write_all(&record.encode()));
+        written
+            .and_then(|()| file.sync())
+            .map_err(to("write the record of changes", &self.path))
     }
 
     fn empty(&mut self) -> io::Result<()> {
@@ -185,7 +210,9 @@ impl Redo {
 
     /// Completes a change that was cut off.
     pub(crate) fn complete(&mut self, vfs: &dyn Vfs, path: &Path) -> Result<(), StoreError> {
-        let Some(record) = Record::read(vfs, &self.path) else { return Ok(()) };
+        let Some(record) = Record::read(vfs, &self.path) else {
+            return Ok(());
+        };
         if let Ok(mut file) = vfs.open(path, Open::Update)
             && let Progress::Cut(_) = record.progress(&mut *file).map_err(to("read", path))?
         {
@@ -206,7 +233,9 @@ impl Redo {
 /// An editor wrote at the same time, with what we wrote or without it. We look when it is done.
 fn look_again(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<Written, StoreError> {
     wait_for_writers(vfs, path, path, PATIENCE)?;
-    let now = vfs.open(path, Open::Read).and_then(|mut file| file.read_from(0));
+    let now = vfs
+        .open(path, Open::Read)
+        .and_then(|mut file| file.read_from(0));
     if now.is_ok_and(|now| memmem::find(&now, bytes).is_some()) {
         Ok(Written::Elsewhere)
     } else {
@@ -241,7 +270,11 @@ impl Record {
             return None;
         }
         let (old, new) = bytes.split_at(gone);
-        let end = NewEnd { at, old: old.to_vec(), new: new.to_vec() };
+        let end = NewEnd {
+            at,
+            old: old.to_vec(),
+            new: new.to_vec(),
+        };
         Some(Record { identity, end })
     }
 
@@ -272,7 +305,11 @@ impl NewEnd {
         let is_shorter = tail.len() < self.old.len();
         let is_longer = tail.len() > self.new.len();
         if !is_shorter && !is_longer && tail.iter().enumerate().all(is_known) {
-            let there = tail.iter().zip(&self.new).take_while(|(byte, new)| byte == new).count();
+            let there = tail
+                .iter()
+                .zip(&self.new)
+                .take_while(|(byte, new)| byte == new)
+                .count();
             Progress::Cut(there)
         } else {
             Progress::Unknown
@@ -284,12 +321,19 @@ impl NewEnd {
 /// Nothing is written: the next writer completes it.
 pub fn cut_off(vfs: &dyn Vfs, places: &Places, path: &Path) -> Option<Problem> {
     let path = vfs.real_path(path).ok()?;
-    let record = places.state.join("locks").join(format!("{}.append", name_in_state(&path)));
+    let record = places
+        .state
+        .join("locks")
+        .join(format!("{}.append", name_in_state(&path)));
     let record = Record::read(vfs, &record)?;
     // Somebody who is at it right now is not cut off.
     let _lock = Lock::take(vfs, places, &path, Duration::ZERO).ok()??;
-    let progress = record.progress(&mut *vfs.open(&path, Open::Read).ok()?).ok()?;
-    let Progress::Cut(there) = progress else { return None };
+    let progress = record
+        .progress(&mut *vfs.open(&path, Open::Read).ok()?)
+        .ok()?;
+    let Progress::Cut(there) = progress else {
+        return None;
+    };
     let all = record.end.new.len();
     let message = format!("the last change was cut off after {there} of {all} bytes");
     let problem = Problem::error("cut-off", message);
@@ -306,12 +350,19 @@ mod tests {
     use super::*;
 
     fn end(old: &str, new: &str) -> NewEnd {
-        NewEnd { at: 30, old: old.into(), new: new.into() }
+        NewEnd {
+            at: 30,
+            old: old.into(),
+            new: new.into(),
+        }
     }
 
     #[test]
     fn a_record_is_read_whole_or_not_at_all() {
-        let record = Record { identity: (1, 2), end: end("\n", " [^3]\n") };
+        let record = Record {
+            identity: (1, 2),
+            end: end("\n", " [^3]\n"),
+        };
         let text = record.encode();
         assert_eq!(Record::decode(&text), Some(record));
         for length in 0..text.len() {
@@ -325,9 +376,16 @@ mod tests {
     fn only_a_change_behind_all_words_that_adds_is_made_in_place() {
         let document = decode("# %%\n\none\n\n# %%\n");
         let change = |start, end, text: &str| {
-            let splice = Splice { at: Span::new(start, end), bytes: text.into() };
+            let splice = Splice {
+                at: Span::new(start, end),
+                bytes: text.into(),
+            };
             let end = NewEnd::of(&splice, &document)?;
-            Some((end.at, String::from_utf8(end.old).unwrap(), String::from_utf8(end.new).unwrap()))
+            Some((
+                end.at,
+                String::from_utf8(end.old).unwrap(),
+                String::from_utf8(end.new).unwrap(),
+            ))
         };
         let is = |at, old: &str, new: &str| Some((at, old.to_string(), new.to_string()));
         assert_eq!(change(16, 16, "x"), is(16, "", "x"));

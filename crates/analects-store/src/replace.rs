@@ -34,7 +34,9 @@ pub(crate) fn replace(
     before: Option<&[u8]>,
 ) -> Result<bool, StoreError> {
     let folder = folder_of(path);
-    let mut draft = vfs.draft(folder).map_err(to("create a file in this folder", path))?;
+    let mut draft = vfs
+        .draft(folder)
+        .map_err(to("create a file in this folder", path))?;
     if before.is_some() {
         match draft.adopt(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -46,19 +48,31 @@ pub(crate) fn replace(
     let Some(before) = before else {
         return match draft.link(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            linked => linked.map_err(to("create", path)).and_then(|()| sync_folder(vfs, path)),
+            linked => linked
+                .map_err(to("create", path))
+                .and_then(|()| sync_folder(vfs, path)),
         };
     };
     let aside = Aside::new(path, before, bytes);
-    aside.link(vfs, &mut *draft).map_err(to("create a file in this folder", path))?;
+    aside
+        .link(vfs, &mut *draft)
+        .map_err(to("create a file in this folder", path))?;
     // While it is open for writing, there is no lease on it.
     drop(draft);
-    Swap { vfs, path, aside: &aside.path, bytes, before }.run()
+    Swap {
+        vfs,
+        path,
+        aside: &aside.path,
+        bytes,
+        before,
+    }
+    .run()
 }
 
 /// Makes a new name in a folder durable.
 fn sync_folder(vfs: &dyn Vfs, path: &Path) -> Result<bool, StoreError> {
-    vfs.sync_folder(folder_of(path)).map_err(to("sync the folder of", path))?;
+    vfs.sync_folder(folder_of(path))
+        .map_err(to("sync the folder of", path))?;
     Ok(true)
 }
 
@@ -82,14 +96,17 @@ impl Swap<'_> {
     }
 
     fn swap(&self) -> Result<bool, StoreError> {
-        let Some(mut old) = self.lease_old()? else { return Ok(false) };
+        let Some(mut old) = self.lease_old()? else {
+            return Ok(false);
+        };
         let mut new = match self.vfs.open(self.aside, Open::Read) {
             // Somebody with another state folder took it for one that a kill left.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             new => new.map_err(to("read the new version of", self.path))?,
         };
         lock(&mut *new, self.path)?;
-        new.lease().map_err(to("read the new version of", self.path))?;
+        new.lease()
+            .map_err(to("read the new version of", self.path))?;
         match self.vfs.exchange(self.aside, self.path) {
             Ok(()) => self.settle(&mut *old, &mut *new),
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
@@ -139,13 +156,18 @@ impl Swap<'_> {
             }
         }
         // If a power cut brings it back, the next writer removes it.
-        self.vfs.remove(self.aside).map_err(to("remove the old version of", self.path))?;
+        self.vfs
+            .remove(self.aside)
+            .map_err(to("remove the old version of", self.path))?;
         Ok(true)
     }
 
     /// Somebody else's text goes back to its place.
     fn swap_back(&self, new: &mut dyn VfsFile) -> Result<bool, StoreError> {
-        let kept = |kept: PathBuf| StoreError::Kept { path: self.path.into(), kept };
+        let kept = |kept: PathBuf| StoreError::Kept {
+            path: self.path.into(),
+            kept,
+        };
         let exchanged = self.vfs.exchange(self.aside, self.path);
         exchanged.map_err(|_| kept(self.aside.into()))?;
         // If it fails, a power cut may bring our version back; theirs is beside it then.
@@ -158,12 +180,16 @@ impl Swap<'_> {
         // In the meantime somebody wrote into our version as well, or is about to: of the two texts the
         // newer one stays in place, and the older one is kept.
         let _ = self.vfs.exchange(self.aside, self.path);
-        Err(kept(keep(self.vfs, self.aside, self.path).unwrap_or(self.aside.into())))
+        Err(kept(
+            keep(self.vfs, self.aside, self.path).unwrap_or(self.aside.into()),
+        ))
     }
 
     /// Without a swap, an editor that saves between the comparison and the rename loses that save.
     fn rename(&self) -> Result<bool, StoreError> {
-        self.vfs.rename(self.aside, self.path).map_err(to("replace", self.path))?;
+        self.vfs
+            .rename(self.aside, self.path)
+            .map_err(to("replace", self.path))?;
         sync_folder(self.vfs, self.path)
     }
 }
@@ -225,9 +251,15 @@ const SUFFIX: &str = ".swap";
 
 impl Aside {
     fn new(path: &Path, before: &[u8], bytes: &[u8]) -> Aside {
-        let name =
-            format!("{}{:016x}-{:016x}{SUFFIX}", of(path), fingerprint(before), fingerprint(bytes));
-        Aside { path: path.with_file_name(name) }
+        let name = format!(
+            "{}{:016x}-{:016x}{SUFFIX}",
+            of(path),
+            fingerprint(before),
+            fingerprint(bytes)
+        );
+        Aside {
+            path: path.with_file_name(name),
+        }
     }
 
     fn link(&self, vfs: &dyn Vfs, draft: &mut dyn VfsFile) -> io::Result<()> {
@@ -255,17 +287,23 @@ fn of(path: &Path) -> String {
 /// under the file's lock.
 pub(crate) fn clear_up(vfs: &dyn Vfs, path: &Path) -> Vec<PathBuf> {
     // What cannot be cleared up does no harm, and the next writer tries again.
-    let Ok(names) = vfs.list(folder_of(path)) else { return Vec::new() };
+    let Ok(names) = vfs.list(folder_of(path)) else {
+        return Vec::new();
+    };
     let start = of(path);
     let mut all_kept = Vec::new();
     for aside in names {
         let name = aside.file_name().unwrap_or_default().to_string_lossy();
-        let hashes = name.strip_prefix(&start).and_then(|rest| rest.strip_suffix(SUFFIX));
+        let hashes = name
+            .strip_prefix(&start)
+            .and_then(|rest| rest.strip_suffix(SUFFIX));
         let Some(hashes) = hashes else { continue };
         if !is_plain_file(vfs, &aside) {
             continue;
         }
-        let Ok(Some((text, is_in_use))) = read_aside(vfs, &aside) else { continue };
+        let Ok(Some((text, is_in_use))) = read_aside(vfs, &aside) else {
+            continue;
+        };
         let text = format!("{:016x}", fingerprint(&text));
         if !is_in_use && hashes.split('-').any(|known| known == text) {
             let _ = vfs.remove(&aside);
@@ -292,7 +330,11 @@ fn keep(vfs: &dyn Vfs, aside: &Path, path: &Path) -> io::Result<PathBuf> {
 
 /// A name for another version of a file: `talk.kept-1.msg.md`.
 fn free_name(vfs: &dyn Vfs, path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let (stem, extension) = name.split_once('.').unwrap_or((&name, "md"));
     let names =
         (1..).map(|number| path.with_file_name(format!("{stem}.kept-{number}.{extension}")));
@@ -333,7 +375,10 @@ pub(crate) fn wait_for_writers(
             return Ok(lease);
         }
         if start.elapsed() >= patience {
-            return Err(StoreError::InUse { path: name.into(), writers: file.writers() });
+            return Err(StoreError::InUse {
+                path: name.into(),
+                writers: file.writers(),
+            });
         }
         drop(file);
         std::thread::sleep(PAUSE);
@@ -356,7 +401,10 @@ mod tests {
     #[test]
     fn a_link_that_takes_the_place_of_a_file_before_the_swap_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, real) = (folder.path().join("talk.msg.md"), folder.path().join("real.msg.md"));
+        let (path, real) = (
+            folder.path().join("talk.msg.md"),
+            folder.path().join("real.msg.md"),
+        );
         std::fs::write(&real, "old").unwrap();
         symlink("real.msg.md", &path).unwrap();
         assert!(!replace(&Disk, &path, b"new", Some(b"old")).unwrap());
@@ -370,7 +418,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("talk.msg.md");
         let aside = |what| folder.path().join(format!("{}{what}{SUFFIX}", of(&path)));
-        mknodat(CWD, aside("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        mknodat(
+            CWD,
+            aside("pipe"),
+            FileType::Fifo,
+            Mode::RUSR | Mode::WUSR,
+            0,
+        )
+        .unwrap();
         symlink("/dev/zero", aside("device")).unwrap();
         symlink("/etc/hostname", aside("link")).unwrap();
         std::fs::create_dir(aside("folder")).unwrap();

@@ -39,17 +39,27 @@ pub struct ChainName {
 impl ChainName {
     /// The main chain of a session.
     pub fn new(project: impl Into<String>, session: impl Into<SessionId>) -> ChainName {
-        ChainName { project: project.into(), session: session.into(), agent: None }
+        ChainName {
+            project: project.into(),
+            session: session.into(),
+            agent: None,
+        }
     }
 
     /// A side chain of the same session.
     pub fn side(&self, agent: impl Into<String>) -> ChainName {
-        ChainName { agent: Some(agent.into()), ..self.clone() }
+        ChainName {
+            agent: Some(agent.into()),
+            ..self.clone()
+        }
     }
 
     /// The main chain of the same session.
     pub fn main(&self) -> ChainName {
-        ChainName { agent: None, ..self.clone() }
+        ChainName {
+            agent: None,
+            ..self.clone()
+        }
     }
 }
 
@@ -158,7 +168,10 @@ pub trait TranscriptStore: fmt::Debug + Send + Sync {
 
     /// What a list says of these sessions, in their order. A store that remembers it need not go over all of them.
     fn digests(&self, listed: &[Listed]) -> Result<Vec<Digest>, StoreError> {
-        listed.iter().map(|listed| Ok(self.overview(&listed.name)?.digest())).collect()
+        listed
+            .iter()
+            .map(|listed| Ok(self.overview(&listed.name)?.digest()))
+            .collect()
     }
 
     /// Counts and totals, and the state. A store that keeps an index need not go over all rows.

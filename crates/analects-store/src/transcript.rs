@@ -24,10 +24,18 @@ pub struct Transcript {
 impl Transcript {
     /// The transcript of a session of a project; the first message makes the file.
     pub fn of_session(places: &Places, project: &Path, session: &SessionId) -> Transcript {
-        let path = places.sessions(project).join(format!("{}.jsonl", &**session));
+        let path = places
+            .sessions(project)
+            .join(format!("{}.jsonl", &**session));
         let name = ChainName::new(Places::project(project), session.clone());
         let store = Arc::new(JsonlStore::new(places));
-        Transcript { vfs: Arc::new(Disk), store, name, path, places: places.clone() }
+        Transcript {
+            vfs: Arc::new(Disk),
+            store,
+            name,
+            path,
+            places: places.clone(),
+        }
     }
 
     /// The same transcript on another file system.
@@ -40,9 +48,14 @@ impl Transcript {
     pub fn latest(places: &Places, project: &Path) -> Result<Transcript, StoreError> {
         let listed = JsonlStore::new(places).list(Some(&Places::project(project)))?;
         let latest = listed.into_iter().next();
-        let latest =
-            latest.ok_or_else(|| StoreError::NotFound { path: places.sessions(project) })?;
-        Ok(Transcript::of_session(places, project, &latest.name.session))
+        let latest = latest.ok_or_else(|| StoreError::NotFound {
+            path: places.sessions(project),
+        })?;
+        Ok(Transcript::of_session(
+            places,
+            project,
+            &latest.name.session,
+        ))
     }
 
     /// The file.
@@ -58,7 +71,10 @@ impl Transcript {
     /// Reads all of it; a transcript that is not there yet holds nothing. Never writes.
     pub fn read(&self) -> Result<Decoded, StoreError> {
         let file = self.vfs.open(&self.path, Open::Read);
-        match file.and_then(|mut file| file.read_from(0)).map_err(to("read", &self.path)) {
+        match file
+            .and_then(|mut file| file.read_from(0))
+            .map_err(to("read", &self.path))
+        {
             Err(error) if error.is_not_found() => Ok(Decoded::default()),
             bytes => Ok(transcript::decode(&bytes?)),
         }

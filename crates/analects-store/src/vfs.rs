@@ -159,7 +159,9 @@ impl dyn VfsFile + '_ {
 
     /// Writes all of it at an offset, in one step unless the system says otherwise.
     pub fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        write_pieces(bytes, |done, rest| self.write_at(offset + done as u64, rest))
+        write_pieces(bytes, |done, rest| {
+            self.write_at(offset + done as u64, rest)
+        })
     }
 
     /// What the file holds beyond what is known of it; `None` if it does not begin with that. It is compared
@@ -204,5 +206,7 @@ const PIECE: usize = 1 << 16;
 
 /// The folder of a file.
 pub fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }

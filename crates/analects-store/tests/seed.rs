@@ -30,21 +30,39 @@ fn now() -> Timestamp {
 
 fn call(id: &str) -> ToolUse {
     let input = Raw::parse(r#"{"city":"Paris"}"#).unwrap();
-    ToolUse { id: id.into(), name: "weather".into(), input, extra: RawMap::new() }
+    ToolUse {
+        id: id.into(),
+        name: "weather".into(),
+        input,
+        extra: RawMap::new(),
+    }
 }
 
 fn result(id: &str) -> ToolResult {
-    ToolResult { tool_use_id: id.into(), content: "18 degrees".into(), ..ToolResult::default() }
+    ToolResult {
+        tool_use_id: id.into(),
+        content: "18 degrees".into(),
+        ..ToolResult::default()
+    }
 }
 
 /// A turn with every type of message that the seed names.
 fn turn() -> Vec<Message> {
     let changes = Raw::parse(r#"{"cwd":"/work"}"#).unwrap();
     let bodies = vec![
-        Body::System(System { content: "Be brief.".into() }),
+        Body::System(System {
+            content: "Be brief.".into(),
+        }),
         Message::user("", "How is the weather?").body,
-        Message::assistant("", vec![Block::from_text("I look."), Block::ToolUse(call("t1"))]).body,
-        Body::Progress(Progress { tool_use_id: Some("t1".into()), ..Progress::default() }),
+        Message::assistant(
+            "",
+            vec![Block::from_text("I look."), Block::ToolUse(call("t1"))],
+        )
+        .body,
+        Body::Progress(Progress {
+            tool_use_id: Some("t1".into()),
+            ..Progress::default()
+        }),
         Message::user("", vec![Block::ToolResult(result("t1"))]).body,
         Body::ToolUse(call("t2")),
         Body::ToolResult(result("t2")),
@@ -57,13 +75,25 @@ fn turn() -> Vec<Message> {
             kind: "task_finished".into(),
             ..Notification::default()
         }),
-        Body::State(StateChange { changes, is_snapshot: false }),
-        Body::Summary(Summary { text: "It is warm.".into(), ..Summary::default() }),
+        Body::State(StateChange {
+            changes,
+            is_snapshot: false,
+        }),
+        Body::Summary(Summary {
+            text: "It is warm.".into(),
+            ..Summary::default()
+        }),
         Body::CompactBoundary(CompactBoundary::default()),
-        Body::Tombstone(Tombstone { target: "none".into(), target_parent: None }),
+        Body::Tombstone(Tombstone {
+            target: "none".into(),
+            target_parent: None,
+        }),
         Message::assistant("", "18 degrees.").body,
     ];
-    bodies.into_iter().map(|body| Message::new("", body)).collect()
+    bodies
+        .into_iter()
+        .map(|body| Message::new("", body))
+        .collect()
 }
 
 fn stored(store: &dyn TranscriptStore, of: &ChainName) -> Vec<Message> {
@@ -88,12 +118,17 @@ fn every_turn_serialises() {
         let json = serde_json::to_string(message).unwrap();
         assert_eq!(&serde_json::from_str::<Message>(&json).unwrap(), message);
         assert_eq!(json.lines().count(), 1);
-        assert_eq!(Message::from_json(&json).unwrap().body.type_name(), message.body.type_name());
+        assert_eq!(
+            Message::from_json(&json).unwrap().body.type_name(),
+            message.body.type_name()
+        );
         assert!(!message.id.is_empty() && message.session_id == talk().session);
         assert_eq!(message.created_at, Some(now()));
     }
-    let types: std::collections::BTreeSet<&str> =
-        placed.iter().map(|message| message.body.type_name()).collect();
+    let types: std::collections::BTreeSet<&str> = placed
+        .iter()
+        .map(|message| message.body.type_name())
+        .collect();
     assert_eq!(types.len(), 12, "all types: {types:?}");
 }
 
@@ -117,9 +152,13 @@ fn each_tool_use_has_its_tool_result() {
         };
         let calls: Vec<String> = blocks(turn)
             .iter()
-            .filter_map(
-                |block| if let Block::ToolUse(call) = block { Some(call.id.clone()) } else { None },
-            )
+            .filter_map(|block| {
+                if let Block::ToolUse(call) = block {
+                    Some(call.id.clone())
+                } else {
+                    None
+                }
+            })
             .collect();
         let results: Vec<String> = sent
             .get(at + 1)
@@ -133,7 +172,12 @@ fn each_tool_use_has_its_tool_result() {
             .collect();
         assert_eq!(calls, results, "turn {at}");
     }
-    assert_eq!(sent.iter().filter(|turn| turn.content.text().contains("lost")).count(), 0);
+    assert_eq!(
+        sent.iter()
+            .filter(|turn| turn.content.text().contains("lost"))
+            .count(),
+        0
+    );
     // The record itself is as it was.
     assert_eq!(stored(&store, &talk()).len(), turn().len() + 2);
 }
@@ -145,11 +189,16 @@ fn progress_never_enters_the_chain() {
     for number in 0..20 {
         let progress = Message::new("", Body::Progress(Progress::default()));
         let said = Message::user("", format!("{number}"));
-        session.append(vec![progress.clone(), said, progress], &mut OsIds, now()).unwrap();
+        session
+            .append(vec![progress.clone(), said, progress], &mut OsIds, now())
+            .unwrap();
     }
     let loaded = session.load().unwrap();
     let texts: Vec<String> = loaded.messages.iter().map(Message::text).collect();
-    assert_eq!(texts, (0..20).map(|number| number.to_string()).collect::<Vec<_>>());
+    assert_eq!(
+        texts,
+        (0..20).map(|number| number.to_string()).collect::<Vec<_>>()
+    );
     let records = stored(&store, &talk());
     let progress: Vec<&str> = records
         .iter()
@@ -157,8 +206,13 @@ fn progress_never_enters_the_chain() {
         .map(|record| &*record.id)
         .collect();
     assert_eq!(progress.len(), 40, "it is kept");
-    let parents = records.iter().filter_map(|record| record.parent_id.as_deref());
-    assert_eq!(parents.filter(|parent| progress.contains(parent)).count(), 0);
+    let parents = records
+        .iter()
+        .filter_map(|record| record.parent_id.as_deref());
+    assert_eq!(
+        parents.filter(|parent| progress.contains(parent)).count(),
+        0
+    );
 }
 
 #[test]
@@ -178,11 +232,15 @@ fn a_session_restores_by_its_chain() {
     let mut session = Session::open(&store, talk()).unwrap();
     let change = SessionState::default().change_to(&state).unwrap();
     session.set_state(change, &mut OsIds, now()).unwrap();
-    let talks = ["one", "two", "three"].map(|text| Message::user("", text)).to_vec();
+    let talks = ["one", "two", "three"]
+        .map(|text| Message::user("", text))
+        .to_vec();
     let placed = session.append(talks, &mut OsIds, now()).unwrap();
     let back = |messages: &[Message]| verbs::rewind(messages, Some(&placed[1].id));
     session.apply(back, &mut OsIds, now()).unwrap();
-    session.append(vec![Message::user("", "other")], &mut OsIds, now()).unwrap();
+    session
+        .append(vec![Message::user("", "other")], &mut OsIds, now())
+        .unwrap();
     // Another process finds the same conversation, and goes on where it ended.
     let mut again = Session::open(&store, talk()).unwrap();
     let loaded = again.load().unwrap();
@@ -190,14 +248,22 @@ fn a_session_restores_by_its_chain() {
     assert_eq!(texts(&loaded.messages), ["one", "two", "other"]);
     assert_eq!(loaded.state, state);
     // After a compaction only what is needed is loaded, the state included.
-    let summary = Summary { text: "we counted".into(), ..Summary::default() };
-    let boundary = CompactBoundary { summary_id: Some("s".into()), ..CompactBoundary::default() };
+    let summary = Summary {
+        text: "we counted".into(),
+        ..Summary::default()
+    };
+    let boundary = CompactBoundary {
+        summary_id: Some("s".into()),
+        ..CompactBoundary::default()
+    };
     let made = vec![
         Message::new("s", Body::Summary(summary)),
         Message::new("b", Body::CompactBoundary(boundary)),
     ];
     again.compact(made, &mut OsIds, now()).unwrap();
-    again.append(vec![Message::user("", "and now")], &mut OsIds, now()).unwrap();
+    again
+        .append(vec![Message::user("", "and now")], &mut OsIds, now())
+        .unwrap();
     let loaded = load(&store, &talk()).unwrap();
     assert_eq!(texts(&loaded.messages), ["we counted", "and now"]);
     assert_eq!(loaded.state, state);
@@ -214,16 +280,25 @@ fn a_session_restores_by_its_chain() {
 fn a_side_chain_stands_alone() {
     let (_folder, store) = store();
     let mut session = Session::open(&store, talk()).unwrap();
-    session.append(vec![Message::user("", "main")], &mut OsIds, now()).unwrap();
+    session
+        .append(vec![Message::user("", "main")], &mut OsIds, now())
+        .unwrap();
     let mut side = Session::open(&store, talk().side("helper")).unwrap();
-    side.append(vec![Message::user("", "side")], &mut OsIds, now()).unwrap();
+    side.append(vec![Message::user("", "side")], &mut OsIds, now())
+        .unwrap();
     assert_eq!(store.side_chains(&talk()).unwrap(), ["helper"]);
-    let (main_file, side_file) = (store.path(&talk()).unwrap(), store.path(side.name()).unwrap());
+    let (main_file, side_file) = (
+        store.path(&talk()).unwrap(),
+        store.path(side.name()).unwrap(),
+    );
     assert!(side_file.starts_with(main_file.with_extension("")));
     // Each loads without the other: not even a damaged one is in the way.
     std::fs::write(&main_file, b"\0\0\0").unwrap();
     let loaded = side.load().unwrap();
-    assert_eq!((loaded.messages[0].text().as_str(), loaded.problems.len()), ("side", 0));
+    assert_eq!(
+        (loaded.messages[0].text().as_str(), loaded.problems.len()),
+        ("side", 0)
+    );
     assert_eq!(loaded.messages[0].agent_id.as_deref(), Some("helper"));
     assert_eq!(loaded.messages[0].parent_id, None, "its own root");
 }

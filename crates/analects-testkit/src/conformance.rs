@@ -20,13 +20,28 @@ pub fn check(make: &dyn Fn() -> Box<dyn TranscriptStore>) {
         ("nothing is there at first", nothing_is_there_at_first),
         ("records come back in order", records_come_back_in_order),
         ("whatever is said comes back", whatever_is_said_comes_back),
-        ("sessions and projects are apart", sessions_and_projects_are_apart),
+        (
+            "sessions and projects are apart",
+            sessions_and_projects_are_apart,
+        ),
         ("a side chain stands alone", a_side_chain_stands_alone),
-        ("what is pruned is gone from view", what_is_pruned_is_gone_from_view),
-        ("a new session is there as a whole", a_new_session_is_there_as_a_whole),
-        ("a session restores by its chain", a_session_restores_by_its_chain),
+        (
+            "what is pruned is gone from view",
+            what_is_pruned_is_gone_from_view,
+        ),
+        (
+            "a new session is there as a whole",
+            a_new_session_is_there_as_a_whole,
+        ),
+        (
+            "a session restores by its chain",
+            a_session_restores_by_its_chain,
+        ),
         ("two compactions", two_compactions),
-        ("a broken chain is loaded all the same", a_broken_chain_is_loaded_all_the_same),
+        (
+            "a broken chain is loaded all the same",
+            a_broken_chain_is_loaded_all_the_same,
+        ),
         ("the tail is the end", the_tail_is_the_end),
         ("counts and totals", counts_and_totals),
         ("sessions are found", sessions_are_found),
@@ -57,7 +72,11 @@ fn now() -> Timestamp {
 
 fn said(id: &str, parent: &str, text: &str) -> Message {
     let parent_id = (!parent.is_empty()).then(|| parent.into());
-    Message { parent_id, session_id: "session-1".into(), ..Message::user(id, text) }
+    Message {
+        parent_id,
+        session_id: "session-1".into(),
+        ..Message::user(id, text)
+    }
 }
 
 /// All rows, as messages.
@@ -77,7 +96,10 @@ fn places(row: Row<'_>) -> (u64, u64) {
 }
 
 fn texts(loaded: &Loaded) -> Vec<String> {
-    let seen = loaded.messages.iter().filter(|message| message.history != History::Exclude);
+    let seen = loaded
+        .messages
+        .iter()
+        .filter(|message| message.history != History::Exclude);
     seen.map(Message::text).collect()
 }
 
@@ -94,13 +116,18 @@ fn nothing_is_there_at_first(store: &dyn TranscriptStore) {
     store.sync(&name).unwrap();
     assert_eq!(Session::open(store, name).unwrap().leaf(), None);
     store.append(&main_chain(), &[]).unwrap();
-    assert_eq!(store.list(None).unwrap(), [], "nothing leaves nothing behind");
+    assert_eq!(
+        store.list(None).unwrap(),
+        [],
+        "nothing leaves nothing behind"
+    );
 }
 
 fn records_come_back_in_order(store: &dyn TranscriptStore) {
     let name = main_chain();
-    let records: Vec<Message> =
-        (0..50).map(|at| said(&format!("m{at}"), "", &"x".repeat(at * 100))).collect();
+    let records: Vec<Message> = (0..50)
+        .map(|at| said(&format!("m{at}"), "", &"x".repeat(at * 100)))
+        .collect();
     store.append(&name, &records[..1]).unwrap();
     store.append(&name, &[]).unwrap();
     store.append(&name, &records[1..20]).unwrap();
@@ -114,7 +141,11 @@ fn records_come_back_in_order(store: &dyn TranscriptStore) {
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert!(forward.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[1].0));
+    assert!(
+        forward
+            .windows(2)
+            .all(|pair| pair[0].1 == pair[1].0 && pair[0].0 < pair[1].0)
+    );
     let mut backward = Vec::new();
     store
         .scan_back(&name, &mut |row| {
@@ -153,9 +184,15 @@ fn whatever_is_said_comes_back(store: &dyn TranscriptStore) {
         r#"{"v":7,"type":"user","id":"c","parent_id":"b","content":"later"}"#,
         r#"{"v":1,"type":"telepathy","id":"d","parent_id":"c","extra":{"deep":[[[[{}]]]]}}"#,
     ];
-    let mut records: Vec<Message> =
-        odd.iter().map(|json| Message::from_json(json).unwrap()).collect();
-    records.push(said("e", "d", &"longer than a page \u{1f600} ".repeat(60_000)));
+    let mut records: Vec<Message> = odd
+        .iter()
+        .map(|json| Message::from_json(json).unwrap())
+        .collect();
+    records.push(said(
+        "e",
+        "d",
+        &"longer than a page \u{1f600} ".repeat(60_000),
+    ));
     records.push(said("f", "e", "first\nsecond\r\nthird"));
     store.append(&name, &records).unwrap();
     assert_eq!(all(store, &name), records);
@@ -183,7 +220,9 @@ fn sessions_and_projects_are_apart(store: &dyn TranscriptStore) {
         let is_first = || store.list(Some("project-1")).unwrap()[0].name == *name;
         let mut tries = 0;
         while !is_first() {
-            store.append(name, &[said(&format!("again-{tries}"), "", "again")]).unwrap();
+            store
+                .append(name, &[said(&format!("again-{tries}"), "", "again")])
+                .unwrap();
             tries += 1;
             assert!(tries < 100_000, "{name} never comes first");
         }
@@ -197,22 +236,40 @@ fn a_side_chain_stands_alone(store: &dyn TranscriptStore) {
         agent_id: Some(agent.into()),
         ..said(id, parent, id)
     };
-    store.append(&zebra, &[side("z1", "", "zebra"), side("z2", "z1", "zebra")]).unwrap();
+    store
+        .append(
+            &zebra,
+            &[side("z1", "", "zebra"), side("z2", "z1", "zebra")],
+        )
+        .unwrap();
     store.append(&name, &[said("a", "", "main")]).unwrap();
     store.append(&ant, &[side("n1", "", "ant")]).unwrap();
     assert_eq!(store.side_chains(&name).unwrap(), ["ant", "zebra"]);
     assert_eq!(texts(&load(store, &zebra).unwrap()), ["z1", "z2"]);
     assert_eq!(texts(&load(store, &name).unwrap()), ["main"]);
-    assert_eq!(store.list(None).unwrap().len(), 1, "a side chain is no session");
-    assert_eq!(all(store, &name).len(), 1, "the main chain does not hold it");
+    assert_eq!(
+        store.list(None).unwrap().len(),
+        1,
+        "a side chain is no session"
+    );
+    assert_eq!(
+        all(store, &name).len(),
+        1,
+        "the main chain does not hold it"
+    );
 }
 
 fn a_new_session_is_there_as_a_whole(store: &dyn TranscriptStore) {
     let name = main_chain();
     let records = [said("a", "", "one"), said("b", "a", "two")];
-    let beside = Message { agent_id: Some("helper".into()), ..said("s", "", "beside") };
+    let beside = Message {
+        agent_id: Some("helper".into()),
+        ..said("s", "", "beside")
+    };
     let mut session = store.begin(&name).unwrap();
-    session.append(Some("helper"), std::slice::from_ref(&beside)).unwrap();
+    session
+        .append(Some("helper"), std::slice::from_ref(&beside))
+        .unwrap();
     session.append(None, &records[..1]).unwrap();
     assert_eq!(store.list(None).unwrap(), []);
     assert_eq!(all(store, &name), []);
@@ -228,7 +285,10 @@ fn a_new_session_is_there_as_a_whole(store: &dyn TranscriptStore) {
     session.append(None, &records).unwrap();
     session.append(Some("helper"), &records).unwrap();
     drop(session);
-    assert!(store.begin(&other).unwrap().finish().is_err(), "nothing was said");
+    assert!(
+        store.begin(&other).unwrap().finish().is_err(),
+        "nothing was said"
+    );
     assert_eq!(store.list(None).unwrap().len(), 1);
     assert_eq!(store.side_chains(&other).unwrap(), [""; 0]);
 }
@@ -237,7 +297,10 @@ fn what_is_pruned_is_gone_from_view(store: &dyn TranscriptStore) {
     let name = main_chain();
     for round in 0..3 {
         store.append(&name, &[said("a", "", "one")]).unwrap();
-        let side = Message { agent_id: Some("g".into()), ..said("s", "", "side") };
+        let side = Message {
+            agent_id: Some("g".into()),
+            ..said("s", "", "side")
+        };
         store.append(&name.side("g"), &[side]).unwrap();
         assert_eq!(all(store, &name).len(), 1, "round {round}");
         assert!(!store.prune(&name).unwrap().is_empty());
@@ -265,16 +328,22 @@ fn check_load(store: &dyn TranscriptStore, name: &ChainName) -> Loaded {
 
 fn hide(session: &mut Session<'_>, id: &str, ids: &mut CountingIds) {
     let target = Target::message(id);
-    session.apply(|messages| verbs::drop(messages, &target), ids, now()).unwrap();
+    session
+        .apply(|messages| verbs::drop(messages, &target), ids, now())
+        .unwrap();
 }
 
 fn show(session: &mut Session<'_>, id: &str, ids: &mut CountingIds) {
     let target = Target::message(id);
-    session.apply(|messages| verbs::restore(messages, &target), ids, now()).unwrap();
+    session
+        .apply(|messages| verbs::restore(messages, &target), ids, now())
+        .unwrap();
 }
 
 fn rewind(session: &mut Session<'_>, to: Option<&str>, ids: &mut CountingIds) {
-    session.apply(|messages| verbs::rewind(messages, to), ids, now()).unwrap();
+    session
+        .apply(|messages| verbs::rewind(messages, to), ids, now())
+        .unwrap();
 }
 
 /// A summary and its boundary.
@@ -284,7 +353,10 @@ pub fn compaction(summary: &str, kept_from: Option<MessageId>) -> Vec<Message> {
         kept_from,
         ..CompactBoundary::default()
     };
-    let summary = Summary { text: summary.into(), ..Summary::default() };
+    let summary = Summary {
+        text: summary.into(),
+        ..Summary::default()
+    };
     vec![
         Message::new("summary", Body::Summary(summary)),
         Message::new("boundary", Body::CompactBoundary(boundary)),
@@ -295,12 +367,21 @@ pub fn compaction(summary: &str, kept_from: Option<MessageId>) -> Vec<Message> {
 fn two_compactions(store: &dyn TranscriptStore) {
     let (name, mut ids) = (main_chain(), CountingIds::default());
     let mut session = Session::open(store, name.clone()).unwrap();
-    let talk = ["one", "two", "three"].map(|text| Message::user("", text)).to_vec();
+    let talk = ["one", "two", "three"]
+        .map(|text| Message::user("", text))
+        .to_vec();
     let placed = session.append(talk, &mut ids, now()).unwrap();
     let kept_from = Some(placed[1].id.clone());
-    session.compact(compaction("first", kept_from), &mut ids, now()).unwrap();
-    session.append(vec![Message::user("", "four")], &mut ids, now()).unwrap();
-    assert_eq!(texts(&check_load(store, &name)), ["first", "two", "three", "four"]);
+    session
+        .compact(compaction("first", kept_from), &mut ids, now())
+        .unwrap();
+    session
+        .append(vec![Message::user("", "four")], &mut ids, now())
+        .unwrap();
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["first", "two", "three", "four"]
+    );
     let mut second = compaction("second", Some(placed[2].id.clone()));
     second[0].id = "summary-2".into();
     second[1].id = "boundary-2".into();
@@ -308,46 +389,91 @@ fn two_compactions(store: &dyn TranscriptStore) {
         body.summary_id = Some("summary-2".into());
     }
     session.compact(second, &mut ids, now()).unwrap();
-    assert_eq!(texts(&check_load(store, &name)), ["second", "three", "four"]);
-    session.append(vec![Message::user("", "five")], &mut ids, now()).unwrap();
-    assert_eq!(texts(&check_load(store, &name)), ["second", "three", "four", "five"]);
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["second", "three", "four"]
+    );
+    session
+        .append(vec![Message::user("", "five")], &mut ids, now())
+        .unwrap();
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["second", "three", "four", "five"]
+    );
     hide(&mut session, "boundary-2", &mut ids);
-    assert_eq!(texts(&check_load(store, &name)), ["first", "two", "three", "four", "five"]);
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["first", "two", "three", "four", "five"]
+    );
 }
 
 fn a_session_restores_by_its_chain(store: &dyn TranscriptStore) {
     let (name, mut ids) = (main_chain(), CountingIds::default());
     let mut session = Session::open(store, name.clone()).unwrap();
-    let state = SessionState { cwd: Some("/work".into()), ..SessionState::default() };
-    session.set_state(state.snapshot(), &mut ids, now()).unwrap();
-    let talk = ["one", "two", "three"].map(|text| Message::user("", text)).to_vec();
+    let state = SessionState {
+        cwd: Some("/work".into()),
+        ..SessionState::default()
+    };
+    session
+        .set_state(state.snapshot(), &mut ids, now())
+        .unwrap();
+    let talk = ["one", "two", "three"]
+        .map(|text| Message::user("", text))
+        .to_vec();
     let placed = session.append(talk, &mut ids, now()).unwrap();
     let progress = Message::new("", Body::Progress(Progress::default()));
-    session.append(vec![progress, Message::assistant("", "four")], &mut ids, now()).unwrap();
-    assert_eq!(texts(&check_load(store, &name)), ["one", "two", "three", "four"]);
+    session
+        .append(
+            vec![progress, Message::assistant("", "four")],
+            &mut ids,
+            now(),
+        )
+        .unwrap();
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["one", "two", "three", "four"]
+    );
     let kept_from = Some(placed[2].id.clone());
-    let placed = session.compact(compaction("so far", kept_from), &mut ids, now()).unwrap();
+    let placed = session
+        .compact(compaction("so far", kept_from), &mut ids, now())
+        .unwrap();
     let boundary = placed[2].id.clone();
-    assert_eq!(texts(&check_load(store, &name)), ["so far", "three", "four"]);
-    session.append(vec![Message::user("", "five")], &mut ids, now()).unwrap();
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["so far", "three", "four"]
+    );
+    session
+        .append(vec![Message::user("", "five")], &mut ids, now())
+        .unwrap();
     let loaded = check_load(store, &name);
     assert_eq!(texts(&loaded), ["so far", "three", "four", "five"]);
     assert_eq!(
-        (loaded.boundary.map(|boundary| boundary.id), loaded.state.cwd.as_deref()),
+        (
+            loaded.boundary.map(|boundary| boundary.id),
+            loaded.state.cwd.as_deref()
+        ),
         (Some(boundary.clone()), Some("/work"))
     );
     // Another program goes on with it.
     let mut again = Session::open(store, name.clone()).unwrap();
     assert_eq!(again.leaf(), session.leaf());
-    again.append(vec![Message::assistant("", "six")], &mut ids, now()).unwrap();
-    assert_eq!(texts(&check_load(store, &name)), ["so far", "three", "four", "five", "six"]);
+    again
+        .append(vec![Message::assistant("", "six")], &mut ids, now())
+        .unwrap();
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["so far", "three", "four", "five", "six"]
+    );
     // The compaction is undone.
     hide(&mut again, &boundary, &mut ids);
     let says = ["one", "two", "three", "four", "five", "six"];
     assert_eq!(texts(&check_load(store, &name)), says);
     // And is made again.
     show(&mut again, "summary", &mut ids);
-    assert_eq!(texts(&check_load(store, &name)), ["so far", "three", "four", "five", "six"]);
+    assert_eq!(
+        texts(&check_load(store, &name)),
+        ["so far", "three", "four", "five", "six"]
+    );
 }
 
 /// Ids and parents.
@@ -356,20 +482,42 @@ type Links = &'static [(&'static str, &'static str)];
 fn a_broken_chain_is_loaded_all_the_same(store: &dyn TranscriptStore) {
     let cases: [(&str, Links, &[&str]); 5] = [
         ("lost", &[("a", ""), ("b", "lost"), ("c", "b")], &["b", "c"]),
-        ("circle", &[("a", "c"), ("b", "a"), ("c", "b")], &["a", "b", "c"]),
-        ("forward", &[("b", "a"), ("a", ""), ("c", "b")], &["a", "b", "c"]),
-        ("twice", &[("a", ""), ("a", "a"), ("b", "a")], &["a", "a", "b"]),
+        (
+            "circle",
+            &[("a", "c"), ("b", "a"), ("c", "b")],
+            &["a", "b", "c"],
+        ),
+        (
+            "forward",
+            &[("b", "a"), ("a", ""), ("c", "b")],
+            &["a", "b", "c"],
+        ),
+        (
+            "twice",
+            &[("a", ""), ("a", "a"), ("b", "a")],
+            &["a", "a", "b"],
+        ),
         ("fork", &[("a", ""), ("b", "a"), ("c", "a")], &["a", "c"]),
     ];
     for (session, links, says) in cases {
         let name = ChainName::new("project-1", session);
-        let records: Vec<Message> = links.iter().map(|(id, parent)| said(id, parent, id)).collect();
+        let records: Vec<Message> = links
+            .iter()
+            .map(|(id, parent)| said(id, parent, id))
+            .collect();
         store.append(&name, &records).unwrap();
         assert_eq!(texts(&check_load(store, &name)), says, "{session}");
     }
     let fork = ChainName::new("project-1", "fork");
-    assert_eq!(texts(&Loaded::branch(store, &fork, "b").unwrap()), ["a", "b"]);
-    assert!(Loaded::branch(store, &fork, "zz").unwrap_err().is_not_found());
+    assert_eq!(
+        texts(&Loaded::branch(store, &fork, "b").unwrap()),
+        ["a", "b"]
+    );
+    assert!(
+        Loaded::branch(store, &fork, "zz")
+            .unwrap_err()
+            .is_not_found()
+    );
 }
 
 fn the_tail_is_the_end(store: &dyn TranscriptStore) {
@@ -381,7 +529,10 @@ fn the_tail_is_the_end(store: &dyn TranscriptStore) {
         let end = tail(store, &name, count).unwrap();
         let ids: Vec<&MessageId> = end.messages.iter().map(|message| &message.id).collect();
         let from = 30_usize.saturating_sub(count);
-        assert_eq!(ids, records[from..30].iter().map(|m| &m.id).collect::<Vec<_>>());
+        assert_eq!(
+            ids,
+            records[from..30].iter().map(|m| &m.id).collect::<Vec<_>>()
+        );
     }
     let overview = store.overview(&name).unwrap();
     assert_eq!((overview.records, overview.messages), (31, 30));
@@ -402,23 +553,36 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
         ..Message::assistant("", "yes")
     };
     let prompt = Message::user("", "\n  How are things?\nWell?");
-    session.append(vec![prompt, answer.clone(), answer], &mut ids, now()).unwrap();
+    session
+        .append(vec![prompt, answer.clone(), answer], &mut ids, now())
+        .unwrap();
     let overview = store.overview(&name).unwrap();
-    assert_eq!((overview.records, overview.messages, overview.damaged), (3, 3, 0));
+    assert_eq!(
+        (overview.records, overview.messages, overview.damaged),
+        (3, 3, 0)
+    );
     assert_eq!((overview.input_tokens, overview.output_tokens), (220, 10));
     assert_eq!(overview.cost_usd.to_bits(), 0.5_f64.to_bits());
     // Further records of one answer repeat its counts, or know more of them; what no model said took nothing.
     let part = |output: u64, cost: f64, model: &str| Message {
         response_id: Some("r".into()),
         model: Some(model.into()),
-        usage: Some(Box::new(TokenUsage { output_tokens: Some(output), ..TokenUsage::default() })),
+        usage: Some(Box::new(TokenUsage {
+            output_tokens: Some(output),
+            ..TokenUsage::default()
+        })),
         cost_usd: Some(cost),
         ..Message::assistant("", "part")
     };
-    for (output, cost, model) in
-        [(1, 0.25, "m"), (7, 0.5, "m"), (7, 0.5, "m"), (9, 1.0, "<synthetic>")]
-    {
-        session.append(vec![part(output, cost, model)], &mut ids, now()).unwrap();
+    for (output, cost, model) in [
+        (1, 0.25, "m"),
+        (7, 0.5, "m"),
+        (7, 0.5, "m"),
+        (9, 1.0, "<synthetic>"),
+    ] {
+        session
+            .append(vec![part(output, cost, model)], &mut ids, now())
+            .unwrap();
         // An index may be written at any time.
         store.overview(&name).unwrap();
     }
@@ -426,9 +590,14 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
     assert_eq!((overview.input_tokens, overview.output_tokens), (220, 17));
     assert_eq!(overview.cost_usd.to_bits(), 1.0_f64.to_bits());
     // Results may come between them; what follows another question is another answer, whatever its name.
-    let result = ToolResult { tool_use_id: "t".into(), ..ToolResult::default() };
+    let result = ToolResult {
+        tool_use_id: "t".into(),
+        ..ToolResult::default()
+    };
     let result = Message::user("", vec![Block::ToolResult(result)]);
-    session.append(vec![result, part(7, 0.5, "m")], &mut ids, now()).unwrap();
+    session
+        .append(vec![result, part(7, 0.5, "m")], &mut ids, now())
+        .unwrap();
     assert_eq!(store.overview(&name).unwrap().output_tokens, 17);
     let again = vec![Message::user("", "And?"), part(7, 0.5, "m")];
     session.append(again, &mut ids, now()).unwrap();
@@ -442,10 +611,18 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
     };
     let change = SessionState::default().change_to(&titled).unwrap();
     session.set_state(change, &mut ids, now()).unwrap();
-    session.compact(compaction("", None), &mut ids, now()).unwrap();
+    session
+        .compact(compaction("", None), &mut ids, now())
+        .unwrap();
     let overview = store.overview(&name).unwrap();
-    assert_eq!((overview.name(), overview.cwd.as_deref()), (Some("Tea"), Some("/work")));
-    assert_eq!((overview.boundaries, overview.last_boundary.is_some()), (1, true));
+    assert_eq!(
+        (overview.name(), overview.cwd.as_deref()),
+        (Some("Tea"), Some("/work"))
+    );
+    assert_eq!(
+        (overview.boundaries, overview.last_boundary.is_some()),
+        (1, true)
+    );
 }
 
 fn sessions_are_found(store: &dyn TranscriptStore) {
@@ -460,7 +637,11 @@ fn sessions_are_found(store: &dyn TranscriptStore) {
     let one = |at: usize| Found::One(names[at].clone());
     assert_eq!(found(None, Some("0197-aaaa")), one(0));
     assert_eq!(found(Some("project-1"), Some("0197-b")), one(1));
-    assert_eq!(found(None, Some("0198")), one(3), "a whole name counts first");
+    assert_eq!(
+        found(None, Some("0198")),
+        one(3),
+        "a whole name counts first"
+    );
     assert_eq!(found(None, Some("about 0198-cccc")), one(2));
     assert!(matches!(found(None, Some("0197")), Found::Many(many) if many.len() == 2));
     assert_eq!(found(None, Some("0199")), Found::None);
@@ -473,55 +654,94 @@ fn verbs_of_a_session(store: &dyn TranscriptStore) {
     let (name, mut ids) = (main_chain(), CountingIds::default());
     let mut session = Session::open(store, name.clone()).unwrap();
     let texts_of = |name: &ChainName| texts(&check_load(store, name));
-    let talk = ["one", "two", "three"].map(|text| Message::user("", text)).to_vec();
+    let talk = ["one", "two", "three"]
+        .map(|text| Message::user("", text))
+        .to_vec();
     let placed = session.append(talk, &mut ids, now()).unwrap();
-    assert!(placed.iter().all(|message| message.session_id == name.session));
+    assert!(
+        placed
+            .iter()
+            .all(|message| message.session_id == name.session)
+    );
     // Back to the second message, and on from there.
     rewind(&mut session, Some(&placed[1].id), &mut ids);
     assert_eq!(texts_of(&name), ["one", "two"]);
-    session.append(vec![Message::user("", "other")], &mut ids, now()).unwrap();
+    session
+        .append(vec![Message::user("", "other")], &mut ids, now())
+        .unwrap();
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
     let unknown = session.apply(|it| verbs::rewind(it, Some("nobody")), &mut ids, now());
     assert!(unknown.unwrap_err().is_not_found());
     // Before the first message, on from there, and back.
-    assert_eq!(session.parent(&placed[1].id).unwrap().as_ref(), Some(&placed[0].id));
+    assert_eq!(
+        session.parent(&placed[1].id).unwrap().as_ref(),
+        Some(&placed[0].id)
+    );
     assert_eq!(session.parent(&placed[0].id).unwrap(), None);
     let other = session.leaf().unwrap().clone();
     rewind(&mut session, None, &mut ids);
     assert_eq!(texts_of(&name), [""; 0]);
     let mut session = Session::open(store, name.clone()).unwrap();
-    session.append(vec![Message::user("", "anew")], &mut ids, now()).unwrap();
+    session
+        .append(vec![Message::user("", "anew")], &mut ids, now())
+        .unwrap();
     assert_eq!(texts_of(&name), ["anew"]);
     rewind(&mut session, Some(&other), &mut ids);
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
     // A fork of the first branch knows nothing of the second, and the other way round.
     let copy = ChainName::new("project-1", "session-2");
-    let mut fork = session.fork(Some(&placed[2].id), copy.clone(), &mut ids, now()).unwrap();
-    fork.append(vec![Message::user("", "four")], &mut ids, now()).unwrap();
+    let mut fork = session
+        .fork(Some(&placed[2].id), copy.clone(), &mut ids, now())
+        .unwrap();
+    fork.append(vec![Message::user("", "four")], &mut ids, now())
+        .unwrap();
     assert_eq!(texts_of(&copy), ["one", "two", "three", "four"]);
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
-    let origin = load(store, &copy).unwrap().state.extra.get("forked_from").cloned();
+    let origin = load(store, &copy)
+        .unwrap()
+        .state
+        .extra
+        .get("forked_from")
+        .cloned();
     assert!(origin.is_some_and(|origin| origin.as_str().contains("session-1")));
     // What is hidden stays hidden in a fork, and comes back if that is undone.
     hide(&mut session, &placed[0].id, &mut ids);
     assert_eq!(texts_of(&name), ["two", "other"]);
     let copy = ChainName::new("project-1", "session-3");
-    session.fork(Some(&placed[1].id), copy.clone(), &mut ids, now()).unwrap();
+    session
+        .fork(Some(&placed[1].id), copy.clone(), &mut ids, now())
+        .unwrap();
     assert_eq!(texts_of(&copy), ["two"]);
     show(&mut session, &placed[0].id, &mut ids);
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
     // What says something else says it in a fork, too, though that was said after the message it ends with.
     let target = Target::message(placed[0].id.clone());
-    session.apply(|it| verbs::edit(it, &target, "uno"), &mut ids, now()).unwrap();
-    session.apply(|it| verbs::edit(it, &target, "eins"), &mut ids, now()).unwrap();
+    session
+        .apply(|it| verbs::edit(it, &target, "uno"), &mut ids, now())
+        .unwrap();
+    session
+        .apply(|it| verbs::edit(it, &target, "eins"), &mut ids, now())
+        .unwrap();
     assert_eq!(texts_of(&name), ["eins", "two", "other"]);
     let copy = ChainName::new("project-1", "session-4");
-    session.fork(Some(&placed[1].id), copy.clone(), &mut ids, now()).unwrap();
+    session
+        .fork(Some(&placed[1].id), copy.clone(), &mut ids, now())
+        .unwrap();
     assert_eq!(texts_of(&copy), ["eins", "two"]);
     // A record that this version does not know, and a state without a parent, hide nothing.
-    let unknown = Message::new("u", Body::Other(Other { type_name: Some("later".into()) }));
-    let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
-    store.append(&name, &[unknown, Message::new("s", change.into())]).unwrap();
+    let unknown = Message::new(
+        "u",
+        Body::Other(Other {
+            type_name: Some("later".into()),
+        }),
+    );
+    let change = StateChange {
+        changes: Raw::empty_object(),
+        is_snapshot: false,
+    };
+    store
+        .append(&name, &[unknown, Message::new("s", change.into())])
+        .unwrap();
     assert_eq!(texts_of(&name), ["eins", "two", "other"]);
 }
 
@@ -546,12 +766,20 @@ fn many_writers_at_once(store: &dyn TranscriptStore) {
     assert_eq!(messages.len(), WRITERS * EACH * 2);
     for pair in messages.chunks(2) {
         let (one, other) = (pair[0].id.strip_suffix("-0"), pair[1].id.strip_suffix("-1"));
-        assert!(one.is_some() && one == other, "what is appended together stays together");
+        assert!(
+            one.is_some() && one == other,
+            "what is appended together stays together"
+        );
     }
     for writer in 0..WRITERS {
         let start = format!("{writer}-");
-        let own = messages.iter().filter(|message| message.id.starts_with(&start));
+        let own = messages
+            .iter()
+            .filter(|message| message.id.starts_with(&start));
         let expected = (0..EACH).flat_map(|n| [0, 1].map(|half| format!("{writer}-{n}-{half}")));
-        assert!(own.map(|message| message.id.to_string()).eq(expected), "in order");
+        assert!(
+            own.map(|message| message.id.to_string()).eq(expected),
+            "in order"
+        );
     }
 }

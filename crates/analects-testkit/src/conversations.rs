@@ -59,7 +59,10 @@ fn words() -> BoxedStrategy<String> {
 
 pub fn step() -> BoxedStrategy<ConversationStep> {
     let result = prop_oneof![5 => words().prop_map(Some), 1 => Just(None)];
-    let call = (proptest::sample::select(vec!["read", "write", "run"]), result)
+    let call = (
+        proptest::sample::select(vec!["read", "write", "run"]),
+        result,
+    )
         .prop_map(|(name, result)| (name.to_string(), result));
     prop_oneof![
         6 => words().prop_map(ConversationStep::Say),
@@ -89,7 +92,9 @@ pub fn step() -> BoxedStrategy<ConversationStep> {
 
 /// A conversation in which everything may happen.
 pub fn history() -> BoxedStrategy<Vec<Message>> {
-    vec(step(), 0..24).prop_map(|steps| messages(&steps)).boxed()
+    vec(step(), 0..24)
+        .prop_map(|steps| messages(&steps))
+        .boxed()
 }
 
 /// A conversation as it goes when nothing goes wrong: it can be sent after each of these steps.
@@ -107,7 +112,9 @@ pub fn orderly() -> BoxedStrategy<Vec<Vec<Message>>> {
     vec(round, 1..6)
         .prop_map(|rounds| {
             let steps: Vec<ConversationStep> = rounds.into_iter().flatten().collect();
-            (1..=steps.len()).map(|end| messages(&steps[..end])).collect()
+            (1..=steps.len())
+                .map(|end| messages(&steps[..end]))
+                .collect()
         })
         .boxed()
 }
@@ -134,8 +141,14 @@ pub fn png(width: u32, height: u32) -> Block {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
     bytes.extend(width.to_be_bytes());
     bytes.extend(height.to_be_bytes());
-    let source = Source::Base64 { media_type: "image/png".into(), data: base64(&bytes) };
-    Block::Image(Image { source: source.to_raw(), extra: RawMap::new() })
+    let source = Source::Base64 {
+        media_type: "image/png".into(),
+        data: base64(&bytes),
+    };
+    Block::Image(Image {
+        source: source.to_raw(),
+        extra: RawMap::new(),
+    })
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -150,7 +163,12 @@ fn base64(bytes: &[u8]) -> String {
 
 pub fn call(id: &str, name: &str) -> Block {
     let input = Raw::parse(r#"{"path":"src/lib.rs"}"#).unwrap();
-    Block::ToolUse(ToolUse { id: id.into(), name: name.into(), input, extra: RawMap::new() })
+    Block::ToolUse(ToolUse {
+        id: id.into(),
+        name: name.into(),
+        input,
+        extra: RawMap::new(),
+    })
 }
 
 pub fn result(id: &str, text: &str) -> Block {
@@ -165,23 +183,36 @@ impl Made {
     fn push(&mut self, body: Body) -> &mut Message {
         let parent_id = self.messages.last().map(|message| message.id.clone());
         let id = format!("m{}", self.messages.len() + 1);
-        self.messages.push(Message { parent_id, ..Message::new(id, body) });
+        self.messages.push(Message {
+            parent_id,
+            ..Message::new(id, body)
+        });
         self.messages.last_mut().unwrap()
     }
 
     fn say(&mut self, content: impl Into<Content>) -> &mut Message {
-        self.push(Body::User(User { content: content.into(), ..User::default() }))
+        self.push(Body::User(User {
+            content: content.into(),
+            ..User::default()
+        }))
     }
 
     fn answer(&mut self, content: impl Into<Content>) -> &mut Message {
-        let body = Assistant { content: content.into(), stop_reason: None };
+        let body = Assistant {
+            content: content.into(),
+            stop_reason: None,
+        };
         let message = self.push(Body::Assistant(body));
         message.model = Some(MODEL.into());
         message
     }
 
     fn attach(&mut self, kind: AttachmentKind, text: &str) {
-        self.push(Body::Attachment(Attachment { kind, content: text.into(), data: None }));
+        self.push(Body::Attachment(Attachment {
+            kind,
+            content: text.into(),
+            data: None,
+        }));
     }
 
     fn call(&mut self, calls: &[(String, Option<String>)]) {
@@ -211,7 +242,10 @@ impl Made {
                 self.say(vec![Block::from_text(other.as_str())]);
             }
             ConversationStep::Show(width, height) => {
-                self.say(vec![png(*width, *height), Block::from_text("What is this?")]);
+                self.say(vec![
+                    png(*width, *height),
+                    Block::from_text("What is this?"),
+                ]);
             }
             ConversationStep::Answer(text) => drop(self.answer(text.as_str())),
             ConversationStep::Think(thought, said) => {
@@ -220,7 +254,10 @@ impl Made {
                     signature: Some("seal".into()),
                     extra: RawMap::new(),
                 };
-                self.answer(vec![Block::Thinking(thinking), Block::from_text(said.as_str())]);
+                self.answer(vec![
+                    Block::Thinking(thinking),
+                    Block::from_text(said.as_str()),
+                ]);
             }
             ConversationStep::Call(calls) => self.call(calls),
             ConversationStep::CallInParts(one, other) => {
@@ -241,11 +278,16 @@ impl Made {
             ConversationStep::Attach(text) => self.attach(AttachmentKind::File, text),
             ConversationStep::Notify(text) => {
                 let content = text.as_str().into();
-                self.push(Body::Notification(Notification { content, ..<_>::default() }));
+                self.push(Body::Notification(Notification {
+                    content,
+                    ..<_>::default()
+                }));
             }
             ConversationStep::Progress => drop(self.push(Body::Progress(Progress::default()))),
             ConversationStep::Instruct(text) => {
-                self.push(Body::System(System { content: text.as_str().into() }));
+                self.push(Body::System(System {
+                    content: text.as_str().into(),
+                }));
             }
             ConversationStep::ApiError => {
                 let message = self.answer("API Error: overloaded");
@@ -271,18 +313,32 @@ impl Made {
             }
             ConversationStep::Compact(text) => self.compact(text),
             _ => {
-                let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+                let change = StateChange {
+                    changes: Raw::empty_object(),
+                    is_snapshot: false,
+                };
                 self.push(Body::State(change));
             }
         }
     }
 
     fn compact(&mut self, text: &str) {
-        let kept = self.messages.len().checked_sub(2).map(|at| self.messages[at].id.clone());
+        let kept = self
+            .messages
+            .len()
+            .checked_sub(2)
+            .map(|at| self.messages[at].id.clone());
         let leaf = self.messages.last().map(|message| message.id.clone());
-        let body = Body::Summary(Summary { text: text.into(), ..Summary::default() });
+        let body = Body::Summary(Summary {
+            text: text.into(),
+            ..Summary::default()
+        });
         let summary_id = Some(self.push(body).id.clone());
-        let body = CompactBoundary { summary_id, kept_from: kept, ..CompactBoundary::default() };
+        let body = CompactBoundary {
+            summary_id,
+            kept_from: kept,
+            ..CompactBoundary::default()
+        };
         self.push(Body::CompactBoundary(body)).parent_id = leaf;
     }
 }

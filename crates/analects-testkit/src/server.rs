@@ -79,13 +79,19 @@ impl Server {
         let (sender, requests) = channel();
         thread::spawn(move || {
             for answer in answers {
-                let Ok((mut stream, _)) = listener.accept() else { return };
+                let Ok((mut stream, _)) = listener.accept() else {
+                    return;
+                };
                 let request = read_request(&mut stream);
                 let _ = sender.send(request.clone());
                 thread::spawn(move || answer(&request, &mut stream));
             }
         });
-        Server { base_url: format!("http://{address}/v1"), address, requests }
+        Server {
+            base_url: format!("http://{address}/v1"),
+            address,
+            requests,
+        }
     }
 
     /// The next request that came; waits for it, and panics if none comes.
@@ -105,7 +111,10 @@ impl Server {
 
     /// The body of the next request, if one comes in time.
     pub fn request_within(&self, time: Duration) -> Option<String> {
-        self.requests.recv_timeout(time).ok().map(|request| request.body)
+        self.requests
+            .recv_timeout(time)
+            .ok()
+            .map(|request| request.body)
     }
 }
 
@@ -117,13 +126,19 @@ fn read_request(stream: &mut TcpStream) -> ReceivedRequest {
         let count = stream.read(&mut buffer).unwrap_or(0);
         bytes.extend_from_slice(&buffer[..count]);
         if bytes.first() == Some(&0x16) {
-            return ReceivedRequest { head: String::new(), body: String::new() };
+            return ReceivedRequest {
+                head: String::new(),
+                body: String::new(),
+            };
         }
         let text = String::from_utf8_lossy(&bytes);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let is_whole = head.len() < text.len() && body.len() >= content_length(head);
         if count == 0 || is_whole {
-            return ReceivedRequest { head: head.to_string(), body: body.to_string() };
+            return ReceivedRequest {
+                head: head.to_string(),
+                body: body.to_string(),
+            };
         }
     }
 }
@@ -131,7 +146,8 @@ fn read_request(stream: &mut TcpStream) -> ReceivedRequest {
 fn content_length(head: &str) -> usize {
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().unwrap())
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse().unwrap())
     });
     length.unwrap_or(0)
 }

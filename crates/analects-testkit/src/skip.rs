@@ -8,7 +8,11 @@ pub fn skip(test: &str, reason: &str) {
     let line = format!("SKIPPED: {test}: {reason}\n");
     eprint!("{line}");
     if let Some(path) = std::env::var_os("ANALECTS_SKIPS") {
-        let mut file = std::fs::File::options().append(true).create(true).open(path).unwrap();
+        let mut file = std::fs::File::options()
+            .append(true)
+            .create(true)
+            .open(path)
+            .unwrap();
         // In one write, since other tests append at the same time.
         file.write_all(line.as_bytes()).unwrap();
     }

@@ -40,7 +40,11 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.path.is_empty() { "the body" } else { &self.path };
+        let place = if self.path.is_empty() {
+            "the body"
+        } else {
+            &self.path
+        };
         write!(f, "{place}: {} ({})", self.message, self.rule)
     }
 }
@@ -94,7 +98,9 @@ const ESCAPE: usize = 6;
 /// The code unit of a `\uXXXX` escape at the start of `text`, if it is a surrogate.
 fn surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+    u16::from_str_radix(digits, 16)
+        .ok()
+        .filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }
 
 /// What was found so far.
@@ -105,7 +111,11 @@ struct Report {
 
 impl Report {
     fn add(&mut self, path: &str, rule: &'static str, message: impl Into<String>) {
-        self.found.push(Violation { rule, path: path.to_string(), message: message.into() });
+        self.found.push(Violation {
+            rule,
+            path: path.to_string(),
+            message: message.into(),
+        });
     }
 
     /// Adds a violation unless `holds`.

@@ -47,8 +47,10 @@ pub fn json() -> BoxedStrategy<String> {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(", "))),
             vec((key, inner), 0..4).prop_map(|entries| {
-                let entries: Vec<String> =
-                    entries.into_iter().map(|(key, value)| format!("{key} : {value}")).collect();
+                let entries: Vec<String> = entries
+                    .into_iter()
+                    .map(|(key, value)| format!("{key} : {value}"))
+                    .collect();
                 format!("{{{}}}", entries.join(","))
             }),
         ]
@@ -74,14 +76,21 @@ pub fn raw_map() -> BoxedStrategy<RawMap> {
 }
 
 pub fn usage() -> BoxedStrategy<TokenUsage> {
-    (of(any::<u64>()), of(any::<u64>()), of(any::<u64>()), raw_map())
-        .prop_map(|(input_tokens, output_tokens, reasoning_tokens, extra)| TokenUsage {
-            input_tokens,
-            output_tokens,
-            reasoning_tokens,
-            extra,
-            ..TokenUsage::default()
-        })
+    (
+        of(any::<u64>()),
+        of(any::<u64>()),
+        of(any::<u64>()),
+        raw_map(),
+    )
+        .prop_map(
+            |(input_tokens, output_tokens, reasoning_tokens, extra)| TokenUsage {
+                input_tokens,
+                output_tokens,
+                reasoning_tokens,
+                extra,
+                ..TokenUsage::default()
+            },
+        )
         .boxed()
 }
 
@@ -89,18 +98,34 @@ fn leaf_block() -> BoxedStrategy<Block> {
     prop_oneof![
         (core_text(), raw_map()).prop_map(|(text, extra)| Block::Text(TextBlock { text, extra })),
         (text(), text(), raw(), raw_map()).prop_map(|(id, name, input, extra)| Block::ToolUse(
-            ToolUse { id, name, input, extra }
+            ToolUse {
+                id,
+                name,
+                input,
+                extra
+            }
         )),
         (core_text(), of(text()), raw_map()).prop_map(|(thinking, signature, extra)| {
-            Block::Thinking(Thinking { thinking, signature, extra })
+            Block::Thinking(Thinking {
+                thinking,
+                signature,
+                extra,
+            })
         }),
         (text(), raw_map())
             .prop_map(|(data, extra)| Block::RedactedThinking(RedactedThinking { data, extra })),
-        (raw_map(), raw_map())
-            .prop_map(|(source, extra)| { Block::Image(Image { source: source.to_raw(), extra }) }),
+        (raw_map(), raw_map()).prop_map(|(source, extra)| {
+            Block::Image(Image {
+                source: source.to_raw(),
+                extra,
+            })
+        }),
         (text(), text()).prop_map(|(media_type, data)| {
             let source = Source::Base64 { media_type, data }.to_raw();
-            Block::Document(Document { source, extra: RawMap::new() })
+            Block::Document(Document {
+                source,
+                extra: RawMap::new(),
+            })
         }),
         raw().prop_map(Block::Other),
     ]
@@ -117,7 +142,12 @@ fn content_of(block: BoxedStrategy<Block>) -> BoxedStrategy<Content> {
 }
 
 pub fn tool_result() -> BoxedStrategy<ToolResult> {
-    (text(), content_of(leaf_block()), of(any::<bool>()), raw_map())
+    (
+        text(),
+        content_of(leaf_block()),
+        of(any::<bool>()),
+        raw_map(),
+    )
         .prop_map(|(tool_use_id, content, is_error, extra)| ToolResult {
             tool_use_id,
             content,
@@ -142,24 +172,41 @@ fn id() -> BoxedStrategy<MessageId> {
 fn speech() -> BoxedStrategy<Body> {
     prop_oneof![
         content().prop_map(|content| Body::System(System { content })),
-        (content(), of(text()), any::<bool>(), of(core_text()), of(text()), of(core_text()))
-            .prop_map(|(content, source, koding, context, command_name, command_args)| {
-                Body::User(User {
-                    content,
-                    source: source.map(UserSource::from),
-                    is_koding_request: koding,
-                    koding_context: context,
-                    command_name,
-                    command_args,
-                })
-            }),
+        (
+            content(),
+            of(text()),
+            any::<bool>(),
+            of(core_text()),
+            of(text()),
+            of(core_text())
+        )
+            .prop_map(
+                |(content, source, koding, context, command_name, command_args)| {
+                    Body::User(User {
+                        content,
+                        source: source.map(UserSource::from),
+                        is_koding_request: koding,
+                        koding_context: context,
+                        command_name,
+                        command_args,
+                    })
+                }
+            ),
         (content(), of(text())).prop_map(|(content, reason)| {
             let stop_reason = reason.map(StopReason::from);
-            Body::Assistant(Assistant { content, stop_reason })
+            Body::Assistant(Assistant {
+                content,
+                stop_reason,
+            })
         }),
         tool_result().prop_map(Body::ToolResult),
         (text(), text(), raw()).prop_map(|(id, name, input)| {
-            Body::ToolUse(ToolUse { id, name, input, extra: RawMap::new() })
+            Body::ToolUse(ToolUse {
+                id,
+                name,
+                input,
+                extra: RawMap::new(),
+            })
         }),
     ]
     .boxed()
@@ -167,25 +214,45 @@ fn speech() -> BoxedStrategy<Body> {
 
 fn event_body() -> BoxedStrategy<Body> {
     prop_oneof![
-        (of(raw()), of(text()), vec(text(), 0..3), of(raw()), of(raw())).prop_map(
-            |(content, tool_use_id, sibling_tool_use_ids, tools, normalized_messages)| {
-                Body::Progress(Progress {
-                    content,
-                    tool_use_id,
-                    sibling_tool_use_ids,
-                    tools,
-                    normalized_messages,
-                })
-            }
-        ),
+        (
+            of(raw()),
+            of(text()),
+            vec(text(), 0..3),
+            of(raw()),
+            of(raw())
+        )
+            .prop_map(
+                |(content, tool_use_id, sibling_tool_use_ids, tools, normalized_messages)| {
+                    Body::Progress(Progress {
+                        content,
+                        tool_use_id,
+                        sibling_tool_use_ids,
+                        tools,
+                        normalized_messages,
+                    })
+                }
+            ),
         (text(), content(), of(raw())).prop_map(|(kind, content, data)| {
-            Body::Attachment(Attachment { kind: kind.into(), content, data })
+            Body::Attachment(Attachment {
+                kind: kind.into(),
+                content,
+                data,
+            })
         }),
         (text(), content(), of(raw())).prop_map(|(kind, content, data)| {
-            Body::Notification(Notification { kind, content, data })
+            Body::Notification(Notification {
+                kind,
+                content,
+                data,
+            })
         }),
         (core_text(), of(id()), of(id()), of(any::<u64>())).prop_map(|(text, from, to, count)| {
-            Body::Summary(Summary { text, from, to, count })
+            Body::Summary(Summary {
+                text,
+                from,
+                to,
+                count,
+            })
         }),
         (of(text()), of(any::<u64>()), of(id()), of(id())).prop_map(
             |(trigger, tokens_before, summary_id, kept_from)| {
@@ -199,53 +266,89 @@ fn event_body() -> BoxedStrategy<Body> {
             }
         ),
         (id(), of(id())).prop_map(|(target, target_parent)| {
-            Body::Tombstone(Tombstone { target, target_parent })
+            Body::Tombstone(Tombstone {
+                target,
+                target_parent,
+            })
         }),
         (id(), of(text()), of(content()), of(history())).prop_map(
             |(target, call, content, history)| {
                 let content = content.filter(|content| *content != Content::Empty);
-                Body::Revision(Revision { target, call, content, history })
+                Body::Revision(Revision {
+                    target,
+                    call,
+                    content,
+                    history,
+                })
             }
         ),
         (raw_map(), any::<bool>()).prop_map(|(changes, is_snapshot)| {
-            Body::State(StateChange { changes: changes.to_raw(), is_snapshot })
+            Body::State(StateChange {
+                changes: changes.to_raw(),
+                is_snapshot,
+            })
         }),
-        string_regex("(future_[a-z]{1,5})?").unwrap().prop_map(|name| {
-            Body::Other(Other { type_name: (!name.is_empty()).then_some(name) })
-        }),
+        string_regex("(future_[a-z]{1,5})?")
+            .unwrap()
+            .prop_map(|name| {
+                Body::Other(Other {
+                    type_name: (!name.is_empty()).then_some(name),
+                })
+            }),
     ]
     .boxed()
 }
 
 fn history() -> BoxedStrategy<History> {
-    prop_oneof![Just(History::Include), Just(History::Exclude), Just(History::Summary)].boxed()
+    prop_oneof![
+        Just(History::Include),
+        Just(History::Exclude),
+        Just(History::Summary)
+    ]
+    .boxed()
 }
 
 pub fn message() -> BoxedStrategy<Message> {
     let time = (-62_135_596_800_i64..253_402_000_000, 0..1_000_000_000_i32)
         .prop_map(|(second, nano)| jiff::Timestamp::new(second, nano).unwrap_or_default());
     let names = (id(), of(id()), text(), of(time), of(text()), of(text()));
-    let figures = (of(usage()), of(text()), of(-1e9..1e9_f64), of(any::<u64>()), of(text()));
+    let figures = (
+        of(usage()),
+        of(text()),
+        of(-1e9..1e9_f64),
+        of(any::<u64>()),
+        of(text()),
+    );
     let body = prop_oneof![speech(), event_body()];
-    (names, figures, history(), any::<bool>(), body, raw_map(), raw_map())
-        .prop_map(|(names, figures, history, is_error, body, extra, unknown)| Message {
-            id: names.0,
-            parent_id: names.1,
-            session_id: names.2.into(),
-            created_at: names.3,
-            agent_id: names.4,
-            author: names.5,
-            history,
-            usage: figures.0.map(Box::new),
-            model: figures.1,
-            cost_usd: figures.2,
-            duration_ms: figures.3,
-            response_id: figures.4,
-            is_api_error_message: is_error,
-            body,
-            extra,
-            unknown,
-        })
+    (
+        names,
+        figures,
+        history(),
+        any::<bool>(),
+        body,
+        raw_map(),
+        raw_map(),
+    )
+        .prop_map(
+            |(names, figures, history, is_error, body, extra, unknown)| Message {
+                id: names.0,
+                parent_id: names.1,
+                session_id: names.2.into(),
+                created_at: names.3,
+                agent_id: names.4,
+                author: names.5,
+                history,
+                usage: figures.0.map(Box::new),
+                model: figures.1,
+                cost_usd: figures.2,
+                duration_ms: figures.3,
+                response_id: figures.4,
+                is_api_error_message: is_error,
+                body,
+                extra,
+                unknown,
+            },
+        )
         .boxed()
 }
 
@@ -281,8 +384,10 @@ pub fn object_of_known_names() -> BoxedStrategy<String> {
     ];
     vec((name, value), 0..12)
         .prop_map(|entries| {
-            let entries: Vec<String> =
-                entries.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            let entries: Vec<String> = entries
+                .into_iter()
+                .map(|(name, value)| format!("\"{name}\":{value}"))
+                .collect();
             format!("{{{}}}", entries.join(","))
         })
         .boxed()
@@ -306,20 +411,35 @@ pub fn request() -> BoxedStrategy<Request> {
         Just(ToolChoice::None),
         text().prop_map(ToolChoice::Tool),
     ];
-    let limits = (of(0.0..2.0_f64), of(any::<u64>()), vec(text(), 0..2), any::<bool>());
-    (text(), of(core_text()), vec(turn, 0..3), vec(tool, 0..2), of(choice), limits, raw_map())
-        .prop_map(|(model, system, turns, tools, tool_choice, limits, metadata)| Request {
-            model,
-            system,
-            turns,
-            tools,
-            tool_choice,
-            temperature: limits.0,
-            max_output_tokens: limits.1,
-            stop_sequences: limits.2,
-            reasoning: limits.3,
-            metadata,
-        })
+    let limits = (
+        of(0.0..2.0_f64),
+        of(any::<u64>()),
+        vec(text(), 0..2),
+        any::<bool>(),
+    );
+    (
+        text(),
+        of(core_text()),
+        vec(turn, 0..3),
+        vec(tool, 0..2),
+        of(choice),
+        limits,
+        raw_map(),
+    )
+        .prop_map(
+            |(model, system, turns, tools, tool_choice, limits, metadata)| Request {
+                model,
+                system,
+                turns,
+                tools,
+                tool_choice,
+                temperature: limits.0,
+                max_output_tokens: limits.1,
+                stop_sequences: limits.2,
+                reasoning: limits.3,
+                metadata,
+            },
+        )
         .boxed()
 }
 
@@ -348,9 +468,16 @@ pub fn event() -> BoxedStrategy<StreamEvent> {
             key,
             value
         }),
-        index.clone().prop_map(|index| StreamEvent::BlockStop { index }),
+        index
+            .clone()
+            .prop_map(|index| StreamEvent::BlockStop { index }),
         (index, text(), text(), raw()).prop_map(|(index, id, name, input)| {
-            StreamEvent::ToolUse { index, id, name, input }
+            StreamEvent::ToolUse {
+                index,
+                id,
+                name,
+                input,
+            }
         }),
         usage().prop_map(StreamEvent::Usage),
         of(text()).prop_map(|reason| StreamEvent::MessageStop {

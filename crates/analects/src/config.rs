@@ -62,7 +62,11 @@ pub struct Setting {
 impl Setting {
     /// A value that is a text.
     pub fn new(key: impl Into<String>, value: impl Into<String>, origin: Origin) -> Setting {
-        Setting { key: key.into(), value: serde_json::Value::String(value.into()), origin }
+        Setting {
+            key: key.into(),
+            value: serde_json::Value::String(value.into()),
+            origin,
+        }
     }
 }
 
@@ -94,11 +98,20 @@ impl Config {
         let default = surroundings.default_model.clone();
         if let Some(name) = default.as_deref().filter(|name| is_recording(name)) {
             let message = format!("{DEFAULT_MODEL} is {name}, which is a recording");
-            return Err(Failure::usage(message, "name a model, such as local/smollm2"));
+            return Err(Failure::usage(
+                message,
+                "name a model, such as local/smollm2",
+            ));
         }
-        let mut config = Config { layers: Vec::new(), agents, default };
+        let mut config = Config {
+            layers: Vec::new(),
+            agents,
+            default,
+        };
         for (path, owner) in files.chain([(user, Owner::Person)]) {
-            let Some(text) = read_text(&path)? else { continue };
+            let Some(text) = read_text(&path)? else {
+                continue;
+            };
             let layer = read::read(&text, &path, owner)?;
             config.layers.push(layer);
         }
@@ -140,17 +153,25 @@ impl Config {
 
     /// Whether the pictures of message files are sent without asking.
     pub fn pictures(&self) -> bool {
-        self.layers.iter().find_map(|layer| layer.pictures).is_some_and(|(is_on, _)| is_on)
+        self.layers
+            .iter()
+            .find_map(|layer| layer.pictures)
+            .is_some_and(|(is_on, _)| is_on)
     }
 
     /// Whether message files say everything about an answer.
     pub fn details(&self) -> bool {
-        self.layers.iter().find_map(|layer| layer.details).is_some_and(|(is_on, _)| is_on)
+        self.layers
+            .iter()
+            .find_map(|layer| layer.details)
+            .is_some_and(|(is_on, _)| is_on)
     }
 
     /// The model that the files give for a pointer.
     fn configured(&self, name: &str) -> Option<&str> {
-        self.layers.iter().find_map(|layer| Some(layer.pointer(name)?.model.as_str()))
+        self.layers
+            .iter()
+            .find_map(|layer| Some(layer.pointer(name)?.model.as_str()))
     }
 
     /// Says where a model stands that nobody named in this call.
@@ -159,7 +180,10 @@ impl Config {
             return failure.and_hint(format!("{DEFAULT_MODEL} names it"));
         }
         let found = self.layers.iter().find_map(|layer| {
-            let pointer = layer.pointers.iter().find(|pointer| pointer.model == model)?;
+            let pointer = layer
+                .pointers
+                .iter()
+                .find(|pointer| pointer.model == model)?;
             Some((pointer, layer))
         });
         match found {
@@ -189,7 +213,9 @@ impl Config {
         };
         Ok(agent.map(|mut agent| {
             if agent.models.is_empty() {
-                agent.models.extend(self.pointer("default").map(str::to_string));
+                agent
+                    .models
+                    .extend(self.pointer("default").map(str::to_string));
             }
             agent
         }))
@@ -212,18 +238,32 @@ impl Config {
                 continue;
             }
             let origin = self.origin(|layer| Some(layer.pointer(name)?.line));
-            settings.push(Setting::new(key, self.configured(name).unwrap_or("not set"), origin));
+            settings.push(Setting::new(
+                key,
+                self.configured(name).unwrap_or("not set"),
+                origin,
+            ));
         }
         let origin = self.origin(|layer| Some(layer.compact_at?.1));
-        let share = self.compact_at().map(|at| format!("{:.0}%", at.share() * 100.0));
+        let share = self
+            .compact_at()
+            .map(|at| format!("{:.0}%", at.share() * 100.0));
         let share = share.unwrap_or_else(|| "never".to_string());
         settings.push(Setting::new("context.compact_at", share, origin));
         let key = "context.pictures".to_string();
         let origin = self.origin(|layer| Some(layer.pictures?.1));
-        settings.push(Setting { key, value: self.pictures().into(), origin });
+        settings.push(Setting {
+            key,
+            value: self.pictures().into(),
+            origin,
+        });
         let key = "files.details".to_string();
         let origin = self.origin(|layer| Some(layer.details?.1));
-        settings.push(Setting { key, value: self.details().into(), origin });
+        settings.push(Setting {
+            key,
+            value: self.details().into(),
+            origin,
+        });
         let mut names = self.agent_names();
         names.sort();
         names.dedup();
@@ -235,8 +275,14 @@ impl Config {
 
     /// Where the first file that says something says it, by the line.
     fn origin(&self, line: impl Fn(&Layer) -> Option<usize>) -> Origin {
-        let found = self.layers.iter().find_map(|layer| Some((&layer.path, line(layer)?)));
-        found.map_or(Origin::BuiltIn, |(path, line)| Origin::File { path: path.clone(), line })
+        let found = self
+            .layers
+            .iter()
+            .find_map(|layer| Some((&layer.path, line(layer)?)));
+        found.map_or(Origin::BuiltIn, |(path, line)| Origin::File {
+            path: path.clone(),
+            line,
+        })
     }
 
     fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {
@@ -249,14 +295,26 @@ impl Config {
             None => agent_file::read(&self.agents, name)?
                 .map(|found| (found, agent_file::path(&self.agents, name))),
         };
-        let Some((known, path)) = found else { return Ok(Vec::new()) };
+        let Some((known, path)) = found else {
+            return Ok(Vec::new());
+        };
         let json = serde_json::to_value(&known.agent).unwrap_or_default();
         let setting = |property: &&str| {
-            let line = known.lines.iter().find(|(key, _)| key == property).map(|(_, line)| *line);
-            let origin =
-                line.map_or(Origin::BuiltIn, |line| Origin::File { path: path.clone(), line });
+            let line = known
+                .lines
+                .iter()
+                .find(|(key, _)| key == property)
+                .map(|(_, line)| *line);
+            let origin = line.map_or(Origin::BuiltIn, |line| Origin::File {
+                path: path.clone(),
+                line,
+            });
             let value = json.get(*property).cloned().unwrap_or_default();
-            Setting { key: format!("agents.{name}.{property}"), value, origin }
+            Setting {
+                key: format!("agents.{name}.{property}"),
+                value,
+                origin,
+            }
         };
         Ok(Agent::PROPERTIES.iter().map(setting).collect())
     }
@@ -305,7 +363,10 @@ pub const RECORDING_NAMED: &str = "a recording is named on the command line of c
 pub fn check_model(name: &str) -> Result<(), Failure> {
     if is_recording(name) {
         let message = format!("{name}: {RECORDING_NAMED}");
-        return Err(Failure::usage(message, "name a model, such as openai/gpt-5-mini"));
+        return Err(Failure::usage(
+            message,
+            "name a model, such as openai/gpt-5-mini",
+        ));
     }
     match resolve(name, &Models::default()) {
         Err(error @ ClientError::UnknownModel(_)) => Err(error.into()),
@@ -376,12 +437,18 @@ impl Facts {
     fn of(folder: &Path) -> Option<Facts> {
         use std::os::unix::fs::MetadataExt;
         let facts = std::fs::metadata(folder).ok()?;
-        Some(Facts { device: facts.dev(), is_everybodys: facts.mode() & 0o002 != 0 })
+        Some(Facts {
+            device: facts.dev(),
+            is_everybodys: facts.mode() & 0o002 != 0,
+        })
     }
 
     #[cfg(not(unix))]
     fn of(folder: &Path) -> Option<Facts> {
-        folder.is_dir().then_some(Facts { device: 0, is_everybodys: false })
+        folder.is_dir().then_some(Facts {
+            device: 0,
+            is_everybodys: false,
+        })
     }
 }
 
@@ -402,12 +469,21 @@ mod tests {
         assert_eq!(project_file(&deep, Some(&home)), None);
         assert_eq!(project_file(&deep, None), Some(top.join(PROJECT_FILE)));
         std::fs::write(home.join(PROJECT_FILE), "").unwrap();
-        assert_eq!(project_file(&deep, Some(&home)), Some(home.join(PROJECT_FILE)));
+        assert_eq!(
+            project_file(&deep, Some(&home)),
+            Some(home.join(PROJECT_FILE))
+        );
         std::fs::write(home.join("project").join(PROJECT_FILE), "").unwrap();
-        assert_eq!(project_file(&deep, Some(&home)), Some(home.join("project").join(PROJECT_FILE)));
+        assert_eq!(
+            project_file(&deep, Some(&home)),
+            Some(home.join("project").join(PROJECT_FILE))
+        );
         // A folder is no file.
         std::fs::create_dir(deep.join(PROJECT_FILE)).unwrap();
-        assert_eq!(project_file(&deep, Some(&home)), Some(home.join("project").join(PROJECT_FILE)));
+        assert_eq!(
+            project_file(&deep, Some(&home)),
+            Some(home.join("project").join(PROJECT_FILE))
+        );
     }
 
     #[cfg(unix)]

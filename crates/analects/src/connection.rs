@@ -49,12 +49,17 @@ impl Connection {
         let usual = Options::default();
         let on_wait = |waiting: &Waiting| {
             let seconds = waiting.wait.as_secs_f64();
-            ui::remark(&format!("{}; trying again in {seconds:.1} s", waiting.error));
+            ui::remark(&format!(
+                "{}; trying again in {seconds:.1} s",
+                waiting.error
+            ));
         };
         let recording = self.record.clone().unwrap_or_default();
         let on_lost = move |error: &io::Error| {
             let (path, words) = (recording.display(), words(error));
-            ui::remark(&format!("warning: {path}: the answer could not be recorded: {words}"));
+            ui::remark(&format!(
+                "warning: {path}: the answer could not be recorded: {words}"
+            ));
         };
         Ok(Options {
             first_byte: self.timeout.unwrap_or(usual.first_byte),
@@ -80,14 +85,20 @@ impl Connection {
 /// it may hold anything.
 fn check_recording(path: &Path) -> Result<(), Failure> {
     let fail = |error: io::Error| {
-        Failure::input(format!("{}: cannot record there: {}", path.display(), words(&error)))
+        Failure::input(format!(
+            "{}: cannot record there: {}",
+            path.display(),
+            words(&error)
+        ))
     };
     match std::fs::metadata(path) {
         Ok(facts) if facts.is_file() && facts.len() > 0 => Err(taken(path)),
         Ok(facts) if facts.is_dir() => Err(fail(io::ErrorKind::IsADirectory.into())),
-        Ok(facts) if facts.is_file() => {
-            OpenOptions::new().append(true).open(path).map(drop).map_err(fail)
-        }
+        Ok(facts) if facts.is_file() => OpenOptions::new()
+            .append(true)
+            .open(path)
+            .map(drop)
+            .map_err(fail),
         // To open a pipe would take it away from whoever waits at its other end.
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -107,19 +118,27 @@ fn taken(path: &Path) -> Failure {
 fn place(path: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let folder = whole.parent()?.canonicalize().ok()?;
-    whole.canonicalize().ok().or_else(|| Some(folder.join(whole.file_name()?)))
+    whole
+        .canonicalize()
+        .ok()
+        .or_else(|| Some(folder.join(whole.file_name()?)))
 }
 
 /// A time, as people type it.
 pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok().filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    let seconds = text
+        .parse::<f64>()
+        .ok()
+        .filter(|seconds| (0.001..=86_400.0).contains(seconds));
     let seconds = seconds.ok_or("expected seconds, such as 30 or 2.5")?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
 /// Runs what waits for a model.
 pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime =
         runtime.map_err(|error| Failure::ours(format!("cannot start: {}", words(&error))))?;
     Ok(runtime.block_on(work))
@@ -141,7 +160,10 @@ pub struct LimitArgs {
 impl LimitArgs {
     pub fn limits(self) -> Limits {
         let usual = Limits::default();
-        Limits { questions: self.max_turns.unwrap_or(usual.questions), cost: self.max_cost }
+        Limits {
+            questions: self.max_turns.unwrap_or(usual.questions),
+            cost: self.max_cost,
+        }
     }
 }
 
@@ -171,8 +193,14 @@ pub fn turn_config(
 
 /// The same with another configuration.
 pub fn configure(turn: TurnConfig, config: &Config, surroundings: &Surroundings) -> TurnConfig {
-    let summariser = config.pointer("compact").and_then(|name| summariser(name, surroundings));
-    TurnConfig { summariser, threshold: config.compact_at(), ..turn }
+    let summariser = config
+        .pointer("compact")
+        .and_then(|name| summariser(name, surroundings));
+    TurnConfig {
+        summariser,
+        threshold: config.compact_at(),
+        ..turn
+    }
 }
 
 /// The model that is configured for summaries, if it can be asked.
@@ -180,7 +208,9 @@ fn summariser(name: &str, surroundings: &Surroundings) -> Option<Model> {
     match resolve(name, &surroundings.models) {
         Ok(model) => Some(model),
         Err(error) => {
-            ui::remark(&format!("warning: the model for summaries cannot be asked: {error}"));
+            ui::remark(&format!(
+                "warning: the model for summaries cannot be asked: {error}"
+            ));
             None
         }
     }
@@ -188,7 +218,9 @@ fn summariser(name: &str, surroundings: &Surroundings) -> Option<Model> {
 
 /// Why a complete answer may not be what the person expects.
 pub fn what_is_odd(answer: &Message) -> Option<String> {
-    let Body::Assistant(body) = &answer.body else { return None };
+    let Body::Assistant(body) = &answer.body else {
+        return None;
+    };
     let silent = answer.text().trim().is_empty();
     let text = match &body.stop_reason {
         Some(StopReason::MaxTokens) if silent => {
@@ -198,7 +230,10 @@ pub fn what_is_odd(answer: &Message) -> Option<String> {
         Some(StopReason::Refusal) => "the model or its provider refused to answer",
         Some(StopReason::ToolUse) => "the model asks for a tool, and tools are not run",
         Some(reason @ (StopReason::PauseTurn | StopReason::Other(_))) => {
-            return Some(format!("the answer ended for an unusual reason: {}", reason.as_str()));
+            return Some(format!(
+                "the answer ended for an unusual reason: {}",
+                reason.as_str()
+            ));
         }
         _ if silent => "the answer holds no text",
         _ => return None,

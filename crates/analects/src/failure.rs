@@ -43,7 +43,12 @@ pub struct Failure {
 impl Failure {
     fn new(kind: Kind, message: impl Into<String>, advice: Option<Advice>) -> Failure {
         let advice = advice.into_iter().collect();
-        Failure { kind, message: message.into(), advice, path: None }
+        Failure {
+            kind,
+            message: message.into(),
+            advice,
+            path: None,
+        }
     }
 
     /// The command was called in a way that makes no sense.
@@ -63,7 +68,11 @@ impl Failure {
 
     /// Adds what to do about it, unless that is said already.
     pub fn or_hint(self, advice: impl Into<Advice>) -> Failure {
-        if self.advice.is_empty() { self.and_hint(advice) } else { self }
+        if self.advice.is_empty() {
+            self.and_hint(advice)
+        } else {
+            self
+        }
     }
 
     /// Adds one more thing to do about it.
@@ -110,7 +119,11 @@ impl Failure {
 
     /// The person stopped it, and what came is in the conversation.
     pub fn interrupted() -> Failure {
-        Failure::new(Kind::Interrupted, "interrupted; what came so far is kept", None)
+        Failure::new(
+            Kind::Interrupted,
+            "interrupted; what came so far is kept",
+            None,
+        )
     }
 
     /// The person stopped it before anything came; what they said is in the conversation.
@@ -139,7 +152,9 @@ impl Failure {
 
     /// Whether something in that folder could not be used.
     pub fn is_about(&self, folder: &Path) -> bool {
-        self.path.as_ref().is_some_and(|path| path.starts_with(folder))
+        self.path
+            .as_ref()
+            .is_some_and(|path| path.starts_with(folder))
     }
 
     /// Whether the person stopped it.
@@ -249,7 +264,11 @@ impl From<StoreError> for Failure {
             _ => Kind::Input,
         };
         let message = match &error {
-            StoreError::Io { path, action, source } => {
+            StoreError::Io {
+                path,
+                action,
+                source,
+            } => {
                 format!("{}: cannot {action}: {}", path.display(), words(source))
             }
             other => other.to_string(),
@@ -258,7 +277,10 @@ impl From<StoreError> for Failure {
             StoreError::Io { path, .. } | StoreError::NotFound { path } => Some(path.clone()),
             _ => None,
         };
-        Failure { path, ..Failure::new(kind, message, advice) }
+        Failure {
+            path,
+            ..Failure::new(kind, message, advice)
+        }
     }
 }
 
@@ -306,7 +328,10 @@ pub fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();
-    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
+    chars
+        .next()
+        .map(|first| first.to_lowercase().chain(chars).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -326,9 +351,15 @@ mod tests {
         };
         for error in [
             StoreError::Locked { path: path.clone() },
-            StoreError::InUse { path: path.clone(), writers: Vec::new() },
+            StoreError::InUse {
+                path: path.clone(),
+                writers: Vec::new(),
+            },
             StoreError::Changing { path: path.clone() },
-            StoreError::Conflict { path: path.clone(), conflict: Box::new(conflict) },
+            StoreError::Conflict {
+                path: path.clone(),
+                conflict: Box::new(conflict),
+            },
             StoreError::Kept { path, kept },
         ] {
             assert_eq!(Failure::from(error).exit_code(), 4);

@@ -14,9 +14,16 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ("Talk", &["chat", "ask", "compact"]),
     (
         "Write",
-        &["new", "add", "edit", "drop", "restore", "rewind", "fork", "set", "fmt", "convert"],
+        &[
+            "new", "add", "edit", "drop", "restore", "rewind", "fork", "set", "fmt", "convert",
+        ],
     ),
-    ("Look", &["list", "get", "show", "check", "recover", "repair", "context", "tokens"]),
+    (
+        "Look",
+        &[
+            "list", "get", "show", "check", "recover", "repair", "context", "tokens",
+        ],
+    ),
     ("Sessions of the store", &["session"]),
     ("Surroundings", &["model", "config", "completions", "man"]),
 ];
@@ -39,12 +46,18 @@ pub fn command() -> Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}\n{}\n{{options}}{{after-help}}",
         heading("Options")
     );
-    command.help_template(StyledStr::from(template)).after_long_help(EXAMPLES)
+    command
+        .help_template(StyledStr::from(template))
+        .after_long_help(EXAMPLES)
 }
 
 /// The verbs in their groups, a line each.
 fn verbs(command: &Command) -> String {
-    let width = GROUPS.iter().flat_map(|(_, verbs)| *verbs).map(|verb| verb.len()).max();
+    let width = GROUPS
+        .iter()
+        .flat_map(|(_, verbs)| *verbs)
+        .map(|verb| verb.len())
+        .max();
     let width = width.unwrap_or(0);
     let line = |verb: &&str| {
         let about = command.find_subcommand(verb).and_then(Command::get_about);
@@ -67,7 +80,9 @@ fn heading(name: &str) -> String {
 
 /// Whether errors are to be JSON, also if the arguments cannot be read.
 pub fn asks_for_json(args: &[OsString]) -> bool {
-    args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json")
+    args.iter()
+        .take_while(|arg| *arg != "--")
+        .any(|arg| arg == "--json")
 }
 
 /// What is wrong with the arguments, and how the command is used.
@@ -76,7 +91,9 @@ pub fn wrong_use(error: &clap::Error, args: &[OsString]) -> Failure {
     let mut parts = text.split("\n\n");
     let message = one_line(parts.next().unwrap_or_default());
     let message = message.strip_prefix("error: ").unwrap_or(&message);
-    let tips = parts.map(one_line).filter_map(|part| Some(part.strip_prefix("tip: ")?.to_string()));
+    let tips = parts
+        .map(one_line)
+        .filter_map(|part| Some(part.strip_prefix("tip: ")?.to_string()));
     let hint: Vec<String> = tips.chain(usage(args)).collect();
     Failure::usage(message, hint.join("; "))
 }
@@ -91,7 +108,10 @@ fn usage(args: &[OsString]) -> [String; 2] {
             command = verb.clone();
         }
     }
-    let name = command.get_bin_name().unwrap_or(command.get_name()).to_string();
+    let name = command
+        .get_bin_name()
+        .unwrap_or(command.get_name())
+        .to_string();
     let usage = one_line(&command.render_usage().to_string()).replacen("Usage:", "usage:", 1);
     [usage, format!("see {name} --help")]
 }
@@ -108,7 +128,11 @@ mod tests {
 
     #[test]
     fn every_verb_is_in_exactly_one_group() {
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, verbs)| *verbs).copied().collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, verbs)| *verbs)
+            .copied()
+            .collect();
         let command = Cli::command();
         let mut verbs: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
         grouped.sort_unstable();

@@ -193,7 +193,10 @@ pub fn in_words(hint: &Hint, path: Option<&Path>, interface: Interface) -> Strin
 
 /// What can be done about a problem of this file, in words.
 pub fn of_problem(problem: &Problem, path: &Path, interface: Interface) -> Option<String> {
-    problem.hint.as_ref().map(|hint| in_words(hint, Some(path), interface))
+    problem
+        .hint
+        .as_ref()
+        .map(|hint| in_words(hint, Some(path), interface))
 }
 
 /// The problems of a file as JSON has them, with what a call of the command can do about them.
@@ -226,7 +229,10 @@ fn name_model_for_kept(path: &Path, interface: Interface) -> String {
 fn ask_kept(path: &Path, interface: Interface) -> String {
     match interface {
         Interface::Call => {
-            format!("your prompt is kept: analects chat {} asks it", shell::path(path))
+            format!(
+                "your prompt is kept: analects chat {} asks it",
+                shell::path(path)
+            )
         }
         Interface::Session => format!("your prompt is kept: {RETRY}"),
     }
@@ -271,7 +277,10 @@ pub fn to_ask_in_session(session: &str) -> String {
 /// What can be done about an error of the store.
 pub fn of_store(error: &StoreError) -> Option<Advice> {
     let text = match error {
-        StoreError::Verb { name, error: VerbError::AlreadyHidden(id) } => {
+        StoreError::Verb {
+            name,
+            error: VerbError::AlreadyHidden(id),
+        } => {
             let hint = Hint::Restore(id.to_string().into());
             return Some(Advice::Hint(hint, Some(PathBuf::from(name))));
         }
@@ -364,7 +373,10 @@ pub fn of_local(error: &LocalError) -> Option<Advice> {
     let text = match error {
         LocalError::BadName(_) => "such as qwen3-4b".to_string(),
         LocalError::Unknown { known, .. } => {
-            format!("there are {}; analects model add NAME FILE.gguf adds one", known.join(", "))
+            format!(
+                "there are {}; analects model add NAME FILE.gguf adds one",
+                known.join(", ")
+            )
         }
         LocalError::NotPulled(name) | LocalError::NoEngine(name) => {
             format!("fetch it: analects model pull {name}")

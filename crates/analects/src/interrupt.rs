@@ -92,7 +92,9 @@ fn say_hint() {
 fn watch() {
     let (ready, watching) = mpsc::channel();
     let watch = move || -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         runtime.block_on(async {
             let mut signals = Signals::new()?;
             let _ = ready.send(());
@@ -125,7 +127,9 @@ fn watch() {
 pub fn on_first(stop: impl FnOnce() + Send + 'static) {
     let (ready, watching) = mpsc::channel();
     let watch = move || -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         runtime.block_on(async {
             let mut signals = Signals::new()?;
             let _ = ready.send(());
@@ -147,7 +151,9 @@ pub fn keep_terminal() {
     use tokio::signal::unix::{SignalKind, signal};
 
     let watch = || -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         runtime.block_on(async {
             let mut ends = Ends::new()?;
             // Ctrl-\ in an answer.
@@ -200,7 +206,10 @@ struct Signals {
 impl Signals {
     fn new() -> io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Signals { interrupt: signal(SignalKind::interrupt())?, ends: Ends::new()? })
+        Ok(Signals {
+            interrupt: signal(SignalKind::interrupt())?,
+            ends: Ends::new()?,
+        })
     }
 
     /// The next one, as an exit code.
@@ -224,8 +233,15 @@ struct Ends {
 impl Ends {
     fn new() -> io::Result<Ends> {
         use tokio::signal::unix::{SignalKind, signal};
-        let hang_up = if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) };
-        Ok(Ends { terminate: signal(SignalKind::terminate())?, hang_up })
+        let hang_up = if ignores_hang_up() {
+            None
+        } else {
+            Some(signal(SignalKind::hangup())?)
+        };
+        Ok(Ends {
+            terminate: signal(SignalKind::terminate())?,
+            hang_up,
+        })
     }
 
     /// The next one, as an exit code.

@@ -20,7 +20,11 @@ pub fn local(surroundings: &Surroundings) -> Result<Local, Failure> {
     let program =
         program.map_err(|error| Failure::ours(format!("cannot find myself: {}", words(&error))))?;
     // A program that was replaced while it runs is found by another name.
-    let program = if program.is_file() { program } else { "/proc/self/exe".into() };
+    let program = if program.is_file() {
+        program
+    } else {
+        "/proc/self/exe".into()
+    };
     let keys = vendors().iter().flat_map(|vendor| vendor.key_variables);
     Ok(Local {
         data: surroundings.places.data.clone(),
@@ -46,7 +50,10 @@ pub fn ready(
     let local = local(surroundings)?;
     let named = wanted.or(surroundings.default_model.as_deref());
     let has_consent = named.is_some_and(|named| {
-        named == model.name || named.split_once('/').is_some_and(|(_, name)| name == model.name)
+        named == model.name
+            || named
+                .split_once('/')
+                .is_some_and(|(_, name)| name == model.name)
     });
     let serving = match serve(&local, &model.name) {
         Err(LocalError::NotPulled(_) | LocalError::NoEngine(_)) if has_consent => {
@@ -62,7 +69,11 @@ pub fn ready(
 
 fn way_to(serving: &Serving) -> Result<Transport, Failure> {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
-    Ok(Transport::Http { base_url, key: Key::new(&serving.key), as_bearer: false })
+    Ok(Transport::Http {
+        base_url,
+        key: Key::new(&serving.key),
+        as_bearer: false,
+    })
 }
 
 fn serve(local: &Local, name: &str) -> Result<Serving, LocalError> {
@@ -82,14 +93,23 @@ pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
     let pulled = local.pull(name, &mut |pulling| match pulling {
         Pulling::Waiting => ui::remark("another process is fetching a model; waiting for it"),
         Pulling::Damaged { name } => {
-            ui::remark(&format!("the weights of local/{name} are damaged, and are fetched again"));
+            ui::remark(&format!(
+                "the weights of local/{name} are damaged, and are fetched again"
+            ));
         }
-        Pulling::Begin { name, about, download, disk } => {
+        Pulling::Begin {
+            name,
+            about,
+            download,
+            disk,
+        } => {
             if let Some(about) = about {
                 ui::remark(&format!("local/{name} is {about}"));
             }
             let (download, disk) = (mb(download), mb(disk));
-            ui::remark(&format!("fetching {download} MB; it takes {disk} MB of disk"));
+            ui::remark(&format!(
+                "fetching {download} MB; it takes {disk} MB of disk"
+            ));
         }
         Pulling::Fetched { bytes, of } => {
             ui::progress(&format!("{} of {} MB", bytes / 1_000_000, mb(of)));
@@ -116,17 +136,28 @@ pub struct LocalStarter {
 
 impl LocalStarter {
     pub fn new(surroundings: &Surroundings) -> LocalStarter {
-        LocalStarter { local: local(surroundings).ok(), started: Mutex::default() }
+        LocalStarter {
+            local: local(surroundings).ok(),
+            started: Mutex::default(),
+        }
     }
 
     fn serve(&self, model: &Model) -> Option<(Model, Serving)> {
         let served = serve(self.local.as_ref()?, &model.name).map_err(Failure::from);
         let served = served.and_then(|serving| Ok((way_to(&serving)?, serving)));
         match served {
-            Ok((transport, serving)) => Some((Model { transport, ..model.clone() }, serving)),
+            Ok((transport, serving)) => Some((
+                Model {
+                    transport,
+                    ..model.clone()
+                },
+                serving,
+            )),
             Err(failure) => {
                 let why = failure.message;
-                ui::remark(&format!("warning: the model for summaries cannot be asked: {why}"));
+                ui::remark(&format!(
+                    "warning: the model for summaries cannot be asked: {why}"
+                ));
                 None
             }
         }
@@ -136,18 +167,31 @@ impl LocalStarter {
 impl Starter for LocalStarter {
     fn start(&self, model: &Model) -> Option<Model> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        let started = started.entry(model.name.clone()).or_insert_with(|| self.serve(model));
+        let started = started
+            .entry(model.name.clone())
+            .or_insert_with(|| self.serve(model));
         started.as_ref().map(|(model, _)| model.clone())
     }
 }
 
 /// Adds to a failed answer what is known about the server that gave it.
 pub fn explain(failure: Failure, serving: Option<&Serving>) -> Failure {
-    let Some(serving) = serving.filter(|_| failure.is_of_model()) else { return failure };
-    let Some(words) = serving.last_words() else { return failure };
-    let said = if words.is_empty() { String::new() } else { format!("; it said: {words}") };
+    let Some(serving) = serving.filter(|_| failure.is_of_model()) else {
+        return failure;
+    };
+    let Some(words) = serving.last_words() else {
+        return failure;
+    };
+    let said = if words.is_empty() {
+        String::new()
+    } else {
+        format!("; it said: {words}")
+    };
     let message = format!("the server of the local model has ended{said}");
-    let hint = format!("ask again: it is started anew; its log is {}", serving.log.display());
+    let hint = format!(
+        "ask again: it is started anew; its log is {}",
+        serving.log.display()
+    );
     Failure::of_model(message).or_hint(hint)
 }
 

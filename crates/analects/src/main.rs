@@ -51,7 +51,10 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     let (as_json, done) = match parse(&args) {
-        Ok(cli) => (cli.command.speaks_json(), cli.command.run().map(|()| ExitCode::SUCCESS)),
+        Ok(cli) => (
+            cli.command.speaks_json(),
+            cli.command.run().map(|()| ExitCode::SUCCESS),
+        ),
         Err(error) => (false, explain(&error, &args)),
     };
     #[cfg(debug_assertions)]
@@ -65,7 +68,9 @@ fn main() -> ExitCode {
 /// Notes for a test how often message files were read as a whole, in the file that it names. Not in a release.
 #[cfg(debug_assertions)]
 fn note_decodes() {
-    let Some(path) = std::env::var_os("ANALECTS_NOTE_DECODES") else { return };
+    let Some(path) = std::env::var_os("ANALECTS_NOTE_DECODES") else {
+        return;
+    };
     let count = analects_formats::msgfile::DECODES.load(std::sync::atomic::Ordering::Relaxed);
     // A test that finds no file fails.
     let _ = std::fs::write(path, count.to_string());

@@ -20,7 +20,10 @@ pub fn print(model: &Model, request: &Request) -> Result<(), Failure> {
         Transport::Local => "http://127.0.0.1/v1".to_string(),
     };
     let body = raw(String::from_utf8_lossy(&encoded.body).into_owned())?;
-    let left_out = encoded.left_out.iter().map(|problem| problem.message.clone());
+    let left_out = encoded
+        .left_out
+        .iter()
+        .map(|problem| problem.message.clone());
     ui::print_json(&Outgoing {
         method: "POST",
         url: format!("{address}{}", encoded.path),

@@ -46,7 +46,9 @@ pub fn ask(
         return Ok(());
     }
     // What is wrong with the file is said by whoever opens it.
-    let Ok(document) = read_message_file(path) else { return Ok(()) };
+    let Ok(document) = read_message_file(path) else {
+        return Ok(());
+    };
     let allowed = allowed(path, is_wanted, config, surroundings);
     let names = not_allowed(&document, path, &allowed);
     if names.is_empty() {
@@ -68,5 +70,8 @@ pub fn ask(
 fn not_allowed(document: &Document, path: &Path, allowed: &AllowedPictures) -> Vec<String> {
     let all = named_pictures(document, path, &AllowedPictures::all());
     let sendable = all.into_iter().filter(|picture| picture.facts.is_ok());
-    sendable.map(|picture| picture.name).filter(|name| !allowed.contains(name)).collect()
+    sendable
+        .map(|picture| picture.name)
+        .filter(|name| !allowed.contains(name))
+        .collect()
 }

@@ -27,7 +27,9 @@ pub fn piped() -> Result<String, Failure> {
     let bytes = bytes.ok_or_else(|| Failure::input("stdin: larger than 30 MB"))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::input(format!("stdin: no text: the bytes at offset {at} are not UTF-8"))
+        Failure::input(format!(
+            "stdin: no text: the bytes at offset {at} are not UTF-8"
+        ))
     })?;
     Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }
@@ -58,7 +60,10 @@ pub fn open_regular(path: &Path) -> Result<File, Failure> {
         return Err(unreadable(io::ErrorKind::IsADirectory.into()));
     }
     if !facts.is_file() {
-        return Err(StoreError::NotAFile { path: path.to_path_buf() }.into());
+        return Err(StoreError::NotAFile {
+            path: path.to_path_buf(),
+        }
+        .into());
     }
     File::open(path).map_err(unreadable)
 }

@@ -37,9 +37,17 @@ fn page() -> String {
 
 /// What a verb does, and its own verbs after it.
 fn section(command: &Command, parts: &mut Vec<String>) {
-    let name = command.get_bin_name().unwrap().trim_start_matches("analects ").to_string();
+    let name = command
+        .get_bin_name()
+        .unwrap()
+        .trim_start_matches("analects ")
+        .to_string();
     let usage = command.clone().render_usage().to_string();
-    let about = command.get_long_about().or(command.get_about()).unwrap().to_string();
+    let about = command
+        .get_long_about()
+        .or(command.get_about())
+        .unwrap()
+        .to_string();
     let verbs: Vec<&Command> = command.get_subcommands().collect();
     if verbs.is_empty() {
         parts.push(format!("### {name}"));
@@ -47,7 +55,11 @@ fn section(command: &Command, parts: &mut Vec<String>) {
         parts.push(sentences(&about));
         parts.extend(arguments(command));
         parts.extend(by_hand(&name.replace(' ', "-")));
-        parts.extend(command.get_after_long_help().map(|text| examples(&text.to_string())));
+        parts.extend(
+            command
+                .get_after_long_help()
+                .map(|text| examples(&text.to_string())),
+        );
     }
     verbs.into_iter().for_each(|verb| section(verb, parts));
 }
@@ -63,13 +75,18 @@ fn arguments(command: &Command) -> Option<String> {
     let mut arguments: Vec<&Arg> = command.get_arguments().filter(is_own).collect();
     arguments.sort_by_key(|arg| !arg.is_positional());
     let rows: Vec<String> = arguments.into_iter().map(row).collect();
-    let table = ["| argument | meaning |", "|---|---|"].map(str::to_string).into_iter();
+    let table = ["| argument | meaning |", "|---|---|"]
+        .map(str::to_string)
+        .into_iter();
     (!rows.is_empty()).then(|| table.chain(rows).collect::<Vec<_>>().join("\n"))
 }
 
 fn row(arg: &Arg) -> String {
     let takes_value = arg.get_action().takes_values();
-    let values = arg.get_value_names().filter(|_| takes_value).unwrap_or_default();
+    let values = arg
+        .get_value_names()
+        .filter(|_| takes_value)
+        .unwrap_or_default();
     let values: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
     let value = values.join(" ").replace("] [", "` `");
     let name = match (arg.get_short(), arg.get_long()) {
@@ -89,9 +106,16 @@ fn row(arg: &Arg) -> String {
         .filter(|_| takes_value)
         .map(|value| value.get_name().to_string())
         .collect();
-    let choices =
-        if choices.is_empty() { String::new() } else { format!(": {}", choices.join(", ")) };
-    let help = help.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+    let choices = if choices.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", choices.join(", "))
+    };
+    let help = help
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('|', "\\|");
     format!("| {name} | {help}{choices} |")
 }
 
@@ -109,9 +133,15 @@ fn the_reference_is_what_the_verbs_say() {
         std::fs::write(&path, &page).unwrap();
     }
     let there = std::fs::read_to_string(&path).unwrap();
-    let difference = there.lines().zip(page.lines()).find(|(there, page)| there != page);
+    let difference = there
+        .lines()
+        .zip(page.lines())
+        .find(|(there, page)| there != page);
     let same = there == page;
-    assert!(same, "docs/reference/cli.md is stale at {difference:#?}; run with ANALECTS_BLESS=1");
+    assert!(
+        same,
+        "docs/reference/cli.md is stale at {difference:#?}; run with ANALECTS_BLESS=1"
+    );
 }
 
 #[test]
@@ -120,6 +150,10 @@ fn every_text_by_hand_has_its_place() {
     for entry in std::fs::read_dir(folder().join("cli")).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(page.contains(text.trim_end()), "{} is used nowhere", path.display());
+        assert!(
+            page.contains(text.trim_end()),
+            "{} is used nowhere",
+            path.display()
+        );
     }
 }

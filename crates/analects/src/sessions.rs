@@ -31,7 +31,10 @@ pub struct Sessions {
 impl Sessions {
     pub fn of(surroundings: &Surroundings) -> Sessions {
         let store = Arc::new(JsonlStore::new(&surroundings.places));
-        Sessions { store, project: Places::project(&surroundings.folder) }
+        Sessions {
+            store,
+            project: Places::project(&surroundings.folder),
+        }
     }
 
     /// A name for a session that is not there yet.
@@ -98,20 +101,29 @@ impl Sessions {
                 return ControlFlow::Break(());
             }
             if link.id.starts_with(word) && !word.is_empty() {
-                let begins = if link.is_shown() { &mut shown } else { &mut others };
+                let begins = if link.is_shown() {
+                    &mut shown
+                } else {
+                    &mut others
+                };
                 begins.insert(MessageId::from(link.id));
             }
             ControlFlow::Continue(())
         })?;
-        let begins: Vec<MessageId> =
-            if shown.is_empty() { others } else { shown }.into_iter().collect();
+        let begins: Vec<MessageId> = if shown.is_empty() { others } else { shown }
+            .into_iter()
+            .collect();
         match (exact, &begins[..]) {
             (Some(id), _) => Ok(id),
             (None, [id]) => Ok(id.clone()),
             (None, []) => {
                 let (name, id) = (of.to_string(), word.to_string());
-                Err(Failure::from(StoreError::NoMessage { name, id })
-                    .or_hint(format!("analects session tail {} shows the last ones", &*of.session)))
+                Err(
+                    Failure::from(StoreError::NoMessage { name, id }).or_hint(format!(
+                        "analects session tail {} shows the last ones",
+                        &*of.session
+                    )),
+                )
             }
             (None, several) => {
                 let ids = several.iter().map(|id| id.to_string()).collect();
@@ -125,7 +137,10 @@ fn ambiguous(what: &str, word: &str, ids: Vec<String>) -> Failure {
     let more = if ids.len() > NAMED { ", …" } else { "" };
     let named: Vec<&str> = ids.iter().take(NAMED).map(String::as_str).collect();
     let text = format!("{word:?} may be any of {} {what}s", ids.len());
-    Failure::usage(text, format!("say more of its id: {}{more}", named.join(", ")))
+    Failure::usage(
+        text,
+        format!("say more of its id: {}{more}", named.join(", ")),
+    )
 }
 
 /// The beginnings of ids that tell them apart.
@@ -144,7 +159,10 @@ pub fn short_ids(ids: &[&str]) -> Vec<String> {
 }
 
 fn shared_start(one: &str, other: &str) -> usize {
-    one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count()
+    one.chars()
+        .zip(other.chars())
+        .take_while(|(one, other)| one == other)
+        .count()
 }
 
 #[cfg(test)]
@@ -153,7 +171,10 @@ mod tests {
 
     #[test]
     fn ids_are_as_long_as_it_takes_to_tell_them_apart() {
-        assert_eq!(short_ids(&["0197aaaa-0000-7000-x", "0198"]), ["0197aaaa-0000", "0198"]);
+        assert_eq!(
+            short_ids(&["0197aaaa-0000-7000-x", "0198"]),
+            ["0197aaaa-0000", "0198"]
+        );
         let alike = ["0197aaaa-0000-7000-1", "0197aaaa-0000-7000-2"];
         assert_eq!(short_ids(&alike), alike);
     }

@@ -39,9 +39,13 @@ mod tests {
     #[test]
     #[cfg(not(windows))]
     fn words_are_quoted_where_a_shell_would_read_something_else() {
-        for plain in
-            ["talk.msg.md", "../a_b/talk-2.md", "2.k3f9qx7a", "谈话.msg.md", "a=1,b:c@d%e+f"]
-        {
+        for plain in [
+            "talk.msg.md",
+            "../a_b/talk-2.md",
+            "2.k3f9qx7a",
+            "谈话.msg.md",
+            "a=1,b:c@d%e+f",
+        ] {
             assert_eq!(word(plain), plain);
         }
         assert_eq!(word("my talk.msg.md"), "'my talk.msg.md'");
@@ -56,11 +60,21 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn a_shell_reads_the_words_that_were_meant() {
-        for text in
-            ["my talk.msg.md", "it's", "a\"b`c`$(d)\\", "#7", "*?[x]", "a\nb", "!x", "&|;<>(){}"]
-        {
+        for text in [
+            "my talk.msg.md",
+            "it's",
+            "a\"b`c`$(d)\\",
+            "#7",
+            "*?[x]",
+            "a\nb",
+            "!x",
+            "&|;<>(){}",
+        ] {
             let line = format!("printf %s {}", word(text));
-            let ran = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+            let ran = std::process::Command::new("sh")
+                .args(["-c", &line])
+                .output()
+                .unwrap();
             assert_eq!(String::from_utf8(ran.stdout).unwrap(), text);
         }
     }

@@ -94,10 +94,12 @@ impl Surroundings {
             ("proxy.https", &HTTPS_PROXY),
             ("proxy.none_for", &NO_PROXY),
         ];
-        let secrets = secrets.into_iter().map(|(key, names)| match first_of(names) {
-            Some((name, _)) => Setting::new(key, "set", Origin::Variable(name)),
-            None => Setting::new(key, "not set", Origin::Unset(names[0])),
-        });
+        let secrets = secrets
+            .into_iter()
+            .map(|(key, names)| match first_of(names) {
+                Some((name, _)) => Setting::new(key, "set", Origin::Variable(name)),
+                None => Setting::new(key, "not set", Origin::Unset(names[0])),
+            });
         Ok(folders.chain(provider_settings()).chain(secrets).collect())
     }
 }
@@ -129,8 +131,10 @@ fn folders() -> Result<[Folder; 3], Failure> {
     if let Some(home) = variable("ANALECTS_HOME").map(PathBuf::from) {
         if home.is_relative() {
             // Two calls in two folders would not see each other's locks.
-            let message =
-                format!("ANALECTS_HOME is {}, which depends on the folder", home.display());
+            let message = format!(
+                "ANALECTS_HOME is {}, which depends on the folder",
+                home.display()
+            );
             return Err(Failure::usage(message, "set it to a path from the root on"));
         }
         let origin = Origin::Variable("ANALECTS_HOME");
@@ -141,23 +145,40 @@ fn folders() -> Result<[Folder; 3], Failure> {
         }));
     }
     let home = env::home_dir().ok_or_else(|| {
-        Failure::usage("cannot find your home folder", "set ANALECTS_HOME to a folder of your own")
+        Failure::usage(
+            "cannot find your home folder",
+            "set ANALECTS_HOME to a folder of your own",
+        )
     })?;
     // The standard says to ignore them if they depend on the folder.
-    let base = |name| variable(name).map(PathBuf::from).filter(|base| base.is_absolute());
+    let base = |name| {
+        variable(name)
+            .map(PathBuf::from)
+            .filter(|base| base.is_absolute())
+    };
     Ok(FOLDERS.map(|(key, _, name, usual)| match base(name) {
         Some(base) => {
             let path = base.join("analects");
-            Folder { key, path, origin: Origin::Variable(name) }
+            Folder {
+                key,
+                path,
+                origin: Origin::Variable(name),
+            }
         }
-        None => Folder { key, path: home.join(usual).join("analects"), origin: Origin::BuiltIn },
+        None => Folder {
+            key,
+            path: home.join(usual).join("analects"),
+            origin: Origin::BuiltIn,
+        },
     }))
 }
 
 /// For tests, and for those who want their memory back sooner.
 fn lease() -> Option<Duration> {
     let seconds: f64 = variable("ANALECTS_LOCAL_LEASE")?.trim().parse().ok()?;
-    (0.0..=86_400.0).contains(&seconds).then(|| Duration::from_secs_f64(seconds))
+    (0.0..=86_400.0)
+        .contains(&seconds)
+        .then(|| Duration::from_secs_f64(seconds))
 }
 
 fn models(config: &Path) -> Result<analects_client::Surroundings, Failure> {
@@ -178,7 +199,10 @@ fn models(config: &Path) -> Result<analects_client::Surroundings, Failure> {
 fn provider_settings() -> impl Iterator<Item = Setting> {
     const BEST_KNOWN: [&str; 3] = ["openai", "anthropic", "gemini"];
     vendors().iter().flat_map(|vendor| {
-        let (address, key) = (first_of(vendor.base_url_variables), first_of(vendor.key_variables));
+        let (address, key) = (
+            first_of(vendor.base_url_variables),
+            first_of(vendor.key_variables),
+        );
         let is_shown = address.is_some() || key.is_some() || BEST_KNOWN.contains(&vendor.name);
         let address = match address {
             Some((name, url)) => (without_secrets(&url), Origin::Variable(name)),
@@ -236,14 +260,22 @@ const FOR_PYTHON_BY_START: [&str; 4] = ["PIP_", "LC_", "PYTHON", "PYENV_"];
 pub fn for_python() -> Vec<(OsString, OsString)> {
     let is_listed = |name: &str| {
         FOR_PYTHON.contains(&name)
-            || FOR_PYTHON_BY_START.iter().any(|start| name.starts_with(start))
+            || FOR_PYTHON_BY_START
+                .iter()
+                .any(|start| name.starts_with(start))
     };
-    env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_listed)).collect()
+    env::vars_os()
+        .filter(|(name, _)| name.to_str().is_some_and(is_listed))
+        .collect()
 }
 
 fn proxies() -> Proxies {
     let value = |names| first_of(names).map(|(_, value)| value);
-    Proxies { http: value(&HTTP_PROXY), https: value(&HTTPS_PROXY), no_proxy: value(&NO_PROXY) }
+    Proxies {
+        http: value(&HTTP_PROXY),
+        https: value(&HTTPS_PROXY),
+        no_proxy: value(&NO_PROXY),
+    }
 }
 
 /// An address, or only how it starts where it may hold a password: a password may hold any

@@ -63,13 +63,21 @@ pub fn report_problems_in(interface: Interface, path: &str, source: &[u8], probl
     let stderr = io::stderr();
     let width = columns(terminal_size_of(&stderr)).unwrap_or(WIDTH);
     let colour = Colour::of(&stderr);
-    let text = diagnostic::Renderer { path, source, width, colour, interface }.render_all(problems);
+    let text = diagnostic::Renderer {
+        path,
+        source,
+        width,
+        colour,
+        interface,
+    }
+    .render_all(problems);
     let _ = stderr.lock().write_all(text.as_bytes());
 }
 
 /// The columns of a terminal.
 fn columns(size: Option<(Width, Height)>) -> Option<usize> {
-    size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
+    size.map(|(width, _)| usize::from(width.0))
+        .filter(|width| *width > 0)
 }
 
 /// Shows how far something is, on a line that the next call replaces; without a terminal, nothing.
@@ -89,7 +97,8 @@ pub fn remark(text: &str) {
 
 /// Prints a text of the person again, each line marked.
 pub fn quote(text: &str) {
-    text.lines().for_each(|line| say(&safe(&format!("> {line}"))));
+    text.lines()
+        .for_each(|line| say(&safe(&format!("> {line}"))));
 }
 
 /// Asks for a line.
@@ -124,8 +133,11 @@ fn is_aside() -> bool {
 
 /// The columns that data has, on a terminal.
 fn columns_of_data() -> Option<usize> {
-    let size =
-        if is_aside() { terminal_size_of(io::stderr()) } else { terminal_size_of(io::stdout()) };
+    let size = if is_aside() {
+        terminal_size_of(io::stderr())
+    } else {
+        terminal_size_of(io::stdout())
+    };
     columns(size)
 }
 
@@ -153,7 +165,12 @@ pub fn print_line(line: &str) -> Result<(), Failure> {
 /// Prints rows of data, cut to the width of a terminal; without a terminal, whole.
 pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
     let lines = text::lines(rows, columns_of_data());
-    write_out(&lines.into_iter().map(|line| line + "\n").collect::<String>())
+    write_out(
+        &lines
+            .into_iter()
+            .map(|line| line + "\n")
+            .collect::<String>(),
+    )
 }
 
 /// Whether data goes to a person's eyes.
@@ -190,7 +207,9 @@ pub fn print_path(path: &std::path::Path) -> Result<(), Failure> {
     }
     let mut out = io::stdout().lock();
     let line = [path.as_os_str().as_encoded_bytes(), b"\n"].concat();
-    out.write_all(&line).and_then(|()| out.flush()).or_else(quiet_if_closed)
+    out.write_all(&line)
+        .and_then(|()| out.flush())
+        .or_else(quiet_if_closed)
 }
 
 /// Prints a value as JSON, piece by piece. What a terminal would obey or hide is escaped, so that it is seen and
@@ -221,7 +240,8 @@ impl<W: Write> Write for Escaping<W> {
         if json.iter().all(|byte| (b' '..b'\x7f').contains(byte)) {
             self.0.write_all(json)?;
         } else {
-            self.0.write_all(escape_json(&String::from_utf8_lossy(json)).as_bytes())?;
+            self.0
+                .write_all(escape_json(&String::from_utf8_lossy(json)).as_bytes())?;
         }
         Ok(json.len())
     }
@@ -265,6 +285,9 @@ fn write_bytes(bytes: &[u8]) -> io::Result<()> {
 fn quiet_if_closed(error: io::Error) -> Result<(), Failure> {
     match error.kind() {
         ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(Failure::input(format!("cannot write to stdout: {}", words(&error)))),
+        _ => Err(Failure::input(format!(
+            "cannot write to stdout: {}",
+            words(&error)
+        ))),
     }
 }

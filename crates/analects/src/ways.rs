@@ -71,8 +71,9 @@ impl ModelChoice {
                  first time, it is fetched)"
             ),
             ModelChoice::SetKey => {
-                let variables =
-                    EXAMPLES.iter().filter_map(|(name, _)| vendor(name)?.key_variables.first());
+                let variables = EXAMPLES
+                    .iter()
+                    .filter_map(|(name, _)| vendor(name)?.key_variables.first());
                 let variables: Vec<&str> = variables.copied().collect();
                 let variables = variables.join(" or ");
                 let example = EXAMPLES[1].1;
@@ -91,7 +92,10 @@ fn with_key(models: &Surroundings) -> impl Iterator<Item = &'static Vendor> {
     // Of two rows with one key, such as OpenAI's two APIs, the first will do.
     let mut seen = Vec::new();
     vendors().iter().filter(move |vendor| {
-        let key = vendor.key_variables.iter().find(|name| names.contains(name));
+        let key = vendor
+            .key_variables
+            .iter()
+            .find(|name| names.contains(name));
         key.is_some_and(|key| {
             !seen.contains(key) && {
                 seen.push(*key);
@@ -115,9 +119,15 @@ fn by_key(vendor: &Vendor, interface: Interface) -> String {
 
 /// Where the server of a provider listens, if that is on this machine.
 pub fn on_this_machine(vendor: &Vendor, models: &Surroundings) -> Option<SocketAddr> {
-    let given = models.address(vendor).map(|(_, address)| vendor.base_url_from(address));
+    let given = models
+        .address(vendor)
+        .map(|(_, address)| vendor.base_url_from(address));
     let url = given.unwrap_or_else(|| vendor.base_url.to_string());
-    let host = url.strip_prefix("http://")?.split('/').next()?.replace("localhost", "127.0.0.1");
+    let host = url
+        .strip_prefix("http://")?
+        .split('/')
+        .next()?
+        .replace("localhost", "127.0.0.1");
     let address: SocketAddr = host.parse().ok()?;
     Some(address).filter(|address| address.ip().is_loopback())
 }
@@ -130,7 +140,12 @@ pub fn is_running(address: SocketAddr) -> bool {
 /// A model of an Ollama that runs on this machine.
 fn ollama(models: &Surroundings) -> Option<String> {
     let names = models_at(on_this_machine(vendor("ollama")?, models)?, BRIEFLY)?;
-    Some(names.into_iter().next().unwrap_or_else(|| "NAME".to_string()))
+    Some(
+        names
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| "NAME".to_string()),
+    )
 }
 
 #[cfg(test)]

@@ -29,9 +29,13 @@ pub fn remark_recovered(path: &Path, recovered: &[RecoveredAnswer]) {
     for RecoveredAnswer { cell, is_complete } in recovered {
         let path = path.display();
         if *is_complete {
-            ui::remark(&format!("{path}: an answer that was not in the file yet is cell {cell}"));
+            ui::remark(&format!(
+                "{path}: an answer that was not in the file yet is cell {cell}"
+            ));
         } else {
-            ui::remark(&format!("{path}: what came of an answer that broke off is cell {cell}"));
+            ui::remark(&format!(
+                "{path}: what came of an answer that broke off is cell {cell}"
+            ));
         }
     }
 }
@@ -106,7 +110,9 @@ pub fn remark_journal(path: &Path, document: &Document, places: &Places) {
 /// Whether an answer waits to come into the file.
 pub fn has_answer(path: &Path, document: &Document, places: &Places) -> bool {
     let real = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
-    !Journal::of(places).waiting_answers(document, &real).is_empty()
+    !Journal::of(places)
+        .waiting_answers(document, &real)
+        .is_empty()
 }
 
 /// Tells once of answers that are not in the file any more, though their questions are.

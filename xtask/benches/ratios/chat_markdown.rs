@@ -48,7 +48,12 @@ fn per_floor(name: &'static str, item: usize, line: &str, limit: f64) -> Row {
         best = (best.0.min(reading), best.1.min(least));
     }
     let value = best.0.as_secs_f64() / best.1.as_secs_f64();
-    Row { name, value, unit: "x", bar: Bar::AtMost(limit) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(limit),
+    }
 }
 
 /// English in items of 20 KB.

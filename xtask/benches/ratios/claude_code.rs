@@ -25,7 +25,12 @@ fn row(name: &'static str, bar: Bar, measured: Measured) -> Row {
         eprintln!("{name}: {error}");
         f64::NAN
     });
-    Row { name, value, unit: "x", bar }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar,
+    }
 }
 
 /// What all records of a session have.
@@ -55,8 +60,10 @@ fn turn(number: usize) -> String {
         )
     };
     let call = format!("toolu_{number}");
-    let thought =
-        format!(r#"{{"type":"thinking","thinking":"{said}","signature":"{}"}}"#, "EqRk".repeat(80));
+    let thought = format!(
+        r#"{{"type":"thinking","thinking":"{said}","signature":"{}"}}"#,
+        "EqRk".repeat(80)
+    );
     let progress = format!(
         "{{{},\"type\":\"progress\",\"data\":{{\"type\":\"bash_progress\",\"output\":\"{code}\",\"fullOutput\":\"{code}\"}},\"toolUseID\":\"bash-1\",\"parentToolUseID\":\"{call}\"}}\n",
         shared(at + 3)
@@ -99,7 +106,9 @@ fn convert(pieces: impl Iterator<Item = Vec<u8>>) -> usize {
 
 /// A session to a transcript, against its lines as values: how many times as fast.
 pub fn speed() -> Row {
-    let bytes: Vec<u8> = (0..4000).flat_map(|number| turn(number).into_bytes()).collect();
+    let bytes: Vec<u8> = (0..4000)
+        .flat_map(|number| turn(number).into_bytes())
+        .collect();
     let (mut ours, mut values) = (f64::MAX, f64::MAX);
     for _ in 0..8 {
         let start = Instant::now();
@@ -111,7 +120,11 @@ pub fn speed() -> Row {
         }
         values = values.min(start.elapsed().as_secs_f64());
     }
-    row("claude_code_to_transcript_speed_per_values", Bar::AtLeast(0.33), Ok(values / ours))
+    row(
+        "claude_code_to_transcript_speed_per_values",
+        Bar::AtLeast(0.33),
+        Ok(values / ours),
+    )
 }
 
 /// The memory that a session of 1 GB takes, as a share of its longest line and 64 MB.
@@ -122,7 +135,11 @@ pub fn memory() -> Row {
         let peak: f64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
         Ok(peak / (64.0 * MB as f64 + PICTURE as f64))
     };
-    row("claude_code_1gb_peak_memory_per_line_and_64mb", Bar::AtMost(1.0), measure())
+    row(
+        "claude_code_1gb_peak_memory_per_line_and_64mb",
+        Bar::AtMost(1.0),
+        measure(),
+    )
 }
 
 /// Reads a session of so many megabytes and prints the most memory that this process ever had, in bytes.
@@ -137,15 +154,20 @@ pub fn read_once(size: usize) {
     let (mut made, mut number) = (0, 0);
     let lines = std::iter::from_fn(|| {
         number += 1;
-        let line = if number % 5000 == 0 { picture() } else { turn(number) };
+        let line = if number % 5000 == 0 {
+            picture()
+        } else {
+            turn(number)
+        };
         made += line.len();
         (made < size * MB).then_some(line)
     });
-    black_box(convert(
-        lines.flat_map(|line| {
-            line.into_bytes().chunks(PIECE).map(<[u8]>::to_vec).collect::<Vec<_>>()
-        }),
-    ));
+    black_box(convert(lines.flat_map(|line| {
+        line.into_bytes()
+            .chunks(PIECE)
+            .map(<[u8]>::to_vec)
+            .collect::<Vec<_>>()
+    })));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes =

@@ -8,13 +8,20 @@ use xtask::bench::{Bar, Row};
 
 /// The release build of the command, which lies two folders above this program.
 pub fn program() -> Option<PathBuf> {
-    let program = std::env::current_exe().ok()?.parent()?.parent()?.join("analects");
+    let program = std::env::current_exe()
+        .ok()?
+        .parent()?
+        .parent()?
+        .join("analects");
     program.is_file().then_some(program)
 }
 
 /// The quickest of some runs.
 fn quickest(runs: usize, mut command: Command) -> Option<Duration> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut best = Duration::MAX;
     for _ in 0..runs {
         let start = Instant::now();
@@ -39,27 +46,47 @@ fn milliseconds(time: Option<Duration>) -> f64 {
 /// The time that `analects --version` takes.
 pub fn start_up() -> Row {
     let value = milliseconds(version());
-    Row { name: "start_up", value, unit: "ms", bar: Bar::AtMost(5.0) }
+    Row {
+        name: "start_up",
+        value,
+        unit: "ms",
+        bar: Bar::AtMost(5.0),
+    }
 }
 
 /// The same, against a program that does nothing.
 pub fn start_up_per_nothing() -> Row {
     let nothing = quickest(100, Command::new("/bin/true"));
     let value = milliseconds(version()) / milliseconds(nothing);
-    Row { name: "start_up_per_true", value, unit: "x", bar: Bar::AtMost(4.0) }
+    Row {
+        name: "start_up_per_true",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(4.0),
+    }
 }
 
 /// The time to list a file of 10 000 cells.
 pub fn list() -> Row {
     let value = milliseconds(list_once());
-    Row { name: "list_of_10_000_cells", value, unit: "ms", bar: Bar::AtMost(30.0) }
+    Row {
+        name: "list_of_10_000_cells",
+        value,
+        unit: "ms",
+        bar: Bar::AtMost(30.0),
+    }
 }
 
 /// The processor's time that a turn in a file of 10 000 cells takes beside the model: from the file to the
 /// request, and from a recorded answer to the disk.
 pub fn turn() -> Row {
     let value = milliseconds(turn_once());
-    Row { name: "turn_in_10_000_cells", value, unit: "ms", bar: Bar::AtMost(50.0) }
+    Row {
+        name: "turn_in_10_000_cells",
+        value,
+        unit: "ms",
+        bar: Bar::AtMost(50.0),
+    }
 }
 
 fn turn_once() -> Option<Duration> {
@@ -73,7 +100,11 @@ fn turn_once() -> Option<Duration> {
     for _ in 0..RUNS {
         std::fs::write(&path, &text).ok()?;
         let mut command = Command::new(program()?);
-        command.arg("chat").arg(&path).arg("-m").arg(format!("replay:{}", recording.display()));
+        command
+            .arg("chat")
+            .arg(&path)
+            .arg("-m")
+            .arg(format!("replay:{}", recording.display()));
         command.arg("And now?").env("ANALECTS_HOME", folder.path());
         quickest(1, command)?;
     }
@@ -105,14 +136,23 @@ pub fn edit_per_check() -> Row {
         let before = time_of_children()?;
         for _ in 0..RUNS {
             let mut command = Command::new(program()?);
-            command.arg(verb[0]).arg(&path).args(&verb[1..]).env("ANALECTS_HOME", folder.path());
+            command
+                .arg(verb[0])
+                .arg(&path)
+                .args(&verb[1..])
+                .env("ANALECTS_HOME", folder.path());
             quickest(1, command)?;
         }
         Some((time_of_children()? - before) / RUNS)
     };
     let value =
         milliseconds(time(&["edit", "5000", "Another text."])) / milliseconds(time(&["check"]));
-    Row { name: "edit_per_check_of_10_000_cells", value, unit: "x", bar: Bar::AtMost(3.0) }
+    Row {
+        name: "edit_per_check_of_10_000_cells",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(3.0),
+    }
 }
 
 /// The processor's time of all processes that this one has waited for, in steps of 10 ms.
@@ -129,6 +169,9 @@ fn list_once() -> Option<Duration> {
     let path = folder.path().join("large.msg.md");
     std::fs::write(&path, answered_cells()).ok()?;
     let mut command = Command::new(program()?);
-    command.arg("list").arg(path).env("ANALECTS_HOME", folder.path());
+    command
+        .arg("list")
+        .arg(path)
+        .env("ANALECTS_HOME", folder.path());
     quickest(20, command)
 }

@@ -18,12 +18,18 @@ fn talk(messages: usize, repeat: usize) -> Vec<Message> {
             "Message {at}: all that was said is kept, word for word. 学而时习之，第{at}章。\n"
         );
         let text = text.repeat(repeat);
-        let (id, parent_id) = (format!("m{at}"), made.last().map(|before| before.id.clone()));
+        let (id, parent_id) = (
+            format!("m{at}"),
+            made.last().map(|before| before.id.clone()),
+        );
         let message = match at % 2 {
             0 => Message::user(id, text),
             _ => Message::assistant(id, text),
         };
-        made.push(Message { parent_id, ..message });
+        made.push(Message {
+            parent_id,
+            ..message
+        });
     }
     made
 }
@@ -59,7 +65,12 @@ fn cached(messages: usize, window: u64, rounds: usize) -> Duration {
 /// Milliseconds for 10 000 messages.
 pub fn plan_cached() -> Row {
     let value = cached(10_000, u64::MAX, 20).as_secs_f64() * 1000.0;
-    Row { name: "plan_10k_messages_cached", value, unit: "ms", bar: Bar::AtMost(20.0) }
+    Row {
+        name: "plan_10k_messages_cached",
+        value,
+        unit: "ms",
+        bar: Bar::AtMost(20.0),
+    }
 }
 
 /// Planning with an exact count of everything, against the tokenizer alone.
@@ -80,7 +91,12 @@ pub fn plan_cold() -> Row {
         }));
     }
     let value = planning.as_secs_f64() / counting.as_secs_f64();
-    Row { name: "plan_cold_per_tokenizer", value, unit: "x", bar: Bar::AtMost(1.5) }
+    Row {
+        name: "plan_cold_per_tokenizer",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(1.5),
+    }
 }
 
 /// The tokens of some texts, by the vocabulary.
@@ -98,7 +114,12 @@ pub fn plan_per_message() -> Row {
     };
     let value = per_message(100_000, 7) / per_message(10_000, 30);
     let name = "plan_cost_per_message_100k_per_10k";
-    Row { name, value, unit: "x", bar: Bar::AtMost(3.0) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(3.0),
+    }
 }
 
 /// The cost of a conversation of 100 000 messages, against one of 1 000, each by what copying its messages
@@ -109,7 +130,9 @@ pub fn plan_growth() -> Row {
 
 /// The same where half of it has to go.
 pub fn trim_growth() -> Row {
-    growth("trim_cost_per_copy_100k_per_1k", |messages| 60 * messages as u64)
+    growth("trim_cost_per_copy_100k_per_1k", |messages| {
+        60 * messages as u64
+    })
 }
 
 fn growth(name: &'static str, window: impl Fn(usize) -> u64) -> Row {
@@ -121,7 +144,12 @@ fn growth(name: &'static str, window: impl Fn(usize) -> u64) -> Row {
         cached(messages, window(messages), rounds).as_secs_f64() / copying.as_secs_f64()
     };
     let value = per_copy(100_000, 7) / per_copy(1_000, 200);
-    Row { name, value, unit: "x", bar: Bar::AtMost(1.5) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(1.5),
+    }
 }
 
 /// Milliseconds to make 40 000 messages fit, each counted with the vocabulary: what takes `trim_messages` of
@@ -136,5 +164,10 @@ pub fn trim_cold() -> Row {
         black_box(planner.plan(&chain, &mut Counter::of_model(MODEL)).count);
     });
     let value = time.as_secs_f64() * 1000.0;
-    Row { name: "trim_40k_messages_cold", value, unit: "ms", bar: Bar::AtMost(250.0) }
+    Row {
+        name: "trim_40k_messages_cold",
+        value,
+        unit: "ms",
+        bar: Bar::AtMost(250.0),
+    }
 }

@@ -28,12 +28,20 @@ fn growth(name: &'static str, make: impl Fn(usize) -> Message, work: impl Fn(&[u
         best.1 = best.1.min(time(&many));
     }
     let value = best.1.as_secs_f64() / best.0.as_secs_f64();
-    Row { name, value, unit: "x", bar: Bar::AtMost(6.0) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(6.0),
+    }
 }
 
 /// A message of a side chain of its own.
 fn alone(at: usize) -> Message {
-    Message { agent_id: Some(format!("agent-{at}")), ..Message::user(format!("m{at}"), "Hello") }
+    Message {
+        agent_id: Some(format!("agent-{at}")),
+        ..Message::user(format!("m{at}"), "Hello")
+    }
 }
 
 /// Checking a transcript of many side chains.

@@ -102,19 +102,31 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // Cargo adds an option of its own.
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with('-'))
+        .collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
-    let mut rows: Vec<Row> =
-        ROWS.iter().filter(|(name, _)| is_wanted(name)).map(|(_, row)| row()).collect();
+    let mut rows: Vec<Row> = ROWS
+        .iter()
+        .filter(|(name, _)| is_wanted(name))
+        .map(|(_, row)| row())
+        .collect();
     rows.extend(shapes::rows(is_wanted));
     if rows.is_empty() {
         let names: Vec<&str> = ROWS.iter().map(|(name, _)| *name).collect();
-        eprintln!("error: no measurement is called so; there are {}", names.join(", "));
+        eprintln!(
+            "error: no measurement is called so; there are {}",
+            names.join(", ")
+        );
         return ExitCode::FAILURE;
     }
     print!("{}", table(&rows));
-    if rows.iter().all(Row::holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if rows.iter().all(Row::holds) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// A message read and written, against the least that a reader can do: find where its JSON ends.
@@ -126,5 +138,10 @@ fn message_json() -> Row {
     let round_trip = || Message::from_json(&text).map(|message| message.to_json());
     let scan = || serde_json::from_str::<&RawValue>(&text).map(|raw| raw.get().len());
     let value = ratio(round_trip, scan);
-    Row { name: "message_json_round_trip_per_scan", value, unit: "x", bar: Bar::AtMost(40.0) }
+    Row {
+        name: "message_json_round_trip_per_scan",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(40.0),
+    }
 }

@@ -17,7 +17,11 @@ fn file(size: usize, cell: usize, line: &str) -> Vec<u8> {
     let mut id = 0;
     while out.len() < size {
         id += 1;
-        let (marker, word) = if id % 2 == 1 { ("%%", "markdown") } else { ("%%%", "coder") };
+        let (marker, word) = if id % 2 == 1 {
+            ("%%", "markdown")
+        } else {
+            ("%%%", "coder")
+        };
         out.push_str(&format!("# {marker} [^{id}]\n\n[^{id}]: [{word}]\n\n"));
         let start = out.len();
         while out.len() - start < cell {
@@ -39,8 +43,9 @@ pub(crate) const SHORT: &str =
 pub(crate) fn floor(source: &[u8]) -> usize {
     let valid = simdutf8::basic::from_utf8(black_box(source)).is_ok();
     // A walk stops at every line; `count` would only add up bits.
-    let longest = memchr::memchr_iter(b'\n', source)
-        .fold((0, 0), |(last, longest), at| (at, black_box(longest.max(at - last))));
+    let longest = memchr::memchr_iter(b'\n', source).fold((0, 0), |(last, longest), at| {
+        (at, black_box(longest.max(at - last)))
+    });
     longest.1 + usize::from(valid)
 }
 
@@ -73,7 +78,12 @@ fn measure(mut source: Vec<u8>, rounds: usize) -> (Duration, Duration) {
 fn per_floor(name: &'static str, cell: usize, line: &str, limit: f64) -> Row {
     let (reading, floor) = measure(file(64 * MB, cell, line), 15);
     let value = reading.as_secs_f64() / floor.as_secs_f64();
-    Row { name, value, unit: "x", bar: Bar::AtMost(limit) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(limit),
+    }
 }
 
 /// English in cells of 20 KB.
@@ -99,17 +109,29 @@ pub fn growth() -> Row {
     };
     let value = per_byte(1000 * MB) / per_byte(64 * MB);
     let name = "message_file_cost_per_byte_1gb_per_64mb";
-    Row { name, value, unit: "x", bar: Bar::AtMost(1.5) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(1.5),
+    }
 }
 
 /// A cell added to an open file of 1 GB, against one of 1 KB: the splice, without the disk.
 pub fn append_growth() -> Row {
-    let (large, small) =
-        (decode(file(1000 * MB, 20_000, ENGLISH)), decode(file(1000, 200, ENGLISH)));
+    let (large, small) = (
+        decode(file(1000 * MB, 20_000, ENGLISH)),
+        decode(file(1000, 200, ENGLISH)),
+    );
     let cell = NewCell::message("1000000", "And now?");
     let value = ratio(|| append(&large, &cell), || append(&small, &cell));
     let name = "message_file_append_to_1gb_per_1kb";
-    Row { name, value, unit: "x", bar: Bar::AtMost(3.0) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(3.0),
+    }
 }
 
 /// The same on the disk, until it is safe there; short cells, so that there are many of them.
@@ -119,7 +141,12 @@ pub fn append_on_disk() -> Row {
         eprintln!("{name}: {error}");
         f64::NAN
     });
-    Row { name, value, unit: "x", bar: Bar::AtMost(3.0) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(3.0),
+    }
 }
 
 fn time_on_disk() -> Result<f64, Box<dyn std::error::Error>> {
@@ -132,7 +159,10 @@ fn time_on_disk() -> Result<f64, Box<dyn std::error::Error>> {
         std::fs::File::open(&path)?.sync_all()?;
         Ok::<_, Box<dyn std::error::Error>>(LockedFile::open(&path, &places)?)
     };
-    let (mut large, mut small) = (open("large.msg.md", 1000 * MB)?, open("small.msg.md", 1000)?);
+    let (mut large, mut small) = (
+        open("large.msg.md", 1000 * MB)?,
+        open("small.msg.md", 1000)?,
+    );
     let mut best = (Duration::MAX, Duration::MAX);
     for _ in 0..30 {
         for (file, best) in [(&mut large, &mut best.0), (&mut small, &mut best.1)] {
@@ -151,11 +181,22 @@ pub fn memory() -> Row {
     let source = file(size, 120, SHORT);
     let allowed = source.len() + 64 * MB + 160 * decode(source).cells().len();
     let peak = std::env::current_exe().ok().and_then(|program| {
-        let output = Command::new(program).arg(format!("--memory={size}")).output().ok()?;
-        String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().ok()
+        let output = Command::new(program)
+            .arg(format!("--memory={size}"))
+            .output()
+            .ok()?;
+        String::from_utf8_lossy(&output.stdout)
+            .trim()
+            .parse::<f64>()
+            .ok()
     });
     let value = peak.unwrap_or(f64::NAN) / allowed as f64;
-    Row { name: "check_peak_memory_per_allowance", value, unit: "x", bar: Bar::AtMost(1.0) }
+    Row {
+        name: "check_peak_memory_per_allowance",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(1.0),
+    }
 }
 
 /// Checks one file and prints the most memory that this process ever had, in bytes.

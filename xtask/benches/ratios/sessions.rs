@@ -25,7 +25,12 @@ fn row(name: &'static str, unit: &'static str, bar: Bar, measured: Measured) -> 
         eprintln!("{name}: {error}");
         f64::NAN
     });
-    Row { name, value, unit, bar }
+    Row {
+        name,
+        value,
+        unit,
+        bar,
+    }
 }
 
 /// What one run of a program took.
@@ -64,15 +69,23 @@ impl Home {
         let mut command = Command::new("python3");
         command.arg("-c").arg(include_str!("usage.py"));
         command.arg(program().ok_or("no program")?).args(args);
-        command.env("ANALECTS_HOME", self.folder.path()).current_dir(&self.work);
+        command
+            .env("ANALECTS_HOME", self.folder.path())
+            .current_dir(&self.work);
         let output = command.output()?;
         let printed = String::from_utf8(output.stdout)?;
-        let numbers: Vec<f64> =
-            printed.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        let numbers: Vec<f64> = printed
+            .split_whitespace()
+            .map(str::parse)
+            .collect::<Result<_, _>>()?;
         let [memory, processor, time] = numbers[..] else {
             return Err(String::from_utf8_lossy(&output.stderr).into());
         };
-        Ok(Usage { memory, processor, time })
+        Ok(Usage {
+            memory,
+            processor,
+            time,
+        })
     }
 }
 
@@ -85,7 +98,11 @@ struct Talk {
 
 impl Talk {
     fn write(&mut self, file: &mut impl Write, said: Message) -> Result<u64, Box<dyn Error>> {
-        let id = format!("01a1f04d-{:04x}-7000-8000-{:012x}", self.number % 0xffff, self.number);
+        let id = format!(
+            "01a1f04d-{:04x}-7000-8000-{:012x}",
+            self.number % 0xffff,
+            self.number
+        );
         let message = Message {
             id: id.as_str().into(),
             parent_id: self.last.take().map(|last| last.as_str().into()),
@@ -111,10 +128,22 @@ impl Talk {
         let id = format!("call-{}", self.number);
         let input = Raw::parse(r#"{"path":"src/lib.rs"}"#)?;
         let (name, extra) = ("read".to_string(), RawMap::new());
-        let said = TextBlock { text: "Let me look.".into(), ..TextBlock::default() };
-        let call = ToolUse { id: id.clone(), name, input, extra };
+        let said = TextBlock {
+            text: "Let me look.".into(),
+            ..TextBlock::default()
+        };
+        let call = ToolUse {
+            id: id.clone(),
+            name,
+            input,
+            extra,
+        };
         let content = self.text().into();
-        let result = ToolResult { tool_use_id: id, content, ..ToolResult::default() };
+        let result = ToolResult {
+            tool_use_id: id,
+            content,
+            ..ToolResult::default()
+        };
         let call = vec![Block::Text(said), Block::ToolUse(call)];
         let mut written = self.write(file, Message::user("", self.text()))?;
         written += self.write(file, Message::assistant("", call))?;
@@ -127,8 +156,15 @@ impl Talk {
 /// Writes a session of so many bytes.
 fn write(path: &Path, size: u64) -> Result<(), Box<dyn Error>> {
     let mut file = BufWriter::new(File::create(path)?);
-    let mut talk = Talk { number: 0, last: None, line: String::new() };
-    let state = SessionState { title: Some("Tea".into()), ..SessionState::default() };
+    let mut talk = Talk {
+        number: 0,
+        last: None,
+        line: String::new(),
+    };
+    let state = SessionState {
+        title: Some("Tea".into()),
+        ..SessionState::default()
+    };
     let mut written = talk.write(&mut file, Message::new("", state.snapshot().into()))?;
     while written < size {
         written += talk.turn(&mut file)?;
@@ -147,16 +183,32 @@ struct Long {
 /// The index is there, as it is when we wrote the session; `tail` is measured before.
 fn measure_long() -> Result<Long, Box<dyn Error>> {
     let home = Home::new()?;
-    let gigabytes = std::env::var("ANALECTS_BENCH_GB").ok().and_then(|text| text.parse().ok());
-    write(&home.session("talk")?, (gigabytes.unwrap_or(1.0) * 1e9) as u64)?;
+    let gigabytes = std::env::var("ANALECTS_BENCH_GB")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    write(
+        &home.session("talk")?,
+        (gigabytes.unwrap_or(1.0) * 1e9) as u64,
+    )?;
     let mut tail = f64::NAN;
     for _ in 0..5 {
         tail = tail.min(home.run(&["session", "tail", "talk"])?.time);
     }
     home.run(&["session", "show", "talk"])?;
     let context = home.run(&["context", "talk", "-m", "gemini/gemini-2.5-pro"])?;
-    let answer = ["session", "resume", "talk", "-m", "replay:answer.sse", "And now?"];
-    Ok(Long { tail, context, resume: home.run(&answer)? })
+    let answer = [
+        "session",
+        "resume",
+        "talk",
+        "-m",
+        "replay:answer.sse",
+        "And now?",
+    ];
+    Ok(Long {
+        tail,
+        context,
+        resume: home.run(&answer)?,
+    })
 }
 
 /// Measured once for all rows.
@@ -174,7 +226,12 @@ pub fn context_memory() -> Row {
 
 /// The processor's time of the same.
 pub fn context() -> Row {
-    row("context_of_1gb", "ms", Bar::AtMost(1000.0), long(|long| long.context.processor))
+    row(
+        "context_of_1gb",
+        "ms",
+        Bar::AtMost(1000.0),
+        long(|long| long.context.processor),
+    )
 }
 
 /// The most memory that `session resume` has, with a recorded answer.
@@ -185,12 +242,22 @@ pub fn resume_memory() -> Row {
 
 /// The processor's time of the same.
 pub fn resume() -> Row {
-    row("resume_of_1gb", "ms", Bar::AtMost(1000.0), long(|long| long.resume.processor))
+    row(
+        "resume_of_1gb",
+        "ms",
+        Bar::AtMost(1000.0),
+        long(|long| long.resume.processor),
+    )
 }
 
 /// The time that the end of a session takes that has no index.
 pub fn tail() -> Row {
-    row("tail_of_1gb_without_index", "ms", Bar::AtMost(50.0), long(|long| long.tail))
+    row(
+        "tail_of_1gb_without_index",
+        "ms",
+        Bar::AtMost(50.0),
+        long(|long| long.tail),
+    )
 }
 
 /// The processor's time of the second list of 20,000 sessions.
@@ -203,5 +270,10 @@ pub fn list() -> Row {
         home.run(&["session", "list"])?;
         Ok(home.run(&["session", "list"])?.processor)
     };
-    row("list_of_20_000_sessions", "ms", Bar::AtMost(500.0), measure())
+    row(
+        "list_of_20_000_sessions",
+        "ms",
+        Bar::AtMost(500.0),
+        measure(),
+    )
 }

@@ -30,7 +30,10 @@ const VERBS: &[(&str, &[&str])] = &[
     ("get", &["get", "FILE", "1"]),
     ("check", &["check", "FILE"]),
     ("context", &["context", "FILE", "-m", "REPLAY"]),
-    ("dry_run", &["chat", "--dry-run", "FILE", "-m", "REPLAY", "And now?"]),
+    (
+        "dry_run",
+        &["chat", "--dry-run", "FILE", "-m", "REPLAY", "And now?"],
+    ),
     ("chat", &["chat", "FILE", "-m", "REPLAY", "And now?"]),
     ("answer", &["chat", "FILE", "-m", "REPLAY"]),
     ("edit", &["edit", "FILE", "1", "Another text."]),
@@ -38,7 +41,18 @@ const VERBS: &[(&str, &[&str])] = &[
     ("drop", &["drop", "FILE", "1"]),
     ("rewind", &["rewind", "FILE", "1"]),
     ("fork", &["fork", "FILE", "--at", "last"]),
-    ("convert", &["convert", "FILE", "--from", "msgfile", "--to", "transcript", "--lossy"]),
+    (
+        "convert",
+        &[
+            "convert",
+            "FILE",
+            "--from",
+            "msgfile",
+            "--to",
+            "transcript",
+            "--lossy",
+        ],
+    ),
 ];
 
 /// The verbs of a session: `FILE` is its transcript, and it is in the store, too.
@@ -46,14 +60,35 @@ const SESSION_VERBS: &[(&str, &[&str])] = &[
     ("check", &["check", "FILE"]),
     ("repair", &["repair", "FILE", "-o", "NEW"]),
     ("import", &["session", "import", "FILE"]),
-    ("to_msgfile", &["convert", "FILE", "--to", "msgfile", "--lossy", "-o", "NEW.md"]),
-    ("to_markdown", &["convert", "FILE", "--to", "markdown", "--lossy", "-o", "NEW.md"]),
-    ("to_openai", &["convert", "FILE", "--to", "openai", "--lossy", "-o", "NEW.json"]),
+    (
+        "to_msgfile",
+        &[
+            "convert", "FILE", "--to", "msgfile", "--lossy", "-o", "NEW.md",
+        ],
+    ),
+    (
+        "to_markdown",
+        &[
+            "convert", "FILE", "--to", "markdown", "--lossy", "-o", "NEW.md",
+        ],
+    ),
+    (
+        "to_openai",
+        &[
+            "convert", "FILE", "--to", "openai", "--lossy", "-o", "NEW.json",
+        ],
+    ),
     ("show", &["session", "show", "last"]),
     ("tail", &["session", "tail", "last"]),
     ("context", &["context", "last", "-m", "REPLAY"]),
-    ("dry_run", &["chat", "-c", "--dry-run", "-m", "REPLAY", "And now?"]),
-    ("resume", &["session", "resume", "last", "-m", "REPLAY", "And now?"]),
+    (
+        "dry_run",
+        &["chat", "-c", "--dry-run", "-m", "REPLAY", "And now?"],
+    ),
+    (
+        "resume",
+        &["session", "resume", "last", "-m", "REPLAY", "And now?"],
+    ),
     ("export", &["session", "export", "last", "-o", "NEW.md"]),
     ("fork", &["fork", "last"]),
     ("drop", &["session", "drop", "last", "m1"]),
@@ -95,7 +130,10 @@ const KINDS: [Kind; 2] = [
 pub fn rows(is_wanted: impl Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for kind in KINDS {
-        let shapes = kind.shapes.iter().filter(|(name, ..)| is_wanted(&format!("shapes::{name}")));
+        let shapes = kind
+            .shapes
+            .iter()
+            .filter(|(name, ..)| is_wanted(&format!("shapes::{name}")));
         let wanted: Vec<&Shape> = shapes.collect();
         if !wanted.is_empty() {
             let mut bench = Bench::new(kind);
@@ -111,7 +149,12 @@ fn row(shape: &Shape, bench: Option<&mut Bench>) -> Row {
     let (verb, value) = worst.unwrap_or(("nothing", f64::NAN));
     let name = format!("{}_4n_per_n ({verb})", shape.0);
     // The name of a row lives as long as the program, of which there are few.
-    Row { name: name.leak(), value, unit: "x", bar: Bar::AtMost(LIMIT) }
+    Row {
+        name: name.leak(),
+        value,
+        unit: "x",
+        bar: Bar::AtMost(LIMIT),
+    }
 }
 
 /// A program that runs commands, and the folder in which they run.
@@ -135,13 +178,24 @@ impl Bench {
         let mut python = Command::new("python3");
         python.arg("-c").arg(include_str!("measure.py"));
         python.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = python.env("ANALECTS_HOME", folder.path().join("home")).spawn().ok()?;
+        let mut child = python
+            .env("ANALECTS_HOME", folder.path().join("home"))
+            .spawn()
+            .ok()?;
         let commands = child.stdin.take()?;
         let times = BufReader::new(child.stdout.take()?);
         let program = program()?.to_string_lossy().into_owned();
         let (verbs, nothing) = (kind.verbs, (kind.nothing)());
         let least = HashMap::new();
-        let mut bench = Bench { kind, folder, program, child, commands, times, least };
+        let mut bench = Bench {
+            kind,
+            folder,
+            program,
+            child,
+            commands,
+            times,
+            least,
+        };
         for (verb, args) in verbs {
             let cost = bench.time(args, &nothing)?;
             bench.least.insert(verb, cost.seconds);
@@ -156,8 +210,11 @@ impl Bench {
         let mut worst = ("nothing", 0.0);
         let mut line = format!("{name:24} {:5.1} MB", many.len() as f64 / 1e6);
         let only = std::env::var("VERBS").unwrap_or_default();
-        for (verb, args) in
-            self.kind.verbs.iter().filter(|(verb, _)| only.is_empty() || only == *verb)
+        for (verb, args) in self
+            .kind
+            .verbs
+            .iter()
+            .filter(|(verb, _)| only.is_empty() || only == *verb)
         {
             let least = self.least.get(verb).copied().unwrap_or_default();
             let mut once = self.time(args, &few)?;
@@ -169,8 +226,16 @@ impl Bench {
                 }
             }
             let value = growth(once, more, least);
-            let Cost { seconds, memory, status } = more;
-            let status = if status == 0 { String::new() } else { format!(" (exit {status})") };
+            let Cost {
+                seconds,
+                memory,
+                status,
+            } = more;
+            let status = if status == 0 {
+                String::new()
+            } else {
+                format!(" (exit {status})")
+            };
             let mark = if value > LIMIT { " !" } else { "" };
             let (time, memory) = (seconds * 1e3, memory / 1e3);
             let _ = write!(
@@ -216,7 +281,11 @@ impl Bench {
         self.times.read_line(&mut line).ok()?;
         let mut words = line.split_whitespace();
         let mut number = || words.next()?.parse::<f64>().ok();
-        Some(Cost { seconds: number()?, memory: number()?, status: number()? as i32 })
+        Some(Cost {
+            seconds: number()?,
+            memory: number()?,
+            status: number()? as i32,
+        })
     }
 }
 
@@ -240,7 +309,11 @@ struct Cost {
 impl Cost {
     /// The cheaper one.
     fn or(self, other: Cost) -> Cost {
-        if other.seconds < self.seconds { other } else { self }
+        if other.seconds < self.seconds {
+            other
+        } else {
+            self
+        }
     }
 }
 

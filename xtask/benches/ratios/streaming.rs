@@ -59,7 +59,15 @@ pub fn fork() -> Row {
 /// A transcript of 100 MB to a page for people.
 pub fn convert_to_page() -> Row {
     row("convert_100mb_to_markdown_memory_per_64mb", |place| {
-        place.peak(&["convert", "talk.jsonl", "-o", "out.md", "--to", "markdown", "--lossy"])
+        place.peak(&[
+            "convert",
+            "talk.jsonl",
+            "-o",
+            "out.md",
+            "--to",
+            "markdown",
+            "--lossy",
+        ])
     })
 }
 
@@ -71,9 +79,15 @@ pub fn convert_to_message_file() -> Row {
 }
 
 fn row(name: &'static str, measure: impl FnOnce(&Place) -> Option<f64>) -> Row {
-    let value =
-        Place::new().and_then(|place| measure(&place)).map_or(f64::NAN, |peak| peak / BOUND);
-    Row { name, value, unit: "x", bar: Bar::AtMost(1.0) }
+    let value = Place::new()
+        .and_then(|place| measure(&place))
+        .map_or(f64::NAN, |peak| peak / BOUND);
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(1.0),
+    }
 }
 
 /// A folder with a transcript, and a home of its own.
@@ -96,8 +110,14 @@ impl Place {
     fn peak(&self, arguments: &[&str]) -> Option<f64> {
         let folder = self.folder.path();
         let mut command = Command::new(program()?);
-        command.args(arguments).current_dir(folder).env("ANALECTS_HOME", folder.join("home"));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(arguments)
+            .current_dir(folder)
+            .env("ANALECTS_HOME", folder.join("home"));
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn().ok()?;
         let status: PathBuf = format!("/proc/{}/status", child.id()).into();
         let mut peak = 0;
@@ -115,7 +135,9 @@ impl Place {
 /// The most memory that a process ever had, in bytes.
 fn high_water(status: &Path) -> Option<u64> {
     let status = fs::read_to_string(status).ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(peak.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
@@ -149,7 +171,10 @@ fn turn(number: &mut usize) -> String {
         *number
     };
     let at = record("user", &format!(r#""content":"{}""#, words(1)));
-    let thought = format!(r#"{{"type":"thinking","thinking":"{}","signature":"EqRk"}}"#, words(at));
+    let thought = format!(
+        r#"{{"type":"thinking","thinking":"{}","signature":"EqRk"}}"#,
+        words(at)
+    );
     let call = format!(
         r#"{{"type":"tool_use","id":"call_{at}","name":"read","input":{{"path":"a.md"}}}}"#
     );

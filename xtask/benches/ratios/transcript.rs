@@ -29,11 +29,19 @@ fn row(name: &'static str, bar: Bar, measured: Measured) -> Row {
         eprintln!("{name}: {error}");
         f64::NAN
     });
-    Row { name, value, unit: "x", bar }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar,
+    }
 }
 
 fn places(folder: &Path) -> Places {
-    Places { data: folder.join("data"), state: folder.join("state") }
+    Places {
+        data: folder.join("data"),
+        state: folder.join("state"),
+    }
 }
 
 fn talk() -> ChainName {
@@ -42,7 +50,9 @@ fn talk() -> ChainName {
 
 /// A message as they come in a conversation, with text of a few hundred to a few thousand bytes.
 fn message(number: usize) -> Message {
-    let parent_id = number.checked_sub(1).map(|before| format!("0197f3c2-{before:012}").into());
+    let parent_id = number
+        .checked_sub(1)
+        .map(|before| format!("0197f3c2-{before:012}").into());
     let words = "What was said is kept, word for word, with \"quotes\" and\nline ends. ";
     let text = words.repeat(4 + number % 5 * 12);
     let id = format!("0197f3c2-{number:012}");
@@ -77,7 +87,10 @@ fn append(policy: SyncPolicy, count: usize) -> Measured {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let store = JsonlStore::new(&places(folder.path())).with_sync(policy);
     let bare_path = folder.path().join("bare.jsonl");
-    let mut bare = OpenOptions::new().append(true).create(true).open(bare_path)?;
+    let mut bare = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(bare_path)?;
     let records: Vec<Message> = (0..count).map(message).collect();
     let lines: Vec<String> = records.iter().map(encode).collect();
     let mut failed = None;
@@ -94,7 +107,11 @@ fn append(policy: SyncPolicy, count: usize) -> Measured {
         || {
             for line in &lines {
                 let written = bare.write_all(line.as_bytes());
-                let synced = if policy == SyncPolicy::Always { bare.sync_data() } else { Ok(()) };
+                let synced = if policy == SyncPolicy::Always {
+                    bare.sync_data()
+                } else {
+                    Ok(())
+                };
                 black_box(written.and(synced).is_ok());
             }
         },
@@ -104,12 +121,20 @@ fn append(policy: SyncPolicy, count: usize) -> Measured {
 
 /// A message appended and not synced, against a bare write of the same line.
 pub fn append_without_sync() -> Row {
-    row("append_per_bare_write", Bar::AtMost(6.0), append(SyncPolicy::Never, 250))
+    row(
+        "append_per_bare_write",
+        Bar::AtMost(6.0),
+        append(SyncPolicy::Never, 250),
+    )
 }
 
 /// The same until it is safe.
 pub fn append_with_sync() -> Row {
-    row("append_synced_per_write_and_fdatasync", Bar::AtMost(1.3), append(SyncPolicy::Always, 5))
+    row(
+        "append_synced_per_write_and_fdatasync",
+        Bar::AtMost(1.3),
+        append(SyncPolicy::Always, 5),
+    )
 }
 
 /// A session of so many bytes, with its index; gives the number of its messages.
@@ -167,13 +192,20 @@ fn compacted(folder: &Path) -> Result<(), Box<dyn Error>> {
     session(&store, 1000 * MB)?;
     let now = "2026-11-15T18:17:00Z".parse()?;
     let mut session = Session::open(&store, talk())?;
-    let boundary = CompactBoundary { summary_id: Some("s".into()), ..CompactBoundary::default() };
+    let boundary = CompactBoundary {
+        summary_id: Some("s".into()),
+        ..CompactBoundary::default()
+    };
     let made = vec![
         Message::new("s", Body::Summary(Summary::default())),
         Message::new("b", Body::CompactBoundary(boundary)),
     ];
     session.compact(made, &mut OsIds, now)?;
-    let unplaced = |number| Message { id: "".into(), parent_id: None, ..message(number) };
+    let unplaced = |number| Message {
+        id: "".into(),
+        parent_id: None,
+        ..message(number)
+    };
     session.append((0..2500).map(unplaced).collect(), &mut OsIds, now)?;
     store.sync(&talk())?;
     Ok(())
@@ -186,7 +218,10 @@ pub fn late_boundary() -> Row {
         compacted(folder.path())?;
         let store = JsonlStore::new(&places(folder.path()));
         let path = store.path(&talk())?;
-        let at = store.overview(&talk())?.last_boundary.ok_or("no boundary")?;
+        let at = store
+            .overview(&talk())?
+            .last_boundary
+            .ok_or("no boundary")?;
         let bytes = std::fs::read(&path)?.split_off(usize::try_from(at)?);
         let rest = folder.path().join("rest.jsonl");
         std::fs::write(&rest, &bytes)?;
@@ -199,11 +234,19 @@ pub fn late_boundary() -> Row {
                 black_box(load(&store, &talk()).is_ok());
             },
             || {
-                black_box(std::fs::read(&rest).map(|bytes| decode(&bytes).messages.len()).is_ok());
+                black_box(
+                    std::fs::read(&rest)
+                        .map(|bytes| decode(&bytes).messages.len())
+                        .is_ok(),
+                );
             },
         ))
     };
-    row("load_after_boundary_of_1gb_per_reading_the_rest", Bar::AtMost(2.0), measure())
+    row(
+        "load_after_boundary_of_1gb_per_reading_the_rest",
+        Bar::AtMost(2.0),
+        measure(),
+    )
 }
 
 /// The memory that this takes, as a share of what was loaded and 64 MB.
@@ -213,14 +256,23 @@ pub fn late_boundary_memory() -> Row {
         compacted(folder.path())?;
         let store = JsonlStore::new(&places(folder.path()));
         let loaded = load(&store, &talk())?;
-        let chain: usize = loaded.messages.iter().map(|message| encode(message).len()).sum();
+        let chain: usize = loaded
+            .messages
+            .iter()
+            .map(|message| encode(message).len())
+            .sum();
         let program = std::env::current_exe()?;
-        let output =
-            Command::new(program).arg(format!("--load={}", folder.path().display())).output()?;
+        let output = Command::new(program)
+            .arg(format!("--load={}", folder.path().display()))
+            .output()?;
         let peak: f64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
         Ok(peak / (chain as f64 + 64.0 * MB as f64))
     };
-    row("load_peak_memory_per_chain_and_64mb", Bar::AtMost(1.0), measure())
+    row(
+        "load_peak_memory_per_chain_and_64mb",
+        Bar::AtMost(1.0),
+        measure(),
+    )
 }
 
 /// Loads a session and prints the most memory that this process ever had, in bytes.
@@ -278,7 +330,11 @@ pub fn envelopes() -> Row {
         };
         Ok(best(10, serde, ours))
     };
-    row("envelope_scan_speed_per_serde_raw_values", Bar::AtLeast(0.5), measure())
+    row(
+        "envelope_scan_speed_per_serde_raw_values",
+        Bar::AtLeast(0.5),
+        measure(),
+    )
 }
 
 /// A conversation of 100 000 messages as every provider accepts it, against cloning it.
@@ -297,9 +353,14 @@ pub fn sendable() -> Row {
             ..ToolResult::default()
         };
         let (id, next) = (messages[at].id.clone(), messages[at + 1].id.clone());
-        let parents = (messages[at].parent_id.clone(), messages[at + 1].parent_id.clone());
-        messages[at] =
-            Message { parent_id: parents.0, ..Message::assistant(id, vec![Block::ToolUse(call)]) };
+        let parents = (
+            messages[at].parent_id.clone(),
+            messages[at + 1].parent_id.clone(),
+        );
+        messages[at] = Message {
+            parent_id: parents.0,
+            ..Message::assistant(id, vec![Block::ToolUse(call)])
+        };
         messages[at + 1] = Message {
             parent_id: parents.1,
             ..Message::user(next, vec![Block::ToolResult(result)])

@@ -26,7 +26,10 @@ fn stream(event: &str, count: usize) -> Vec<u8> {
 /// The time to read the JSON of each event of a stream.
 fn parse(bytes: &[u8]) -> Duration {
     let start = Instant::now();
-    for line in bytes.split(|byte| *byte == b'\n').filter_map(|l| l.strip_prefix(b"data: ")) {
+    for line in bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|l| l.strip_prefix(b"data: "))
+    {
         black_box(serde_json::from_slice::<serde_json::Value>(line).ok());
     }
     start.elapsed()
@@ -46,7 +49,12 @@ fn per_parse(name: &'static str, api: Api, event: &str) -> Row {
         parsing = parsing.min(parse(&bytes));
     }
     let value = decoding.as_secs_f64() / parsing.as_secs_f64();
-    Row { name, value, unit: "x", bar: Bar::AtMost(3.0) }
+    Row {
+        name,
+        value,
+        unit: "x",
+        bar: Bar::AtMost(3.0),
+    }
 }
 
 /// OpenAI's Chat Completions.
@@ -56,12 +64,20 @@ pub fn chat() -> Row {
 
 /// Anthropic's Messages.
 pub fn anthropic() -> Row {
-    per_parse("decode_anthropic_per_json_parse", Api::AnthropicMessages, ANTHROPIC)
+    per_parse(
+        "decode_anthropic_per_json_parse",
+        Api::AnthropicMessages,
+        ANTHROPIC,
+    )
 }
 
 /// OpenAI's Responses.
 pub fn responses() -> Row {
-    per_parse("decode_responses_per_json_parse", Api::OpenAiResponses, RESPONSES)
+    per_parse(
+        "decode_responses_per_json_parse",
+        Api::OpenAiResponses,
+        RESPONSES,
+    )
 }
 
 /// Gemini.
@@ -86,7 +102,12 @@ pub fn large_event() -> Row {
         best.as_secs_f64() / size as f64
     };
     let value = per_byte(32 << 20) / per_byte(16 << 20);
-    Row { name: "large_event_cost_per_byte_32mb_per_16mb", value, unit: "x", bar: Bar::AtMost(1.5) }
+    Row {
+        name: "large_event_cost_per_byte_32mb_per_16mb",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(1.5),
+    }
 }
 
 /// A server that sends the same stream to whoever asks, a chunk for each event.
@@ -97,7 +118,9 @@ fn serve(connections: usize) -> Option<String> {
     let chunk = format!("{:x}\r\n{event}\r\n", event.len());
     thread::spawn(move || {
         for _ in 0..connections {
-            let Ok((mut stream, _)) = listener.accept() else { return };
+            let Ok((mut stream, _)) = listener.accept() else {
+                return;
+            };
             let _ = stream.set_nodelay(true);
             let _ = stream.read(&mut [0; 65536]);
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -118,7 +141,12 @@ fn serve(connections: usize) -> Option<String> {
 /// a microsecond an event, of which models send a hundred in a second.
 pub fn loopback() -> Row {
     let value = over_loopback().unwrap_or(f64::NAN);
-    Row { name: "loopback_event_per_json_parse", value, unit: "x", bar: Bar::AtMost(3.0) }
+    Row {
+        name: "loopback_event_per_json_parse",
+        value,
+        unit: "x",
+        bar: Bar::AtMost(3.0),
+    }
 }
 
 fn over_loopback() -> Option<f64> {
@@ -126,9 +154,19 @@ fn over_loopback() -> Option<f64> {
     let url = serve(2 * ROUNDS)?;
     let surroundings = Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| url.clone()));
     let model = resolve("openai/tiny", &surroundings).ok()?;
-    let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
-    let request = Request { turns: vec![turn], ..Request::default() };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let turn = Turn {
+        role: Role::User,
+        content: "Hello".into(),
+        model: None,
+    };
+    let request = Request {
+        turns: vec![turn],
+        ..Request::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
     let said = stream(CHAT, EVENTS);
     let (mut events, mut bare, mut parsing) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -146,8 +184,16 @@ fn over_loopback() -> Option<f64> {
         events.push(start.elapsed());
         let start = Instant::now();
         let bytes = runtime.block_on(async {
-            let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().ok()?;
-            let sent = client.post(format!("{url}/chat/completions")).body("{}").send().await;
+            let client = reqwest::Client::builder()
+                .no_proxy()
+                .tls_certs_only([])
+                .build()
+                .ok()?;
+            let sent = client
+                .post(format!("{url}/chat/completions"))
+                .body("{}")
+                .send()
+                .await;
             let mut response = sent.ok()?;
             let mut bytes = 0;
             while let Ok(Some(chunk)) = response.chunk().await {

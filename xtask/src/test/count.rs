@@ -16,7 +16,11 @@ pub struct Counts {
 impl Counts {
     /// A check that is one test.
     pub fn of_check(ok: bool) -> Counts {
-        Counts { passed: usize::from(ok), failed: usize::from(!ok), skipped: 0 }
+        Counts {
+            passed: usize::from(ok),
+            failed: usize::from(!ok),
+            skipped: 0,
+        }
     }
 
     /// Adds the counts of another step.
@@ -29,19 +33,30 @@ impl Counts {
     /// Tests that skipped themselves look like passed ones to the runner.
     pub fn with_skips(self, skips: usize) -> Counts {
         let passed = self.passed.saturating_sub(skips);
-        Counts { passed, skipped: self.skipped + skips, ..self }
+        Counts {
+            passed,
+            skipped: self.skipped + skips,
+            ..self
+        }
     }
 
     /// A step can fail without a failed test, as when the tests do not compile.
     pub fn with_exit(self, ok: bool) -> Counts {
         let silent = !ok && self.failed == 0;
-        Counts { failed: self.failed + usize::from(silent), ..self }
+        Counts {
+            failed: self.failed + usize::from(silent),
+            ..self
+        }
     }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+        write!(
+            f,
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
     }
 }
 
@@ -62,12 +77,17 @@ pub fn summaries(output: &str) -> Counts {
 
 /// The counts of a line such as `Summary [ 0.1s] 3 tests run: 2 passed (1 slow), 1 failed`.
 fn nextest_summary(line: &str) -> Option<&str> {
-    line.trim_start().strip_prefix("Summary [")?.split_once(" run: ").map(|(_, parts)| parts)
+    line.trim_start()
+        .strip_prefix("Summary [")?
+        .split_once(" run: ")
+        .map(|(_, parts)| parts)
 }
 
 /// The counts of a line such as `test result: ok. 2 passed; 0 failed; 1 ignored`.
 fn cargo_summary(line: &str) -> Option<&str> {
-    line.strip_prefix("test result: ")?.split_once(". ").map(|(_, parts)| parts)
+    line.strip_prefix("test result: ")?
+        .split_once(". ")
+        .map(|(_, parts)| parts)
 }
 
 fn parse(parts: &str) -> Counts {
@@ -104,5 +124,8 @@ fn without_brackets(text: &str) -> String {
 
 /// The lines by which tests say that they skipped themselves.
 pub fn skip_lines(text: &str) -> Vec<String> {
-    text.lines().filter(|line| line.starts_with("SKIPPED: ")).map(str::to_string).collect()
+    text.lines()
+        .filter(|line| line.starts_with("SKIPPED: "))
+        .map(str::to_string)
+        .collect()
 }

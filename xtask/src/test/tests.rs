@@ -61,7 +61,12 @@ fn a_step_that_fails_without_a_failed_test_counts_once() {
 fn a_test_that_skips_itself_is_not_counted_as_passed() {
     let lines = skip_lines("SKIPPED: needs_net: no network\nother\nSKIPPED: b: c\n");
     assert_eq!(lines, ["SKIPPED: needs_net: no network", "SKIPPED: b: c"]);
-    let counts = Counts { passed: 5, failed: 1, skipped: 0 }.with_skips(lines.len());
+    let counts = Counts {
+        passed: 5,
+        failed: 1,
+        skipped: 0,
+    }
+    .with_skips(lines.len());
     assert_eq!(counts.to_string(), "3 passed, 1 failed, 2 skipped");
 }
 

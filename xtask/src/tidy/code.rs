@@ -98,7 +98,10 @@ pub fn shipped(text: &str) -> String {
 
 /// How many lines of a source file are only for tests.
 pub fn test_line_count(text: &str) -> usize {
-    lines_of_tests(&blank(text)).into_iter().map(|lines| lines.count()).sum()
+    lines_of_tests(&blank(text))
+        .into_iter()
+        .map(|lines| lines.count())
+        .sum()
 }
 
 /// Whether what is skipped is a string, and neither a comment nor a character.
@@ -151,13 +154,20 @@ fn block_comment(rest: &str) -> usize {
 
 /// `r"…"`, `br#"…"#` and the like.
 fn raw_string(rest: &str) -> Option<usize> {
-    let body = rest.strip_prefix("br").or(rest.strip_prefix("cr")).or(rest.strip_prefix('r'))?;
+    let body = rest
+        .strip_prefix("br")
+        .or(rest.strip_prefix("cr"))
+        .or(rest.strip_prefix('r'))?;
     let text = body.trim_start_matches('#');
     let hashes = body.len() - text.len();
     let inside = text.strip_prefix('"')?;
     let end = format!("\"{}", "#".repeat(hashes));
     let start = rest.len() - inside.len();
-    Some(inside.find(&end).map_or(rest.len(), |at| start + at + end.len()))
+    Some(
+        inside
+            .find(&end)
+            .map_or(rest.len(), |at| start + at + end.len()),
+    )
 }
 
 fn quoted(rest: &str, quote: char) -> usize {
@@ -198,7 +208,10 @@ pub struct Function {
 pub fn functions(blanked: &str) -> Vec<Function> {
     let mut found = Vec::new();
     for (at, _) in blanked.match_indices("fn ") {
-        let name: String = blanked[at + 3..].chars().take_while(|c| is_word(*c)).collect();
+        let name: String = blanked[at + 3..]
+            .chars()
+            .take_while(|c| is_word(*c))
+            .collect();
         let inside_word = blanked[..at].chars().next_back().is_some_and(is_word);
         if name.is_empty() || inside_word {
             continue;

@@ -44,7 +44,8 @@ fn other_half(path: &str) -> Option<(String, bool)> {
     if let Some(rest) = path.strip_prefix("docs/guide/") {
         return Some((format!("docs/zh/guide/{rest}"), true));
     }
-    path.strip_prefix("docs/zh/guide/").map(|rest| (format!("docs/guide/{rest}"), false))
+    path.strip_prefix("docs/zh/guide/")
+        .map(|rest| (format!("docs/guide/{rest}"), false))
 }
 
 #[derive(Debug, Default)]
@@ -74,10 +75,17 @@ fn page(text: &str) -> Page<'_> {
             Some(fence) => fence.content.push(line),
             None if mark.len() >= 3 => {
                 let language = rest.split([' ', ',']).next().unwrap_or("");
-                page.fences.push(Fence { line: at + 1, language, mark, content: Vec::new() });
+                page.fences.push(Fence {
+                    line: at + 1,
+                    language,
+                    mark,
+                    content: Vec::new(),
+                });
                 open = true;
             }
-            None => page.headings.extend(heading(line).map(|level| (at + 1, level))),
+            None => page
+                .headings
+                .extend(heading(line).map(|level| (at + 1, level))),
         }
     }
     page
@@ -100,7 +108,12 @@ fn compare(english: &File, chinese: &File) -> Vec<Finding> {
             a.fences.len(),
             english.path
         );
-        found.push(Finding::failure(&chinese.path, 1, message, "bring the two in step"));
+        found.push(Finding::failure(
+            &chinese.path,
+            1,
+            message,
+            "bring the two in step",
+        ));
         return found;
     }
     for (one, other) in a.fences.iter().zip(&b.fences) {
@@ -118,7 +131,11 @@ fn compare_headings(english: &File, chinese: &File, a: &Page<'_>, b: &Page<'_>) 
     let level = |page: &Page<'_>, at: usize| page.headings.get(at).map(|(_, level)| *level);
     let last = a.headings.len().max(b.headings.len());
     let at = (0..last).find(|at| level(a, *at) != level(b, *at))?;
-    let line = b.headings.get(at).or(b.headings.last()).map_or(1, |(line, _)| *line);
+    let line = b
+        .headings
+        .get(at)
+        .or(b.headings.last())
+        .map_or(1, |(line, _)| *line);
     let name =
         |level: Option<usize>| level.map_or("none".to_string(), |level| format!("level {level}"));
     let message = format!(
@@ -128,5 +145,10 @@ fn compare_headings(english: &File, chinese: &File, a: &Page<'_>, b: &Page<'_>) 
         name(level(a, at)),
         english.path
     );
-    Some(Finding::failure(&chinese.path, line, message, "bring the two in step"))
+    Some(Finding::failure(
+        &chinese.path,
+        line,
+        message,
+        "bring the two in step",
+    ))
 }

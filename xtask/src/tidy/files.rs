@@ -18,10 +18,18 @@ pub fn check(files: &[File]) -> Vec<Finding> {
 
 fn first_line(file: &File) -> Option<Finding> {
     let first = file.text.lines().next().unwrap_or("");
-    let says = first.strip_prefix("//!").is_some_and(|text| !text.trim().is_empty());
+    let says = first
+        .strip_prefix("//!")
+        .is_some_and(|text| !text.trim().is_empty());
     let hint = "say what the file is, and what it is not, in one to five lines";
-    (!says)
-        .then(|| Finding::failure(&file.path, 1, "the first line does not start with `//!`", hint))
+    (!says).then(|| {
+        Finding::failure(
+            &file.path,
+            1,
+            "the first line does not start with `//!`",
+            hint,
+        )
+    })
 }
 
 fn mod_rs(file: &File) -> Option<Finding> {
@@ -32,7 +40,12 @@ fn mod_rs(file: &File) -> Option<Finding> {
 
 fn map(files: &[File]) -> Option<Finding> {
     let Some(map) = files.iter().find(|file| file.path == MAP) else {
-        return Some(Finding::failure(MAP, 1, "the map of the house is missing", "write it"));
+        return Some(Finding::failure(
+            MAP,
+            1,
+            "the map of the house is missing",
+            "write it",
+        ));
     };
     let lines = map.text.lines().count();
     let message = format!("{lines} lines; expected at most {MAP_LINES}");

@@ -7,8 +7,11 @@ use super::{File, Finding, code};
 
 /// Every source file that is not part of a crate, and every corpus without its target.
 pub fn check(files: &[File]) -> Vec<Finding> {
-    let declared: BTreeSet<String> =
-        files.iter().filter(|file| file.is_rust()).flat_map(declared_by).collect();
+    let declared: BTreeSet<String> = files
+        .iter()
+        .filter(|file| file.is_rust())
+        .flat_map(declared_by)
+        .collect();
     let forgotten = |file: &&File| {
         file.is_rust() && place(&file.path) == Place::Module && !declared.contains(&file.path)
     };
@@ -96,7 +99,9 @@ fn corpora(files: &[File]) -> Vec<Finding> {
     let targets: BTreeSet<String> = files.iter().filter_map(corpus).collect();
     let is_there = |target: &String| {
         let name = format!("name: \"{target}\"");
-        files.iter().any(|file| file.path.starts_with("fuzz/src/") && file.text.contains(&name))
+        files
+            .iter()
+            .any(|file| file.path.starts_with("fuzz/src/") && file.text.contains(&name))
     };
     let missing = targets.into_iter().filter(|target| !is_there(target));
     let finding = |target| {

@@ -7,11 +7,19 @@ pub const EXCEPTIONS: &Exceptions = &[];
 
 const TABLE: &str = "xtask/src/tidy/paths.rs";
 /// In two parts, so that this file does not name them itself.
-const HOMES: &[(&str, &str)] = &[("/wo", "rk/"), ("/ro", "ot/"), ("/ho", "me/"), ("/Us", "ers/")];
+const HOMES: &[(&str, &str)] = &[
+    ("/wo", "rk/"),
+    ("/ro", "ot/"),
+    ("/ho", "me/"),
+    ("/Us", "ers/"),
+];
 
 /// Every line that names a path of a machine.
 pub fn check(files: &[File], exceptions: &Exceptions) -> Vec<Finding> {
-    let homes: Vec<String> = HOMES.iter().map(|(start, end)| format!("{start}{end}")).collect();
+    let homes: Vec<String> = HOMES
+        .iter()
+        .map(|(start, end)| format!("{start}{end}"))
+        .collect();
     let mut found = Vec::new();
     for file in files {
         for (at, line) in file.text.lines().enumerate() {

@@ -5,8 +5,12 @@
 use super::{File, Finding};
 
 /// The crates that touch nothing outside themselves.
-pub const PURE: &[&str] =
-    &["analects-core", "analects-formats", "analects-context", "analects-providers"];
+pub const PURE: &[&str] = &[
+    "analects-core",
+    "analects-formats",
+    "analects-context",
+    "analects-providers",
+];
 
 /// What tests share. Dev-dependencies alone may name it.
 pub const TESTKIT: &str = "analects-testkit";
@@ -22,7 +26,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("analects-context", &["analects-core"]),
     ("analects-providers", &["analects-core"]),
     ("analects-lease", &[]),
-    ("analects-store", &["analects-core", "analects-formats", "analects-lease"]),
+    (
+        "analects-store",
+        &["analects-core", "analects-formats", "analects-lease"],
+    ),
     ("analects-client", &["analects-core", "analects-providers"]),
     ("analects-local", &[]),
     (
@@ -50,7 +57,10 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     // For tests: it stands below no crate that ships, so no other line may name it.
-    (TESTKIT, &["analects-core", "analects-formats", "analects-store"]),
+    (
+        TESTKIT,
+        &["analects-core", "analects-formats", "analects-store"],
+    ),
     ("analects-fuzz", PURE),
     ("xtask", &[]),
 ];
@@ -124,7 +134,11 @@ pub fn check_below(tree: &str) -> Vec<Finding> {
 /// Every edge inside the workspace that the plan of the house does not have.
 pub fn check_edges(tree: &str) -> Vec<Finding> {
     let lines: Vec<(usize, &str)> = tree.lines().filter_map(parse).collect();
-    let members: Vec<&str> = lines.iter().filter(|line| line.0 == 0).map(|line| line.1).collect();
+    let members: Vec<&str> = lines
+        .iter()
+        .filter(|line| line.0 == 0)
+        .map(|line| line.1)
+        .collect();
     let mut found = Vec::new();
     let mut from = "";
     for (depth, name) in lines {
@@ -144,7 +158,9 @@ pub fn check_edges(tree: &str) -> Vec<Finding> {
 }
 
 fn may_depend(from: &str, to: &str) -> bool {
-    EDGES.iter().any(|(name, below)| *name == from && below.contains(&to))
+    EDGES
+        .iter()
+        .any(|(name, below)| *name == from && below.contains(&to))
 }
 
 fn unplaced(name: &str) -> Option<Finding> {

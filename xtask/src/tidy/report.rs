@@ -61,7 +61,11 @@ impl Numbers {
     fn row(&self, name: &str) -> String {
         let docs = self.docs as f64 / self.code.max(1) as f64;
         let density = self.tokens as f64 / self.code.max(1) as f64;
-        let function = format!("{}/{}", self.function_tokens(0.5), self.function_tokens(0.9));
+        let function = format!(
+            "{}/{}",
+            self.function_tokens(0.5),
+            self.function_tokens(0.9)
+        );
         let length = format!("{}/{}", self.function_lines(0.5), self.function_lines(0.9));
         format!(
             "{name:<20} {:>5} {:>6} {:>6} {docs:>5.2} {density:>6.1} {function:>9} {length:>7} {:>5} {:>5} {:>5} {:>5}\n",
@@ -80,7 +84,10 @@ fn quantile(values: &[usize], share: f64) -> usize {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
     let at = (sorted.len() as f64 * share) as usize;
-    sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+    sorted
+        .get(at.min(sorted.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or_default()
 }
 
 /// How often a name of a type is used for a type of its own, with the files that define it.
@@ -104,7 +111,10 @@ pub fn numbers(files: &[File]) -> BTreeMap<String, Numbers> {
 /// The types that shipped code defines under one name more than `often` times.
 pub fn names_defined_more_than(files: &[File], often: usize) -> TypeNames {
     let mut names = TypeNames::new();
-    for file in files.iter().filter(|file| crate_of(file).is_some() && !is_test(file)) {
+    for file in files
+        .iter()
+        .filter(|file| crate_of(file).is_some() && !is_test(file))
+    {
         for name in types(&code::shipped(&file.text)) {
             names.entry(name).or_default().push(file.path.clone());
         }
@@ -137,7 +147,11 @@ pub fn report(files: &[File]) -> String {
     }
     out += &all.row("all");
     let repeated = names_defined_more_than(files, 2);
-    let _ = writeln!(out, "\ntype names defined more than twice: {}", repeated.len());
+    let _ = writeln!(
+        out,
+        "\ntype names defined more than twice: {}",
+        repeated.len()
+    );
     for (name, places) in repeated {
         let _ = writeln!(out, "  {name} {}", places.len());
     }
@@ -163,7 +177,10 @@ fn of_file(text: &str) -> Numbers {
     let pairs = || tokens.windows(2);
     let mut numbers = Numbers {
         files: 1,
-        code: shipped.lines().filter(|line| !line.trim().is_empty()).count(),
+        code: shipped
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .count(),
         docs: docs(text),
         tests: code::test_line_count(text),
         tokens: tokens.len(),
@@ -175,12 +192,17 @@ fn of_file(text: &str) -> Numbers {
         numbers.bool_arms += usize::from(is_arm && ["true", "false"].contains(&window[0]));
     }
     numbers.tuples = pairs().filter(|pair| *pair == ["let", "("]).count();
-    numbers.closures = tokens.windows(4).filter(|window| is_named_closure(window)).count();
+    numbers.closures = tokens
+        .windows(4)
+        .filter(|window| is_named_closure(window))
+        .count();
     for function in code::functions(&shipped) {
         let lines = shipped.lines().skip(function.line - 1).take(function.lines);
         let whole = lines.collect::<Vec<_>>().join("\n");
         let body = whole.find('{').map_or("", |at| &whole[at..]);
-        numbers.functions.push(code::tokens(body).len().saturating_sub(2));
+        numbers
+            .functions
+            .push(code::tokens(body).len().saturating_sub(2));
         numbers.lengths.push(function.lines);
     }
     numbers
@@ -245,29 +267,50 @@ mod tests {
     #[test]
     fn comments_and_tests_are_no_code() {
         let numbers = &numbers(&[file("crates/a/src/lib.rs")])["a"];
-        assert_eq!((numbers.files, numbers.code, numbers.docs, numbers.tests), (1, 9, 2, 5));
-        assert_eq!((numbers.wildcards, numbers.closures, numbers.tuples), (1, 1, 1));
+        assert_eq!(
+            (numbers.files, numbers.code, numbers.docs, numbers.tests),
+            (1, 9, 2, 5)
+        );
+        assert_eq!(
+            (numbers.wildcards, numbers.closures, numbers.tuples),
+            (1, 1, 1)
+        );
         assert_eq!((numbers.functions.len(), numbers.lengths[0]), (1, 8));
         assert_eq!(numbers.functions[0], 47);
     }
 
     #[test]
     fn a_file_of_tests_counts_as_tests_alone() {
-        let paths = ["crates/a/src/b/tests.rs", "crates/a/tests/c.rs", "crates/a/src/tests/d.rs"];
+        let paths = [
+            "crates/a/src/b/tests.rs",
+            "crates/a/tests/c.rs",
+            "crates/a/src/tests/d.rs",
+        ];
         let numbers = &numbers(&paths.map(file))["a"];
         assert_eq!((numbers.files, numbers.code, numbers.tests), (0, 0, 63));
-        assert_eq!(super::numbers(&[file("crates/analects-testkit/src/lib.rs")]).len(), 0);
+        assert_eq!(
+            super::numbers(&[file("crates/analects-testkit/src/lib.rs")]).len(),
+            0
+        );
     }
 
     #[test]
     fn names_of_types_are_counted_across_crates() {
-        let files = ["crates/a/src/a.rs", "crates/b/src/b.rs", "crates/b/tests/c.rs"].map(file);
+        let files = [
+            "crates/a/src/a.rs",
+            "crates/b/src/b.rs",
+            "crates/b/tests/c.rs",
+        ]
+        .map(file);
         let twice = names_defined_more_than(&files, 1);
         assert_eq!(
             twice.into_iter().collect::<Vec<_>>(),
             [(
                 "Kind".to_string(),
-                vec!["crates/a/src/a.rs".to_string(), "crates/b/src/b.rs".to_string()]
+                vec![
+                    "crates/a/src/a.rs".to_string(),
+                    "crates/b/src/b.rs".to_string()
+                ]
             )]
         );
         assert!(names_defined_more_than(&files, 2).is_empty());

@@ -4,7 +4,10 @@ use super::{File, Finding, Level, code, docs, files, modules, paths, purity, siz
 
 /// The findings in the form `path:line: message`, without hints.
 fn shown(found: &[Finding]) -> Vec<String> {
-    found.iter().map(|it| format!("{}:{}: {}", it.path, it.line, it.message)).collect()
+    found
+        .iter()
+        .map(|it| format!("{}:{}: {}", it.path, it.line, it.message))
+        .collect()
 }
 
 fn check(found: Vec<Finding>, expected: &[&str]) {
@@ -12,13 +15,18 @@ fn check(found: Vec<Finding>, expected: &[&str]) {
 }
 
 fn tree(list: &[(&str, &str)]) -> Vec<File> {
-    list.iter().map(|(path, text)| File::new(path, text)).collect()
+    list.iter()
+        .map(|(path, text)| File::new(path, text))
+        .collect()
 }
 
 /// The least that the checks of whole trees ask for.
 fn tree_with(list: &[(&str, &str)]) -> Vec<File> {
-    let mut files =
-        tree(&[("ARCHITECTURE.md", "# Map\n"), ("README.md", "#\n"), ("README.zh.md", "#\n")]);
+    let mut files = tree(&[
+        ("ARCHITECTURE.md", "# Map\n"),
+        ("README.md", "#\n"),
+        ("README.zh.md", "#\n"),
+    ]);
     files.extend(tree(list));
     files
 }
@@ -26,10 +34,17 @@ fn tree_with(list: &[(&str, &str)]) -> Vec<File> {
 #[test]
 fn a_file_begins_by_saying_what_it_is() {
     check(
-        files::check(&tree_with(&[("build.rs", "//! Builds.\n"), ("a/tests/t.rs", "//! T.\n")])),
+        files::check(&tree_with(&[
+            ("build.rs", "//! Builds.\n"),
+            ("a/tests/t.rs", "//! T.\n"),
+        ])),
         &[],
     );
-    let bad = [("build.rs", "fn main() {}\n"), ("a/tests/t.rs", "//!\n"), ("a/src/e.rs", "")];
+    let bad = [
+        ("build.rs", "fn main() {}\n"),
+        ("a/tests/t.rs", "//!\n"),
+        ("a/src/e.rs", ""),
+    ];
     check(
         files::check(&tree_with(&bad)),
         &[
@@ -48,10 +63,19 @@ fn a_folder_is_opened_by_a_file_of_its_name() {
 
 #[test]
 fn the_map_is_there_and_short() {
-    check(files::check(&[]), &["ARCHITECTURE.md:1: the map of the house is missing"]);
-    check(files::check(&tree(&[("ARCHITECTURE.md", &"line\n".repeat(300))])), &[]);
+    check(
+        files::check(&[]),
+        &["ARCHITECTURE.md:1: the map of the house is missing"],
+    );
+    check(
+        files::check(&tree(&[("ARCHITECTURE.md", &"line\n".repeat(300))])),
+        &[],
+    );
     let found = files::check(&tree(&[("ARCHITECTURE.md", &"line\n".repeat(301))]));
-    check(found, &["ARCHITECTURE.md:301: 301 lines; expected at most 300"]);
+    check(
+        found,
+        &["ARCHITECTURE.md:301: 301 lines; expected at most 300"],
+    );
 }
 
 #[test]
@@ -60,10 +84,16 @@ fn long_files_are_noted_and_longer_ones_fail() {
     check(sizes::check(&lines(500), &[]), &[]);
     let noted = sizes::check(&lines(501), &[]);
     assert_eq!(noted[0].level, Level::Note);
-    check(noted, &["a/src/b.rs:1: the file has 501 lines; past 500, look twice"]);
+    check(
+        noted,
+        &["a/src/b.rs:1: the file has 501 lines; past 500, look twice"],
+    );
     let failed = sizes::check(&lines(801), &[]);
     assert_eq!(failed[0].level, Level::Failure);
-    check(failed, &["a/src/b.rs:1: the file has 801 lines; expected at most 800"]);
+    check(
+        failed,
+        &["a/src/b.rs:1: the file has 801 lines; expected at most 800"],
+    );
 }
 
 fn function(lines: usize) -> Vec<File> {
@@ -79,10 +109,16 @@ fn function(lines: usize) -> Vec<File> {
 fn long_functions_are_noted_and_longer_ones_fail() {
     check(sizes::check(&function(40), &[]), &[]);
     let noted = sizes::check(&function(41), &[]);
-    check(noted, &["a/src/b.rs:3: the function long has 41 lines; past 40, look twice"]);
+    check(
+        noted,
+        &["a/src/b.rs:3: the function long has 41 lines; past 40, look twice"],
+    );
     let failed = sizes::check(&function(81), &[]);
     assert!(failed[0].is_failure());
-    check(failed, &["a/src/b.rs:3: the function long has 81 lines; expected at most 80"]);
+    check(
+        failed,
+        &["a/src/b.rs:3: the function long has 81 lines; expected at most 80"],
+    );
 }
 
 #[test]
@@ -111,7 +147,10 @@ fn literals_and_comments_are_blanked_in_place() {
 fn functions_without_a_body_are_not_measured() {
     let found =
         code::functions("trait T { fn a(&self) -> [u8; 3]; fn b() {\n}\n} type F = fn (u8);");
-    let names: Vec<(&str, usize)> = found.iter().map(|it| (it.name.as_str(), it.lines)).collect();
+    let names: Vec<(&str, usize)> = found
+        .iter()
+        .map(|it| (it.name.as_str(), it.lines))
+        .collect();
     assert_eq!(names, [("b", 2)]);
 }
 
@@ -143,20 +182,30 @@ fn a_forgotten_file_is_found() {
         format!("{path}:1: no `mod` declaration reaches this file, so it is never compiled")
     };
     let found = modules::check(&tree(&[
-        ("a/src/lib.rs", "//! A.\n// mod tests;\nconst X: &str = \"mod b;\";\n"),
+        (
+            "a/src/lib.rs",
+            "//! A.\n// mod tests;\nconst X: &str = \"mod b;\";\n",
+        ),
         ("a/src/tests.rs", "//! T."),
         ("a/src/b.rs", "//! B."),
         ("a/src/b/tests/deep.rs", "//! Deep."),
         ("a/tests/shared/part.rs", "//! Part."),
     ]));
-    let paths = ["a/src/tests.rs", "a/src/b.rs", "a/src/b/tests/deep.rs", "a/tests/shared/part.rs"];
+    let paths = [
+        "a/src/tests.rs",
+        "a/src/b.rs",
+        "a/src/b/tests/deep.rs",
+        "a/tests/shared/part.rs",
+    ];
     assert_eq!(shown(&found), paths.map(forgotten));
 }
 
 #[test]
 fn a_corpus_has_its_target() {
-    let source =
-        [("fuzz/src/lib.rs", "//! F.\nmod json;"), ("fuzz/src/json.rs", "//! J.\nname: \"json\",")];
+    let source = [
+        ("fuzz/src/lib.rs", "//! F.\nmod json;"),
+        ("fuzz/src/json.rs", "//! J.\nname: \"json\","),
+    ];
     let mut files = tree(&source);
     files.push(File::new("fuzz/corpus/json/1", "{}"));
     check(modules::check(&files), &[]);
@@ -171,7 +220,10 @@ const PAGE: &str = "# One\n\n```sh\n# not a heading\nrun\n```\n\n## Two\n\n```te
 
 #[test]
 fn translated_docs_may_differ_in_words_only() {
-    let zh = PAGE.replace("One", "一").replace("Two", "二").replace("words", "话");
+    let zh = PAGE
+        .replace("One", "一")
+        .replace("Two", "二")
+        .replace("words", "话");
     check(
         docs::check(&tree(&[
             ("README.md", PAGE),
@@ -187,7 +239,11 @@ fn translated_docs_may_differ_in_words_only() {
 #[test]
 fn docs_without_their_other_half_are_found() {
     check(docs::check(&[]), &["README.md:1: there is no README"]);
-    let alone = [("README.md", PAGE), ("docs/guide/a.md", PAGE), ("docs/zh/guide/b.md", PAGE)];
+    let alone = [
+        ("README.md", PAGE),
+        ("docs/guide/a.md", PAGE),
+        ("docs/zh/guide/b.md", PAGE),
+    ];
     check(
         docs::check(&tree(&alone)),
         &[
@@ -227,7 +283,12 @@ fn paths_of_one_machine_are_found() {
     };
     for home in ["work", "root", "home", "Users"] {
         let home = format!("/{home}/");
-        check(at(&home), &[&format!("a.md:2: names a path of one machine, below {home}")]);
+        check(
+            at(&home),
+            &[&format!(
+                "a.md:2: names a path of one machine, below {home}"
+            )],
+        );
         check(at(&format!("~{home}")), &[]);
         check(at(&format!("a{home}")), &[]);
     }
@@ -247,19 +308,34 @@ fn an_example_of_a_path_can_be_excepted() {
 /// A library with this line in its source, and a command with the verb `show`.
 fn library(line: &str) -> Vec<File> {
     let source = format!("//! Names `analects show` and `--full`.\n{line}\n");
-    tree(&[("crates/analects/src/commands/show.rs", ""), ("crates/core/src/a.rs", &source)])
+    tree(&[
+        ("crates/analects/src/commands/show.rs", ""),
+        ("crates/core/src/a.rs", &source),
+    ])
 }
 
 #[test]
 fn a_library_that_names_a_verb_or_an_option_is_found() {
     let named = |line: &str| wording::check(&library(line), &[]);
     for (line, name) in [
-        ("const A: &str = \"see analects show FILE\";", "analects show"),
-        ("const A: &str = r#\"use `analects show`\"#;", "analects show"),
+        (
+            "const A: &str = \"see analects show FILE\";",
+            "analects show",
+        ),
+        (
+            "const A: &str = r#\"use `analects show`\"#;",
+            "analects show",
+        ),
         ("const A: &str = \"use --full to keep them\";", "--full"),
-        ("const A: &str = \"é: allow it (--allow-http)\";", "--allow-http"),
+        (
+            "const A: &str = \"é: allow it (--allow-http)\";",
+            "--allow-http",
+        ),
     ] {
-        check(named(line), &[&format!("crates/core/src/a.rs:2: a library names `{name}`")]);
+        check(
+            named(line),
+            &[&format!("crates/core/src/a.rs:2: a library names `{name}`")],
+        );
     }
     for line in [
         "const A: &str = \"another analects is writing\"; // analects show --full",
@@ -270,13 +346,20 @@ fn a_library_that_names_a_verb_or_an_option_is_found() {
         check(named(line), &[]);
     }
     let after_tests = "#[cfg(test)]\nmod tests;\nconst A: &str = \"--full\";";
-    check(named(after_tests), &["crates/core/src/a.rs:4: a library names `--full`"]);
+    check(
+        named(after_tests),
+        &["crates/core/src/a.rs:4: a library names `--full`"],
+    );
 }
 
 #[test]
 fn the_command_and_tests_name_verbs_and_options() {
     let line = "const A: &str = \"analects show --full\";";
-    for path in ["crates/analects/src/a.rs", "crates/core/src/tests.rs", "crates/core/tests/a.rs"] {
+    for path in [
+        "crates/analects/src/a.rs",
+        "crates/core/src/tests.rs",
+        "crates/core/tests/a.rs",
+    ] {
         check(wording::check(&tree(&[(path, line)]), &[]), &[]);
     }
 }
@@ -284,7 +367,10 @@ fn the_command_and_tests_name_verbs_and_options() {
 #[test]
 fn arguments_of_other_programs_are_excepted() {
     let exceptions = &[("crates/core/src/a.rs", "arguments of pip")];
-    check(wording::check(&library("const A: &str = \"--quiet\";"), exceptions), &[]);
+    check(
+        wording::check(&library("const A: &str = \"--quiet\";"), exceptions),
+        &[],
+    );
     let both = "const A: &str = \"--quiet\";\nconst B: &str = \"analects show\";";
     check(
         wording::check(&library(both), exceptions),

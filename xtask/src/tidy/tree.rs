@@ -17,7 +17,10 @@ pub struct File {
 impl File {
     /// A file as a test writes it down.
     pub fn new(path: &str, text: &str) -> File {
-        File { path: path.to_string(), text: text.to_string() }
+        File {
+            path: path.to_string(),
+            text: text.to_string(),
+        }
     }
 
     /// The last part of its path.
@@ -35,7 +38,13 @@ impl File {
 pub fn read(root: &Path) -> Result<Vec<File>, String> {
     // Git asks who owns the tree, and a build machine's checkout may be another user's.
     let mine = ["-c", "safe.directory=*"];
-    let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let args = [
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ];
     let listed = output(Command::new("git").current_dir(root).args(mine).args(args))?;
     let mut paths: Vec<&str> = listed.split('\0').filter(|path| !path.is_empty()).collect();
     paths.sort_unstable();
@@ -50,12 +59,20 @@ pub fn read(root: &Path) -> Result<Vec<File>, String> {
 
 /// What `cargo tree` prints, with each line's depth in front.
 pub fn cargo_tree(root: &Path, args: &[&str]) -> Result<String, String> {
-    output(cargo(root, &["tree", "--quiet", "--prefix", "depth", "--edges", "normal"]).args(args))
+    output(
+        cargo(
+            root,
+            &["tree", "--quiet", "--prefix", "depth", "--edges", "normal"],
+        )
+        .args(args),
+    )
 }
 
 fn output(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| format!("cannot start {program}: {error}"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot start {program}: {error}"))?;
     if !output.status.success() {
         return Err(format!(
             "{program} failed: {}",

@@ -5,11 +5,23 @@ use super::{Exceptions, File, Finding, code, except};
 
 /// Files of libraries that may name options, and why.
 pub const EXCEPTIONS: &Exceptions = &[
-    ("crates/analects-local/src/engine.rs", "arguments of llama-server"),
-    ("crates/analects-local/src/keeper.rs", "how the program calls itself, which nobody types"),
-    ("crates/analects-local/src/packages.rs", "lines of a requirements file of pip"),
+    (
+        "crates/analects-local/src/engine.rs",
+        "arguments of llama-server",
+    ),
+    (
+        "crates/analects-local/src/keeper.rs",
+        "how the program calls itself, which nobody types",
+    ),
+    (
+        "crates/analects-local/src/packages.rs",
+        "lines of a requirements file of pip",
+    ),
     ("crates/analects-local/src/pull.rs", "arguments of pip"),
-    ("crates/analects-local/src/python.rs", "arguments of pip, apt-get and dpkg"),
+    (
+        "crates/analects-local/src/python.rs",
+        "arguments of pip, apt-get and dpkg",
+    ),
 ];
 
 const TABLE: &str = "xtask/src/tidy/wording.rs";
@@ -60,7 +72,10 @@ fn is_of_library(file: &File) -> bool {
 
 /// The first call of a verb in a text, such as `analects show`.
 fn named_verb(text: &str, verbs: &[&str]) -> Option<String> {
-    let mut words = text.split(|c: char| !is_of_name(c)).filter(|word| !word.is_empty()).peekable();
+    let mut words = text
+        .split(|c: char| !is_of_name(c))
+        .filter(|word| !word.is_empty())
+        .peekable();
     while let Some(word) = words.next() {
         if word != "analects" {
             continue;
@@ -80,7 +95,8 @@ fn named_option(text: &str) -> Option<String> {
 }
 
 fn is_option(word: &str) -> bool {
-    word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
+    word.strip_prefix("--")
+        .is_some_and(|name| name.starts_with(|c: char| c.is_ascii_lowercase()))
 }
 
 fn is_of_name(c: char) -> bool {

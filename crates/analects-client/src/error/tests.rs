@@ -6,12 +6,22 @@ const URL: &str = "http://model.internal:8080/v1";
 
 fn api(status: Option<u16>) -> ClientError {
     let words = "Incorrect API key provided";
-    let error = ApiError { status, ..ApiError::new(ApiErrorKind::Auth, words) };
-    ClientError::Api { url: URL.to_string(), error, should_retry: None }
+    let error = ApiError {
+        status,
+        ..ApiError::new(ApiErrorKind::Auth, words)
+    };
+    ClientError::Api {
+        url: URL.to_string(),
+        error,
+        should_retry: None,
+    }
 }
 
 fn unreachable(reason: &str) -> ClientError {
-    ClientError::Unreachable { url: URL.to_string(), reason: reason.to_string() }
+    ClientError::Unreachable {
+        url: URL.to_string(),
+        reason: reason.to_string(),
+    }
 }
 
 fn replay(kind: io::ErrorKind) -> ClientError {
@@ -30,33 +40,67 @@ fn check(error: ClientError, expected: &str) {
 #[test]
 fn what_is_kept_does_not_name_addresses() {
     let url = || URL.to_string();
-    check(unreachable("connection refused"), "cannot reach the provider: connection refused");
-    check(unreachable("no route to http://10.1.2.3/"), "cannot reach the provider");
+    check(
+        unreachable("connection refused"),
+        "cannot reach the provider: connection refused",
+    );
+    check(
+        unreachable("no route to http://10.1.2.3/"),
+        "cannot reach the provider",
+    );
     let told = "invalid peer certificate: certificate not valid";
     let names = "for name \"model.internal\"; certificate is only valid for \"other.internal\"";
     let expected = format!("cannot reach the provider: {told}");
     check(unreachable(&format!("{told} {names}")), &expected);
-    let broken = ClientError::Broken { url: url(), reason: "connection reset by peer".into() };
-    check(broken, "the connection to the provider broke: connection reset by peer");
+    let broken = ClientError::Broken {
+        url: url(),
+        reason: "connection reset by peer".into(),
+    };
+    check(
+        broken,
+        "the connection to the provider broke: connection reset by peer",
+    );
     let limit = Duration::from_secs(90);
-    let silent = ClientError::TimedOut { url: url(), wait: Wait::Idle, limit };
+    let silent = ClientError::TimedOut {
+        url: url(),
+        wait: Wait::Idle,
+        limit,
+    };
     check(silent, "the provider sent nothing more within 90 s");
-    let elsewhere = ClientError::Redirected { url: url(), to: "http://other.internal".into() };
-    check(elsewhere, "the provider redirects to another address, which is not followed");
+    let elsewhere = ClientError::Redirected {
+        url: url(),
+        to: "http://other.internal".into(),
+    };
+    check(
+        elsewhere,
+        "the provider redirects to another address, which is not followed",
+    );
 }
 
 #[test]
 fn what_is_kept_has_the_words_of_the_provider() {
-    check(api(Some(401)), "the provider answered 401: Incorrect API key provided");
-    check(api(None), "the provider answered: Incorrect API key provided");
+    check(
+        api(Some(401)),
+        "the provider answered 401: Incorrect API key provided",
+    );
+    check(
+        api(None),
+        "the provider answered: Incorrect API key provided",
+    );
     let busy = ClientError::BrokeOff(ApiError::new(ApiErrorKind::Server, "busy"));
     check(busy, "the answer broke off: busy");
 }
 
 #[test]
 fn what_is_kept_does_not_name_files() {
-    check(ClientError::UnknownModel("/srv/private/tiny.gguf".into()), "unknown model");
-    check(replay(io::ErrorKind::NotFound), "cannot read the recording: no such file");
+    check(
+        ClientError::UnknownModel("/srv/private/tiny.gguf".into()),
+        "unknown model",
+    );
+    check(
+        replay(io::ErrorKind::NotFound),
+        "cannot read the recording: no such file",
+    );
     let refused = replay(io::ErrorKind::PermissionDenied);
     check(refused, "cannot read the recording: permission denied");
 }

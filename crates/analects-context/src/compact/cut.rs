@@ -34,18 +34,24 @@ pub(super) fn cut<'a>(
     counter: &mut Counter<'_>,
 ) -> Result<Cut<'a>, NotNow> {
     let items = draft(chain, agent).items;
-    let counts: Vec<Count> =
-        items.iter().map(|item| counter.content(&item.content) + counter.per_turn()).collect();
+    let counts: Vec<Count> = items
+        .iter()
+        .map(|item| counter.content(&item.content) + counter.per_turn())
+        .collect();
     let kept = kept(&items, &counts, room);
     let tokens: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
     if tokens > room.max(window / 2) {
         return Err(NotNow::LastTooLarge { tokens, window });
     }
     let ends = items.get(kept).map_or(usize::MAX, |item| item.at);
-    let gone =
-        items[..kept].iter().filter(|item| item.at < ends && item.kind != Kind::Instructions);
+    let gone = items[..kept]
+        .iter()
+        .filter(|item| item.at < ends && item.kind != Kind::Instructions);
     Ok(Cut {
-        messages: gone.clone().filter_map(|item| chain.messages.get(item.at).copied()).collect(),
+        messages: gone
+            .clone()
+            .filter_map(|item| chain.messages.get(item.at).copied())
+            .collect(),
         said: gone.map(Said::of).collect(),
         tokens: counts[..kept].iter().copied().sum(),
         all: counts.iter().copied().sum(),
@@ -63,9 +69,19 @@ fn instructions(chain: &Chain<'_>, ends: usize) -> Vec<Content> {
     let is_sent = |message: &&Message| is_instruction(message) && message.why_not_sent().is_none();
     let led = leading(chain);
     let messages = &chain.messages;
-    let before = messages.iter().enumerate().take(ends).filter(|(at, _)| !led.contains(at));
-    let hidden = messages[led.clone()].iter().chain(before.map(|(_, message)| message));
-    hidden.copied().filter(is_sent).map(Message::content_to_send).collect()
+    let before = messages
+        .iter()
+        .enumerate()
+        .take(ends)
+        .filter(|(at, _)| !led.contains(at));
+    let hidden = messages[led.clone()]
+        .iter()
+        .chain(before.map(|(_, message)| message));
+    hidden
+        .copied()
+        .filter(is_sent)
+        .map(Message::content_to_send)
+        .collect()
 }
 
 /// The place of the first item that is kept.

@@ -25,8 +25,14 @@ struct Told {
 /// Summarises the messages from `first` to `last`.
 pub(super) fn summary(chain: &Chain<'_>, first: &MessageId, last: &MessageId) -> String {
     let messages = &chain.messages;
-    let from = messages.iter().position(|message| message.id == *first).unwrap_or(0);
-    let to = messages.iter().rposition(|message| message.id == *last).unwrap_or(messages.len());
+    let from = messages
+        .iter()
+        .position(|message| message.id == *first)
+        .unwrap_or(0);
+    let to = messages
+        .iter()
+        .rposition(|message| message.id == *last)
+        .unwrap_or(messages.len());
     let mut told = Told::default();
     for message in messages.iter().take(to.saturating_add(1)).skip(from) {
         told.take(message);
@@ -46,7 +52,9 @@ impl Told {
         } else if message.role() == Role::Assistant && has_words {
             self.last_answer = Some(text);
         }
-        let Content::Blocks(blocks) = &content else { return };
+        let Content::Blocks(blocks) = &content else {
+            return;
+        };
         for block in blocks {
             match block {
                 Block::ToolUse(call) => {
@@ -68,14 +76,21 @@ impl Told {
     }
 
     fn write(self, messages: usize) -> String {
-        let tools: Vec<String> =
-            self.tools.iter().map(|(name, count)| format!("{name} ({count} times)")).collect();
+        let tools: Vec<String> = self
+            .tools
+            .iter()
+            .map(|(name, count)| format!("{name} ({count} times)"))
+            .collect();
         let mut files = self.files;
         files.sort();
         files.dedup();
         let last = |lines: &[String]| {
             let from = lines.len().saturating_sub(LINES);
-            lines[from..].iter().map(|line| format!("- {line}")).collect::<Vec<_>>().join("\n")
+            lines[from..]
+                .iter()
+                .map(|line| format!("- {line}"))
+                .collect::<Vec<_>>()
+                .join("\n")
         };
         let answer = self.last_answer.as_deref().map(line).unwrap_or_default();
         let asked = self.asked.last().cloned().unwrap_or_default();
@@ -84,7 +99,10 @@ impl Told {
             self.asked.first().cloned().unwrap_or_default(),
             last(&files),
             last(&self.errors),
-            join(&[("The user last asked", &asked), ("The last answer was", &answer)]),
+            join(&[
+                ("The user last asked", &asked),
+                ("The last answer was", &answer),
+            ]),
             last(&self.asked),
             String::new(),
             String::new(),
@@ -104,7 +122,9 @@ impl Told {
 
 fn join(parts: &[(&str, &str)]) -> String {
     let said = parts.iter().filter(|(_, text)| !text.is_empty());
-    said.map(|(what, text)| format!("{what}: {text}")).collect::<Vec<_>>().join("\n")
+    said.map(|(what, text)| format!("{what}: {text}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// A text on one line, cut.

@@ -34,11 +34,22 @@ pub fn attach(file: &FileText) -> Message {
 fn attachment(file: &FileText, text: String) -> Message {
     let data = freshness::seen(&file.path, file.facts.as_ref(), file.grant.as_deref());
     let kind = AttachmentKind::File;
-    Message::new("", Body::Attachment(Attachment { kind, content: text.into(), data: Some(data) }))
+    Message::new(
+        "",
+        Body::Attachment(Attachment {
+            kind,
+            content: text.into(),
+            data: Some(data),
+        }),
+    )
 }
 
 fn wrapped(file: &FileText, text: &str) -> String {
-    format!("<file path=\"{}\">\n{}\n</file>", escaped(&file.path), defused(text))
+    format!(
+        "<file path=\"{}\">\n{}\n</file>",
+        escaped(&file.path),
+        defused(text)
+    )
 }
 
 /// Attachments for the first five files, each of at most 10 000 tokens and a fifth of `window`, and of 50 000 and
@@ -74,5 +85,8 @@ fn fitted(file: &FileText, room: u64, counter: &mut Counter<'_>) -> String {
         return whole;
     }
     // The wrapping and the line that says what is missing need room, too.
-    wrapped(file, &shortened(&file.text, tokens, (room - room / 8).saturating_sub(40)))
+    wrapped(
+        file,
+        &shortened(&file.text, tokens, (room - room / 8).saturating_sub(40)),
+    )
 }

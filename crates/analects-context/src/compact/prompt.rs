@@ -95,7 +95,10 @@ pub(super) fn instructions(goes_on: bool, (piece, pieces): (usize, usize)) -> St
 /// Whether an answer says hardly more than what it was asked for: small models give the list of sections back.
 pub(super) fn is_echo(text: &str) -> bool {
     let letters = |text: &str| text.chars().filter(|c| c.is_alphabetic()).count();
-    let asked = SECTIONS.iter().chain(&WHAT_FOR).map(|words| words.to_lowercase());
+    let asked = SECTIONS
+        .iter()
+        .chain(&WHAT_FOR)
+        .map(|words| words.to_lowercase());
     let rest = asked.fold(text.to_lowercase(), |rest, words| rest.replace(&words, ""));
     letters(&rest.replace("none", "")) * 5 < letters(text)
 }
@@ -103,7 +106,10 @@ pub(super) fn is_echo(text: &str) -> bool {
 /// What is left for the text of a piece, once the prompt and a summary so far have their room.
 pub(super) fn room(budget: Budget, counter: &mut Counter<'_>) -> u64 {
     let empty = request("", 1, "", "x", &instructions(true, (1, 2)));
-    let taken = counter.request(&empty).tokens.saturating_add(budget.reserved);
+    let taken = counter
+        .request(&empty)
+        .tokens
+        .saturating_add(budget.reserved);
     // Estimates may be off, and this request must not be too long.
     let left = budget.limit().saturating_sub(taken);
     left - left / 8
@@ -125,7 +131,13 @@ pub fn summary_request(model: &str, max_output_tokens: u64, message: &Message) -
     let turn = Turn::user(text);
     let (model, system) = (model.to_string(), Some(SYSTEM.into()));
     let max_output_tokens = Some(max_output_tokens);
-    Request { model, system, turns: vec![turn], max_output_tokens, ..Request::default() }
+    Request {
+        model,
+        system,
+        turns: vec![turn],
+        max_output_tokens,
+        ..Request::default()
+    }
 }
 
 /// What a message says, in words.
@@ -145,7 +157,10 @@ impl Said {
             (_, Role::Assistant) => "Assistant",
             (_, Role::System) => "Instructions",
         };
-        Said { who, text: words(&item.content) }
+        Said {
+            who,
+            text: words(&item.content),
+        }
     }
 
     fn to_text(&self) -> String {
@@ -155,7 +170,9 @@ impl Said {
 
 /// Content in words: calls and results with their names, pictures as a mention, thoughts not at all.
 pub(super) fn words(content: &Content) -> String {
-    let Content::Blocks(blocks) = content else { return content.text() };
+    let Content::Blocks(blocks) = content else {
+        return content.text();
+    };
     let lines: Vec<String> = blocks.iter().filter_map(block).collect();
     lines.join("\n")
 }
@@ -165,7 +182,11 @@ fn block(block: &Block) -> Option<String> {
         Block::Text(said) => said.text.as_str().into_owned(),
         Block::ToolUse(call) => format!("[calls {} with {}]", call.name, call.input),
         Block::ToolResult(result) => {
-            let failed = if result.is_error == Some(true) { "failed" } else { "gave" };
+            let failed = if result.is_error == Some(true) {
+                "failed"
+            } else {
+                "gave"
+            };
             format!("[the tool {failed}: {}]", words(&result.content))
         }
         Block::Image(_) => "[a picture]".to_string(),
@@ -185,7 +206,11 @@ pub(super) fn pieces(said: &[Said], room: u64, counter: &mut Counter<'_>) -> Vec
         let text = said.to_text();
         let tokens = counter.text(&text).tokens;
         for part in parts(&text, tokens, room) {
-            let tokens = if part.len() == text.len() { tokens } else { counter.text(part).tokens };
+            let tokens = if part.len() == text.len() {
+                tokens
+            } else {
+                counter.text(part).tokens
+            };
             if taken + tokens > room && !piece.is_empty() {
                 pieces.push(std::mem::take(&mut piece));
                 taken = 0;
@@ -207,12 +232,16 @@ fn parts(text: &str, tokens: u64, room: u64) -> Vec<&str> {
         return vec![text];
     }
     // Tokens are not spread evenly: parts are made a quarter smaller than would do on average.
-    let count = (tokens.saturating_mul(4)).div_ceil(room.saturating_mul(3)).max(2);
+    let count = (tokens.saturating_mul(4))
+        .div_ceil(room.saturating_mul(3))
+        .max(2);
     let length = (text.len() as u64).div_ceil(count).max(4) as usize;
     let mut parts = Vec::new();
     let mut rest = text;
     while rest.len() > length {
-        let at = (length..rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+        let at = (length..rest.len())
+            .find(|at| rest.is_char_boundary(*at))
+            .unwrap_or(rest.len());
         let (part, behind) = rest.split_at(at);
         parts.push(part);
         rest = behind;

@@ -47,11 +47,21 @@ impl FromStr for Threshold {
             Some(digits) => (digits.trim_end(), true),
             None => (trimmed, false),
         };
-        let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let plain = digits
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
         let number: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(error)?;
         // 1 alone would be one percent or all of it: all of it is meant.
-        let share = if percent || number > 1.0 { number / 100.0 } else { number };
-        if share > 0.0 && share <= 1.0 { Ok(Threshold(share)) } else { Err(error()) }
+        let share = if percent || number > 1.0 {
+            number / 100.0
+        } else {
+            number
+        };
+        if share > 0.0 && share <= 1.0 {
+            Ok(Threshold(share))
+        } else {
+            Err(error())
+        }
     }
 }
 
@@ -106,8 +116,11 @@ impl BackOff {
 
 /// The record that a compaction failed. It goes into the conversation, and to nobody's model.
 pub fn compaction_failed(why: &str) -> Message {
-    let notification =
-        Notification { kind: FAILED.to_string(), content: why.into(), ..Notification::default() };
+    let notification = Notification {
+        kind: FAILED.to_string(),
+        content: why.into(),
+        ..Notification::default()
+    };
     Message::new("", Body::Notification(notification))
 }
 

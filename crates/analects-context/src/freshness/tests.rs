@@ -7,7 +7,11 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn facts(second: i64, size: u64, hash: &str) -> FileFacts {
-    FileFacts { modified: at(second), size, hash: Some(hash.into()) }
+    FileFacts {
+        modified: at(second),
+        size,
+        hash: Some(hash.into()),
+    }
 }
 
 fn read_once() -> FileFreshness {
@@ -19,10 +23,19 @@ fn read_once() -> FileFreshness {
 #[test]
 fn a_file_is_fresh_until_somebody_changes_it() {
     let mut files = read_once();
-    assert_eq!(files.check("a.rs", Some(&facts(10, 3, "one"))), Freshness::Fresh);
-    assert_eq!(files.check("b.rs", Some(&facts(10, 3, "one"))), Freshness::Untracked);
+    assert_eq!(
+        files.check("a.rs", Some(&facts(10, 3, "one"))),
+        Freshness::Fresh
+    );
+    assert_eq!(
+        files.check("b.rs", Some(&facts(10, 3, "one"))),
+        Freshness::Untracked
+    );
     assert_eq!(files.check("b.rs", None), Freshness::Untracked);
-    assert_eq!(files.check("a.rs", Some(&facts(12, 4, "two"))), Freshness::ModifiedExternally);
+    assert_eq!(
+        files.check("a.rs", Some(&facts(12, 4, "two"))),
+        Freshness::ModifiedExternally
+    );
     assert_eq!(files.check("a.rs", None), Freshness::Deleted);
     assert_eq!(files.conflicts().collect::<Vec<_>>(), ["a.rs"]);
     assert_eq!(files.paths().collect::<Vec<_>>(), ["a.rs"]);
@@ -31,19 +44,40 @@ fn a_file_is_fresh_until_somebody_changes_it() {
 #[test]
 fn an_edit_in_the_same_second_is_seen() {
     let mut files = read_once();
-    assert_eq!(files.check("a.rs", Some(&facts(10, 3, "two"))), Freshness::ModifiedExternally);
-    assert_eq!(files.check("a.rs", Some(&facts(10, 4, "one"))), Freshness::ModifiedExternally);
+    assert_eq!(
+        files.check("a.rs", Some(&facts(10, 3, "two"))),
+        Freshness::ModifiedExternally
+    );
+    assert_eq!(
+        files.check("a.rs", Some(&facts(10, 4, "one"))),
+        Freshness::ModifiedExternally
+    );
 }
 
 #[test]
 fn the_same_content_again_is_fresh_whatever_the_clock_says() {
     let mut files = read_once();
-    assert_eq!(files.check("a.rs", Some(&facts(99, 3, "one"))), Freshness::Fresh);
-    // Without a hash, the time has to do.
-    let unhashed = FileFacts { hash: None, ..facts(99, 3, "") };
-    assert_eq!(files.check("a.rs", Some(&unhashed)), Freshness::ModifiedExternally);
     assert_eq!(
-        files.check("a.rs", Some(&FileFacts { modified: at(10), ..unhashed })),
+        files.check("a.rs", Some(&facts(99, 3, "one"))),
+        Freshness::Fresh
+    );
+    // Without a hash, the time has to do.
+    let unhashed = FileFacts {
+        hash: None,
+        ..facts(99, 3, "")
+    };
+    assert_eq!(
+        files.check("a.rs", Some(&unhashed)),
+        Freshness::ModifiedExternally
+    );
+    assert_eq!(
+        files.check(
+            "a.rs",
+            Some(&FileFacts {
+                modified: at(10),
+                ..unhashed
+            })
+        ),
         Freshness::Fresh
     );
     assert!(files.needs_hash("a.rs", 3) && !files.needs_hash("a.rs", 4));
@@ -54,11 +88,18 @@ fn the_same_content_again_is_fresh_whatever_the_clock_says() {
 fn the_agents_own_edit_does_not_hide_a_later_external_one() {
     let mut files = read_once();
     files.edited("a.rs", facts(20, 5, "mine"), at(20));
-    assert_eq!(files.check("a.rs", Some(&facts(20, 5, "mine"))), Freshness::Fresh);
+    assert_eq!(
+        files.check("a.rs", Some(&facts(20, 5, "mine"))),
+        Freshness::Fresh
+    );
     // Later, in the same second, and even with a clock that goes backwards.
     for second in [30, 20, 15] {
         let changed = facts(second, 5, "theirs");
-        assert_eq!(files.check("a.rs", Some(&changed)), Freshness::ModifiedExternally, "{second}");
+        assert_eq!(
+            files.check("a.rs", Some(&changed)),
+            Freshness::ModifiedExternally,
+            "{second}"
+        );
     }
     assert_eq!(files.edited_at("a.rs"), Some(at(20)));
 }
@@ -83,7 +124,10 @@ fn a_stale_file_makes_one_reminder_and_not_one_a_turn() {
     };
     let first = files.reminders(5, now("two"));
     assert_eq!(first.len(), 1);
-    assert!(first[0].text.contains("a.rs") && first[0].text.contains("Read it again"), "{first:?}");
+    assert!(
+        first[0].text.contains("a.rs") && first[0].text.contains("Read it again"),
+        "{first:?}"
+    );
     assert_eq!(files.reminders(5, now("two")), []);
     // Another change is another reminder, also after a resume.
     let mut resumed = FileFreshness::from_snapshot(&files.snapshot());
@@ -135,8 +179,18 @@ fn github_is_not_git() {
 
 #[test]
 fn a_broken_snapshot_is_no_snapshot() {
-    for json in ["{}", "null", "[1]", r#"{"files":7}"#, r#"{"files":{"a":{"facts":{}}}}"#] {
+    for json in [
+        "{}",
+        "null",
+        "[1]",
+        r#"{"files":7}"#,
+        r#"{"files":{"a":{"facts":{}}}}"#,
+    ] {
         let raw = Raw::parse(json).unwrap();
-        assert_eq!(FileFreshness::from_snapshot(&raw), FileFreshness::default(), "{json}");
+        assert_eq!(
+            FileFreshness::from_snapshot(&raw),
+            FileFreshness::default(),
+            "{json}"
+        );
     }
 }

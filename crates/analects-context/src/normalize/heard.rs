@@ -20,7 +20,11 @@ pub(super) struct Listener<'a> {
 impl<'a> Listener<'a> {
     pub fn new(chain: &Chain<'a>, agent: &'a Agent) -> Listener<'a> {
         let model = agent.models.first().map_or("", String::as_str);
-        let mut listener = Listener { name: &agent.name, model, foreign: HashSet::new() };
+        let mut listener = Listener {
+            name: &agent.name,
+            model,
+            foreign: HashSet::new(),
+        };
         for message in &chain.messages {
             if listener.is_foreign(message) {
                 listener.foreign.extend(calls(&message.body));
@@ -54,7 +58,9 @@ impl<'a> Listener<'a> {
             return (Role::User, said);
         }
         let content = content.into_owned();
-        let Content::Blocks(blocks) = content else { return (message.role(), content) };
+        let Content::Blocks(blocks) = content else {
+            return (message.role(), content);
+        };
         let own_thoughts = same_maker(message.model.as_deref(), self.model);
         let heard = blocks.into_iter().filter_map(|block| match &block {
             Block::Thinking(_) | Block::RedactedThinking(_) => own_thoughts.then_some(block),
@@ -77,7 +83,9 @@ fn calls(body: &Body) -> Vec<&str> {
     if let Body::ToolUse(call) = body {
         return vec![call.id.as_str()];
     }
-    let Some(Content::Blocks(blocks)) = body.content() else { return Vec::new() };
+    let Some(Content::Blocks(blocks)) = body.content() else {
+        return Vec::new();
+    };
     let calls = blocks.iter().filter_map(Block::as_tool_use);
     calls.map(|call| call.id.as_str()).collect()
 }
@@ -86,7 +94,12 @@ fn calls(body: &Body) -> Vec<&str> {
 fn joined(blocks: &[Block]) -> Cow<'_, str> {
     match blocks {
         [block] => passed_on(block).unwrap_or_default(),
-        blocks => blocks.iter().filter_map(passed_on).collect::<Vec<_>>().join("\n").into(),
+        blocks => blocks
+            .iter()
+            .filter_map(passed_on)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .into(),
     }
 }
 

@@ -20,7 +20,11 @@ pub struct Budget {
 impl Budget {
     /// A window of which so many tokens are kept for the answer, but never more than half of it.
     pub fn new(window: u64, answer: u64) -> Budget {
-        Budget { window, reserved: answer.min(window / 2), wanted: answer }
+        Budget {
+            window,
+            reserved: answer.min(window / 2),
+            wanted: answer,
+        }
     }
 
     /// What an agent says of itself.
@@ -39,7 +43,11 @@ impl Budget {
         if self.reserved == self.wanted {
             return Vec::new();
         }
-        let Budget { window, reserved, wanted } = self;
+        let Budget {
+            window,
+            reserved,
+            wanted,
+        } = self;
         let text = format!(
             "the answer may take {reserved} tokens and not {wanted}: the window has {window}, of which half \
              is for the question"

@@ -25,7 +25,9 @@ pub(crate) fn shortened(text: &str, tokens: u64, keep: u64) -> String {
 
 /// The place of a character; the end for one that is not there.
 fn at_char(text: &str, at: usize) -> usize {
-    text.char_indices().nth(at).map_or(text.len(), |(place, _)| place)
+    text.char_indices()
+        .nth(at)
+        .map_or(text.len(), |(place, _)| place)
 }
 
 /// How far a line end may be for a cut to go there.
@@ -40,7 +42,9 @@ fn end_of_line(text: &str, place: usize) -> usize {
 /// The start of the line behind a place, if it is near.
 fn start_of_line(text: &str, place: usize) -> usize {
     let found = text[place..].find('\n').map(|at| place + at + 1);
-    found.filter(|at| at - place <= NEAR && *at < text.len()).unwrap_or(place)
+    found
+        .filter(|at| at - place <= NEAR && *at < text.len())
+        .unwrap_or(place)
 }
 
 /// The content of a result with its long texts shortened and its pictures replaced by a word; `None` if
@@ -53,9 +57,12 @@ pub(super) fn result(content: &Content, keep: u64, counter: &mut Counter<'_>) ->
     let short = match content {
         Content::Empty => return None,
         Content::Text(text) => Content::from(shortened(&text.as_str(), whole, keep)),
-        Content::Blocks(blocks) => {
-            Content::Blocks(blocks.iter().map(|block| part(block, whole, keep, counter)).collect())
-        }
+        Content::Blocks(blocks) => Content::Blocks(
+            blocks
+                .iter()
+                .map(|block| part(block, whole, keep, counter))
+                .collect(),
+        ),
     };
     (counter.content(&short).tokens < whole).then_some(short)
 }

@@ -95,13 +95,19 @@ impl<'c, 't> Work<'c, 't> {
         };
         work.count_frame(request);
         let counter = &mut *work.counter;
-        work.counts = work.items.iter().map(|item| counter.content(&item.content)).collect();
+        work.counts = work
+            .items
+            .iter()
+            .map(|item| counter.content(&item.content))
+            .collect();
         work
     }
 
     fn count_frame(&mut self, request: &Request) {
         let system = request.system.as_ref();
-        self.system = system.map(|text| self.counter.text(&text.as_str())).unwrap_or_default();
+        self.system = system
+            .map(|text| self.counter.text(&text.as_str()))
+            .unwrap_or_default();
         self.tools = self.counter.tools(&request.tools);
     }
 
@@ -175,7 +181,9 @@ impl<'c, 't> Work<'c, 't> {
             let before = self.saved;
             if excess > 0 {
                 let step = (self.budget.limit() / 8).max(1);
-                goal = (goal.max(before) + excess).div_ceil(step).saturating_mul(step);
+                goal = (goal.max(before) + excess)
+                    .div_ceil(step)
+                    .saturating_mul(step);
                 self.trim(goal);
             }
             if self.saved == before && !self.count_the_rest() {
@@ -188,12 +196,18 @@ impl<'c, 't> Work<'c, 't> {
     fn assembled(&mut self, sendable: Sendable) {
         (self.turns, self.mended) = (sendable.turns, sendable.mended);
         let per_turn = self.counter.per_turn();
-        let frame = self.turns.iter().fold(self.frame(), |sum, _| sum + per_turn);
+        let frame = self
+            .turns
+            .iter()
+            .fold(self.frame(), |sum, _| sum + per_turn);
         let said = if self.mended.is_empty() {
             self.counts.iter().copied().sum()
         } else {
             let counter = &mut *self.counter;
-            self.turns.iter().map(|turn| counter.content(&turn.content)).sum::<Count>()
+            self.turns
+                .iter()
+                .map(|turn| counter.content(&turn.content))
+                .sum::<Count>()
         };
         self.total = frame + said;
     }
@@ -232,7 +246,9 @@ impl<'c, 't> Work<'c, 't> {
         let counter = &mut *self.counter;
         if let Content::Blocks(blocks) = &mut self.items[at].content {
             for block in blocks {
-                let Block::ToolResult(result) = block else { continue };
+                let Block::ToolResult(result) = block else {
+                    continue;
+                };
                 if let Some(short) = shorten::result(&result.content, keep, counter) {
                     result.content = short;
                     changed = true;
@@ -248,13 +264,21 @@ impl<'c, 't> Work<'c, 't> {
     /// a call that nobody sees goes with it.
     fn drop_calls(&mut self, at: usize) {
         let is_about_calls = |block: &Block| {
-            matches!(block, Block::ToolUse(_) | Block::Thinking(_) | Block::RedactedThinking(_))
+            matches!(
+                block,
+                Block::ToolUse(_) | Block::Thinking(_) | Block::RedactedThinking(_)
+            )
         };
         self.retain(at, WHY_PAIRS, |block| !is_about_calls(block));
         for holder in self.answered_by.remove(&at).unwrap_or_default() {
             let item = &self.items[holder];
             let mut owners = item.answers.clone().into_iter();
-            let kept = item.answers.iter().copied().filter(|owner| *owner != at).collect();
+            let kept = item
+                .answers
+                .iter()
+                .copied()
+                .filter(|owner| *owner != at)
+                .collect();
             self.retain(holder, WHY_PAIR, |block| {
                 block.as_tool_result().is_none() || owners.next() != Some(at)
             });
@@ -283,7 +307,11 @@ impl<'c, 't> Work<'c, 't> {
             Content::Blocks(blocks) => blocks,
         };
         blocks.retain(keep);
-        *content = if blocks.is_empty() { Content::Empty } else { Content::Blocks(blocks) };
+        *content = if blocks.is_empty() {
+            Content::Empty
+        } else {
+            Content::Blocks(blocks)
+        };
         self.changed(at, why);
     }
 
@@ -297,7 +325,11 @@ impl<'c, 't> Work<'c, 't> {
             self.saved += self.counter.per_turn().tokens;
         }
         let fate = if gone { Fate::Dropped } else { Fate::Shortened };
-        let first = Changed { fate, why, whole: before };
+        let first = Changed {
+            fate,
+            why,
+            whole: before,
+        };
         let changed = self.changed.entry(at).or_insert(first);
         (changed.fate, changed.why) = (fate, why);
     }
@@ -319,11 +351,16 @@ impl<'c, 't> Work<'c, 't> {
 /// What must not go: instructions, the last words of the user, the last summary, and at the end of the
 /// conversation the call whose results the model is to read next.
 fn protected(items: &[Item], answered_by: &AnsweredBy) -> Vec<bool> {
-    let mut protected: Vec<bool> =
-        items.iter().map(|item| item.kind == Kind::Instructions).collect();
+    let mut protected: Vec<bool> = items
+        .iter()
+        .map(|item| item.kind == Kind::Instructions)
+        .collect();
     let last = |kind: Kind| items.iter().rposition(|item| item.kind == kind);
-    let said = last(Kind::Said)
-        .or_else(|| items.iter().rposition(|item| item.role == analects_core::Role::User));
+    let said = last(Kind::Said).or_else(|| {
+        items
+            .iter()
+            .rposition(|item| item.role == analects_core::Role::User)
+    });
     for at in [said, last(Kind::Summary)].into_iter().flatten() {
         protected[at] = true;
     }
@@ -349,7 +386,10 @@ fn protected(items: &[Item], answered_by: &AnsweredBy) -> Vec<bool> {
 /// one goes step by step.
 fn groups(items: &[Item]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    let last = items.iter().rposition(|item| item.kind == Kind::Said).unwrap_or(0);
+    let last = items
+        .iter()
+        .rposition(|item| item.kind == Kind::Said)
+        .unwrap_or(0);
     let mut begins = true;
     for (at, item) in items.iter().enumerate() {
         let is_start = item.kind == Kind::Said || item.with_next;

@@ -13,7 +13,10 @@ fn now() -> Timestamp {
 fn talk(rounds: usize, words: usize) -> Vec<Message> {
     let mut messages = Vec::new();
     for round in 0..rounds {
-        messages.push(Message::user(format!("q{round}"), format!("Question {round}?")));
+        messages.push(Message::user(
+            format!("q{round}"),
+            format!("Question {round}?"),
+        ));
         messages.push(Message::assistant(
             format!("a{round}"),
             format!("Answer {round}. {}", "word ".repeat(words)),
@@ -35,7 +38,15 @@ fn begin(messages: &[Message], window: u64, writer_window: u64) -> Result<Compac
     let mut counter = Counter::of_model("m");
     let before = Planner::new(&agent).count(&chain, &mut counter);
     let (trigger, writer) = (CompactTrigger::Auto, writer(writer_window));
-    Compaction::plan(&chain, &agent, window, &writer, trigger, before, &mut counter)
+    Compaction::plan(
+        &chain,
+        &agent,
+        window,
+        &writer,
+        trigger,
+        before,
+        &mut counter,
+    )
 }
 
 /// Compacts with this as the model's answer to each request.
@@ -43,7 +54,9 @@ fn compacted(messages: &mut Vec<Message>, window: u64, summary: &str) {
     let mut compaction = begin(messages, window, window).unwrap();
     let mut counter = Counter::of_model("m");
     while compaction.next_request().is_some() {
-        compaction.answer(&Message::assistant("x", summary), &mut counter).unwrap();
+        compaction
+            .answer(&Message::assistant("x", summary), &mut counter)
+            .unwrap();
     }
     let mut ids = CountingIds::default();
     for _ in 0..messages.len() {
@@ -55,7 +68,10 @@ fn compacted(messages: &mut Vec<Message>, window: u64, summary: &str) {
 
 fn seen(messages: &[Message]) -> Vec<String> {
     let chain = chain(messages);
-    let seen = chain.messages.iter().filter(|message| message.history != History::Exclude);
+    let seen = chain
+        .messages
+        .iter()
+        .filter(|message| message.history != History::Exclude);
     seen.map(|message| message.id.to_string()).collect()
 }
 
@@ -63,7 +79,13 @@ fn seen(messages: &[Message]) -> Vec<String> {
 fn a_full_context_of_three_messages_is_compacted() {
     let decide = |tokens, messages| {
         let count = Count::exact(tokens, Method::Usage);
-        should_compact(count, 1000, messages, Threshold::default(), &BackOff::default())
+        should_compact(
+            count,
+            1000,
+            messages,
+            Threshold::default(),
+            &BackOff::default(),
+        )
     };
     assert_eq!(decide(919, 3), Err(NotNow::RoomLeft));
     assert_eq!(decide(920, 3), Ok(()));
@@ -73,11 +95,18 @@ fn a_full_context_of_three_messages_is_compacted() {
 
 #[test]
 fn thresholds_are_read_as_people_write_them() {
-    for (text, share) in [("0.85", 0.85), ("85", 0.85), ("85%", 0.85), (" 92 % ", 0.92), ("1", 1.0)]
-    {
+    for (text, share) in [
+        ("0.85", 0.85),
+        ("85", 0.85),
+        ("85%", 0.85),
+        (" 92 % ", 0.92),
+        ("1", 1.0),
+    ] {
         assert_eq!(text.parse::<Threshold>().unwrap().share(), share, "{text}");
     }
-    for text in ["", "0", "101", "150%", "-1", "1e2", "NaN", "inf", "much", "0%", "%"] {
+    for text in [
+        "", "0", "101", "150%", "-1", "1e2", "NaN", "inf", "much", "0%", "%",
+    ] {
         let error = text.parse::<Threshold>().unwrap_err().to_string();
         assert!(error.ends_with("expected 0.85, 85 or 85%"), "{error}");
     }
@@ -88,8 +117,10 @@ fn the_prompt_has_eight_sections_in_order() {
     let compaction = begin(&talk(6, 100), 1000, 10_000).unwrap();
     let request = compaction.next_request().unwrap();
     let text = request.turns[0].content.text();
-    let places: Vec<usize> =
-        SECTIONS.iter().map(|section| text.find(&format!(". {section}:")).unwrap()).collect();
+    let places: Vec<usize> = SECTIONS
+        .iter()
+        .map(|section| text.find(&format!(". {section}:")).unwrap())
+        .collect();
     assert!(places.is_sorted(), "{places:?}");
     assert_eq!((request.turns.len(), request.model.as_str()), (1, "w"));
     assert_eq!(request.max_output_tokens, Some(100));
@@ -105,11 +136,18 @@ fn the_summary_stands_for_the_history_and_recent_turns_are_kept() {
     // A fifth of the window is 200 tokens: two rounds of about 75.
     assert_eq!(view[1..], ["q6", "a6", "q7", "a7"]);
     let chain = chain(&messages);
-    let Body::Summary(summary) = &chain.messages[0].body else { panic!() };
+    let Body::Summary(summary) = &chain.messages[0].body else {
+        panic!()
+    };
     assert!(summary.text.as_str().ends_with("all in short"));
-    assert_eq!((summary.from.as_deref(), summary.to.as_deref()), (Some("q0"), Some("a5")));
+    assert_eq!(
+        (summary.from.as_deref(), summary.to.as_deref()),
+        (Some("q0"), Some("a5"))
+    );
     assert_eq!(summary.count, Some(12));
-    let Body::CompactBoundary(boundary) = &chain.boundary.unwrap().body else { panic!() };
+    let Body::CompactBoundary(boundary) = &chain.boundary.unwrap().body else {
+        panic!()
+    };
     assert_eq!(boundary.kept_from, Some("q6".into()));
     assert_eq!(boundary.trigger, Some(CompactTrigger::Auto));
     assert!(boundary.tokens_after.unwrap() < boundary.tokens_before.unwrap() / 2);
@@ -129,7 +167,10 @@ fn what_nobody_answered_yet_is_kept_however_long() {
     let mut messages = talk(6, 100);
     messages.push(Message::user("open", "word ".repeat(2000)));
     let error = begin(&linked(messages), 1000, 1000).unwrap_err();
-    assert!(matches!(error, NotNow::LastTooLarge { window: 1000, .. }), "{error}");
+    assert!(
+        matches!(error, NotNow::LastTooLarge { window: 1000, .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -155,7 +196,9 @@ fn a_long_history_is_compacted_in_pieces_and_nothing_is_left_out() {
     for round in 0..38 {
         assert!(asked.contains(&format!("Question {round}?")), "{round}");
     }
-    let made = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    let made = compaction
+        .finish(&mut counter, &mut CountingIds::default(), now())
+        .unwrap();
     let summary = &made[0];
     assert!(summary.text().ends_with(&format!("summary {number}")));
 }
@@ -178,7 +221,8 @@ fn a_message_longer_than_the_window_is_cut_into_parts() {
         let piece = request.turns[0].content.text();
         let inside = piece.split("<conversation>\n").nth(1).unwrap();
         text.push_str(inside.split("\n</conversation>").next().unwrap());
-        all.answer(&Message::assistant("x", "s"), &mut counter).unwrap();
+        all.answer(&Message::assistant("x", "s"), &mut counter)
+            .unwrap();
     }
     let joined = text.replace('\n', "");
     for n in [0, 1234, 4999] {
@@ -190,16 +234,24 @@ fn a_message_longer_than_the_window_is_cut_into_parts() {
 fn an_answer_that_is_no_use_changes_nothing() {
     let mut compaction = begin(&talk(6, 100), 1000, 10_000).unwrap();
     let (before, mut counter) = (compaction.clone(), Counter::of_model("w"));
-    let error = Message { is_api_error_message: true, ..Message::assistant("e", "overloaded") };
+    let error = Message {
+        is_api_error_message: true,
+        ..Message::assistant("e", "overloaded")
+    };
     let long = Message::assistant("l", "word ".repeat(2000));
     let blank = Message::assistant("b", vec![Block::from_text(" \n")]);
-    for (answer, expected) in
-        [(error, Useless::Error), (blank, Useless::NoText), (long, Useless::NotShorter)]
-    {
+    for (answer, expected) in [
+        (error, Useless::Error),
+        (blank, Useless::NoText),
+        (long, Useless::NotShorter),
+    ] {
         assert_eq!(compaction.answer(&answer, &mut counter), Err(expected));
         assert_eq!(compaction, before);
     }
-    assert_eq!(compaction.finish(&mut counter, &mut CountingIds::default(), now()), None);
+    assert_eq!(
+        compaction.finish(&mut counter, &mut CountingIds::default(), now()),
+        None
+    );
 }
 
 #[test]
@@ -216,22 +268,42 @@ fn a_small_model_that_repeats_what_it_was_asked_for_is_asked_in_simple_words() {
     for answer in [&echo, &empty] {
         let mut asked = compaction.clone();
         assert_eq!(asked.answer(answer, &mut counter), Ok(()));
-        let simple = asked.next_request().unwrap().turns[0].content.text().to_string();
-        assert!(simple.contains("in a few sentences") && !simple.contains("sections"), "{simple}");
+        let simple = asked.next_request().unwrap().turns[0]
+            .content
+            .text()
+            .to_string();
+        assert!(
+            simple.contains("in a few sentences") && !simple.contains("sections"),
+            "{simple}"
+        );
         assert_eq!(asked.answer(answer, &mut counter), Err(Useless::Echo));
     }
     compaction.answer(&echo, &mut counter).unwrap();
-    compaction.answer(&Message::assistant("s", "They counted words."), &mut counter).unwrap();
-    assert!(compaction.finish(&mut counter, &mut CountingIds::default(), now()).is_some());
+    compaction
+        .answer(
+            &Message::assistant("s", "They counted words."),
+            &mut counter,
+        )
+        .unwrap();
+    assert!(
+        compaction
+            .finish(&mut counter, &mut CountingIds::default(), now())
+            .is_some()
+    );
 }
 
 #[test]
 fn the_last_resort_needs_no_model() {
     let mut messages = talk(6, 100);
-    messages[3].body =
-        Body::Assistant(Assistant { content: vec![call("c", "edit")].into(), stop_reason: None });
+    messages[3].body = Body::Assistant(Assistant {
+        content: vec![call("c", "edit")].into(),
+        stop_reason: None,
+    });
     messages.insert(4, Message::user("r", vec![result("c", "no such file")]));
-    if let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut messages[4].body
+    if let Body::User(User {
+        content: Content::Blocks(blocks),
+        ..
+    }) = &mut messages[4].body
         && let Block::ToolResult(result) = &mut blocks[0]
     {
         result.is_error = Some(true);
@@ -239,15 +311,26 @@ fn the_last_resort_needs_no_model() {
     let messages = linked(messages);
     let chain = chain(&messages);
     let mut counter = Counter::of_model("m");
-    let compaction = begin(&messages, 1000, 10_000).unwrap().without_model(&chain, &mut counter);
+    let compaction = begin(&messages, 1000, 10_000)
+        .unwrap()
+        .without_model(&chain, &mut counter);
     assert_eq!(compaction.next_request(), None);
-    let made = compaction.finish(&mut counter, &mut CountingIds::default(), now()).unwrap();
+    let made = compaction
+        .finish(&mut counter, &mut CountingIds::default(), now())
+        .unwrap();
     let summary = &made[0];
     let text = summary.text();
-    let places: Vec<usize> =
-        SECTIONS.iter().map(|section| text.find(&format!("## {section}")).unwrap()).collect();
+    let places: Vec<usize> = SECTIONS
+        .iter()
+        .map(|section| text.find(&format!("## {section}")).unwrap())
+        .collect();
     assert!(places.is_sorted());
-    for part in ["edit (1 times)", "src/lib.rs", "no such file", "Question 0?"] {
+    for part in [
+        "edit (1 times)",
+        "src/lib.rs",
+        "no such file",
+        "Question 0?",
+    ] {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert!(counter.text(&text).tokens < 1000);
@@ -287,13 +370,19 @@ fn that_a_compaction_failed_is_known_from_the_record() {
     assert!(back_off.allows(length + 2));
     let sent = crate::normalize_messages_for_api(&chain, &Agent::default());
     assert!(sent.left_out[length - 1].is_some());
-    assert_eq!(BackOff::of(&analects_core::chain(&messages[..length - 1])), BackOff::default());
+    assert_eq!(
+        BackOff::of(&analects_core::chain(&messages[..length - 1])),
+        BackOff::default()
+    );
 }
 
 #[test]
 fn a_compaction_does_not_set_off_the_next() {
     let mut messages = talk(8, 100);
-    let usage = TokenUsage { input_tokens: Some(950), ..TokenUsage::default() };
+    let usage = TokenUsage {
+        input_tokens: Some(950),
+        ..TokenUsage::default()
+    };
     messages.last_mut().unwrap().usage = Some(usage.into());
     let agent = agent();
     let count = |messages: &[Message]| {
@@ -303,8 +392,14 @@ fn a_compaction_does_not_set_off_the_next() {
     compacted(&mut messages, 1000, "short");
     // The usage of the answer that was kept is that of a context which is gone.
     let after = count(&messages);
-    assert!(after.tokens < 300 && after.method == Method::Estimate, "{after}");
-    assert_eq!(begin(&messages, 1000, 1000).unwrap_err(), NotNow::NothingToGain);
+    assert!(
+        after.tokens < 300 && after.method == Method::Estimate,
+        "{after}"
+    );
+    assert_eq!(
+        begin(&messages, 1000, 1000).unwrap_err(),
+        NotNow::NothingToGain
+    );
 }
 
 #[test]
@@ -334,10 +429,19 @@ fn go_on(messages: &mut Vec<Message>, name: &str, rounds: usize, words: usize) {
     for round in 0..rounds {
         let leaf = chain(messages).leaf.unwrap().id.clone();
         let question = Message::user(format!("q{name}{round}"), format!("More {name}{round}?"));
-        let question = Message { parent_id: Some(leaf), ..question };
+        let question = Message {
+            parent_id: Some(leaf),
+            ..question
+        };
         let parent_id = Some(question.id.clone());
         let answer = Message::assistant(format!("a{name}{round}"), "word ".repeat(words));
-        messages.extend([question, Message { parent_id, ..answer }]);
+        messages.extend([
+            question,
+            Message {
+                parent_id,
+                ..answer
+            },
+        ]);
     }
 }
 
@@ -361,10 +465,15 @@ fn what_the_first_compaction_kept_is_ordinary_for_the_second() {
         // There is room for two rounds, of which one was kept before.
         let mut compaction = manual(&messages, 1000);
         let text = compaction.next_request().unwrap().turns[0].content.text();
-        assert!(text.contains("first summary") && text.contains("Question 6?"), "{text}");
+        assert!(
+            text.contains("first summary") && text.contains("Question 6?"),
+            "{text}"
+        );
         assert!(!text.contains("Question 7?"), "{text}");
         let mut counter = Counter::of_model("m");
-        compaction.answer(&Message::assistant("x", "second summary"), &mut counter).unwrap();
+        compaction
+            .answer(&Message::assistant("x", "second summary"), &mut counter)
+            .unwrap();
         let mut ids = CountingIds::default();
         (0..100).for_each(|_| drop(ids.nonce()));
         let from = messages.len();
@@ -372,15 +481,35 @@ fn what_the_first_compaction_kept_is_ordinary_for_the_second() {
         if chained {
             in_one_line(&mut messages, from);
         }
-        assert_eq!(seen(&messages)[1..], ["q7", "a7", "qx0", "ax0"], "{chained}");
+        assert_eq!(
+            seen(&messages)[1..],
+            ["q7", "a7", "qx0", "ax0"],
+            "{chained}"
+        );
         let plan = plan_within(&messages, 10_000);
-        let sent: String = plan.request.turns.iter().map(|turn| turn.content.text()).collect();
-        assert_eq!(sent.matches("summary of the conversation so far").count(), 1, "{sent}");
-        assert!(sent.contains("second summary") && !sent.contains("first summary"), "{sent}");
+        let sent: String = plan
+            .request
+            .turns
+            .iter()
+            .map(|turn| turn.content.text())
+            .collect();
+        assert_eq!(
+            sent.matches("summary of the conversation so far").count(),
+            1,
+            "{sent}"
+        );
+        assert!(
+            sent.contains("second summary") && !sent.contains("first summary"),
+            "{sent}"
+        );
         // Taken back, it is as it was before.
         messages = undone(messages);
         assert_eq!(seen(&messages)[1..], ["q6", "a6", "q7", "a7", "qx0", "ax0"]);
-        assert!(chain(&messages).messages[0].text().ends_with("first summary"));
+        assert!(
+            chain(&messages).messages[0]
+                .text()
+                .ends_with("first summary")
+        );
     }
 }
 
@@ -390,7 +519,16 @@ fn manual(messages: &[Message], window: u64) -> Compaction {
     let before = Count::exact(window, Method::Usage);
     let (trigger, writer) = (CompactTrigger::Manual, writer(10_000));
     let mut counter = Counter::of_model("m");
-    Compaction::plan(&chain, &agent, window, &writer, trigger, before, &mut counter).unwrap()
+    Compaction::plan(
+        &chain,
+        &agent,
+        window,
+        &writer,
+        trigger,
+        before,
+        &mut counter,
+    )
+    .unwrap()
 }
 
 #[test]
@@ -398,12 +536,18 @@ fn a_question_that_was_kept_and_has_no_answer_is_kept_again() {
     let mut messages = talk(6, 100);
     messages.push(Message::user("open", "And what about this?"));
     let mut messages = linked(messages);
-    compacted(&mut messages, 1000, "first summary, which is longer than the second will be");
+    compacted(
+        &mut messages,
+        1000,
+        "first summary, which is longer than the second will be",
+    );
     let view = seen(&messages);
     assert_eq!(view[1..], ["q5", "a5", "open"]);
     let mut compaction = manual(&messages, 400);
     let mut counter = Counter::of_model("m");
-    compaction.answer(&Message::assistant("x", "second"), &mut counter).unwrap();
+    compaction
+        .answer(&Message::assistant("x", "second"), &mut counter)
+        .unwrap();
     let mut ids = CountingIds::default();
     (0..100).for_each(|_| drop(ids.nonce()));
     messages.extend(compaction.finish(&mut counter, &mut ids, now()).unwrap());
@@ -433,10 +577,17 @@ fn undoing_shows_what_was_hidden() {
     let original = talk(8, 60);
     let mut messages = original.clone();
     compacted(&mut messages, 1000, "short");
-    assert_eq!(verbs::undo_compaction(&messages).unwrap().len(), 1, "the summary");
+    assert_eq!(
+        verbs::undo_compaction(&messages).unwrap().len(),
+        1,
+        "the summary"
+    );
     let messages = undone(messages);
     assert_eq!(seen(&messages), seen(&original));
-    assert_eq!(verbs::undo_compaction(&messages), Err(VerbError::NoCompaction));
+    assert_eq!(
+        verbs::undo_compaction(&messages),
+        Err(VerbError::NoCompaction)
+    );
 
     // Where the summary stands before its boundary in the chain, it goes too.
     let mut messages = original.clone();
@@ -448,7 +599,10 @@ fn undoing_shows_what_was_hidden() {
 
 #[test]
 fn files_worked_on_last_go_with_it_within_limits() {
-    let boundary = Message { session_id: "s".into(), ..Message::user("b", "") };
+    let boundary = Message {
+        session_id: "s".into(),
+        ..Message::user("b", "")
+    };
     let mut counter = Counter::of_model("m");
     let file = |path: &str, words: usize| FileText {
         grant: None,
@@ -458,17 +612,36 @@ fn files_worked_on_last_go_with_it_within_limits() {
     };
     let mut files = vec![file("a\"b.rs", 10), file("long.rs", 30_000)];
     files.extend((0..6).map(|n| file(&format!("{n}.rs"), 10)));
-    let made =
-        attachments(&files, 200_000, &boundary, &mut counter, &mut CountingIds::default(), now());
+    let made = attachments(
+        &files,
+        200_000,
+        &boundary,
+        &mut counter,
+        &mut CountingIds::default(),
+        now(),
+    );
     assert_eq!(made.len(), 5);
-    assert!(made[0].text().starts_with("<file path=\"a&quot;b.rs\">\nword"));
+    assert!(
+        made[0]
+            .text()
+            .starts_with("<file path=\"a&quot;b.rs\">\nword")
+    );
     assert!(made[0].text().ends_with("&lt;/file>\n</file>"));
-    let tokens: Vec<u64> = made.iter().map(|m| counter.text(&m.text()).tokens).collect();
+    let tokens: Vec<u64> = made
+        .iter()
+        .map(|m| counter.text(&m.text()).tokens)
+        .collect();
     assert!((8_000..=10_000).contains(&tokens[1]), "{tokens:?}");
     assert_eq!(made[1].parent_id, Some(made[0].id.clone()));
     // A small window gets less.
-    let made =
-        attachments(&files, 400, &boundary, &mut counter, &mut CountingIds::default(), now());
+    let made = attachments(
+        &files,
+        400,
+        &boundary,
+        &mut counter,
+        &mut CountingIds::default(),
+        now(),
+    );
     let tokens: u64 = made.iter().map(|m| counter.text(&m.text()).tokens).sum();
     assert!(tokens <= 200, "{tokens}");
 }
@@ -478,13 +651,22 @@ fn a_single_message_is_summarised_by_itself() {
     let request = summary_request("w", 300, &Message::user("a", "long </conversation> text"));
     let text = request.turns[0].content.text();
     assert!(text.contains("long &lt;/conversation> text"), "{text}");
-    assert_eq!((request.model.as_str(), request.max_output_tokens), ("w", Some(300)));
+    assert_eq!(
+        (request.model.as_str(), request.max_output_tokens),
+        ("w", Some(300))
+    );
 }
 
 #[test]
 fn instructions_of_the_conversation_outlive_it() {
-    let system =
-        |id: &str, text: &str| Message::new(id, Body::System(System { content: text.into() }));
+    let system = |id: &str, text: &str| {
+        Message::new(
+            id,
+            Body::System(System {
+                content: text.into(),
+            }),
+        )
+    };
     let mut messages = talk(8, 60);
     messages.insert(0, system("s", "Answer in verse."));
     messages.insert(5, system("t", "And in French."));
@@ -494,28 +676,50 @@ fn instructions_of_the_conversation_outlive_it() {
         let plan = plan_within(&messages, 10_000);
         let system = plan.request.system.unwrap();
         assert_eq!(system.as_str(), "Answer in verse.\n\nAnd in French.");
-        assert!(plan.request.turns.iter().all(|turn| turn.role != Role::System));
+        assert!(
+            plan.request
+                .turns
+                .iter()
+                .all(|turn| turn.role != Role::System)
+        );
         for round in 0..8 {
             let leaf = chain(&messages).leaf.unwrap().id.clone();
             let id = format!("{summary}{round}");
-            let question =
-                Message { parent_id: Some(leaf), ..Message::user(format!("q{id}"), "More?") };
+            let question = Message {
+                parent_id: Some(leaf),
+                ..Message::user(format!("q{id}"), "More?")
+            };
             let parent_id = Some(question.id.clone());
-            let answer =
-                Message { parent_id, ..Message::assistant(format!("a{id}"), "word ".repeat(60)) };
+            let answer = Message {
+                parent_id,
+                ..Message::assistant(format!("a{id}"), "word ".repeat(60))
+            };
             messages.extend([question, answer]);
         }
     }
-    assert_eq!(verbs::undo_compaction(&messages).unwrap().len(), 3, "the summary and two copies");
+    assert_eq!(
+        verbs::undo_compaction(&messages).unwrap().len(),
+        3,
+        "the summary and two copies"
+    );
     let messages = undone(messages);
     let plan = plan_within(&messages, 100_000);
-    assert_eq!(plan.request.system.unwrap().as_str(), "Answer in verse.\n\nAnd in French.");
+    assert_eq!(
+        plan.request.system.unwrap().as_str(),
+        "Answer in verse.\n\nAnd in French."
+    );
 }
 
 #[test]
 fn instructions_lead_once_where_the_second_compaction_keeps_what_the_first_kept() {
-    let system =
-        |id: &str, text: &str| Message::new(id, Body::System(System { content: text.into() }));
+    let system = |id: &str, text: &str| {
+        Message::new(
+            id,
+            Body::System(System {
+                content: text.into(),
+            }),
+        )
+    };
     let mut messages = talk(8, 60);
     messages.insert(0, system("s", "Answer in verse."));
     messages.insert(5, system("t", "And in French."));
@@ -526,23 +730,47 @@ fn instructions_lead_once_where_the_second_compaction_keeps_what_the_first_kept(
     go_on(&mut messages, "x", 1, 60);
     let mut compaction = manual(&messages, 1000);
     let mut counter = Counter::of_model("m");
-    compaction.answer(&Message::assistant("x", "second summary"), &mut counter).unwrap();
+    compaction
+        .answer(&Message::assistant("x", "second summary"), &mut counter)
+        .unwrap();
     let mut ids = CountingIds::default();
     (0..100).for_each(|_| drop(ids.nonce()));
     let from = messages.len();
     messages.extend(compaction.finish(&mut counter, &mut ids, now()).unwrap());
     in_one_line(&mut messages, from);
     let plan = plan_within(&messages, 10_000);
-    assert_eq!(plan.request.system.unwrap().as_str(), "Answer in verse.\n\nAnd in French.");
-    assert!(plan.request.turns.iter().all(|turn| turn.role != Role::System));
-    let sent: String = plan.request.turns.iter().map(|turn| turn.content.text()).collect();
-    assert!(sent.contains("Question 7?") && !sent.contains("Question 6?"), "{sent}");
+    assert_eq!(
+        plan.request.system.unwrap().as_str(),
+        "Answer in verse.\n\nAnd in French."
+    );
+    assert!(
+        plan.request
+            .turns
+            .iter()
+            .all(|turn| turn.role != Role::System)
+    );
+    let sent: String = plan
+        .request
+        .turns
+        .iter()
+        .map(|turn| turn.content.text())
+        .collect();
+    assert!(
+        sent.contains("Question 7?") && !sent.contains("Question 6?"),
+        "{sent}"
+    );
 }
 
 #[test]
 fn a_copy_of_an_instruction_that_was_edited_survives_the_undoing() {
-    let system =
-        |id: &str, text: &str| Message::new(id, Body::System(System { content: text.into() }));
+    let system = |id: &str, text: &str| {
+        Message::new(
+            id,
+            Body::System(System {
+                content: text.into(),
+            }),
+        )
+    };
     let mut messages = talk(8, 60);
     messages.insert(0, system("s", "Answer in verse."));
     let mut messages = linked(messages);
@@ -552,7 +780,11 @@ fn a_copy_of_an_instruction_that_was_edited_survives_the_undoing() {
     copy.body = system("", "Answer in prose.").body;
     let messages = undone(messages);
     let seen = chain(&messages);
-    let texts: Vec<String> = seen.turns().iter().map(|turn| turn.content.text()).collect();
+    let texts: Vec<String> = seen
+        .turns()
+        .iter()
+        .map(|turn| turn.content.text())
+        .collect();
     assert_eq!(texts[0], "Answer in verse.");
     assert_eq!(texts.last().unwrap(), "Answer in prose.");
 }

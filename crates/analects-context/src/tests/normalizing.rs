@@ -19,7 +19,11 @@ fn check(messages: Vec<Message>, expected: &[&str]) -> Normalized {
 
 fn by(id: &str, response: &str, content: impl Into<Content>) -> Message {
     let response_id = Some(response.to_string());
-    Message { response_id, model: Some("m".into()), ..Message::assistant(id, content) }
+    Message {
+        response_id,
+        model: Some("m".into()),
+        ..Message::assistant(id, content)
+    }
 }
 
 fn tool(id: &str) -> Vec<Block> {
@@ -32,13 +36,29 @@ fn given(id: &str) -> Vec<Block> {
 
 #[test]
 fn what_is_not_for_the_model_stays_with_its_reason() {
-    let error = Message { is_api_error_message: true, ..Message::assistant("e", "overloaded") };
-    let hidden = Message { history: History::Exclude, ..Message::user("h", "secret") };
-    let short = Message { history: History::Summary, ..Message::user("s", "long") };
+    let error = Message {
+        is_api_error_message: true,
+        ..Message::assistant("e", "overloaded")
+    };
+    let hidden = Message {
+        history: History::Exclude,
+        ..Message::user("h", "secret")
+    };
+    let short = Message {
+        history: History::Summary,
+        ..Message::user("s", "long")
+    };
     let notice = Message::new("n", Body::Notification(Notification::default()));
     let empty = Message::assistant("m", "");
     let normalized = check(
-        vec![hidden, short, notice, error, empty, Message::user("u", "hi")],
+        vec![
+            hidden,
+            short,
+            notice,
+            error,
+            empty,
+            Message::user("u", "hi"),
+        ],
         &[
             "user: \"hi\"",
             "h: hidden",
@@ -94,7 +114,12 @@ fn results_come_first_and_order_is_kept() {
 #[test]
 fn parts_of_one_response_come_together() {
     let parts = |between: Message| {
-        vec![Message::user("q", "go"), by("a", "X", tool("t1")), between, by("c", "X", "p2")]
+        vec![
+            Message::user("q", "go"),
+            by("a", "X", tool("t1")),
+            between,
+            by("c", "X", "p2"),
+        ]
     };
     check(
         parts(Message::user("b", given("t1"))),
@@ -111,7 +136,15 @@ fn parts_of_one_response_come_together() {
         Message::user("b", "hey"),
         by("c", "X", "p2"),
     ];
-    check(texts, &["user: \"go\"", "assistant: \"p1\"", "user: \"hey\"", "assistant: \"p2\""]);
+    check(
+        texts,
+        &[
+            "user: \"go\"",
+            "assistant: \"p1\"",
+            "user: \"hey\"",
+            "assistant: \"p2\"",
+        ],
+    );
 }
 
 #[test]
@@ -121,9 +154,21 @@ fn an_error_that_a_model_returned_is_kept() {
         model: Some(model.into()),
         ..by("e", "r", "API Error: oops")
     };
-    let talk =
-        |model: &str| vec![Message::user("a", "hi"), error(model), Message::user("b", "so?")];
-    check(talk("m"), &["user: \"hi\"", "assistant: \"API Error: oops\"", "user: \"so?\""]);
+    let talk = |model: &str| {
+        vec![
+            Message::user("a", "hi"),
+            error(model),
+            Message::user("b", "so?"),
+        ]
+    };
+    check(
+        talk("m"),
+        &[
+            "user: \"hi\"",
+            "assistant: \"API Error: oops\"",
+            "user: \"so?\"",
+        ],
+    );
     check(
         talk("<synthetic>"),
         &[
@@ -137,12 +182,23 @@ fn an_error_that_a_model_returned_is_kept() {
 fn reminders_go_to_the_message_that_they_were_made_for() {
     let remind = |id: &str| {
         let kind = AttachmentKind::Reminder;
-        Message::new(id, Body::Attachment(Attachment { kind, content: id.into(), data: None }))
+        Message::new(
+            id,
+            Body::Attachment(Attachment {
+                kind,
+                content: id.into(),
+                data: None,
+            }),
+        )
     };
     let mut talk = vec![Message::user("a", "plain"), remind("R1"), remind("R2")];
     let plain = r#"user: [{"type":"text","text":"R1"},{"type":"text","text":"R2"},{"type":"text","text":"plain"}]"#;
     check(talk.clone(), &[plain]);
-    talk.extend([by("b", "r", tool("t")), Message::user("c", given("t")), remind("R3")]);
+    talk.extend([
+        by("b", "r", tool("t")),
+        Message::user("c", given("t")),
+        remind("R3"),
+    ]);
     check(
         talk,
         &[
@@ -159,11 +215,20 @@ fn another_agents_reply_is_passed_on_as_text() {
         author: Some("coder".into()),
         ..Message::assistant(id, content)
     };
-    let own = Message { author: Some("quick".into()), ..Message::assistant("d", "Agreed.") };
-    let thought = Thinking { thinking: "hm".into(), ..Thinking::default() };
+    let own = Message {
+        author: Some("quick".into()),
+        ..Message::assistant("d", "Agreed.")
+    };
+    let thought = Thinking {
+        thinking: "hm".into(),
+        ..Thinking::default()
+    };
     let talk = vec![
         Message::user("a", "what now?"),
-        other("b", vec![Block::Thinking(thought.clone()), call("t", "read")].into()),
+        other(
+            "b",
+            vec![Block::Thinking(thought.clone()), call("t", "read")].into(),
+        ),
         Message::user("r", given("t")),
         other("s", vec![Block::Thinking(thought)].into()),
         own,
@@ -181,10 +246,16 @@ fn another_agents_reply_is_passed_on_as_text() {
 #[test]
 fn thoughts_of_another_maker_stay() {
     let thought = |id: &str, model: &str| {
-        let thinking =
-            Thinking { thinking: id.into(), signature: Some("s".into()), ..<_>::default() };
+        let thinking = Thinking {
+            thinking: id.into(),
+            signature: Some("s".into()),
+            ..<_>::default()
+        };
         let content = vec![Block::Thinking(thinking), Block::from_text(id)];
-        Message { model: Some(model.into()), ..Message::assistant(id, content) }
+        Message {
+            model: Some(model.into()),
+            ..Message::assistant(id, content)
+        }
     };
     let messages = linked(vec![
         Message::user("a", "hi"),
@@ -206,7 +277,10 @@ fn thoughts_of_another_maker_stay() {
 
 #[test]
 fn a_summary_stands_for_its_message() {
-    let mut message = Message { history: History::Summary, ..Message::user("s", "very long") };
+    let mut message = Message {
+        history: History::Summary,
+        ..Message::user("s", "very long")
+    };
     message.extra.push("summary", Raw::string("short"));
     check(vec![message], &["user: \"short\""]);
 }
@@ -215,16 +289,29 @@ fn a_summary_stands_for_its_message() {
 fn a_result_without_its_call_is_not_sent() {
     let content = vec![result("gone", "x"), Block::from_text("hi")];
     check(
-        vec![Message::user("a", content), Message::user("b", vec![result("gone", "x")])],
-        &[r#"user: [{"type":"text","text":"hi"}]"#, "b: a result without its call"],
+        vec![
+            Message::user("a", content),
+            Message::user("b", vec![result("gone", "x")]),
+        ],
+        &[
+            r#"user: [{"type":"text","text":"hi"}]"#,
+            "b: a result without its call",
+        ],
     );
 }
 
 #[test]
 fn what_two_models_said_is_two_turns() {
-    let by =
-        |id: &str, model: &str| Message { model: Some(model.into()), ..Message::assistant(id, id) };
-    let talk = vec![Message::user("a", "one"), by("b", "x"), by("c", "x"), by("d", "y")];
+    let by = |id: &str, model: &str| Message {
+        model: Some(model.into()),
+        ..Message::assistant(id, id)
+    };
+    let talk = vec![
+        Message::user("a", "one"),
+        by("b", "x"),
+        by("c", "x"),
+        by("d", "y"),
+    ];
     check(
         talk,
         &[

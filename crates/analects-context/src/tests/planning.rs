@@ -9,13 +9,19 @@ fn rounds(count: usize, result_words: usize) -> Vec<Message> {
         let id = format!("c{round}");
         let text = format!("line of the file {round}\n").repeat(result_words / 5);
         messages.extend([
-            Message::user(format!("q{round}"), format!("Question number {round}, please.")),
+            Message::user(
+                format!("q{round}"),
+                format!("Question number {round}, please."),
+            ),
             Message::assistant(
                 format!("a{round}"),
                 vec![Block::from_text("I look."), call(&id, "read")],
             ),
             Message::user(format!("r{round}"), vec![result(&id, &text)]),
-            Message::assistant(format!("z{round}"), format!("The answer to question {round}.")),
+            Message::assistant(
+                format!("z{round}"),
+                format!("The answer to question {round}."),
+            ),
         ]);
     }
     messages.push(Message::user("last", "And now the last question."));
@@ -25,7 +31,10 @@ fn rounds(count: usize, result_words: usize) -> Vec<Message> {
 #[test]
 fn a_plan_is_the_request_of_the_agent() {
     let messages = [Message::user("a", "hi")];
-    let agent = Agent { system_prompt: Some("Be brief.".into()), ..agent() };
+    let agent = Agent {
+        system_prompt: Some("Be brief.".into()),
+        ..agent()
+    };
     let plan = plan(&chain(&messages), &agent);
     assert_eq!(plan.request.model, "m");
     assert_eq!(plan.request.temperature, Some(0.7));
@@ -40,7 +49,11 @@ fn a_plan_is_the_request_of_the_agent() {
 fn the_measures_are_taken_in_their_order() {
     let messages = rounds(6, 400);
     let whole = plan_within(&messages, 100_000);
-    assert!(!whole.is_trimmed() && whole.count.tokens > 2000, "{}", whole.count);
+    assert!(
+        !whole.is_trimmed() && whole.count.tokens > 2000,
+        "{}",
+        whole.count
+    );
 
     // A little less room: long results are shortened, the earliest first.
     let plan = plan_within(&messages, 2600);
@@ -54,8 +67,13 @@ fn the_measures_are_taken_in_their_order() {
     assert!(json.contains("characters left out"), "{json}");
 
     // Less: calls go with their results, and what was said beside them stays.
-    let dropping = (200..2600).rev().map(|window| plan_within(&messages, window));
-    let plan = dropping.into_iter().find(|plan| !ids(plan, Fate::Dropped).is_empty()).unwrap();
+    let dropping = (200..2600)
+        .rev()
+        .map(|window| plan_within(&messages, window));
+    let plan = dropping
+        .into_iter()
+        .find(|plan| !ids(plan, Fate::Dropped).is_empty())
+        .unwrap();
     assert!(plan.ready().is_ok(), "{:?}", plan.too_large);
     assert_eq!(ids(&plan, Fate::Dropped)[0], "r0", "{:?}", fates(&plan));
     assert_eq!(ids(&plan, Fate::Shortened)[0], "a0", "{:?}", fates(&plan));
@@ -68,7 +86,12 @@ fn the_measures_are_taken_in_their_order() {
     let plan = plan_within(&messages, 160);
     assert!(plan.ready().is_ok(), "{:?}", plan.too_large);
     assert!(ids(&plan, Fate::Dropped).starts_with(&["q0", "a0", "r0", "z0", "q1"]));
-    assert!(sent(&plan).last().unwrap().contains("And now the last question."));
+    assert!(
+        sent(&plan)
+            .last()
+            .unwrap()
+            .contains("And now the last question.")
+    );
     assert_eq!(plan.notes[0].code, "sent-in-part");
 
     // Nothing helps: it says so, with numbers.
@@ -85,7 +108,11 @@ fn the_measures_are_taken_in_their_order() {
 }
 
 fn ids(plan: &Plan, fate: Fate) -> Vec<&str> {
-    plan.rows.iter().filter(|row| row.fate == fate).map(|row| &*row.id).collect()
+    plan.rows
+        .iter()
+        .filter(|row| row.fate == fate)
+        .map(|row| &*row.id)
+        .collect()
 }
 
 #[test]
@@ -124,9 +151,15 @@ fn an_agent_at_work_for_long_loses_its_earliest_steps() {
         let id = format!("c{step}");
         messages.push(Message::assistant(
             format!("a{step}"),
-            vec![Block::from_text(format!("Step {step} of the work.")), call(&id, "run")],
+            vec![
+                Block::from_text(format!("Step {step} of the work.")),
+                call(&id, "run"),
+            ],
         ));
-        messages.push(Message::user(format!("r{step}"), vec![result(&id, "done, all is well")]));
+        messages.push(Message::user(
+            format!("r{step}"),
+            vec![result(&id, "done, all is well")],
+        ));
     }
     let plan = plan_within(&linked(messages), 300);
     assert!(plan.ready().is_ok(), "{:?}", plan.too_large);
@@ -164,9 +197,16 @@ fn pictures_in_old_results_give_way() {
 
 #[test]
 fn half_of_the_window_is_for_the_question() {
-    let agent = Agent { context_window: Some(4096), max_output_tokens: 8192, ..agent() };
+    let agent = Agent {
+        context_window: Some(4096),
+        max_output_tokens: 8192,
+        ..agent()
+    };
     let plan = plan(&chain(&[Message::user("a", "hi")]), &agent);
-    assert_eq!((plan.budget.limit(), plan.request.max_output_tokens), (2048, Some(2048)));
+    assert_eq!(
+        (plan.budget.limit(), plan.request.max_output_tokens),
+        (2048, Some(2048))
+    );
     assert_eq!(plan.notes[0].code, "answer-limited");
 }
 
@@ -174,8 +214,11 @@ fn half_of_the_window_is_for_the_question() {
 fn the_window_and_the_tools_count() {
     let schema =
         Raw::parse(r#"{"type":"object","properties":{"path":{"type":"string"}}}"#).unwrap();
-    let tool =
-        ToolSpec { name: "read".into(), description: "Reads a file.".into(), input_schema: schema };
+    let tool = ToolSpec {
+        name: "read".into(),
+        description: "Reads a file.".into(),
+        input_schema: schema,
+    };
     let (agent, messages) = (agent(), [Message::user("a", "hi")]);
     let tools = [tool.clone(), tool];
     let planner = Planner::new(&agent).with_tools(&tools, Some(ToolChoice::Auto));
@@ -188,11 +231,24 @@ fn the_window_and_the_tools_count() {
 fn a_cut_text_says_how_much_is_missing() {
     let text: String = (0..100).map(|line| format!("line {line}\n")).collect();
     let short = crate::plan::shortened(&text, 400, 40);
-    assert!(short.starts_with("line 0\n") && short.ends_with("line 99\n"), "{short}");
-    let missing: usize =
-        short.split("[… ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
-    let kept: usize =
-        short.lines().filter(|line| line.starts_with("line")).map(|l| l.len() + 1).sum();
+    assert!(
+        short.starts_with("line 0\n") && short.ends_with("line 99\n"),
+        "{short}"
+    );
+    let missing: usize = short
+        .split("[… ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let kept: usize = short
+        .lines()
+        .filter(|line| line.starts_with("line"))
+        .map(|l| l.len() + 1)
+        .sum();
     assert_eq!(missing + kept, text.len(), "{short}");
     // One line of ten megabytes, and no place to cut well.
     let line = "学".repeat(3_000_000);
@@ -213,7 +269,8 @@ impl crate::Tokenizer for Words {
     }
 
     fn count(&self, text: &str) -> Option<u64> {
-        self.counted.fetch_add(text.len(), std::sync::atomic::Ordering::Relaxed);
+        self.counted
+            .fetch_add(text.len(), std::sync::atomic::Ordering::Relaxed);
         Some(text.split_whitespace().count() as u64)
     }
 }
@@ -223,7 +280,11 @@ fn talk(count: usize) -> Vec<Message> {
     let say = |at: usize| {
         let text = format!("word {at} ").repeat(20);
         let id = format!("m{at}");
-        if at.is_multiple_of(2) { Message::user(id, text) } else { Message::assistant(id, text) }
+        if at.is_multiple_of(2) {
+            Message::user(id, text)
+        } else {
+            Message::assistant(id, text)
+        }
     };
     linked((0..count).map(say).collect())
 }

@@ -10,7 +10,13 @@ fn budget() -> impl Strategy<Value = u64> {
 }
 
 fn model() -> impl Strategy<Value = &'static str> {
-    proptest::sample::select(vec!["m", "claude-opus-4-1", "gpt-5", "gemini-2.5-pro", "smollm2"])
+    proptest::sample::select(vec![
+        "m",
+        "claude-opus-4-1",
+        "gpt-5",
+        "gemini-2.5-pro",
+        "smollm2",
+    ])
 }
 
 /// The text of the last message of its kind that is sent in some form.
@@ -31,7 +37,14 @@ fn says_something(message: &Message) -> bool {
 
 fn all_text(plan: &Plan) -> String {
     let turns = plan.request.turns.iter().map(|turn| turn.content.text());
-    turns.chain(plan.request.system.iter().map(|text| text.as_str().into_owned())).collect()
+    turns
+        .chain(
+            plan.request
+                .system
+                .iter()
+                .map(|text| text.as_str().into_owned()),
+        )
+        .collect()
 }
 
 proptest! {

@@ -4,7 +4,11 @@ use super::*;
 
 fn usage(input: u64, output: u64) -> Option<Box<TokenUsage>> {
     let (input_tokens, output_tokens) = (Some(input), Some(output));
-    Some(Box::new(TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() }))
+    Some(Box::new(TokenUsage {
+        input_tokens,
+        output_tokens,
+        ..TokenUsage::default()
+    }))
 }
 
 fn count(messages: &[Message]) -> Count {
@@ -15,7 +19,10 @@ fn count(messages: &[Message]) -> Count {
 fn an_api_error_after_a_long_conversation_does_not_reset_the_count() {
     let mut messages = linked(vec![
         Message::user("a", "hi"),
-        Message { usage: usage(150_000, 2_000), ..Message::assistant("b", "long") },
+        Message {
+            usage: usage(150_000, 2_000),
+            ..Message::assistant("b", "long")
+        },
         Message::user("c", "go on"),
     ]);
     let before = count(&messages);
@@ -30,17 +37,28 @@ fn an_api_error_after_a_long_conversation_does_not_reset_the_count() {
         messages = linked(messages);
         assert_eq!(count(&messages), before);
     }
-    let zero = Message { usage: usage(0, 0), ..Message::assistant("z", "hm") };
+    let zero = Message {
+        usage: usage(0, 0),
+        ..Message::assistant("z", "hm")
+    };
     messages.push(zero);
     assert!(count(&linked(messages)).tokens > before.tokens);
 }
 
 #[test]
 fn a_leading_thinking_block_does_not_break_the_summary() {
-    let thinking = Block::Thinking(Thinking { thinking: "let me see".into(), ..<_>::default() });
+    let thinking = Block::Thinking(Thinking {
+        thinking: "let me see".into(),
+        ..<_>::default()
+    });
     let answer = Message::assistant(
         "x",
-        vec![thinking, Block::from_text(" "), Block::from_text("the summary"), call("c", "x")],
+        vec![
+            thinking,
+            Block::from_text(" "),
+            Block::from_text("the summary"),
+            call("c", "x"),
+        ],
     );
     let messages = linked(vec![
         Message::user("a", "word ".repeat(500)),
@@ -91,7 +109,10 @@ fn a_whitespace_only_answer_is_never_an_empty_message() {
         sent(&plan),
         [r#"user: [{"type":"text","text":"hi"},{"type":"text","text":"still there?"}]"#]
     );
-    assert_eq!(fates(&plan), ["a sent", "b left out", "c sent", "d left out"]);
+    assert_eq!(
+        fates(&plan),
+        ["a sent", "b left out", "c sent", "d left out"]
+    );
 }
 
 #[test]
@@ -123,7 +144,9 @@ fn merging_keeps_order() {
         Message::user("c", "part 3"),
     ]);
     let plan = plan_within(&messages, 10_000);
-    let Content::Blocks(blocks) = &plan.request.turns[0].content else { panic!() };
+    let Content::Blocks(blocks) = &plan.request.turns[0].content else {
+        panic!()
+    };
     let said: Vec<String> = blocks.iter().filter_map(Block::text).collect();
     assert_eq!(said, ["part 0", "part 1", "part 2", "part 3"]);
 }
@@ -137,17 +160,27 @@ fn a_call_is_never_torn_from_its_result() {
             format!("a{step}"),
             vec![call(&one, "read"), call(&other, "read")],
         ));
-        messages.push(Message::user(format!("r{step}"), vec![result(&one, "short")]));
+        messages.push(Message::user(
+            format!("r{step}"),
+            vec![result(&one, "short")],
+        ));
         messages.push(Message::user(
             format!("s{step}"),
-            vec![result(&other, &"word ".repeat(50)), Block::from_text("and a note")],
+            vec![
+                result(&other, &"word ".repeat(50)),
+                Block::from_text("and a note"),
+            ],
         ));
     }
     let messages = linked(messages);
     for window in (50..1500).step_by(7) {
         let plan = plan_within(&messages, window);
         let again = sendable(plan.request.turns.clone());
-        assert_eq!((again.turns, again.mended), (plan.request.turns.clone(), vec![]), "{window}");
+        assert_eq!(
+            (again.turns, again.mended),
+            (plan.request.turns.clone(), vec![]),
+            "{window}"
+        );
     }
 }
 
@@ -157,7 +190,10 @@ fn the_prefix_stays_the_same_while_a_trimmed_conversation_grows() {
     let mut changes = 0;
     let mut last: Vec<String> = Vec::new();
     for round in 0..120 {
-        messages.push(Message::user(format!("q{round}"), format!("Question {round}?")));
+        messages.push(Message::user(
+            format!("q{round}"),
+            format!("Question {round}?"),
+        ));
         messages.push(Message::assistant(format!("a{round}"), "word ".repeat(20)));
         let mut asked = messages.clone();
         asked.push(Message::user("last", "?"));

@@ -61,7 +61,10 @@ impl Calibration {
     /// What to multiply an estimate for the model with; 1 before anything was learnt.
     pub fn factor(&self, model: &str) -> f64 {
         match self.models.get(model) {
-            Some(Learnt { estimated: 1.., real: 1.. }) => {
+            Some(Learnt {
+                estimated: 1..,
+                real: 1..,
+            }) => {
                 let learnt = self.models[model];
                 (learnt.real as f64 / learnt.estimated as f64).clamp(1.0 / MOST, MOST)
             }

@@ -51,12 +51,19 @@ impl<'t> Counter<'t> {
 
     /// The same with the model's own vocabulary.
     pub fn with_tokenizer(self, tokenizer: &'t dyn Tokenizer) -> Counter<'t> {
-        Counter { tokenizer: Some(tokenizer), exact: Cache::default(), ..self }
+        Counter {
+            tokenizer: Some(tokenizer),
+            exact: Cache::default(),
+            ..self
+        }
     }
 
     /// The same with estimates corrected by what was learnt.
     pub fn with_calibration(self, calibration: &Calibration) -> Counter<'t> {
-        Counter { factor: calibration.factor(&self.model), ..self }
+        Counter {
+            factor: calibration.factor(&self.model),
+            ..self
+        }
     }
 
     /// Takes over what was learnt meanwhile; counts that were made are kept.
@@ -112,7 +119,11 @@ impl<'t> Counter<'t> {
                 None => estimate(family, text),
             }
         };
-        let cache = if self.is_exact { &mut self.exact } else { &mut self.estimates };
+        let cache = if self.is_exact {
+            &mut self.exact
+        } else {
+            &mut self.estimates
+        };
         cache.get(hash, count).scaled(self.factor)
     }
 
@@ -146,7 +157,8 @@ impl<'t> Counter<'t> {
         let mut hash = ContentHash::of_kind(b'i');
         hash.add_sample(source.as_str().as_bytes());
         let (family, model) = (self.family, &self.model);
-        self.estimates.get(hash, || images::count(family, model, source))
+        self.estimates
+            .get(hash, || images::count(family, model, source))
     }
 
     /// Text as text; the pages of anything else by its size, which tells little.
@@ -160,7 +172,10 @@ impl<'t> Counter<'t> {
             Some(Source::Base64 { data, .. }) => data.len() as u64 / 4 * 3,
             _ => 10 * BYTES_A_PAGE,
         };
-        Count::estimate(TOKENS_A_PAGE.saturating_mul(bytes.div_ceil(BYTES_A_PAGE)), 100)
+        Count::estimate(
+            TOKENS_A_PAGE.saturating_mul(bytes.div_ceil(BYTES_A_PAGE)),
+            100,
+        )
     }
 
     /// A turn with all that is around its content.
@@ -180,7 +195,11 @@ impl<'t> Counter<'t> {
 
     /// Nobody publishes how these things are spelled out for a model.
     fn frame(&self, tokens: u64) -> Count {
-        Count { tokens, method: Method::Estimate, error_bound: tokens.div_ceil(2) }
+        Count {
+            tokens,
+            method: Method::Estimate,
+            error_bound: tokens.div_ceil(2),
+        }
     }
 
     /// The tools that a model may call, by their schemas.
@@ -198,7 +217,10 @@ impl<'t> Counter<'t> {
 
     /// A request as a whole.
     pub fn request(&mut self, request: &Request) -> Count {
-        let system = request.system.as_ref().map(|text| self.text(&text.as_str()));
+        let system = request
+            .system
+            .as_ref()
+            .map(|text| self.text(&text.as_str()));
         let turns: Count = request.turns.iter().map(|turn| self.turn(turn)).sum();
         system.unwrap_or_default() + turns + self.tools(&request.tools) + self.per_request()
     }
@@ -207,14 +229,19 @@ impl<'t> Counter<'t> {
 /// Text that is sent in other words than it stands here.
 fn widened(count: Count, percent: u64) -> Count {
     let widened = Count::estimate(count.tokens, percent);
-    Count { error_bound: widened.error_bound.max(count.error_bound), ..widened }
+    Count {
+        error_bound: widened.error_bound.max(count.error_bound),
+        ..widened
+    }
 }
 
 /// The text of a document that holds it in plain words.
 fn plain_text(source: &Raw) -> Option<String> {
     let map = source.as_object()?;
     let kind = map.get("type").and_then(Raw::as_string)?;
-    map.get("data").filter(|_| kind == "text").and_then(Raw::as_string)
+    map.get("data")
+        .filter(|_| kind == "text")
+        .and_then(Raw::as_string)
 }
 
 fn built_in(family: Family) -> Option<&'static dyn Tokenizer> {
@@ -235,7 +262,10 @@ const RIGHT: u64 = 0xc2b2_ae3d_27d4_eb4f;
 impl ContentHash {
     /// The hash of a content of this kind, to which nothing was added yet.
     pub fn of_kind(kind: u8) -> ContentHash {
-        ContentHash { left: LEFT ^ u64::from(kind), right: RIGHT.wrapping_add(u64::from(kind)) }
+        ContentHash {
+            left: LEFT ^ u64::from(kind),
+            right: RIGHT.wrapping_add(u64::from(kind)),
+        }
     }
 
     fn mix(&mut self, word: u64) {

@@ -29,7 +29,11 @@ pub enum Family {
 impl Family {
     /// The family of a model by its name, with or without its vendor.
     pub fn of(model: &str) -> Family {
-        let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+        let name = model
+            .rsplit('/')
+            .next()
+            .unwrap_or(model)
+            .to_ascii_lowercase();
         let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
         let numbered = name.strip_prefix('o').is_some_and(|rest| {
             let mut rest = rest.chars();
@@ -139,7 +143,11 @@ pub fn estimate(family: Family, text: &str) -> Count {
 
 /// At least one token for a text that is not empty.
 fn weigh(found: &Features, costs: &Costs) -> u64 {
-    let thousandths: u64 = found.iter().zip(costs).map(|(count, cost)| count * cost).sum();
+    let thousandths: u64 = found
+        .iter()
+        .zip(costs)
+        .map(|(count, cost)| count * cost)
+        .sum();
     let some = u64::from(found.iter().any(|count| *count > 0));
     thousandths.div_ceil(1000).max(some)
 }

@@ -175,7 +175,14 @@ impl Pass {
             Class::Digit => self.add(Feature::Digits, 1),
             Class::Sign if self.run > 1 => {
                 let same = c == self.last;
-                self.add(if same { Feature::SameSigns } else { Feature::OtherSigns }, 1);
+                self.add(
+                    if same {
+                        Feature::SameSigns
+                    } else {
+                        Feature::OtherSigns
+                    },
+                    1,
+                );
             }
             Class::Dash => self.add(Feature::ThreeByteSigns, 1),
             Class::FourByte => self.add(Feature::FourBytes, 1),
@@ -204,8 +211,11 @@ impl Pass {
         match class {
             Class::LineEnd => {
                 let after_sign = matches!(self.before, Class::Sign | Class::WideSign);
-                let feature =
-                    if after_sign { Feature::LineEndsAfterSign } else { Feature::LineEnds };
+                let feature = if after_sign {
+                    Feature::LineEndsAfterSign
+                } else {
+                    Feature::LineEnds
+                };
                 self.add(feature, 1);
             }
             Class::Sign => self.add(Feature::SignRuns, 1),

@@ -17,7 +17,10 @@ pub struct Pixels {
 }
 
 /// A size to assume where none can be read, such as for a picture on another server.
-const TYPICAL: Pixels = Pixels { width: 1024, height: 1024 };
+const TYPICAL: Pixels = Pixels {
+    width: 1024,
+    height: 1024,
+};
 
 /// The size of a picture in base64, from its header; `None` for an unknown format or a broken header. Reads
 /// PNG, JPEG, GIF and WebP, and no more of them than it needs.
@@ -112,7 +115,11 @@ mod tests {
     #[track_caller]
     fn check(model: &str, width: u32, height: u32, expected: u64) {
         let size = Pixels { width, height };
-        assert_eq!(by_rule(Family::of(model), model, size), expected, "{model} {width}x{height}");
+        assert_eq!(
+            by_rule(Family::of(model), model, size),
+            expected,
+            "{model} {width}x{height}"
+        );
     }
 
     #[test]

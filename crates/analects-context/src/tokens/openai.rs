@@ -46,7 +46,9 @@ fn rank(token: &[u8]) -> Option<u32> {
         return None;
     }
     let mut found = bucket(bucket_of(token));
-    found.find(|(_, bytes)| *bytes == token).map(|(rank, _)| rank)
+    found
+        .find(|(_, bytes)| *bytes == token)
+        .map(|(rank, _)| rank)
 }
 
 /// The tokens of a bucket, with their ranks.
@@ -72,9 +74,13 @@ fn bucket_of(token: &[u8]) -> usize {
     let (words, rest) = token.as_chunks::<8>();
     let mut hash = token.len() as u64;
     for word in words {
-        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
+        hash = (hash ^ u64::from_le_bytes(*word))
+            .wrapping_mul(FACTOR)
+            .rotate_left(29);
     }
-    let last = rest.iter().fold(0, |last, byte| last << 8 | u64::from(*byte));
+    let last = rest
+        .iter()
+        .fold(0, |last, byte| last << 8 | u64::from(*byte));
     hash = (hash ^ last).wrapping_mul(FACTOR);
     (hash >> (u64::BITS - BUCKETS.ilog2())) as usize
 }

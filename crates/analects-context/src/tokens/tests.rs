@@ -9,14 +9,24 @@ use analects_testkit::conversations::{png, result};
 fn a_sum_is_as_sure_as_the_least_sure_of_its_parts() {
     let (used, estimated) = (Count::exact(100, Method::Usage), Count::estimate(50, 10));
     let sum = used + estimated + Count::exact(1, Method::Tokenizer);
-    assert_eq!(sum, Count { tokens: 151, method: Method::Estimate, error_bound: 5 });
+    assert_eq!(
+        sum,
+        Count {
+            tokens: 151,
+            method: Method::Estimate,
+            error_bound: 5
+        }
+    );
     assert_eq!(Count::default() + used, used);
     assert_eq!(sum.to_string(), "~151 ±5");
     assert_eq!(used.to_string(), "100");
     let most = Count::exact(u64::MAX, Method::Usage);
     assert_eq!((most + most).tokens, u64::MAX);
     let json = serde_json::to_string(&sum).unwrap();
-    assert_eq!(json, r#"{"tokens":151,"method":"estimate","error_bound":5}"#);
+    assert_eq!(
+        json,
+        r#"{"tokens":151,"method":"estimate","error_bound":5}"#
+    );
 }
 
 #[test]
@@ -28,12 +38,21 @@ fn usage_counts_what_a_cache_held() {
         cache_read_input_tokens: Some(1000),
         ..TokenUsage::default()
     };
-    let answer = Message { usage: Some(usage.into()), ..Message::assistant("b", "x") };
+    let answer = Message {
+        usage: Some(usage.into()),
+        ..Message::assistant("b", "x")
+    };
     let (question, later) = (Message::user("a", "q"), Message::user("c", "q"));
     let used = count_tokens_from_usage(&[&question, &answer, &later]).unwrap();
-    assert_eq!((used.at, used.count, used.cached), (1, Count::exact(1115, Method::Usage), 1000));
+    assert_eq!(
+        (used.at, used.count, used.cached),
+        (1, Count::exact(1115, Method::Usage), 1000)
+    );
     assert_eq!(count_tokens_from_usage(&[&question]), None);
-    let synthetic = Message { model: Some(Message::SYNTHETIC.into()), ..answer.clone() };
+    let synthetic = Message {
+        model: Some(Message::SYNTHETIC.into()),
+        ..answer.clone()
+    };
     let used = count_tokens_from_usage(&[&answer, &later, &synthetic]).unwrap();
     assert_eq!(used.at, 0);
 }
@@ -67,12 +86,17 @@ fn families_are_known_by_their_names() {
 #[test]
 fn the_bytes_of_a_picture_are_not_text() {
     let mut counter = Counter::of_model("claude-opus-4-1");
-    let Block::Image(small) = png(100, 150) else { panic!() };
+    let Block::Image(small) = png(100, 150) else {
+        panic!()
+    };
     let mut data = Source::of(&small.source);
     if let Some(Source::Base64 { data, .. }) = &mut data {
         data.push_str(&"A".repeat(4_000_000));
     }
-    let large = Image { source: data.unwrap().to_raw(), extra: RawMap::new() };
+    let large = Image {
+        source: data.unwrap().to_raw(),
+        extra: RawMap::new(),
+    };
     let alone = counter.block(&Block::Image(large.clone()));
     assert_eq!((alone.tokens, alone.method), (20, Method::Estimate));
     // Inside a result too.
@@ -83,7 +107,10 @@ fn the_bytes_of_a_picture_are_not_text() {
     assert_eq!(counter.block(&inside).tokens, 26);
     // One that nobody has seen yet may have any size.
     let source = Source::Url("https://example.com/a.png".into()).to_raw();
-    let far = counter.block(&Block::Image(Image { source, extra: RawMap::new() }));
+    let far = counter.block(&Block::Image(Image {
+        source,
+        extra: RawMap::new(),
+    }));
     assert_eq!(far.error_bound, far.tokens);
 }
 
@@ -111,24 +138,37 @@ fn counts_are_kept_by_content() {
     }
     assert_eq!(asked.0.load(std::sync::atomic::Ordering::Relaxed), 3);
     // What stands where makes a difference.
-    assert_ne!(counter.block(&result("a", "bc")), counter.block(&result("a", "bcd")));
+    assert_ne!(
+        counter.block(&result("a", "bc")),
+        counter.block(&result("a", "bcd"))
+    );
 }
 
 #[test]
 fn an_estimate_learns_from_real_answers() {
     let mut calibration = Calibration::default();
-    let usage = |input| TokenUsage { input_tokens: Some(input), ..TokenUsage::default() };
+    let usage = |input| TokenUsage {
+        input_tokens: Some(input),
+        ..TokenUsage::default()
+    };
     let text = "All that was said is kept, word for word. ".repeat(50);
     let before = Counter::of_model("claude-x").text(&text);
     calibration.learn("claude-x", before, &usage(before.tokens * 3 / 2));
     let mut counter = Counter::of_model("claude-x").with_calibration(&calibration);
     let after = counter.text(&text);
-    assert!(after.tokens.abs_diff(before.tokens * 3 / 2) <= 1, "{before} {after}");
+    assert!(
+        after.tokens.abs_diff(before.tokens * 3 / 2) <= 1,
+        "{before} {after}"
+    );
     // Nonsense teaches nothing: no usage, none that can be, an exact count, too short a request.
     let learnt = calibration.clone();
     calibration.learn("claude-x", before, &usage(0));
     calibration.learn("claude-x", before, &usage(u64::MAX));
-    calibration.learn("claude-x", Count::exact(100, Method::Tokenizer), &usage(300));
+    calibration.learn(
+        "claude-x",
+        Count::exact(100, Method::Tokenizer),
+        &usage(300),
+    );
     calibration.learn("claude-x", Count::estimate(10, 10), &usage(30));
     assert_eq!(calibration, learnt);
     // The last answers count most, and it can be kept.
@@ -137,7 +177,10 @@ fn an_estimate_learns_from_real_answers() {
     }
     assert!((calibration.factor("claude-x") - 1.0).abs() < 0.01);
     assert_eq!(Calibration::from_raw(&calibration.to_raw()), calibration);
-    assert_eq!(Calibration::from_raw(&Raw::string("x")), Calibration::default());
+    assert_eq!(
+        Calibration::from_raw(&Raw::string("x")),
+        Calibration::default()
+    );
     assert!(calibration.knows("claude-x") && !calibration.knows("y"));
 }
 
@@ -149,9 +192,15 @@ fn after_one_calibration_the_next_answer_is_within_five_percent() {
     let mut calibration = Calibration::default();
     let agent = Agent::of_model("quick", "m");
     for round in 0..6 {
-        let text = format!("Question {round}: 学而时习之? {}", "and some more words ".repeat(30));
+        let text = format!(
+            "Question {round}: 学而时习之? {}",
+            "and some more words ".repeat(30)
+        );
         let parent_id = messages.last().map(|message| message.id.clone());
-        messages.push(Message { parent_id, ..Message::user(format!("q{round}"), text) });
+        messages.push(Message {
+            parent_id,
+            ..Message::user(format!("q{round}"), text)
+        });
         let mut counter = Counter::of_model("m").with_calibration(&calibration);
         let planner = crate::Planner::new(&agent);
         let expected = planner.count(&chain(&messages), &mut counter);
@@ -180,13 +229,30 @@ fn after_one_calibration_the_next_answer_is_within_five_percent() {
 
 #[test]
 fn any_text_has_at_least_a_token_and_not_more_than_its_bytes_twice() {
-    let texts = ["a", " ", "\n", "\0", "\u{feff}", "學", "\u{10ffff}", "e\u{301}", "\u{202e}x"];
+    let texts = [
+        "a",
+        " ",
+        "\n",
+        "\0",
+        "\u{feff}",
+        "學",
+        "\u{10ffff}",
+        "e\u{301}",
+        "\u{202e}x",
+    ];
     for text in texts {
-        for family in
-            [Family::OpenAi, Family::OpenAiOld, Family::Claude, Family::Gemini, Family::Small]
-        {
+        for family in [
+            Family::OpenAi,
+            Family::OpenAiOld,
+            Family::Claude,
+            Family::Gemini,
+            Family::Small,
+        ] {
             let count = estimate(family, text);
-            assert!(count.tokens <= 2 * text.len() as u64 + 1, "{text:?} {count}");
+            assert!(
+                count.tokens <= 2 * text.len() as u64 + 1,
+                "{text:?} {count}"
+            );
         }
     }
     assert_eq!(estimate(Family::OpenAi, "").tokens, 0);

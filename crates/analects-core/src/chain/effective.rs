@@ -40,13 +40,20 @@ impl Tree {
         let earlier = self.summaries_on(&path[..boundary]);
         kept.retain(|at| !earlier.contains(at));
         effective.positions.extend(kept);
-        effective.positions.extend(self.shown(&path[boundary..], summary));
+        effective
+            .positions
+            .extend(self.shown(&path[boundary..], summary));
         effective
     }
 
     /// For a boundary that counts, its summary, or `None` inside if it cuts without one.
     fn counts(&self, at: usize, findings: &mut Vec<Finding>) -> Option<Option<usize>> {
-        let LinkKind::Boundary { summary, is_separator, .. } = self.link(at).kind else {
+        let LinkKind::Boundary {
+            summary,
+            is_separator,
+            ..
+        } = self.link(at).kind
+        else {
             return None;
         };
         if self.is_hidden(at) {
@@ -62,7 +69,10 @@ impl Tree {
             // Whoever hides the summary takes the compaction back.
             return (!self.is_excluded(summary)).then_some(Some(summary));
         }
-        let text = format!("the summary of compaction {} is not there", name(self.link(at).id));
+        let text = format!(
+            "the summary of compaction {} is not there",
+            name(self.link(at).id)
+        );
         let hint = "the compaction is ignored, and everything before it is seen";
         let problem = Problem::error("boundary-without-summary", text).hint(hint);
         findings.push(Finding { at, problem });
@@ -76,7 +86,11 @@ impl Tree {
         boundary: usize,
         findings: &mut Vec<Finding>,
     ) -> &'p [usize] {
-        let LinkKind::Boundary { kept_from: Some(id), .. } = self.link(boundary).kind else {
+        let LinkKind::Boundary {
+            kept_from: Some(id),
+            ..
+        } = self.link(boundary).kind
+        else {
             return &[];
         };
         match before.iter().rposition(|at| self.link(*at).id == id) {
@@ -85,7 +99,10 @@ impl Tree {
                 let text = format!("compaction keeps messages from {} on, not there", name(id));
                 let hint = "only what follows the compaction is seen, after its summary";
                 let problem = Problem::warning("unknown-kept-from", text).hint(hint);
-                findings.push(Finding { at: boundary, problem });
+                findings.push(Finding {
+                    at: boundary,
+                    problem,
+                });
                 &[]
             }
         }
@@ -94,10 +111,15 @@ impl Tree {
     /// The summaries of the boundaries on a way.
     fn summaries_on(&self, path: &[usize]) -> HashSet<usize> {
         let is_boundary = |at: &&usize| matches!(self.link(**at).kind, LinkKind::Boundary { .. });
-        let counting = path.iter().filter(is_boundary).filter(|at| !self.is_hidden(**at));
+        let counting = path
+            .iter()
+            .filter(is_boundary)
+            .filter(|at| !self.is_hidden(**at));
         let named = counting.filter_map(|at| self.summary_of(*at));
         // What is no summary says nothing of what came before it, whoever names it.
-        named.filter(|at| self.link(*at).kind == LinkKind::Summary).collect()
+        named
+            .filter(|at| self.link(*at).kind == LinkKind::Summary)
+            .collect()
     }
 
     fn shown(&self, path: &[usize], summary: Option<usize>) -> Vec<usize> {
@@ -150,7 +172,10 @@ impl Unseen {
 pub fn unseen(messages: &[Message]) -> Vec<Option<Unseen>> {
     let tree = Tree::of(messages);
     let leaf = tree.leaf(None);
-    let way: HashSet<usize> = leaf.into_iter().flat_map(|leaf| tree.ancestors(leaf)).collect();
+    let way: HashSet<usize> = leaf
+        .into_iter()
+        .flat_map(|leaf| tree.ancestors(leaf))
+        .collect();
     let effective = leaf.map(|leaf| tree.effective(leaf)).unwrap_or_default();
     let seen: HashSet<usize> = effective.positions.into_iter().collect();
     let mut unseen = Vec::with_capacity(messages.len());

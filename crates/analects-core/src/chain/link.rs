@@ -92,7 +92,10 @@ impl<'a> Link<'a> {
 
     /// Whether a model or a person may read it; the others only shape the chain.
     pub fn is_shown(&self) -> bool {
-        matches!(self.kind, LinkKind::Speech | LinkKind::Summary | LinkKind::Unknown)
+        matches!(
+            self.kind,
+            LinkKind::Speech | LinkKind::Summary | LinkKind::Unknown
+        )
     }
 }
 
@@ -159,9 +162,19 @@ enum Kind {
 /// What a message does to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
-    Boundary { summary: Option<NameId>, kept_from: Option<NameId>, is_separator: bool },
-    Tombstone { target: NameId, target_parent: Option<NameId> },
-    Revision { target: NameId, history: Option<History> },
+    Boundary {
+        summary: Option<NameId>,
+        kept_from: Option<NameId>,
+        is_separator: bool,
+    },
+    Tombstone {
+        target: NameId,
+        target_parent: Option<NameId>,
+    },
+    Revision {
+        target: NameId,
+        history: Option<History>,
+    },
 }
 
 impl Links {
@@ -176,18 +189,26 @@ impl Links {
         let parent = link.parent.map(|name| names.keep(name));
         let agent = link.agent.map(|name| names.keep(name));
         let act = match link.kind {
-            LinkKind::Boundary { summary, kept_from, is_separator } => Some(Act::Boundary {
+            LinkKind::Boundary {
+                summary,
+                kept_from,
+                is_separator,
+            } => Some(Act::Boundary {
                 summary: summary.map(|name| names.keep(name)),
                 kept_from: kept_from.map(|name| names.keep(name)),
                 is_separator,
             }),
-            LinkKind::Tombstone { target, target_parent } => Some(Act::Tombstone {
+            LinkKind::Tombstone {
+                target,
+                target_parent,
+            } => Some(Act::Tombstone {
                 target: names.keep(target),
                 target_parent: target_parent.map(|name| names.keep(name)),
             }),
-            LinkKind::Revision { target, history } => {
-                Some(Act::Revision { target: names.keep(target), history })
-            }
+            LinkKind::Revision { target, history } => Some(Act::Revision {
+                target: names.keep(target),
+                history,
+            }),
             LinkKind::Speech
             | LinkKind::Summary
             | LinkKind::State
@@ -199,13 +220,21 @@ impl Links {
             self.acts.push((at, act));
         }
         let (kind, is_excluded) = (Kind::of(&link.kind), link.is_excluded);
-        self.rows.push(Row { id, parent, agent, kind, is_excluded });
+        self.rows.push(Row {
+            id,
+            parent,
+            agent,
+            kind,
+            is_excluded,
+        });
         (id, parent)
     }
 
     /// The link of a message; that of none beyond the last.
     pub(super) fn get(&self, at: usize) -> Link<'_> {
-        let Some(row) = self.rows.get(at) else { return Link::default() };
+        let Some(row) = self.rows.get(at) else {
+            return Link::default();
+        };
         let text = |name: NameId| self.names.text(name);
         Link {
             id: text(row.id),
@@ -218,30 +247,48 @@ impl Links {
                 Kind::State => LinkKind::State,
                 Kind::Progress => LinkKind::Progress,
                 Kind::Unknown => LinkKind::Unknown,
-                Kind::Act => self.act(at).map_or(LinkKind::Unknown, |act| self.named(act)),
+                Kind::Act => self
+                    .act(at)
+                    .map_or(LinkKind::Unknown, |act| self.named(act)),
             },
         }
     }
 
     /// What a message does to others.
     fn act(&self, at: usize) -> Option<Act> {
-        let place = self.acts.binary_search_by_key(&at, |(at, _)| *at as usize).ok()?;
+        let place = self
+            .acts
+            .binary_search_by_key(&at, |(at, _)| *at as usize)
+            .ok()?;
         Some(self.acts[place].1)
     }
 
     fn named(&self, act: Act) -> LinkKind<'_> {
         let text = |name: NameId| self.names.text(name);
         match act {
-            Act::Boundary { summary, kept_from, is_separator } => {
+            Act::Boundary {
+                summary,
+                kept_from,
+                is_separator,
+            } => {
                 let (summary, kept_from) = (summary.map(text), kept_from.map(text));
-                LinkKind::Boundary { summary, kept_from, is_separator }
+                LinkKind::Boundary {
+                    summary,
+                    kept_from,
+                    is_separator,
+                }
             }
-            Act::Tombstone { target, target_parent } => {
-                LinkKind::Tombstone { target: text(target), target_parent: target_parent.map(text) }
-            }
-            Act::Revision { target, history } => {
-                LinkKind::Revision { target: text(target), history }
-            }
+            Act::Tombstone {
+                target,
+                target_parent,
+            } => LinkKind::Tombstone {
+                target: text(target),
+                target_parent: target_parent.map(text),
+            },
+            Act::Revision { target, history } => LinkKind::Revision {
+                target: text(target),
+                history,
+            },
         }
     }
 
@@ -264,7 +311,9 @@ impl Links {
     }
 
     pub(super) fn is_progress(&self, at: usize) -> bool {
-        self.rows.get(at).is_some_and(|row| row.kind == Kind::Progress)
+        self.rows
+            .get(at)
+            .is_some_and(|row| row.kind == Kind::Progress)
     }
 
     /// A name as problems show it.

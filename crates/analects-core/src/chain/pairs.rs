@@ -49,7 +49,9 @@ impl Said {
     }
 
     fn read(&mut self, content: Option<&Content>) {
-        let Some(Content::Blocks(blocks)) = content else { return };
+        let Some(Content::Blocks(blocks)) = content else {
+            return;
+        };
         let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
         self.is_only_results = !blocks.is_empty() && blocks.iter().all(is_result);
         for block in blocks {
@@ -120,16 +122,25 @@ impl Pairs {
         for id in &said.calls {
             // The same id again is another call.
             if let Some(at) = self.waiting.insert(id.clone(), at) {
-                self.found.push(Unpaired { at, what: Lack::Result(id.clone()) });
+                self.found.push(Unpaired {
+                    at,
+                    what: Lack::Result(id.clone()),
+                });
             }
         }
         for id in &said.results {
             if self.waiting.remove(id).is_none() {
-                self.found.push(Unpaired { at, what: Lack::Call(id.clone()) });
+                self.found.push(Unpaired {
+                    at,
+                    what: Lack::Call(id.clone()),
+                });
             }
         }
         if said.is_empty {
-            self.found.push(Unpaired { at, what: Lack::Content });
+            self.found.push(Unpaired {
+                at,
+                what: Lack::Content,
+            });
         }
     }
 
@@ -137,7 +148,10 @@ impl Pairs {
     pub fn finish(self) -> Vec<Unpaired> {
         let Pairs { waiting, mut found } = self;
         let open = waiting.into_iter();
-        found.extend(open.map(|(id, at)| Unpaired { at, what: Lack::Result(id) }));
+        found.extend(open.map(|(id, at)| Unpaired {
+            at,
+            what: Lack::Result(id),
+        }));
         found.sort();
         found
     }

@@ -139,7 +139,11 @@ impl Resolver {
     }
 
     fn latest_of(&self, name: NameId) -> Option<usize> {
-        let at = self.latest.get(name.place()).copied().filter(|at| *at != NOBODY)?;
+        let at = self
+            .latest
+            .get(name.place())
+            .copied()
+            .filter(|at| *at != NOBODY)?;
         Some(at as usize)
     }
 
@@ -188,19 +192,26 @@ impl Resolver {
         if std::mem::replace(&mut self.latest[id.place()], position) != NOBODY {
             let text = format!("message id {} is used twice", name(link.id));
             let hint = "wherever the id is named, the nearest message before is meant";
-            self.out.report(at, Problem::error("duplicate-message-id", text).hint(hint));
+            self.out
+                .report(at, Problem::error("duplicate-message-id", text).hint(hint));
         }
     }
 
     fn report_target(&mut self, at: usize, target: &str, kind: &str, hint: &'static str) {
         let text = format!("there is no message {} before this {kind}", name(target));
-        self.out.report(at, Problem::warning("unknown-target", text).hint(hint));
+        self.out
+            .report(at, Problem::warning("unknown-target", text).hint(hint));
     }
 
     /// There are no more.
     pub(super) fn finish(mut self) -> (Links, Resolved) {
         self.look_ahead();
-        let Resolver { links, mut out, tombstones, .. } = self;
+        let Resolver {
+            links,
+            mut out,
+            tombstones,
+            ..
+        } = self;
         out.cut_other_chains(&links);
         out.cut_circles(&links);
         out.skip_progress(&links);
@@ -223,8 +234,14 @@ impl Resolver {
             }
         }
         for (at, found) in &mut self.out.summaries {
-            if let LinkKind::Boundary { summary: Some(id), .. } = links.get(*at).kind {
-                let first = links.names.get(id).map_or(NOBODY, |name| first[name.place()]);
+            if let LinkKind::Boundary {
+                summary: Some(id), ..
+            } = links.get(*at).kind
+            {
+                let first = links
+                    .names
+                    .get(id)
+                    .map_or(NOBODY, |name| first[name.place()]);
                 *found = found.or_else(|| (first != NOBODY).then_some(first as usize));
             }
         }
@@ -235,7 +252,8 @@ impl Resolver {
                 None => {
                     let text = format!("the parent of message {} is not there", links.shown(at));
                     let hint = "the conversation starts at this message";
-                    self.out.report(at, Problem::error("unknown-parent", text).hint(hint));
+                    self.out
+                        .report(at, Problem::error("unknown-parent", text).hint(hint));
                 }
             }
         }
@@ -253,10 +271,20 @@ struct Lost<'p> {
 impl<'p> Lost<'p> {
     fn new(links: &Links, first: &'p [u32]) -> Lost<'p> {
         let tombstones = links.acts().filter_map(|(_, act)| {
-            let Act::Tombstone { target, target_parent } = act else { return None };
+            let Act::Tombstone {
+                target,
+                target_parent,
+            } = act
+            else {
+                return None;
+            };
             Some((target, target_parent))
         });
-        Lost { first, before: tombstones.collect(), known: HashMap::new() }
+        Lost {
+            first,
+            before: tombstones.collect(),
+            known: HashMap::new(),
+        }
     }
 
     /// The message of that name, or the one that came before it. Every name is walked once.

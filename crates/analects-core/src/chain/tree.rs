@@ -65,7 +65,11 @@ impl TreeBuilder {
     /// There are no more.
     pub fn finish(self) -> Tree {
         let (links, resolved) = self.0.finish();
-        Tree { links, resolved, children: OnceLock::new() }
+        Tree {
+            links,
+            resolved,
+            children: OnceLock::new(),
+        }
     }
 }
 
@@ -82,7 +86,9 @@ impl Tree {
     /// The tree of messages.
     pub fn of(messages: &[crate::Message]) -> Tree {
         let mut builder = TreeBuilder::default();
-        messages.iter().for_each(|message| builder.push(Link::of(message)));
+        messages
+            .iter()
+            .for_each(|message| builder.push(Link::of(message)));
         builder.finish()
     }
 
@@ -121,20 +127,30 @@ impl Tree {
     /// The position of a message by its name; of a repeated one, the last.
     pub fn position(&self, id: &str) -> Option<usize> {
         let name = self.links.names.get(id)?;
-        (0..self.len()).rev().find(|at| self.links.id(*at) == Some(name))
+        (0..self.len())
+            .rev()
+            .find(|at| self.links.id(*at) == Some(name))
     }
 
     /// The message that another follows, once progress is left out and circles are cut.
     pub fn parent(&self, at: usize) -> Option<usize> {
-        let parent = self.resolved.parents.get(at).filter(|parent| **parent != NOBODY)?;
+        let parent = self
+            .resolved
+            .parents
+            .get(at)
+            .filter(|parent| **parent != NOBODY)?;
         Some(*parent as usize)
     }
 
     /// Those that follow a message, in the order of the record.
     pub fn children(&self, at: usize) -> &[usize] {
-        let known = self.children.get_or_init(|| Children::of(&self.links, &self.resolved.parents));
+        let known = self
+            .children
+            .get_or_init(|| Children::of(&self.links, &self.resolved.parents));
         let range = known.starts.get(at).zip(known.starts.get(at + 1));
-        range.map_or(&[], |(from, to)| &known.children[*from as usize..*to as usize])
+        range.map_or(&[], |(from, to)| {
+            &known.children[*from as usize..*to as usize]
+        })
     }
 
     /// Whether a tombstone hides a message.
@@ -150,13 +166,17 @@ impl Tree {
     /// Where the summary of a boundary is.
     pub fn summary_of(&self, boundary: usize) -> Option<usize> {
         let summaries = &self.resolved.summaries;
-        let listed = summaries.binary_search_by_key(&boundary, |(at, _)| *at).ok()?;
+        let listed = summaries
+            .binary_search_by_key(&boundary, |(at, _)| *at)
+            .ok()?;
         summaries[listed].1
     }
 
     /// The last message of a chain, which the next one follows.
     pub fn leaf(&self, agent: Option<&str>) -> Option<usize> {
-        (0..self.len()).rev().find(|at| self.can_be_leaf(*at) && self.link(*at).agent == agent)
+        (0..self.len())
+            .rev()
+            .find(|at| self.can_be_leaf(*at) && self.link(*at).agent == agent)
     }
 
     /// All messages of a chain that nobody follows, in the order of the record.
@@ -172,12 +192,19 @@ impl Tree {
 
     /// The branches of a chain: one for each of its leaves.
     pub fn branches(&self, agent: Option<&str>) -> Vec<Branch> {
-        self.leaves(agent).map(|leaf| Branch { leaf, fork: self.fork_above(leaf) }).collect()
+        self.leaves(agent)
+            .map(|leaf| Branch {
+                leaf,
+                fork: self.fork_above(leaf),
+            })
+            .collect()
     }
 
     /// What leads to a leaf without a fork is walked for that leaf alone.
     fn fork_above(&self, leaf: usize) -> Option<usize> {
-        self.ancestors(leaf).skip(1).find(|at| self.children(*at).len() > 1)
+        self.ancestors(leaf)
+            .skip(1)
+            .find(|at| self.children(*at).len() > 1)
     }
 
     /// The names of the side chains, in the order of their first messages.
@@ -196,12 +223,16 @@ impl Tree {
         }
         let sides = self.side_chains().into_iter().map(Some);
         let chains = std::iter::once(None).chain(sides);
-        chains.filter_map(|chain| last.get(&chain).copied()).collect()
+        chains
+            .filter_map(|chain| last.get(&chain).copied())
+            .collect()
     }
 
     /// A message, the one that it follows, and so on to the root.
     pub fn ancestors(&self, at: usize) -> impl Iterator<Item = usize> {
-        std::iter::successors(Some(at).filter(|at| *at < self.len()), |at| self.parent(*at))
+        std::iter::successors(Some(at).filter(|at| *at < self.len()), |at| {
+            self.parent(*at)
+        })
     }
 
     /// The way from the root to a message, both included.

@@ -16,7 +16,9 @@ fn is_for_models(kind: &AttachmentKind) -> bool {
 
 /// Whether an event says itself that a model is to read it.
 fn is_marked(data: Option<&Raw>) -> bool {
-    let mark = data.and_then(Raw::as_object).and_then(|data| data.get("for_model").cloned());
+    let mark = data
+        .and_then(Raw::as_object)
+        .and_then(|data| data.get("for_model").cloned());
     mark.is_some_and(|mark| mark.as_str() == "true")
 }
 
@@ -59,7 +61,10 @@ impl Message {
     fn is_from_model(&self) -> bool {
         self.role() == Role::Assistant
             && self.response_id.is_some()
-            && self.model.as_ref().is_some_and(|model| model != Message::SYNTHETIC)
+            && self
+                .model
+                .as_ref()
+                .is_some_and(|model| model != Message::SYNTHETIC)
     }
 
     /// What programs name as the model of an answer that they gave themselves.
@@ -127,7 +132,10 @@ impl Message {
 impl Chain<'_> {
     /// What is said in the chain, a turn for each message that a model reads.
     pub fn turns(&self) -> Vec<Turn> {
-        let sent = self.messages.iter().filter(|message| message.why_not_sent().is_none());
+        let sent = self
+            .messages
+            .iter()
+            .filter(|message| message.why_not_sent().is_none());
         sent.map(|message| Turn {
             role: message.role(),
             content: message.content_to_send(),

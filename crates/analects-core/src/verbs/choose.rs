@@ -42,7 +42,10 @@ pub fn choose(messages: &[Message], choice: &Choice, asked: &[MessageId]) -> Vec
     let families = Families::of(messages);
     let mut changes = Vec::new();
     if !choice.include.is_empty() {
-        let named = families_of(&families, choice.include.iter().map(|target| &target.message));
+        let named = families_of(
+            &families,
+            choice.include.iter().map(|target| &target.message),
+        );
         let asked = families_of(&families, starting_at_first(messages, &families, asked));
         for (at, message) in messages.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
             let family = families.first[at];
@@ -100,7 +103,10 @@ fn starting_at_first<'a>(
     families: &Families,
     ids: &[MessageId],
 ) -> impl Iterator<Item = &'a MessageId> {
-    let first = ids.iter().filter_map(|id| families.places_of(id).last()).min();
+    let first = ids
+        .iter()
+        .filter_map(|id| families.places_of(id).last())
+        .min();
     let from = first.copied().unwrap_or(messages.len());
     messages[from..].iter().map(|message| &message.id)
 }
@@ -133,25 +139,39 @@ mod tests {
         let messages = conversation();
         let changes = choose(&messages, choice, &["6".into(), "8".into()]);
         let seen = with_history(messages, &changes);
-        let seen = seen.iter().filter(|message| message.history != History::Exclude);
+        let seen = seen
+            .iter()
+            .filter(|message| message.history != History::Exclude);
         seen.map(Message::to_json).collect::<Vec<_>>().join("\n")
     }
 
     fn without(target: Target) -> String {
-        sent(&Choice { exclude: vec![target], ..Choice::default() })
+        sent(&Choice {
+            exclude: vec![target],
+            ..Choice::default()
+        })
     }
 
     fn with(target: Target) -> String {
-        sent(&Choice { include: vec![target], ..Choice::default() })
+        sent(&Choice {
+            include: vec![target],
+            ..Choice::default()
+        })
     }
 
     #[test]
     fn a_call_and_its_result_go_together() {
         let seen = without(Target::call("2", "a"));
-        assert!(!seen.contains("sun") && seen.contains("rain") && seen.contains("see"), "{seen}");
+        assert!(
+            !seen.contains("sun") && seen.contains("rain") && seen.contains("see"),
+            "{seen}"
+        );
         assert_eq!(seen.matches("\"type\":\"tool_use\"").count(), 1, "{seen}");
         let seen = without(Target::message("2"));
-        assert!(!seen.contains("sun") && !seen.contains("rain") && !seen.contains("see"), "{seen}");
+        assert!(
+            !seen.contains("sun") && !seen.contains("rain") && !seen.contains("see"),
+            "{seen}"
+        );
         let seen = without(Target::message("3"));
         assert!(!seen.contains("rain") && !seen.contains("tool_use") && seen.contains("see"));
     }

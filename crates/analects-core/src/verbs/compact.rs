@@ -7,7 +7,9 @@ use crate::{Body, LinkKind, Message, Tree};
 /// Appends a compaction: a summary, the boundary that names it, and what belongs to them. Each follows the one before.
 pub fn compact(made: Vec<Message>) -> Result<Vec<Change>, VerbError> {
     let names_a_summary = made.iter().enumerate().any(|(at, message)| {
-        let Body::CompactBoundary(boundary) = &message.body else { return false };
+        let Body::CompactBoundary(boundary) = &message.body else {
+            return false;
+        };
         let is_named = |other: &Message| {
             matches!(other.body, Body::Summary(_))
                 && Some(&other.id) == boundary.summary_id.as_ref()
@@ -25,7 +27,10 @@ pub fn compact(made: Vec<Message>) -> Result<Vec<Change>, VerbError> {
 /// words, and stays.
 pub fn undo_compaction(messages: &[Message]) -> Result<Vec<Change>, VerbError> {
     let tree = Tree::of(messages);
-    let effective = tree.leaf(None).map(|leaf| tree.effective(leaf)).unwrap_or_default();
+    let effective = tree
+        .leaf(None)
+        .map(|leaf| tree.effective(leaf))
+        .unwrap_or_default();
     let boundary = effective.boundary.ok_or(VerbError::NoCompaction)?;
     match tree.summary_of(boundary) {
         Some(summary) => Ok(undo(messages, &tree, boundary, summary)),
@@ -75,7 +80,9 @@ pub(super) fn came_with(messages: &[Message], tree: &Tree, boundary: usize) -> V
     let mut last = boundary;
     loop {
         let children = tree.children(last);
-        let next = children.iter().find(|at| messages[**at].came_with(&messages[boundary]));
+        let next = children
+            .iter()
+            .find(|at| messages[**at].came_with(&messages[boundary]));
         let Some(next) = next else { return found };
         found.push(*next);
         last = *next;
@@ -84,7 +91,9 @@ pub(super) fn came_with(messages: &[Message], tree: &Tree, boundary: usize) -> V
 
 /// Whether the copy of an instruction was edited since: then no original says the same.
 fn is_edited_copy(messages: &[Message], boundary: usize, copy: usize) -> bool {
-    let Body::System(copy) = &messages[copy].body else { return false };
+    let Body::System(copy) = &messages[copy].body else {
+        return false;
+    };
     let is_original =
         |message: &Message| matches!(&message.body, Body::System(body) if body == copy);
     !messages[..boundary].iter().any(is_original)

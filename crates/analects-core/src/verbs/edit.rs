@@ -20,20 +20,30 @@ pub fn edit(messages: &[Message], target: &Target, text: &str) -> Result<Vec<Cha
 pub fn text_of(messages: &[Message], target: &Target) -> Result<usize, VerbError> {
     let tree = Tree::of(messages);
     let at = position(&tree, &target.message)?;
-    let Some(call) = &target.call else { return Ok(at) };
+    let Some(call) = &target.call else {
+        return Ok(at);
+    };
     let families = Families::of(messages);
     let result = families.results(at, call).last();
-    result.copied().ok_or_else(|| not_editable(target, NotEditable::Call))
+    result
+        .copied()
+        .ok_or_else(|| not_editable(target, NotEditable::Call))
 }
 
 /// Whether a message brings the result of a call that nobody made.
 fn has_orphan_result(messages: &[Message], at: usize) -> bool {
     let families = Families::of(messages);
-    families.said[at].results.iter().any(|call| families.caller(at, call).is_none())
+    families.said[at]
+        .results
+        .iter()
+        .any(|call| families.caller(at, call).is_none())
 }
 
 fn not_editable(target: &Target, reason: NotEditable) -> VerbError {
-    VerbError::NotEditable { id: target.message.clone(), reason }
+    VerbError::NotEditable {
+        id: target.message.clone(),
+        reason,
+    }
 }
 
 /// The content of a message with another text in it; `call` is the one whose result the text is.
@@ -64,13 +74,20 @@ pub fn edited_content(
 
 /// Another text in a content: of its results in one, else in its first text.
 fn in_content(content: &Content, call: Option<&str>, text: &str) -> Result<Content, NotEditable> {
-    let Content::Blocks(blocks) = content else { return Ok(Content::from(text)) };
+    let Content::Blocks(blocks) = content else {
+        return Ok(Content::from(text));
+    };
     let mut blocks = blocks.clone();
-    let results = blocks.iter().filter(|block| matches!(block, Block::ToolResult(_))).count();
+    let results = blocks
+        .iter()
+        .filter(|block| matches!(block, Block::ToolResult(_)))
+        .count();
     if call.is_none() && results > 1 {
         return Err(NotEditable::SeveralResults);
     }
-    let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
+    let has_calls = blocks
+        .iter()
+        .any(|block| matches!(block, Block::ToolUse(_)));
     for block in &mut blocks {
         if let Block::ToolResult(result) = block
             && call.is_none_or(|call| call == result.tool_use_id)

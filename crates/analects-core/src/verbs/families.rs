@@ -36,7 +36,11 @@ impl Families {
         let mut calls: HashMap<String, usize> = HashMap::new();
         let mut code = None;
         for (at, message) in messages.iter().enumerate() {
-            families.places.entry(message.id.clone()).or_default().push(at);
+            families
+                .places
+                .entry(message.id.clone())
+                .or_default()
+                .push(at);
             if let Body::User(body) = &message.body {
                 code = (body.source == Some(UserSource::Code)).then_some(at);
             }
@@ -54,7 +58,11 @@ impl Families {
             for call in families.said[at].results.clone() {
                 if let Some(caller) = calls.get(&call).copied() {
                     families.first[at] = families.first[caller];
-                    families.results.entry((caller, call.clone())).or_default().push(at);
+                    families
+                        .results
+                        .entry((caller, call.clone()))
+                        .or_default()
+                        .push(at);
                     families.callers.insert((at, call), caller);
                 }
             }
@@ -74,7 +82,9 @@ impl Families {
 
     /// The messages that bring the results of a call.
     pub(super) fn results(&self, caller: usize, call: &str) -> &[usize] {
-        self.results.get(&(caller, call.to_string())).map_or(&[], Vec::as_slice)
+        self.results
+            .get(&(caller, call.to_string()))
+            .map_or(&[], Vec::as_slice)
     }
 
     /// The code that printed a message.
@@ -90,6 +100,9 @@ impl Families {
     /// Whether a message directly completes another one: it brings results of its calls, or is what its code printed.
     pub(super) fn completes(&self, at: usize, before: usize) -> bool {
         self.printed_by(before).binary_search(&at).is_ok()
-            || self.said[at].results.iter().any(|call| self.caller(at, call) == Some(before))
+            || self.said[at]
+                .results
+                .iter()
+                .any(|call| self.caller(at, call) == Some(before))
     }
 }

@@ -120,7 +120,9 @@ fn is_hidden(messages: &[Message], tree: &Tree, at: usize) -> bool {
 
 /// Whether a call is hidden already.
 fn is_call_hidden(messages: &[Message], at: usize, target: &Target) -> bool {
-    let Some(call) = &target.call else { return false };
+    let Some(call) = &target.call else {
+        return false;
+    };
     last_revision(messages, at, call) == Some(History::Exclude)
 }
 
@@ -128,7 +130,9 @@ fn is_call_hidden(messages: &[Message], at: usize, target: &Target) -> bool {
 fn last_revision(messages: &[Message], at: usize, call: &str) -> Option<History> {
     let id = &messages[at].id;
     messages.iter().rev().find_map(|message| {
-        let Body::Revision(revision) = &message.body else { return None };
+        let Body::Revision(revision) = &message.body else {
+            return None;
+        };
         let is_of_call = revision.target == *id && revision.call.as_deref() == Some(call);
         revision.history.filter(|_| is_of_call)
     })
@@ -165,11 +169,19 @@ fn hide_tombstones(messages: &[Message], tree: &Tree, at: usize) -> Vec<Change> 
     let id = &messages[at].id;
     let mut changes = Vec::new();
     for (place, message) in messages.iter().enumerate().skip(at) {
-        let Body::Tombstone(tombstone) = &message.body else { continue };
+        let Body::Tombstone(tombstone) = &message.body else {
+            continue;
+        };
         if tombstone.target == *id && !tree.is_hidden(place) {
             let target_parent = message.parent_id.clone();
-            let body = Tombstone { target: message.id.clone(), target_parent };
-            changes.push(Change::Append(Box::new(Message::new("", Body::Tombstone(body)))));
+            let body = Tombstone {
+                target: message.id.clone(),
+                target_parent,
+            };
+            changes.push(Change::Append(Box::new(Message::new(
+                "",
+                Body::Tombstone(body),
+            ))));
         }
     }
     changes
@@ -177,7 +189,11 @@ fn hide_tombstones(messages: &[Message], tree: &Tree, at: usize) -> Vec<Change> 
 
 /// How a message is seen that is shown again: where it has a summary, no more than that.
 pub(super) fn shown(message: &Message) -> History {
-    if message.extra.get("summary").is_some() { History::Summary } else { History::Include }
+    if message.extra.get("summary").is_some() {
+        History::Summary
+    } else {
+        History::Include
+    }
 }
 
 /// What hides a message.

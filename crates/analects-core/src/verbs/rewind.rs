@@ -14,7 +14,11 @@ pub fn rewind(messages: &[Message], to: Option<&str>) -> Result<Vec<Change>, Ver
     let last = last_message(&tree);
     let Some(to) = to else {
         let is_at_start = last.is_none();
-        return if is_at_start { Err(VerbError::NothingSaid) } else { Ok(continue_from(None)) };
+        return if is_at_start {
+            Err(VerbError::NothingSaid)
+        } else {
+            Ok(continue_from(None))
+        };
     };
     let at = position(&tree, &MessageId::from(to))?;
     if !is_message(&tree, at) {
@@ -36,7 +40,8 @@ fn continue_from(parent: Option<MessageId>) -> Vec<Change> {
 
 /// The last message of the branch that a conversation is on.
 fn last_message(tree: &Tree) -> Option<usize> {
-    tree.ancestors(tree.leaf(None)?).find(|at| is_message(tree, *at))
+    tree.ancestors(tree.leaf(None)?)
+        .find(|at| is_message(tree, *at))
 }
 
 /// Whether something can follow a record, so that a person may name it.
@@ -58,7 +63,9 @@ fn is_message(tree: &Tree, at: usize) -> bool {
 pub fn step_end(messages: &[Message], at: usize) -> usize {
     let tree = Tree::of(messages);
     if let Some((boundary, _)) = compaction_of(&tree, at) {
-        return came_with(messages, &tree, boundary).pop().unwrap_or(boundary);
+        return came_with(messages, &tree, boundary)
+            .pop()
+            .unwrap_or(boundary);
     }
     let families = Families::of(messages);
     let mut end = at;
@@ -101,7 +108,10 @@ pub fn fork_to(tree: &Tree, end: Option<usize>) -> Vec<usize> {
         else {
             continue;
         };
-        if tree.name_number(target).is_some_and(|target| named.contains(&target)) {
+        if tree
+            .name_number(target)
+            .is_some_and(|target| named.contains(&target))
+        {
             *is_copied = true;
             named.extend(tree.name_number(link.id));
         }

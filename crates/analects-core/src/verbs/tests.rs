@@ -15,7 +15,9 @@ const TALK: [&str; 8] = [
 ];
 
 fn talk() -> Vec<Message> {
-    TALK.iter().map(|json| Message::from_json(json).unwrap()).collect()
+    TALK.iter()
+        .map(|json| Message::from_json(json).unwrap())
+        .collect()
 }
 
 /// The conversation with the records that a session appends for changes.
@@ -24,14 +26,21 @@ fn recorded(mut messages: Vec<Message>, changes: Vec<Change>) -> Vec<Message> {
         let record = change.into_record().unwrap();
         let id = format!("r{}", messages.len());
         let parent_id = messages.last().map(|last| last.id.clone());
-        messages.push(Message { id: id.as_str().into(), parent_id, ..record });
+        messages.push(Message {
+            id: id.as_str().into(),
+            parent_id,
+            ..record
+        });
     }
     messages
 }
 
 fn texts(chain: &Chain<'_>) -> String {
     let turns = chain.turns();
-    let texts: Vec<String> = turns.iter().map(|turn| format!("{:?}", turn.content)).collect();
+    let texts: Vec<String> = turns
+        .iter()
+        .map(|turn| format!("{:?}", turn.content))
+        .collect();
     texts.join("\n")
 }
 
@@ -44,14 +53,23 @@ fn a_message_of_results_goes_with_its_calls_and_comes_back_with_them() {
     let target = Target::message("3");
     let hidden = recorded(talk(), drop(&talk(), &target).unwrap());
     let seen = view(&hidden);
-    assert!(seen.contains("let me see") && !seen.contains("ToolUse"), "{seen}");
+    assert!(
+        seen.contains("let me see") && !seen.contains("ToolUse"),
+        "{seen}"
+    );
     assert!(!seen.contains("sun") && !seen.contains("rain"), "{seen}");
     let in_full = revised_in_full(hidden.clone());
-    assert!(matches!(drop(&in_full, &target), Err(VerbError::AlreadyHidden(_))));
+    assert!(matches!(
+        drop(&in_full, &target),
+        Err(VerbError::AlreadyHidden(_))
+    ));
     let shown = recorded(hidden, restore(&in_full, &target).unwrap());
     assert_eq!(view(&shown), view(&talk()));
     let again = revised_in_full(shown);
-    assert!(matches!(restore(&again, &target), Err(VerbError::NotHidden(_))));
+    assert!(matches!(
+        restore(&again, &target),
+        Err(VerbError::NotHidden(_))
+    ));
 }
 
 #[test]
@@ -79,8 +97,15 @@ fn a_call_that_is_shown_is_not_hidden_for_that() {
 fn the_last_revision_counts() {
     let revision = |id: &str, text: &str| {
         let content = Some(text.into());
-        let revision = Revision { target: "1".into(), content, ..Revision::default() };
-        Message { parent_id: Some("8".into()), ..Message::new(id, Body::Revision(revision)) }
+        let revision = Revision {
+            target: "1".into(),
+            content,
+            ..Revision::default()
+        };
+        Message {
+            parent_id: Some("8".into()),
+            ..Message::new(id, Body::Revision(revision))
+        }
     };
     let mut messages = talk();
     messages.extend([revision("x", "storm?"), revision("y", "hail?")]);
@@ -90,7 +115,10 @@ fn the_last_revision_counts() {
     // One without its target changes nothing, and is reported.
     messages.push(Message::new(
         "z",
-        Body::Revision(Revision { target: "lost".into(), ..Revision::default() }),
+        Body::Revision(Revision {
+            target: "lost".into(),
+            ..Revision::default()
+        }),
     ));
     assert_eq!(view(&messages), seen);
     let problems = chain(&messages).problems;
@@ -103,11 +131,18 @@ fn edits_change_a_text_and_nothing_else() {
         let messages = talk();
         edit(&messages, &target, "new")?;
         let at = text_of(&messages, &target)?;
-        edited_content(&messages[at], target.call.as_deref(), "new")
-            .map_err(|reason| VerbError::NotEditable { id: target.message, reason })
+        edited_content(&messages[at], target.call.as_deref(), "new").map_err(|reason| {
+            VerbError::NotEditable {
+                id: target.message,
+                reason,
+            }
+        })
     };
     let content = format!("{:?}", edited(Target::message("2")).unwrap());
-    assert!(content.contains("new") && content.matches("ToolUse(").count() == 2, "{content}");
+    assert!(
+        content.contains("new") && content.matches("ToolUse(").count() == 2,
+        "{content}"
+    );
     let content = format!("{:?}", edited(Target::call("2", "b")).unwrap());
     assert!(content.contains("sun") && content.contains("new") && !content.contains("rain"));
     let refused = |target| match edited(target) {
@@ -118,20 +153,30 @@ fn edits_change_a_text_and_nothing_else() {
     assert_eq!(refused(Target::message("5")), NotEditable::CodeOutput);
     assert_eq!(refused(Target::message("7")), NotEditable::NoText);
     assert_eq!(refused(Target::call("2", "c")), NotEditable::Call);
-    assert!(matches!(edited(Target::message("9")), Err(VerbError::UnknownMessage(_))));
+    assert!(matches!(
+        edited(Target::message("9")),
+        Err(VerbError::UnknownMessage(_))
+    ));
 }
 
 #[test]
 fn nobody_stops_between_calls_and_results() {
     let messages = talk();
     let to = |id: &str| rewind(&messages, Some(id));
-    let from = |id: &str| Ok(vec![Change::ContinueFrom { parent: Some(id.into()) }]);
+    let from = |id: &str| {
+        Ok(vec![Change::ContinueFrom {
+            parent: Some(id.into()),
+        }])
+    };
     assert_eq!(to("1"), from("1"));
     assert_eq!(to("2"), from("3"));
     assert_eq!(to("4"), from("5"));
     assert_eq!(to("8"), Err(VerbError::NothingAfter("8".into())));
     assert_eq!(to("7"), Err(VerbError::NotAMessage("7".into())));
-    assert_eq!(rewind(&messages, None), Ok(vec![Change::ContinueFrom { parent: None }]));
+    assert_eq!(
+        rewind(&messages, None),
+        Ok(vec![Change::ContinueFrom { parent: None }])
+    );
     assert_eq!(rewind(&[], None), Err(VerbError::NothingSaid));
 }
 
@@ -153,15 +198,24 @@ fn hiding_the_summary_undoes_the_compaction() {
     .iter()
     .map(|json| Message::from_json(json).unwrap())
     .collect();
-    assert_eq!(compact(made[..1].to_vec()), Err(VerbError::IncompleteCompaction));
+    assert_eq!(
+        compact(made[..1].to_vec()),
+        Err(VerbError::IncompleteCompaction)
+    );
     let mut messages = talk();
     let mut parent = messages.last().unwrap().id.clone();
     for message in made {
         let id = message.id.clone();
-        messages.push(Message { parent_id: Some(std::mem::replace(&mut parent, id)), ..message });
+        messages.push(Message {
+            parent_id: Some(std::mem::replace(&mut parent, id)),
+            ..message
+        });
     }
     let seen = view(&messages);
-    assert!(seen.contains("They spoke.") && !seen.contains("weather?"), "{seen}");
+    assert!(
+        seen.contains("They spoke.") && !seen.contains("weather?"),
+        "{seen}"
+    );
     for target in ["s", "b"] {
         let changes = drop(&messages, &Target::message(target)).unwrap();
         assert_eq!(changes, undo_compaction(&messages).unwrap());
@@ -169,7 +223,10 @@ fn hiding_the_summary_undoes_the_compaction() {
         assert_eq!(view(&undone), view(&talk()));
         let undone = revised_in_full(undone);
         assert_eq!(undo_compaction(&undone), Err(VerbError::NoCompaction));
-        let again = recorded(undone.clone(), restore(&undone, &Target::message("s")).unwrap());
+        let again = recorded(
+            undone.clone(),
+            restore(&undone, &Target::message("s")).unwrap(),
+        );
         assert_eq!(view(&again), seen);
     }
 }

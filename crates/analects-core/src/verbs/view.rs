@@ -32,7 +32,10 @@ pub fn revised(messages: Vec<Message>) -> Vec<Message> {
         return messages;
     }
     let mut view = View::of(Survey::of(&messages).edits);
-    messages.into_iter().map(|message| view.next(Cow::Owned(message)).into_owned()).collect()
+    messages
+        .into_iter()
+        .map(|message| view.next(Cow::Owned(message)).into_owned())
+        .collect()
 }
 
 /// The same for those who change a conversation: calls that are hidden, and their results, stay in their messages.
@@ -100,7 +103,11 @@ impl Survey {
 
     /// There are no more.
     pub fn finish(self) -> Surveyed {
-        Surveyed { tree: self.tree.finish(), edits: self.edits, hidden_calls: self.hidden }
+        Surveyed {
+            tree: self.tree.finish(),
+            edits: self.edits,
+            hidden_calls: self.hidden,
+        }
     }
 }
 
@@ -161,7 +168,9 @@ impl Edits {
 
     /// Lets the message at a position say what its last revision says.
     pub fn apply(&self, at: usize, message: &mut Message) {
-        let Some(edit) = self.messages.get(&at) else { return };
+        let Some(edit) = self.messages.get(&at) else {
+            return;
+        };
         if let Some(content) = &edit.content {
             message.body.set_content(content.clone());
         }
@@ -182,7 +191,11 @@ pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Messa
     }
     let mut edits = Edits::default();
     for change in changes {
-        let Change::SetHistory { target: Target { message, call }, history } = change else {
+        let Change::SetHistory {
+            target: Target { message, call },
+            history,
+        } = change
+        else {
             continue;
         };
         for at in places.get(message).into_iter().flatten() {
@@ -198,7 +211,10 @@ pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Messa
         }
     }
     let mut view = View::of(edits);
-    messages.into_iter().map(|message| view.next(Cow::Owned(message)).into_owned()).collect()
+    messages
+        .into_iter()
+        .map(|message| view.next(Cow::Owned(message)).into_owned())
+        .collect()
 }
 
 /// The second pass: gives the messages as they are seen, without what is not seen because something else is hidden, which
@@ -217,7 +233,12 @@ pub struct View {
 impl View {
     /// The view after these edits.
     pub fn of(edits: Edits) -> View {
-        View { edits, at: 0, hidden: HashSet::new(), is_code_hidden: None }
+        View {
+            edits,
+            at: 0,
+            hidden: HashSet::new(),
+            is_code_hidden: None,
+        }
     }
 
     /// The next message, as it is seen.
@@ -263,8 +284,14 @@ impl View {
         let is_call_hidden = |call: &str| self.edits.hidden_calls.contains(&(at, call.to_string()));
         let is_result_hidden = |call: &str| self.hidden.contains(call);
         match &mut message.body {
-            Body::User(User { content: Content::Blocks(blocks), .. })
-            | Body::Assistant(Assistant { content: Content::Blocks(blocks), .. }) => {
+            Body::User(User {
+                content: Content::Blocks(blocks),
+                ..
+            })
+            | Body::Assistant(Assistant {
+                content: Content::Blocks(blocks),
+                ..
+            }) => {
                 let before = blocks.len();
                 blocks.retain(|block| match block {
                     Block::ToolUse(call) => !is_call_hidden(&call.id),

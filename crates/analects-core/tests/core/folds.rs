@@ -3,11 +3,17 @@
 use super::*;
 
 fn text(index: usize, text: &str) -> StreamEvent {
-    StreamEvent::BlockDelta { index, delta: Delta::Text(text.into()) }
+    StreamEvent::BlockDelta {
+        index,
+        delta: Delta::Text(text.into()),
+    }
 }
 
 fn json(index: usize, json: &str) -> StreamEvent {
-    StreamEvent::BlockDelta { index, delta: Delta::PartialJson(json.into()) }
+    StreamEvent::BlockDelta {
+        index,
+        delta: Delta::PartialJson(json.into()),
+    }
 }
 
 fn start(index: usize, block: BlockStart) -> StreamEvent {
@@ -15,11 +21,19 @@ fn start(index: usize, block: BlockStart) -> StreamEvent {
 }
 
 fn stop() -> StreamEvent {
-    StreamEvent::MessageStop { stop_reason: Some(StopReason::EndTurn) }
+    StreamEvent::MessageStop {
+        stop_reason: Some(StopReason::EndTurn),
+    }
 }
 
 fn call(index: usize) -> StreamEvent {
-    start(index, BlockStart::ToolUse { id: "t".into(), name: "weather".into() })
+    start(
+        index,
+        BlockStart::ToolUse {
+            id: "t".into(),
+            name: "weather".into(),
+        },
+    )
 }
 
 fn folded(events: &[StreamEvent]) -> Folded {
@@ -29,10 +43,19 @@ fn folded(events: &[StreamEvent]) -> Folded {
 #[test]
 fn blocks_keep_their_order() {
     let events = [
-        StreamEvent::MessageStart { model: Some("m".into()), response_id: Some("r".into()) },
+        StreamEvent::MessageStart {
+            model: Some("m".into()),
+            response_id: Some("r".into()),
+        },
         start(0, BlockStart::Thinking),
-        StreamEvent::BlockDelta { index: 0, delta: Delta::Thinking("hm".into()) },
-        StreamEvent::BlockDelta { index: 0, delta: Delta::Signature("seal".into()) },
+        StreamEvent::BlockDelta {
+            index: 0,
+            delta: Delta::Thinking("hm".into()),
+        },
+        StreamEvent::BlockDelta {
+            index: 0,
+            delta: Delta::Signature("seal".into()),
+        },
         StreamEvent::Ping,
         start(1, BlockStart::Text),
         text(1, "one "),
@@ -45,7 +68,12 @@ fn blocks_keep_their_order() {
         text(3, "three"),
         stop(),
     ];
-    let Folded { message, complete, problems, .. } = folded(&events);
+    let Folded {
+        message,
+        complete,
+        problems,
+        ..
+    } = folded(&events);
     assert!(complete);
     assert_eq!(problems, []);
     assert_eq!(message.response_id.as_deref(), Some("r"));
@@ -66,7 +94,12 @@ fn a_broken_stream_keeps_what_came_and_says_so() {
     assert!(!folded.complete);
     assert_eq!(folded.message.text(), "half an ans");
     assert_eq!(folded.problems[0].code, "interrupted-answer");
-    assert!(folded.message.to_json().contains(r#""stop_reason":"interrupted""#));
+    assert!(
+        folded
+            .message
+            .to_json()
+            .contains(r#""stop_reason":"interrupted""#)
+    );
 }
 
 #[test]
@@ -74,9 +107,16 @@ fn a_block_that_was_only_announced_is_no_answer() {
     for block in [BlockStart::Text, BlockStart::Thinking] {
         let error = StreamEvent::Error(ApiError::new(ApiErrorKind::Overloaded, "busy"));
         let broken = folded(&[start(0, block.clone()), error]);
-        assert_eq!(broken.message.body.content(), Some(&Content::Blocks(vec![])));
+        assert_eq!(
+            broken.message.body.content(),
+            Some(&Content::Blocks(vec![]))
+        );
         // What came before it stays, and an answer that is complete stays as it came.
-        let broken = folded(&[start(0, BlockStart::Text), text(0, "so"), start(1, block.clone())]);
+        let broken = folded(&[
+            start(0, BlockStart::Text),
+            text(0, "so"),
+            start(1, block.clone()),
+        ]);
         assert_eq!(broken.message.text(), "so");
         let whole = folded(&[start(0, block), stop()]);
         assert!(!whole.message.body.content().unwrap().is_empty());
@@ -86,15 +126,33 @@ fn a_block_that_was_only_announced_is_no_answer() {
 #[test]
 fn half_a_tool_call_is_no_call_and_is_not_lost() {
     let folded = folded(&[call(0), json(0, "{\"city\":\"Par")]);
-    assert_eq!(folded.message.body.content(), Some(&Content::Blocks(vec![])));
-    assert!(folded.message.extra.to_raw().as_str().contains(r#"{\"city\":\"Par"#));
+    assert_eq!(
+        folded.message.body.content(),
+        Some(&Content::Blocks(vec![]))
+    );
+    assert!(
+        folded
+            .message
+            .extra
+            .to_raw()
+            .as_str()
+            .contains(r#"{\"city\":\"Par"#)
+    );
 }
 
 #[test]
 fn arguments_that_are_not_json_are_kept_as_text() {
-    let events = [call(0), json(0, "city=Paris"), StreamEvent::BlockStop { index: 0 }, stop()];
+    let events = [
+        call(0),
+        json(0, "city=Paris"),
+        StreamEvent::BlockStop { index: 0 },
+        stop(),
+    ];
     let json = folded(&events).message.to_json();
-    assert!(json.contains(r#""input":"city=Paris","malformed_input":true"#), "{json}");
+    assert!(
+        json.contains(r#""input":"city=Paris","malformed_input":true"#),
+        "{json}"
+    );
 }
 
 #[test]
@@ -119,7 +177,11 @@ proptest! {
 
 fn extra(index: usize, key: &str, value: &str) -> StreamEvent {
     let value = Raw::parse(value).unwrap();
-    StreamEvent::BlockExtra { index, key: key.into(), value }
+    StreamEvent::BlockExtra {
+        index,
+        key: key.into(),
+        value,
+    }
 }
 
 #[test]
@@ -157,8 +219,11 @@ fn fields_of_a_block_stay_with_it() {
 fn images_and_documents_come_whole_and_typed_but_calls_do_not() {
     let whole = |json: &str| {
         let block = BlockStart::Other(Raw::parse(json).unwrap());
-        let Some(Content::Blocks(blocks)) =
-            folded(&[start(0, block), extra(0, "k", "1"), stop()]).message.body.content().cloned()
+        let Some(Content::Blocks(blocks)) = folded(&[start(0, block), extra(0, "k", "1"), stop()])
+            .message
+            .body
+            .content()
+            .cloned()
         else {
             unreachable!()
         };
@@ -169,5 +234,8 @@ fn images_and_documents_come_whole_and_typed_but_calls_do_not() {
     let document = whole(r#"{"type":"document","source":{}}"#);
     assert!(matches!(document[0], Block::Document(_)));
     let call = whole(r#"{"type":"tool_use","id":"t","name":"n","input":{}}"#);
-    assert!(matches!(call[0], Block::Other(_)), "no event said that it is one");
+    assert!(
+        matches!(call[0], Block::Other(_)),
+        "no event said that it is one"
+    );
 }

@@ -11,13 +11,22 @@ type Shape = fn(usize, usize) -> Message;
 
 fn link(id: usize, parent: Option<usize>) -> Message {
     let parent_id = parent.map(|parent| format!("m{parent}").into());
-    Message { parent_id, ..Message::user(format!("m{id}"), "x") }
+    Message {
+        parent_id,
+        ..Message::user(format!("m{id}"), "x")
+    }
 }
 
 fn tombstone(id: usize, parent: usize, target: &str, target_parent: &str) -> Message {
     let (target, target_parent) = (target.into(), Some(target_parent.into()));
-    let body = Body::Tombstone(Tombstone { target, target_parent });
-    Message { body, ..link(id, Some(parent)) }
+    let body = Body::Tombstone(Tombstone {
+        target,
+        target_parent,
+    });
+    Message {
+        body,
+        ..link(id, Some(parent))
+    }
 }
 
 const SHAPES: [(&str, Shape); 9] = [
@@ -25,21 +34,35 @@ const SHAPES: [(&str, Shape); 9] = [
     ("a circle", |at, count| link(at, Some((at + 1) % count))),
     ("many circles of two", |at, _| link(at, Some(at ^ 1))),
     ("all fork from one", |at, _| link(at, (at > 0).then_some(0))),
-    ("each forks from the one before but one", |at, _| link(at, at.checked_sub(2))),
-    ("all parents are lost", |at, _| link(at, Some(usize::MAX - at))),
+    ("each forks from the one before but one", |at, _| {
+        link(at, at.checked_sub(2))
+    }),
+    ("all parents are lost", |at, _| {
+        link(at, Some(usize::MAX - at))
+    }),
     ("all progress", |at, _| {
         let body = Body::Progress(Progress::default());
-        Message { body, ..link(at, at.checked_sub(1)) }
+        Message {
+            body,
+            ..link(at, at.checked_sub(1))
+        }
     }),
     ("all tombstones of each other", |at, _| {
-        tombstone(at, at.saturating_sub(1), &format!("m{}", at.saturating_sub(1)), "m0")
+        tombstone(
+            at,
+            at.saturating_sub(1),
+            &format!("m{}", at.saturating_sub(1)),
+            "m0",
+        )
     }),
-    ("all tombstones of a line that is lost", |at, _| match at % 2 {
-        0 => tombstone(at, at + 1, &format!("lost{at}"), &format!("lost{}", at + 2)),
-        _ => Message {
-            parent_id: Some(format!("lost{}", at - 1).into()),
-            ..Message::user(format!("m{at}"), "x")
-        },
+    ("all tombstones of a line that is lost", |at, _| {
+        match at % 2 {
+            0 => tombstone(at, at + 1, &format!("lost{at}"), &format!("lost{}", at + 2)),
+            _ => Message {
+                parent_id: Some(format!("lost{}", at - 1).into()),
+                ..Message::user(format!("m{at}"), "x")
+            },
+        }
     }),
 ];
 
@@ -61,13 +84,20 @@ fn time(shape: Shape, count: usize) -> Duration {
 fn grows_as_a_line(what: &str, time: impl Fn(usize) -> Duration, many: usize) {
     let mut best = (Duration::MAX, Duration::MAX);
     for _ in 0..8 {
-        best.0 = (0..3).map(|_| time(many / 16)).min().unwrap_or_default().min(best.0);
+        best.0 = (0..3)
+            .map(|_| time(many / 16))
+            .min()
+            .unwrap_or_default()
+            .min(best.0);
         best.1 = time(many).min(best.1);
         if best.1 < best.0 * 64 + Duration::from_millis(20) {
             return;
         }
     }
-    panic!("{what}: {:?} for {many}, {:?} for a sixteenth", best.1, best.0);
+    panic!(
+        "{what}: {:?} for {many}, {:?} for a sixteenth",
+        best.1, best.0
+    );
 }
 
 #[test]
@@ -80,10 +110,18 @@ fn no_shape_is_quadratic() {
 #[test]
 fn a_state_that_grows_with_every_record_is_made_in_one_pass() {
     let change = |at: usize| {
-        let changes =
-            Raw::parse(&format!(r#"{{"k{at}":1,"token_budget_state":{{"n{at}":{at}}}}}"#));
+        let changes = Raw::parse(&format!(
+            r#"{{"k{at}":1,"token_budget_state":{{"n{at}":{at}}}}}"#
+        ));
         let changes = changes.unwrap_or(Raw::empty_object());
-        Message::new(format!("m{at}"), StateChange { changes, is_snapshot: false }.into())
+        Message::new(
+            format!("m{at}"),
+            StateChange {
+                changes,
+                is_snapshot: false,
+            }
+            .into(),
+        )
     };
     let time = |count: usize| {
         let records: Vec<Message> = (0..count).map(change).collect();

@@ -42,9 +42,17 @@ fn names_are_read_however_they_are_spelled() {
 
 #[test]
 fn a_map_is_built_and_changed_entry_by_entry() {
-    let list = Raw::array(&[1_u64.into(), true.into(), Raw::string("学"), (-2_i64).into()]);
+    let list = Raw::array(&[
+        1_u64.into(),
+        true.into(),
+        Raw::string("学"),
+        (-2_i64).into(),
+    ]);
     let mut map = RawMap::from([("type", Raw::string("a")), ("list", list)]);
-    assert_eq!(map.to_raw().as_str(), r#"{"type":"a","list":[1,true,"学",-2]}"#);
+    assert_eq!(
+        map.to_raw().as_str(),
+        r#"{"type":"a","list":[1,true,"学",-2]}"#
+    );
     assert_eq!(map.to_raw().kind().as_deref(), Some("a"));
     assert_eq!(Raw::array(&[]).as_str(), "[]");
     let more = RawMap::parse(r#"{"b":1,"c":2,"\u0062":3,"b":4}"#).unwrap();
@@ -53,7 +61,10 @@ fn a_map_is_built_and_changed_entry_by_entry() {
     map.set("new", Raw::empty_object());
     map.remove("list");
     assert_eq!(map.to_raw().as_str(), r#"{"type":"a","b":true,"new":{}}"#);
-    assert_eq!((map.string("type").as_deref(), map.string("b")), (Some("a"), None));
+    assert_eq!(
+        (map.string("type").as_deref(), map.string("b")),
+        (Some("a"), None)
+    );
     let again: RawMap = map.iter().collect();
     assert_eq!(again, map);
     let named: RawMap = [("x".to_string(), Raw::from(7_u64))].into_iter().collect();
@@ -81,10 +92,21 @@ fn a_message_is_small() {
 #[test]
 fn odd_values_survive_wherever_they_stand() {
     for odd in ODD {
-        for name in ["future", "model", "usage", "cost_usd", "created_at", "extra", "parent_id"] {
+        for name in [
+            "future",
+            "model",
+            "usage",
+            "cost_usd",
+            "created_at",
+            "extra",
+            "parent_id",
+        ] {
             let json = format!(r#"{{"v":1,"type":"user","id":"a","content":"x","{name}":{odd}}}"#);
             let message = check_message(&json);
-            assert!(message.to_json().contains(odd) || name == "cost_usd", "{name} {odd}");
+            assert!(
+                message.to_json().contains(odd) || name == "cost_usd",
+                "{name} {odd}"
+            );
         }
         for block in [
             format!(r#"{{"type":"tool_use","id":"t","name":"n","input":{odd}}}"#),
@@ -109,7 +131,11 @@ fn a_lone_surrogate_is_kept_reported_and_shown() {
     assert_eq!(message.text(), "x\u{fffd}y\\ud83d \u{1f600} \u{fffd}");
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].code, "lone-surrogate");
-    assert!(message.to_json().contains(r#""x\ud83dy\\ud83d \ud83d\ude00 \ude00""#));
+    assert!(
+        message
+            .to_json()
+            .contains(r#""x\ud83dy\\ud83d \ud83d\ude00 \ude00""#)
+    );
 }
 
 #[test]
@@ -140,7 +166,9 @@ fn deep_nesting_neither_overflows_nor_gets_lost() {
     }
     let result = r#"{"type":"tool_result","tool_use_id":"t","content":["#;
     let nested = format!("{}{}", result.repeat(100_000), "]}".repeat(100_000));
-    check_message(&format!(r#"{{"type":"user","id":"a","content":[{nested}]}}"#));
+    check_message(&format!(
+        r#"{{"type":"user","id":"a","content":[{nested}]}}"#
+    ));
 }
 
 #[test]
@@ -171,9 +199,11 @@ fn a_message_fits_on_one_line() {
 
 #[test]
 fn what_is_not_an_object_is_an_error_that_says_so() {
-    for (text, expected) in
-        [("[1]", "not a JSON object"), ("{\"a\":", "not JSON"), ("", "not JSON")]
-    {
+    for (text, expected) in [
+        ("[1]", "not a JSON object"),
+        ("{\"a\":", "not JSON"),
+        ("", "not JSON"),
+    ] {
         let error = Message::from_json(text).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text}: {error}");
     }
@@ -243,9 +273,18 @@ fn plain_data_types_round_trip() {
     }
     let lines = LineIndex::new(b"a\nb");
     check(Span::new(3, 5));
-    check(Agent { system_prompt: Some("p".into()), ..Agent::of_model("a", "m") });
-    check(ModelFacts { tools: Some(true), ..ModelFacts::default() });
-    check(ApiError { status: Some(429), ..ApiError::new(ApiErrorKind::RateLimit, "slow") });
+    check(Agent {
+        system_prompt: Some("p".into()),
+        ..Agent::of_model("a", "m")
+    });
+    check(ModelFacts {
+        tools: Some(true),
+        ..ModelFacts::default()
+    });
+    check(ApiError {
+        status: Some(429),
+        ..ApiError::new(ApiErrorKind::RateLimit, "slow")
+    });
     for word in ["end_turn", "tool_use", "something new", ""] {
         check(StopReason::from(word));
         check(AttachmentKind::from(word));

@@ -7,7 +7,11 @@ use proptest::sample::select;
 use super::*;
 
 fn turn(role: Role, content: impl Into<Content>) -> Turn {
-    Turn { role, content: content.into(), model: None }
+    Turn {
+        role,
+        content: content.into(),
+        model: None,
+    }
 }
 
 fn user(content: impl Into<Content>) -> Turn {
@@ -19,17 +23,29 @@ fn model(content: impl Into<Content>) -> Turn {
 }
 
 fn by(model: &str, content: impl Into<Content>) -> Turn {
-    Turn { model: Some(model.into()), ..turn(Role::Assistant, content) }
+    Turn {
+        model: Some(model.into()),
+        ..turn(Role::Assistant, content)
+    }
 }
 
 fn call(id: &str) -> Block {
     let (id, name) = (id.to_string(), "w".to_string());
-    Block::ToolUse(ToolUse { id, name, input: Raw::empty_object(), extra: RawMap::new() })
+    Block::ToolUse(ToolUse {
+        id,
+        name,
+        input: Raw::empty_object(),
+        extra: RawMap::new(),
+    })
 }
 
 fn result(id: &str, text: &str) -> Block {
     let (tool_use_id, content) = (id.to_string(), text.into());
-    Block::ToolResult(ToolResult { tool_use_id, content, ..ToolResult::default() })
+    Block::ToolResult(ToolResult {
+        tool_use_id,
+        content,
+        ..ToolResult::default()
+    })
 }
 
 fn said(text: &str) -> Block {
@@ -41,7 +57,11 @@ fn shown(block: &Block) -> String {
         Block::Text(text) => format!("{:?}", text.text.as_str()),
         Block::ToolUse(call) => format!("call {}", call.id),
         Block::ToolResult(result) => {
-            let failed = if result.is_error == Some(true) { "!" } else { "" };
+            let failed = if result.is_error == Some(true) {
+                "!"
+            } else {
+                ""
+            };
             format!("{failed}{}={}", result.tool_use_id, result.content.text())
         }
         other => other.to_json(),
@@ -55,7 +75,11 @@ fn lines(turns: &[Turn]) -> Vec<String> {
             Content::Blocks(blocks) => blocks.iter().map(shown).collect::<Vec<_>>().join(" "),
             content => content.text(),
         };
-        let by = turn.model.as_ref().map(|model| format!(" {model}")).unwrap_or_default();
+        let by = turn
+            .model
+            .as_ref()
+            .map(|model| format!(" {model}"))
+            .unwrap_or_default();
         format!("{}{by}: {blocks}", turn.role.as_str())
     };
     turns.iter().map(line).collect()
@@ -63,16 +87,28 @@ fn lines(turns: &[Turn]) -> Vec<String> {
 
 /// What comes back of turns that are in order.
 fn untouched(turns: Vec<Turn>) -> Sendable {
-    Sendable { from: (0..turns.len()).collect(), turns, mended: vec![] }
+    Sendable {
+        from: (0..turns.len()).collect(),
+        turns,
+        mended: vec![],
+    }
 }
 
 #[track_caller]
 fn check(turns: Vec<Turn>, expected: &[&str], told: &[&str]) {
     let sent = sendable(turns);
     assert_eq!(lines(&sent.turns), expected);
-    let messages: Vec<_> = sent.mended.iter().map(|problem| problem.message.as_str()).collect();
+    let messages: Vec<_> = sent
+        .mended
+        .iter()
+        .map(|problem| problem.message.as_str())
+        .collect();
     assert_eq!(messages, told);
-    assert_eq!(sendable(sent.turns.clone()), untouched(sent.turns), "mended once is enough");
+    assert_eq!(
+        sendable(sent.turns.clone()),
+        untouched(sent.turns),
+        "mended once is enough"
+    );
 }
 
 const NONE: &str = "The call was interrupted; there is no result.";
@@ -136,9 +172,18 @@ fn a_late_result_goes_to_its_call_and_doubled_ones_stay_out() {
             model(vec![call("a"), call("b")]),
             user(vec![result("a", "1")]),
             model("going on"),
-            user(vec![result("b", "late"), result("a", "again"), result("c", "whose?")]),
+            user(vec![
+                result("b", "late"),
+                result("a", "again"),
+                result("c", "whose?"),
+            ]),
         ],
-        &["user: \"u\"", "assistant: call a call b", "user: a=1 b=late", "assistant: going on"],
+        &[
+            "user: \"u\"",
+            "assistant: call a call b",
+            "user: a=1 b=late",
+            "assistant: going on",
+        ],
         &[&orphan(1), &orphan(5), &orphan(5)],
     );
 }
@@ -148,7 +193,13 @@ fn results_in_the_models_turn_are_the_users() {
     check(
         vec![
             user("u"),
-            model(vec![call("a"), result("a", "1"), said("x"), call("b"), result("b", "2")]),
+            model(vec![
+                call("a"),
+                result("a", "1"),
+                said("x"),
+                call("b"),
+                result("b", "2"),
+            ]),
             model("done"),
         ],
         &[
@@ -195,7 +246,10 @@ fn turns_of_one_role_are_one_and_empty_ones_go() {
 fn a_seal_without_text_is_something() {
     let mut extra = RawMap::new();
     extra.push("thoughtSignature", Raw::string("s"));
-    let sealed = Block::Text(TextBlock { text: "".into(), extra });
+    let sealed = Block::Text(TextBlock {
+        text: "".into(),
+        extra,
+    });
     let turns = vec![user("u"), model(vec![sealed])];
     assert_eq!(sendable(turns.clone()).turns, turns);
 }
@@ -249,7 +303,13 @@ fn instructions_do_not_come_between_a_call_and_its_result() {
             turn(Role::System, "be quick"),
             user(vec![result("a", "1"), said("x")]),
         ],
-        &["user: u", "assistant: call a", "user: a=1", "system: be quick", "user: \"x\""],
+        &[
+            "user: u",
+            "assistant: call a",
+            "user: a=1",
+            "system: be quick",
+            "user: \"x\"",
+        ],
         &[],
     );
 }
@@ -264,7 +324,12 @@ fn calls_of_one_id_are_told_apart() {
             user(" "),
             turn(Role::System, "s"),
             model(vec![call("c"), call("c"), call("c_2")]),
-            user(vec![result("c", "1"), result("c", "2"), result("c_2", "3"), result("c", "4")]),
+            user(vec![
+                result("c", "1"),
+                result("c", "2"),
+                result("c_2", "3"),
+                result("c", "4"),
+            ]),
         ],
         &[
             "user: u",
@@ -283,7 +348,12 @@ fn calls_of_one_id_are_told_apart() {
 
 #[test]
 fn one_fault_in_a_long_conversation_costs_little() {
-    let round = |n: usize| [model(vec![call(&n.to_string())]), user(vec![said("x"), said("y")])];
+    let round = |n: usize| {
+        [
+            model(vec![call(&n.to_string())]),
+            user(vec![said("x"), said("y")]),
+        ]
+    };
     let mut turns: Vec<Turn> = (0..50_000).flat_map(round).collect();
     // As many results, all of them late, and as many calls of one id.
     turns.extend((0..50_000).map(|n| user(vec![result(&n.to_string(), "late")])));
@@ -305,17 +375,38 @@ fn any_block() -> BoxedStrategy<Block> {
 }
 
 fn any_turns() -> BoxedStrategy<Vec<Turn>> {
-    let role = select(vec![Role::User, Role::Assistant, Role::Assistant, Role::System]);
+    let role = select(vec![
+        Role::User,
+        Role::Assistant,
+        Role::Assistant,
+        Role::System,
+    ]);
     let content = prop_oneof![
         4 => vec(any_block(), 0..5).prop_map(Content::Blocks),
         1 => generate::content(),
     ];
-    let turn = (role, content, of(select(vec!["m".to_string(), "n".to_string()])));
-    vec(turn.prop_map(|(role, content, model)| Turn { role, content, model }), 0..9).boxed()
+    let turn = (
+        role,
+        content,
+        of(select(vec!["m".to_string(), "n".to_string()])),
+    );
+    vec(
+        turn.prop_map(|(role, content, model)| Turn {
+            role,
+            content,
+            model,
+        }),
+        0..9,
+    )
+    .boxed()
 }
 
 fn listed(content: &Content) -> &[Block] {
-    if let Content::Blocks(blocks) = content { blocks } else { &[] }
+    if let Content::Blocks(blocks) = content {
+        blocks
+    } else {
+        &[]
+    }
 }
 
 fn calls(turn: &Turn) -> Vec<&str> {

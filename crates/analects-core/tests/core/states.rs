@@ -4,7 +4,14 @@ use super::*;
 
 fn change(patch: &str) -> Message {
     let changes = Raw::parse(patch).unwrap();
-    Message::new("s", StateChange { changes, is_snapshot: false }.into())
+    Message::new(
+        "s",
+        StateChange {
+            changes,
+            is_snapshot: false,
+        }
+        .into(),
+    )
 }
 
 const FULL: &str = r#"{"session_id":"s1","cwd":"/work","title":"Tea","current_task_id":"t1","memory_summary":"green","active_agent_ids":["a","b"],"current_permission_mode":"ask","token_budget_state":{"left":12345678901234567890123},"models":{"main":"openai/x","task":"local"},"later":[1,null]}"#;
@@ -36,24 +43,44 @@ fn changes_are_merged_and_null_removes() {
     ]);
     assert_eq!(state.cwd.as_deref(), Some("/else"));
     let budget = state.token_budget_state.unwrap();
-    assert_eq!(budget.as_str(), r#"{"left":12345678901234567890123,"used":1}"#);
+    assert_eq!(
+        budget.as_str(),
+        r#"{"left":12345678901234567890123,"used":1}"#
+    );
     assert_eq!(state.models.keys().collect::<Vec<_>>(), ["main"]);
     // What is not of the expected type is kept.
-    assert_eq!((state.title, state.extra.get("title").map(Raw::as_str)), (None, Some("7")));
+    assert_eq!(
+        (state.title, state.extra.get("title").map(Raw::as_str)),
+        (None, Some("7"))
+    );
 }
 
 #[test]
 fn a_snapshot_forgets_what_was_before_it() {
-    let snapshot = SessionState { title: Some("new".into()), ..SessionState::default() }.snapshot();
-    let records = [change(FULL), Message::new("x", snapshot.into()), change(r#"{"cwd":"/c"}"#)];
+    let snapshot = SessionState {
+        title: Some("new".into()),
+        ..SessionState::default()
+    }
+    .snapshot();
+    let records = [
+        change(FULL),
+        Message::new("x", snapshot.into()),
+        change(r#"{"cwd":"/c"}"#),
+    ];
     let state = SessionState::rebuild(&records);
-    assert_eq!((state.title.as_deref(), state.cwd.as_deref()), (Some("new"), Some("/c")));
+    assert_eq!(
+        (state.title.as_deref(), state.cwd.as_deref()),
+        (Some("new"), Some("/c"))
+    );
     assert_eq!(state.models.len(), 0);
 }
 
 #[test]
 fn the_session_is_that_of_the_records() {
-    let said = Message { session_id: "s9".into(), ..Message::user("a", "Hi") };
+    let said = Message {
+        session_id: "s9".into(),
+        ..Message::user("a", "Hi")
+    };
     assert_eq!(SessionState::rebuild(&[said]).session_id, "s9".into());
 }
 

@@ -90,7 +90,11 @@ fn many_pieces_take_time_in_proportion() {
     const PIECES: usize = 200_000;
     let cases = [
         vec![text(r#""\ud83d""#), text("\" and more\"")],
-        vec![text("\" words \""), text(r#""\ud83d""#), text(r#""\ude00""#)],
+        vec![
+            text("\" words \""),
+            text(r#""\ud83d""#),
+            text(r#""\ude00""#),
+        ],
         vec![text(r#""\ud83d\ud83d""#), text(r#""\ude00""#)],
     ];
     for pieces in cases {
@@ -99,7 +103,11 @@ fn many_pieces_take_time_in_proportion() {
         for piece in pieces.iter().cycle().take(PIECES) {
             whole.push(piece);
         }
-        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+        assert!(
+            begin.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            begin.elapsed()
+        );
     }
 }
 
@@ -107,12 +115,25 @@ fn many_pieces_take_time_in_proportion() {
 #[test]
 fn places_are_counted_in_lines_and_bytes() {
     let source: Vec<u8> = (0..3000_u32)
-        .flat_map(|line| "x".repeat(line as usize % 7).into_bytes().into_iter().chain(*b"\n"))
+        .flat_map(|line| {
+            "x".repeat(line as usize % 7)
+                .into_bytes()
+                .into_iter()
+                .chain(*b"\n")
+        })
         .collect();
     let naive = |offset: usize| {
         let before = &source[..offset.min(source.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        (line, before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1)
+        (
+            line,
+            before
+                .iter()
+                .rev()
+                .take_while(|byte| **byte != b'\n')
+                .count()
+                + 1,
+        )
     };
     let lines = LineIndex::new(&source);
     let (mut offset, end) = (0, source.len());
@@ -120,6 +141,10 @@ fn places_are_counted_in_lines_and_bytes() {
         offset = (offset + step * 37) % (end + 9);
         assert_eq!(lines.position(offset), naive(offset), "{offset}");
         assert_eq!(lines.position(offset), naive(offset), "{offset} again");
-        assert_eq!(lines.position(offset + 1), naive(offset + 1), "{offset} and the next");
+        assert_eq!(
+            lines.position(offset + 1),
+            naive(offset + 1),
+            "{offset} and the next"
+        );
     }
 }

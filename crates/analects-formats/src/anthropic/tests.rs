@@ -21,8 +21,14 @@ fn a_request_comes_back() {
 fn a_system_prompt_that_is_not_the_first_becomes_a_message_of_the_user() {
     let request = r#"[{"role":"user","content":"Hello"},{"role":"system","content":"Be brief."}]"#;
     let (text, lost) = write("anthropic", "x.jsonl", &read("openai", request)[1..]);
-    assert!(text.contains("{\"role\":\"user\",\"content\":\"Be brief.\"}"), "{text}");
-    assert!(lost.contains(&"system: it becomes a message of type user".to_string()), "{lost:?}");
+    assert!(
+        text.contains("{\"role\":\"user\",\"content\":\"Be brief.\"}"),
+        "{text}"
+    );
+    assert!(
+        lost.contains(&"system: it becomes a message of type user".to_string()),
+        "{lost:?}"
+    );
     // Where a file has one there, it stays.
     let (text, lost) = write("anthropic", "x.json", &read("anthropic", request));
     assert!(text.contains("\"role\":\"system\""), "{text}");
@@ -34,7 +40,10 @@ fn a_record_of_another_kind_is_left_out_by_name() {
     let summary = Message::new("m1", Body::Summary(analects_core::Summary::default()));
     let state = Message::new("m2", Body::Other(analects_core::Other::default()));
     let (_, lost) = write("anthropic", "x.json", &[summary, state]);
-    assert!(lost.contains(&"summary: it becomes a message of type user".to_string()), "{lost:?}");
+    assert!(
+        lost.contains(&"summary: it becomes a message of type user".to_string()),
+        "{lost:?}"
+    );
     let left = "message: there is no place for such a message; it is left out".to_string();
     assert!(lost.contains(&left), "{lost:?}");
 }

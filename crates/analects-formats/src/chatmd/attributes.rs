@@ -49,7 +49,13 @@ pub(super) struct Attributes<'a> {
 impl<'a> Attributes<'a> {
     /// The attributes from `at` on.
     pub(super) fn new(line: &'a [u8], at: usize, ending: Ending) -> Attributes<'a> {
-        Attributes { line, at, ending, end: None, closers: [None; 2] }
+        Attributes {
+            line,
+            at,
+            ending,
+            end: None,
+            closers: [None; 2],
+        }
     }
 
     /// Where the list ends, once it has been gone through: at the blanks before `/>`. `None` if the
@@ -120,7 +126,11 @@ impl<'a> Attributes<'a> {
             // A key alone, as in HTML.
             let ends = self.line.get(key.end).is_none_or(|byte| is_blank(*byte));
             let none = Span::new(key.end, key.end);
-            let token = Token::Attribute { key, value: none, whole: key };
+            let token = Token::Attribute {
+                key,
+                value: none,
+                whole: key,
+            };
             return (ends || self.is_end(key.end)).then_some(token);
         }
         let open = key.end + 1;
@@ -134,7 +144,11 @@ impl<'a> Attributes<'a> {
                 (Span::new(open, end), end)
             }
         };
-        Some(Token::Attribute { key, value, whole: Span::new(start, end) })
+        Some(Token::Attribute {
+            key,
+            value,
+            whole: Span::new(start, end),
+        })
     }
 
     /// The end of a value without quotes.
@@ -148,7 +162,11 @@ impl<'a> Attributes<'a> {
             _ => 0,
         };
         let end = start + length - ending;
-        if ending > 0 && self.is_end(end) { end } else { start + length }
+        if ending > 0 && self.is_end(end) {
+            end
+        } else {
+            start + length
+        }
     }
 
     /// Skips what is no attribute: to the next blank, or to the ending.
@@ -160,7 +178,11 @@ impl<'a> Attributes<'a> {
             // A value that nothing closes: what follows cannot be told from it.
             end = self.line.len();
         }
-        let blanks = self.line[..end].iter().rev().take_while(|byte| is_blank(**byte)).count();
+        let blanks = self.line[..end]
+            .iter()
+            .rev()
+            .take_while(|byte| is_blank(**byte))
+            .count();
         let whole = &self.line[..end - blanks];
         let ending = match self.ending {
             Ending::Tag if whole.ends_with(b"/>") => 2,
@@ -289,9 +311,13 @@ pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
 /// A value as it can stand without quotes.
 pub(super) fn bare_value(value: &str) -> String {
     let mut out = encode_entities(value).into_owned();
-    for (c, entity) in
-        [(" ", "&#32;"), ("\t", "&#9;"), ("'", "&#39;"), ("/", "&#47;"), ("}", "&#125;")]
-    {
+    for (c, entity) in [
+        (" ", "&#32;"),
+        ("\t", "&#9;"),
+        ("'", "&#39;"),
+        ("/", "&#47;"),
+        ("}", "&#125;"),
+    ] {
         out = out.replace(c, entity);
     }
     out
@@ -311,11 +337,16 @@ pub(super) fn read_time(text: &str, zone: &TimeZone) -> Option<Timestamp> {
         return Some(time);
     }
     // A day alone is no time.
-    let local = text.parse::<DateTime>().ok().filter(|_| text.contains(':'))?;
+    let local = text
+        .parse::<DateTime>()
+        .ok()
+        .filter(|_| text.contains(':'))?;
     zone.to_timestamp(local).ok()
 }
 
 /// Writes a time without its zone, to the second.
 pub(super) fn write_local_time(time: Timestamp, zone: &TimeZone) -> String {
-    zone.to_datetime(time).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    zone.to_datetime(time)
+        .strftime("%Y-%m-%d %H:%M:%S")
+        .to_string()
 }

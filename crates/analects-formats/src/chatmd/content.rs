@@ -47,7 +47,9 @@ pub fn text_of(content: &Content) -> String {
 fn add_block(out: &mut String, block: &Block, open: bool) -> bool {
     match block {
         Block::Image(image) => {
-            let Some(line) = image_line(image) else { return open };
+            let Some(line) = image_line(image) else {
+                return open;
+            };
             if !open {
                 part(out);
                 out.push_str(DIV);
@@ -77,7 +79,11 @@ fn add_block(out: &mut String, block: &Block, open: bool) -> bool {
 fn part(out: &mut String) {
     if !out.is_empty() {
         // After a lone `\r`, a line end would make it part of the line end.
-        out.push_str(if out.ends_with('\r') { "\r\n\r\n" } else { "\n\n" });
+        out.push_str(if out.ends_with('\r') {
+            "\r\n\r\n"
+        } else {
+            "\n\n"
+        });
     }
 }
 
@@ -89,7 +95,9 @@ pub(super) fn image_line(image: &Image) -> Option<String> {
     write_attribute(&mut out, "style", style.as_deref().unwrap_or(STYLE));
     write_attribute(&mut out, "src", &src);
     for (key, value) in image.extra.iter() {
-        let (Some(key), Some(value)) = (key.as_string(), value.as_string()) else { continue };
+        let (Some(key), Some(value)) = (key.as_string(), value.as_string()) else {
+            continue;
+        };
         if key != "style" && key != "src" && is_key(&key) {
             write_attribute(&mut out, &key, &value);
         }
@@ -122,7 +130,9 @@ pub(super) fn read_image(line: &[u8]) -> Option<Image> {
     let (mut src, mut extra) = (None, RawMap::new());
     let mut attributes = Attributes::new(line, NAME, Ending::Tag);
     for token in &mut attributes {
-        let Token::Attribute { key, value, .. } = token else { return None };
+        let Token::Attribute { key, value, .. } = token else {
+            return None;
+        };
         let (key, value) = (text(key)?, text(value)?);
         // Two tags on one line, or half of one.
         if value.contains(['"', '<', '>']) {
@@ -137,7 +147,10 @@ pub(super) fn read_image(line: &[u8]) -> Option<Image> {
         }
     }
     attributes.end()?;
-    Some(Image { source: src?, extra })
+    Some(Image {
+        source: src?,
+        extra,
+    })
 }
 
 /// Text and pictures in order; `None` where there are no pictures.
@@ -214,8 +227,11 @@ fn push_text(blocks: &mut Vec<Block>, text: &str, span: Span) {
 /// Whether a text may hold a picture, escaped or not.
 fn has_images(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let is_image =
-        |at: usize| bytes.get(at..at + 4).is_some_and(|tag| tag.eq_ignore_ascii_case(b"<img"));
+    let is_image = |at: usize| {
+        bytes
+            .get(at..at + 4)
+            .is_some_and(|tag| tag.eq_ignore_ascii_case(b"<img"))
+    };
     memchr::memchr_iter(b'<', bytes).any(is_image)
 }
 

@@ -15,18 +15,35 @@ use crate::msgfile::scan::{line_text, lines};
 #[doc(alias = "parseMarkdownToChatHistory")]
 pub fn decode(source: impl Into<Vec<u8>>) -> Document {
     let source = source.into();
-    let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
+    let start = if source.starts_with(BOM) {
+        BOM.len()
+    } else {
+        0
+    };
     let frontmatter = frontmatter(&source, start);
-    let front = frontmatter.map(|span| session::read(&source, span)).unwrap_or_default();
+    let front = frontmatter
+        .map(|span| session::read(&source, span))
+        .unwrap_or_default();
     let body = frontmatter.map_or(start, |span| span.end);
     let scan = scan(&source, body);
     let utf8 = simdutf8::basic::from_utf8(&source).is_ok();
-    Document { source, frontmatter, front, body, scan, utf8 }
+    Document {
+        source,
+        frontmatter,
+        front,
+        body,
+        scan,
+        utf8,
+    }
 }
 
 /// Whether some bytes are chat Markdown: they have its frontmatter, or an item.
 pub fn is_chat_markdown(source: &[u8]) -> bool {
-    let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
+    let start = if source.starts_with(BOM) {
+        BOM.len()
+    } else {
+        0
+    };
     frontmatter(source, start).is_some() || !scan(source, start).items.is_empty()
 }
 
@@ -59,7 +76,9 @@ pub(super) fn note_lines(source: &[u8], rest: Span) -> (usize, Vec<(String, Stri
     let mut attributes = Vec::new();
     for (at, line) in lines(&source[..rest.end], rest.start) {
         let text = line_text(line);
-        let Some(start) = kramdown_line(text) else { break };
+        let Some(start) = kramdown_line(text) else {
+            break;
+        };
         attributes.extend(read_attributes(text, start, Ending::Brace).0);
         end = at + line.len();
     }
@@ -109,14 +128,20 @@ impl Scan {
     /// Whether a code block is still open at `offset`, which is the start of an item or the end of
     /// the file: something that is written there could close it.
     pub(super) fn has_open_fence_at(&self, offset: usize) -> bool {
-        self.open_fences.iter().any(|open| open.start < offset && offset <= open.end)
+        self.open_fences
+            .iter()
+            .any(|open| open.start < offset && offset <= open.end)
     }
 }
 
 /// Scans a file from `start` on.
 pub(super) fn scan(source: &[u8], start: usize) -> Scan {
-    let mut scanner =
-        Scanner { source, found: Scan::default(), region: Region::with_cuts(), waiting: None };
+    let mut scanner = Scanner {
+        source,
+        found: Scan::default(),
+        region: Region::with_cuts(),
+        waiting: None,
+    };
     let mut at = start;
     while at < source.len() {
         let end = memchr(b'\n', &source[at..]).map_or(source.len(), |offset| at + offset + 1);
@@ -146,7 +171,10 @@ impl Scanner<'_> {
     /// Takes a line. Most lines of most files end at the first test.
     fn line(&mut self, start: usize, end: usize) {
         let first = self.source[start];
-        let special = matches!(first, b'>' | b'`' | b'~' | b' ' | b'-' | b'*' | b'+' | b'0'..=b'9');
+        let special = matches!(
+            first,
+            b'>' | b'`' | b'~' | b' ' | b'-' | b'*' | b'+' | b'0'..=b'9'
+        );
         if !special && !self.region.is_in_item() {
             self.waiting = None;
             return;
@@ -165,15 +193,25 @@ impl Scanner<'_> {
     /// Takes a line that starts with `>`.
     fn quoted(&mut self, waiting: Option<Separator>, text: &[u8], span: Span) {
         if is_separator(text) {
-            self.waiting = Some(Separator { start: span.start, gap: false });
+            self.waiting = Some(Separator {
+                start: span.start,
+                gap: false,
+            });
             return;
         }
         let Some(separator) = waiting else { return };
         if !separator.gap && is_gap(text) {
-            self.waiting = Some(Separator { gap: true, ..separator });
+            self.waiting = Some(Separator {
+                gap: true,
+                ..separator
+            });
         } else if let Some(tag) = tag_line(text) {
             let name = Span::new(span.start + tag.name.start, span.start + tag.name.end);
-            let item = ItemSpans { start: separator.start, tag: span, name };
+            let item = ItemSpans {
+                start: separator.start,
+                tag: span,
+                name,
+            };
             if tag.apart {
                 self.end_region(item.start);
             }
@@ -190,7 +228,9 @@ impl Scanner<'_> {
     fn end_region(&mut self, end: usize) {
         let items = &mut self.found.items;
         let unclosed = self.region.end(|item| items.push(item), |_, _| {});
-        self.found.open_fences.extend(unclosed.map(|open| Span::new(open, end)));
+        self.found
+            .open_fences
+            .extend(unclosed.map(|open| Span::new(open, end)));
     }
 }
 
@@ -210,7 +250,10 @@ pub(super) fn frontmatter(source: &[u8], start: usize) -> Option<Span> {
         if is_first && says_something(text) {
             is_first = false;
             let after = text.strip_prefix(b"chat:")?;
-            after.first().is_none_or(|byte| is_blank(*byte)).then_some(())?;
+            after
+                .first()
+                .is_none_or(|byte| is_blank(*byte))
+                .then_some(())?;
         }
         if separated && tag_line(text).is_some() {
             return None;

@@ -36,9 +36,16 @@ pub fn append_all(document: &Document, items: &[NewItem]) -> Splice {
             out.push_str(line_end);
         }
         let apart = open && at == 0;
-        out.push_str(&item.write(Form { line_end, apart, ..Form::default() }));
+        out.push_str(&item.write(Form {
+            line_end,
+            apart,
+            ..Form::default()
+        }));
     }
-    Splice { at: Span::new(source.len(), source.len()), bytes: out.into_bytes() }
+    Splice {
+        at: Span::new(source.len(), source.len()),
+        bytes: out.into_bytes(),
+    }
 }
 
 /// Whether the last item has fewer lines than its `stored` says. One more, and it would read
@@ -70,7 +77,10 @@ pub fn replace_text(document: &Document, item: Item<'_>, text: &str) -> Vec<Spli
     if below.end < source.len() {
         bytes.push_str(end);
     }
-    splices.push(Splice { at: below, bytes: bytes.into_bytes() });
+    splices.push(Splice {
+        at: below,
+        bytes: bytes.into_bytes(),
+    });
     splices
 }
 
@@ -100,12 +110,17 @@ pub fn set_attribute(
 ) -> Result<Vec<Splice>, Refusal> {
     let mut typed = String::new();
     write_attribute(&mut typed, key, value.unwrap_or_default());
-    let refuse = |message: String| Refusal { message, type_this: typed.trim().to_string() };
+    let refuse = |message: String| Refusal {
+        message,
+        type_this: typed.trim().to_string(),
+    };
     if !is_key(key) {
         return Err(refuse(format!("{key:?} is not a key that can be set")));
     }
     if key == "stored" {
-        return Err(refuse("stored is set by whoever writes the text".to_string()));
+        return Err(refuse(
+            "stored is set by whoever writes the text".to_string(),
+        ));
     }
     let splices = match value {
         Some(value) => set_splices(item, key, value),
@@ -143,31 +158,40 @@ fn set_splices(item: Item<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
     let mut written = String::new();
     write_attribute(&mut written, key, value);
     let splice = |start, end, text: &str| {
-        vec![Splice { at: Span::new(start, end), bytes: text.as_bytes().to_vec() }]
+        vec![Splice {
+            at: Span::new(start, end),
+            bytes: text.as_bytes().to_vec(),
+        }]
     };
     let is_key = |span: &Span| item.bytes(*span) == key.as_bytes();
     let name_end = item.spans().name.end;
     let bare = format!(" {key}={}", bare_value(value));
     let ways = match attributes.iter().rfind(|(name, _, _)| is_key(name)) {
-        Some((_, _, whole)) => {
-            [&written, &bare].map(|text| splice(whole.start, whole.end, &text[1..])).to_vec()
-        }
+        Some((_, _, whole)) => [&written, &bare]
+            .map(|text| splice(whole.start, whole.end, &text[1..]))
+            .to_vec(),
         None => vec![
             splice(end, end, &written),
             splice(name_end, name_end, &written),
             splice(name_end, name_end, &format!("{bare} ")),
         ],
     };
-    ways.into_iter().find(|splices| reads_as_meant(item, splices, key, Some(value)))
+    ways.into_iter()
+        .find(|splices| reads_as_meant(item, splices, key, Some(value)))
 }
 
 /// Removes every attribute of that name, with one blank before each.
 fn remove_splices(item: Item<'_>, key: &str) -> Vec<Splice> {
     let (attributes, _) = places(item);
-    let named = attributes.iter().filter(|(name, _, _)| item.bytes(*name) == key.as_bytes());
+    let named = attributes
+        .iter()
+        .filter(|(name, _, _)| item.bytes(*name) == key.as_bytes());
     let splice = |(_, _, whole): &(Span, Span, Span)| {
         let at = Span::new(whole.start - 1, whole.end);
-        Splice { at, bytes: Vec::new() }
+        Splice {
+            at,
+            bytes: Vec::new(),
+        }
     };
     named.map(splice).collect()
 }
@@ -176,13 +200,18 @@ fn remove_splices(item: Item<'_>, key: &str) -> Vec<Splice> {
 fn reads_as_meant(item: Item<'_>, splices: &[Splice], key: &str, value: Option<&str>) -> bool {
     let after = Splice::apply_all(splices, item.document.source());
     let before_len = item.tag_text().len();
-    let change: isize =
-        splices.iter().map(|splice| splice.bytes.len() as isize - splice.at.len() as isize).sum();
+    let change: isize = splices
+        .iter()
+        .map(|splice| splice.bytes.len() as isize - splice.at.len() as isize)
+        .sum();
     let length = before_len.saturating_add_signed(change);
     let line = Span::new(item.tag().start, item.tag().start + length).of(&after);
     let others = |line: &[u8]| {
         let (attributes, junk) = tag_attributes(line, item.name_end());
-        let others: Vec<_> = attributes.into_iter().filter(|(name, _)| name != key).collect();
+        let others: Vec<_> = attributes
+            .into_iter()
+            .filter(|(name, _)| name != key)
+            .collect();
         (others, junk.len())
     };
     let (attributes, _) = tag_attributes(line, item.name_end());

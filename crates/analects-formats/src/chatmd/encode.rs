@@ -31,7 +31,12 @@ impl NewItem {
     /// An item with nothing but a text.
     pub fn new(name: &str, text: impl Into<String>) -> NewItem {
         let (attributes, note_attributes) = (Vec::new(), Vec::new());
-        NewItem { name: name.to_string(), attributes, note_attributes, text: text.into() }
+        NewItem {
+            name: name.to_string(),
+            attributes,
+            note_attributes,
+            text: text.into(),
+        }
     }
 
     /// Adds an attribute.
@@ -44,21 +49,34 @@ impl NewItem {
     /// place, and several where results of tools become items of their own.
     #[doc(alias = "item2markdown")]
     pub fn of(message: &Message) -> (Vec<NewItem>, Vec<Loss>) {
-        let Reduced { messages, losses } =
-            reduce(std::slice::from_ref(message), &message.session_id, &Target::Ours);
-        let items = messages.iter().map(|message| item(message, None, &Target::Ours)).collect();
+        let Reduced { messages, losses } = reduce(
+            std::slice::from_ref(message),
+            &message.session_id,
+            &Target::Ours,
+        );
+        let items = messages
+            .iter()
+            .map(|message| item(message, None, &Target::Ours))
+            .collect();
         (items, losses)
     }
 
     /// The whole item, with `line_end` after each of its own lines.
     #[doc(alias = "formatSingleItem")]
     pub fn to_text(&self, line_end: &str) -> String {
-        self.write(Form { line_end, ..Form::default() })
+        self.write(Form {
+            line_end,
+            ..Form::default()
+        })
     }
 
     pub(super) fn write(&self, form: Form<'_>) -> String {
         let end = form.line_end;
-        let gap = if form.gap { format!(">{end}") } else { String::new() };
+        let gap = if form.gap {
+            format!(">{end}")
+        } else {
+            String::new()
+        };
         let mut out = format!("> ---{end}{gap}{}{end}", self.tag(form));
         if !self.note_attributes.is_empty() {
             out.push_str("{:");
@@ -87,19 +105,31 @@ impl NewItem {
                 write_attribute(&mut out, key, value);
             }
         }
-        let words = if form.raw { None } else { stored_words(&self.text, form.apart) };
+        let words = if form.raw {
+            None
+        } else {
+            stored_words(&self.text, form.apart)
+        };
         if let Some(words) = words {
             write_attribute(&mut out, "stored", &words);
         }
         // The plugin writes no blank after attributes.
-        out.push_str(if form.raw && !self.attributes.is_empty() { "/>" } else { " />" });
+        out.push_str(if form.raw && !self.attributes.is_empty() {
+            "/>"
+        } else {
+            " />"
+        });
         out
     }
 
     /// The text with its line end, escaped, and with a line that closes its code block if it has to.
     pub(super) fn body(&self, line_end: &str, raw: bool) -> String {
         // A line end right after a lone `\r` would make it part of the line end.
-        let after = if self.text.ends_with('\r') { "\r\n" } else { line_end };
+        let after = if self.text.ends_with('\r') {
+            "\r\n"
+        } else {
+            line_end
+        };
         let mut text = format!("{}{after}", self.text);
         if raw {
             return text;
@@ -126,7 +156,12 @@ pub(super) struct Form<'a> {
 
 impl Default for Form<'_> {
     fn default() -> Self {
-        Form { line_end: "\n", apart: false, gap: false, raw: false }
+        Form {
+            line_end: "\n",
+            apart: false,
+            gap: false,
+            raw: false,
+        }
     }
 }
 
@@ -174,7 +209,12 @@ pub fn encode_in(
         let raw = dialect != Dialect::Ours;
         let gap = dialect == Dialect::V2 && !is_separator;
         let apart = open && at == 0 && !raw;
-        out.push_str(&item.write(Form { line_end: "\n", apart, gap, raw }));
+        out.push_str(&item.write(Form {
+            line_end: "\n",
+            apart,
+            gap,
+            raw,
+        }));
         if at + 1 < items {
             out.push('\n');
         }
@@ -184,7 +224,11 @@ pub fn encode_in(
 
 /// The conversation's name, which is written if its file does not give it one anyway.
 pub(super) fn named(session: &mut Session, messages: &[Message]) -> SessionId {
-    let own = session.id.take().filter(|id| !id.is_empty()).map(SessionId::from);
+    let own = session
+        .id
+        .take()
+        .filter(|id| !id.is_empty())
+        .map(SessionId::from);
     let first = messages.first().map(|first| first.session_id.clone());
     let is_own = own.is_some();
     let id = own.or(first).unwrap_or_default();
@@ -195,7 +239,10 @@ pub(super) fn named(session: &mut Session, messages: &[Message]) -> SessionId {
 
 /// A conversation is one session; what belongs to another changes hands.
 pub(super) fn report_sessions(messages: &[Message], session: &SessionId, losses: &mut Vec<Loss>) {
-    for message in messages.iter().filter(|message| message.session_id != *session) {
+    for message in messages
+        .iter()
+        .filter(|message| message.session_id != *session)
+    {
         let why = "all items belong to the file's session";
         losses.push(Loss::of(&message.id, "session_id", why));
     }
@@ -212,9 +259,14 @@ fn plugin_preamble(session: &Session, items: bool, losses: &mut Vec<Loss>) -> St
         ("extra", !session.extra.is_empty()),
     ];
     for (what, _) in lost.into_iter().filter(|(_, is_there)| *is_there) {
-        losses.push(Loss::of_session(what, "the plugin's files have no place for it"));
+        losses.push(Loss::of_session(
+            what,
+            "the plugin's files have no place for it",
+        ));
     }
-    let Some(preamble) = &session.preamble else { return String::new() };
+    let Some(preamble) = &session.preamble else {
+        return String::new();
+    };
     let soft = soften(preamble);
     if soft != *preamble {
         let why = "the plugin cannot read it as it is; blanks or a closing line differ";
@@ -222,19 +274,33 @@ fn plugin_preamble(session: &Session, items: bool, losses: &mut Vec<Loss>) -> St
     }
     let text = session::write_preamble(&soft, items).into_owned();
     // It must not be taken for frontmatter.
-    if decode::frontmatter(text.as_bytes(), 0).is_some() { format!("\n{text}") } else { text }
+    if decode::frontmatter(text.as_bytes(), 0).is_some() {
+        format!("\n{text}")
+    } else {
+        text
+    }
 }
 
 /// The item of a message of which everything can be said. `implied` is the name that it has anyway.
 fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
     let (name, text, shape) = match &message.body {
-        Body::System(body) => ("SYSTEM", text_of(&body.content), shape(&body.content, false)),
-        Body::Assistant(body) => ("ASSISTANT", text_of(&body.content), shape(&body.content, true)),
+        Body::System(body) => (
+            "SYSTEM",
+            text_of(&body.content),
+            shape(&body.content, false),
+        ),
+        Body::Assistant(body) => (
+            "ASSISTANT",
+            text_of(&body.content),
+            shape(&body.content, true),
+        ),
         Body::ToolResult(body) => ("TOOL", text_of(&body.content), shape(&body.content, false)),
         Body::User(body) => ("USER", text_of(&body.content), shape(&body.content, false)),
-        Body::CompactBoundary(_) => {
-            ("SEPERATOR", message.extra.string(TEXT).unwrap_or_default(), None)
-        }
+        Body::CompactBoundary(_) => (
+            "SEPERATOR",
+            message.extra.string(TEXT).unwrap_or_default(),
+            None,
+        ),
         Body::ToolUse(_)
         | Body::Progress(_)
         | Body::Attachment(_)
@@ -253,8 +319,14 @@ fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
     let id = Some(message.id.to_string()).filter(|id| is_exact && implied != Some(id.as_str()));
     let mut known = known_attributes(message, target);
     known.extend(id.map(|id| ("id", id)));
-    known.extend(shape.filter(|_| is_exact).map(|shape| ("content", shape.to_string())));
-    let known = known.into_iter().map(|(key, value)| (key.to_string(), value));
+    known.extend(
+        shape
+            .filter(|_| is_exact)
+            .map(|shape| ("content", shape.to_string())),
+    );
+    let known = known
+        .into_iter()
+        .map(|(key, value)| (key.to_string(), value));
     item.attributes = with_extra(message, known.collect());
     let notes = message.extra.get(NOTE_ATTRIBUTES).and_then(note_attributes);
     item.note_attributes = notes.unwrap_or_default();
@@ -278,10 +350,16 @@ fn known_attributes(message: &Message, target: &Target) -> Vec<(&'static str, St
         ("author", message.author.clone()),
         ("timestamp", time),
         ("prompt", count(usage.and_then(|usage| usage.input_tokens))),
-        ("completion", count(usage.and_then(|usage| usage.output_tokens))),
+        (
+            "completion",
+            count(usage.and_then(|usage| usage.output_tokens)),
+        ),
         ("tool_call_id", call),
     ];
-    known.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    known
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
 }
 
 /// The attributes with those of the extra fields that are some. They stand last, unless one of them has
@@ -294,8 +372,14 @@ fn with_extra(message: &Message, known: Vec<(String, String)>) -> Vec<(String, S
         is_attribute.then_some((key, value))
     });
     let extra: Vec<(String, String)> = extra.collect();
-    let repeats = extra.iter().any(|(key, _)| known.iter().any(|(name, _)| name == key));
-    let (first, last) = if repeats { (extra, known) } else { (known, extra) };
+    let repeats = extra
+        .iter()
+        .any(|(key, _)| known.iter().any(|(name, _)| name == key));
+    let (first, last) = if repeats {
+        (extra, known)
+    } else {
+        (known, extra)
+    };
     first.into_iter().chain(last).collect()
 }
 

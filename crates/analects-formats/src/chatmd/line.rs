@@ -21,7 +21,9 @@ pub(super) struct TagLine {
 
 /// Whether a line parts items: `> ---`, with three dashes or more.
 pub(super) fn is_separator(line: &[u8]) -> bool {
-    let Some(rest) = line.strip_prefix(b"> ") else { return false };
+    let Some(rest) = line.strip_prefix(b"> ") else {
+        return false;
+    };
     let dashes = count(rest, |byte| byte == b'-');
     dashes >= 3 && is_blank_line(&rest[dashes..])
 }
@@ -47,7 +49,11 @@ pub(super) fn tag_line(line: &[u8]) -> Option<TagLine> {
         if let Token::Attribute { key, value, .. } = token {
             // Of a repeated key, the last counts.
             let is_stored = key.of(line) == b"stored";
-            apart = if is_stored { says_apart(value.of(line)) } else { apart };
+            apart = if is_stored {
+                says_apart(value.of(line))
+            } else {
+                apart
+            };
         }
     }
     attributes.end().map(|_| TagLine { name, apart })
@@ -60,18 +66,24 @@ pub(super) fn tag_name(line: &[u8]) -> Option<Span> {
     line.get(start).filter(|byte| **byte == b'<')?;
     let letters = count(&line[start + 1..], |byte| byte.is_ascii_alphabetic());
     let end = start + 1 + letters;
-    let ends = line.get(end).is_some_and(|byte| is_blank(*byte) || matches!(byte, b'/' | b'>'));
+    let ends = line
+        .get(end)
+        .is_some_and(|byte| is_blank(*byte) || matches!(byte, b'/' | b'>'));
     (letters > 0 && ends).then(|| Span::new(start + 1, end))
 }
 
 fn says_apart(stored: &[u8]) -> bool {
     let stored = String::from_utf8_lossy(stored);
-    decode_entities(&stored).split(' ').any(|word| word == "apart")
+    decode_entities(&stored)
+        .split(' ')
+        .any(|word| word == "apart")
 }
 
 /// Where the attributes of a line `{: key="value" }` start, which may stand behind a `>`.
 pub(super) fn kramdown_line(line: &[u8]) -> Option<usize> {
-    let quote = line.strip_prefix(b">").map_or(0, |rest| 1 + count(rest, is_blank));
+    let quote = line
+        .strip_prefix(b">")
+        .map_or(0, |rest| 1 + count(rest, is_blank));
     let start = quote + 2;
     line[quote..].strip_prefix(b"{:")?;
     let mut attributes = Attributes::new(line, start, Ending::Brace);
@@ -129,7 +141,11 @@ fn rewrite_heads<'a>(
             out.push_str(line);
         }
     }
-    if changed { Cow::Owned(out) } else { Cow::Borrowed(text) }
+    if changed {
+        Cow::Owned(out)
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// Whether a tag comes next, perhaps after a `>` line.

@@ -31,13 +31,24 @@ pub fn messages(document: &Document, session: &SessionId) -> Decoded {
 
 /// The same, with times without a zone taken as those of `zone`.
 pub fn messages_in(document: &Document, session: &SessionId, zone: &TimeZone) -> Decoded {
-    let session = document.session_in(zone).id.map_or(session.clone(), SessionId::from);
+    let session = document
+        .session_in(zone)
+        .id
+        .map_or(session.clone(), SessionId::from);
     let lines = document.lines();
     let mut decoded = Decoded::default();
     for item in document.items() {
-        let mut reader = Reader { item, zone, lines: &lines, problems: &mut decoded.problems };
+        let mut reader = Reader {
+            item,
+            zone,
+            lines: &lines,
+            problems: &mut decoded.problems,
+        };
         let mut message = reader.message(&session);
-        message.parent_id = decoded.messages.last().map(|last: &Message| last.id.clone());
+        message.parent_id = decoded
+            .messages
+            .last()
+            .map(|last: &Message| last.id.clone());
         decoded.messages.push(message);
     }
     decoded
@@ -97,7 +108,9 @@ impl Reader<'_> {
         }
         if let Body::Other(_) = message.body {
             message.unknown.push("tag", Raw::string(&self.item.name()));
-            message.unknown.push("content", Raw::string(&self.item.text()));
+            message
+                .unknown
+                .push("content", Raw::string(&self.item.text()));
         }
         message
     }
@@ -105,10 +118,13 @@ impl Reader<'_> {
     /// The body, and the text of an item that should have none.
     fn body(&mut self, known: &mut Known) -> (Body, Option<String>) {
         let body = match self.item.kind() {
-            ItemKind::System => Body::System(System { content: self.content(known, false) }),
-            ItemKind::User => {
-                Body::User(User { content: self.content(known, false), ..User::default() })
-            }
+            ItemKind::System => Body::System(System {
+                content: self.content(known, false),
+            }),
+            ItemKind::User => Body::User(User {
+                content: self.content(known, false),
+                ..User::default()
+            }),
             ItemKind::Assistant => Body::Assistant(Assistant {
                 content: self.content(known, true),
                 stop_reason: Some(StopReason::EndTurn),
@@ -124,7 +140,9 @@ impl Reader<'_> {
                 let problem = Problem::warning("unknown-tag", text)
                     .hint("the item is kept; write USER, ASSISTANT, SYSTEM, TOOL or SEPERATOR");
                 self.report(problem);
-                Body::Other(Other { type_name: Some(CHAT_ITEM.to_string()) })
+                Body::Other(Other {
+                    type_name: Some(CHAT_ITEM.to_string()),
+                })
             }
         };
         (body, None)
@@ -139,9 +157,14 @@ impl Reader<'_> {
             self.report(problem);
         }
         let trigger = Some(CompactTrigger::Separator);
-        let boundary = CompactBoundary { trigger, ..CompactBoundary::default() };
+        let boundary = CompactBoundary {
+            trigger,
+            ..CompactBoundary::default()
+        };
         // Without a text below the tag, an attribute of that name is one, and stands in its place.
-        let text = Some(text).filter(|text| !text.is_empty()).or_else(|| known.text(TEXT));
+        let text = Some(text)
+            .filter(|text| !text.is_empty())
+            .or_else(|| known.text(TEXT));
         (Body::CompactBoundary(boundary), text)
     }
 
@@ -149,7 +172,9 @@ impl Reader<'_> {
     fn content(&mut self, known: &mut Known, is_answer: bool) -> Content {
         let content = content_of(&self.item.text());
         let shapes = ["text", "blocks", "empty", "none"];
-        let shape = known.take("content", |word| shapes.into_iter().find(|shape| *shape == word));
+        let shape = known.take("content", |word| {
+            shapes.into_iter().find(|shape| *shape == word)
+        });
         let text = match content {
             Content::Text(text) => text,
             content => return content,
@@ -168,7 +193,11 @@ impl Reader<'_> {
     }
 
     fn time(&mut self, known: &mut Known) -> Option<jiff::Timestamp> {
-        let key = if known.has("timestamp") { "timestamp" } else { "time" };
+        let key = if known.has("timestamp") {
+            "timestamp"
+        } else {
+            "time"
+        };
         let read = known.take(key, |text| read_time(text, self.zone));
         if read.is_none() && known.has(key) {
             self.unreadable(key, "a time such as 2025-05-07 14:01:32");
@@ -197,7 +226,10 @@ impl Reader<'_> {
         if notes.is_empty() {
             return;
         }
-        let map: RawMap = notes.iter().map(|(key, value)| (key, Raw::string(value))).collect();
+        let map: RawMap = notes
+            .iter()
+            .map(|(key, value)| (key, Raw::string(value)))
+            .collect();
         message.extra.push(NOTE_ATTRIBUTES, map.to_raw());
     }
 
@@ -214,7 +246,9 @@ impl Reader<'_> {
 
 /// A count, spelled as it would be written.
 fn number(text: &str) -> Option<u64> {
-    text.parse().ok().filter(|count: &u64| count.to_string() == text)
+    text.parse()
+        .ok()
+        .filter(|count: &u64| count.to_string() == text)
 }
 
 /// Whether an extra field would be read as a field that the message does not have.
@@ -236,7 +270,9 @@ pub(super) fn reads_as_field(key: &str, value: &str, said: &Message) -> bool {
 
 /// The tag and the text of a message that stands for an item of another name.
 pub(super) fn foreign_item(message: &Message) -> Option<(String, String)> {
-    let Body::Other(other) = &message.body else { return None };
+    let Body::Other(other) = &message.body else {
+        return None;
+    };
     let tag = message.unknown.string("tag")?;
     let text = message.unknown.string("content")?;
     let exact = RawMap::from([("tag", Raw::string(&tag)), ("content", Raw::string(&text))]);

@@ -17,7 +17,9 @@ impl Document {
         if !self.utf8 {
             found.extend(not_utf8(&self.source, &lines));
         }
-        let yaml = self.frontmatter.and_then(|span| frontmatter::text_span(&self.source, span));
+        let yaml = self
+            .frontmatter
+            .and_then(|span| frontmatter::text_span(&self.source, span));
         for problem in &self.front.problems {
             let start = yaml.map_or(0, |yaml| yaml.start);
             found.push(problem.clone().in_file(start, &lines));
@@ -25,7 +27,10 @@ impl Document {
         let mut near = self.near_items();
         near.extend(self.items().flat_map(tag_problems));
         near.sort_by_key(|(_, span)| span.start);
-        found.extend(near.into_iter().map(|(problem, span)| problem.at(span, &lines)));
+        found.extend(
+            near.into_iter()
+                .map(|(problem, span)| problem.at(span, &lines)),
+        );
         found.extend(messages(self, &SessionId::default()).problems);
         found.sort_by_key(|problem| (problem.line, problem.column));
         found
@@ -33,7 +38,11 @@ impl Document {
 
     /// The problem that keeps this file from being written, if there is one.
     pub fn why_not_writable(&self) -> Option<Problem> {
-        let problems = if self.utf8 { Vec::new() } else { not_utf8(&self.source, &self.lines()) };
+        let problems = if self.utf8 {
+            Vec::new()
+        } else {
+            not_utf8(&self.source, &self.lines())
+        };
         problems.into_iter().next()
     }
 
@@ -86,7 +95,9 @@ fn next_state(
 /// `>---`, `>  ---`, or a separator behind blanks.
 fn is_nearly_separator(line: &[u8]) -> bool {
     let line = &line[count(line, is_blank).min(3)..];
-    let Some(rest) = line.strip_prefix(b">") else { return false };
+    let Some(rest) = line.strip_prefix(b">") else {
+        return false;
+    };
     let rest = &rest[count(rest, is_blank)..];
     let dashes = count(rest, |byte| byte == b'-');
     dashes >= 3 && rest[dashes..].iter().all(|byte| is_blank(*byte))
@@ -101,9 +112,12 @@ fn is_nearly_head(before: Before, line: &[u8]) -> bool {
 }
 
 fn near_item() -> Problem {
-    Problem::warning("near-item", "this is nearly the start of an item, and is not one")
-        .hint("an item starts with a line > --- and a line > <NAME /> with nothing after it")
-        .with(Severity::Hint)
+    Problem::warning(
+        "near-item",
+        "this is nearly the start of an item, and is not one",
+    )
+    .hint("an item starts with a line > --- and a line > <NAME /> with nothing after it")
+    .with(Severity::Hint)
 }
 
 fn tag_problems(item: Item<'_>) -> Vec<(Problem, Span)> {
@@ -111,7 +125,10 @@ fn tag_problems(item: Item<'_>) -> Vec<(Problem, Span)> {
     let (attributes, junk) = decode::tag_attributes(line, item.name_end());
     let mut found = Vec::new();
     for span in junk {
-        let shown: String = String::from_utf8_lossy(span.of(line)).chars().take(40).collect();
+        let shown: String = String::from_utf8_lossy(span.of(line))
+            .chars()
+            .take(40)
+            .collect();
         let text = format!("cannot read {shown:?} in the tag; expected key=\"value\"");
         let problem = Problem::warning("bad-attribute", text).hint("write \" in a value as &quot;");
         found.push((problem, Span::new(start + span.start, start + span.end)));
@@ -122,7 +139,10 @@ fn tag_problems(item: Item<'_>) -> Vec<(Problem, Span)> {
     {
         let text = format!("stored={stored:?} does not fit this item's text; it is ignored");
         let hint = "the text was edited: remove the attribute to keep it as it is now";
-        found.push((Problem::warning("stored-mismatch", text).hint(hint), item.tag()));
+        found.push((
+            Problem::warning("stored-mismatch", text).hint(hint),
+            item.tag(),
+        ));
     }
     found
 }

@@ -67,10 +67,19 @@ pub(super) fn reduce(conversation: &[Message], session: &SessionId, target: &Tar
     for message in conversation {
         let implied = MessageId::default();
         let is_first = messages.is_empty();
-        let mut reducer = Reducer { target, message, implied, is_first, losses: &mut losses };
+        let mut reducer = Reducer {
+            target,
+            message,
+            implied,
+            is_first,
+            losses: &mut losses,
+        };
         let bodies = reducer.bodies();
         if message.parent_id.as_ref() != before && !bodies.is_empty() {
-            reducer.lose("parent_id", "items follow one another; branches have no place");
+            reducer.lose(
+                "parent_id",
+                "items follow one another; branches have no place",
+            );
         }
         before = Some(&message.id);
         for (at, body) in bodies.into_iter().enumerate() {
@@ -92,7 +101,11 @@ pub(super) fn reduce(conversation: &[Message], session: &SessionId, target: &Tar
 fn report_systems(messages: &[Message], losses: &mut Vec<Loss>) {
     let is_system = |message: &&Message| matches!(message.body, Body::System(_));
     let last = messages.iter().rposition(|message| is_system(&message));
-    for (at, message) in messages.iter().enumerate().filter(|(_, message)| is_system(message)) {
+    for (at, message) in messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| is_system(message))
+    {
         if Some(at) != last {
             let why = "the plugin keeps the last system prompt only";
             losses.push(Loss::of(&message.id, "system", why));
@@ -144,7 +157,9 @@ pub(super) fn soften(text: &str) -> String {
     // What JavaScript trims.
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     // To Markdown these say the same.
-    let text = text.replace("> ---", ">  ---").replace(DIV, &DIV.replacen(' ', "  ", 1));
+    let text = text
+        .replace("> ---", ">  ---")
+        .replace(DIV, &DIV.replacen(' ', "  ", 1));
     let mut text = rewrite(&text, 0, |line| format!(" {line}")).into_owned();
     if let Some(closer) = open_fence(&text) {
         text.push('\n');

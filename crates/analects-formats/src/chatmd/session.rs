@@ -57,14 +57,18 @@ pub(super) struct Front {
 
 /// Reads the frontmatter at `span`.
 pub(super) fn read(source: &[u8], span: Span) -> Front {
-    let yaml = text_span(source, span).map(|span| span.of(source)).unwrap_or_default();
+    let yaml = text_span(source, span)
+        .map(|span| span.of(source))
+        .unwrap_or_default();
     let yaml = String::from_utf8_lossy(yaml);
     let mut reader = Reader::new(&yaml);
     let mut front = Front::default();
     match Yaml::parse(&yaml) {
         Ok(tree) => {
             let entries = tree.entries().unwrap_or_default();
-            entries.iter().for_each(|entry| front.take(entry, &mut reader));
+            entries
+                .iter()
+                .for_each(|entry| front.take(entry, &mut reader));
         }
         Err(error) => reader.unreadable(&error),
     }
@@ -192,7 +196,9 @@ impl Document {
             Some(rest.strip_suffix(b"\r").unwrap_or(rest).len())
         };
         if self.frontmatter.is_some() {
-            let rest = text.strip_prefix(b"\r\n").or_else(|| text.strip_prefix(b"\n"));
+            let rest = text
+                .strip_prefix(b"\r\n")
+                .or_else(|| text.strip_prefix(b"\n"));
             text = rest.unwrap_or(text);
         }
         for _ in 0..2 {
@@ -230,8 +236,16 @@ pub(super) fn write_preamble(preamble: &str, items: bool) -> Cow<'_, str> {
     if preamble.is_empty() {
         return Cow::Borrowed("");
     }
-    let end = if preamble.ends_with('\r') { "\r\n" } else { "\n" };
-    let ends = if items || preamble.ends_with('\n') { 2 } else { 1 };
+    let end = if preamble.ends_with('\r') {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let ends = if items || preamble.ends_with('\n') {
+        2
+    } else {
+        1
+    };
     Cow::Owned(escape(&format!("{preamble}{}", end.repeat(ends))).into_owned())
 }
 
@@ -270,10 +284,18 @@ fn frontmatter(session: &Session, losses: &mut Vec<Loss>) -> String {
         // Each line can be read, but there are too many things on them.
         let why = "frontmatter cannot hold so many";
         losses.push(Loss::of_session("tags and extra fields", why));
-        let smaller = Session { tags: Vec::new(), extra: RawMap::new(), ..session.clone() };
+        let smaller = Session {
+            tags: Vec::new(),
+            extra: RawMap::new(),
+            ..session.clone()
+        };
         return frontmatter(&smaller, losses);
     }
-    if yaml.text == "chat:\n" { String::new() } else { format!("---\n{}---\n", yaml.text) }
+    if yaml.text == "chat:\n" {
+        String::new()
+    } else {
+        format!("---\n{}---\n", yaml.text)
+    }
 }
 
 /// Lines of frontmatter, each of which reads back as what it says.
@@ -326,7 +348,11 @@ impl Written {
 fn reads(key: &str, value: Option<&Yaml>) -> bool {
     let Some(value) = value else { return true };
     let mut front = Front::default();
-    let entry = Entry { key: key.to_string(), at: None, value: value.clone() };
+    let entry = Entry {
+        key: key.to_string(),
+        at: None,
+        value: value.clone(),
+    };
     front.take(&entry, &mut Reader::new(""));
     front.extra.is_empty()
 }
@@ -374,7 +400,9 @@ pub fn without_facts(mut messages: Vec<Message>) -> (Session, Vec<Message>) {
     {
         first.parent_id = None;
     }
-    let id = Some(record.session_id).filter(|id| !is_derived(id)).map(|id| id.to_string());
+    let id = Some(record.session_id)
+        .filter(|id| !is_derived(id))
+        .map(|id| id.to_string());
     (Session { id, ..session }, messages)
 }
 
@@ -386,23 +414,40 @@ fn facts_record(session: &Session, id: &SessionId) -> Option<Message> {
         ("updated", session.updated.map(time)),
         ("tags", (!tags.is_empty()).then(|| Raw::array(&tags))),
         ("preamble", session.preamble.as_deref().map(Raw::string)),
-        ("extra", (!session.extra.is_empty()).then(|| session.extra.to_raw())),
+        (
+            "extra",
+            (!session.extra.is_empty()).then(|| session.extra.to_raw()),
+        ),
     ];
-    let chat: RawMap = known.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let chat: RawMap = known
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect();
     let mut state = RawMap::new();
-    session.title.iter().for_each(|title| state.push("title", Raw::string(title)));
+    session
+        .title
+        .iter()
+        .for_each(|title| state.push("title", Raw::string(title)));
     if !chat.is_empty() {
         state.push(CHAT, chat.to_raw());
     }
-    let change = StateChange { changes: state.to_raw(), is_snapshot: false };
+    let change = StateChange {
+        changes: state.to_raw(),
+        is_snapshot: false,
+    };
     let name = derived_id(id, "chat session");
-    let message = Message { session_id: id.clone(), ..Message::new(name, change.into()) };
+    let message = Message {
+        session_id: id.clone(),
+        ..Message::new(name, change.into())
+    };
     (!state.is_empty()).then_some(message)
 }
 
 /// The conversation that a message speaks of, if that is all that it says.
 fn read_facts(message: &Message) -> Option<Session> {
-    let Body::State(change) = &message.body else { return None };
+    let Body::State(change) = &message.body else {
+        return None;
+    };
     let state = change.changes.as_object()?;
     let chat = state.get(CHAT).and_then(Raw::as_object).unwrap_or_default();
     let time = |key: &str| chat.string(key)?.parse().ok();
@@ -414,7 +459,10 @@ fn read_facts(message: &Message) -> Option<Session> {
         updated: time("updated"),
         tags: tags.unwrap_or_default(),
         preamble: chat.string("preamble"),
-        extra: chat.get("extra").and_then(Raw::as_object).unwrap_or_default(),
+        extra: chat
+            .get("extra")
+            .and_then(Raw::as_object)
+            .unwrap_or_default(),
     };
     (facts_record(&session, &message.session_id).as_ref() == Some(message)).then_some(session)
 }

@@ -37,8 +37,16 @@ const SHAPE: &str = "content_shape";
 /// The field for the name of the message that `sysPrompt` stands for.
 const SYSTEM_ID: &str = "sysPromptId";
 /// The fields of an item that are known.
-pub(super) const KNOWN: [&str; 8] =
-    ["type", "id", "author", "timestamp", "usage", "hidden", "message", SHAPE];
+pub(super) const KNOWN: [&str; 8] = [
+    "type",
+    "id",
+    "author",
+    "timestamp",
+    "usage",
+    "hidden",
+    "message",
+    SHAPE,
+];
 
 /// Extra fields that are read before the others, in this order.
 pub(super) const FIRST: [&str; 3] = ["type", SHAPE, "message"];
@@ -50,8 +58,12 @@ pub(super) fn is_marked(message: &Message, value: &Raw) -> bool {
 
 /// The text of a message that is nothing but the session's system prompt.
 fn system_prompt(message: &Message) -> Option<Raw> {
-    let Body::System(body) = &message.body else { return None };
-    let Content::Text(text) = &body.content else { return None };
+    let Body::System(body) = &message.body else {
+        return None;
+    };
+    let Content::Text(text) = &body.content else {
+        return None;
+    };
     let is_bare = bare(message) == *message && !text.is_empty();
     is_bare.then(|| Raw::parse(&text.to_json()).ok()).flatten()
 }
@@ -76,11 +88,16 @@ fn system_id(session: &SessionId) -> MessageId {
 
 /// The item that a message of a kind that is not known stands for.
 pub(super) fn foreign_item(message: &Message) -> Option<Raw> {
-    let Body::Other(other) = &message.body else { return None };
+    let Body::Other(other) = &message.body else {
+        return None;
+    };
     let item = message.unknown.get("item")?;
     let exact = RawMap::from([("item", item.clone())]);
     // Whatever else the message says would have no place.
-    let bare = Message { unknown: exact, ..bare(message) };
+    let bare = Message {
+        unknown: exact,
+        ..bare(message)
+    };
     let is_item = other.type_name.as_deref() == Some(FOREIGN) && bare == *message;
     (is_item && !read::is_known_item(item)).then(|| item.clone())
 }
@@ -97,7 +114,10 @@ pub(crate) fn write_part(block: &Block) -> Option<Raw> {
         Block::Image(image) => {
             let mut url = RawMap::from([("url", Raw::string(&address(&image.source)?))]);
             url.extend(image.extra.iter());
-            let part = [("type", Raw::string("image_url")), ("image_url", url.to_raw())];
+            let part = [
+                ("type", Raw::string("image_url")),
+                ("image_url", url.to_raw()),
+            ];
             Some(RawMap::from(part).to_raw())
         }
         // A block of a kind that is known elsewhere would puzzle the plugin.
@@ -130,5 +150,8 @@ fn read_image(part: &Raw) -> Option<Image> {
     let mut extra = url.clone();
     extra.remove("url");
     let is_whole = fields.len() == 2 && url.len() == extra.len() + 1;
-    (is_image && is_whole).then(|| Image { source: source(&src), extra })
+    (is_image && is_whole).then(|| Image {
+        source: source(&src),
+        extra,
+    })
 }

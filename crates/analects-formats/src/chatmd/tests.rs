@@ -19,7 +19,10 @@ mod writing;
 /// How an item reads, wherever it stands.
 fn reading(item: Item<'_>) -> String {
     let (attributes, notes) = (item.attributes(), item.note_attributes());
-    let attributes: Vec<_> = attributes.iter().filter(|(key, _)| key != "stored").collect();
+    let attributes: Vec<_> = attributes
+        .iter()
+        .filter(|(key, _)| key != "stored")
+        .collect();
     format!("{} {attributes:?} {notes:?} {:?}", item.name(), item.text())
 }
 
@@ -33,5 +36,9 @@ fn read(text: &str) -> Vec<Message> {
 }
 
 fn codes(text: &str) -> Vec<String> {
-    decode(text).problems().into_iter().map(|problem| problem.code.into_owned()).collect()
+    decode(text)
+        .problems()
+        .into_iter()
+        .map(|problem| problem.code.into_owned())
+        .collect()
 }

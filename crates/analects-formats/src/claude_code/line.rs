@@ -27,7 +27,10 @@ pub(super) enum Value<'a> {
 pub(super) fn read_line(line: &[u8], each: &mut dyn FnMut(Value<'_>)) -> Vec<Problem> {
     let is_ended = line.ends_with(b"\n");
     // Editors put a mark before the first line, and `\r` before the end of each.
-    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    let line = line
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(line)
+        .trim_ascii();
     if line.is_empty() {
         return Vec::new();
     }
@@ -83,7 +86,11 @@ fn verdict(found: usize, is_whole: bool, is_ended: bool) -> Option<Problem> {
         let hint =
             "the session may still be at work; read the file again when the line is complete";
         // Nothing of it was complete yet, so nothing gets lost.
-        Problem::warning("torn-line", "the last line was cut off while it was written").hint(hint)
+        Problem::warning(
+            "torn-line",
+            "the last line was cut off while it was written",
+        )
+        .hint(hint)
     })
 }
 
@@ -95,13 +102,17 @@ fn save_part(part: &str, each: &mut dyn FnMut(Value<'_>)) -> (usize, bool) {
         return (found, true);
     }
     let starts = |beginning| {
-        memmem::find_iter(rest.as_bytes(), beginning).filter(|at| *at > 0).take(MAX_TRIES)
+        memmem::find_iter(rest.as_bytes(), beginning)
+            .filter(|at| *at > 0)
+            .take(MAX_TRIES)
     };
     let mut starts: Vec<usize> = BEGINNINGS.into_iter().flat_map(starts).collect();
     starts.sort_unstable();
     for start in starts.into_iter().take(MAX_TRIES) {
         // A whole number of values up to the end: what is nested in another does not end there.
-        let Some(rest) = rest.get(start..).filter(|rest| are_values(rest)) else { continue };
+        let Some(rest) = rest.get(start..).filter(|rest| are_values(rest)) else {
+            continue;
+        };
         found += values(rest, each).0;
         break;
     }
@@ -120,5 +131,7 @@ fn values(text: &str, each: &mut dyn FnMut(Value<'_>)) -> (usize, usize) {
 }
 
 fn are_values(text: &str) -> bool {
-    serde_json::Deserializer::from_str(text).into_iter::<&RawValue>().all(|value| value.is_ok())
+    serde_json::Deserializer::from_str(text)
+        .into_iter::<&RawValue>()
+        .all(|value| value.is_ok())
 }

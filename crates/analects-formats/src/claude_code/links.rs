@@ -95,7 +95,9 @@ enum Name {
 
 impl Name {
     fn new(id: &str) -> Name {
-        let uuid = Uuid::try_parse(id).ok().filter(|uuid| uuid.to_string() == id);
+        let uuid = Uuid::try_parse(id)
+            .ok()
+            .filter(|uuid| uuid.to_string() == id);
         uuid.map_or_else(|| Name::Other(id.into()), Name::Uuid)
     }
 
@@ -155,10 +157,17 @@ impl Links {
             self.seen.insert(hash(id), Seen { run, print });
         }
         let Some(run) = self.runs.get(run as usize) else {
-            return Place { is_open, ..Place::default() };
+            return Place {
+                is_open,
+                ..Place::default()
+            };
         };
         let agent = (run.agent != MAIN).then(|| self.agents[run.agent as usize].clone());
-        Place { parent: Some(run.tip.text()), agent, is_open }
+        Place {
+            parent: Some(run.tip.text()),
+            agent,
+            is_open,
+        }
     }
 
     /// Finds the place of a message.
@@ -166,9 +175,16 @@ impl Links {
         let stated = self.stated_run(seeker.stated);
         let agent = self.agent(&seeker, stated);
         // A side chain has a root of its own.
-        let of_chain =
-            |run: &u32| self.runs.get(*run as usize).is_some_and(|run| run.agent == agent);
-        let says = if stated == Some(NOBODY) { Stated::Root } else { seeker.stated };
+        let of_chain = |run: &u32| {
+            self.runs
+                .get(*run as usize)
+                .is_some_and(|run| run.agent == agent)
+        };
+        let says = if stated == Some(NOBODY) {
+            Stated::Root
+        } else {
+            seeker.stated
+        };
         let before = match says {
             Stated::Parent(_) => stated.filter(of_chain),
             Stated::Nothing => self.last.get(&agent).copied(),
@@ -188,7 +204,11 @@ impl Links {
         self.seen.insert(hash(seeker.id), Seen { run, print });
         self.last.insert(agent, run);
         let agent = (agent != MAIN).then(|| self.agents[agent as usize].clone());
-        Place { parent, agent, is_open }
+        Place {
+            parent,
+            agent,
+            is_open,
+        }
     }
 
     /// The run of the record that somebody follows; `None` if it has not been seen.
@@ -221,14 +241,21 @@ impl Links {
             Step::Answer { response, calls } => (response, calls),
             _ => (None, false),
         };
-        self.runs.push(Run { tip: Name::new(seeker.id), response, agent, calls });
+        self.runs.push(Run {
+            tip: Name::new(seeker.id),
+            response,
+            agent,
+            calls,
+        });
         u32::try_from(self.runs.len() - 1).unwrap_or(NOBODY)
     }
 
     /// The chain of a record. An old side chain does not say its name: it has that of its first record.
     fn agent(&mut self, seeker: &Seeker<'_>, stated: Option<u32>) -> u32 {
         let Some(name) = seeker.side else { return MAIN };
-        let before = stated.and_then(|run| self.runs.get(run as usize)).map(|run| run.agent);
+        let before = stated
+            .and_then(|run| self.runs.get(run as usize))
+            .map(|run| run.agent);
         match (name, before.filter(|agent| *agent != MAIN)) {
             (Some(name), _) => self.number(name),
             (None, Some(before)) => before,

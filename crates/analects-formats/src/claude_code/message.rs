@@ -15,7 +15,12 @@ use super::record::{Fields, Kind, string};
 /// Makes a message of a record; its name and its place are not yet in it.
 pub(super) fn draft<'a>(kind: Kind, fields: Fields<'a>, problems: &mut Vec<Problem>) -> Draft<'a> {
     let message = Message::new("", Body::Progress(Progress::default()));
-    let mut draft = Draft { kind, message, fields, left: None };
+    let mut draft = Draft {
+        kind,
+        message,
+        fields,
+        left: None,
+    };
     draft.shared();
     draft.left = match kind {
         Kind::User | Kind::Assistant | Kind::System | Kind::Summary => draft.inner(problems),
@@ -31,7 +36,10 @@ pub(super) fn draft<'a>(kind: Kind, fields: Fields<'a>, problems: &mut Vec<Probl
 
 /// A line that is JSON and no object.
 pub(super) fn value(raw: &RawValue) -> Message {
-    let progress = Progress { content: Some(Raw::from(raw)), ..Progress::default() };
+    let progress = Progress {
+        content: Some(Raw::from(raw)),
+        ..Progress::default()
+    };
     Message::new("", Body::Progress(progress))
 }
 
@@ -57,15 +65,28 @@ impl<'a> Draft<'a> {
     pub(super) fn finish(mut self, id: String, session: &str, place: Place) -> Message {
         // Progress keeps its type, as all that is beside a conversation does.
         if self.kind != Kind::Beside {
-            self.fields.remove_same("type", self.message.body.type_name());
+            self.fields
+                .remove_same("type", self.message.body.type_name());
         }
         self.fields.remove_same("uuid", &id);
         self.fields.remove_same("sessionId", session);
         let is_boundary = matches!(self.message.body, Body::CompactBoundary(_));
-        let key = if is_boundary { "logicalParentUuid" } else { "parentUuid" };
-        place.parent.iter().for_each(|parent| self.fields.remove_same(key, parent));
-        place.agent.iter().for_each(|agent| self.fields.remove_same("agentId", agent));
-        let (key, value) = self.left.map_or(("", None), |(key, value)| (key, Some(value)));
+        let key = if is_boundary {
+            "logicalParentUuid"
+        } else {
+            "parentUuid"
+        };
+        place
+            .parent
+            .iter()
+            .for_each(|parent| self.fields.remove_same(key, parent));
+        place
+            .agent
+            .iter()
+            .for_each(|agent| self.fields.remove_same("agentId", agent));
+        let (key, value) = self
+            .left
+            .map_or(("", None), |(key, value)| (key, Some(value)));
         Message {
             id: id.into(),
             parent_id: place.parent.map(Into::into),
@@ -79,7 +100,11 @@ impl<'a> Draft<'a> {
     fn shared(&mut self) {
         if let Some(text) = self.fields.string("timestamp") {
             self.message.created_at = text.parse().ok();
-            if self.message.created_at.is_some_and(|time| time_text(time) == text) {
+            if self
+                .message
+                .created_at
+                .is_some_and(|time| time_text(time) == text)
+            {
                 self.fields.remove("timestamp");
             }
         }
@@ -92,7 +117,9 @@ impl<'a> Draft<'a> {
     /// What only messages of the API have, from records of old versions.
     fn price(&mut self) {
         if let Some(raw) = self.fields.get("costUSD") {
-            let cost = serde_json::from_str::<f64>(raw.get()).ok().filter(|cost| cost.is_finite());
+            let cost = serde_json::from_str::<f64>(raw.get())
+                .ok()
+                .filter(|cost| cost.is_finite());
             self.message.cost_usd = cost;
             if cost.is_some_and(|cost| format!("{cost:?}") == raw.get()) {
                 self.fields.remove("costUSD");
@@ -109,7 +136,11 @@ impl<'a> Draft<'a> {
         let inner = self.fields.object("message");
         let was_object = inner.is_some();
         let mut inner = inner.unwrap_or_default();
-        let raw = if was_object { inner.get("content") } else { self.fields.get("message") };
+        let raw = if was_object {
+            inner.get("content")
+        } else {
+            self.fields.get("message")
+        };
         let content = raw.and_then(|raw| content(raw, problems));
         let is_read = content.is_some();
         let content = content.unwrap_or_default();
@@ -118,7 +149,10 @@ impl<'a> Draft<'a> {
             Kind::Assistant => {
                 self.answer(&mut inner, problems);
                 let stop_reason = inner.take_string("stop_reason").map(StopReason::from);
-                self.message.body = Body::Assistant(Assistant { content, stop_reason });
+                self.message.body = Body::Assistant(Assistant {
+                    content,
+                    stop_reason,
+                });
                 is_read
             }
             Kind::System => {
@@ -127,7 +161,10 @@ impl<'a> Draft<'a> {
             }
             Kind::Summary => {
                 let (text, is_all) = summary(content);
-                self.message.body = Body::Summary(Summary { text, ..Summary::default() });
+                self.message.body = Body::Summary(Summary {
+                    text,
+                    ..Summary::default()
+                });
                 is_all && is_read
             }
             _ => {
@@ -157,7 +194,10 @@ impl<'a> Draft<'a> {
         let text = first_text(&content);
         let command = text.filter(|text| text.trim_start().starts_with("<command-"));
         let tag = |name| command.and_then(|text| between(text, name));
-        let origin = self.fields.object("origin").and_then(|origin| origin.string("kind"));
+        let origin = self
+            .fields
+            .object("origin")
+            .and_then(|origin| origin.string("kind"));
         let is_program = self.fields.is_true("isMeta")
             || self.fields.get("sourceToolUseID").is_some()
             || origin.is_some_and(|kind| kind != "human")
@@ -173,7 +213,9 @@ impl<'a> Draft<'a> {
 
     fn queued(&mut self, problems: &mut Vec<Problem>) -> Left {
         let mut attachment = self.fields.object("attachment").unwrap_or_default();
-        let prompt = attachment.get("prompt").and_then(|raw| content(raw, problems));
+        let prompt = attachment
+            .get("prompt")
+            .and_then(|raw| content(raw, problems));
         if prompt.is_some() {
             attachment.remove("prompt");
         }
@@ -193,11 +235,21 @@ impl<'a> Draft<'a> {
     }
 
     fn notice(&mut self, problems: &mut Vec<Problem>) -> Left {
-        let content = self.fields.get("content").and_then(|raw| content(raw, problems));
+        let content = self
+            .fields
+            .get("content")
+            .and_then(|raw| content(raw, problems));
         self.fields.remove("content");
-        let kind = self.fields.take_string("subtype").unwrap_or_else(|| "system".to_string());
+        let kind = self
+            .fields
+            .take_string("subtype")
+            .unwrap_or_else(|| "system".to_string());
         let content = content.unwrap_or_default();
-        self.message.body = Body::Notification(Notification { kind, content, data: None });
+        self.message.body = Body::Notification(Notification {
+            kind,
+            content,
+            data: None,
+        });
         None
     }
 
@@ -205,21 +257,32 @@ impl<'a> Draft<'a> {
         let data = self.fields.get("attachment").map(Raw::from);
         let attachment = self.fields.object("attachment").unwrap_or_default();
         let name = attachment.string("type").unwrap_or_default();
-        let texts = ["content", "prompt"].iter().find_map(|key| attachment.string(key));
+        let texts = ["content", "prompt"]
+            .iter()
+            .find_map(|key| attachment.string(key));
         let content = texts.map_or(Content::Empty, |text| Content::from(text.into_owned()));
         self.fields.remove("attachment");
         let kind = attachment_kind(&name);
-        self.message.body = Body::Attachment(Attachment { kind, content, data });
+        self.message.body = Body::Attachment(Attachment {
+            kind,
+            content,
+            data,
+        });
         None
     }
 
     fn title(&mut self) -> Left {
-        let title = ["customTitle", "aiTitle"].iter().find_map(|key| self.fields.string(key));
+        let title = ["customTitle", "aiTitle"]
+            .iter()
+            .find_map(|key| self.fields.string(key));
         let title = Raw::string(&title.unwrap_or_default());
         let mut changes = analects_core::RawMap::new();
         changes.push("title", title);
         let changes = changes.to_raw();
-        self.message.body = Body::State(StateChange { changes, is_snapshot: false });
+        self.message.body = Body::State(StateChange {
+            changes,
+            is_snapshot: false,
+        });
         None
     }
 
@@ -259,7 +322,9 @@ fn first_text(content: &Content) -> Option<&str> {
     let text = match content {
         Content::Text(text) => text,
         Content::Blocks(blocks) => {
-            let Some(Block::Text(block)) = blocks.first() else { return None };
+            let Some(Block::Text(block)) = blocks.first() else {
+                return None;
+            };
             &block.text
         }
         Content::Empty => return None,
@@ -310,11 +375,16 @@ pub(super) fn usage_of(raw: &Raw, problems: &mut Vec<Problem>) -> Option<TokenUs
         && usage.cache_creation_1h_tokens.is_none()
         && usage.extra.iter().filter(is_lifetimes).count() == 1;
     let lifetimes = usage.extra.get("cache_creation").and_then(Raw::as_object);
-    let Some(lifetimes) = lifetimes.filter(|_| is_plain) else { return Some(usage) };
+    let Some(lifetimes) = lifetimes.filter(|_| is_plain) else {
+        return Some(usage);
+    };
     let count = |key| lifetimes.get(key).and_then(Raw::to::<u64>);
     let short = count("ephemeral_5m_input_tokens");
     let long = count("ephemeral_1h_input_tokens");
-    (usage.cache_creation_5m_tokens, usage.cache_creation_1h_tokens) = (short, long);
+    (
+        usage.cache_creation_5m_tokens,
+        usage.cache_creation_1h_tokens,
+    ) = (short, long);
     if lifetimes.len() == usize::from(short.is_some()) + usize::from(long.is_some()) {
         usage.extra.remove("cache_creation");
     }

@@ -33,9 +33,15 @@ pub struct SessionReader {
 impl SessionReader {
     /// A reader for a file.
     pub fn new(options: &ReadOptions) -> SessionReader {
-        let records =
-            Records { full: options.full, name: options.name.clone(), ..Records::default() };
-        SessionReader { lines: Lines::default(), records }
+        let records = Records {
+            full: options.full,
+            name: options.name.clone(),
+            ..Records::default()
+        };
+        SessionReader {
+            lines: Lines::default(),
+            records,
+        }
     }
 }
 
@@ -129,12 +135,22 @@ impl Records {
     /// JSON that is no record.
     fn other(&mut self, raw: &RawValue, out: &mut Read) {
         let text = "this line is JSON, and no record";
-        self.report(Problem::warning("not-a-record", text).hint(Hint::ConvertInFull), out);
+        self.report(
+            Problem::warning("not-a-record", text).hint(Hint::ConvertInFull),
+            out,
+        );
         self.leave("no record");
         if self.full {
             let id = self.derived_id();
             let session_id = self.session().into();
-            self.give(Message { id: id.into(), session_id, ..value(raw) }, out);
+            self.give(
+                Message {
+                    id: id.into(),
+                    session_id,
+                    ..value(raw)
+                },
+                out,
+            );
         } else {
             out.left_out += 1;
         }
@@ -145,7 +161,9 @@ impl Records {
         let uuid = fields.string("uuid");
         let print = print_of(&fields);
         let mut kind = Kind::of(&fields);
-        let known = uuid.as_deref().map_or(Known::New, |id| self.links.known(id, print));
+        let known = uuid
+            .as_deref()
+            .map_or(Known::New, |id| self.links.known(id, print));
         if known == Known::Repeated {
             kind = Kind::Beside;
             self.repeated += 1;
@@ -157,10 +175,15 @@ impl Records {
             return;
         }
         if known == Known::Other {
-            let text =
-                format!("record {} is there twice, and not the same", uuid.unwrap_or_default());
+            let text = format!(
+                "record {} is there twice, and not the same",
+                uuid.unwrap_or_default()
+            );
             let hint = "both are kept; wherever it is named, the nearest before is meant";
-            self.report(Problem::warning("duplicate-message-id", text).hint(hint), out);
+            self.report(
+                Problem::warning("duplicate-message-id", text).hint(hint),
+                out,
+            );
         }
         self.speech(kind, fields, print, out);
     }
@@ -185,7 +208,9 @@ impl Records {
 
     fn speech(&mut self, kind: Kind, fields: Fields<'_>, print: u32, out: &mut Read) {
         let uuid = fields.string("uuid").map(String::from);
-        let logical = fields.string("logicalParentUuid").filter(|_| kind == Kind::Boundary);
+        let logical = fields
+            .string("logicalParentUuid")
+            .filter(|_| kind == Kind::Boundary);
         let parent = logical.or(fields.string("parentUuid")).map(String::from);
         let mut place_of = stated(&fields, parent.as_deref());
         if let (Kind::Boundary, Some(id)) = (kind, &parent)
@@ -213,7 +238,12 @@ impl Records {
         }
         let step = step(&made.message, is_meta);
         let side = is_side.then_some(agent.as_deref());
-        let seeker = Seeker { id: &id, stated: place_of, side, step };
+        let seeker = Seeker {
+            id: &id,
+            stated: place_of,
+            side,
+            step,
+        };
         let place = self.links.place(seeker, print);
         self.note_open(&place, parent.as_deref(), false);
         self.pair(&made.message, out);
@@ -223,7 +253,11 @@ impl Records {
     fn note_open(&mut self, place: &Place, parent: Option<&str>, is_beside: bool) {
         if place.is_open && self.open.len() < MOST {
             let parent = hash(parent.unwrap_or_default());
-            self.open.push(Open { parent, line: self.line, is_beside });
+            self.open.push(Open {
+                parent,
+                line: self.line,
+                is_beside,
+            });
         }
     }
 
@@ -266,8 +300,12 @@ impl Records {
 
     /// Whether the last message is the summary of the compaction that waits.
     fn find_summary(&mut self) -> bool {
-        let Some((first, rest)) = self.held.split_first_mut() else { return false };
-        let Some(last) = rest.last() else { return false };
+        let Some((first, rest)) = self.held.split_first_mut() else {
+            return false;
+        };
+        let Some(last) = rest.last() else {
+            return false;
+        };
         let is_summary = matches!(last.body, Body::Summary(_));
         if let (Body::CompactBoundary(boundary), true) = (&mut first.body, is_summary) {
             boundary.summary_id = Some(last.id.clone());
@@ -277,7 +315,9 @@ impl Records {
 
     /// Finds calls without results, and results without calls.
     fn pair(&mut self, made: &Message, out: &mut Read) {
-        let Some(Content::Blocks(blocks)) = made.body.content() else { return };
+        let Some(Content::Blocks(blocks)) = made.body.content() else {
+            return;
+        };
         for block in blocks {
             match block {
                 Block::ToolUse(call) => {
@@ -303,7 +343,9 @@ impl Records {
     }
 
     fn meet_session(&mut self, fields: &Fields<'_>, out: &mut Read) {
-        let Some(session) = fields.string("sessionId") else { return };
+        let Some(session) = fields.string("sessionId") else {
+            return;
+        };
         if self.current.as_deref() == Some(&*session) {
             return;
         }
@@ -335,7 +377,11 @@ impl Records {
     fn leave(&mut self, name: &str) {
         // Types may be made up by the thousand.
         let is_room = self.left.len() < 100 || self.left.contains_key(name);
-        let name = if is_room { name.chars().take(40).collect() } else { "other".to_string() };
+        let name = if is_room {
+            name.chars().take(40).collect()
+        } else {
+            "other".to_string()
+        };
         *self.left.entry(name).or_default() += 1;
     }
 
@@ -345,14 +391,21 @@ impl Records {
         self.report_open(out);
         self.report_left(out);
         if self.problems > MOST {
-            let text =
-                format!("there are {} more problems, which are not listed", self.problems - MOST);
+            let text = format!(
+                "there are {} more problems, which are not listed",
+                self.problems - MOST
+            );
             out.problems.push(Problem::warning("more-problems", text));
         }
     }
 
     fn report_open(&mut self, out: &mut Read) {
-        for Open { parent, line, is_beside } in std::mem::take(&mut self.open) {
+        for Open {
+            parent,
+            line,
+            is_beside,
+        } in std::mem::take(&mut self.open)
+        {
             if self.links.has(parent) {
                 continue;
             }
@@ -361,7 +414,11 @@ impl Records {
                 true => "a record got lost; what comes next follows the message before it",
                 false => "the conversation starts here, as far as this file knows",
             };
-            self.report_at(line, Problem::warning("unknown-parent", text).hint(hint), out);
+            self.report_at(
+                line,
+                Problem::warning("unknown-parent", text).hint(hint),
+                out,
+            );
         }
         let mut calls: Vec<usize> = std::mem::take(&mut self.calls).into_values().collect();
         calls.sort_unstable();
@@ -375,17 +432,25 @@ impl Records {
 
     fn report_left(&mut self, out: &mut Read) {
         if self.repeated > 0 {
-            let text =
-                format!("{} records are there more than once; each is read once", self.repeated);
+            let text = format!(
+                "{} records are there more than once; each is read once",
+                self.repeated
+            );
             let problem = Problem::warning("repeated-records", text).with(Severity::Hint);
             out.problems.push(problem.hint(Hint::ConvertInFull));
         }
         if self.full || self.left.is_empty() {
             return;
         }
-        let counts: Vec<String> =
-            self.left.iter().map(|(name, count)| format!("{count} {name}")).collect();
-        let text = format!("records that are no conversation were left out: {}", counts.join(", "));
+        let counts: Vec<String> = self
+            .left
+            .iter()
+            .map(|(name, count)| format!("{count} {name}"))
+            .collect();
+        let text = format!(
+            "records that are no conversation were left out: {}",
+            counts.join(", ")
+        );
         let problem = Problem::warning("left-out", text).with(Severity::Hint);
         out.problems.push(problem.hint(Hint::ConvertInFull));
     }
@@ -408,7 +473,10 @@ fn step(made: &Message, is_meta: bool) -> Step {
     match &made.body {
         Body::Assistant(_) => {
             let response = made.response_id.as_deref().map(hash);
-            Step::Answer { response, calls: has(|block| matches!(block, Block::ToolUse(_))) }
+            Step::Answer {
+                response,
+                calls: has(|block| matches!(block, Block::ToolUse(_))),
+            }
         }
         Body::Attachment(_) | Body::Notification(_) => Step::Join,
         Body::User(_) if has(|block| matches!(block, Block::ToolResult(_))) => Step::Join,
@@ -431,7 +499,9 @@ fn step(made: &Message, is_meta: bool) -> Step {
 /// says.
 fn print_of(fields: &Fields<'_>) -> u32 {
     let time = fields.get("timestamp").map_or("", |time| time.get());
-    let length = fields.get("message").map_or(0, |message| message.get().len());
+    let length = fields
+        .get("message")
+        .map_or(0, |message| message.get().len());
     let kind = fields.get("type").map_or("", |kind| kind.get());
     (hash(&(kind, length, time)) >> 32) as u32
 }

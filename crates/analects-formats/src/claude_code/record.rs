@@ -23,7 +23,11 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn of(value: &'a RawValue) -> Option<Fields<'a>> {
-        value.get().starts_with('{').then(|| Fields::parse(value.get())).flatten()
+        value
+            .get()
+            .starts_with('{')
+            .then(|| Fields::parse(value.get()))
+            .flatten()
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
@@ -32,7 +36,9 @@ impl<'a> Fields<'a> {
 
     /// The string of a key, unless it is empty or holds a lone surrogate.
     pub(super) fn string(&self, key: &str) -> Option<Cow<'a, str>> {
-        self.get(key).and_then(string).filter(|text| !text.is_empty())
+        self.get(key)
+            .and_then(string)
+            .filter(|text| !text.is_empty())
     }
 
     pub(super) fn is_true(&self, key: &str) -> bool {
@@ -149,7 +155,9 @@ pub(super) enum Kind {
 
 impl Kind {
     pub(super) fn of(fields: &Fields<'_>) -> Kind {
-        let Some(name) = fields.string("type") else { return Kind::by_role(fields) };
+        let Some(name) = fields.string("type") else {
+            return Kind::by_role(fields);
+        };
         match &*name {
             "user" if fields.is_true("isCompactSummary") => Kind::Summary,
             "user" => Kind::User,
@@ -166,7 +174,9 @@ impl Kind {
 
     /// Records without a type are of old versions and of other programs.
     fn by_role(fields: &Fields<'_>) -> Kind {
-        let role = fields.object("message").and_then(|message| message.string("role"));
+        let role = fields
+            .object("message")
+            .and_then(|message| message.string("role"));
         match role.as_deref() {
             Some("user") => Kind::User,
             Some("assistant") => Kind::Assistant,
@@ -185,7 +195,9 @@ impl Kind {
     }
 
     fn of_attachment(fields: &Fields<'_>) -> Kind {
-        let Some(attachment) = fields.object("attachment") else { return Kind::Beside };
+        let Some(attachment) = fields.object("attachment") else {
+            return Kind::Beside;
+        };
         let is = |key, value| attachment.string(key).as_deref() == Some(value);
         let is_typed = is("commandMode", "prompt") || attachment.get("commandMode").is_none();
         let prompt = attachment.get("prompt").map(|prompt| prompt.get());
@@ -198,5 +210,7 @@ impl Kind {
 }
 
 fn has_content(fields: &Fields<'_>) -> bool {
-    fields.object("message").is_some_and(|message| message.get("content").is_some())
+    fields
+        .object("message")
+        .is_some_and(|message| message.get("content").is_some())
 }

@@ -12,7 +12,10 @@ mod samples;
 
 /// Reads a session in one piece.
 fn read(bytes: impl AsRef<[u8]>, full: bool) -> Read {
-    let options = ReadOptions { full, ..ReadOptions::named("talk.jsonl") };
+    let options = ReadOptions {
+        full,
+        ..ReadOptions::named("talk.jsonl")
+    };
     let mut reader = Box::new(SessionReader::new(&options));
     let mut out = Read::default();
     reader.feed(bytes.as_ref(), &mut out);

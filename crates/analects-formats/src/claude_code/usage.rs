@@ -74,12 +74,21 @@ impl Totals {
             }
             return;
         }
-        let Some(usage) = message.usage.as_deref() else { return };
-        let name = message.response_id.as_deref().unwrap_or(&message.id).to_string();
+        let Some(usage) = message.usage.as_deref() else {
+            return;
+        };
+        let name = message
+            .response_id
+            .as_deref()
+            .unwrap_or(&message.id)
+            .to_string();
         let answer = Answer {
             model: message.model.clone(),
             at: message.created_at,
-            usage: TokenUsage { extra: analects_core::RawMap::new(), ..usage.clone() },
+            usage: TokenUsage {
+                extra: analects_core::RawMap::new(),
+                ..usage.clone()
+            },
             cost_usd: message.cost_usd,
         };
         self.count(name, answer);
@@ -106,7 +115,9 @@ impl Totals {
 
     /// The answers, in no particular order, by their names.
     pub fn answers(&self) -> impl Iterator<Item = (&str, &Answer)> {
-        self.answers.iter().map(|(name, answer)| (name.as_str(), answer))
+        self.answers
+            .iter()
+            .map(|(name, answer)| (name.as_str(), answer))
     }
 
     /// The sum over all answers.
@@ -120,7 +131,9 @@ impl Totals {
     pub fn by_model(&self) -> BTreeMap<&str, Tokens> {
         let mut sums: BTreeMap<&str, Tokens> = BTreeMap::new();
         for answer in self.answers.values() {
-            sums.entry(answer.model.as_deref().unwrap_or_default()).or_default().add(answer);
+            sums.entry(answer.model.as_deref().unwrap_or_default())
+                .or_default()
+                .add(answer);
         }
         sums
     }
@@ -147,7 +160,9 @@ impl Tokens {
 /// The answer of a sub-agent in the progress of its call.
 fn of_sub_agent(content: &Raw) -> Option<(String, Answer)> {
     let data = content.as_object()?;
-    data.get("type").and_then(Raw::as_string).filter(|kind| kind == "agent_progress")?;
+    data.get("type")
+        .and_then(Raw::as_string)
+        .filter(|kind| kind == "agent_progress")?;
     let record = data.get("message")?.as_object()?;
     let inner = record.get("message")?.as_object()?;
     let text = |raw: Option<&Raw>| raw.and_then(Raw::as_string).filter(|text| !text.is_empty());
@@ -156,7 +171,10 @@ fn of_sub_agent(content: &Raw) -> Option<(String, Answer)> {
     let answer = Answer {
         model: text(inner.get("model")),
         at: text(record.get("timestamp")).and_then(|time| time.parse().ok()),
-        usage: TokenUsage { extra: analects_core::RawMap::new(), ..usage },
+        usage: TokenUsage {
+            extra: analects_core::RawMap::new(),
+            ..usage
+        },
         cost_usd: None,
     };
     Some((name, answer))

@@ -72,7 +72,14 @@ impl Default for Lines {
 impl Lines {
     /// Lines of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> Lines {
-        Lines { rest: Vec::new(), number: 0, limit, too_long: false, at: 0, length: 0 }
+        Lines {
+            rest: Vec::new(),
+            number: 0,
+            limit,
+            too_long: false,
+            at: 0,
+            length: 0,
+        }
     }
 
     /// Takes more bytes; `each` gets the lines that are complete.
@@ -133,7 +140,13 @@ impl Lines {
         let length = std::mem::take(&mut self.length);
         let at = self.at;
         self.at += length;
-        LineOf { number: self.number, at, length, bytes, beginning }
+        LineOf {
+            number: self.number,
+            at,
+            length,
+            bytes,
+            beginning,
+        }
     }
 }
 
@@ -160,7 +173,8 @@ impl Whole {
         if self.too_large {
             let text = format!("this file has more than {WHOLE_LIMIT} bytes");
             let hint = "its format has to be read as a whole; cut it into several files";
-            out.problems.push(Problem::error("file-too-large", text).hint(hint));
+            out.problems
+                .push(Problem::error("file-too-large", text).hint(hint));
             return None;
         }
         Some(self.bytes)

@@ -35,7 +35,10 @@ impl Problems {
     pub fn list(&self) -> Vec<Problem> {
         let mut list = self.kept.clone();
         if self.more > 0 {
-            let text = format!("there are {} more problems, which are not listed", self.more);
+            let text = format!(
+                "there are {} more problems, which are not listed",
+                self.more
+            );
             list.push(Problem::warning("more-problems", text));
         }
         list
@@ -59,14 +62,18 @@ impl Surveying {
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut read = Read::default();
         self.reader.feed(bytes, &mut read);
-        read.messages.iter().for_each(|message| self.survey.meet(message));
+        read.messages
+            .iter()
+            .for_each(|message| self.survey.meet(message));
     }
 
     /// There are no more bytes; gives what writes the other file.
     pub fn finish(mut self) -> Box<dyn Writer> {
         let mut read = Read::default();
         self.reader.finish(&mut read);
-        read.messages.iter().for_each(|message| self.survey.meet(message));
+        read.messages
+            .iter()
+            .for_each(|message| self.survey.meet(message));
         self.survey.writer()
     }
 }
@@ -209,7 +216,10 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) fn behind(survey: Box<dyn Survey>) -> Box<dyn Writer> {
-        Box::new(Held { survey, messages: Vec::new() })
+        Box::new(Held {
+            survey,
+            messages: Vec::new(),
+        })
     }
 }
 
@@ -236,7 +246,10 @@ pub(crate) struct RevisedSurvey {
 
 impl RevisedSurvey {
     pub(crate) fn before(writer: impl Writer + 'static) -> Box<dyn Survey> {
-        Box::new(RevisedSurvey { survey: verbs::Survey::default(), writer: Box::new(writer) })
+        Box::new(RevisedSurvey {
+            survey: verbs::Survey::default(),
+            writer: Box::new(writer),
+        })
     }
 }
 
@@ -250,7 +263,10 @@ impl Survey for RevisedSurvey {
     }
 
     fn writer(self: Box<Self>) -> Box<dyn Writer> {
-        Box::new(Revised { view: View::of(self.survey.edits()), writer: self.writer })
+        Box::new(Revised {
+            view: View::of(self.survey.edits()),
+            writer: self.writer,
+        })
     }
 }
 
@@ -262,7 +278,8 @@ struct Revised {
 
 impl Writer for Revised {
     fn push(&mut self, message: &Message, out: &mut Written) {
-        self.writer.push(&self.view.next(Cow::Borrowed(message)), out);
+        self.writer
+            .push(&self.view.next(Cow::Borrowed(message)), out);
     }
 
     fn finish(self: Box<Self>, out: &mut Written) {

@@ -54,7 +54,10 @@ pub enum Target {
 pub fn of_name(name: &str) -> Target {
     let is_written = |format: &&dyn Format| format.writer(&WriteOptions::default()).is_some();
     let formats = || FORMATS.iter().copied().filter(is_written);
-    let longest = formats().map(|format| ending(format, name)).max().unwrap_or(0);
+    let longest = formats()
+        .map(|format| ending(format, name))
+        .max()
+        .unwrap_or(0);
     if longest == 0 {
         return Target::Unknown;
     }
@@ -68,7 +71,10 @@ pub fn of_name(name: &str) -> Target {
 
 /// The length of the longest of a format's endings that a name has.
 fn ending(format: &dyn Format, name: &str) -> usize {
-    let endings = format.endings().iter().filter(|ending| name.ends_with(**ending));
+    let endings = format
+        .endings()
+        .iter()
+        .filter(|ending| name.ends_with(**ending));
     endings.map(|ending| ending.len()).max().unwrap_or(0)
 }
 
@@ -82,7 +88,9 @@ impl<'a> Head<'a> {
     /// Looks at a beginning, without a byte-order mark and blanks before it.
     pub fn new(bytes: &'a [u8]) -> Head<'a> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-        Head { bytes: bytes.trim_ascii_start() }
+        Head {
+            bytes: bytes.trim_ascii_start(),
+        }
     }
 
     /// What it holds.
@@ -106,12 +114,14 @@ impl<'a> Head<'a> {
 
     /// Whether a JSON key of this name stands somewhere in it with this string as its value.
     pub fn has(self, key: &str, value: &str) -> bool {
-        self.values(key).any(|rest| rest.starts_with(format!("\"{value}\"").as_bytes()))
+        self.values(key)
+            .any(|rest| rest.starts_with(format!("\"{value}\"").as_bytes()))
     }
 
     /// Whether a JSON key of this name stands somewhere in it with a value that begins like this.
     pub fn has_value(self, key: &str, beginning: &str) -> bool {
-        self.values(key).any(|rest| rest.starts_with(beginning.as_bytes()))
+        self.values(key)
+            .any(|rest| rest.starts_with(beginning.as_bytes()))
     }
 
     fn values(self, key: &str) -> impl Iterator<Item = &'a [u8]> {

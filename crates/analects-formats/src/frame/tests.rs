@@ -16,7 +16,10 @@ const NAME: &str = "talk";
 /// What is read of a file.
 pub(super) fn read(format: &dyn Format, bytes: &[u8]) -> Read {
     let mut out = Read::default();
-    let options = ReadOptions { full: true, ..ReadOptions::named(NAME) };
+    let options = ReadOptions {
+        full: true,
+        ..ReadOptions::named(NAME)
+    };
     let mut reader = format.reader(&options).unwrap();
     reader.feed(bytes, &mut out);
     reader.finish(&mut out);
@@ -30,8 +33,12 @@ pub(super) fn write(format: &dyn Format, messages: &[Message]) -> Written {
 
 fn write_in(format: &dyn Format, messages: &[Message], dialect: Dialect) -> Written {
     let mut out = Written::default();
-    let options =
-        WriteOptions { name: NAME.to_string(), dialect, full: true, ..WriteOptions::default() };
+    let options = WriteOptions {
+        name: NAME.to_string(),
+        dialect,
+        full: true,
+        ..WriteOptions::default()
+    };
     let mut writer = format.writer(&options).unwrap();
     for message in messages {
         writer.push(message, &mut out);

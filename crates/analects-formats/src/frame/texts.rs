@@ -34,7 +34,11 @@ impl Format for MessageFile {
         let is_whole = name.ends_with(".msg.md");
         let document = msgfile::decode_named(head, name);
         let is_section = document.kind() == Kind::Section;
-        let all = if is_whole { document } else { msgfile::decode(head) };
+        let all = if is_whole {
+            document
+        } else {
+            msgfile::decode(head)
+        };
         let is_markdown = name.ends_with(".md") || !name.contains('.');
         match () {
             _ if is_section || all.cells().any(Cell::is_sealed) => Sure::Yes,
@@ -47,7 +51,10 @@ impl Format for MessageFile {
     }
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
-        Some(Box::new(MessageFileReader { whole: Whole::default(), options: options.clone() }))
+        Some(Box::new(MessageFileReader {
+            whole: Whole::default(),
+            options: options.clone(),
+        }))
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
@@ -74,7 +81,9 @@ impl Reader for MessageFileReader {
 
     fn finish(self: Box<Self>, out: &mut Read) {
         let name = &self.options.name;
-        let Some(bytes) = self.whole.finish(out) else { return };
+        let Some(bytes) = self.whole.finish(out) else {
+            return;
+        };
         let mut document = msgfile::decode_named(bytes, name);
         if document.kind() == Kind::Plain {
             // Somebody said that it is one, or its cells do.
@@ -101,7 +110,14 @@ fn beside_messages(document: &Document) -> Vec<Loss> {
     for (what, is_there) in [
         ("title", front.title.is_some()),
         ("default_agent", front.default_agent.is_some()),
-        ("preamble", !document.preamble().of(document.source()).trim_ascii().is_empty()),
+        (
+            "preamble",
+            !document
+                .preamble()
+                .of(document.source())
+                .trim_ascii()
+                .is_empty(),
+        ),
     ] {
         if is_there {
             lose(what.to_string(), no_place);
@@ -125,8 +141,9 @@ struct ExactFileWriter(Option<ExactWriter<'static>>);
 impl Writer for ExactFileWriter {
     fn push(&mut self, message: &Message, out: &mut Written) {
         let session = &message.session_id;
-        let writer =
-            self.0.get_or_insert_with(|| ExactWriter::new(session, DerivedIds::new(session)));
+        let writer = self
+            .0
+            .get_or_insert_with(|| ExactWriter::new(session, DerivedIds::new(session)));
         writer.push(message, &mut out.bytes, &mut out.tail);
     }
 
@@ -146,13 +163,17 @@ struct ReadableSurvey {
 
 impl Survey for ReadableSurvey {
     fn meet(&mut self, message: &Message) {
-        self.session.get_or_insert_with(|| message.session_id.clone());
+        self.session
+            .get_or_insert_with(|| message.session_id.clone());
         self.survey.meet(message);
     }
 
     fn writer(self: Box<Self>) -> Box<dyn Writer> {
         let ids = DerivedIds::new(&self.session.unwrap_or_default());
-        Box::new(ReadableFileWriter(ReadableWriter::new(self.survey.finish(), ids)))
+        Box::new(ReadableFileWriter(ReadableWriter::new(
+            self.survey.finish(),
+            ids,
+        )))
     }
 }
 
@@ -176,7 +197,10 @@ struct DerivedIds {
 
 impl DerivedIds {
     fn new(session: &SessionId) -> DerivedIds {
-        DerivedIds { session: session.clone(), count: 0 }
+        DerivedIds {
+            session: session.clone(),
+            count: 0,
+        }
     }
 
     fn next(&mut self) -> Uuid {
@@ -226,7 +250,10 @@ impl Format for ChatMarkdown {
     }
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
-        Some(Box::new(ChatMarkdownReader { whole: Whole::default(), options: options.clone() }))
+        Some(Box::new(ChatMarkdownReader {
+            whole: Whole::default(),
+            options: options.clone(),
+        }))
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
@@ -235,7 +262,10 @@ impl Format for ChatMarkdown {
 
     fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
         let options = options.clone();
-        Some(RevisedSurvey::before(ChatMarkdownWriter { messages: Vec::new(), options }))
+        Some(RevisedSurvey::before(ChatMarkdownWriter {
+            messages: Vec::new(),
+            options,
+        }))
     }
 }
 
@@ -250,7 +280,9 @@ impl Reader for ChatMarkdownReader {
     }
 
     fn finish(self: Box<Self>, out: &mut Read) {
-        let Some(bytes) = self.whole.finish(out) else { return };
+        let Some(bytes) = self.whole.finish(out) else {
+            return;
+        };
         let (document, zone) = (chatmd::decode(bytes), &self.options.zone);
         let fallback = msgfile::session_of(&self.options.name);
         let decoded = chatmd::messages_in(&document, &fallback, zone);
@@ -320,8 +352,14 @@ impl Format for Transcript {
     }
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
-        let ReadOptions { full, is_survey, .. } = *options;
-        Some(Box::new(TranscriptReader { lines: Lines::default(), full, is_survey }))
+        let ReadOptions {
+            full, is_survey, ..
+        } = *options;
+        Some(Box::new(TranscriptReader {
+            lines: Lines::default(),
+            full,
+            is_survey,
+        }))
     }
 
     fn reading(&self) -> Reading {
@@ -361,27 +399,35 @@ struct TranscriptReader {
 
 impl Reader for TranscriptReader {
     fn feed(&mut self, bytes: &[u8], out: &mut Read) {
-        let TranscriptReader { full, is_survey, .. } = *self;
-        self.lines.feed(bytes, &mut |line| read_record(line, full, is_survey, out));
+        let TranscriptReader {
+            full, is_survey, ..
+        } = *self;
+        self.lines
+            .feed(bytes, &mut |line| read_record(line, full, is_survey, out));
     }
 
     fn finish(mut self: Box<Self>, out: &mut Read) {
-        let TranscriptReader { full, is_survey, .. } = *self;
-        self.lines.finish(&mut |line| read_record(line, full, is_survey, out));
+        let TranscriptReader {
+            full, is_survey, ..
+        } = *self;
+        self.lines
+            .finish(&mut |line| read_record(line, full, is_survey, out));
     }
 }
 
 fn read_record(line: super::LineOf<'_>, full: bool, is_survey: bool, out: &mut Read) {
     let Some(bytes) = line.bytes else {
         out.problems.push(line.too_long());
-        out.messages.extend(transcript::stand_in(line.beginning, line.length));
+        out.messages
+            .extend(transcript::stand_in(line.beginning, line.length));
         return;
     };
     if is_survey && let Some(message) = skim(bytes) {
         return keep(vec![message], full, out);
     }
     let read = read_line(bytes);
-    out.problems.extend(read.problems.into_iter().map(|problem| line.place(problem)));
+    out.problems
+        .extend(read.problems.into_iter().map(|problem| line.place(problem)));
     keep(read.messages, full, out);
 }
 
@@ -441,7 +487,10 @@ impl Format for ChatSession {
     }
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
-        Some(Box::new(ChatSessionReader { whole: Whole::default(), options: options.clone() }))
+        Some(Box::new(ChatSessionReader {
+            whole: Whole::default(),
+            options: options.clone(),
+        }))
     }
 
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
@@ -449,7 +498,9 @@ impl Format for ChatSession {
     }
 
     fn survey(&self, _: &WriteOptions) -> Option<Box<dyn Survey>> {
-        Some(RevisedSurvey::before(ChatSessionWriter { messages: Vec::new() }))
+        Some(RevisedSurvey::before(ChatSessionWriter {
+            messages: Vec::new(),
+        }))
     }
 }
 
@@ -464,7 +515,9 @@ impl Reader for ChatSessionReader {
     }
 
     fn finish(self: Box<Self>, out: &mut Read) {
-        let Some(bytes) = self.whole.finish(out) else { return };
+        let Some(bytes) = self.whole.finish(out) else {
+            return;
+        };
         let name = msgfile::session_of(&self.options.name);
         let (session, decoded) = chatmd::session_json::decode_named(&bytes, &name);
         out.problems.extend(decoded.problems);

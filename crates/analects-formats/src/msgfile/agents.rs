@@ -35,7 +35,9 @@ pub(super) fn agent(cell: Cell<'_>) -> Option<Agent> {
     let flag = |key| cell.get(key).map(|value| value == "1" || value == "true");
     let plain = Agent::default();
     let title = cell.title();
-    let temperature = cell.get(MetaKey::Temperature).and_then(|value| value.parse().ok());
+    let temperature = cell
+        .get(MetaKey::Temperature)
+        .and_then(|value| value.parse().ok());
     Some(Agent {
         name: cell.get(MetaKey::Name).unwrap_or(&title).to_string(),
         models: models(cell.get(MetaKey::Models).unwrap_or(&title)),
@@ -49,7 +51,10 @@ pub(super) fn agent(cell: Cell<'_>) -> Option<Agent> {
 }
 
 fn models(listed: &str) -> Vec<String> {
-    let names = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names = listed
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     names.map(str::to_string).collect()
 }
 
@@ -59,7 +64,9 @@ impl NewCell {
         let plain = Agent::default();
         let flag = |value: bool| if value { "1" } else { "0" }.to_string();
         let settings = [
-            agent.context_window.map(|window| ("context_window", window.to_string())),
+            agent
+                .context_window
+                .map(|window| ("context_window", window.to_string())),
             (agent.max_output_tokens != plain.max_output_tokens)
                 .then(|| ("max_output_tokens", agent.max_output_tokens.to_string())),
             (agent.reasoning != plain.reasoning).then(|| ("reasoning", flag(agent.reasoning))),
@@ -72,8 +79,13 @@ impl NewCell {
             title: agent.name.clone(),
             ..NewCell::new(CellKind::Message, id, "agent", "")
         };
-        let cell = cell.with("name", agent.name.as_str()).with("models", agent.models.join(","));
-        settings.into_iter().flatten().fold(cell, |cell, (key, value)| cell.with(key, value))
+        let cell = cell
+            .with("name", agent.name.as_str())
+            .with("models", agent.models.join(","));
+        settings
+            .into_iter()
+            .flatten()
+            .fold(cell, |cell, (key, value)| cell.with(key, value))
     }
 }
 
@@ -119,5 +131,8 @@ fn authors(document: &Document) -> Vec<String> {
         Some(author) => author,
         None => step.cell.type_word().to_string(),
     };
-    answers.filter(|step| !step.cell.is_failed()).map(author).collect()
+    answers
+        .filter(|step| !step.cell.is_failed())
+        .map(author)
+        .collect()
 }

@@ -80,7 +80,11 @@ fn push(out: &mut String, bytes: &[u8]) {
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
         for place in 0..4 {
             let digit = ALPHABET[(bits >> (18 - 6 * place) & 0x3f) as usize];
-            out.push(if place <= group.len() { char::from(digit) } else { '=' });
+            out.push(if place <= group.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
         }
     }
 }

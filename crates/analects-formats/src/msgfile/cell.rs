@@ -59,7 +59,8 @@ impl<'a> Cell<'a> {
 
     /// The whole title, also where the head cannot hold it.
     pub fn full_title(self) -> Cow<'a, str> {
-        self.get(MetaKey::Title).map_or_else(|| self.title(), Cow::Borrowed)
+        self.get(MetaKey::Title)
+            .map_or_else(|| self.title(), Cow::Borrowed)
     }
 
     /// The id that closes the head.
@@ -81,8 +82,16 @@ impl<'a> Cell<'a> {
 
     /// All of its bytes, from its head to the next.
     pub fn span(self) -> Span {
-        let next = self.document.scan.cells.get(self.at + 1).map(|next| next.start);
-        Span::new(self.spans().start, next.unwrap_or(self.document.source.len()))
+        let next = self
+            .document
+            .scan
+            .cells
+            .get(self.at + 1)
+            .map(|next| next.start);
+        Span::new(
+            self.spans().start,
+            next.unwrap_or(self.document.source.len()),
+        )
     }
 
     /// The head's line, with its line end.
@@ -100,7 +109,8 @@ impl<'a> Cell<'a> {
 
     /// The metadata line, and the lines that continue it, line ends included, if the cell is sealed.
     pub fn meta_span(self) -> Option<Span> {
-        self.is_sealed().then(|| Span::new(self.spans().meta, self.spans().meta_end))
+        self.is_sealed()
+            .then(|| Span::new(self.spans().meta, self.spans().meta_end))
     }
 
     /// The type word of its metadata; `markdown` where it has none.
@@ -121,29 +131,36 @@ impl<'a> Cell<'a> {
     /// The place behind the type word, or behind `[^id]:` where there is none.
     pub(super) fn after_type_word(self) -> usize {
         let spans = self.spans();
-        spans.word_end().unwrap_or(spans.meta + "[^]:".len() + spans.id.len())
+        spans
+            .word_end()
+            .unwrap_or(spans.meta + "[^]:".len() + spans.id.len())
     }
 
     /// The attributes in order, repeated ones included.
     pub fn attributes(self) -> impl DoubleEndedIterator<Item = (&'a str, &'a str)> {
-        self.attribute_refs().map(|attribute| (attribute.name(), attribute.value()))
+        self.attribute_refs()
+            .map(|attribute| (attribute.name(), attribute.value()))
     }
 
     pub(super) fn attribute_refs(self) -> impl DoubleEndedIterator<Item = AttributeRef<'a>> {
         let scan = &self.document.scan;
-        scan.metadata.attributes(&self.document.source, scan.entries(self.at))
+        scan.metadata
+            .attributes(&self.document.source, scan.entries(self.at))
     }
 
     /// What could not be read in its metadata, such as a value without its closing quote.
     pub fn junk(self) -> impl Iterator<Item = Cow<'a, str>> {
         let scan = &self.document.scan;
-        scan.metadata.junk(&self.document.source, scan.entries(self.at))
+        scan.metadata
+            .junk(&self.document.source, scan.entries(self.at))
     }
 
     /// The value of an attribute; of a repeated one, the last.
     pub fn get(self, key: MetaKey) -> Option<&'a str> {
         let mut attributes = self.attribute_refs().rev();
-        attributes.find(|attribute| attribute.key() == Some(key)).map(AttributeRef::value)
+        attributes
+            .find(|attribute| attribute.key() == Some(key))
+            .map(AttributeRef::value)
     }
 
     /// The value of the attribute of this name; of a repeated one, the last. For keys that mean something, [`get`]
@@ -189,7 +206,8 @@ impl<'a> Cell<'a> {
 
     /// The name of the last cell that a summary says it stands for.
     pub fn through(self) -> Option<&'a str> {
-        self.get(MetaKey::Through).filter(|_| self.role() == CellRole::Summary)
+        self.get(MetaKey::Through)
+            .filter(|_| self.role() == CellRole::Summary)
     }
 
     /// The side chain that it is in.
@@ -226,7 +244,11 @@ impl<'a> Cell<'a> {
     /// Where the text is that its `stored` attribute describes, if it has one, and if the text is still there.
     fn stored_body(self) -> Option<Option<Span>> {
         let words = self.get(MetaKey::Stored)?;
-        Some(decode::stored_body(&self.document.source, self.below_meta(), words))
+        Some(decode::stored_body(
+            &self.document.source,
+            self.below_meta(),
+            words,
+        ))
     }
 
     /// What it says: its text, with the escapes taken off.
@@ -259,7 +281,9 @@ impl<'a> Cell<'a> {
     pub(super) fn is_question(self) -> bool {
         self.is_prompt()
             && !self.body().is_empty()
-            && self.history().is_none_or(|history| history == History::Include)
+            && self
+                .history()
+                .is_none_or(|history| history == History::Include)
     }
 
     /// Whether it is something that came back from somebody, however little.

@@ -39,17 +39,26 @@ pub enum Edit {
 impl CellEdit {
     /// Sets an attribute.
     pub fn set(cell: usize, key: MetaKey, value: impl Into<String>) -> CellEdit {
-        CellEdit { cell, edit: Edit::Attribute(key, Some(value.into())) }
+        CellEdit {
+            cell,
+            edit: Edit::Attribute(key, Some(value.into())),
+        }
     }
 
     /// Removes an attribute.
     pub fn remove(cell: usize, key: MetaKey) -> CellEdit {
-        CellEdit { cell, edit: Edit::Attribute(key, None) }
+        CellEdit {
+            cell,
+            edit: Edit::Attribute(key, None),
+        }
     }
 
     /// Replaces the text.
     pub fn text(cell: usize, text: impl Into<String>) -> CellEdit {
-        CellEdit { cell, edit: Edit::Text(text.into()) }
+        CellEdit {
+            cell,
+            edit: Edit::Text(text.into()),
+        }
     }
 
     /// The attribute that it sets.
@@ -112,7 +121,11 @@ pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, I
             splices.extend(sealing(cell, &group, &id));
         }
     }
-    checked(document, &edits, Splice::apply_all(&splices, document.source()))
+    checked(
+        document,
+        &edits,
+        Splice::apply_all(&splices, document.source()),
+    )
 }
 
 /// The edits of a cell that are needed: of several of one attribute, the last.
@@ -139,17 +152,26 @@ fn checked(
     source: Vec<u8>,
 ) -> Result<Document, ItemError> {
     let after = document.with_source_within_section(source);
-    let mut texts = edits.iter().filter_map(|edit| Some((edit.cell, edit.new_text()?))).peekable();
+    let mut texts = edits
+        .iter()
+        .filter_map(|edit| Some((edit.cell, edit.new_text()?)))
+        .peekable();
     let mut is_right = document.cells().len() == after.cells().len();
     for (old, new) in document.cells().zip(after.cells()) {
-        let text = texts.next_if(|(cell, _)| *cell == old.at).map(|(_, text)| text);
+        let text = texts
+            .next_if(|(cell, _)| *cell == old.at)
+            .map(|(_, text)| text);
         let is_same_text = match text {
             Some(text) => new.content() == text,
             None => old.bytes(old.body()) == new.bytes(new.body()),
         };
         is_right &= old.kind() == new.kind() && old.level() == new.level() && is_same_text;
     }
-    if is_right { Ok(after) } else { Err(would_change_others()) }
+    if is_right {
+        Ok(after)
+    } else {
+        Err(would_change_others())
+    }
 }
 
 /// The error of a change that would not stay where it is made.
@@ -166,18 +188,25 @@ fn in_metadata(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
     let mut splices = Vec::new();
     let mut new = String::new();
     for edit in edits {
-        let Edit::Attribute(key, value) = &edit.edit else { continue };
+        let Edit::Attribute(key, value) = &edit.edit else {
+            continue;
+        };
         let mut text = String::new();
         if let Some(value) = value {
             write_attribute(&mut text, key.as_str(), value);
         }
-        let found = cell.attribute_refs().filter(|attribute| attribute.key() == Some(*key));
+        let found = cell
+            .attribute_refs()
+            .filter(|attribute| attribute.key() == Some(*key));
         let spans: Vec<Span> = found.map(AttributeRef::span).collect();
         match (spans.as_slice(), value) {
             ([], _) => new.push_str(&text),
             // Of a repeated one, the last counts.
             ([.., last], Some(_)) => {
-                splices.push(Splice { at: *last, bytes: text.as_bytes()[1..].to_vec() });
+                splices.push(Splice {
+                    at: *last,
+                    bytes: text.as_bytes()[1..].to_vec(),
+                });
             }
             (all, None) => splices.extend(all.iter().map(|span| without_attribute(cell, *span))),
         }
@@ -185,7 +214,10 @@ fn in_metadata(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
     if !new.is_empty() {
         let at = cell.after_type_word();
         let blank = if is_followed(cell, at) { " " } else { "" };
-        splices.push(Splice { at: Span::new(at, at), bytes: format!("{new}{blank}").into() });
+        splices.push(Splice {
+            at: Span::new(at, at),
+            bytes: format!("{new}{blank}").into(),
+        });
     }
     splices.sort_by_key(|splice| splice.at.start);
     splices
@@ -206,21 +238,32 @@ fn in_body(cell: Cell<'_>, id: &str, text: &str) -> Vec<Splice> {
     if !cell.is_sealed() {
         splices.extend(sealing(cell, &[], id));
     }
-    splices.push(Splice { at: body, bytes: escape(text).into_owned().into_bytes() });
+    splices.push(Splice {
+        at: body,
+        bytes: escape(text).into_owned().into_bytes(),
+    });
     splices
 }
 
 /// Takes an attribute out of its line, with the blank before it.
 fn without_attribute(cell: Cell<'_>, span: Span) -> Splice {
     let before = &cell.document.source()[..span.start];
-    let start = if before.ends_with(b" ") { span.start - 1 } else { span.start };
-    Splice { at: Span::new(start, span.end), bytes: Vec::new() }
+    let start = if before.ends_with(b" ") {
+        span.start - 1
+    } else {
+        span.start
+    };
+    Splice {
+        at: Span::new(start, span.end),
+        bytes: Vec::new(),
+    }
 }
 
 /// Whether something follows right at this place of a line that must be kept apart from it.
 fn is_followed(cell: Cell<'_>, at: usize) -> bool {
     let rest = &cell.document.source()[at..];
-    rest.first().is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
+    rest.first()
+        .is_some_and(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
 /// Gives a cell without metadata this id, if it has none, and metadata.
@@ -233,7 +276,10 @@ fn sealing(cell: Cell<'_>, edits: &[&CellEdit], id: &str) -> Vec<Splice> {
         let kept = head.start + head_without_blanks(&source[head.start..text_end]);
         let blank = if cell.title().is_empty() { " " } else { "" };
         let bytes = format!("{blank}[^{id}]").into_bytes();
-        splices.push(Splice { at: Span::new(kept, text_end), bytes });
+        splices.push(Splice {
+            at: Span::new(kept, text_end),
+            bytes,
+        });
     }
     let mut text = String::new();
     if head.end == text_end {
@@ -249,7 +295,10 @@ fn sealing(cell: Cell<'_>, edits: &[&CellEdit], id: &str) -> Vec<Splice> {
     if next.is_some_and(|(_, line)| !is_blank_line(line_text(line))) {
         text.push_str(line_end);
     }
-    splices.push(Splice { at: Span::new(head.end, head.end), bytes: text.into_bytes() });
+    splices.push(Splice {
+        at: Span::new(head.end, head.end),
+        bytes: text.into_bytes(),
+    });
     splices
 }
 
@@ -270,7 +319,10 @@ pub(super) fn with_ids(
     document: &Document,
     places: impl IntoIterator<Item = usize>,
 ) -> Result<Document, ItemError> {
-    let edits = places.into_iter().map(|cell| CellEdit { cell, edit: Edit::Id });
+    let edits = places.into_iter().map(|cell| CellEdit {
+        cell,
+        edit: Edit::Id,
+    });
     edit_cells(document, &edits.collect::<Vec<_>>())
 }
 
@@ -296,12 +348,19 @@ pub(super) fn with_numbers(
         }
         splices.extend(sealing(cell, &[], &id));
     }
-    checked(document, &[], Splice::apply_all(&splices, document.source())).map(Some)
+    checked(
+        document,
+        &[],
+        Splice::apply_all(&splices, document.source()),
+    )
+    .map(Some)
 }
 
 /// The length of a head's line without the blanks at its end.
 fn head_without_blanks(line: &[u8]) -> usize {
-    line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |at| at + 1)
+    line.iter()
+        .rposition(|byte| !matches!(byte, b' ' | b'\t'))
+        .map_or(0, |at| at + 1)
 }
 
 #[cfg(test)]
@@ -321,7 +380,10 @@ mod tests {
         let set = edited(source, CellEdit::set(0, MetaKey::History, "none"));
         assert_eq!(set, expected);
         let cell_says = decode(set.as_str());
-        assert_eq!(cell_says.cells().next().unwrap().attribute("history"), Some("none"));
+        assert_eq!(
+            cell_says.cells().next().unwrap().attribute("history"),
+            Some("none")
+        );
     }
 
     #[test]
@@ -330,8 +392,14 @@ mod tests {
             "# %% [^1]\n\n[^1]: [markdown]\n\nx\n",
             "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nx\n",
         );
-        check("# %% [^1]\n[^1]: a=1\nx", "# %% [^1]\n[^1]: history=\"none\" a=1\nx");
-        check("# %% [^1]\n[^1]:\nx", "# %% [^1]\n[^1]: history=\"none\"\nx");
+        check(
+            "# %% [^1]\n[^1]: a=1\nx",
+            "# %% [^1]\n[^1]: history=\"none\" a=1\nx",
+        );
+        check(
+            "# %% [^1]\n[^1]:\nx",
+            "# %% [^1]\n[^1]: history=\"none\"\nx",
+        );
         // An open quote in the rest of the line takes nothing of it.
         check(
             "# %% [^1]\n[^1]: [code] a=\"open b=\nx",
@@ -353,22 +421,40 @@ mod tests {
 
     #[test]
     fn a_cell_without_metadata_is_sealed() {
-        check("# %%\n\nhi\n", "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nhi\n");
-        check("# %% a title  \nhi", "# %% a title[^1]\n\n[^1]: [markdown] history=\"none\"\n\nhi");
-        check("# %% x[^7]\r\nhi", "# %% x[^7]\r\n\r\n[^7]: [markdown] history=\"none\"\r\n\r\nhi");
+        check(
+            "# %%\n\nhi\n",
+            "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nhi\n",
+        );
+        check(
+            "# %% a title  \nhi",
+            "# %% a title[^1]\n\n[^1]: [markdown] history=\"none\"\n\nhi",
+        );
+        check(
+            "# %% x[^7]\r\nhi",
+            "# %% x[^7]\r\n\r\n[^7]: [markdown] history=\"none\"\r\n\r\nhi",
+        );
         check("# %%", "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n");
-        check("# %%\n  a=1 b=2\n", "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\n  a=1 b=2\n");
+        check(
+            "# %%\n  a=1 b=2\n",
+            "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\n  a=1 b=2\n",
+        );
     }
 
     #[test]
     fn several_cells_change_at_once_and_get_ids_of_their_own() {
-        let document =
-            decode_named("# %%\n\none\n\n# %%\n\ntwo\n\n# %% [^9]\n\nthree\n", "x.msg.md");
+        let document = decode_named(
+            "# %%\n\none\n\n# %%\n\ntwo\n\n# %% [^9]\n\nthree\n",
+            "x.msg.md",
+        );
         let hide = |cell| CellEdit::set(cell, MetaKey::History, "none");
         let after = edit_cells(&document, &[hide(2), hide(0), hide(1)]).unwrap();
         let names: Vec<_> = after.cells().map(|cell| cell.name().into_owned()).collect();
         assert_eq!(names, ["1", "2", "9"]);
-        assert!(after.cells().all(|cell| cell.attribute("history") == Some("none")));
+        assert!(
+            after
+                .cells()
+                .all(|cell| cell.attribute("history") == Some("none"))
+        );
         assert_eq!(after.problems(), []);
     }
 
@@ -386,7 +472,10 @@ mod tests {
             shown("# %% [^1]\n[^1]: [markdown] history=\"none\" a=1\nx"),
             "# %% [^1]\n[^1]: [markdown] a=1\nx"
         );
-        assert_eq!(shown("# %% [^1]\n[^1]: history=1 a=1 history=2\nx"), "# %% [^1]\n[^1]: a=1\nx");
+        assert_eq!(
+            shown("# %% [^1]\n[^1]: history=1 a=1 history=2\nx"),
+            "# %% [^1]\n[^1]: a=1\nx"
+        );
         assert_eq!(shown("# %%\n\nx\n"), "# %%\n\nx\n");
     }
 
@@ -394,9 +483,15 @@ mod tests {
     fn a_text_takes_the_place_of_another() {
         let say = |source: &str, text: &str| edited(source, CellEdit::text(0, text));
         assert_eq!(
-            say("# %% [^1]\n\n[^1]: [markdown] a=1\n\none\n\n# %%\n\ntwo\n", "# %% new"),
+            say(
+                "# %% [^1]\n\n[^1]: [markdown] a=1\n\none\n\n# %%\n\ntwo\n",
+                "# %% new"
+            ),
             "# %% [^1]\n\n[^1]: [markdown] a=1\n\n\\# %% new\n\n# %%\n\ntwo\n"
         );
-        assert_eq!(say("# %%\n\none\n", "two"), "# %% [^1]\n\n[^1]: [markdown]\n\ntwo\n");
+        assert_eq!(
+            say("# %%\n\none\n", "two"),
+            "# %% [^1]\n\n[^1]: [markdown]\n\ntwo\n"
+        );
     }
 }

@@ -56,7 +56,9 @@ pub fn code(content: &str) -> Result<Code<'_>, NoCode> {
     let opening = lines.find_map(|(span, line)| Some((span, opener(line)?)));
     let (opening, fence) = opening.ok_or(NoCode::NoFence)?;
     let closing = lines.find(|(_, line)| closes(line, &fence));
-    let (closing, _) = closing.ok_or(NoCode::Unclosed { offset: opening.start })?;
+    let (closing, _) = closing.ok_or(NoCode::Unclosed {
+        offset: opening.start,
+    })?;
     let body = without_line_end(&content[opening.end..closing.start]);
     Ok(Code {
         language: language(fence.info),
@@ -77,7 +79,8 @@ fn lines(content: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
 }
 
 fn without_line_end(text: &str) -> &str {
-    text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text))
+    text.strip_suffix('\n')
+        .map_or(text, |text| text.strip_suffix('\r').unwrap_or(text))
 }
 
 struct Fence<'a> {
@@ -89,7 +92,10 @@ struct Fence<'a> {
 /// A run of three or more backticks or tildes behind at most three blanks, and what follows it.
 fn fence(line: &str) -> Option<Fence<'_>> {
     let run = line.trim_start_matches(' ');
-    let mark = run.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let mark = run
+        .chars()
+        .next()
+        .filter(|mark| matches!(mark, '`' | '~'))?;
     let info = run.trim_start_matches(mark);
     let length = run.len() - info.len();
     (line.len() - run.len() <= 3 && length >= 3).then_some(Fence { mark, length, info })
@@ -118,7 +124,11 @@ fn language(info: &str) -> Option<&str> {
 
 fn reasoning(before: &str, after: &str) -> String {
     let parts = [trim_blank_lines(before), trim_blank_lines(after)];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// Takes off blank lines at both ends and the last line end, but no blank of any other line.
@@ -129,7 +139,9 @@ fn trim_blank_lines(text: &str) -> &str {
     };
     let start = text[..first].rfind('\n').map_or(0, |at| at + 1);
     let last = text.trim_end_matches(blanks).len();
-    let end = text[last..].find('\n').map_or(text.len(), |at| last + at + 1);
+    let end = text[last..]
+        .find('\n')
+        .map_or(text.len(), |at| last + at + 1);
     without_line_end(&text[start..end])
 }
 

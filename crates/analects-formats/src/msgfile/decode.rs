@@ -27,16 +27,26 @@ pub fn decode(source: impl Into<Vec<u8>>) -> Document {
 /// Reads a file by its name: a message file, or a plain Markdown file whose frontmatter names the
 /// section that holds its messages.
 pub fn decode_named(source: impl Into<Vec<u8>>, name: &str) -> Document {
-    let kind = if name.ends_with(".msg.md") { Kind::Whole } else { Kind::Section };
+    let kind = if name.ends_with(".msg.md") {
+        Kind::Whole
+    } else {
+        Kind::Section
+    };
     read(source.into(), kind)
 }
 
 fn read(source: Vec<u8>, kind: Kind) -> Document {
     #[cfg(debug_assertions)]
     DECODES.fetch_add(1, Ordering::Relaxed);
-    let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
+    let start = if source.starts_with(BOM) {
+        BOM.len()
+    } else {
+        0
+    };
     let front_span = scan::frontmatter(&source, start);
-    let front = front_span.map(|span| read_front(&source, span)).unwrap_or_default();
+    let front = front_span
+        .map(|span| read_front(&source, span))
+        .unwrap_or_default();
     let body = front_span.map_or(start, |span| span.end);
     let (kind, section) = match (kind, &front.message_section) {
         (Kind::Section, None) => (Kind::Plain, Some("")),
@@ -112,13 +122,17 @@ impl Document {
 
     /// A document that begins like this one, and has these cells.
     pub(super) fn with_cells(&self, cells: &[u8]) -> Document {
-        let start = self.scan.section.map_or(self.body, |section| section.heading.end);
+        let start = self
+            .scan
+            .section
+            .map_or(self.body, |section| section.heading.end);
         self.with_source_within_section([&self.source[..start], cells].concat())
     }
 
     fn known_section(&self) -> Option<(String, Section)> {
         let name = self.front.message_section.clone();
-        name.zip(self.scan.section).filter(|_| self.kind == Kind::Section)
+        name.zip(self.scan.section)
+            .filter(|_| self.kind == Kind::Section)
     }
 
     fn keep_section(&mut self, known: Option<(String, Section)>) {
@@ -133,7 +147,10 @@ impl Document {
         let mut scan = scan::scan(&self.source, self.body, Some(&name));
         if scan.section.is_none() {
             scan = scan::scan(&self.source, self.body, None);
-            let first = scan.cells.first().map(|cell| Span::new(cell.start, cell.start));
+            let first = scan
+                .cells
+                .first()
+                .map(|cell| Span::new(cell.start, cell.start));
             scan.section = first.map(|heading| Section { heading, ..known });
         }
         if scan.section.is_some() {
@@ -170,7 +187,8 @@ impl Document {
         };
         self.utf8 = simdutf8::basic::from_utf8(&self.source[kept.start..]).is_ok();
         self.scan.scan_on(&self.source, kept.start);
-        self.names.extend(kept.cells, kept.gone, &self.scan.cells, &self.source);
+        self.names
+            .extend(kept.cells, kept.gone, &self.scan.cells, &self.source);
     }
 }
 
@@ -187,7 +205,10 @@ struct Kept {
 /// How many bytes two sources have in common at their beginning.
 pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
     const STEP: usize = 4096;
-    let steps = one.chunks(STEP).zip(other.chunks(STEP)).take_while(|(one, other)| one == other);
+    let steps = one
+        .chunks(STEP)
+        .zip(other.chunks(STEP))
+        .take_while(|(one, other)| one == other);
     let start: usize = steps.map(|(step, _)| step.len()).sum();
     let rest = one[start..].iter().zip(&other[start..]);
     start + rest.take_while(|(one, other)| one == other).count()
@@ -195,7 +216,8 @@ pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
 
 fn read_front(source: &[u8], span: Span) -> Frontmatter {
     let yaml = frontmatter::text_span(source, span).map(|span| span.of(source));
-    yaml.map(|yaml| frontmatter::read(&String::from_utf8_lossy(yaml))).unwrap_or_default()
+    yaml.map(|yaml| frontmatter::read(&String::from_utf8_lossy(yaml)))
+        .unwrap_or_default()
 }
 
 /// From the first to the last line that is not blank, without the last one's line end.
@@ -246,7 +268,9 @@ pub(crate) fn stored_body_with(
     if closed {
         // The closing line must be the one that this text needs.
         let text = unescape(String::from_utf8_lossy(body.of(source)));
-        let line = lines(&source[..rest.end], body.end).nth(1).map(|(_, line)| line_text(line));
+        let line = lines(&source[..rest.end], body.end)
+            .nth(1)
+            .map(|(_, line)| line_text(line));
         open_fence(&text).filter(|closer| Some(closer.as_bytes()) == line)?;
     }
     Some(body)
@@ -267,7 +291,8 @@ fn stored_words(stored: &str) -> Option<(Option<usize>, bool)> {
 
 fn counted_body(source: &[u8], rest: Span, count: usize, closed: bool) -> Option<Span> {
     let mut all = lines(&source[..rest.end], rest.start);
-    all.next().filter(|(_, gap)| is_blank_line(line_text(gap)))?;
+    all.next()
+        .filter(|(_, gap)| is_blank_line(line_text(gap)))?;
     let (start, first) = all.next()?;
     let (mut last_at, mut last) = (start, first);
     for _ in 1..count {
@@ -287,5 +312,8 @@ fn closed_body(source: &[u8], rest: Span) -> Option<Span> {
         return None;
     }
     let last = last_line(source, Span::new(whole.start, closing.start));
-    Some(Span::new(whole.start, last.start + line_text(last.of(source)).len()))
+    Some(Span::new(
+        whole.start,
+        last.start + line_text(last.of(source)).len(),
+    ))
 }

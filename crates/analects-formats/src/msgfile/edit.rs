@@ -18,21 +18,33 @@ pub struct Splice {
 impl Splice {
     /// A change of nothing.
     pub fn nothing() -> Splice {
-        Splice { at: Span::new(0, 0), bytes: Vec::new() }
+        Splice {
+            at: Span::new(0, 0),
+            bytes: Vec::new(),
+        }
     }
 
     /// A change of everything to `bytes`.
     pub fn whole(source: &[u8], bytes: Vec<u8>) -> Splice {
-        Splice { at: Span::new(0, source.len()), bytes }
+        Splice {
+            at: Span::new(0, source.len()),
+            bytes,
+        }
     }
 
     /// The smallest change from one source to another.
     pub fn between(source: &[u8], bytes: &[u8]) -> Splice {
         let start = common_start(source, bytes);
-        let rest = source[start..].iter().rev().zip(bytes[start..].iter().rev());
+        let rest = source[start..]
+            .iter()
+            .rev()
+            .zip(bytes[start..].iter().rev());
         let end = rest.take_while(|(one, other)| one == other).count();
         let at = Span::new(start, source.len() - end);
-        Splice { at, bytes: bytes[start..bytes.len() - end].to_vec() }
+        Splice {
+            at,
+            bytes: bytes[start..bytes.len() - end].to_vec(),
+        }
     }
 
     /// Whether it only adds bytes at the end of `source`.
@@ -42,7 +54,12 @@ impl Splice {
 
     /// The source with this change made.
     pub fn apply(&self, source: &[u8]) -> Vec<u8> {
-        [&source[..self.at.start], &self.bytes, &source[self.at.end..]].concat()
+        [
+            &source[..self.at.start],
+            &self.bytes,
+            &source[self.at.end..],
+        ]
+        .concat()
     }
 
     /// The source with several changes made, which are in order and do not overlap.
@@ -63,7 +80,10 @@ impl Document {
     /// The id that a new cell gets: one more than every number that an id starts with, and than the places of
     /// cells without an id, by which they are named. The empty cell whose place it takes does not count.
     pub fn next_id(&self) -> String {
-        let last = self.cells().next_back().filter(|cell| cell.id().is_none() && !cell.is_ready());
+        let last = self
+            .cells()
+            .next_back()
+            .filter(|cell| cell.id().is_none() && !cell.is_ready());
         let loose = last.map(|cell| cell.at).or_else(|| self.last_loose());
         self.number_behind(loose).to_string()
     }
@@ -71,14 +91,20 @@ impl Document {
     /// The number of a new cell if the cells at these places, in order, get other names.
     pub(super) fn number_without(&self, places: &[usize]) -> u64 {
         let is_other = |cell: &Cell<'_>| places.binary_search(&cell.at).is_err();
-        let loose = self.cells().rev().find(|cell| is_other(cell) && cell.is_named_by_place());
+        let loose = self
+            .cells()
+            .rev()
+            .find(|cell| is_other(cell) && cell.is_named_by_place());
         self.number_behind(loose.map(|cell| cell.at))
     }
 
     fn number_behind(&self, loose: Option<usize>) -> u64 {
         let mut largest = self.largest_id();
         // The cell that is ready gives its number away.
-        if let Some(ready) = self.ready_cell().and_then(Cell::id).and_then(leading_number)
+        if let Some(ready) = self
+            .ready_cell()
+            .and_then(Cell::id)
+            .and_then(leading_number)
             && ready == largest
         {
             let ids = self.cells().rev().skip(1).filter_map(Cell::id);
@@ -102,13 +128,18 @@ impl Document {
     /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.
     pub fn is_taken(&self, name: &str) -> bool {
         let ready = self.ready_cell().map(Cell::ordinal);
-        self.cell(name).is_some_and(|cell| Some(cell.ordinal()) != ready)
+        self.cell(name)
+            .is_some_and(|cell| Some(cell.ordinal()) != ready)
     }
 
     /// The number of `#` of new cells: one more than their section's heading, at most five.
     pub fn new_cell_level(&self) -> usize {
         match self.kind {
-            Kind::Section => self.scan.section.map_or(3, |section| section.level + 1).min(5),
+            Kind::Section => self
+                .scan
+                .section
+                .map_or(3, |section| section.level + 1)
+                .min(5),
             _ => 1,
         }
     }
@@ -116,7 +147,10 @@ impl Document {
     /// The line end of the file's first line; `\n` where there is none.
     pub(super) fn line_end(&self) -> &'static str {
         let first = memchr::memchr(b'\n', &self.source);
-        match first.and_then(|at| at.checked_sub(1)).map(|at| self.source[at]) {
+        match first
+            .and_then(|at| at.checked_sub(1))
+            .map(|at| self.source[at])
+        {
             Some(b'\r') => "\r\n",
             _ => "\n",
         }
@@ -156,7 +190,9 @@ impl Document {
     /// Whether the last cell has fewer lines than its `stored` says. One more, and it would read
     /// differently, so nothing may be added between it and the next head.
     fn last_cell_waits_for_lines(&self) -> bool {
-        self.cells().next_back().is_some_and(|cell| !cell.is_stored_as_it_says())
+        self.cells()
+            .next_back()
+            .is_some_and(|cell| !cell.is_stored_as_it_says())
     }
 }
 
@@ -198,10 +234,17 @@ pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
         if !first.is_message() {
             text.push_str(&joined(document, cells, document.new_cell_level()));
             text.push_str(document.line_end());
-            return Splice { at: Span::new(at.start, at.start), bytes: text.into_bytes() };
+            return Splice {
+                at: Span::new(at.start, at.start),
+                bytes: text.into_bytes(),
+            };
         }
         let mut first = first.clone();
-        if first.attributes.iter().all(|(key, _)| key != MetaKey::Parent.as_str()) {
+        if first
+            .attributes
+            .iter()
+            .all(|(key, _)| key != MetaKey::Parent.as_str())
+        {
             first = first.with("parent", mark.parent().unwrap_or_default());
         }
         text.push_str(&joined(document, &[first], document.new_cell_level()));
@@ -215,7 +258,10 @@ pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
     if document.ready_cell().is_some() && ends_with_output(cells) {
         text.push_str(&typed_cell(document, document.new_cell_level(), ""));
     }
-    Splice { at, bytes: text.into_bytes() }
+    Splice {
+        at,
+        bytes: text.into_bytes(),
+    }
 }
 
 /// Adds an answer at the end of the file, and an empty cell that is ready for what is said next.
@@ -234,7 +280,10 @@ pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
     if old.span().end < document.source.len() {
         text.push_str(document.line_end());
     }
-    Splice { at: old.span(), bytes: text.into_bytes() }
+    Splice {
+        at: old.span(),
+        bytes: text.into_bytes(),
+    }
 }
 
 /// A cell as a person types it, with what stands before it.
@@ -247,27 +296,36 @@ pub(super) fn typed_cell(document: &Document, level: usize, text: &str) -> Strin
 }
 
 fn ends_with_output(cells: &[NewCell]) -> bool {
-    cells.last().is_some_and(|cell| cell.kind == CellKind::Output)
+    cells
+        .last()
+        .is_some_and(|cell| cell.kind == CellKind::Output)
 }
 
 /// Cells as text, with a blank line between them.
 pub(super) fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
     let line_end = document.line_end();
-    let texts: Vec<String> = cells.iter().map(|cell| cell.to_text(level, line_end)).collect();
+    let texts: Vec<String> = cells
+        .iter()
+        .map(|cell| cell.to_text(level, line_end))
+        .collect();
     texts.join(line_end)
 }
 
 /// A cell with another text in the place of its own, and with everything else that it says of itself.
 pub(super) fn with_text(document: &Document, cell: Cell<'_>, id: &str, text: &str) -> Splice {
     let of_the_text = [Some(MetaKey::Stored), Some(MetaKey::Title)];
-    let kept = cell.attribute_refs().filter(|attribute| !of_the_text.contains(&attribute.key()));
+    let kept = cell
+        .attribute_refs()
+        .filter(|attribute| !of_the_text.contains(&attribute.key()));
     let new = NewCell {
         kind: cell.kind(),
         level: Some(cell.level()),
         title: cell.full_title().into_owned(),
         id: id.to_string(),
         type_word: cell.type_word().to_string(),
-        attributes: kept.map(|kept| (kept.name().to_string(), kept.value().to_string())).collect(),
+        attributes: kept
+            .map(|kept| (kept.name().to_string(), kept.value().to_string()))
+            .collect(),
         content: text.to_string(),
     };
     replace(document, cell, &new)

@@ -46,7 +46,9 @@ impl NewCell {
     pub fn role(&self) -> CellRole {
         let value = |key: MetaKey| {
             let mut attributes = self.attributes.iter().rev();
-            attributes.find(|(name, _)| name == key.as_str()).map(|(_, value)| value.as_str())
+            attributes
+                .find(|(name, _)| name == key.as_str())
+                .map(|(_, value)| value.as_str())
         };
         let facts = RoleFacts {
             kind: self.kind,
@@ -95,7 +97,11 @@ impl NewCell {
             return out;
         }
         // A line end right after a lone `\r` would make it part of the line end.
-        let after = if self.content.ends_with('\r') { "\r\n" } else { line_end };
+        let after = if self.content.ends_with('\r') {
+            "\r\n"
+        } else {
+            line_end
+        };
         let mut content = format!("{}{after}", self.content);
         if let Some(closer) = closer {
             content.push_str(&closer);
@@ -108,7 +114,11 @@ impl NewCell {
 
     /// Head and metadata, each with its line end.
     pub(super) fn opening(&self, level: usize, stored: Option<String>, line_end: &str) -> String {
-        let marker = if self.kind == CellKind::Message { "%%" } else { "%%%" };
+        let marker = if self.kind == CellKind::Message {
+            "%%"
+        } else {
+            "%%%"
+        };
         let hashes = "#".repeat(self.level.unwrap_or(level).clamp(1, 5));
         let plain = self.title.trim_matches([' ', '\t']) == self.title
             && !self.title.contains(char::is_control);
@@ -134,7 +144,11 @@ impl NewCell {
 pub(super) fn type_word(word: &str) -> String {
     let ends = |c: char| "[]=".contains(c) || c.is_control();
     let short = &word[..word.floor_char_boundary(MAX_WORD - 1)];
-    if word.is_empty() { "-".to_string() } else { short.replace(ends, "-") }
+    if word.is_empty() {
+        "-".to_string()
+    } else {
+        short.replace(ends, "-")
+    }
 }
 
 /// What the `stored` attribute must say so that this text comes back: nothing for text that starts
@@ -228,7 +242,11 @@ pub(super) fn unescape(content: Cow<'_, str>) -> Cow<'_, str> {
         return content;
     }
     let lines = content.split_inclusive('\n');
-    Cow::Owned(lines.map(|line| if escaped(line) { &line[1..] } else { line }).collect())
+    Cow::Owned(
+        lines
+            .map(|line| if escaped(line) { &line[1..] } else { line })
+            .collect(),
+    )
 }
 
 /// The same for bytes that may be no text.

@@ -23,7 +23,12 @@ impl Fence {
         // An info string of a backtick fence holds no backtick: that would be inline code.
         let opens = mark == b'~' || !rest.contains(&b'`');
         let closes = rest.iter().all(|byte| matches!(byte, b' ' | b'\t'));
-        (run >= 3).then_some(Fence { mark, run, opens, closes })
+        (run >= 3).then_some(Fence {
+            mark,
+            run,
+            opens,
+            closes,
+        })
     }
 
     /// Whether the line may open a fence.
@@ -123,13 +128,20 @@ pub(crate) struct Region<T> {
 
 impl<T: Copy> Region<T> {
     pub(crate) fn new() -> Region<T> {
-        Region { events: Vec::new(), item: None, looks_for_cuts: false }
+        Region {
+            events: Vec::new(),
+            item: None,
+            looks_for_cuts: false,
+        }
     }
 
     /// A region in which a fence hides nothing if, after something hideable, a line follows before
     /// its closer that can only open another one like it: then nobody closed the first.
     pub(crate) fn with_cuts() -> Region<T> {
-        Region { looks_for_cuts: true, ..Region::new() }
+        Region {
+            looks_for_cuts: true,
+            ..Region::new()
+        }
     }
 
     /// Whether even a line without a fence matters, because it may end a list item.
@@ -233,7 +245,11 @@ fn opens<T>(event: &Event<T>) -> bool {
 }
 
 fn offset_of<T>(event: &Event<T>) -> usize {
-    if let Event::Fence(_, offset) = event { *offset } else { 0 }
+    if let Event::Fence(_, offset) = event {
+        *offset
+    } else {
+        0
+    }
 }
 
 /// Where the reading goes on after an indented opener: behind its closer, or at the next head.
@@ -241,9 +257,10 @@ fn follow<T>(events: &[Event<T>], opener: usize, fence: Fence) -> usize {
     let rest = events[opener + 1..].iter();
     let end = rest.enumerate().find_map(|(at, event)| match event {
         Event::Hideable(_) => Some(at),
-        Event::Fence(line, _) => {
-            line.as_closer().filter(|closer| closer.closes(fence)).map(|_| at + 1)
-        }
+        Event::Fence(line, _) => line
+            .as_closer()
+            .filter(|closer| closer.closes(fence))
+            .map(|_| at + 1),
         Event::ItemEnd => None,
     });
     end.map_or(events.len(), |end| opener + 1 + end)
@@ -275,9 +292,13 @@ fn forget_cut_off<T>(events: &[Event<T>], closers: &mut [Option<usize>]) {
     }
     let next = |list: &[usize], at: usize| list.get(list.partition_point(|x| *x <= at)).copied();
     for (at, event) in events.iter().enumerate() {
-        let Event::Fence(FenceLine::Flush(fence), _) = event else { continue };
+        let Event::Fence(FenceLine::Flush(fence), _) = event else {
+            continue;
+        };
         let Some(closer) = closers[at] else { continue };
-        let Some(hidden) = next(&hideables, at).filter(|hidden| *hidden < closer) else { continue };
+        let Some(hidden) = next(&hideables, at).filter(|hidden| *hidden < closer) else {
+            continue;
+        };
         let longer = &openers[usize::from(fence.mark == b'~')][fence.run.min(LONGEST_CUT)..];
         let mut after = longer.iter().filter_map(|list| next(list, hidden));
         if after.any(|opener| opener < closer) {
@@ -295,12 +316,18 @@ fn closers<T>(events: &[Event<T>]) -> Vec<Option<usize>> {
     // For each mark, closers that lie ahead: nearest last, and the longer the farther.
     let mut ahead: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
     for (at, event) in events.iter().enumerate().rev() {
-        let Event::Fence(line, _) = event else { continue };
-        let Some(fence) = line.as_closer() else { continue };
+        let Event::Fence(line, _) = event else {
+            continue;
+        };
+        let Some(fence) = line.as_closer() else {
+            continue;
+        };
         let ahead = &mut ahead[usize::from(fence.mark == b'~')];
         if fence.opens && matches!(line, FenceLine::Flush(_)) {
             let first_long_enough = ahead.partition_point(|(_, run)| *run >= fence.run);
-            found[at] = first_long_enough.checked_sub(1).map(|nearest| ahead[nearest].0);
+            found[at] = first_long_enough
+                .checked_sub(1)
+                .map(|nearest| ahead[nearest].0);
         }
         if fence.closes {
             while ahead.last().is_some_and(|(_, run)| *run <= fence.run) {

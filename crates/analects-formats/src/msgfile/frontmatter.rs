@@ -84,7 +84,10 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn new(text: &str) -> Reader {
-        Reader { lines: line_starts(text), problems: Vec::new() }
+        Reader {
+            lines: line_starts(text),
+            problems: Vec::new(),
+        }
     }
 
     fn read_tree(&mut self, tree: &Yaml, found: &mut Frontmatter) {
@@ -110,7 +113,10 @@ impl Reader {
 
     pub(crate) fn unreadable(&mut self, error: &YamlError) {
         let message = format!("frontmatter cannot be read: {}", error.message);
-        let at = error.line.and_then(|line| self.lines.get(line - 1)).copied();
+        let at = error
+            .line
+            .and_then(|line| self.lines.get(line - 1))
+            .copied();
         self.report("frontmatter-yaml", Severity::Error, at, message);
     }
 
@@ -123,7 +129,13 @@ impl Reader {
         message: String,
     ) -> &mut FrontProblem {
         let span = at.map_or(Span::new(0, self.end()), |at| self.line_at(at));
-        let problem = FrontProblem { code, severity, span, message, hint: None };
+        let problem = FrontProblem {
+            code,
+            severity,
+            span,
+            message,
+            hint: None,
+        };
         self.problems.push(problem);
         let last = self.problems.len() - 1;
         &mut self.problems[last]
@@ -136,7 +148,10 @@ impl Reader {
     fn line_at(&self, offset: usize) -> Span {
         let next = self.lines.partition_point(|start| *start <= offset);
         let start = next.checked_sub(1).and_then(|line| self.lines.get(line));
-        Span::new(start.copied().unwrap_or(0), self.lines.get(next).copied().unwrap_or(self.end()))
+        Span::new(
+            start.copied().unwrap_or(0),
+            self.lines.get(next).copied().unwrap_or(self.end()),
+        )
     }
 
     /// Says that a value is of the wrong type; `expected` completes "must be".
@@ -145,7 +160,10 @@ impl Reader {
         let problem = self.report("frontmatter-type", Severity::Error, entry.at, message);
         let is_unquoted = matches!(entry.value, Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_));
         if expected == "a text" && is_unquoted {
-            problem.hint = Some(format!("put it in quotes: {}: \"{}\"", entry.key, entry.value));
+            problem.hint = Some(format!(
+                "put it in quotes: {}: \"{}\"",
+                entry.key, entry.value
+            ));
         }
     }
 
@@ -175,8 +193,8 @@ impl Reader {
         if !found || name.is_empty() || name.contains(['\n', '\r']) {
             let shown = &entry.value;
             let message = format!("message_section must be the text of a heading, not {shown}");
-            self.report("frontmatter-type", Severity::Error, entry.at, message).hint =
-                Some(format!("message_section: {DEFAULT_SECTION}"));
+            self.report("frontmatter-type", Severity::Error, entry.at, message)
+                .hint = Some(format!("message_section: {DEFAULT_SECTION}"));
             return None;
         }
         Some(name.to_string())
@@ -206,7 +224,10 @@ impl Reader {
             self.wrong_type(entry, "a map of names to properties");
             return Vec::new();
         };
-        entries.iter().filter_map(|entry| self.agent(entry)).collect()
+        entries
+            .iter()
+            .filter_map(|entry| self.agent(entry))
+            .collect()
     }
 
     /// One agent. Properties that cannot be read keep their defaults.
@@ -215,12 +236,15 @@ impl Reader {
             self.report(code, Severity::Error, entry.at, message);
             return None;
         }
-        let mut agent = Agent { name: entry.key.clone(), ..Agent::default() };
+        let mut agent = Agent {
+            name: entry.key.clone(),
+            ..Agent::default()
+        };
         let Some(properties) = entry.value.entries() else {
             let (name, value) = (shortened(&entry.key), &entry.value);
             let message = format!("agent {name:?} must be a map of properties, not {value}");
-            self.report("frontmatter-type", Severity::Error, entry.at, message).hint =
-                Some(format!("{name}: {{ models: [MODEL] }}"));
+            self.report("frontmatter-type", Severity::Error, entry.at, message)
+                .hint = Some(format!("{name}: {{ models: [MODEL] }}"));
             return Some(agent);
         };
         for property in properties {
@@ -228,8 +252,8 @@ impl Reader {
         }
         if agent.models.is_empty() {
             let message = format!("agent {:?} names no models", shortened(&entry.key));
-            self.report("agent-without-models", Severity::Hint, entry.at, message).hint =
-                Some("models: [MODEL]".to_string());
+            self.report("agent-without-models", Severity::Hint, entry.at, message)
+                .hint = Some("models: [MODEL]".to_string());
         }
         Some(agent)
     }
@@ -302,7 +326,8 @@ impl Reader {
             Some(known) => format!("did you mean {known}?"),
             None => format!("expected one of {}", Agent::PROPERTIES.join(", ")),
         };
-        self.report("unknown-agent-key", Severity::Hint, entry.at, message).hint = Some(hint);
+        self.report("unknown-agent-key", Severity::Hint, entry.at, message)
+            .hint = Some(hint);
     }
 }
 

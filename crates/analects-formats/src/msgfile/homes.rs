@@ -60,11 +60,16 @@ fn home_of(output: Cell<'_>, last_message: Option<usize>) -> Option<usize> {
     let derived = name.rsplit_once('.').and_then(|(parent, _)| above(parent));
     if output.role() == CellRole::ToolResult {
         // A result of no call belongs nowhere, wherever it stands.
-        return derived.filter(|cell| cell.role() == CellRole::ToolCall).map(|cell| cell.at);
+        return derived
+            .filter(|cell| cell.role() == CellRole::ToolCall)
+            .map(|cell| cell.at);
     }
     let part = output.part().and_then(above);
     let parent = || output.parent().and_then(above);
-    part.or(derived).or_else(parent).map(|cell| cell.at).or(last_message)
+    part.or(derived)
+        .or_else(parent)
+        .map(|cell| cell.at)
+        .or(last_message)
 }
 
 /// The words that follow the dot in the id of a part of an answer; a number may follow them.
@@ -76,13 +81,17 @@ const BLOCK: &str = "block";
 pub(super) fn whole_of(id: &str) -> Option<&str> {
     let (whole, part) = id.rsplit_once('.')?;
     let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
-    let rest = [THINK, TEXT, BLOCK].into_iter().find_map(|word| part.strip_prefix(word))?;
+    let rest = [THINK, TEXT, BLOCK]
+        .into_iter()
+        .find_map(|word| part.strip_prefix(word))?;
     is_number(rest).then_some(whole)
 }
 
 /// Whether this is the id of a thought: `2.think`, `2.think2`.
 pub(super) fn is_thought_id(id: &[u8]) -> bool {
-    let Ok(id) = std::str::from_utf8(id) else { return false };
+    let Ok(id) = std::str::from_utf8(id) else {
+        return false;
+    };
     let part = id.rsplit_once('.').map(|(_, part)| part);
     part.is_some_and(|part| part.starts_with(THINK)) && whole_of(id).is_some()
 }
@@ -126,7 +135,8 @@ impl<'a> Cell<'a> {
 
     /// The cell below that it is a part of, if only other parts stand between them.
     pub(super) fn whole_below(self) -> Option<Cell<'a>> {
-        self.document.cell_at(*self.document.leading_parts().get(&self.at)?)
+        self.document
+            .cell_at(*self.document.leading_parts().get(&self.at)?)
     }
 
     /// The cell that it is a part of, or a call or a result of.
@@ -134,8 +144,15 @@ impl<'a> Cell<'a> {
         if let Some(whole) = self.whole_below() {
             return Some(whole);
         }
-        let above = || self.id().and_then(|id| id.rsplit_once('.')).map(|(of, _)| of);
-        let name = self.part().or_else(above).filter(|_| self.kind() == CellKind::Output)?;
+        let above = || {
+            self.id()
+                .and_then(|id| id.rsplit_once('.'))
+                .map(|(of, _)| of)
+        };
+        let name = self
+            .part()
+            .or_else(above)
+            .filter(|_| self.kind() == CellKind::Output)?;
         self.document.cell(name).filter(|whole| whole.at < self.at)
     }
 }
@@ -152,7 +169,14 @@ pub(super) struct PartNames<'a> {
 
 impl<'a> PartNames<'a> {
     pub(super) fn new(whole: &'a str, is_users: bool) -> PartNames<'a> {
-        PartNames { whole, is_users, has_whole: false, thoughts: 0, texts: 0, blocks: 0 }
+        PartNames {
+            whole,
+            is_users,
+            has_whole: false,
+            thoughts: 0,
+            texts: 0,
+            blocks: 0,
+        }
     }
 
     /// The name of a thought: `2.think`, then `2.think2`.

@@ -72,7 +72,10 @@ fn number_in(cell: &CellSpans, source: &[u8]) -> Option<u64> {
 pub(super) fn leading_number(id: &str) -> Option<u64> {
     let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     // Longer numbers are nobody's count of cells, and the next number must fit its own id.
-    (1..=15).contains(&digits).then(|| id[..digits].parse().ok()).flatten()
+    (1..=15)
+        .contains(&digits)
+        .then(|| id[..digits].parse().ok())
+        .flatten()
 }
 
 impl Names {
@@ -93,7 +96,9 @@ impl Names {
                 ids.add(cell.id.of(source), place);
             }
         }
-        let Some(known) = self.numbers.get_mut() else { return };
+        let Some(known) = self.numbers.get_mut() else {
+            return;
+        };
         let new = Numbers::of(&cells[at..], source);
         // The largest number may have been that of a cell that went, and so may the last without an id.
         let is_larger = new.largest_id >= known.largest_id;
@@ -132,7 +137,10 @@ impl Document {
     }
 
     fn numbers(&self) -> Numbers {
-        *self.names.numbers.get_or_init(|| Numbers::of(&self.scan.cells, &self.source))
+        *self
+            .names
+            .numbers
+            .get_or_init(|| Numbers::of(&self.scan.cells, &self.source))
     }
 
     /// The largest number that an id starts with.

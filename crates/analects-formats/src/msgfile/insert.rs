@@ -38,7 +38,10 @@ pub(super) fn put_below(
     } else {
         last_of_message(&placed, other.at)
     };
-    let cell = NewCell { level: cell.level.or(Some(other.level())), ..cell.clone() };
+    let cell = NewCell {
+        level: cell.level.or(Some(other.level())),
+        ..cell.clone()
+    };
     if is_end(&placed, last) {
         return Ok(append(document, &cell));
     }
@@ -47,9 +50,13 @@ pub(super) fn put_below(
 
 /// The last cell that belongs to the same message as this one.
 fn last_of_message(placed: &[Placed<'_>], at: usize) -> usize {
-    let Some(root) = placed[at].root else { return at };
+    let Some(root) = placed[at].root else {
+        return at;
+    };
     // A reply belongs to the message above it, so it must stand above the next one.
-    let below = placed[at + 1..].iter().take_while(|other| !other.cell.is_for_an_answer());
+    let below = placed[at + 1..]
+        .iter()
+        .take_while(|other| !other.cell.is_for_an_answer());
     let last = below.filter(|other| other.root == Some(root)).last();
     last.map_or(at, |last| last.cell.at)
 }
@@ -80,7 +87,10 @@ fn insert(
     let blank = if ends_blank(before) { "" } else { line_end };
     let text = joined(document, cells, document.new_cell_level());
     let bytes = format!("{blank}{text}{line_end}").into_bytes();
-    let splice = Splice { at: Span::new(end, end), bytes };
+    let splice = Splice {
+        at: Span::new(end, end),
+        bytes,
+    };
     let after = document.with_source_within_section(splice.apply(document.source()));
     let first = behind + 1;
     let new_ids = after.cells().skip(first).take(cells.len()).map(Cell::id);
@@ -102,13 +112,20 @@ fn ends_blank(cell: Cell<'_>) -> bool {
 /// Cells without id are named by their place, which moves when a cell is put above them. Nothing
 /// may refer to such a name.
 fn check_places(placed: &[Placed<'_>], behind: usize) -> Result<(), ItemError> {
-    let ids: HashSet<&str> = placed.iter().filter_map(|placed| placed.cell.id()).collect();
+    let ids: HashSet<&str> = placed
+        .iter()
+        .filter_map(|placed| placed.cell.id())
+        .collect();
     let below = placed.iter().skip(behind + 1).map(|placed| placed.cell);
-    let mut by_place: HashSet<String> =
-        below.filter(|cell| cell.id().is_none()).map(|cell| cell.name().into_owned()).collect();
+    let mut by_place: HashSet<String> = below
+        .filter(|cell| cell.id().is_none())
+        .map(|cell| cell.name().into_owned())
+        .collect();
     by_place.retain(|name| !ids.contains(name.as_str()));
     let mut names = placed.iter().flat_map(|placed| references(placed.cell));
-    let Some(name) = names.find(|name| by_place.contains(*name)) else { return Ok(()) };
+    let Some(name) = names.find(|name| by_place.contains(*name)) else {
+        return Ok(());
+    };
     let text = format!("cell {name} has no id, and others refer to it by its place");
     let error = ItemError::new(ItemErrorKind::Refused, text);
     Err(error.hinting(format!("give it an id: # %% [^{name}]")))
@@ -120,7 +137,9 @@ fn references(cell: Cell<'_>) -> impl Iterator<Item = &str> {
     let is_models = cell.role() == CellRole::ToolCall && cell.get(MetaKey::CallId).is_some();
     let id = cell.id().filter(|_| !is_models);
     let derived_from = id.and_then(|id| id.rsplit_once('.')).map(|(of, _)| of);
-    [derived_from, cell.part(), cell.parent(), cell.through()].into_iter().flatten()
+    [derived_from, cell.part(), cell.parent(), cell.through()]
+        .into_iter()
+        .flatten()
 }
 
 impl Document {
@@ -137,8 +156,14 @@ impl Document {
         if after.cells().len() != above + count + below {
             return false;
         }
-        let old = self.cells().take(above).chain(self.cells().rev().take(below));
-        let new = after.cells().take(above).chain(after.cells().rev().take(below));
+        let old = self
+            .cells()
+            .take(above)
+            .chain(self.cells().rev().take(below));
+        let new = after
+            .cells()
+            .take(above)
+            .chain(after.cells().rev().take(below));
         old.zip(new).all(|(old, new)| old.reads_like(new))
     }
 }

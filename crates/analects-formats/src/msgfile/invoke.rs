@@ -77,7 +77,12 @@ pub fn encode(invoke: &Invoke) -> Option<String> {
     match &invoke.arguments {
         Arguments::Json(raw) => match parameters(raw) {
             Some(parameters) => push_parameters(&mut out, &parameters)?,
-            None => push_element(&mut out, "<arguments type=\"json\">", raw.as_str(), "arguments")?,
+            None => push_element(
+                &mut out,
+                "<arguments type=\"json\">",
+                raw.as_str(),
+                "arguments",
+            )?,
         },
         Arguments::Text(text) => {
             push_element(&mut out, "<arguments type=\"text\">", text, "arguments")?;
@@ -114,7 +119,9 @@ fn push_parameters(out: &mut String, parameters: &[(String, Raw)]) -> Option<()>
 
 /// The text of a JSON string, if XML can carry it and it stands for these very bytes.
 fn bare(value: &Raw) -> Option<String> {
-    value.as_string().filter(|text| xml::carries(text) && Raw::string(text) == *value)
+    value
+        .as_string()
+        .filter(|text| xml::carries(text) && Raw::string(text) == *value)
 }
 
 fn push_element(out: &mut String, start: &str, text: &str, name: &str) -> Option<()> {
@@ -140,7 +147,11 @@ pub fn decode(text: &str) -> Result<Invoke, InvokeError> {
     }
     let name = required_name(&mut tag)?;
     tag.no_more_attributes()?;
-    let arguments = if tag.is_empty { None } else { Some(children(&mut reader)?) };
+    let arguments = if tag.is_empty {
+        None
+    } else {
+        Some(children(&mut reader)?)
+    };
     reader.end()?;
     let arguments = arguments.unwrap_or_else(|| Arguments::Json(Raw::empty_object()));
     Ok(Invoke { name, arguments })
@@ -187,12 +198,19 @@ fn value(reader: &mut Reader<'_>, tag: &mut Tag<'_>) -> Result<Arguments, Invoke
     let kind = tag.take("type");
     tag.no_more_attributes()?;
     let offset = reader.offset();
-    let text = if tag.is_empty { String::new() } else { reader.text(tag.name)? };
+    let text = if tag.is_empty {
+        String::new()
+    } else {
+        reader.text(tag.name)?
+    };
     match (tag.name, kind.as_deref()) {
         ("parameter", None) | (_, Some("text")) => Ok(Arguments::Text(text)),
         (_, Some("json")) => match Raw::parse(&text) {
             Ok(raw) => Ok(Arguments::Json(raw)),
-            Err(error) => Err(InvokeError { offset, message: error.to_string() }),
+            Err(error) => Err(InvokeError {
+                offset,
+                message: error.to_string(),
+            }),
         },
         (name, None) => {
             Err(tag.error(format!("<{name}> has no type=\"…\"; expected json or text")))

@@ -90,7 +90,11 @@ pub enum ItemErrorKind {
 
 impl ItemError {
     pub(super) fn new(kind: ItemErrorKind, message: impl Into<String>) -> ItemError {
-        ItemError { kind, message: message.into(), hint: None }
+        ItemError {
+            kind,
+            message: message.into(),
+            hint: None,
+        }
     }
 
     fn missing(what: &str, method: &str) -> ItemError {

@@ -44,7 +44,12 @@ pub(super) fn head(line: &[u8]) -> Option<Head> {
     if !title.is_empty() && !starts_blank {
         return None;
     }
-    Some(Head { level: level as u8, kind, title: trim(line, title), id })
+    Some(Head {
+        level: level as u8,
+        kind,
+        title: trim(line, title),
+        id,
+    })
 }
 
 fn count(bytes: &[u8], test: impl Fn(u8) -> bool) -> usize {
@@ -70,7 +75,9 @@ fn split_id(line: &[u8], start: usize) -> (Span, Option<Span>) {
 pub(super) fn is_id(bytes: &[u8]) -> bool {
     // Nearly every id is a short word of ASCII.
     if bytes.len() <= MAX_ID
-        && bytes.iter().all(|byte| matches!(byte, b'!'..=b'Z' | b'a'..=b'~' | b'_'))
+        && bytes
+            .iter()
+            .all(|byte| matches!(byte, b'!'..=b'Z' | b'a'..=b'~' | b'_'))
     {
         return !bytes.is_empty();
     }
@@ -81,7 +88,9 @@ pub(super) fn is_id(bytes: &[u8]) -> bool {
 
 /// The level of an ATX heading whose text is `name`.
 pub(super) fn heading(line: &[u8], name: &str) -> Option<usize> {
-    heading_text(line).filter(|(_, text)| *text == name.trim()).map(|(level, _)| level)
+    heading_text(line)
+        .filter(|(_, text)| *text == name.trim())
+        .map(|(level, _)| level)
 }
 
 /// The level and the text of an ATX heading, closing `#`s taken off.
@@ -100,7 +109,9 @@ pub(super) fn heading_text(line: &[u8]) -> Option<(usize, &str)> {
 
 /// What follows `[^id]:` if the line is the metadata line of that id.
 pub(super) fn metadata_of<'a>(line: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
-    line.strip_prefix(b"[^")?.strip_prefix(id)?.strip_prefix(b"]:")
+    line.strip_prefix(b"[^")?
+        .strip_prefix(id)?
+        .strip_prefix(b"]:")
 }
 
 /// Whether a line of text must be escaped: any number of `\`, then a head.
@@ -121,7 +132,11 @@ pub(super) fn is_nearly_head(line: &[u8]) -> bool {
 fn trim(line: &[u8], span: Span) -> Span {
     let text = span.of(line);
     let start = span.start + count(text, is_blank);
-    let blanks = text.iter().rev().take_while(|byte| is_blank(**byte)).count();
+    let blanks = text
+        .iter()
+        .rev()
+        .take_while(|byte| is_blank(**byte))
+        .count();
     Span::new(start, (span.end - blanks).max(start))
 }
 

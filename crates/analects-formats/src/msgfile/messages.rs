@@ -38,7 +38,9 @@ pub use readable::{LeftBehind, ReadableWriter, encode_readable};
 
 /// The conversation that a file of that name holds, unless its frontmatter has an `id`.
 pub fn session_of(name: &str) -> SessionId {
-    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes()).to_string().into()
+    Uuid::new_v5(&Uuid::NAMESPACE_URL, name.as_bytes())
+        .to_string()
+        .into()
 }
 
 /// The name of a message that has none of its own: made of its session's and its cell's.

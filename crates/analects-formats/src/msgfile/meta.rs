@@ -38,14 +38,22 @@ impl AttributeSpans {
     /// What the value says.
     pub(super) fn text(self, source: &[u8]) -> Cow<'_, str> {
         let text = String::from_utf8_lossy(self.value.of(source));
-        if self.is_escaped { Cow::Owned(unescape(&text)) } else { text }
+        if self.is_escaped {
+            Cow::Owned(unescape(&text))
+        } else {
+            text
+        }
     }
 }
 
 /// The tokens of a line of metadata: what follows `[^id]:`, or a line that continues it, without the line end.
 pub(super) fn tokens(source: &[u8], line: Span) -> Tokens<'_> {
     let source = source.get(..line.end).unwrap_or(source);
-    Tokens { source, at: line.start, may_be_word: true }
+    Tokens {
+        source,
+        at: line.start,
+        may_be_word: true,
+    }
 }
 
 /// The tokens of a line, one after the other.
@@ -62,7 +70,11 @@ impl Iterator for Tokens<'_> {
     type Item = MetaToken;
 
     fn next(&mut self) -> Option<MetaToken> {
-        let blanks = self.source.get(self.at..)?.iter().take_while(|byte| is_blank(**byte));
+        let blanks = self
+            .source
+            .get(self.at..)?
+            .iter()
+            .take_while(|byte| is_blank(**byte));
         self.at += blanks.count();
         let first = *self.source.get(self.at)?;
         let token = match first {
@@ -90,7 +102,11 @@ impl Tokens<'_> {
             attribute.token = Span::new(self.at, attribute.token.end + 1);
             return Some(MetaToken::Attribute(attribute));
         }
-        if self.may_be_word { self.word(inner).map(MetaToken::Word) } else { None }
+        if self.may_be_word {
+            self.word(inner).map(MetaToken::Word)
+        } else {
+            None
+        }
     }
 
     /// A type word is short; looking for its end through the whole line would cost too much.
@@ -107,12 +123,16 @@ impl Tokens<'_> {
     fn plain_attribute(&self) -> Option<MetaToken> {
         let attribute = attribute(self.source, self.at, None)?;
         let next = self.source.get(attribute.token.end);
-        next.is_none_or(|byte| is_blank(*byte)).then_some(MetaToken::Attribute(attribute))
+        next.is_none_or(|byte| is_blank(*byte))
+            .then_some(MetaToken::Attribute(attribute))
     }
 
     fn junk(&self) -> MetaToken {
         let rest = &self.source[self.at..];
-        let length = rest.iter().position(|byte| is_blank(*byte)).unwrap_or(rest.len());
+        let length = rest
+            .iter()
+            .position(|byte| is_blank(*byte))
+            .unwrap_or(rest.len());
         MetaToken::Junk(Span::new(self.at, self.at + length))
     }
 }
@@ -121,7 +141,9 @@ impl Tokens<'_> {
 fn attribute(source: &[u8], start: usize, stop: Option<u8>) -> Option<AttributeSpans> {
     let rest = source.get(start..)?;
     let key_len = rest.iter().take_while(|byte| is_key_byte(**byte)).count();
-    let is_key = rest[0..key_len].first().is_some_and(|byte| is_key_start(*byte));
+    let is_key = rest[0..key_len]
+        .first()
+        .is_some_and(|byte| is_key_start(*byte));
     if !is_key || key_len > MAX_KEY || rest.get(key_len) != Some(&b'=') {
         return None;
     }
@@ -182,9 +204,15 @@ fn quoted_end(source: &[u8], start: usize) -> Option<(usize, bool)> {
 /// `{hex}` after `\u`, one to six digits: the character, and how many bytes it takes.
 fn unicode(text: &[u8]) -> Option<(char, usize)> {
     let rest = text.strip_prefix(b"{")?;
-    let length = rest.iter().take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let length = rest
+        .iter()
+        .take(6)
+        .take_while(|byte| byte.is_ascii_hexdigit())
+        .count();
     let digits = std::str::from_utf8(&rest[..length]).ok()?;
-    let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
+    let c = u32::from_str_radix(digits, 16)
+        .ok()
+        .and_then(char::from_u32)?;
     (rest.get(length) == Some(&b'}')).then_some((c, length + 2))
 }
 
@@ -231,7 +259,9 @@ pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
 fn is_number(value: &str) -> bool {
     let digits = value.strip_suffix('s').unwrap_or(value);
     digits.starts_with(|c: char| c.is_ascii_digit())
-        && digits.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'/'))
+        && digits
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'/'))
 }
 
 fn write_quoted(out: &mut String, value: &str) {

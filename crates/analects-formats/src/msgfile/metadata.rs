@@ -175,7 +175,13 @@ impl Metadata {
 
     fn add_junk(&mut self, junk: Span) {
         let (start, length) = (junk.start, junk.len());
-        self.entries.push(Entry { start, length, key_length: 0, key: None, form: Form::Junk });
+        self.entries.push(Entry {
+            start,
+            length,
+            key_length: 0,
+            key: None,
+            form: Form::Junk,
+        });
     }
 
     /// The attributes of a cell, whose entries are these, in order.
@@ -185,7 +191,10 @@ impl Metadata {
         cell: Span,
     ) -> impl DoubleEndedIterator<Item = AttributeRef<'a>> {
         let entries = self.entries.get(cell.start..cell.end).unwrap_or_default();
-        let numbered = entries.iter().enumerate().filter(|(_, entry)| entry.is_attribute());
+        let numbered = entries
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| entry.is_attribute());
         numbered.map(move |(nth, entry)| AttributeRef {
             metadata: self,
             source,

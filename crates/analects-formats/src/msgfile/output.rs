@@ -44,12 +44,18 @@ pub struct Piece {
 impl Piece {
     /// A piece of standard output.
     pub fn stdout(bytes: impl Into<Vec<u8>>) -> Piece {
-        Piece { stream: Stream::Stdout, bytes: bytes.into() }
+        Piece {
+            stream: Stream::Stdout,
+            bytes: bytes.into(),
+        }
     }
 
     /// A piece of standard error.
     pub fn stderr(bytes: impl Into<Vec<u8>>) -> Piece {
-        Piece { stream: Stream::Stderr, bytes: bytes.into() }
+        Piece {
+            stream: Stream::Stderr,
+            bytes: bytes.into(),
+        }
     }
 }
 
@@ -82,18 +88,29 @@ pub fn encode(pieces: &[Piece]) -> Encoded {
     match texts {
         Ok(texts) => {
             let lines = texts.iter().flat_map(|(stream, text)| {
-                text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
-                    Some(line) => format!("{}> {line}", stream.name()),
-                    None => format!("{}>\\ {line}", stream.name()),
-                })
+                text.split_inclusive('\n')
+                    .map(|line| match line.strip_suffix('\n') {
+                        Some(line) => format!("{}> {line}", stream.name()),
+                        None => format!("{}>\\ {line}", stream.name()),
+                    })
             });
-            Encoded { text: join(lines), base64: false }
+            Encoded {
+                text: join(lines),
+                base64: false,
+            }
         }
         Err(_) => {
             let line = |piece: &Piece| {
-                format!("{}> {}", piece.stream.name(), base64::encode_line(&piece.bytes))
+                format!(
+                    "{}> {}",
+                    piece.stream.name(),
+                    base64::encode_line(&piece.bytes)
+                )
             };
-            Encoded { text: join(pieces.iter().map(line)), base64: true }
+            Encoded {
+                text: join(pieces.iter().map(line)),
+                base64: true,
+            }
         }
     }
 }
@@ -149,7 +166,10 @@ fn add(pieces: &mut Vec<Piece>, stream: Stream, bytes: &[u8]) {
     match pieces.last_mut() {
         _ if bytes.is_empty() => {}
         Some(last) if last.stream == stream => last.bytes.extend_from_slice(bytes),
-        _ => pieces.push(Piece { stream, bytes: bytes.to_vec() }),
+        _ => pieces.push(Piece {
+            stream,
+            bytes: bytes.to_vec(),
+        }),
     }
 }
 

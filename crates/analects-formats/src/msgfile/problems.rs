@@ -17,7 +17,10 @@ impl Document {
     /// Everything that is odd about the file, in its order.
     pub fn problems(&self) -> Vec<Problem> {
         let lines = self.lines();
-        let mut found = Found { lines: &lines, problems: Vec::new() };
+        let mut found = Found {
+            lines: &lines,
+            problems: Vec::new(),
+        };
         self.encoding_problems(&mut found);
         self.frontmatter_problems(&mut found);
         self.head_problems(&mut found);
@@ -37,7 +40,9 @@ impl Document {
                 found.add(problem, cell.head());
             }
         }
-        found.problems.sort_by_key(|problem| (problem.line, problem.column));
+        found
+            .problems
+            .sort_by_key(|problem| (problem.line, problem.column));
         found.problems
     }
 
@@ -50,7 +55,9 @@ impl Document {
     /// assert_eq!(decode(file).old_format().unwrap().code, "old-format");
     /// ```
     pub fn old_format(&self) -> Option<Problem> {
-        let (cell, problem) = self.cells().find_map(|cell| Some((cell, old_format(cell)?)))?;
+        let (cell, problem) = self
+            .cells()
+            .find_map(|cell| Some((cell, old_format(cell)?)))?;
         Some(problem.at(cell.head(), &self.lines()))
     }
 
@@ -60,7 +67,10 @@ impl Document {
             return None;
         }
         let lines = self.lines();
-        let mut found = Found { lines: &lines, problems: Vec::new() };
+        let mut found = Found {
+            lines: &lines,
+            problems: Vec::new(),
+        };
         self.encoding_problems(&mut found);
         found.problems.into_iter().next()
     }
@@ -72,10 +82,14 @@ impl Document {
     }
 
     fn frontmatter_problems(&self, found: &mut Found<'_>) {
-        let yaml = self.frontmatter.and_then(|span| frontmatter::text_span(&self.source, span));
+        let yaml = self
+            .frontmatter
+            .and_then(|span| frontmatter::text_span(&self.source, span));
         for problem in &self.front.problems {
             let start = yaml.map_or(0, |yaml| yaml.start);
-            found.problems.push(problem.clone().in_file(start, found.lines));
+            found
+                .problems
+                .push(problem.clone().in_file(start, found.lines));
         }
         if let (Kind::Section, Some(name), None) =
             (self.kind, &self.front.message_section, self.scan.section)
@@ -83,7 +97,10 @@ impl Document {
             let text = format!("there is no heading {name:?} for the messages yet");
             let problem = Problem::warning("section-missing", text)
                 .hint("it is added with the first message");
-            found.add(problem.with(Severity::Hint), self.frontmatter.unwrap_or_default());
+            found.add(
+                problem.with(Severity::Hint),
+                self.frontmatter.unwrap_or_default(),
+            );
         }
     }
 
@@ -99,13 +116,24 @@ impl Document {
 
     /// Lines that look as if somebody meant a head, and heads that somebody may not have meant.
     fn head_problems(&self, found: &mut Found<'_>) {
-        let start = self.scan.section.map_or(self.body, |section| section.heading.end);
-        let first = self.scan.cells.first().map_or(self.source.len(), |cell| cell.start);
+        let start = self
+            .scan
+            .section
+            .map_or(self.body, |section| section.heading.end);
+        let first = self
+            .scan
+            .cells
+            .first()
+            .map_or(self.source.len(), |cell| cell.start);
         if self.kind == Kind::Whole || self.scan.section.is_some() {
             near_heads(&self.source, Span::new(start.min(first), first), found);
         }
         for cell in self.cells() {
-            near_heads(&self.source, Span::new(cell.head().end, cell.span().end), found);
+            near_heads(
+                &self.source,
+                Span::new(cell.head().end, cell.span().end),
+                found,
+            );
         }
         for (fence, head) in &self.scan.in_fence {
             let line = found.lines.position(*fence).0;
@@ -121,7 +149,9 @@ impl Document {
 fn old_format(cell: Cell<'_>) -> Option<Problem> {
     // No key of an earlier format means anything now.
     let has = |key: &str| {
-        let mut unknown = cell.attribute_refs().filter(|attribute| attribute.key().is_none());
+        let mut unknown = cell
+            .attribute_refs()
+            .filter(|attribute| attribute.key().is_none());
         unknown.any(|attribute| attribute.name() == key)
     };
     let is_output = cell.kind() == CellKind::Output;
@@ -197,7 +227,10 @@ fn near_heads(source: &[u8], span: Span, found: &mut Found<'_>) {
                 Problem::warning("near-head", "this line is nearly a head, and is not one")
                     .hint("a head is one to five #, a blank, %% or %%%, a blank and a title");
             let start = span.start + at;
-            found.add(problem.with(Severity::Hint), Span::new(start, start + line.len()));
+            found.add(
+                problem.with(Severity::Hint),
+                Span::new(start, start + line.len()),
+            );
         }
     }
 }
@@ -213,7 +246,10 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
         let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
         found.add(Problem::warning("bad-metadata", text), span);
     }
-    if let Some(value) = cell.get(MetaKey::History).filter(|_| cell.history().is_none()) {
+    if let Some(value) = cell
+        .get(MetaKey::History)
+        .filter(|_| cell.history().is_none())
+    {
         let text = format!("unknown history value {value:?}; expected include, none or summary");
         let problem = Problem::warning("unknown-history", text).hint("it is read as include");
         found.add(problem, span);
@@ -221,14 +257,20 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
     let timeout = cell.get(MetaKey::Timeout);
     if let Some(value) = timeout.filter(|value| seconds::parse(value).is_none()) {
         let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
-        found.add(Problem::warning("bad-timeout", text).hint("it counts as absent"), span);
+        found.add(
+            Problem::warning("bad-timeout", text).hint("it counts as absent"),
+            span,
+        );
     }
     if let Some(path) = cell.get(MetaKey::OutputFile)
         && let Some(why) = why_not_a_path(path)
     {
         let text = format!("{path:?} cannot be an output file: {why}");
         let problem = Problem::error("bad-output-file", text);
-        found.add(problem.hint("name a file beside this one, or in a folder below it"), span);
+        found.add(
+            problem.hint("name a file beside this one, or in a folder below it"),
+            span,
+        );
     }
     if !cell.is_stored_as_it_says() {
         let stored = cell.get(MetaKey::Stored).unwrap_or_default();
@@ -257,12 +299,18 @@ fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_
     {
         let text = format!("the agent {name} is to answer, and is defined nowhere in this file");
         let problem = Problem::warning("unknown-agent", text);
-        found.add(problem.hint("add it to agents, or name another"), cell.head());
+        found.add(
+            problem.hint("add it to agents, or name another"),
+            cell.head(),
+        );
     }
     if let Some(agent) = agent(cell)
         && let Some((code, text)) = why_not_a_name(&agent.name)
     {
-        found.add(Problem::error(code, text).hint("give the agent another name"), cell.head());
+        found.add(
+            Problem::error(code, text).hint("give the agent another name"),
+            cell.head(),
+        );
     }
 }
 
@@ -300,7 +348,9 @@ pub(super) fn why_not_a_path(path: &str) -> Option<&'static str> {
     }
     // Windows drops blanks and dots at the end of a part, so that `.. ` would be `..`.
     let leads_out = |part: &str| part.trim_end_matches([' ', '.']).is_empty();
-    parts.any(leads_out).then_some("it has a part that is empty, . or ..")
+    parts
+        .any(leads_out)
+        .then_some("it has a part that is empty, . or ..")
 }
 
 /// Control characters, and those that change the direction of text or have no width.

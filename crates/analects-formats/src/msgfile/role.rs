@@ -74,7 +74,10 @@ impl CellRole {
 
     /// Whether it is something that a person says to the model.
     pub fn is_user(self) -> bool {
-        matches!(self, CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock)
+        matches!(
+            self,
+            CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock
+        )
     }
 
     /// Whether it is a reply of an agent, or a thought that belongs to one.
@@ -202,7 +205,9 @@ pub(super) fn names_author(word: &str) -> bool {
 /// Whether this is the id of what a code cell printed: the cell's id, a dot and a number, and for a
 /// further cell of the same execution a hyphen and another.
 fn is_output_of(id: &[u8], is_code: impl Fn(&[u8]) -> bool) -> bool {
-    let Some(dot) = id.iter().rposition(|byte| *byte == b'.') else { return false };
+    let Some(dot) = id.iter().rposition(|byte| *byte == b'.') else {
+        return false;
+    };
     let is_number = |digits: &[u8]| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     id[dot + 1..].split(|byte| *byte == b'-').all(is_number) && is_code(&id[..dot])
 }

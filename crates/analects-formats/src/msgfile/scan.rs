@@ -45,7 +45,9 @@ impl CellSpans {
     /// The type word, if it has one.
     pub(super) fn type_word(self, source: &[u8]) -> Option<&str> {
         let word = Span::new(self.word, self.word + usize::from(self.word_length));
-        std::str::from_utf8(word.of(source)).ok().filter(|word| !word.is_empty())
+        std::str::from_utf8(word.of(source))
+            .ok()
+            .filter(|word| !word.is_empty())
     }
 }
 
@@ -77,7 +79,13 @@ pub(super) fn scan(source: &[u8], start: usize, section: Option<&str>) -> Scan {
 }
 
 fn scan_on(found: Scan, source: &[u8], start: usize, section: Option<&str>) -> Scan {
-    let mut scanner = Scanner { source, section, found, region: Region::new(), waiting: None };
+    let mut scanner = Scanner {
+        source,
+        section,
+        found,
+        region: Region::new(),
+        waiting: None,
+    };
     let mut at = start;
     while at < source.len() {
         let end = memchr(b'\n', &source[at..]).map_or(source.len(), |offset| at + offset + 1);
@@ -91,7 +99,9 @@ fn scan_on(found: Scan, source: &[u8], start: usize, section: Option<&str>) -> S
 impl Scan {
     /// Forgets the cells from `at` on, of this source.
     pub(super) fn cut(&mut self, at: usize, source: &[u8]) {
-        let Some(first) = self.cells.get(at).copied() else { return };
+        let Some(first) = self.cells.get(at).copied() else {
+            return;
+        };
         for place in at..self.cells.len() {
             if self.cells[place].role == CellRole::Code {
                 self.code.remove(self.cells[place].id.of(source), place);
@@ -109,7 +119,11 @@ impl Scan {
 
     /// The entries of the metadata of a cell.
     pub(super) fn entries(&self, at: usize) -> Span {
-        let first = |at: usize| self.cells.get(at).map_or(self.metadata.len(), |cell| cell.entries);
+        let first = |at: usize| {
+            self.cells
+                .get(at)
+                .map_or(self.metadata.len(), |cell| cell.entries)
+        };
         Span::new(first(at), first(at + 1))
     }
 
@@ -136,7 +150,9 @@ impl Scan {
         let entries = Span::new(cell.entries, self.metadata.len());
         let value = |key: MetaKey| {
             let mut attributes = self.metadata.attributes(source, entries).rev();
-            attributes.find(|attribute| attribute.key() == Some(key)).map(|found| found.value())
+            attributes
+                .find(|attribute| attribute.key() == Some(key))
+                .map(|found| found.value())
         };
         let facts = RoleFacts {
             kind: cell.kind,
@@ -169,7 +185,10 @@ impl Scanner<'_> {
     /// Takes a line. Most lines of most files end at the first test.
     fn line(&mut self, start: usize, end: usize) {
         let first = self.source[start];
-        let special = matches!(first, b'#' | b'`' | b'~' | b' ' | b'-' | b'*' | b'+' | b'0'..=b'9');
+        let special = matches!(
+            first,
+            b'#' | b'`' | b'~' | b' ' | b'-' | b'*' | b'+' | b'0'..=b'9'
+        );
         if !special && self.waiting.is_none() && !self.region.is_in_item() {
             return;
         }
@@ -186,7 +205,9 @@ impl Scanner<'_> {
 
     /// Decides on the head that waits: its metadata comes first, or it is loose.
     fn seal(&mut self, start: usize, text: &[u8]) {
-        let Some(mut cell) = self.waiting.take() else { return };
+        let Some(mut cell) = self.waiting.take() else {
+            return;
+        };
         if metadata_of(text, cell.id.of(self.source)).is_some() {
             cell.meta = start;
             self.region.take_back();
@@ -202,7 +223,10 @@ impl Scanner<'_> {
         } else if self.found.section.is_none()
             && let Some(level) = self.section.and_then(|name| heading(text, name))
         {
-            let section = Section { heading: Span::new(start, end), level };
+            let section = Section {
+                heading: Span::new(start, end),
+                level,
+            };
             self.region.hideable(Item::Heading(section));
         }
     }
@@ -221,7 +245,9 @@ impl Scanner<'_> {
         if let Some(cell) = sealed
             && (!is_wanted || found.section.is_some())
         {
-            found.in_fence.extend(unclosed.map(|fence| (fence, cell.start)));
+            found
+                .in_fence
+                .extend(unclosed.map(|fence| (fence, cell.start)));
             found.push(cell, source);
         }
     }
@@ -247,7 +273,8 @@ fn spans(start: usize, end: usize, head: &Head) -> CellSpans {
 
 /// A line without its line end, which is `\n` or `\r\n` and nothing else.
 pub(crate) fn line_text(line: &[u8]) -> &[u8] {
-    line.strip_suffix(b"\n").map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text))
+    line.strip_suffix(b"\n")
+        .map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text))
 }
 
 /// The lines from `start` on, with their line ends: each with its offset.
@@ -277,8 +304,10 @@ impl Line<'_> {
 
 /// The lines from `start` on, with their spans.
 pub(crate) fn spanned_lines(source: &[u8], start: usize) -> impl Iterator<Item = Line<'_>> {
-    lines(source, start)
-        .map(|(at, line)| Line { text: line_text(line), span: Span::new(at, at + line.len()) })
+    lines(source, start).map(|(at, line)| Line {
+        text: line_text(line),
+        span: Span::new(at, at + line.len()),
+    })
 }
 
 /// From a `---` line at `start` to the next one, unless a sealed head or the end comes first.

@@ -14,7 +14,10 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
     }
     // Nobody measures more finely than nanoseconds.
     let nanoseconds = format!("{:0<9}", fraction.get(..fraction.len().min(9))?);
-    Some(Duration::new(whole.parse().ok()?, nanoseconds.parse().ok()?))
+    Some(Duration::new(
+        whole.parse().ok()?,
+        nanoseconds.parse().ok()?,
+    ))
 }
 
 /// Writes what [`parse`] reads.
@@ -30,7 +33,10 @@ pub(super) fn format(duration: Duration) -> String {
 /// A number of seconds that somebody gave; `what` names it in the error.
 pub(super) fn from_number(seconds: f64, what: &str) -> Result<Duration, ItemError> {
     let wrong = |why: &str| {
-        ItemError::new(ItemErrorKind::Invalid, format!("{what} must be {why}, not {seconds}"))
+        ItemError::new(
+            ItemErrorKind::Invalid,
+            format!("{what} must be {why}, not {seconds}"),
+        )
     };
     if seconds < 0.0 || seconds.is_nan() {
         return Err(wrong("a number of seconds that is not negative"));
@@ -65,6 +71,9 @@ pub(super) mod json {
     ) -> Result<Option<Duration>, D::Error> {
         let seconds: Option<f64> = Option::deserialize(deserializer)?;
         let read = |seconds| super::from_number(seconds, "a number of seconds");
-        seconds.map(read).transpose().map_err(serde::de::Error::custom)
+        seconds
+            .map(read)
+            .transpose()
+            .map_err(serde::de::Error::custom)
     }
 }

@@ -13,7 +13,11 @@ use super::{Cell, CellMessages, Document, place_in};
 pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemError> {
     let names = Names::of(document);
     let mut found = Vec::new();
-    for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+    for word in list
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
         match names.find(word) {
             Some(at) => found.push(at),
             None => found.extend(names.range(word)?),
@@ -72,15 +76,20 @@ pub fn chosen_cells(
     let read = CellMessages::of(document, session);
     for list in lists {
         let places = find_cells(document, list)?.into_iter();
-        let mut cells =
-            places.filter_map(|at| document.cell_at(at)).filter(|cell| !cell.is_ready()).peekable();
+        let mut cells = places
+            .filter_map(|at| document.cell_at(at))
+            .filter(|cell| !cell.is_ready())
+            .peekable();
         if cells.peek().is_none() {
             let text = format!("{list}: the cell at the end of the file is empty");
             return Err(ItemError::new(ItemErrorKind::Invalid, text).hinting(Hint::ShowCells));
         }
         for cell in cells {
             if let Some(target) = read.target(cell.at) {
-                chosen.push(ChosenCell { target: target.clone(), is_placed: cell.id().is_none() });
+                chosen.push(ChosenCell {
+                    target: target.clone(),
+                    is_placed: cell.id().is_none(),
+                });
             }
         }
     }
@@ -99,7 +108,9 @@ fn firm_name(cell: Cell<'_>) -> String {
         let first = cell.document.cell(id);
         !id.contains([',', '#']) && first.is_some_and(|first| first.at == cell.at)
     };
-    cell.id().filter(means_it).map_or_else(|| format!("#{}", cell.ordinal()), str::to_string)
+    cell.id()
+        .filter(means_it)
+        .map_or_else(|| format!("#{}", cell.ordinal()), str::to_string)
 }
 
 /// The names of cells, and their places.
@@ -119,26 +130,41 @@ impl<'a> Names<'a> {
                 None => ordinals.entry(cell.ordinal()).or_insert(at),
             };
         }
-        Names { ids, ordinals, count: document.cells().len() }
+        Names {
+            ids,
+            ordinals,
+            count: document.cells().len(),
+        }
     }
 
     fn find(&self, name: &str) -> Option<usize> {
         // With `#`, a place is meant, whatever cell is there, and whatever ids there are.
-        let place = name.strip_prefix('#').and_then(place_in).filter(|place| *place <= self.count);
-        let by_name = || self.ids.get(name).or_else(|| self.ordinals.get(&place_in(name)?));
+        let place = name
+            .strip_prefix('#')
+            .and_then(place_in)
+            .filter(|place| *place <= self.count);
+        let by_name = || {
+            self.ids
+                .get(name)
+                .or_else(|| self.ordinals.get(&place_in(name)?))
+        };
         place.map(|place| place - 1).or_else(|| by_name().copied())
     }
 
     /// The cells from one to another. Ids may hold a hyphen, so each one is tried.
     fn range(&self, word: &str) -> Result<std::ops::RangeInclusive<usize>, ItemError> {
-        let mut splits: Vec<(&str, &str)> =
-            word.match_indices('-').map(|(at, _)| (&word[..at], &word[at + 1..])).collect();
+        let mut splits: Vec<(&str, &str)> = word
+            .match_indices('-')
+            .map(|(at, _)| (&word[..at], &word[at + 1..]))
+            .collect();
         splits.extend(word.split_once(".."));
         let end = |name: &str, open: usize| match name.trim() {
             "" => Some(open),
             name => self.find(name),
         };
-        let ends = splits.iter().filter(|(first, last)| !(first.is_empty() && last.is_empty()));
+        let ends = splits
+            .iter()
+            .filter(|(first, last)| !(first.is_empty() && last.is_empty()));
         let mut ends = ends.filter_map(|(first, last)| {
             Some((end(first, 0)?, end(last, self.count.saturating_sub(1))?))
         });
@@ -155,8 +181,15 @@ impl<'a> Names<'a> {
     fn unknown(&self, word: &str, splits: &[(&str, &str)]) -> ItemError {
         let missing = |name: &&str| !name.is_empty() && self.find(name).is_none();
         let parts = splits.iter().flat_map(|(first, last)| [*first, *last]);
-        let name = parts.clone().find(missing).filter(|_| splits.len() == 1).unwrap_or(word);
-        let error = ItemError::new(ItemErrorKind::UnknownCell, format!("there is no cell {name}"));
+        let name = parts
+            .clone()
+            .find(missing)
+            .filter(|_| splits.len() == 1)
+            .unwrap_or(word);
+        let error = ItemError::new(
+            ItemErrorKind::UnknownCell,
+            format!("there is no cell {name}"),
+        );
         match nearest(name, self.ids.keys().copied()) {
             Some(near) => error.hinting(format!("did you mean {near}?")),
             None => error.hinting(Hint::ShowCells),

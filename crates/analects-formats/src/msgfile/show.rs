@@ -32,11 +32,16 @@ struct Cells<'d> {
 
 impl Serialize for Cells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.outline.iter().zip(self.document.cells()).map(|(row, cell)| {
-            let mut row = row.clone();
-            fill(&mut row, cell);
-            row
-        }))
+        serializer.collect_seq(
+            self.outline
+                .iter()
+                .zip(self.document.cells())
+                .map(|(row, cell)| {
+                    let mut row = row.clone();
+                    fill(&mut row, cell);
+                    row
+                }),
+        )
     }
 }
 
@@ -89,7 +94,10 @@ pub struct ShowCell {
 impl ShowCell {
     /// The value of an attribute.
     pub fn attribute(&self, key: &str) -> Option<&str> {
-        let at = self.attributes.binary_search_by(|(name, _)| name.as_str().cmp(key)).ok()?;
+        let at = self
+            .attributes
+            .binary_search_by(|(name, _)| name.as_str().cmp(key))
+            .ok()?;
         self.attributes.get(at).map(|(_, value)| value.as_str())
     }
 }
@@ -105,7 +113,10 @@ fn unique(cell: Cell<'_>) -> Vec<(String, String)> {
     let mut attributes: Vec<(&str, &str)> = cell.attributes().rev().collect();
     attributes.sort_by_key(|(key, _)| *key);
     attributes.dedup_by_key(|(key, _)| *key);
-    attributes.into_iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    attributes
+        .into_iter()
+        .map(|(key, value)| (key.to_string(), value.to_string()))
+        .collect()
 }
 
 /// A problem, as JSON.
@@ -123,21 +134,27 @@ impl Show<'_> {
     /// Names the agent that answers, for those who know which models can be asked.
     #[must_use]
     pub fn with_default_agent(self, default_agent: Option<String>) -> Self {
-        Show { default_agent, ..self }
+        Show {
+            default_agent,
+            ..self
+        }
     }
 
     /// Adds problems of the file or of its messages, each at its place.
     #[must_use]
     pub fn with_problems(mut self, more: Vec<ShowProblem>) -> Self {
         self.problems.extend(more);
-        self.problems.sort_by_key(|problem| (problem.line, problem.column));
+        self.problems
+            .sort_by_key(|problem| (problem.line, problem.column));
         self
     }
 }
 
 /// Describes a document for other programs, without its problems: whoever prints them words their hints.
 pub fn show<'d>(document: &'d Document, path: &str) -> Show<'d> {
-    let front = document.frontmatter_span().map(|span| span.of(document.source()));
+    let front = document
+        .frontmatter_span()
+        .map(|span| span.of(document.source()));
     Show {
         path: path.to_string(),
         kind: match document.kind() {
@@ -145,11 +162,18 @@ pub fn show<'d>(document: &'d Document, path: &str) -> Show<'d> {
             Kind::Section => "section",
             Kind::Plain => "plain",
         },
-        encoding: if document.is_utf8() { "utf-8" } else { "unknown" },
+        encoding: if document.is_utf8() {
+            "utf-8"
+        } else {
+            "unknown"
+        },
         frontmatter: front.map(|text| String::from_utf8_lossy(text).into_owned()),
         default_agent: document.default_agent().map(|agent| agent.name),
         agents: document.agents(),
-        cells: Cells { document, outline: outline(document) },
+        cells: Cells {
+            document,
+            outline: outline(document),
+        },
         problems: Vec::new(),
     }
 }
@@ -178,7 +202,11 @@ pub struct Brief {
 
 /// The least that there is to say about the cells of a document, in one pass and with little room.
 pub fn briefs(document: &Document) -> Vec<Brief> {
-    let mut lines = Lines { source: document.source(), at: 0, line: 1 };
+    let mut lines = Lines {
+        source: document.source(),
+        at: 0,
+        line: 1,
+    };
     let mut briefs: Vec<Brief> = Vec::with_capacity(document.cells().len());
     let mut questions = Questions::default();
     for cell in document.cells() {
@@ -207,7 +235,13 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
         let span = cell.span();
         let line = lines.line_of(span.start);
         let end_line = lines.line_of(span.end.saturating_sub(1).max(span.start));
-        briefs.push(Brief { role, line, end_line, parent, outputs: 0 });
+        briefs.push(Brief {
+            role,
+            line,
+            end_line,
+            parent,
+            outputs: 0,
+        });
     }
     briefs
 }
@@ -225,7 +259,10 @@ struct Questions {
 impl Questions {
     /// What was asked before a cell that follows another one, or nobody; or else the last of its chain.
     fn before(&self, follows: Option<Option<usize>>, side: Option<&str>) -> Option<usize> {
-        let last = || side.and_then(|side| self.sides.get(side).copied()).or(self.main);
+        let last = || {
+            side.and_then(|side| self.sides.get(side).copied())
+                .or(self.main)
+        };
         follows.unwrap_or_else(last).and_then(|at| self.at[at])
     }
 
@@ -243,7 +280,9 @@ impl Questions {
 pub fn outline(document: &Document) -> Vec<ShowCell> {
     let briefs = briefs(document);
     let cells = document.cells().zip(&briefs);
-    let mut shown: Vec<ShowCell> = cells.map(|(cell, brief)| outline_cell(cell, brief)).collect();
+    let mut shown: Vec<ShowCell> = cells
+        .map(|(cell, brief)| outline_cell(cell, brief))
+        .collect();
     for (at, brief) in briefs.iter().enumerate() {
         if let Some(parent) = brief.parent {
             let name = shown[at].name.clone();
@@ -279,7 +318,11 @@ fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
     ShowCell {
         id: cell.id().map(str::to_string),
         name: cell.name().into_owned(),
-        kind: if cell.kind() == CellKind::Message { "message" } else { "output" },
+        kind: if cell.kind() == CellKind::Message {
+            "message"
+        } else {
+            "output"
+        },
         role,
         title: cell.full_title().into_owned(),
         heading_level: cell.level(),

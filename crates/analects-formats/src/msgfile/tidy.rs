@@ -36,7 +36,10 @@ pub fn tidy(document: &Document) -> Vec<Splice> {
     for cell in document.cells() {
         // A carriage return at the end of a title would become part of the line end.
         let tidy_head = Some(head(cell)).filter(|head| !head.ends_with(b"\r"));
-        splices.extend(tidy_head.map(|bytes| Splice { at: head_text(cell), bytes }));
+        splices.extend(tidy_head.map(|bytes| Splice {
+            at: head_text(cell),
+            bytes,
+        }));
         if let Some(meta) = cell.meta_span() {
             splices.extend(gap(cell, meta));
             splices.extend(meta_lines(cell, meta));
@@ -53,7 +56,11 @@ fn head_text(cell: Cell<'_>) -> Span {
 }
 
 fn head(cell: Cell<'_>) -> Vec<u8> {
-    let marker = if cell.kind() == CellKind::Message { "%%" } else { "%%%" };
+    let marker = if cell.kind() == CellKind::Message {
+        "%%"
+    } else {
+        "%%%"
+    };
     let mut out = format!("{} {marker}", "#".repeat(cell.level())).into_bytes();
     let (title, id) = (cell.bytes(cell.spans().title), cell.bytes(cell.spans().id));
     if !title.is_empty() || !id.is_empty() {
@@ -71,7 +78,10 @@ fn gap(cell: Cell<'_>, meta: Span) -> Option<Splice> {
     let at = Span::new(cell.head().end, meta.start);
     let line_end = &cell.bytes(cell.head())[head_text(cell).len()..];
     let is_tidy = matches!(cell.bytes(at), b"\n" | b"\r\n");
-    (!is_tidy).then(|| Splice { at, bytes: line_end.to_vec() })
+    (!is_tidy).then(|| Splice {
+        at,
+        bytes: line_end.to_vec(),
+    })
 }
 
 /// The metadata line, and those that continue it.
@@ -87,7 +97,10 @@ fn meta_lines(cell: Cell<'_>, meta: Span) -> Vec<Splice> {
         };
         let Some(new) = attributes(old) else { continue };
         let bytes = [start.as_bytes(), new.as_bytes()].concat();
-        splices.push(Splice { at: Span::new(at, at + text.len()), bytes });
+        splices.push(Splice {
+            at: Span::new(at, at + text.len()),
+            bytes,
+        });
     }
     splices
 }
@@ -125,5 +138,7 @@ fn parts(text: &str) -> Option<Vec<Part<'_>>> {
         }
         MetaToken::Junk(_) => None,
     };
-    tokens(source, Span::new(0, source.len())).map(part).collect()
+    tokens(source, Span::new(0, source.len()))
+        .map(part)
+        .collect()
 }

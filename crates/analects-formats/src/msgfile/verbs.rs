@@ -39,7 +39,9 @@ pub fn apply(
                 edits.extend(history_edits(document, read, target, *history)?);
             }
             Change::Revise { target, text } => {
-                let cell = read.text_cell(target).ok_or_else(|| no_cell(&target.message))?;
+                let cell = read
+                    .text_cell(target)
+                    .ok_or_else(|| no_cell(&target.message))?;
                 edits.push(CellEdit::text(cell, text));
             }
             Change::ContinueFrom { parent } => rewind = Some(parent.as_ref()),
@@ -57,10 +59,18 @@ pub fn apply(
         }
         let is_loose = |at: usize| document.cell_at(at).is_some_and(|cell| cell.id().is_none());
         if let Some(cell) = parent.filter(|at| is_loose(*at)) {
-            after = Some(edit_cells(document, &[CellEdit { cell, edit: Edit::Id }])?);
+            after = Some(edit_cells(
+                document,
+                &[CellEdit {
+                    cell,
+                    edit: Edit::Id,
+                }],
+            )?);
         }
         let named = after.as_ref().unwrap_or(document);
-        let name = parent.and_then(|at| named.cell_at(at)).map(|cell| cell.name().into_owned());
+        let name = parent
+            .and_then(|at| named.cell_at(at))
+            .map(|cell| cell.name().into_owned());
         after = Some(with_mark(named, &name.unwrap_or_default())?);
     }
     if !edits.is_empty() {
@@ -81,9 +91,13 @@ fn history_edits(
     target: &Target,
     history: History,
 ) -> Result<Vec<CellEdit>, ItemError> {
-    let cell = read.cell_of(target).ok_or_else(|| no_cell(&target.message))?;
+    let cell = read
+        .cell_of(target)
+        .ok_or_else(|| no_cell(&target.message))?;
     let mut cells = vec![cell];
-    let is_call = document.cell_at(cell).is_some_and(|cell| cell.role() == CellRole::ToolCall);
+    let is_call = document
+        .cell_at(cell)
+        .is_some_and(|cell| cell.role() == CellRole::ToolCall);
     if target.call.is_none() && is_call {
         // An answer of calls alone is hidden call by call.
         cells = read.call_cells(&target.message);
@@ -102,7 +116,10 @@ fn with_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
         if last_before(document, ready).is_some_and(|last| last == parent) {
             return Ok(without_mark(document, ready));
         }
-        return edit_cells(document, &[CellEdit::set(ready.at, MetaKey::Parent, parent)]);
+        return edit_cells(
+            document,
+            &[CellEdit::set(ready.at, MetaKey::Parent, parent)],
+        );
     }
     let mark = NewCell::message(document.next_id(), "").with("parent", parent);
     let splice = append(document, &mark);
@@ -118,7 +135,10 @@ fn with_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
 fn without_mark(document: &Document, ready: Cell<'_>) -> Document {
     let hashes = "#".repeat(ready.level());
     let bytes = format!("{hashes} %%{}", document.line_end()).into_bytes();
-    let splice = Splice { at: ready.span(), bytes };
+    let splice = Splice {
+        at: ready.span(),
+        bytes,
+    };
     document.with_source_within_section(splice.apply(document.source()))
 }
 
@@ -144,12 +164,21 @@ fn no_cell(message: &MessageId) -> ItemError {
 /// came with it. Every byte is that of the original; what the end of the file tells about these cells comes along.
 pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     let read = CellMessages::of(document, &SessionId::default());
-    let message = read.message(at).ok_or_else(|| not_a_message(document, at))?;
+    let message = read
+        .message(at)
+        .ok_or_else(|| not_a_message(document, at))?;
     let positions = fork_positions(&read.messages, Some(message));
     let positions = positions.map_err(|error| verb_error(&read, document, error))?;
-    let is_told =
-        |at: &&usize| matches!(read.messages[**at].body, Body::Tombstone(_) | Body::Revision(_));
-    let way = positions.iter().filter(|at| !is_told(at)).map(|at| read.last_cell(*at));
+    let is_told = |at: &&usize| {
+        matches!(
+            read.messages[**at].body,
+            Body::Tombstone(_) | Body::Revision(_)
+        )
+    };
+    let way = positions
+        .iter()
+        .filter(|at| !is_told(at))
+        .map(|at| read.last_cell(*at));
     let last = way.max().unwrap_or(at).max(at);
     let end = document.cell_at(last).map_or(0, |cell| cell.span().end);
     let copied = document.source()[..end].to_vec();
@@ -189,7 +218,8 @@ fn without_parent(cell: Cell<'_>) -> NewCell {
     // How a text is stored is found out anew when it is written.
     let stays = |key: &str| key != "parent" && key != "stored";
     let kept = cell.attributes().filter(|(key, _)| stays(key));
-    new.attributes.extend(kept.map(|(key, value)| (key.to_string(), value.to_string())));
+    new.attributes
+        .extend(kept.map(|(key, value)| (key.to_string(), value.to_string())));
     new
 }
 
@@ -211,8 +241,14 @@ pub fn verb_error(read: &CellMessages, document: &Document, error: VerbError) ->
         _ => None,
     };
     let is_unknown = matches!(error, VerbError::UnknownMessage(_));
-    let kind = if is_unknown { ItemErrorKind::UnknownCell } else { ItemErrorKind::Invalid };
-    let text = error.naming(|id| format!("cell {}", name(id)).into()).to_string();
+    let kind = if is_unknown {
+        ItemErrorKind::UnknownCell
+    } else {
+        ItemErrorKind::Invalid
+    };
+    let text = error
+        .naming(|id| format!("cell {}", name(id)).into())
+        .to_string();
     let error = ItemError::new(kind, text);
     match hint {
         Some(hint) => error.hinting(hint),
@@ -222,7 +258,9 @@ pub fn verb_error(read: &CellMessages, document: &Document, error: VerbError) ->
 
 /// Writes another text into a cell that holds one. What a model called, thought or printed is not a person's to change.
 pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Document, ItemError> {
-    let cell = document.cell_at(at).ok_or_else(|| not_a_message(document, at))?;
+    let cell = document
+        .cell_at(at)
+        .ok_or_else(|| not_a_message(document, at))?;
     check_is_first(document, cell)?;
     let refuse = |reason: &dyn std::fmt::Display| {
         let message = format!("cell {} cannot be edited: {reason}", cell.name());

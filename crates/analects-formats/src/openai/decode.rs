@@ -15,14 +15,23 @@ pub(super) const ARGUMENTS: &str = "arguments";
 pub(super) fn message(fields: &mut Fields) -> Option<Message> {
     let role = fields.take("role", Raw::as_string)?;
     let body = match role.as_str() {
-        "system" | "developer" => Body::System(System { content: content(fields) }),
-        "user" => Body::User(User { content: content(fields), ..User::default() }),
+        "system" | "developer" => Body::System(System {
+            content: content(fields),
+        }),
+        "user" => Body::User(User {
+            content: content(fields),
+            ..User::default()
+        }),
         "assistant" => Body::Assistant(assistant(fields)),
         "tool" => {
             let some = |raw: &Raw| raw.as_string().filter(|id| !id.is_empty());
             let tool_use_id = fields.take("tool_call_id", some).unwrap_or_default();
             let content = inside_result(content(fields));
-            Body::ToolResult(ToolResult { tool_use_id, content, ..ToolResult::default() })
+            Body::ToolResult(ToolResult {
+                tool_use_id,
+                content,
+                ..ToolResult::default()
+            })
         }
         _ => return None,
     };
@@ -55,12 +64,18 @@ fn read_content(raw: &Raw) -> Option<Content> {
 fn part(raw: &Raw) -> Block {
     let block = read_part(raw);
     let is_foreign = matches!(block, Block::Other(_));
-    if is_foreign { Block::read(raw, &mut Vec::new()).unwrap_or(block) } else { block }
+    if is_foreign {
+        Block::read(raw, &mut Vec::new()).unwrap_or(block)
+    } else {
+        block
+    }
 }
 
 /// Results inside of results stay as they are, as everywhere.
 fn inside_result(content: Content) -> Content {
-    let Content::Blocks(mut blocks) = content else { return content };
+    let Content::Blocks(mut blocks) = content else {
+        return content;
+    };
     for block in &mut blocks {
         if let Block::ToolResult(_) = block
             && let Ok(raw) = Raw::parse(&block.to_json())
@@ -77,7 +92,10 @@ fn assistant(fields: &mut Fields) -> Assistant {
     let calls = fields.take("tool_calls", calls).unwrap_or_default();
     let stop_reason = implied_stop(!calls.is_empty());
     if calls.is_empty() {
-        return Assistant { content: said, stop_reason };
+        return Assistant {
+            content: said,
+            stop_reason,
+        };
     }
     let mut blocks = match said {
         Content::Empty => Vec::new(),
@@ -85,7 +103,10 @@ fn assistant(fields: &mut Fields) -> Assistant {
         Content::Blocks(blocks) => blocks,
     };
     blocks.extend(calls.into_iter().map(Block::ToolUse));
-    Assistant { content: Content::Blocks(blocks), stop_reason }
+    Assistant {
+        content: Content::Blocks(blocks),
+        stop_reason,
+    }
 }
 
 /// The calls, if all of them are of functions and there are some.
@@ -96,7 +117,9 @@ fn calls(raw: &Raw) -> Option<Vec<ToolUse>> {
 
 fn call(raw: &Raw) -> Option<ToolUse> {
     let mut fields = Fields::of(&raw.as_object()?);
-    fields.take("type", |raw| raw.as_string().filter(|kind| kind == "function"))?;
+    fields.take("type", |raw| {
+        raw.as_string().filter(|kind| kind == "function")
+    })?;
     let id = fields.take("id", Raw::as_string)?;
     let mut function = Fields::of(&fields.take("function", Raw::as_object)?);
     let name = function.take("name", Raw::as_string)?;
@@ -108,5 +131,10 @@ fn call(raw: &Raw) -> Option<ToolUse> {
         extra.push(ARGUMENTS, Raw::string(&spelled));
     }
     let input = input.unwrap_or_else(Raw::empty_object);
-    is_all.then_some(ToolUse { id, name, input, extra })
+    is_all.then_some(ToolUse {
+        id,
+        name,
+        input,
+        extra,
+    })
 }

@@ -14,7 +14,10 @@ pub(super) fn messages(message: &Message) -> Vec<RawMap> {
         Body::User(body) => user(message, &body.content),
         Body::Assistant(body) => vec![assistant(message, &body.content)],
         Body::ToolUse(call) => {
-            vec![assistant(message, &Content::Blocks(vec![Block::ToolUse(call.clone())]))]
+            vec![assistant(
+                message,
+                &Content::Blocks(vec![Block::ToolUse(call.clone())]),
+            )]
         }
         Body::ToolResult(body) => vec![result(message, body)],
         Body::Summary(body) => vec![said(message, "user", &Content::Text(body.text.clone()))],
@@ -34,7 +37,10 @@ pub(super) fn messages(message: &Message) -> Vec<RawMap> {
 /// An object with a role and a name.
 fn start(message: &Message, role: &str) -> RawMap {
     let mut fields = RawMap::new();
-    let own = message.extra.get(<super::Messages as Wire>::ID).and_then(Raw::as_object);
+    let own = message
+        .extra
+        .get(<super::Messages as Wire>::ID)
+        .and_then(Raw::as_object);
     if own.is_none_or(|own| own.get("role").is_none()) {
         fields.push("role", Raw::string(role));
     }
@@ -63,7 +69,9 @@ fn write_content(content: &Content) -> Option<Raw> {
 
 /// What a person said; results of tools are messages of their own, and come first.
 fn user(message: &Message, content: &Content) -> Vec<RawMap> {
-    let Content::Blocks(blocks) = content else { return vec![said(message, "user", content)] };
+    let Content::Blocks(blocks) = content else {
+        return vec![said(message, "user", content)];
+    };
     let is_result = |block: &&Block| matches!(block, Block::ToolResult(_));
     let mut items: Vec<RawMap> = Vec::new();
     for block in blocks {
@@ -71,7 +79,11 @@ fn user(message: &Message, content: &Content) -> Vec<RawMap> {
             items.push(result(message, body));
         }
     }
-    let rest: Vec<Block> = blocks.iter().filter(|block| !is_result(block)).cloned().collect();
+    let rest: Vec<Block> = blocks
+        .iter()
+        .filter(|block| !is_result(block))
+        .cloned()
+        .collect();
     if !rest.is_empty() || items.is_empty() {
         items.push(said(message, "user", &Content::Blocks(rest)));
     }
@@ -87,7 +99,9 @@ fn result(message: &Message, body: &ToolResult) -> RawMap {
 }
 
 fn assistant(message: &Message, content: &Content) -> RawMap {
-    let Content::Blocks(blocks) = content else { return said(message, "assistant", content) };
+    let Content::Blocks(blocks) = content else {
+        return said(message, "assistant", content);
+    };
     let is_call = |block: &&Block| matches!(block, Block::ToolUse(_));
     let is_part = |block: &&Block| !is_call(block) && write_part(block).is_some();
     let texts: Vec<Block> = blocks.iter().filter(is_part).cloned().collect();
@@ -107,10 +121,20 @@ fn assistant(message: &Message, content: &Content) -> RawMap {
 }
 
 fn call(block: &Block) -> Option<Raw> {
-    let Block::ToolUse(ToolUse { id, name, input, extra }) = block else { return None };
+    let Block::ToolUse(ToolUse {
+        id,
+        name,
+        input,
+        extra,
+    }) = block
+    else {
+        return None;
+    };
     let spelled = extra.get(ARGUMENTS).and_then(Raw::as_string);
     let means = |text: &String| Raw::parse(text).unwrap_or_else(|_| Raw::empty_object()) == *input;
-    let arguments = spelled.filter(means).unwrap_or_else(|| input.as_str().to_string());
+    let arguments = spelled
+        .filter(means)
+        .unwrap_or_else(|| input.as_str().to_string());
     let mut function = RawMap::new();
     function.push("name", Raw::string(name));
     function.push("arguments", Raw::string(&arguments));

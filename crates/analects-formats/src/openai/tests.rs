@@ -6,7 +6,10 @@ use crate::frame::{Read, ReadOptions, WriteOptions, Written, format};
 
 pub(crate) fn read(id: &str, text: &str) -> Vec<Message> {
     let mut out = Read::default();
-    let mut reader = format(id).unwrap().reader(&ReadOptions::named("talk.json")).unwrap();
+    let mut reader = format(id)
+        .unwrap()
+        .reader(&ReadOptions::named("talk.json"))
+        .unwrap();
     reader.feed(text.as_bytes(), &mut out);
     reader.finish(&mut out);
     assert_eq!(out.problems, []);
@@ -16,11 +19,19 @@ pub(crate) fn read(id: &str, text: &str) -> Vec<Message> {
 /// What is written of messages, and what is lost.
 pub(crate) fn write(id: &str, name: &str, messages: &[Message]) -> (String, Vec<String>) {
     let mut out = Written::default();
-    let options = WriteOptions { name: name.to_string(), ..WriteOptions::default() };
+    let options = WriteOptions {
+        name: name.to_string(),
+        ..WriteOptions::default()
+    };
     let mut writer = format(id).unwrap().writer(&options).unwrap();
-    messages.iter().for_each(|message| writer.push(message, &mut out));
+    messages
+        .iter()
+        .for_each(|message| writer.push(message, &mut out));
     writer.finish(&mut out);
-    let lost = out.losses.iter().map(|loss| format!("{}: {}", loss.what, loss.why));
+    let lost = out
+        .losses
+        .iter()
+        .map(|loss| format!("{}: {}", loss.what, loss.why));
     (String::from_utf8(out.bytes).unwrap(), lost.collect())
 }
 
@@ -33,8 +44,14 @@ fn check(text: &str, name: &str) {
 
 #[test]
 fn shapes_come_back() {
-    check("{\"messages\":[\n{\"role\":\"user\",\"content\":\"a\"}\n]}\n", "x.json");
-    check("{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n", "x.jsonl");
+    check(
+        "{\"messages\":[\n{\"role\":\"user\",\"content\":\"a\"}\n]}\n",
+        "x.json",
+    );
+    check(
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n",
+        "x.jsonl",
+    );
     check("[\n{\"role\":\"user\",\"content\":\"a\"}\n]\n", "x.json");
     check(
         "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"assistant\",\"content\":\"b\"}\n",
@@ -54,29 +71,53 @@ fn calls_and_results() {
         {"id":"c2","type":"function","function":{"name":"g","arguments":"{oops"}}]},
         {"role":"tool","tool_call_id":"c1","content":"one"}]"#;
     let messages = read("openai", text);
-    let Body::Assistant(answer) = &messages[1].body else { panic!("no answer") };
-    let Content::Blocks(blocks) = &answer.content else { panic!("no blocks") };
-    let [analects_core::Block::ToolUse(one), analects_core::Block::ToolUse(two)] = &blocks[..]
+    let Body::Assistant(answer) = &messages[1].body else {
+        panic!("no answer")
+    };
+    let Content::Blocks(blocks) = &answer.content else {
+        panic!("no blocks")
+    };
+    let [
+        analects_core::Block::ToolUse(one),
+        analects_core::Block::ToolUse(two),
+    ] = &blocks[..]
     else {
         panic!("no calls")
     };
-    assert_eq!((&*one.id, &*one.name, one.input.as_str()), ("c1", "f", "{\"a\": 1}"));
+    assert_eq!(
+        (&*one.id, &*one.name, one.input.as_str()),
+        ("c1", "f", "{\"a\": 1}")
+    );
     assert_eq!(
         (two.input.as_str(), two.extra.get("arguments")),
         ("{}", Some(&Raw::string("{oops")))
     );
-    let Body::ToolResult(result) = &messages[2].body else { panic!("no result") };
-    assert_eq!((&*result.tool_use_id, result.content.text()), ("c1", "one".to_string()));
+    let Body::ToolResult(result) = &messages[2].body else {
+        panic!("no result")
+    };
+    assert_eq!(
+        (&*result.tool_use_id, result.content.text()),
+        ("c1", "one".to_string())
+    );
 }
 
 #[test]
 fn pictures() {
     let text = r#"[{"role":"user","content":[{"type":"text","text":"Look"},
         {"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA","detail":"low"}}]}]"#;
-    let Body::User(user) = &read("openai", text)[1].body else { panic!("no user") };
-    let Content::Blocks(blocks) = &user.content else { panic!("no blocks") };
-    let analects_core::Block::Image(image) = &blocks[1] else { panic!("no picture") };
-    let expected = Source::Base64 { media_type: "image/png".into(), data: "AAAA".into() };
+    let Body::User(user) = &read("openai", text)[1].body else {
+        panic!("no user")
+    };
+    let Content::Blocks(blocks) = &user.content else {
+        panic!("no blocks")
+    };
+    let analects_core::Block::Image(image) = &blocks[1] else {
+        panic!("no picture")
+    };
+    let expected = Source::Base64 {
+        media_type: "image/png".into(),
+        data: "AAAA".into(),
+    };
     assert_eq!(Source::of(&image.source), Some(expected));
     assert_eq!(image.extra.get("detail"), Some(&Raw::string("low")));
 }
@@ -125,10 +166,15 @@ fn a_message_that_was_edited_is_not_written_as_it_was() {
     let odd = r#"[{"role":"user","content":"a","name":"b","name":"c"}]"#;
     let mut messages = read("openai", odd);
     assert!(messages[1].extra.get("openai_message").is_some());
-    let Body::User(user) = &mut messages[1].body else { panic!("no user") };
+    let Body::User(user) = &mut messages[1].body else {
+        panic!("no user")
+    };
     user.content = Content::from("new");
     let (text, lost) = write("openai", "x.json", &messages);
-    assert!(text.contains("\"new\"") && !text.contains("\"a\""), "{text}");
+    assert!(
+        text.contains("\"new\"") && !text.contains("\"a\""),
+        "{text}"
+    );
     assert!(!lost.is_empty());
 }
 
@@ -147,16 +193,32 @@ fn a_request_is_the_conversation_that_goes_on() {
         parent_id: parent.map(Into::into),
         ..Message::user(id, format!("text {id}"))
     };
-    let side = Message { agent_id: Some("helper".into()), ..said("s", Some("a")) };
-    let messages =
-        [said("a", None), said("b", Some("a")), side, said("c", Some("b")), said("d", Some("a"))];
+    let side = Message {
+        agent_id: Some("helper".into()),
+        ..said("s", Some("a"))
+    };
+    let messages = [
+        said("a", None),
+        said("b", Some("a")),
+        side,
+        said("c", Some("b")),
+        said("d", Some("a")),
+    ];
     let (text, lost) = write("openai", "x.json", &messages);
     let texts = ["a", "b", "s", "c", "d"].map(|id| text.contains(&format!("text {id}")));
     assert_eq!(texts, [true, false, false, false, true], "{text}");
     let branch = "message: it is on another branch, so it is left out";
     let side = "message: it is in a side chain, so it is left out";
-    assert_eq!(lost.iter().filter(|lost| *lost == branch).count(), 2, "{lost:?}");
-    assert_eq!(lost.iter().filter(|lost| *lost == side).count(), 1, "{lost:?}");
+    assert_eq!(
+        lost.iter().filter(|lost| *lost == branch).count(),
+        2,
+        "{lost:?}"
+    );
+    assert_eq!(
+        lost.iter().filter(|lost| *lost == side).count(),
+        1,
+        "{lost:?}"
+    );
     // Where nobody says what follows what, everything is one conversation.
     let (text, _) = write("openai", "x.json", &[said("a", None), said("b", None)]);
     assert!(text.contains("text a") && text.contains("text b"), "{text}");

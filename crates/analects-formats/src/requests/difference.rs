@@ -19,7 +19,10 @@ pub(super) fn difference(wanted: &Message, read: &Message) -> Vec<Loss> {
     let (said, kept) = (fields(wanted), fields(read));
     let (kind, other) = (wanted.body.type_name(), read.body.type_name());
     if kind != other {
-        lose(kind.to_string(), &format!("it becomes a message of type {other}"));
+        lose(
+            kind.to_string(),
+            &format!("it becomes a message of type {other}"),
+        );
         let blocks = |message: &Message| array(blocks(message).iter().map(raw));
         let (said, kept) = (blocks(wanted), blocks(read));
         if said != kept {
@@ -48,7 +51,11 @@ pub(super) fn difference(wanted: &Message, read: &Message) -> Vec<Loss> {
     }
     if losses.is_empty() {
         // Fields that nobody knows may stand twice, or in another order.
-        losses.push(Loss::of(&wanted.id, "message", "it cannot be said as it is"));
+        losses.push(Loss::of(
+            &wanted.id,
+            "message",
+            "it cannot be said as it is",
+        ));
     }
     losses
 }
@@ -126,12 +133,17 @@ fn content(said: &Raw, kept: &Raw, lose: &mut impl FnMut(String, &str)) {
         }
     }
     if !found {
-        lose("order".to_string(), "the blocks come back in another order, or others beside them");
+        lose(
+            "order".to_string(),
+            "the blocks come back in another order, or others beside them",
+        );
     }
 }
 
 fn block_name(block: &Raw) -> String {
-    let kind = block.as_object().and_then(|fields| fields.get("type")?.as_string());
+    let kind = block
+        .as_object()
+        .and_then(|fields| fields.get("type")?.as_string());
     kind.unwrap_or_else(|| "block".to_string())
 }
 
@@ -148,29 +160,41 @@ fn same_to(left: &Raw, right: &Raw, depth: usize) -> bool {
     if left == right {
         return true;
     }
-    let Some(depth) = depth.checked_sub(1) else { return false };
-    match (left.as_str().as_bytes().first(), right.as_str().as_bytes().first()) {
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
+    };
+    match (
+        left.as_str().as_bytes().first(),
+        right.as_str().as_bytes().first(),
+    ) {
         (Some(b'{'), Some(b'{')) => same_objects(left, right, depth),
         (Some(b'['), Some(b'[')) => same_arrays(left, right, depth),
-        (Some(b'"'), Some(b'"')) => {
-            left.as_string().is_some_and(|left| Some(left) == right.as_string())
-        }
+        (Some(b'"'), Some(b'"')) => left
+            .as_string()
+            .is_some_and(|left| Some(left) == right.as_string()),
         _ => false,
     }
 }
 
 fn same_arrays(left: &Raw, right: &Raw, depth: usize) -> bool {
-    let (Some(left), Some(right)) = (left.as_array(), right.as_array()) else { return false };
+    let (Some(left), Some(right)) = (left.as_array(), right.as_array()) else {
+        return false;
+    };
     let mut pairs = left.iter().zip(&right);
     left.len() == right.len() && pairs.all(|(left, right)| same_to(left, right, depth))
 }
 
 /// Repeated keys count each; what has some must have them in the same order.
 fn same_objects(left: &Raw, right: &Raw, depth: usize) -> bool {
-    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else { return false };
+    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else {
+        return false;
+    };
     let sorted = |map: &analects_core::RawMap| {
         let entry = |(key, value): (&Raw, &Raw)| {
-            (key.as_string().unwrap_or_else(|| key.as_str().to_string()), value.clone())
+            (
+                key.as_string().unwrap_or_else(|| key.as_str().to_string()),
+                value.clone(),
+            )
         };
         let mut entries: Vec<(String, Raw)> = map.iter().map(entry).collect();
         entries.sort_by(|left, right| left.0.cmp(&right.0));

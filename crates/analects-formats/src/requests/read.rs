@@ -29,14 +29,25 @@ enum File {
 impl<W: Wire> RequestReader<W> {
     pub(crate) fn new(name: &str) -> RequestReader<W> {
         let (conversations, open, silent, style) = (0, None, None, PhantomData);
-        let parts = Parts { name: name.to_string(), conversations, open, silent, style };
-        RequestReader { file: File::Undecided(Vec::new(), 0), parts }
+        let parts = Parts {
+            name: name.to_string(),
+            conversations,
+            open,
+            silent,
+            style,
+        };
+        RequestReader {
+            file: File::Undecided(Vec::new(), 0),
+            parts,
+        }
     }
 
     /// Decides as soon as the first line is complete: an object there, and nothing else, starts a file of
     /// lines.
     fn decide(&mut self, is_end: bool, out: &mut Read) {
-        let File::Undecided(bytes, searched) = &mut self.file else { return };
+        let File::Undecided(bytes, searched) = &mut self.file else {
+            return;
+        };
         let start = text_start(bytes);
         if bytes.get(start).is_some_and(|byte| !b"{[".contains(byte)) {
             self.file = File::Other;
@@ -66,7 +77,11 @@ impl<W: Wire> RequestReader<W> {
             File::Undecided(kept, _) => {
                 kept.extend_from_slice(bytes);
                 // Blanks before the first sign say nothing, however many there are.
-                let mark = if kept.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+                let mark = if kept.starts_with("\u{feff}".as_bytes()) {
+                    3
+                } else {
+                    0
+                };
                 if kept.len() > mark && kept[mark..].iter().all(u8::is_ascii_whitespace) {
                     kept.truncate(mark);
                 }
@@ -80,8 +95,15 @@ impl<W: Wire> RequestReader<W> {
 
 /// Where a file's text starts: after a byte-order mark and blanks.
 fn text_start(bytes: &[u8]) -> usize {
-    let mark = if bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-    let blanks = bytes[mark..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let mark = if bytes.starts_with("\u{feff}".as_bytes()) {
+        3
+    } else {
+        0
+    };
+    let blanks = bytes[mark..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
     mark + blanks
 }
 
@@ -148,14 +170,20 @@ impl<W: Wire> Parts<W> {
         };
         if std::str::from_utf8(bytes).is_err() {
             let text = "this file holds bytes that are not UTF-8";
-            out.problems.push(Problem::error("not-utf8", text).hint("they are read as U+FFFD"));
+            out.problems
+                .push(Problem::error("not-utf8", text).hint("they are read as U+FFFD"));
         }
         match raw.as_array() {
             Some(items) if items.iter().any(is_conversation) => {
-                items.iter().for_each(|item| self.value(item, Some(Shape::List), out));
+                items
+                    .iter()
+                    .for_each(|item| self.value(item, Some(Shape::List), out));
             }
             Some(items) => {
-                let facts = Facts { shape: Some(Shape::Array), fields: RawMap::new() };
+                let facts = Facts {
+                    shape: Some(Shape::Array),
+                    fields: RawMap::new(),
+                };
                 self.conversation(facts, None, &items, out);
             }
             None if is_message(&raw) => self.message_line(&raw, out),
@@ -185,10 +213,14 @@ impl<W: Wire> Parts<W> {
             Err(error) => {
                 let text = format!("this line is no conversation: {error}");
                 let hint = "the line is left out; every other line is read";
-                out.problems.push(Problem::error("unreadable-line", text).hint(hint));
+                out.problems
+                    .push(Problem::error("unreadable-line", text).hint(hint));
             }
         }
-        let placed = out.problems.drain(known..).map(|problem| line.place(problem));
+        let placed = out
+            .problems
+            .drain(known..)
+            .map(|problem| line.place(problem));
         let placed: Vec<Problem> = placed.collect();
         out.problems.extend(placed);
     }
@@ -200,11 +232,20 @@ impl<W: Wire> Parts<W> {
         let mut fields = Fields::of(&fields);
         let Some(items) = fields.take("messages", Raw::as_array) else {
             let text = "there is no list of messages in this";
-            out.problems.push(Problem::error("no-messages", text).hint(HINT));
+            out.problems
+                .push(Problem::error("no-messages", text).hint(HINT));
             return;
         };
         let top = W::read_top(&mut fields);
-        self.conversation(Facts { shape, fields: fields.rest() }, top, &items, out);
+        self.conversation(
+            Facts {
+                shape,
+                fields: fields.rest(),
+            },
+            top,
+            &items,
+            out,
+        );
     }
 
     fn conversation(&mut self, facts: Facts, top: Option<Message>, items: &[Raw], out: &mut Read) {
@@ -236,7 +277,10 @@ impl<W: Wire> Parts<W> {
                     silent.add(Facts::default().record::<W>(&silent.session), out);
                 }
                 let mut chain = self.start();
-                let facts = Facts { shape: Some(Shape::Lines), fields: RawMap::new() };
+                let facts = Facts {
+                    shape: Some(Shape::Lines),
+                    fields: RawMap::new(),
+                };
                 chain.add(facts.record::<W>(&chain.session), out);
                 chain
             }
@@ -251,14 +295,19 @@ impl<W: Wire> Parts<W> {
             1 => session_of(&self.name),
             number => session_of(&format!("{}#{number}", self.name)),
         };
-        Chain { session, last: None, ordinal: 0 }
+        Chain {
+            session,
+            last: None,
+            ordinal: 0,
+        }
     }
 }
 
 const HINT: &str = "expected {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}]}, or one such object a line";
 
 fn is_conversation(raw: &Raw) -> bool {
-    raw.as_object().is_some_and(|fields| fields.get("messages").is_some())
+    raw.as_object()
+        .is_some_and(|fields| fields.get("messages").is_some())
 }
 
 fn is_message(raw: &Raw) -> bool {
@@ -271,7 +320,10 @@ impl Chain {
     fn add(&mut self, mut message: Message, out: &mut Read) {
         message.session_id = self.session.clone();
         message.parent_id = self.last.take().map(|last| last.id);
-        self.last = Some(Message::new(message.id.clone(), Body::Other(Other::default())));
+        self.last = Some(Message::new(
+            message.id.clone(),
+            Body::Other(Other::default()),
+        ));
         out.messages.push(message);
     }
 
@@ -285,10 +337,13 @@ impl Chain {
     fn item<W: Wire>(&mut self, raw: &Raw, out: &mut Read) {
         let message = read_item::<W>(raw);
         if matches!(message.body, Body::Other(_)) {
-            let text =
-                format!("message {} has no role that is known; it is kept", self.ordinal + 1);
+            let text = format!(
+                "message {} has no role that is known; it is kept",
+                self.ordinal + 1
+            );
             let problem = Problem::warning("unknown-role", text);
-            out.problems.push(problem.hint("expected user, assistant, system or tool"));
+            out.problems
+                .push(problem.hint("expected user, assistant, system or tool"));
         }
         self.number::<W>(message, out);
     }
@@ -297,7 +352,9 @@ impl Chain {
 /// A message, without a name. Whatever it is, it can be written as it was.
 pub(super) fn read_item<W: Wire>(raw: &Raw) -> Message {
     let Some(mut message) = read_plain::<W>(raw) else {
-        let body = Body::Other(Other { type_name: Some(FOREIGN.to_string()) });
+        let body = Body::Other(Other {
+            type_name: Some(FOREIGN.to_string()),
+        });
         let mut message = Message::new("", body);
         message.unknown.push(ITEM, raw.clone());
         return message;

@@ -6,8 +6,14 @@ use memchr::{memchr, memchr2};
 use crate::frame::Head;
 
 /// What a message can say itself in. Without any of them, it says nothing that an API would take.
-const CONTENTS: [&[u8]; 6] =
-    [b"content", b"tool_calls", b"function_call", b"refusal", b"audio", b"reasoning_content"];
+const CONTENTS: [&[u8]; 6] = [
+    b"content",
+    b"tool_calls",
+    b"function_call",
+    b"refusal",
+    b"audio",
+    b"reasoning_content",
+];
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -56,7 +62,10 @@ struct Level<'a> {
 /// Looks for messages: in a list, in a field `messages`, in a list of objects with that field, or an object a line.
 pub(crate) fn skim(head: Head<'_>) -> Skimmed<'_> {
     let head = head.bytes();
-    let mut skim = Skim { levels: Vec::new(), found: Skimmed::default() };
+    let mut skim = Skim {
+        levels: Vec::new(),
+        found: Skimmed::default(),
+    };
     let mut at = 0;
     while let Some(byte) = head.get(at) {
         at += 1;
@@ -86,7 +95,10 @@ struct Skim<'a> {
 
 impl<'a> Skim<'a> {
     fn open(&mut self, is_list: bool) {
-        self.levels.push(Level { is_list, ..Level::default() });
+        self.levels.push(Level {
+            is_list,
+            ..Level::default()
+        });
     }
 
     fn go_on(&mut self, is_value: bool) {
@@ -98,7 +110,9 @@ impl<'a> Skim<'a> {
     fn close(&mut self, is_complete: bool) {
         let is_message = self.is_message();
         let is_alone = self.levels.len() == 1;
-        let Some(level) = self.levels.pop().filter(|_| is_message) else { return };
+        let Some(level) = self.levels.pop().filter(|_| is_message) else {
+            return;
+        };
         match level.role {
             Some(role) if level.has_content || !is_complete => match is_alone {
                 true => self.found.alone.push(role),
@@ -113,7 +127,9 @@ impl<'a> Skim<'a> {
 
     /// Takes the string that starts there; the answer is where it ends.
     fn string(&mut self, head: &'a [u8], start: usize) -> usize {
-        let Some(end) = string_end(head, start) else { return head.len() };
+        let Some(end) = string_end(head, start) else {
+            return head.len();
+        };
         let text = &head[start..end];
         if memchr(b'\n', text).is_some() {
             // JSON has no line ends in strings: a line was cut off, and the next one starts anew.
@@ -122,7 +138,9 @@ impl<'a> Skim<'a> {
         }
         let is_request = matches!(&*self.levels, [top] if !top.is_list)
             || matches!(&*self.levels, [top, item] if top.is_list && !item.is_list);
-        let Some(level) = self.levels.last_mut() else { return end + 1 };
+        let Some(level) = self.levels.last_mut() else {
+            return end + 1;
+        };
         if level.is_list {
             return end + 1;
         }
@@ -179,22 +197,32 @@ mod tests {
 
     #[test]
     fn messages_are_found_where_they_can_be() {
-        for message in
-            [r#"{"role":"user","content":""}"#, r#"{ "content" : [{}] , "role" : "user" }"#]
-        {
+        for message in [
+            r#"{"role":"user","content":""}"#,
+            r#"{ "content" : [{}] , "role" : "user" }"#,
+        ] {
             check(message, &["user"]);
             check(&format!("[{message},{message}]"), &["user", "user"]);
-            check(&format!(r#"{{"a":[{{}}],"messages":[{message}]}}"#), &["user"]);
+            check(
+                &format!(r#"{{"a":[{{}}],"messages":[{message}]}}"#),
+                &["user"],
+            );
             check(&format!(r#"[{{"messages":[{message}],"a":1}}]"#), &["user"]);
             check(&format!("{message}\n{message}\n"), &["user", "user"]);
             check(&format!(r#"{{"messages":[[{message}]]}}"#), &[]);
             check(&format!(r#"{{"chat":[{message}]}}"#), &[]);
             check(&format!(r#"{{"messages":{message}}}"#), &[]);
             check(&format!(r#"{{"messages":[{{"author":{message}}}]}}"#), &[]);
-            check(&format!(r#"{{"messages":["{}"]}}"#, message.replace('"', "\\\"")), &[]);
+            check(
+                &format!(r#"{{"messages":["{}"]}}"#, message.replace('"', "\\\"")),
+                &[],
+            );
         }
         check(r#"{"messages":[{"role":"user","parts":["Hi"]}]}"#, &[]);
-        check(r#"{"messages":[{"role":{"role":"user"},"content":""}]}"#, &[]);
+        check(
+            r#"{"messages":[{"role":{"role":"user"},"content":""}]}"#,
+            &[],
+        );
     }
 
     #[test]
@@ -215,7 +243,9 @@ mod tests {
     fn a_content_may_be_longer_than_what_is_looked_at() {
         let is_cut = |head: &str| skim(Head::new(head.as_bytes())).is_cut;
         assert!(is_cut(r#"{"model":"m","messages":[{"content":"And so "#));
-        assert!(is_cut(r#"{"model":"m","messages":[{"content":[{"type":"text","text":"And so "#));
+        assert!(is_cut(
+            r#"{"model":"m","messages":[{"content":[{"type":"text","text":"And so "#
+        ));
         assert!(!is_cut(r#"{"messages":[{"type":"user","content":"And so "#));
         assert!(!is_cut(r#"{"messages":[{"content":"And so"}]}"#));
         assert!(!is_cut(r#"{"content":"And so "#));
@@ -224,15 +254,31 @@ mod tests {
     #[test]
     fn text_with_json_in_it_is_no_json() {
         check("[Note]: as in [{\"role\":\"user\",\"content\":\"\"}]", &[]);
-        check("{x} is\n\n```\n[{\"role\":\"user\",\"content\":\"\"}]\n```\n", &[]);
+        check(
+            "{x} is\n\n```\n[{\"role\":\"user\",\"content\":\"\"}]\n```\n",
+            &[],
+        );
     }
 
     #[test]
     fn garbage_does_no_harm() {
-        for garbage in ["]", "}}}", "\"", "\"\\", "[[[[", "{\"a\"", "\\\"", ":,:,", "\u{feff}{"] {
+        for garbage in [
+            "]",
+            "}}}",
+            "\"",
+            "\"\\",
+            "[[[[",
+            "{\"a\"",
+            "\\\"",
+            ":,:,",
+            "\u{feff}{",
+        ] {
             check(garbage, &[]);
             check(&garbage.repeat(20_000), &[]);
         }
-        check(&format!("{}{{\"role\":\"user\",\"content\":1}}", "[".repeat(60_000)), &[]);
+        check(
+            &format!("{}{{\"role\":\"user\",\"content\":1}}", "[".repeat(60_000)),
+            &[],
+        );
     }
 }

@@ -46,17 +46,31 @@ struct Conversation {
 impl<W: Wire> RequestWriter<W> {
     pub(crate) fn new(name: &str) -> RequestWriter<W> {
         let is_lines = name.ends_with(".jsonl");
-        RequestWriter { is_lines, conversations: Vec::new(), style: PhantomData }
+        RequestWriter {
+            is_lines,
+            conversations: Vec::new(),
+            style: PhantomData,
+        }
     }
 
     /// The conversation that a message belongs to.
     fn conversation(&mut self, message: &Message, losses: &mut Vec<Loss>) -> &mut Conversation {
         let session = &message.session_id;
-        let is_new = self.conversations.last().is_none_or(|last| last.session != *session);
+        let is_new = self
+            .conversations
+            .last()
+            .is_none_or(|last| last.session != *session);
         if is_new {
-            let is_again = self.conversations.iter().any(|known| known.session == *session);
+            let is_again = self
+                .conversations
+                .iter()
+                .any(|known| known.session == *session);
             let session = session.clone();
-            self.conversations.push(Conversation { session, is_again, ..Conversation::default() });
+            self.conversations.push(Conversation {
+                session,
+                is_again,
+                ..Conversation::default()
+            });
         }
         let last = self.conversations.len() - 1;
         let conversation = &mut self.conversations[last];
@@ -79,13 +93,15 @@ impl<W: Wire> Writer for RequestWriter<W> {
             conversation.leave_out_branches(&mut out.losses);
         }
         // One of which nothing could be said.
-        self.conversations.retain(|c| c.is_said || c.top.is_some() || !c.items.is_empty());
+        self.conversations
+            .retain(|c| c.is_said || c.top.is_some() || !c.items.is_empty());
         let shapes: Vec<Option<Shape>> = self.conversations.iter().map(|c| c.facts.shape).collect();
         let shape = match shapes.as_slice() {
             [Some(one)] => Some(*one),
-            several => {
-                several.iter().all(|shape| *shape == Some(Shape::List)).then_some(Shape::List)
-            }
+            several => several
+                .iter()
+                .all(|shape| *shape == Some(Shape::List))
+                .then_some(Shape::List),
         };
         let shape = shape.filter(|_| !self.conversations.is_empty());
         let fits = |c: &&Conversation| match shape {
@@ -97,7 +113,8 @@ impl<W: Wire> Writer for RequestWriter<W> {
             let why = "the file holds its messages in another way";
             out.losses.push(Loss::of_session("shape", why));
         }
-        out.bytes.extend(file(&self.conversations, shape, self.is_lines).into_bytes());
+        out.bytes
+            .extend(file(&self.conversations, shape, self.is_lines).into_bytes());
     }
 }
 
@@ -109,9 +126,11 @@ fn file(conversations: &[Conversation], shape: Option<Shape>, is_lines: bool) ->
     match (shape, conversations) {
         (Some(Shape::List), _) => format!("[\n{}\n]\n", each(Conversation::line).join(",\n")),
         (Some(Shape::Array), [one]) => format!("{}\n", list(&one.items, "\n")),
-        (Some(Shape::Lines), [one]) => {
-            one.items.iter().map(|(_, item)| format!("{}\n", item.as_str())).collect()
-        }
+        (Some(Shape::Lines), [one]) => one
+            .items
+            .iter()
+            .map(|(_, item)| format!("{}\n", item.as_str()))
+            .collect(),
         (_, []) => "{\"messages\":[]}\n".to_string(),
         (_, [one]) if !is_lines => format!("{}\n", one.object("\n")),
         _ => format!("{}\n", each(Conversation::line).join("\n")),
@@ -200,8 +219,9 @@ impl Conversation {
             () => None,
         };
         let said = self.items.iter().map(|(at, _)| *at);
-        let mut lost: Vec<(usize, &str)> =
-            said.filter_map(|at| why_not(at).map(|why| (at, why))).collect();
+        let mut lost: Vec<(usize, &str)> = said
+            .filter_map(|at| why_not(at).map(|why| (at, why)))
+            .collect();
         lost.dedup();
         self.items.retain(|(at, _)| why_not(*at).is_none());
         for (at, why) in lost {
@@ -232,7 +252,10 @@ impl Conversation {
             // None of what is read back is this message, but together they may say what it says.
             let said = items.iter().flat_map(|item| blocks(&read_item::<W>(item)));
             let said = Content::Blocks(said.collect());
-            read.body = Body::User(User { content: said, ..User::default() });
+            read.body = Body::User(User {
+                content: said,
+                ..User::default()
+            });
             read.unknown.push(SEVERAL, Raw::empty_object());
         }
         let at = self.names.len() - 1;
@@ -269,7 +292,11 @@ fn write_item<W: Wire>(message: &Message) -> Vec<Raw> {
 /// The same, field by field.
 pub(super) fn write_plain<W: Wire>(message: &Message) -> Vec<Raw> {
     let mut items = W::write(message);
-    let extra = message.extra.get(W::ID).and_then(Raw::as_object).unwrap_or_default();
+    let extra = message
+        .extra
+        .get(W::ID)
+        .and_then(Raw::as_object)
+        .unwrap_or_default();
     if let [one] = items.as_mut_slice() {
         for (key, value) in extra.iter() {
             one.push_raw(key.clone(), value.clone());
@@ -280,7 +307,9 @@ pub(super) fn write_plain<W: Wire>(message: &Message) -> Vec<Raw> {
 
 /// The message of the API that a message of a role that nobody knows stands for.
 fn foreign(message: &Message) -> Option<Raw> {
-    let Body::Other(other) = &message.body else { return None };
+    let Body::Other(other) = &message.body else {
+        return None;
+    };
     let is_foreign = other.type_name.as_deref() == Some(FOREIGN);
     message.unknown.get(ITEM).filter(|_| is_foreign).cloned()
 }

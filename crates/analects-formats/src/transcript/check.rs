@@ -33,7 +33,9 @@ pub struct Checker {
 /// Finds what is wrong with a transcript in memory.
 pub fn check(bytes: &[u8]) -> Checked {
     let mut checker = Checker::default();
-    bytes.split_inclusive(|byte| *byte == b'\n').for_each(|line| checker.push(line));
+    bytes
+        .split_inclusive(|byte| *byte == b'\n')
+        .for_each(|line| checker.push(line));
     checker.finish()
 }
 
@@ -72,7 +74,10 @@ impl Listed {
     fn finish(mut self) -> Vec<Problem> {
         self.found.sort_by_key(|problem| problem.line);
         if self.more > 0 {
-            let text = format!("there are {} more problems, which are not listed", self.more);
+            let text = format!(
+                "there are {} more problems, which are not listed",
+                self.more
+            );
             self.found.push(Problem::warning("more-problems", text));
         }
         self.found
@@ -101,7 +106,15 @@ impl Checker {
         let is_alone = read.messages.len() == 1 && !read.is_damaged;
         let print = is_alone.then(|| (crc32c(line.trim_ascii()), line.trim_ascii().len()));
         for (nth, message) in read.messages.into_iter().enumerate() {
-            self.note(&message, Place { line: self.line, nth, span, print });
+            self.note(
+                &message,
+                Place {
+                    line: self.line,
+                    nth,
+                    span,
+                    print,
+                },
+            );
         }
     }
 
@@ -117,7 +130,15 @@ impl Checker {
         self.problems.add(problem, span, self.line);
         if let Some(names) = Envelope::read_beginning(beginning).names_alone() {
             let (said, line) = (Said::default(), self.line);
-            self.notes.push(Note { names, said, line, nth: 0, print: None, is_long: true, span });
+            self.notes.push(Note {
+                names,
+                said,
+                line,
+                nth: 0,
+                print: None,
+                is_long: true,
+                span,
+            });
         }
     }
 
@@ -129,9 +150,16 @@ impl Checker {
     }
 
     fn note(&mut self, message: &Message, place: Place) {
-        let Place { line, nth, span, print } = place;
+        let Place {
+            line,
+            nth,
+            span,
+            print,
+        } = place;
         if !message.session_id.is_empty() {
-            let session = self.session.get_or_insert_with(|| message.session_id.clone());
+            let session = self
+                .session
+                .get_or_insert_with(|| message.session_id.clone());
             if *session != message.session_id {
                 let text = "this message is of another session than the first one";
                 let problem =
@@ -141,12 +169,26 @@ impl Checker {
         }
         let names = Names::of(&analects_core::Link::of(message));
         let said = Said::of(message);
-        self.notes.push(Note { names, said, line, nth, print, is_long: false, span });
+        self.notes.push(Note {
+            names,
+            said,
+            line,
+            nth,
+            print,
+            is_long: false,
+            span,
+        });
     }
 
     /// What is wrong with all of it: the lines, the links between the records, calls without results.
     pub fn finish(self) -> Checked {
-        let Checker { notes, mut problems, line, session, .. } = self;
+        let Checker {
+            notes,
+            mut problems,
+            line,
+            session,
+            ..
+        } = self;
         let session = session.unwrap_or_default();
         if notes.is_empty() && problems.found.is_empty() {
             let problem = Problem::warning("empty-transcript", "there is no message in this file");
@@ -161,10 +203,18 @@ impl Checker {
         for leaf in tree.chain_leaves() {
             tree.effective(leaf).findings.iter().for_each(&mut add);
             for unpaired in unpaired(&tree, leaf, |at| &notes[at].said) {
-                add(&Finding { at: unpaired.at, problem: unpaired.problem() });
+                add(&Finding {
+                    at: unpaired.at,
+                    problem: unpaired.problem(),
+                });
             }
         }
-        Checked { problems: problems.finish(), lines: line, session, notes }
+        Checked {
+            problems: problems.finish(),
+            lines: line,
+            session,
+            notes,
+        }
     }
 }
 
@@ -195,7 +245,11 @@ pub(super) fn unpaired<'n>(
     said: impl Fn(usize) -> &'n Said,
 ) -> Vec<analects_core::Unpaired> {
     let mut pairs = Pairs::default();
-    for at in tree.path(leaf).into_iter().filter(|at| !tree.is_hidden(*at)) {
+    for at in tree
+        .path(leaf)
+        .into_iter()
+        .filter(|at| !tree.is_hidden(*at))
+    {
         pairs.push(at, said(at));
     }
     pairs.finish()

@@ -13,7 +13,11 @@ const fn tables() -> [[u32; 256]; 16] {
         let mut crc = byte as u32;
         let mut bit = 0;
         while bit < 8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ POLYNOMIAL } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                (crc >> 1) ^ POLYNOMIAL
+            } else {
+                crc >> 1
+            };
             bit += 1;
         }
         tables[0][byte] = crc;
@@ -74,7 +78,11 @@ mod tests {
         for end in 0..bytes.len() {
             let slow = bytes[..end].iter().fold(u32::MAX, |crc, byte| {
                 (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-                    if crc & 1 == 1 { (crc >> 1) ^ POLYNOMIAL } else { crc >> 1 }
+                    if crc & 1 == 1 {
+                        (crc >> 1) ^ POLYNOMIAL
+                    } else {
+                        crc >> 1
+                    }
                 })
             });
             assert_eq!(crc32c(&bytes[..end]), !slow, "{end}");

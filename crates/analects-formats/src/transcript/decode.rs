@@ -15,7 +15,9 @@ pub fn decode(bytes: &[u8]) -> Decoded {
         start = span.end;
         let read = read_line(line);
         decoded.messages.extend(read.messages);
-        decoded.problems.extend(read.problems.into_iter().map(|odd| odd.at(span, &lines)));
+        decoded
+            .problems
+            .extend(read.problems.into_iter().map(|odd| odd.at(span, &lines)));
     }
     decoded
 }

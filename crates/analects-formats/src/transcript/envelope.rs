@@ -80,7 +80,9 @@ impl<'a> Envelope<'a> {
     pub fn read(record: &'a str) -> Option<Envelope<'a>> {
         let mut envelope = Envelope::default();
         let mut deserializer = serde_json::Deserializer::from_str(record);
-        deserializer.deserialize_map(HeadVisitor(&mut envelope)).ok()?;
+        deserializer
+            .deserialize_map(HeadVisitor(&mut envelope))
+            .ok()?;
         deserializer.end().ok()?;
         Some(envelope)
     }
@@ -133,7 +135,10 @@ impl<'a> Envelope<'a> {
     pub fn needs_body(&self) -> bool {
         let kind = self.type_name();
         self.raw("parent_id").is_none()
-            && matches!(&*kind, "tool_use" | "tool_result" | "attachment" | "notification")
+            && matches!(
+                &*kind,
+                "tool_use" | "tool_result" | "attachment" | "notification"
+            )
     }
 
     /// Its names.
@@ -151,7 +156,10 @@ impl<'a> Envelope<'a> {
     /// The names of a record whose content is left out: it keeps its place in the chain and says nothing there.
     /// `None` if it has no name that anybody could follow.
     pub fn names_alone(&self) -> Option<Names> {
-        let names = Names { kind: Kind::State, ..self.names() };
+        let names = Names {
+            kind: Kind::State,
+            ..self.names()
+        };
         (!names.id.is_empty()).then_some(names)
     }
 
@@ -168,9 +176,15 @@ impl<'a> Envelope<'a> {
             "tool_use" | "tool_result" | "attachment" | "notification" => Kind::Speech,
             "summary" if starts("text", '"') => Kind::Summary,
             "compact_boundary" => {
-                let is_separator = self.string("trigger").is_some_and(|word| word == "separator");
+                let is_separator = self
+                    .string("trigger")
+                    .is_some_and(|word| word == "separator");
                 let (summary, kept_from) = (string("summary_id"), string("kept_from"));
-                Kind::Boundary(Box::new(BoundaryNames { summary, kept_from, is_separator }))
+                Kind::Boundary(Box::new(BoundaryNames {
+                    summary,
+                    kept_from,
+                    is_separator,
+                }))
             }
             "tombstone" => match string("target") {
                 Some(target) => Kind::Tombstone(Box::new((target, string("target_parent")))),
@@ -203,13 +217,22 @@ impl Names {
             kind: match link.kind {
                 LinkKind::Speech => Kind::Speech,
                 LinkKind::Summary => Kind::Summary,
-                LinkKind::Boundary { summary, kept_from, is_separator } => {
+                LinkKind::Boundary {
+                    summary,
+                    kept_from,
+                    is_separator,
+                } => {
                     let (summary, kept_from) = (kept(summary), kept(kept_from));
-                    Kind::Boundary(Box::new(BoundaryNames { summary, kept_from, is_separator }))
+                    Kind::Boundary(Box::new(BoundaryNames {
+                        summary,
+                        kept_from,
+                        is_separator,
+                    }))
                 }
-                LinkKind::Tombstone { target, target_parent } => {
-                    Kind::Tombstone(Box::new((target.into(), kept(target_parent))))
-                }
+                LinkKind::Tombstone {
+                    target,
+                    target_parent,
+                } => Kind::Tombstone(Box::new((target.into(), kept(target_parent)))),
                 LinkKind::Revision { target, history } => {
                     Kind::Revision(Box::new((target.into(), history)))
                 }
@@ -235,10 +258,14 @@ impl Names {
                     kept_from: names.kept_from.as_deref(),
                     is_separator: names.is_separator,
                 },
-                Kind::Tombstone(names) => {
-                    LinkKind::Tombstone { target: &names.0, target_parent: names.1.as_deref() }
-                }
-                Kind::Revision(names) => LinkKind::Revision { target: &names.0, history: names.1 },
+                Kind::Tombstone(names) => LinkKind::Tombstone {
+                    target: &names.0,
+                    target_parent: names.1.as_deref(),
+                },
+                Kind::Revision(names) => LinkKind::Revision {
+                    target: &names.0,
+                    history: names.1,
+                },
                 Kind::State => LinkKind::State,
                 Kind::Progress => LinkKind::Progress,
                 Kind::Unknown => LinkKind::Unknown,
@@ -309,27 +336,45 @@ pub fn skim(line: &[u8]) -> Option<Message> {
     let body = match link.kind {
         LinkKind::Speech => Body::User(User::default()),
         LinkKind::Summary => Body::Summary(Summary::default()),
-        LinkKind::Boundary { summary, kept_from, is_separator } => {
-            Body::CompactBoundary(CompactBoundary {
-                trigger: is_separator.then_some(CompactTrigger::Separator),
-                summary_id: id(summary),
-                kept_from: id(kept_from),
-                ..CompactBoundary::default()
-            })
+        LinkKind::Boundary {
+            summary,
+            kept_from,
+            is_separator,
+        } => Body::CompactBoundary(CompactBoundary {
+            trigger: is_separator.then_some(CompactTrigger::Separator),
+            summary_id: id(summary),
+            kept_from: id(kept_from),
+            ..CompactBoundary::default()
+        }),
+        LinkKind::Tombstone {
+            target,
+            target_parent,
+        } => Body::Tombstone(Tombstone {
+            target: target.into(),
+            target_parent: id(target_parent),
+        }),
+        LinkKind::State => StateChange {
+            changes: Raw::empty_object(),
+            is_snapshot: false,
         }
-        LinkKind::Tombstone { target, target_parent } => {
-            Body::Tombstone(Tombstone { target: target.into(), target_parent: id(target_parent) })
-        }
-        LinkKind::State => StateChange { changes: Raw::empty_object(), is_snapshot: false }.into(),
+        .into(),
         LinkKind::Progress => Body::Progress(Progress::default()),
         LinkKind::Unknown => Body::Other(Other::default()),
         LinkKind::Revision { .. } => return None,
     };
     Some(Message {
         parent_id: id(link.parent),
-        session_id: head.string("session_id").unwrap_or_default().into_owned().into(),
+        session_id: head
+            .string("session_id")
+            .unwrap_or_default()
+            .into_owned()
+            .into(),
         agent_id: link.agent.map(str::to_string),
-        history: if link.is_excluded { History::Exclude } else { History::Include },
+        history: if link.is_excluded {
+            History::Exclude
+        } else {
+            History::Include
+        },
         ..Message::new(link.id, body)
     })
 }
@@ -341,13 +386,23 @@ pub fn stand_in(beginning: &[u8], length: u64) -> Option<Message> {
     let head = Envelope::read_beginning(beginning);
     let names = head.names_alone()?;
     let link = names.link();
-    let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+    let change = StateChange {
+        changes: Raw::empty_object(),
+        is_snapshot: false,
+    };
     let mut message = Message::new(link.id, change.into());
     message.parent_id = link.parent.map(Into::into);
     message.agent_id = link.agent.map(str::to_string);
-    message.session_id = head.string("session_id").unwrap_or_default().into_owned().into();
+    message.session_id = head
+        .string("session_id")
+        .unwrap_or_default()
+        .into_owned()
+        .into();
     message.created_at = head.string("created_at").and_then(|time| time.parse().ok());
-    let note = format!("{{\"type\":{},\"bytes\":{length}}}", Raw::string(&head.type_name()));
+    let note = format!(
+        "{{\"type\":{},\"bytes\":{length}}}",
+        Raw::string(&head.type_name())
+    );
     if let Ok(note) = Raw::parse(&note) {
         message.extra.push("left_out", note);
     }

@@ -32,7 +32,10 @@ pub fn read_line(line: &[u8]) -> Line {
     let mut read = Line::default();
     let is_ended = line.ends_with(b"\n");
     // Editors put a mark before the first line, and `\r` before the end of each.
-    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line).trim_ascii();
+    let line = line
+        .strip_prefix("\u{feff}".as_bytes())
+        .unwrap_or(line)
+        .trim_ascii();
     if line.is_empty() {
         return read;
     }
@@ -42,7 +45,8 @@ pub fn read_line(line: &[u8]) -> Line {
             read.is_damaged = true;
             let text = "this line is not what was written: its checksum is wrong";
             let hint = "it is read as it is now";
-            read.problems.push(Problem::error("wrong-crc", text).hint(hint));
+            read.problems
+                .push(Problem::error("wrong-crc", text).hint(hint));
         }
         read.messages.push(without_seal(message));
         return read;
@@ -71,9 +75,13 @@ fn is_seal_wrong(line: &[u8], message: &Message) -> bool {
     if message.unknown.get("crc").is_none() {
         return false;
     }
-    let Some(end) = line.len().checked_sub(SEAL_LENGTH) else { return true };
+    let Some(end) = line.len().checked_sub(SEAL_LENGTH) else {
+        return true;
+    };
     let (body, seal) = line.split_at(end);
-    let hex = seal.strip_prefix(SEAL.as_bytes()).and_then(|rest| rest.strip_suffix(b"\"}"));
+    let hex = seal
+        .strip_prefix(SEAL.as_bytes())
+        .and_then(|rest| rest.strip_suffix(b"\"}"));
     let stated = hex.and_then(|hex| std::str::from_utf8(hex).ok());
     let stated = stated.and_then(|hex| u32::from_str_radix(hex, 16).ok());
     stated != Some(crc32c(body))
@@ -81,10 +89,13 @@ fn is_seal_wrong(line: &[u8], message: &Message) -> bool {
 
 /// Finds the records in a line that is not one.
 fn save(line: &[u8], is_ended: bool, read: &mut Line) {
-    let parts = line.split(|byte| *byte == 0).filter(|part| !part.trim_ascii().is_empty());
+    let parts = line
+        .split(|byte| *byte == 0)
+        .filter(|part| !part.trim_ascii().is_empty());
     if line.contains(&0) {
         let text = "this line holds zeros where the disk had nothing to give back";
-        read.problems.push(Problem::error("nul-run", text).hint(READ));
+        read.problems
+            .push(Problem::error("nul-run", text).hint(READ));
     }
     let text = String::from_utf8_lossy(line);
     // A line may be cut off inside of a character.
@@ -101,15 +112,18 @@ fn save(line: &[u8], is_ended: bool, read: &mut Line) {
     let found = read.messages.len();
     if found > 1 || (found == 1 && !is_whole) {
         let text = format!("{found} records and what is left of others stand in this line");
-        read.problems.push(Problem::error("joined-lines", text).hint(READ));
+        read.problems
+            .push(Problem::error("joined-lines", text).hint(READ));
     } else if !is_whole && is_ended {
         let text = format!("this line is no message: {}", why(&text));
         let hint = "the line is left as it is; every other line is read";
-        read.problems.push(Problem::error("unreadable-line", text).hint(hint));
+        read.problems
+            .push(Problem::error("unreadable-line", text).hint(hint));
     } else if !is_whole {
         let hint = "it is left as it is; the next message starts a new line";
         let text = "the last line was cut off while it was written";
-        read.problems.push(Problem::error("torn-line", text).hint(hint));
+        read.problems
+            .push(Problem::error("torn-line", text).hint(hint));
     }
 }
 
@@ -139,7 +153,9 @@ fn records(text: &str, read: &mut Line) -> bool {
     let mut odd = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let Ok(value) = value else { return false };
-        let Some(message) = read_record(value.get(), &mut odd) else { return false };
+        let Some(message) = read_record(value.get(), &mut odd) else {
+            return false;
+        };
         found.push(without_seal(message));
     }
     read.messages.append(&mut found);

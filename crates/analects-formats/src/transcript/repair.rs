@@ -85,7 +85,10 @@ impl Repair {
         if !out.is_empty() {
             kept.to_mut().extend_from_slice(out.as_bytes());
         }
-        Mended { lines: kept, is_aside }
+        Mended {
+            lines: kept,
+            is_aside,
+        }
     }
 
     /// What comes behind the last line.
@@ -104,7 +107,14 @@ impl Repair {
         now: Timestamp,
     ) -> Repair {
         let (changes, repeated) = (HashMap::new(), Vec::new());
-        let mut planning = Planning { notes, session, ids, now, changes, repeated };
+        let mut planning = Planning {
+            notes,
+            session,
+            ids,
+            now,
+            changes,
+            repeated,
+        };
         planning.name_anew();
         planning.link_anew();
         planning.finish()
@@ -124,7 +134,9 @@ impl Change {
             // A line that two records ran into may name a parent twice: the first one would count again.
             message.unknown.remove("parent_id");
             if let Some(before) = before {
-                message.extra.push("repaired_parent_id", Raw::string(&before));
+                message
+                    .extra
+                    .push("repaired_parent_id", Raw::string(&before));
             }
         }
         if self.id.is_some() && !message.id.is_empty() {
@@ -135,8 +147,12 @@ impl Change {
             Body::Tombstone(body) => set(&mut body.target, &self.target),
             Body::Revision(body) => set(&mut body.target, &self.target),
             Body::CompactBoundary(body) => {
-                body.summary_id.iter_mut().for_each(|name| set(name, &self.summary));
-                body.kept_from.iter_mut().for_each(|name| set(name, &self.kept_from));
+                body.summary_id
+                    .iter_mut()
+                    .for_each(|name| set(name, &self.summary));
+                body.kept_from
+                    .iter_mut()
+                    .for_each(|name| set(name, &self.kept_from));
             }
             Body::System(_)
             | Body::User(_)
@@ -158,14 +174,22 @@ impl Change {
     fn link<'c>(&'c self, note: &'c Note) -> Link<'c> {
         let link = note.names.link();
         let kind = match link.kind {
-            LinkKind::Tombstone { target, target_parent } => LinkKind::Tombstone {
+            LinkKind::Tombstone {
+                target,
+                target_parent,
+            } => LinkKind::Tombstone {
                 target: self.target.as_deref().unwrap_or(target),
                 target_parent,
             },
-            LinkKind::Revision { target, history } => {
-                LinkKind::Revision { target: self.target.as_deref().unwrap_or(target), history }
-            }
-            LinkKind::Boundary { summary, kept_from, is_separator } => LinkKind::Boundary {
+            LinkKind::Revision { target, history } => LinkKind::Revision {
+                target: self.target.as_deref().unwrap_or(target),
+                history,
+            },
+            LinkKind::Boundary {
+                summary,
+                kept_from,
+                is_separator,
+            } => LinkKind::Boundary {
                 summary: self.summary.as_deref().or(summary),
                 kept_from: self.kept_from.as_deref().or(kept_from),
                 is_separator,
@@ -177,7 +201,12 @@ impl Change {
             | LinkKind::Unknown) => kind,
         };
         let parent = self.parent.as_ref().and_then(|parent| parent.as_deref());
-        Link { id: self.id.as_deref().unwrap_or(link.id), parent, kind, ..link }
+        Link {
+            id: self.id.as_deref().unwrap_or(link.id),
+            parent,
+            kind,
+            ..link
+        }
     }
 }
 
@@ -203,7 +232,8 @@ impl Planning<'_, '_> {
 
     /// The name that a record has in the new file.
     fn id(&self, at: usize) -> String {
-        self.new_id(at).unwrap_or_else(|| self.notes[at].names.link().id.to_string())
+        self.new_id(at)
+            .unwrap_or_else(|| self.notes[at].names.link().id.to_string())
     }
 
     /// Gives a name to whoever has none, or one that is taken; whoever means that one says so.
@@ -213,13 +243,17 @@ impl Planning<'_, '_> {
         for (at, note) in notes.iter().enumerate() {
             let link = note.names.link();
             let new_name = |name: Option<&str>| {
-                name.and_then(|name| latest.get(name)).and_then(|at| self.new_id(*at))
+                name.and_then(|name| latest.get(name))
+                    .and_then(|at| self.new_id(*at))
             };
             let change = match link.kind {
-                LinkKind::Tombstone { target, .. } | LinkKind::Revision { target, .. } => {
-                    Change { target: new_name(Some(target)), ..Change::default() }
-                }
-                LinkKind::Boundary { summary, kept_from, .. } => Change {
+                LinkKind::Tombstone { target, .. } | LinkKind::Revision { target, .. } => Change {
+                    target: new_name(Some(target)),
+                    ..Change::default()
+                },
+                LinkKind::Boundary {
+                    summary, kept_from, ..
+                } => Change {
                     summary: new_name(summary),
                     kept_from: new_name(kept_from),
                     ..Change::default()
@@ -258,8 +292,13 @@ impl Planning<'_, '_> {
         let mut codes: HashMap<usize, &str> = HashMap::new();
         for finding in tree.findings() {
             let code = &*finding.problem.code;
-            if ["unknown-parent", "parent-cycle", "foreign-parent", "progress-parent"]
-                .contains(&code)
+            if [
+                "unknown-parent",
+                "parent-cycle",
+                "foreign-parent",
+                "progress-parent",
+            ]
+            .contains(&code)
             {
                 codes.entry(finding.at).or_insert(code);
             }
@@ -294,7 +333,9 @@ impl Planning<'_, '_> {
 
     /// The records that are not there already.
     fn kept(&self) -> Vec<usize> {
-        (0..self.notes.len()).filter(|at| !self.repeated[*at]).collect()
+        (0..self.notes.len())
+            .filter(|at| !self.repeated[*at])
+            .collect()
     }
 
     /// Puts the changes to their lines, and adds what conversations lack.
@@ -303,9 +344,19 @@ impl Planning<'_, '_> {
         self.add_missing(&mut repair);
         for (at, change) in self.changes.drain() {
             let note = &self.notes[at];
-            repair.lines.entry(note.line).or_default().records.insert(note.nth, change);
+            repair
+                .lines
+                .entry(note.line)
+                .or_default()
+                .records
+                .insert(note.nth, change);
         }
-        for (_, note) in self.notes.iter().enumerate().filter(|(at, _)| self.repeated[*at]) {
+        for (_, note) in self
+            .notes
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.repeated[*at])
+        {
             let line = repair.lines.entry(note.line).or_default();
             line.is_repeated = true;
             line.records.clear();
@@ -317,7 +368,10 @@ impl Planning<'_, '_> {
     fn add_missing(&mut self, repair: &mut Repair) {
         let kept = self.kept();
         let names: Vec<Change> = kept.iter().map(|at| self.mended(*at)).collect();
-        let links = kept.iter().zip(&names).map(|(at, names)| names.link(&self.notes[*at]));
+        let links = kept
+            .iter()
+            .zip(&names)
+            .map(|(at, names)| names.link(&self.notes[*at]));
         let tree = Tree::new(links.collect());
         let said = |at: usize| &self.notes[kept[at]].said;
         let leaves = tree.chain_leaves().into_iter();
@@ -329,14 +383,21 @@ impl Planning<'_, '_> {
     }
 
     fn parent_name(&self, at: usize) -> Option<String> {
-        let changed = self.changes.get(&at).and_then(|change| change.parent.clone());
+        let changed = self
+            .changes
+            .get(&at)
+            .and_then(|change| change.parent.clone());
         changed.unwrap_or_else(|| self.notes[at].names.link().parent.map(str::to_string))
     }
 
     /// The names of a record, and of its parent, as the new file has them.
     fn mended(&self, at: usize) -> Change {
         let change = self.changes.get(&at).cloned().unwrap_or_default();
-        Change { id: Some(self.id(at)), parent: Some(self.parent_name(at)), ..change }
+        Change {
+            id: Some(self.id(at)),
+            parent: Some(self.parent_name(at)),
+            ..change
+        }
     }
 
     fn add_results(&mut self, lacking: &Lacking, kept: &[usize], repair: &mut Repair) {
@@ -351,10 +412,19 @@ impl Planning<'_, '_> {
                 is_error: Some(true),
                 ..ToolResult::default()
             };
-            let message =
-                self.new_message(note, parent, Body::ToolResult(result), "call-without-result");
+            let message = self.new_message(
+                note,
+                parent,
+                Body::ToolResult(result),
+                "call-without-result",
+            );
             ends.insert(*at, message.id.to_string());
-            repair.lines.entry(note.line).or_default().after.push(message);
+            repair
+                .lines
+                .entry(note.line)
+                .or_default()
+                .after
+                .push(message);
         }
         for (at, _, next) in &lacking.calls {
             if let (Some(next), Some(end)) = (next, ends.get(at)) {
@@ -366,13 +436,19 @@ impl Planning<'_, '_> {
     fn add_tombstones(&mut self, lacking: &Lacking, kept: &[usize], repair: &mut Repair) {
         // What was added behind the leaf is the leaf now.
         let leaf = &self.notes[kept[lacking.leaf]];
-        let added = repair.lines.get(&leaf.line).and_then(|line| line.after.last());
+        let added = repair
+            .lines
+            .get(&leaf.line)
+            .and_then(|line| line.after.last());
         let own = added.filter(|_| lacking.calls.iter().any(|(at, ..)| *at == lacking.leaf));
         let mut parent = own.map_or_else(|| self.id(kept[lacking.leaf]), |own| own.id.to_string());
         for (at, code) in &lacking.useless {
             let note = &self.notes[kept[*at]];
             let target_parent = self.parent_name(kept[*at]).map(MessageId::from);
-            let body = Tombstone { target: self.id(kept[*at]).into(), target_parent };
+            let body = Tombstone {
+                target: self.id(kept[*at]).into(),
+                target_parent,
+            };
             let message = self.new_message(note, parent, Body::Tombstone(body), code);
             parent = message.id.to_string();
             repair.end.push(message);
@@ -407,11 +483,17 @@ impl Lacking {
     ) -> Lacking {
         let path = tree.path(leaf);
         let next: HashMap<usize, usize> = path.windows(2).map(|step| (step[0], step[1])).collect();
-        let mut lacking = Lacking { leaf, calls: Vec::new(), useless: Vec::new() };
+        let mut lacking = Lacking {
+            leaf,
+            calls: Vec::new(),
+            useless: Vec::new(),
+        };
         let boundaries = tree.effective(leaf).findings.into_iter();
         let boundaries =
             boundaries.filter(|found| found.problem.code == "boundary-without-summary");
-        lacking.useless.extend(boundaries.map(|found| (found.at, "boundary-without-summary")));
+        lacking
+            .useless
+            .extend(boundaries.map(|found| (found.at, "boundary-without-summary")));
         let mut orphans: HashMap<usize, usize> = HashMap::new();
         for found in unpaired(tree, leaf, &said) {
             let at = found.at;
@@ -427,7 +509,9 @@ impl Lacking {
         let mut orphans: Vec<(usize, usize)> = orphans.into_iter().collect();
         orphans.sort_unstable();
         let hidden = orphans.into_iter().filter(|(at, count)| only(*at, *count));
-        lacking.useless.extend(hidden.map(|(at, _)| (at, "result-without-call")));
+        lacking
+            .useless
+            .extend(hidden.map(|(at, _)| (at, "result-without-call")));
         lacking
     }
 }
@@ -439,7 +523,9 @@ struct Groups {
 
 impl Groups {
     fn of(tree: &Tree) -> Groups {
-        let mut groups = Groups { above: (0..tree.len()).collect() };
+        let mut groups = Groups {
+            above: (0..tree.len()).collect(),
+        };
         for at in 0..tree.len() {
             if let Some(parent) = tree.parent(at) {
                 groups.join(at, parent);

@@ -9,7 +9,10 @@ mod heads;
 
 #[test]
 fn messages_come_back() {
-    let messages = vec![Message::user("a", "one\ntwo\u{2028}three"), Message::assistant("b", "ok")];
+    let messages = vec![
+        Message::user("a", "one\ntwo\u{2028}three"),
+        Message::assistant("b", "ok"),
+    ];
     let text: String = messages.iter().map(encode).collect();
     assert_eq!(text.lines().count(), 2);
     let decoded = decode(text.as_bytes());
@@ -18,7 +21,11 @@ fn messages_come_back() {
 
 #[test]
 fn a_cut_at_every_byte_costs_the_torn_line_only() {
-    let text = [encode(&Message::user("a", "one")), encode(&Message::user("b", "é two"))].concat();
+    let text = [
+        encode(&Message::user("a", "one")),
+        encode(&Message::user("b", "é two")),
+    ]
+    .concat();
     let first = text.find('\n').unwrap();
     for cut in 0..text.len() {
         let decoded = decode(&text.as_bytes()[..cut]);
@@ -33,12 +40,27 @@ fn a_cut_at_every_byte_costs_the_torn_line_only() {
 #[test]
 fn damaged_lines_are_reported_with_their_place() {
     let good = encode(&Message::user("a", "one"));
-    let bytes = [good.as_bytes(), b"\0\0\0\n", good.as_bytes(), b"\xff{}\n[1]\n\n"].concat();
+    let bytes = [
+        good.as_bytes(),
+        b"\0\0\0\n",
+        good.as_bytes(),
+        b"\xff{}\n[1]\n\n",
+    ]
+    .concat();
     let decoded = decode(&bytes);
     assert_eq!(decoded.messages.len(), 2);
-    let places: Vec<_> = decoded.problems.iter().map(|p| (&*p.code, p.line)).collect();
+    let places: Vec<_> = decoded
+        .problems
+        .iter()
+        .map(|p| (&*p.code, p.line))
+        .collect();
     assert_eq!(
         places,
-        [("nul-run", 2), ("not-utf8", 4), ("unreadable-line", 4), ("unreadable-line", 5)]
+        [
+            ("nul-run", 2),
+            ("not-utf8", 4),
+            ("unreadable-line", 4),
+            ("unreadable-line", 5)
+        ]
     );
 }

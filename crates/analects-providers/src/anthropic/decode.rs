@@ -39,10 +39,17 @@ struct Open {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Text { citations: Vec<Raw> },
+    Text {
+        citations: Vec<Raw>,
+    },
     Thinking,
     Redacted,
-    Call { id: String, name: String, input: Raw, json: Text },
+    Call {
+        id: String,
+        name: String,
+        input: Raw,
+        json: Text,
+    },
     Other(Unknown),
 }
 
@@ -130,7 +137,10 @@ impl Decoder {
         self.response_id = response_id.clone().unwrap_or_default();
         out.push(StreamEvent::MessageStart { model, response_id });
         self.usage(message, out);
-        let blocks = message.get("content").and_then(Raw::as_array).unwrap_or_default();
+        let blocks = message
+            .get("content")
+            .and_then(Raw::as_array)
+            .unwrap_or_default();
         for (at, block) in (0..).zip(blocks) {
             match block.as_object() {
                 Some(block) => self.start(at, &block, out),
@@ -139,7 +149,15 @@ impl Decoder {
             self.stop_block(at, out);
         }
         self.ending(message);
-        let known = ["type", "id", "role", "model", "content", "usage", "stop_reason"];
+        let known = [
+            "type",
+            "id",
+            "role",
+            "model",
+            "content",
+            "usage",
+            "stop_reason",
+        ];
         self.set(without(message, &known));
     }
 
@@ -172,7 +190,8 @@ impl Decoder {
 
     /// Keeps an event that has no place of its own.
     fn keep(&mut self, key: &str, data: &str) {
-        self.extras.add(key, Raw::parse(data).unwrap_or_else(|_| Raw::string(data)));
+        self.extras
+            .add(key, Raw::parse(data).unwrap_or_else(|_| Raw::string(data)));
     }
 
     fn start(&mut self, at: u64, block: &RawMap, out: &mut Vec<StreamEvent>) {
@@ -181,9 +200,16 @@ impl Decoder {
         let index = self.next_index;
         self.next_index += 1;
         let (kind, start) = self.kind(index, block);
-        let mut open = Open { index, kind, held: Text::default() };
+        let mut open = Open {
+            index,
+            kind,
+            held: Text::default(),
+        };
         if let Some(start) = start {
-            out.push(StreamEvent::BlockStart { index, block: start });
+            out.push(StreamEvent::BlockStart {
+                index,
+                block: start,
+            });
             open.begin(block, out);
         }
         self.open.insert(at, open);
@@ -193,7 +219,12 @@ impl Decoder {
     /// they are whole.
     fn kind(&self, index: usize, block: &RawMap) -> (Kind, Option<BlockStart>) {
         match word(block, "type").unwrap_or_default().as_str() {
-            "text" => (Kind::Text { citations: Vec::new() }, Some(BlockStart::Text)),
+            "text" => (
+                Kind::Text {
+                    citations: Vec::new(),
+                },
+                Some(BlockStart::Text),
+            ),
             "thinking" => (Kind::Thinking, Some(BlockStart::Thinking)),
             "redacted_thinking" => {
                 let data = word(block, "data").unwrap_or_default();
@@ -203,11 +234,31 @@ impl Decoder {
                 let name = word(block, "name").unwrap_or_default();
                 let made = || format!("call_{}_{index}", self.response_id);
                 let id = word(block, "id").unwrap_or_else(made);
-                let input = block.get("input").cloned().unwrap_or_else(Raw::empty_object);
-                let start = BlockStart::ToolUse { id: id.clone(), name: name.clone() };
-                (Kind::Call { id, name, input, json: Text::default() }, Some(start))
+                let input = block
+                    .get("input")
+                    .cloned()
+                    .unwrap_or_else(Raw::empty_object);
+                let start = BlockStart::ToolUse {
+                    id: id.clone(),
+                    name: name.clone(),
+                };
+                (
+                    Kind::Call {
+                        id,
+                        name,
+                        input,
+                        json: Text::default(),
+                    },
+                    Some(start),
+                )
             }
-            _ => (Kind::Other(Unknown { block: block.into(), ..Unknown::default() }), None),
+            _ => (
+                Kind::Other(Unknown {
+                    block: block.into(),
+                    ..Unknown::default()
+                }),
+                None,
+            ),
         }
     }
 
@@ -228,7 +279,9 @@ impl Decoder {
     }
 
     fn stop_block(&mut self, at: u64, out: &mut Vec<StreamEvent>) {
-        let Some(open) = self.open.remove(&at) else { return };
+        let Some(open) = self.open.remove(&at) else {
+            return;
+        };
         let index = open.index;
         if open.close(out) {
             out.push(StreamEvent::BlockStop { index });
@@ -249,7 +302,9 @@ impl Decoder {
             out.extend(broken.map(|index| StreamEvent::BlockStop { index }));
         }
         out.extend(self.extras.drain());
-        out.push(StreamEvent::MessageStop { stop_reason: self.stop_reason.take() });
+        out.push(StreamEvent::MessageStop {
+            stop_reason: self.stop_reason.take(),
+        });
     }
 
     /// Gives everything that was held back.
@@ -272,7 +327,10 @@ impl Open {
         let mut known = vec!["type"];
         match &mut self.kind {
             Kind::Text { citations } => {
-                *citations = block.get("citations").and_then(Raw::as_array).unwrap_or_default();
+                *citations = block
+                    .get("citations")
+                    .and_then(Raw::as_array)
+                    .unwrap_or_default();
                 known.extend(["text", "citations"]);
                 self.write(&text("text"), out);
             }
@@ -280,7 +338,10 @@ impl Open {
                 known.extend(["thinking", "signature"]);
                 self.write(&text("thinking"), out);
                 if let Some(seal) = word(block, "signature") {
-                    out.push(StreamEvent::BlockDelta { index, delta: Delta::Signature(seal) });
+                    out.push(StreamEvent::BlockDelta {
+                        index,
+                        delta: Delta::Signature(seal),
+                    });
                 }
             }
             Kind::Redacted => known.push("data"),
@@ -301,7 +362,10 @@ impl Open {
             (Kind::Thinking, "signature_delta") => {
                 let seal = word(delta, "signature");
                 let index = self.index;
-                let event = |seal| StreamEvent::BlockDelta { index, delta: Delta::Signature(seal) };
+                let event = |seal| StreamEvent::BlockDelta {
+                    index,
+                    delta: Delta::Signature(seal),
+                };
                 out.extend(seal.map(event));
                 delta.string("signature").is_some()
             }
@@ -348,7 +412,10 @@ impl Open {
             }
             _ => Delta::Text(text),
         };
-        out.push(StreamEvent::BlockDelta { index: self.index, delta });
+        out.push(StreamEvent::BlockDelta {
+            index: self.index,
+            delta,
+        });
     }
 
     /// Gives what was held back of it.
@@ -368,13 +435,23 @@ impl Open {
         self.flush(out);
         let index = self.index;
         match self.kind {
-            Kind::Call { id, name, input, json } => {
+            Kind::Call {
+                id,
+                name,
+                input,
+                json,
+            } => {
                 let input = match json.as_str().trim() {
                     "" => Ok(input),
                     json => Raw::parse(json),
                 };
                 let Ok(input) = input else { return false };
-                out.push(StreamEvent::ToolUse { index, id, name, input });
+                out.push(StreamEvent::ToolUse {
+                    index,
+                    id,
+                    name,
+                    input,
+                });
             }
             Kind::Other(block) => {
                 let block = BlockStart::Other(block.whole());
@@ -394,7 +471,8 @@ impl Unknown {
                 Some(more) => {
                     let begun = || self.block.get(&key).and_then(Text::from_raw);
                     let text = self.texts.entry(key.clone());
-                    text.or_insert_with(|| begun().unwrap_or_default()).push(&more);
+                    text.or_insert_with(|| begun().unwrap_or_default())
+                        .push(&more);
                 }
                 None => self.block.set(&key, value),
             }

@@ -20,15 +20,36 @@ pub(crate) fn encode(request: &Request) -> HttpRequest {
     let mut left_out = LeftOut::default();
     let body = body(request, &mut left_out);
     let fixed = ["model", "messages", "stream"];
-    let body = with_metadata(body, &request.metadata, |key| !fixed.contains(&key), &mut left_out);
+    let body = with_metadata(
+        body,
+        &request.metadata,
+        |key| !fixed.contains(&key),
+        &mut left_out,
+    );
     let json = body.to_raw().to_string().into_bytes();
-    finished(HttpRequest::stream("/messages", Auth::XApiKey, json), request, left_out)
+    finished(
+        HttpRequest::stream("/messages", Auth::XApiKey, json),
+        request,
+        left_out,
+    )
 }
 
 /// Turns a request into the question how many tokens it has.
 pub(crate) fn encode_count(request: &Request) -> HttpRequest {
-    const COUNTED: [&str; 6] = ["model", "system", "messages", "tools", "tool_choice", "thinking"];
-    const ALSO: [&str; 4] = ["cache_control", "context_management", "mcp_servers", "output_config"];
+    const COUNTED: [&str; 6] = [
+        "model",
+        "system",
+        "messages",
+        "tools",
+        "tool_choice",
+        "thinking",
+    ];
+    const ALSO: [&str; 4] = [
+        "cache_control",
+        "context_management",
+        "mcp_servers",
+        "output_config",
+    ];
     let mut left_out = LeftOut::default();
     let whole = body(request, &mut left_out);
     let mut body = RawMap::new();
@@ -43,14 +64,21 @@ pub(crate) fn encode_count(request: &Request) -> HttpRequest {
     };
     let body = with_metadata(body, &request.metadata, counted, &mut LeftOut::default());
     let json = body.to_raw().to_string().into_bytes();
-    finished(HttpRequest::json("/messages/count_tokens", Auth::XApiKey, json), request, left_out)
+    finished(
+        HttpRequest::json("/messages/count_tokens", Auth::XApiKey, json),
+        request,
+        left_out,
+    )
 }
 
 fn finished(http: HttpRequest, request: &Request, left_out: LeftOut) -> HttpRequest {
     let http = http.header("anthropic-version", VERSION);
     let betas = betas(request, &http.body);
-    let http =
-        if betas.is_empty() { http } else { http.header("anthropic-beta", &betas.join(",")) };
+    let http = if betas.is_empty() {
+        http
+    } else {
+        http.header("anthropic-beta", &betas.join(","))
+    };
     http.leaving_out(left_out.into_problems())
 }
 
@@ -128,7 +156,9 @@ fn system_value(system: &[RawMap]) -> Option<Raw> {
     match system {
         [] => None,
         [only] if only.len() == 2 => only.get("text").cloned(),
-        blocks => Some(Raw::array(&blocks.iter().map(RawMap::to_raw).collect::<Vec<_>>())),
+        blocks => Some(Raw::array(
+            &blocks.iter().map(RawMap::to_raw).collect::<Vec<_>>(),
+        )),
     }
 }
 
@@ -145,7 +175,10 @@ fn with_metadata(
         match key.as_str() {
             "betas" => {}
             "tools" if welcome("tools") => {
-                let ours = body.get("tools").and_then(Raw::as_array).unwrap_or_default();
+                let ours = body
+                    .get("tools")
+                    .and_then(Raw::as_array)
+                    .unwrap_or_default();
                 let theirs = value.as_array().unwrap_or_default();
                 body.set("tools", Raw::array(&[ours, theirs].concat()));
             }
@@ -158,7 +191,11 @@ fn with_metadata(
 
 /// The features that the request asks for: a header, not a field.
 fn betas(request: &Request, body: &[u8]) -> Vec<String> {
-    let asked = request.metadata.get("betas").and_then(Raw::as_array).unwrap_or_default();
+    let asked = request
+        .metadata
+        .get("betas")
+        .and_then(Raw::as_array)
+        .unwrap_or_default();
     let mut betas: Vec<String> = asked.iter().filter_map(Raw::as_string).collect();
     betas.retain(|beta| beta.chars().all(|c| c.is_ascii_graphic()));
     let has_files = names_a_file(body);

@@ -23,7 +23,11 @@ fn map(json: &str) -> RawMap {
 }
 
 fn turn(role: Role, content: impl Into<Content>) -> Turn {
-    Turn { role, content: content.into(), model: None }
+    Turn {
+        role,
+        content: content.into(),
+        model: None,
+    }
 }
 
 fn user(blocks: Vec<Block>) -> Turn {
@@ -33,34 +37,61 @@ fn user(blocks: Vec<Block>) -> Turn {
 /// A turn of the asked model.
 fn own(blocks: Vec<Block>) -> Turn {
     let model = Some("claude-sonnet-4-5-20250929".to_string());
-    Turn { model, ..turn(Role::Assistant, blocks) }
+    Turn {
+        model,
+        ..turn(Role::Assistant, blocks)
+    }
 }
 
 fn request(turns: Vec<Turn>) -> Request {
-    Request { model: MODEL.into(), turns, max_output_tokens: Some(4096), ..Request::default() }
+    Request {
+        model: MODEL.into(),
+        turns,
+        max_output_tokens: Some(4096),
+        ..Request::default()
+    }
 }
 
 fn call(id: &str) -> Block {
     let (id, name) = (id.to_string(), "w".to_string());
-    Block::ToolUse(ToolUse { id, name, input: raw(r#"{"n":1}"#), extra: RawMap::new() })
+    Block::ToolUse(ToolUse {
+        id,
+        name,
+        input: raw(r#"{"n":1}"#),
+        extra: RawMap::new(),
+    })
 }
 
 fn result(id: &str, content: impl Into<Content>) -> Block {
     let (tool_use_id, content) = (id.to_string(), content.into());
-    Block::ToolResult(ToolResult { tool_use_id, content, ..ToolResult::default() })
+    Block::ToolResult(ToolResult {
+        tool_use_id,
+        content,
+        ..ToolResult::default()
+    })
 }
 
 fn thought(text: &str) -> Block {
     let signature = Some("seal==".to_string());
-    Block::Thinking(Thinking { thinking: text.into(), signature, extra: RawMap::new() })
+    Block::Thinking(Thinking {
+        thinking: text.into(),
+        signature,
+        extra: RawMap::new(),
+    })
 }
 
 fn image(source: &str) -> Block {
-    Block::Image(Image { source: raw(source), extra: RawMap::new() })
+    Block::Image(Image {
+        source: raw(source),
+        extra: RawMap::new(),
+    })
 }
 
 fn document(source: &str, extra: &str) -> Block {
-    Block::Document(Document { source: raw(source), extra: map(extra) })
+    Block::Document(Document {
+        source: raw(source),
+        extra: map(extra),
+    })
 }
 
 /// Encodes; whatever goes out obeys the rules.
@@ -76,7 +107,10 @@ fn body(request: &Request) -> String {
 }
 
 fn field(request: &Request, key: &str) -> Option<String> {
-    RawMap::parse(&body(request)).unwrap().get(key).map(Raw::to_string)
+    RawMap::parse(&body(request))
+        .unwrap()
+        .get(key)
+        .map(Raw::to_string)
 }
 
 fn messages(turns: Vec<Turn>) -> String {
@@ -86,12 +120,21 @@ fn messages(turns: Vec<Turn>) -> String {
 /// What was not sent as it was said, but for hints.
 fn notes(request: &Request) -> Vec<String> {
     let loud = |problem: &Problem| problem.severity != Severity::Hint;
-    sent(request).left_out.into_iter().filter(loud).map(|problem| problem.message).collect()
+    sent(request)
+        .left_out
+        .into_iter()
+        .filter(loud)
+        .map(|problem| problem.message)
+        .collect()
 }
 
 fn weather() -> ToolSpec {
     let input_schema = raw(r#"{"type":"object","maximum":1e400}"#);
-    ToolSpec { name: "weather".into(), description: "d".into(), input_schema }
+    ToolSpec {
+        name: "weather".into(),
+        description: "d".into(),
+        input_schema,
+    }
 }
 
 #[test]
@@ -109,7 +152,10 @@ fn a_request_has_the_apis_shape() {
         (http.method, http.path.as_str(), http.auth),
         (Method::Post, "/messages", Auth::XApiKey)
     );
-    assert!(http.headers.contains(&("anthropic-version".into(), "2023-06-01".into())));
+    assert!(
+        http.headers
+            .contains(&("anthropic-version".into(), "2023-06-01".into()))
+    );
     assert_eq!(http.left_out, []);
     assert_eq!(
         body(&request),
@@ -125,29 +171,64 @@ fn a_request_has_the_apis_shape() {
 
 #[test]
 fn tool_choice_is_named_in_the_apis_words() {
-    let choices =
-        [(ToolChoice::Auto, "auto"), (ToolChoice::Any, "any"), (ToolChoice::None, "none")];
+    let choices = [
+        (ToolChoice::Auto, "auto"),
+        (ToolChoice::Any, "any"),
+        (ToolChoice::None, "none"),
+    ];
     for (choice, word) in choices {
         let base = request(vec![turn(Role::User, "Hello")]);
-        let request = Request { tools: vec![weather()], tool_choice: Some(choice), ..base };
-        assert_eq!(field(&request, "tool_choice"), Some(format!(r#"{{"type":"{word}"}}"#)));
-        assert_eq!(field(&Request { tools: vec![], ..request }, "tool_choice"), None);
+        let request = Request {
+            tools: vec![weather()],
+            tool_choice: Some(choice),
+            ..base
+        };
+        assert_eq!(
+            field(&request, "tool_choice"),
+            Some(format!(r#"{{"type":"{word}"}}"#))
+        );
+        assert_eq!(
+            field(
+                &Request {
+                    tools: vec![],
+                    ..request
+                },
+                "tool_choice"
+            ),
+            None
+        );
     }
     let tool_choice = Some(ToolChoice::Tool("other".into()));
     let base = request(vec![turn(Role::User, "Hello")]);
-    let request = Request { tools: vec![weather()], tool_choice, ..base };
+    let request = Request {
+        tools: vec![weather()],
+        tool_choice,
+        ..base
+    };
     assert_eq!(field(&request, "tool_choice"), None);
-    assert_eq!(notes(&request), ["the choice of a tool is not sent: there is no tool \"other\""]);
+    assert_eq!(
+        notes(&request),
+        ["the choice of a tool is not sent: there is no tool \"other\""]
+    );
 }
 
 #[test]
 fn pictures_and_documents_go_in_every_form() {
-    let pdf = Source::Base64 { media_type: "application/pdf".into(), data: "JVBE".into() };
+    let pdf = Source::Base64 {
+        media_type: "application/pdf".into(),
+        data: "JVBE".into(),
+    };
     let turns = vec![user(vec![
         image(r#"{"type":"base64","media_type":"image/png","data":"AAAA","note":1}"#),
         image(r#"{"type":"url","url":"https://example.org/a.png"}"#),
-        document(pdf.to_raw().as_str(), r#"{"title":"T","citations":{"enabled":true},"odd":1}"#),
-        document(r#"{"type":"text","media_type":"text/plain","data":"words"}"#, "{}"),
+        document(
+            pdf.to_raw().as_str(),
+            r#"{"title":"T","citations":{"enabled":true},"odd":1}"#,
+        ),
+        document(
+            r#"{"type":"text","media_type":"text/plain","data":"words"}"#,
+            "{}",
+        ),
         document(r#"{"type":"url","url":"https://example.org/a.pdf"}"#, "{}"),
         document(
             r#"{"type":"file","file_id":"file_1"}"#,
@@ -170,7 +251,10 @@ fn pictures_and_documents_go_in_every_form() {
         )
     );
     assert_eq!(sent(&request).left_out, []);
-    let beta = ("anthropic-beta".to_string(), "files-api-2025-04-14".to_string());
+    let beta = (
+        "anthropic-beta".to_string(),
+        "files-api-2025-04-14".to_string(),
+    );
     assert!(sent(&request).headers.contains(&beta));
 }
 
@@ -180,12 +264,18 @@ fn what_the_api_cannot_read_is_left_out_and_said() {
         user(vec![
             image(r#"{"type":"base64","media_type":"image/svg+xml","data":"AAAA"}"#),
             image(r#"{"type":"file","path":"a.png"}"#),
-            document(r#"{"type":"base64","media_type":"text/csv","data":"AAAA"}"#, "{}"),
+            document(
+                r#"{"type":"base64","media_type":"text/csv","data":"AAAA"}"#,
+                "{}",
+            ),
             Block::Other(raw(r#"{"type":"hologram"}"#)),
             Block::Other(raw("7")),
             Block::from_text("Hello"),
         ]),
-        own(vec![image(r#"{"type":"url","url":"u"}"#), Block::from_text("Hi")]),
+        own(vec![
+            image(r#"{"type":"url","url":"u"}"#),
+            Block::from_text("Hi"),
+        ]),
         turn(Role::User, "Go on"),
     ];
     let request = request(turns);
@@ -217,12 +307,20 @@ fn calls_and_results_keep_their_shape() {
     let picture = image(r#"{"type":"base64","media_type":"image/png","data":"AAAA"}"#);
     let turns = vec![
         turn(Role::User, "Weather?"),
-        own(vec![Block::from_text("Looking."), call("a"), call("b"), call("c")]),
+        own(vec![
+            Block::from_text("Looking."),
+            call("a"),
+            call("b"),
+            call("c"),
+        ]),
         user(vec![
             Block::from_text("And quickly!"),
             Block::ToolResult(failed),
             result("a", "20 °C"),
-            result("c", vec![Block::from_text("seen"), Block::from_text(""), picture]),
+            result(
+                "c",
+                vec![Block::from_text("seen"), Block::from_text(""), picture],
+            ),
         ]),
     ];
     assert_eq!(
@@ -241,10 +339,17 @@ fn calls_and_results_keep_their_shape() {
 }
 
 fn thinking_turns() -> Vec<Turn> {
-    let hidden = RedactedThinking { data: "EmwK".into(), extra: RawMap::new() };
+    let hidden = RedactedThinking {
+        data: "EmwK".into(),
+        extra: RawMap::new(),
+    };
     vec![
         turn(Role::User, "Weather?"),
-        own(vec![thought("hm \u{2028}"), Block::RedactedThinking(hidden), call("a")]),
+        own(vec![
+            thought("hm \u{2028}"),
+            Block::RedactedThinking(hidden),
+            call("a"),
+        ]),
         user(vec![result("a", "20")]),
     ]
 }
@@ -257,7 +362,10 @@ fn thoughts_go_back_to_the_model_that_had_them() {
     );
     assert!(messages(thinking_turns()).contains(expected));
     for model in ["claude-opus-4-1", "claude-sonnet-4", "smollm2"] {
-        let request = Request { model: model.into(), ..request(thinking_turns()) };
+        let request = Request {
+            model: model.into(),
+            ..request(thinking_turns())
+        };
         assert!(!body(&request).contains("seal=="), "{model}");
         let hints = sent(&request).left_out;
         assert_eq!(hints.len(), 2);
@@ -275,45 +383,82 @@ fn thinking_is_asked_for_within_the_limit() {
             max_output_tokens: limit,
             ..request(vec![turn(Role::User, "Hello")])
         };
-        (field(&request, "thinking").unwrap_or_default(), field(&request, "temperature"))
+        (
+            field(&request, "thinking").unwrap_or_default(),
+            field(&request, "temperature"),
+        )
     };
-    let budget = |tokens: u64| (format!(r#"{{"type":"enabled","budget_tokens":{tokens}}}"#), None);
+    let budget = |tokens: u64| {
+        (
+            format!(r#"{{"type":"enabled","budget_tokens":{tokens}}}"#),
+            None,
+        )
+    };
     assert_eq!(thinking(MODEL, Some(4096)), budget(2048));
     assert_eq!(thinking(MODEL, Some(2048)), budget(1024));
     assert_eq!(thinking(MODEL, Some(200_000)), budget(32_000));
     assert_eq!(thinking(MODEL, None), budget(16_000));
-    assert_eq!(thinking("claude-3-7-sonnet-latest", Some(4096)), budget(2048));
-    assert_eq!(thinking(MODEL, Some(2047)), (String::new(), Some("0.5".into())));
-    for model in ["claude-opus-4-6", "claude-sonnet-5", "claude-opus-4-7-20260401"] {
-        assert_eq!(thinking(model, Some(100)), (r#"{"type":"adaptive"}"#.into(), None));
+    assert_eq!(
+        thinking("claude-3-7-sonnet-latest", Some(4096)),
+        budget(2048)
+    );
+    assert_eq!(
+        thinking(MODEL, Some(2047)),
+        (String::new(), Some("0.5".into()))
+    );
+    for model in [
+        "claude-opus-4-6",
+        "claude-sonnet-5",
+        "claude-opus-4-7-20260401",
+    ] {
+        assert_eq!(
+            thinking(model, Some(100)),
+            (r#"{"type":"adaptive"}"#.into(), None)
+        );
     }
 }
 
 #[test]
 fn thinking_is_not_asked_for_where_the_api_refuses_it() {
-    let with = |turns: Vec<Turn>| Request { reasoning: true, ..request(turns) };
+    let with = |turns: Vec<Turn>| Request {
+        reasoning: true,
+        ..request(turns)
+    };
     assert!(field(&with(thinking_turns()), "thinking").is_some());
-    let other = Request { model: "claude-opus-4-1".into(), ..with(thinking_turns()) };
+    let other = Request {
+        model: "claude-opus-4-1".into(),
+        ..with(thinking_turns())
+    };
     assert_eq!(field(&other, "thinking"), None);
     assert_eq!(
         notes(&other),
         ["the wish for thinking is not sent: the turn that goes on began without it"]
     );
-    let prefilled = with(vec![turn(Role::User, "A poem"), own(vec![Block::from_text("Once ")])]);
+    let prefilled = with(vec![
+        turn(Role::User, "A poem"),
+        own(vec![Block::from_text("Once ")]),
+    ]);
     assert_eq!(field(&prefilled, "thinking"), None);
     let forced = Request {
         tools: vec![weather()],
         tool_choice: Some(ToolChoice::Any),
         ..with(vec![turn(Role::User, "Hello")])
     };
-    assert_eq!(notes(&forced), ["the wish for thinking is not sent: a call is forced"]);
+    assert_eq!(
+        notes(&forced),
+        ["the wish for thinking is not sent: a call is forced"]
+    );
 }
 
 #[test]
 fn limits_are_named_even_where_nobody_set_one() {
     let limit = |model: &str, limit| {
         let base = request(vec![turn(Role::User, "Hello")]);
-        let request = Request { model: model.into(), max_output_tokens: limit, ..base };
+        let request = Request {
+            model: model.into(),
+            max_output_tokens: limit,
+            ..base
+        };
         field(&request, "max_tokens").unwrap()
     };
     assert_eq!(limit(MODEL, Some(7)), "7");
@@ -321,9 +466,15 @@ fn limits_are_named_even_where_nobody_set_one() {
     assert_eq!(limit("claude-3-5-haiku-latest", None), "8192");
     assert_eq!(limit("claude-3-haiku-20240307", Some(0)), "4096");
     assert_eq!(limit("smollm2", None), "8192");
-    let request = Request { temperature: Some(1.7), ..request(vec![turn(Role::User, "Hello")]) };
+    let request = Request {
+        temperature: Some(1.7),
+        ..request(vec![turn(Role::User, "Hello")])
+    };
     assert_eq!(field(&request, "temperature").unwrap(), "1");
-    assert_eq!(notes(&request), ["temperature is 1, not 1.7: the API goes from 0 to 1"]);
+    assert_eq!(
+        notes(&request),
+        ["temperature is 1, not 1.7: the API goes from 0 to 1"]
+    );
 }
 
 #[test]
@@ -332,10 +483,16 @@ fn instructions_have_one_place() {
         text: "b".into(),
         extra: map(r#"{"cache_control":{"type":"ephemeral","ttl":"1h"}}"#),
     };
-    let system = turn(Role::System, vec![Block::Text(marked), Block::from_text(" ")]);
+    let system = turn(
+        Role::System,
+        vec![Block::Text(marked), Block::from_text(" ")],
+    );
     let late = turn(Role::System, "Now in French.");
     let turns = vec![system, turn(Role::User, "Hello"), late];
-    let request = Request { system: Some("a".into()), ..request(turns) };
+    let request = Request {
+        system: Some("a".into()),
+        ..request(turns)
+    };
     assert_eq!(
         field(&request, "system").unwrap(),
         r#"[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{"type":"ephemeral","ttl":"1h"}}]"#
@@ -350,7 +507,11 @@ fn instructions_have_one_place() {
     );
     assert_eq!(
         field(
-            &Request { system: Some(" \n".into()), turns: vec![turn(Role::User, "a")], ..request },
+            &Request {
+                system: Some(" \n".into()),
+                turns: vec![turn(Role::User, "a")],
+                ..request
+            },
             "system"
         ),
         None
@@ -364,18 +525,33 @@ fn the_providers_own_fields_win_but_for_what_must_hold() {
         r#""tools":[{"type":"web_search_20250305","name":"web_search"}],"#,
         r#""metadata":{"user_id":"u"},"betas":["context-1m-2025-08-07","a\r\nb"]}"#,
     ));
-    let request =
-        Request { metadata, tools: vec![weather()], ..request(vec![turn(Role::User, "Hello")]) };
+    let request = Request {
+        metadata,
+        tools: vec![weather()],
+        ..request(vec![turn(Role::User, "Hello")])
+    };
     let http = sent(&request);
-    assert!(http.headers.contains(&("anthropic-beta".into(), "context-1m-2025-08-07".into())));
+    assert!(
+        http.headers
+            .contains(&("anthropic-beta".into(), "context-1m-2025-08-07".into()))
+    );
     assert_eq!(field(&request, "max_tokens").unwrap(), "99");
     assert_eq!(field(&request, "stream").unwrap(), "true");
-    assert_eq!(field(&request, "cache_control").unwrap(), r#"{"type":"ephemeral"}"#);
+    assert_eq!(
+        field(&request, "cache_control").unwrap(),
+        r#"{"type":"ephemeral"}"#
+    );
     assert_eq!(field(&request, "metadata").unwrap(), r#"{"user_id":"u"}"#);
     assert_eq!(field(&request, "betas"), None);
     let tools = field(&request, "tools").unwrap();
-    assert!(tools.contains("weather") && tools.contains("web_search_20250305"), "{tools}");
-    assert_eq!(notes(&request), ["stream is not sent: the program decides on it itself"]);
+    assert!(
+        tools.contains("weather") && tools.contains("web_search_20250305"),
+        "{tools}"
+    );
+    assert_eq!(
+        notes(&request),
+        ["stream is not sent: the program decides on it itself"]
+    );
 }
 
 #[test]
@@ -392,10 +568,32 @@ fn a_count_asks_about_the_prompt_alone() {
     };
     let http = crate::encode_count(Api::AnthropicMessages, &request).unwrap();
     assert_eq!(http.path, "/messages/count_tokens");
-    assert!(http.headers.contains(&("accept".into(), "application/json".into())));
-    assert!(http.headers.contains(&("anthropic-version".into(), "2023-06-01".into())));
+    assert!(
+        http.headers
+            .contains(&("accept".into(), "application/json".into()))
+    );
+    assert!(
+        http.headers
+            .contains(&("anthropic-version".into(), "2023-06-01".into()))
+    );
     let counted = RawMap::parse(&String::from_utf8(http.body).unwrap()).unwrap();
-    let keys: Vec<_> = counted.iter().map(|(key, _)| key.as_string().unwrap()).collect();
-    assert_eq!(keys, ["model", "system", "messages", "tools", "thinking", "cache_control"]);
-    assert_eq!(counted.get("messages").map(Raw::to_string), field(&request, "messages"));
+    let keys: Vec<_> = counted
+        .iter()
+        .map(|(key, _)| key.as_string().unwrap())
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "model",
+            "system",
+            "messages",
+            "tools",
+            "thinking",
+            "cache_control"
+        ]
+    );
+    assert_eq!(
+        counted.get("messages").map(Raw::to_string),
+        field(&request, "messages")
+    );
 }

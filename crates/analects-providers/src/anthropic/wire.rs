@@ -23,7 +23,10 @@ impl Event {
     /// `None` for anything but a JSON object.
     pub fn read(data: &str) -> Option<Event> {
         let map = RawMap::parse(data).ok()?;
-        Some(Event { kind: word(&map, "type").unwrap_or_default(), map })
+        Some(Event {
+            kind: word(&map, "type").unwrap_or_default(),
+            map,
+        })
     }
 
     /// The place of the block that it is about.
@@ -67,8 +70,15 @@ impl Usage {
         for (key, value) in rest {
             self.rest.set(&key, value);
         }
-        let extra = if more { self.rest.to_map() } else { RawMap::new() };
-        TokenUsage { extra, ..self.counts.clone() }
+        let extra = if more {
+            self.rest.to_map()
+        } else {
+            RawMap::new()
+        };
+        TokenUsage {
+            extra,
+            ..self.counts.clone()
+        }
     }
 }
 
@@ -81,7 +91,9 @@ fn put(count: &mut Option<u64>, value: &Raw) -> bool {
 /// Reads how long the tokens written to the cache are kept; `false` where that says more than the core
 /// has names for.
 fn lifetimes(counts: &mut TokenUsage, value: &Raw) -> bool {
-    let Some(map) = value.as_object() else { return false };
+    let Some(map) = value.as_object() else {
+        return false;
+    };
     let rest = take(&map, |key, value| match key {
         "ephemeral_5m_input_tokens" => put(&mut counts.cache_creation_5m_tokens, value),
         "ephemeral_1h_input_tokens" => put(&mut counts.cache_creation_1h_tokens, value),
@@ -115,7 +127,10 @@ impl Fields {
 
     /// The object.
     pub fn to_map(&self) -> RawMap {
-        self.entries.iter().map(|(key, value)| (key, value)).collect()
+        self.entries
+            .iter()
+            .map(|(key, value)| (key, value))
+            .collect()
     }
 
     fn push(&mut self, key: Raw, value: Raw) {

@@ -32,20 +32,39 @@ fn the_file_is_sound() {
         // What runs on one's own machine costs nothing.
         let is_free = entry.provider == crate::OWN_SERVER;
         let source = if is_free { "own-machine" } else { "list-price" };
-        assert!(!prices.date.is_empty() && prices.source == source, "{entry:?}");
-        let rates = [Some(&prices.rates), prices.above.as_ref().map(|above| &above.rates)];
+        assert!(
+            !prices.date.is_empty() && prices.source == source,
+            "{entry:?}"
+        );
+        let rates = [
+            Some(&prices.rates),
+            prices.above.as_ref().map(|above| &above.rates),
+        ];
         for rates in rates.into_iter().flatten().filter(|_| !is_free) {
-            assert!(rates.input.unwrap() > 0.0 && rates.output > rates.input, "{entry:?}");
-            assert!(rates.cache_read.is_none_or(|read| Some(read) < rates.input), "{entry:?}");
+            assert!(
+                rates.input.unwrap() > 0.0 && rates.output > rates.input,
+                "{entry:?}"
+            );
+            assert!(
+                rates.cache_read.is_none_or(|read| Some(read) < rates.input),
+                "{entry:?}"
+            );
         }
         // What can be cached has a price for what is read from the cache.
-        assert_eq!(facts.cache == Some(true), prices.rates.cache_read.is_some(), "{entry:?}");
+        assert_eq!(
+            facts.cache == Some(true),
+            prices.rates.cache_read.is_some(),
+            "{entry:?}"
+        );
     }
 }
 
 #[test]
 fn cache_prices_of_claude_have_their_fixed_shares() {
-    let of_claude = read(BUILT_IN).unwrap().into_iter().filter(|row| row.provider == "anthropic");
+    let of_claude = read(BUILT_IN)
+        .unwrap()
+        .into_iter()
+        .filter(|row| row.provider == "anthropic");
     for entry in of_claude.filter(|row| row.patterns != ["claude-3-haiku"]) {
         let prices = entry.facts.prices.unwrap();
         let above = prices.above.map(|above| above.rates);
@@ -55,7 +74,11 @@ fn cache_prices_of_claude_have_their_fixed_shares() {
             assert!(is(rates.cache_read, 0.1), "{:?}", entry.patterns);
             assert!(is(rates.cache_write_5m, 1.25), "{:?}", entry.patterns);
             assert!(is(rates.cache_write_1h, 2.0), "{:?}", entry.patterns);
-            assert!(is(rates.output, 5.0) || is(rates.output, 3.75), "{:?}", entry.patterns);
+            assert!(
+                is(rates.output, 5.0) || is(rates.output, 3.75),
+                "{:?}",
+                entry.patterns
+            );
         }
     }
 }
@@ -112,33 +135,86 @@ fn a_persons_file_goes_over_ours() {
     .unwrap();
     let ours = facts("openai", "gpt-4o").unwrap();
     let theirs = catalogue.facts("openai", "gpt-4o").unwrap();
-    assert_eq!(theirs, ModelFacts { context_window: Some(1), ..ours });
-    assert_eq!(catalogue.facts("openai", "gpt-4o-realtime").unwrap().context_window, Some(1));
-    let prices = catalogue.facts("gemini", "gemini-2.5-pro").unwrap().prices.unwrap();
-    assert_eq!((prices.rates.input, prices.rates.output, prices.above), (Some(1.0), None, None));
+    assert_eq!(
+        theirs,
+        ModelFacts {
+            context_window: Some(1),
+            ..ours
+        }
+    );
+    assert_eq!(
+        catalogue
+            .facts("openai", "gpt-4o-realtime")
+            .unwrap()
+            .context_window,
+        Some(1)
+    );
+    let prices = catalogue
+        .facts("gemini", "gemini-2.5-pro")
+        .unwrap()
+        .prices
+        .unwrap();
+    assert_eq!(
+        (prices.rates.input, prices.rates.output, prices.above),
+        (Some(1.0), None, None)
+    );
     assert_eq!((prices.date.as_str(), prices.source.as_str()), ("", "user"));
-    assert_eq!(catalogue.facts("mine", "bigger-1").unwrap().tools, Some(true), "longest wins");
-    assert_eq!(catalogue.facts("mine", "big-1").unwrap().tools, Some(false), "the last wins");
+    assert_eq!(
+        catalogue.facts("mine", "bigger-1").unwrap().tools,
+        Some(true),
+        "longest wins"
+    );
+    assert_eq!(
+        catalogue.facts("mine", "big-1").unwrap().tools,
+        Some(false),
+        "the last wins"
+    );
     assert_eq!(catalogue.facts("mine", "small"), None);
-    assert_eq!(window("openai", "gpt-4o"), Some(128_000), "ours is as it was");
+    assert_eq!(
+        window("openai", "gpt-4o"),
+        Some(128_000),
+        "ours is as it was"
+    );
     // A price of nothing is a price.
-    let usage = TokenUsage { input_tokens: Some(5), output_tokens: Some(0), ..Default::default() };
-    assert_eq!(cost(&usage, &catalogue.facts("mine", "big").unwrap()), Some(0.0));
+    let usage = TokenUsage {
+        input_tokens: Some(5),
+        output_tokens: Some(0),
+        ..Default::default()
+    };
+    assert_eq!(
+        cost(&usage, &catalogue.facts("mine", "big").unwrap()),
+        Some(0.0)
+    );
 }
 
 #[test]
 fn errors_name_the_entry() {
     let cases = [
-        ("{", "not JSON: EOF while parsing an object at line 1 column 1"),
+        (
+            "{",
+            "not JSON: EOF while parsing an object at line 1 column 1",
+        ),
         (
             "[]",
             "not a JSON object: invalid type: sequence, expected a JSON object at line 1 column 0",
         ),
         ("{}", "there is no list \"models\""),
-        (r#"{"model":[]}"#, "unknown field \"model\"; expected \"models\" or \"note\""),
-        (r#"{"models":[7]}"#, "model 1: invalid type: integer `7`, expected an object"),
-        (r#"{"models":[{"patterns":["a"]}]}"#, "model 1 (a): missing field `provider`"),
-        (r#"{"models":[{"provider":" ","patterns":["a"]}]}"#, "model 1 (a): \"provider\" is empty"),
+        (
+            r#"{"model":[]}"#,
+            "unknown field \"model\"; expected \"models\" or \"note\"",
+        ),
+        (
+            r#"{"models":[7]}"#,
+            "model 1: invalid type: integer `7`, expected an object",
+        ),
+        (
+            r#"{"models":[{"patterns":["a"]}]}"#,
+            "model 1 (a): missing field `provider`",
+        ),
+        (
+            r#"{"models":[{"provider":" ","patterns":["a"]}]}"#,
+            "model 1 (a): \"provider\" is empty",
+        ),
         (
             r#"{"models":[{"provider":"p","patterns":[]}]}"#,
             "model 1 (p): \"patterns\" is empty; give the names that it holds for",
@@ -176,12 +252,19 @@ fn errors_name_the_entry() {
 }
 
 fn usage(input: u64, output: u64) -> TokenUsage {
-    TokenUsage { input_tokens: Some(input), output_tokens: Some(output), ..TokenUsage::default() }
+    TokenUsage {
+        input_tokens: Some(input),
+        output_tokens: Some(output),
+        ..TokenUsage::default()
+    }
 }
 
 fn assert_cost(usage: &TokenUsage, provider: &str, name: &str, expected: f64) {
     let cost = cost(usage, &facts(provider, name).unwrap()).unwrap();
-    assert!((cost - expected).abs() < 1e-12, "{name}: {cost}, not {expected}");
+    assert!(
+        (cost - expected).abs() < 1e-12,
+        "{name}: {cost}, not {expected}"
+    );
 }
 
 #[test]
@@ -205,10 +288,16 @@ fn sums_are_those_of_a_hand_calculation() {
     };
     assert_cost(&unsplit, "anthropic", "claude-sonnet-4-5", 0.01755);
     // Only the long ones are known: 1000 × 3.75 for the rest, as in the first sum.
-    let partly = TokenUsage { cache_creation_5m_tokens: None, ..cached.clone() };
+    let partly = TokenUsage {
+        cache_creation_5m_tokens: None,
+        ..cached.clone()
+    };
     assert_cost(&partly, "anthropic", "claude-sonnet-4-5", 0.02205);
     // Only the parts and no sum of them.
-    let no_sum = TokenUsage { cache_creation_input_tokens: None, ..cached };
+    let no_sum = TokenUsage {
+        cache_creation_input_tokens: None,
+        ..cached
+    };
     assert_cost(&no_sum, "anthropic", "claude-sonnet-4-5", 0.02205);
     // 1,000,000 × 0.15 + 1,000,000 × 0.6.
     assert_cost(&usage(1_000_000, 1_000_000), "openai", "gpt-4o-mini", 0.75);
@@ -220,9 +309,17 @@ fn long_prompts_have_their_own_prices() {
     // 200,000 × 1.25 + 1000 × 10 = 260,000 millionths.
     assert_cost(&usage(200_000, 1000), "gemini", "gemini-2.5-pro", 0.26);
     // 200,001 × 2.5 + 1000 × 15 = 515,002.5.
-    assert_cost(&usage(200_001, 1000), "gemini", "gemini-2.5-pro", 0.515_002_5);
+    assert_cost(
+        &usage(200_001, 1000),
+        "gemini",
+        "gemini-2.5-pro",
+        0.515_002_5,
+    );
     // What was cached counts for the length: 1 × 2.5 + 200,000 × 0.25 + 0 = 50,002.5.
-    let cached = TokenUsage { cache_read_input_tokens: Some(200_000), ..usage(1, 0) };
+    let cached = TokenUsage {
+        cache_read_input_tokens: Some(200_000),
+        ..usage(1, 0)
+    };
     assert_cost(&cached, "gemini", "gemini-2.5-pro", 0.050_002_5);
 }
 
@@ -230,15 +327,42 @@ fn long_prompts_have_their_own_prices() {
 fn what_is_unknown_has_no_cost() {
     let known = facts("openai", "gpt-4o").unwrap();
     assert_eq!(cost(&TokenUsage::default(), &known), None);
-    assert_eq!(cost(&TokenUsage { output_tokens: None, ..usage(1, 1) }, &known), None);
-    assert_eq!(cost(&TokenUsage { input_tokens: None, ..usage(1, 1) }, &known), None);
+    assert_eq!(
+        cost(
+            &TokenUsage {
+                output_tokens: None,
+                ..usage(1, 1)
+            },
+            &known
+        ),
+        None
+    );
+    assert_eq!(
+        cost(
+            &TokenUsage {
+                input_tokens: None,
+                ..usage(1, 1)
+            },
+            &known
+        ),
+        None
+    );
     assert_eq!(cost(&usage(1, 1), &ModelFacts::default()), None);
     // Tokens of a kind that has no price.
-    let written = TokenUsage { cache_creation_input_tokens: Some(1), ..usage(1, 1) };
+    let written = TokenUsage {
+        cache_creation_input_tokens: Some(1),
+        ..usage(1, 1)
+    };
     assert_eq!(cost(&written, &known), None);
-    let none_written = TokenUsage { cache_creation_input_tokens: Some(0), ..usage(1, 1) };
+    let none_written = TokenUsage {
+        cache_creation_input_tokens: Some(0),
+        ..usage(1, 1)
+    };
     assert!(cost(&none_written, &known).is_some());
-    let read = TokenUsage { cache_read_input_tokens: Some(u64::MAX), ..usage(u64::MAX, u64::MAX) };
+    let read = TokenUsage {
+        cache_read_input_tokens: Some(u64::MAX),
+        ..usage(u64::MAX, u64::MAX)
+    };
     assert!(cost(&read, &known).unwrap().is_finite());
 }
 
@@ -246,7 +370,10 @@ fn usage_of(api: Api, chunk: &str) -> TokenUsage {
     let mut decoder = decoder(api);
     let mut events = decoder.push(format!("data: {chunk}\n\n").as_bytes());
     events.extend(decoder.finish());
-    *fold(&events, Message::assistant("a", "")).message.usage.unwrap()
+    *fold(&events, Message::assistant("a", ""))
+        .message
+        .usage
+        .unwrap()
 }
 
 #[test]

@@ -31,14 +31,22 @@ fn the_status_gives_the_kind() {
 
 #[test]
 fn the_provider_is_quoted() {
-    let error =
-        read(401, r#"{"error":{"message":"Wrong key","type":"authentication_error","code":401}}"#);
+    let error = read(
+        401,
+        r#"{"error":{"message":"Wrong key","type":"authentication_error","code":401}}"#,
+    );
     assert_eq!(error.message, "Wrong key");
     assert_eq!(error.error_type.as_deref(), Some("authentication_error"));
     assert_eq!(error.status, Some(401));
-    assert_eq!(read(500, r#"{"error":"out of memory"}"#).message, "out of memory");
+    assert_eq!(
+        read(500, r#"{"error":"out of memory"}"#).message,
+        "out of memory"
+    );
     assert_eq!(read(404, r#"{"detail":"Not Found"}"#).message, "Not Found");
-    assert_eq!(read(502, "<html>nginx</html>").message, "the answer is a web page");
+    assert_eq!(
+        read(502, "<html>nginx</html>").message,
+        "the answer is a web page"
+    );
     assert_eq!(read(502, "bad\u{1b} gateway").message, "bad  gateway");
     assert_eq!(read(502, "").message, "no reason given");
 }
@@ -65,7 +73,10 @@ fn the_window_that_a_refusal_names_is_read() {
             r#""message":"This model's maximum context length is 8,192 tokens. However, your messages resulted in 9000 tokens.""#,
             8192,
         ),
-        (r#""message":"prompt is too long: 208310 tokens > 200000 maximum""#, 200_000),
+        (
+            r#""message":"prompt is too long: 208310 tokens > 200000 maximum""#,
+            200_000,
+        ),
         (
             r#""message":"input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000, decrease""#,
             200_000,
@@ -85,8 +96,14 @@ fn the_window_that_a_refusal_names_is_read() {
     ] {
         assert_eq!(said(message), Some(window), "{message}");
     }
-    let endless = format!(r#""message":"maximum context length is 1{}""#, "0".repeat(30));
-    let far = format!(r#""message":"maximum context length is{} 7""#, " ".repeat(100));
+    let endless = format!(
+        r#""message":"maximum context length is 1{}""#,
+        "0".repeat(30)
+    );
+    let far = format!(
+        r#""message":"maximum context length is{} 7""#,
+        " ".repeat(100)
+    );
     let none = [
         r#""message":"prompt is too long""#,
         r#""message":"prompt is too long: 208310 tokens""#,
@@ -116,27 +133,42 @@ fn what_no_waiting_mends_is_not_retried() {
 fn headers_name_the_request_and_the_wait() {
     let read = |headers: &[(&str, &str)]| {
         let header = |name: &str| {
-            headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())
+            headers
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value.to_string())
         };
         error_from_response(Api::OpenAiChat, 429, header, b"")
     };
     let error = read(&[("x-request-id", "req_1"), ("retry-after", "2")]);
     assert_eq!(error.request_id.as_deref(), Some("req_1"));
     assert_eq!(error.retry_after_ms, Some(2000));
-    assert_eq!(read(&[("retry-after", "9"), ("retry-after-ms", "150")]).retry_after_ms, Some(150));
+    assert_eq!(
+        read(&[("retry-after", "9"), ("retry-after-ms", "150")]).retry_after_ms,
+        Some(150)
+    );
     assert_eq!(read(&[("retry-after", "-1")]).retry_after_ms, None);
-    assert_eq!(read(&[("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT")]).retry_after_ms, None);
+    assert_eq!(
+        read(&[("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT")]).retry_after_ms,
+        None
+    );
 }
 
 #[test]
 fn an_error_in_mid_stream_is_read_by_its_names() {
     let kind = |json: &str| Raw::parse(json).map(|raw| error_in_stream(&raw).kind);
-    assert_eq!(kind(r#"{"message":"m","type":"server_error"}"#), Ok(ApiErrorKind::Server));
+    assert_eq!(
+        kind(r#"{"message":"m","type":"server_error"}"#),
+        Ok(ApiErrorKind::Server)
+    );
     assert_eq!(
         kind(r#"{"message":"m","code":"rate_limit_exceeded"}"#),
         Ok(ApiErrorKind::RateLimit)
     );
-    assert_eq!(kind(r#"{"message":"m","code":529}"#), Ok(ApiErrorKind::Overloaded));
+    assert_eq!(
+        kind(r#"{"message":"m","code":529}"#),
+        Ok(ApiErrorKind::Overloaded)
+    );
     assert_eq!(kind(r#""gone""#), Ok(ApiErrorKind::Server));
 }
 
@@ -146,7 +178,10 @@ fn anthropic(status: u16, kind: &str, message: &str, headers: &[(&str, &str)]) -
         r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_body"}}"#
     );
     let header = |name: &str| {
-        headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string())
+        headers
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.to_string())
     };
     error_from_response(Api::AnthropicMessages, status, header, body.as_bytes())
 }
@@ -176,7 +211,12 @@ fn anthropics_errors_have_kinds_and_names() {
         let retried = matches!(status, 429 | 500..);
         assert_eq!(is_retryable(&error), retried, "{status}");
     }
-    assert_eq!(anthropic(500, "api_error", "said", &[]).request_id.as_deref(), Some("req_body"));
+    assert_eq!(
+        anthropic(500, "api_error", "said", &[])
+            .request_id
+            .as_deref(),
+        Some("req_body")
+    );
     let page = error_from_response(Api::AnthropicMessages, 502, |_| None, b"<html>");
     assert_eq!((page.kind, page.request_id), (Server, None));
 }
@@ -200,15 +240,28 @@ fn a_limit_of_money_is_not_waited_for() {
         "You have reached your specified API usage limits.",
     ];
     for message in limits {
-        assert!(!is_retryable(&anthropic(429, "rate_limit_error", message, &[])), "{message}");
+        assert!(
+            !is_retryable(&anthropic(429, "rate_limit_error", message, &[])),
+            "{message}"
+        );
         // A server that says when to come back is believed.
         let soon = anthropic(429, "rate_limit_error", message, &[("retry-after", "7")]);
         assert_eq!(soon.retry_after_ms, Some(7000));
         assert!(is_retryable(&soon));
     }
-    assert!(!is_retryable(&anthropic(429, "enforced_spend_limit_reached", "no", &[])));
+    assert!(!is_retryable(&anthropic(
+        429,
+        "enforced_spend_limit_reached",
+        "no",
+        &[]
+    )));
     let haste = "This request would exceed your account's rate limit. Please try again later.";
-    assert!(is_retryable(&anthropic(429, "rate_limit_error", haste, &[])));
+    assert!(is_retryable(&anthropic(
+        429,
+        "rate_limit_error",
+        haste,
+        &[]
+    )));
 }
 
 #[test]

@@ -74,7 +74,9 @@ impl Decoder {
             self.extras.set("finishReason", Raw::string(&reason));
         }
         out.extend(self.extras.drain());
-        out.push(StreamEvent::MessageStop { stop_reason: Some(stop_reason) });
+        out.push(StreamEvent::MessageStop {
+            stop_reason: Some(stop_reason),
+        });
     }
 
     fn chunk(&mut self, chunk: Chunk, data: &str, out: &mut Vec<StreamEvent>) {
@@ -107,7 +109,12 @@ impl Decoder {
     }
 
     fn start(&mut self, chunk: &Chunk, data: &str, out: &mut Vec<StreamEvent>) {
-        let Chunk { model, response_id, candidates, .. } = chunk;
+        let Chunk {
+            model,
+            response_id,
+            candidates,
+            ..
+        } = chunk;
         let says_nothing = model.is_none() && response_id.is_none() && candidates.is_empty();
         if self.started.is_some() || says_nothing {
             return;
@@ -149,7 +156,11 @@ impl Decoder {
     /// Texts in a row are one block, unless they are sealed: a sealed part must neither grow nor
     /// lose its place.
     fn text(&mut self, text: Text, part: Part, rest: RawMap, out: &mut Vec<StreamEvent>) {
-        let kind = if part.thought { Kind::Thinking } else { Kind::Text };
+        let kind = if part.thought {
+            Kind::Thinking
+        } else {
+            Kind::Text
+        };
         let alone = part.signature.is_some() || !rest.is_empty();
         if text.is_empty() && !alone {
             return;
@@ -182,10 +193,18 @@ impl Decoder {
     fn call(&mut self, call: Call, part: Part, mut rest: RawMap, out: &mut Vec<StreamEvent>) {
         self.close(out);
         self.calls = true;
-        let Call { id, name, input, more } = call;
+        let Call {
+            id,
+            name,
+            input,
+            more,
+        } = call;
         let answer = self.started.as_deref().unwrap_or_default();
         let id = id.unwrap_or_else(|| format!("{MADE_ID}{answer}_{}", self.next_index));
-        let block = BlockStart::ToolUse { id: id.clone(), name: name.clone() };
+        let block = BlockStart::ToolUse {
+            id: id.clone(),
+            name: name.clone(),
+        };
         let index = self.new_block(block, out);
         let delta = Delta::PartialJson(input.to_string());
         out.push(StreamEvent::BlockDelta { index, delta });
@@ -194,7 +213,12 @@ impl Decoder {
         }
         part.mark_thought(&mut rest);
         extra(index, part.signature, rest, out);
-        out.push(StreamEvent::ToolUse { index, id, name, input });
+        out.push(StreamEvent::ToolUse {
+            index,
+            id,
+            name,
+            input,
+        });
         out.push(StreamEvent::BlockStop { index });
     }
 
@@ -202,7 +226,10 @@ impl Decoder {
     fn data(&mut self, data: Data, part: Part, mut rest: RawMap, out: &mut Vec<StreamEvent>) {
         self.close(out);
         let kind = if data.is_image { "image" } else { "document" };
-        let block = RawMap::from([("type", Raw::string(kind)), ("source", data.source.to_raw())]);
+        let block = RawMap::from([
+            ("type", Raw::string(kind)),
+            ("source", data.source.to_raw()),
+        ]);
         let index = self.new_block(BlockStart::Other(block.to_raw()), out);
         part.mark_thought(&mut rest);
         extra(index, part.signature, rest, out);
@@ -308,9 +335,16 @@ impl Call {
             _ => false,
         });
         let goes_on = more.get("partialArgs").is_some()
-            || more.get("willContinue").is_some_and(|value| value.as_str() == "true");
+            || more
+                .get("willContinue")
+                .is_some_and(|value| value.as_str() == "true");
         let name = name.filter(|name| !goes_on && !name.is_empty())?;
-        Some(Call { id, name, input, more })
+        Some(Call {
+            id,
+            name,
+            input,
+            more,
+        })
     }
 }
 
@@ -323,7 +357,10 @@ impl Data {
             ("media_type", Raw::string(&media_type)),
             ("data", Raw::string(&data?)),
         ]);
-        Some(Data { is_image: media_type.starts_with("image/"), source })
+        Some(Data {
+            is_image: media_type.starts_with("image/"),
+            source,
+        })
     }
 
     fn by_address(value: &Raw) -> Option<Data> {
@@ -333,7 +370,10 @@ impl Data {
         if !media_type.is_empty() {
             source.push("media_type", Raw::string(&media_type));
         }
-        Some(Data { is_image: media_type.starts_with("image/"), source })
+        Some(Data {
+            is_image: media_type.starts_with("image/"),
+            source,
+        })
     }
 }
 
@@ -341,7 +381,8 @@ impl Data {
 fn two(value: &Raw, first: &str, second: &str) -> Option<(Option<String>, Option<String>)> {
     let map = value.as_object()?;
     let rest = wire::take(&map, |key, _| key == first || key == second);
-    rest.is_empty().then(|| (map.string(first), map.string(second)))
+    rest.is_empty()
+        .then(|| (map.string(first), map.string(second)))
 }
 
 /// Tells what a part carried beside its data.
@@ -368,7 +409,10 @@ fn refused(feedback: &Raw) -> Option<ApiError> {
         None => format!("the prompt was refused ({reason})"),
     };
     let error = ApiError::new(ApiErrorKind::ContentRefused, text);
-    Some(ApiError { error_type: Some(reason), ..error })
+    Some(ApiError {
+        error_type: Some(reason),
+        ..error
+    })
 }
 
 fn stop_reason(word: &str, calls: bool) -> StopReason {
@@ -426,7 +470,9 @@ fn token_usage(map: &RawMap, before: &TokenUsage) -> TokenUsage {
     // A total that is no more than the sum says nothing, unless it corrects one that was told.
     let total = sum(read, usage.output_tokens);
     let corrects = before.total_tokens.is_some();
-    usage.total_tokens = usage.total_tokens.filter(|said| corrects || total != Some(*said));
+    usage.total_tokens = usage
+        .total_tokens
+        .filter(|said| corrects || total != Some(*said));
     usage.extra = rest;
     usage
 }

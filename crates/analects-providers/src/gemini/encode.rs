@@ -62,7 +62,10 @@ fn path(model: &str, verb: &str) -> String {
 fn body(request: &Request) -> (RawMap, Vec<Problem>) {
     let mut left_out = LeftOut::default();
     let contents = contents(request, &mut left_out);
-    let system = request.system.as_ref().filter(|text| !text.as_str().trim().is_empty());
+    let system = request
+        .system
+        .as_ref()
+        .filter(|text| !text.as_str().trim().is_empty());
     let specs = settings::tools(request, Names::Gemini, &mut left_out);
     let choice = settings::tool_choice(request, &specs, &mut left_out);
     let body = wire::Body {
@@ -78,7 +81,10 @@ fn body(request: &Request) -> (RawMap, Vec<Problem>) {
     // These shapes have neither maps with odd keys nor types that fail, so writing them succeeds.
     let json = serde_json::to_string(&body).unwrap_or_default();
     let body = RawMap::parse(&json).unwrap_or_default();
-    (with_metadata(&body, &request.metadata), left_out.into_problems())
+    (
+        with_metadata(&body, &request.metadata),
+        left_out.into_problems(),
+    )
 }
 
 fn generation_config<'a>(
@@ -112,7 +118,10 @@ fn thinking_config(request: &Request, left_out: &mut LeftOut) -> Option<RawMap> 
 
 /// The number of a model, such as 2.5; `None` for names without one.
 fn generation(model: &str) -> Option<(u32, u32)> {
-    let name = model.strip_prefix("models/").unwrap_or(model).strip_prefix("gemini-")?;
+    let name = model
+        .strip_prefix("models/")
+        .unwrap_or(model)
+        .strip_prefix("gemini-")?;
     let number = name.split('-').next()?;
     let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
     Some((major.parse().ok()?, minor.parse().ok()?))
@@ -123,14 +132,20 @@ fn tools(specs: &[&ToolSpec], left_out: &mut LeftOut) -> Vec<RawMap> {
         return Vec::new();
     }
     let functions: Vec<_> = specs.iter().map(|spec| function(spec, left_out)).collect();
-    vec![RawMap::from([("functionDeclarations", Raw::array(&functions))])]
+    vec![RawMap::from([(
+        "functionDeclarations",
+        Raw::array(&functions),
+    )])]
 }
 
 fn function(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
     let (parameters, removed) = schema::clean(&spec.input_schema);
     if !removed.is_empty() {
         let removed = Vec::from_iter(removed).join(", ");
-        left_out.detail(format!("the schema of the tool {} goes without {removed}", spec.name));
+        left_out.detail(format!(
+            "the schema of the tool {} goes without {removed}",
+            spec.name
+        ));
     }
     let mut function = RawMap::from([
         ("name", Raw::string(&spec.name)),

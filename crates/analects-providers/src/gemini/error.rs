@@ -9,11 +9,18 @@ use crate::error::{kind_of_status, plain_message};
 /// Reads the body of an answer whose status says that it is an error.
 pub(crate) fn error_of_body(status: u16, body: &str) -> ApiError {
     let body = body.trim();
-    let first = if body.starts_with('[') { elements(body).first().copied() } else { None };
+    let first = if body.starts_with('[') {
+        elements(body).first().copied()
+    } else {
+        None
+    };
     let map = RawMap::parse(first.unwrap_or(body)).unwrap_or_default();
     let mut error = match map.get("error") {
         Some(error) => error_of(error, Some(status)),
-        None => ApiError { status: Some(status), ..ApiError::new(kind_of_status(status), "") },
+        None => ApiError {
+            status: Some(status),
+            ..ApiError::new(kind_of_status(status), "")
+        },
     };
     if error.message.is_empty() {
         error.message = plain_message(body);
@@ -32,9 +39,15 @@ pub(super) fn error_in_stream(error: &Raw) -> ApiError {
 
 fn error_of(error: &Raw, status: Option<u16>) -> ApiError {
     let map = error.as_object().unwrap_or_default();
-    let message = map.string("message").or_else(|| error.as_string()).unwrap_or_default();
+    let message = map
+        .string("message")
+        .or_else(|| error.as_string())
+        .unwrap_or_default();
     let name = map.string("status");
-    let code = map.get("code").and_then(Raw::to::<u16>).filter(|code| (400..600).contains(code));
+    let code = map
+        .get("code")
+        .and_then(Raw::to::<u16>)
+        .filter(|code| (400..600).contains(code));
     let status = status.or(code);
     let details = Details::read(map.get("details"));
     let kind = special_kind(&message, &details)
@@ -82,7 +95,9 @@ impl Details {
 
 fn daily_quota(violations: Option<&Raw>) -> Option<String> {
     let violations = violations.and_then(Raw::as_array).unwrap_or_default();
-    let ids = violations.iter().filter_map(|it| it.as_object()?.string("quotaId"));
+    let ids = violations
+        .iter()
+        .filter_map(|it| it.as_object()?.string("quotaId"));
     ids.into_iter().find(|id| id.contains("PerDay"))
 }
 

@@ -40,9 +40,19 @@ const LARGEST: usize = 5_000;
 pub(super) fn clean(schema: &Raw) -> (Option<Raw>, BTreeSet<String>) {
     let schema = mended(schema);
     let root = schema.as_object().unwrap_or_default();
-    let group = |name| (name, root.get(name).and_then(Raw::as_object).unwrap_or_default());
+    let group = |name| {
+        (
+            name,
+            root.get(name).and_then(Raw::as_object).unwrap_or_default(),
+        )
+    };
     let groups = GROUPS.map(group);
-    let mut cleaner = Cleaner { groups, refs: Vec::new(), count: 0, removed: BTreeSet::new() };
+    let mut cleaner = Cleaner {
+        groups,
+        refs: Vec::new(),
+        count: 0,
+        removed: BTreeSet::new(),
+    };
     let mut cleaned = cleaner.schema(&schema, 0);
     // Arguments are an object or, with other words, a choice.
     let kind = cleaned.string("type");
@@ -87,7 +97,10 @@ impl Cleaner {
             }
         };
         let mut out = self.definition(&map, depth);
-        let properties = map.get("properties").and_then(Raw::as_object).unwrap_or_default();
+        let properties = map
+            .get("properties")
+            .and_then(Raw::as_object)
+            .unwrap_or_default();
         for (key, value) in map.iter() {
             let key = key.as_string().unwrap_or_default();
             self.field(&key, value, &properties, depth, &mut out);
@@ -101,7 +114,9 @@ impl Cleaner {
         let Some(address) = map.string("$ref") else {
             return RawMap::new();
         };
-        let found = self.find(&address).filter(|_| !self.refs.contains(&address));
+        let found = self
+            .find(&address)
+            .filter(|_| !self.refs.contains(&address));
         let Some(found) = found else {
             self.remove("$ref");
             return RawMap::new();
@@ -142,7 +157,11 @@ impl Cleaner {
                 Some(_) => put(out, "enum", Raw::array(std::slice::from_ref(value))),
                 None => self.remove(key),
             },
-            "format" if value.as_string().is_some_and(|it| FORMATS.contains(&it.as_str())) => {
+            "format"
+                if value
+                    .as_string()
+                    .is_some_and(|it| FORMATS.contains(&it.as_str())) =>
+            {
                 put(out, key, value.clone());
             }
             _ if TAKEN.contains(&key) => put(out, key, value.clone()),
@@ -189,7 +208,10 @@ impl Cleaner {
         if values.iter().any(|value| value.as_str() == "null") {
             put(out, "nullable", true.into());
         }
-        let values: Vec<_> = values.into_iter().filter(|value| value.as_str() != "null").collect();
+        let values: Vec<_> = values
+            .into_iter()
+            .filter(|value| value.as_str() != "null")
+            .collect();
         if !values.is_empty() && values.iter().all(|value| value.as_str().starts_with('"')) {
             put(out, "enum", Raw::array(&values));
         } else {
@@ -210,8 +232,9 @@ fn kinds(value: &Raw, out: &mut RawMap) {
         }
         return;
     };
-    let (null, kinds): (Vec<_>, Vec<_>) =
-        kinds.into_iter().partition(|kind| kind.as_str() == "\"null\"");
+    let (null, kinds): (Vec<_>, Vec<_>) = kinds
+        .into_iter()
+        .partition(|kind| kind.as_str() == "\"null\"");
     match kinds.as_slice() {
         [] => {}
         [kind] => put(out, "type", kind.clone()),
@@ -229,7 +252,10 @@ fn kinds(value: &Raw, out: &mut RawMap) {
 /// A name without a property is an error to Gemini.
 fn required(value: &Raw, properties: &RawMap, out: &mut RawMap) {
     let names = value.as_array().unwrap_or_default();
-    let known = |name: &Raw| name.as_string().is_some_and(|name| properties.get(&name).is_some());
+    let known = |name: &Raw| {
+        name.as_string()
+            .is_some_and(|name| properties.get(&name).is_some())
+    };
     let names: Vec<_> = names.into_iter().filter(known).collect();
     if !names.is_empty() {
         put(out, "required", Raw::array(&names));

@@ -14,7 +14,10 @@ use proptest::prelude::*;
 use crate::{Api, decoder};
 
 fn folder() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/gemini"))
+    PathBuf::from(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/gemini"
+    ))
 }
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -23,19 +26,28 @@ fn fixture(name: &str) -> Vec<u8> {
 
 /// All streams, the one that is an array among them.
 fn streams() -> Vec<(String, Vec<u8>)> {
-    let names = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap());
-    let mut names: Vec<_> =
-        names.filter(|name| name.ends_with(".sse") || name.ends_with("-array.json")).collect();
+    let mut names: Vec<_> = names
+        .filter(|name| name.ends_with(".sse") || name.ends_with("-array.json"))
+        .collect();
     names.retain(|name| !name.starts_with("error-"));
     names.sort();
     assert!(names.len() >= 7, "{names:?}");
-    names.into_iter().map(|name| (name.clone(), fixture(&name))).collect()
+    names
+        .into_iter()
+        .map(|name| (name.clone(), fixture(&name)))
+        .collect()
 }
 
 fn events(pieces: &[&[u8]]) -> Vec<StreamEvent> {
     let mut decoder = decoder(Api::Gemini);
-    let mut events: Vec<_> = pieces.iter().flat_map(|piece| decoder.push(piece)).collect();
+    let mut events: Vec<_> = pieces
+        .iter()
+        .flat_map(|piece| decoder.push(piece))
+        .collect();
     events.extend(decoder.finish());
     events
 }
@@ -52,7 +64,12 @@ fn blocks(folded: &Folded) -> Vec<Block> {
 }
 
 fn content(name: &str) -> String {
-    folded(&fixture(name)).message.body.content().unwrap().to_json()
+    folded(&fixture(name))
+        .message
+        .body
+        .content()
+        .unwrap()
+        .to_json()
 }
 
 fn extra(name: &str) -> String {
@@ -76,7 +93,11 @@ fn every_cut_into_two_and_single_bytes_give_the_same_events() {
     for (name, bytes) in streams() {
         let whole = events(&[&bytes]);
         for at in 0..=bytes.len() {
-            assert_eq!(events(&[&bytes[..at], &bytes[at..]]), whole, "{name} cut at {at}");
+            assert_eq!(
+                events(&[&bytes[..at], &bytes[at..]]),
+                whole,
+                "{name} cut at {at}"
+            );
         }
         let single: Vec<_> = bytes.chunks(1).collect();
         assert_eq!(events(&single), whole, "{name}");
@@ -87,13 +108,19 @@ fn every_cut_into_two_and_single_bytes_give_the_same_events() {
 fn streams_and_plain_answers_fold_into_the_same_message() {
     let mut pairs = 0;
     for (name, bytes) in streams() {
-        let plain = name.replace("-array.json", ".json").replace(".sse", ".json");
+        let plain = name
+            .replace("-array.json", ".json")
+            .replace(".sse", ".json");
         let (streamed, plain) = (folded(&bytes), folded(&fixture(&plain)));
         assert!(streamed.complete && plain.complete, "{name}");
         assert_eq!(streamed, plain, "{name}");
         assert_eq!(streamed.problems, [], "{name}");
         let json = streamed.message.to_json();
-        assert_eq!(Message::from_json(&json).unwrap(), streamed.message, "{name}");
+        assert_eq!(
+            Message::from_json(&json).unwrap(),
+            streamed.message,
+            "{name}"
+        );
         pairs += 1;
     }
     assert!(pairs >= 7);
@@ -127,11 +154,18 @@ fn an_answer_cut_off_anywhere_gives_a_prefix_and_no_stop() {
         let end = text.trim_end_matches(['\r', '\n', ']']).len();
         for at in 0..bytes.len() {
             let cut = folded(&bytes[..at]);
-            assert!(is_prefix(&blocks(&cut), &whole), "{name} cut at {at}: {cut:?}");
+            assert!(
+                is_prefix(&blocks(&cut), &whole),
+                "{name} cut at {at}: {cut:?}"
+            );
             assert_eq!(cut.complete, at >= end, "{name} cut at {at}");
             assert_eq!(cut.error, None, "{name} cut at {at}");
             if at < end {
-                assert!(cut.problems.iter().any(|problem| problem.code == "interrupted-answer"));
+                assert!(
+                    cut.problems
+                        .iter()
+                        .any(|problem| problem.code == "interrupted-answer")
+                );
             }
         }
     }
@@ -191,7 +225,11 @@ fn calls_without_ids_get_the_same_ones_every_time() {
     };
     assert_eq!(call(1), call(1));
     assert_ne!(call(1), call(2));
-    assert!(call(1).starts_with("gemini_") && call(1).ends_with("_0"), "{}", call(1));
+    assert!(
+        call(1).starts_with("gemini_") && call(1).ends_with("_0"),
+        "{}",
+        call(1)
+    );
 }
 
 #[test]
@@ -211,7 +249,12 @@ fn code_files_and_unknown_parts_are_kept() {
     );
     let folded = folded(&fixture("code-and-files.sse"));
     assert!(matches!(blocks(&folded)[3], Block::Image(_)));
-    assert!(folded.message.to_json().contains(r#""stop_reason":"end_turn""#));
+    assert!(
+        folded
+            .message
+            .to_json()
+            .contains(r#""stop_reason":"end_turn""#)
+    );
 }
 
 #[test]
@@ -232,13 +275,25 @@ fn grounding_citations_and_other_candidates_are_kept() {
 #[test]
 fn counts_have_the_cores_names() {
     let usage = folded(&fixture("order.sse")).message.usage.unwrap();
-    assert_eq!((usage.input_tokens, usage.cache_read_input_tokens), (Some(36), Some(64)));
-    assert_eq!((usage.output_tokens, usage.reasoning_tokens), (Some(65), Some(25)));
+    assert_eq!(
+        (usage.input_tokens, usage.cache_read_input_tokens),
+        (Some(36), Some(64))
+    );
+    assert_eq!(
+        (usage.output_tokens, usage.reasoning_tokens),
+        (Some(65), Some(25))
+    );
     assert_eq!(usage.total_tokens, None, "it is the sum");
     assert!(usage.extra.get("cacheTokensDetails").is_some());
     let usage = folded(&fixture("grounded.sse")).message.usage.unwrap();
-    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(42), Some(2)));
-    assert_eq!(usage.extra.get("toolUsePromptTokenCount").unwrap().as_str(), "30");
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(42), Some(2))
+    );
+    assert_eq!(
+        usage.extra.get("toolUsePromptTokenCount").unwrap().as_str(),
+        "30"
+    );
 }
 
 #[test]
@@ -249,7 +304,11 @@ fn thoughts_are_not_counted_twice_where_the_answer_includes_them() {
         );
         let bytes = stream_of(&format!(r#"{{"responseId":"r","usageMetadata":{usage}}}"#));
         let usage = folded(&bytes).message.usage.unwrap();
-        (usage.output_tokens, usage.reasoning_tokens, usage.total_tokens)
+        (
+            usage.output_tokens,
+            usage.reasoning_tokens,
+            usage.total_tokens,
+        )
     };
     assert_eq!(output(60), (Some(50), Some(20), None));
     assert_eq!(output(40), (Some(30), Some(20), None));
@@ -285,8 +344,15 @@ fn reasons_have_the_cores_names() {
         let folded = finished(wire);
         assert!(folded.complete);
         let json = folded.message.to_json();
-        assert!(json.contains(&format!(r#""stop_reason":"{ours}""#)), "{json}");
-        assert_eq!(json.contains(&format!(r#""finishReason":"{wire}""#)), kept, "{json}");
+        assert!(
+            json.contains(&format!(r#""stop_reason":"{ours}""#)),
+            "{json}"
+        );
+        assert_eq!(
+            json.contains(&format!(r#""finishReason":"{wire}""#)),
+            kept,
+            "{json}"
+        );
     }
 }
 
@@ -320,7 +386,10 @@ fn a_refused_prompt_is_an_error_with_its_reason() {
 #[test]
 fn an_error_in_mid_stream_is_the_last_event() {
     let mut bytes = fixture("text.sse");
-    let cut = bytes.windows(9).rposition(|window| window == b"\r\n\r\ndata:").unwrap();
+    let cut = bytes
+        .windows(9)
+        .rposition(|window| window == b"\r\n\r\ndata:")
+        .unwrap();
     bytes.truncate(cut + 4);
     bytes.extend(stream_of(
         r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#,
@@ -331,25 +400,43 @@ fn an_error_in_mid_stream_is_the_last_event() {
     let folded = fold(&events, Message::assistant("a", ""));
     assert_eq!(folded.message.text(), "Hello, 你好 😀");
     let error = folded.error.unwrap();
-    assert_eq!((error.kind, error.status), (ApiErrorKind::Overloaded, Some(503)));
+    assert_eq!(
+        (error.kind, error.status),
+        (ApiErrorKind::Overloaded, Some(503))
+    );
     assert!(!folded.complete);
 }
 
 #[test]
 fn a_malformed_chunk_costs_nothing_else() {
-    let bytes = [stream_of("{\"oops"), fixture("text.sse"), stream_of("[DONE]")].concat();
+    let bytes = [
+        stream_of("{\"oops"),
+        fixture("text.sse"),
+        stream_of("[DONE]"),
+    ]
+    .concat();
     let folded = folded(&bytes);
     assert!(folded.complete);
     assert_eq!(folded.message.text(), "Hello, 你好 😀!\n");
-    assert_eq!(folded.message.extra.get("malformed_chunk").unwrap(), &Raw::string("{\"oops"));
+    assert_eq!(
+        folded.message.extra.get("malformed_chunk").unwrap(),
+        &Raw::string("{\"oops")
+    );
 }
 
 #[test]
 fn bodies_that_are_no_answer_say_so() {
     for body in ["<html>log in</html>", "[]", "[1, \"x\"]", "{\"cut"] {
         let folded = folded(body.as_bytes());
-        assert_eq!(folded.error.unwrap().kind, ApiErrorKind::Malformed, "{body}");
-        assert!(folded.message.extra.get("malformed_chunk").is_some(), "{body}");
+        assert_eq!(
+            folded.error.unwrap().kind,
+            ApiErrorKind::Malformed,
+            "{body}"
+        );
+        assert!(
+            folded.message.extra.get("malformed_chunk").is_some(),
+            "{body}"
+        );
     }
     let error = folded(&fixture("error-too-long-array.json")).error.unwrap();
     assert_eq!(error.kind, ApiErrorKind::ContextOverflow);
@@ -365,7 +452,10 @@ fn odd_shapes_are_kept_and_do_no_harm() {
     assert!(folded.complete);
     let blocks = blocks(&folded);
     assert_eq!(blocks.len(), 6);
-    assert!(blocks.iter().all(|block| matches!(block, Block::Other(_))), "{blocks:?}");
+    assert!(
+        blocks.iter().all(|block| matches!(block, Block::Other(_))),
+        "{blocks:?}"
+    );
     let extra = folded.message.extra.to_raw().to_string();
     assert!(extra.contains(r#""other_candidates":7"#) && extra.contains(r#""content":["x","#));
     let json = folded.message.to_json();
@@ -376,7 +466,9 @@ fn odd_shapes_are_kept_and_do_no_harm() {
 fn stop_reasons_of_calls_are_only_for_calls() {
     let chunk = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f"}}]},"finishReason":"MAX_TOKENS"}]}"#;
     let events = events(&[&stream_of(chunk)]);
-    let stop = StreamEvent::MessageStop { stop_reason: Some(StopReason::MaxTokens) };
+    let stop = StreamEvent::MessageStop {
+        stop_reason: Some(StopReason::MaxTokens),
+    };
     assert_eq!(events.last(), Some(&stop));
 }
 

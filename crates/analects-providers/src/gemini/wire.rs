@@ -69,7 +69,10 @@ impl Chunk {
         chunk.rest = take(&RawMap::parse(data).ok()?, |key, value| match key {
             "responseId" => put(&mut chunk.response_id, value.as_string()),
             "modelVersion" => put(&mut chunk.model, value.as_string()),
-            "candidates" => value.as_array().map(|list| chunk.candidates = list).is_some(),
+            "candidates" => value
+                .as_array()
+                .map(|list| chunk.candidates = list)
+                .is_some(),
             "promptFeedback" => put(&mut chunk.feedback, Some(value.clone())),
             "usageMetadata" => put(&mut chunk.usage, value.as_object()),
             "error" => put(&mut chunk.error, Some(value.clone())),
@@ -102,7 +105,9 @@ impl Candidate {
 
     /// Whether the content is one that holds parts and nothing else that matters.
     fn read_content(&mut self, value: &Raw) -> bool {
-        let Some(content) = value.as_object() else { return false };
+        let Some(content) = value.as_object() else {
+            return false;
+        };
         let rest = take(&content, |key, value| match key {
             "parts" => value.as_array().map(|parts| self.parts = parts).is_some(),
             "role" => value.as_str() == "\"model\"",
@@ -118,7 +123,9 @@ pub(super) fn take(map: &RawMap, mut known: impl FnMut(&str, &Raw) -> bool) -> R
     let mut is_rest = |key: &Raw, value: &Raw| {
         value.as_str() != "null" && !known(&key.as_string().unwrap_or_default(), value)
     };
-    map.iter().filter(|(key, value)| is_rest(key, value)).collect()
+    map.iter()
+        .filter(|(key, value)| is_rest(key, value))
+        .collect()
 }
 
 /// The complete elements of a JSON array that may have been cut off: without `alt=sse` a stream is

@@ -15,7 +15,11 @@ const PAGE: &str = concat!(
 #[test]
 fn anthropic_lists_models_in_pages() {
     let page = decode_models(Api::AnthropicMessages, PAGE.as_bytes()).unwrap();
-    let names: Vec<_> = page.models.iter().map(|model| model.name.as_str()).collect();
+    let names: Vec<_> = page
+        .models
+        .iter()
+        .map(|model| model.name.as_str())
+        .collect();
     assert_eq!(names, ["claude-opus-4-6", "claude-3-haiku-20240307"]);
     let first = &page.models[0];
     assert_eq!(first.title.as_deref(), Some("Claude Opus 4.6"));
@@ -33,7 +37,12 @@ fn anthropic_lists_models_in_pages() {
     assert_eq!(page.models[1].facts, ModelFacts::default());
     assert_eq!(page.next.as_deref(), Some("claude-3-haiku-20240307"));
     let last = PAGE.replace("\"has_more\":true", "\"has_more\":false");
-    assert_eq!(decode_models(Api::AnthropicMessages, last.as_bytes()).unwrap().next, None);
+    assert_eq!(
+        decode_models(Api::AnthropicMessages, last.as_bytes())
+            .unwrap()
+            .next,
+        None
+    );
 }
 
 #[test]
@@ -42,7 +51,11 @@ fn pages_are_asked_for_one_by_one() {
     assert_eq!((first.method, first.auth), (Method::Get, Auth::XApiKey));
     assert_eq!(first.path, "/models?limit=1000");
     assert_eq!(first.body, b"");
-    assert!(first.headers.contains(&("anthropic-version".into(), "2023-06-01".into())));
+    assert!(
+        first
+            .headers
+            .contains(&("anthropic-version".into(), "2023-06-01".into()))
+    );
     let next = list_request(Api::AnthropicMessages, Some("a&b/ü"));
     assert_eq!(next.path, "/models?limit=1000&after_id=a%26b%2F%C3%BC");
 }
@@ -50,12 +63,18 @@ fn pages_are_asked_for_one_by_one() {
 #[test]
 fn openai_lists_all_models_at_once() {
     let request = list_request(Api::OpenAiChat, None);
-    assert_eq!((request.method, request.path.as_str()), (Method::Get, "/models"));
+    assert_eq!(
+        (request.method, request.path.as_str()),
+        (Method::Get, "/models")
+    );
     assert_eq!(request.auth, Auth::Bearer);
     let body = br#"{"object":"list","data":[{"id":"tiny","owned_by":"me"}]}"#;
     let page = decode_models(Api::OpenAiChat, body).unwrap();
     assert_eq!(page.models[0].name, "tiny");
-    assert_eq!(page.models[0].extra.to_raw().as_str(), r#"{"owned_by":"me"}"#);
+    assert_eq!(
+        page.models[0].extra.to_raw().as_str(),
+        r#"{"owned_by":"me"}"#
+    );
     assert_eq!(page.next, None);
 }
 

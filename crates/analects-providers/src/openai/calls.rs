@@ -51,7 +51,13 @@ impl Calls {
             self.by_both.insert((number, id.clone()), at);
         }
         self.by_id.insert(id.clone(), at);
-        self.calls.push(Call { index, id, name, json: Text::default(), held: Text::default() });
+        self.calls.push(Call {
+            index,
+            id,
+            name,
+            json: Text::default(),
+            held: Text::default(),
+        });
         at
     }
 
@@ -88,7 +94,10 @@ impl Call {
         if !json.is_empty() {
             self.json.push(json);
             let delta = Delta::PartialJson(json.as_str().into_owned());
-            out.push(StreamEvent::BlockDelta { index: self.index, delta });
+            out.push(StreamEvent::BlockDelta {
+                index: self.index,
+                delta,
+            });
         }
     }
 
@@ -99,14 +108,29 @@ impl Call {
 
     fn close(mut self, whole: bool, out: &mut Vec<StreamEvent>) {
         self.flush(out);
-        let Call { index, id, name, json, .. } = self;
+        let Call {
+            index,
+            id,
+            name,
+            json,
+            ..
+        } = self;
         let json = json.as_str();
-        let json = if json.trim().is_empty() && whole { "{}" } else { &json };
+        let json = if json.trim().is_empty() && whole {
+            "{}"
+        } else {
+            &json
+        };
         // Arguments that are not JSON stay as the text of the deltas; folding marks them.
         let input = Raw::parse(json);
         let complete = whole || input.is_ok();
         if let Ok(input) = input {
-            out.push(StreamEvent::ToolUse { index, id, name, input });
+            out.push(StreamEvent::ToolUse {
+                index,
+                id,
+                name,
+                input,
+            });
         }
         if complete {
             out.push(StreamEvent::BlockStop { index });

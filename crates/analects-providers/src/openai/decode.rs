@@ -186,9 +186,13 @@ impl Decoder {
     fn delta(&mut self, delta: &RawMap, out: &mut Vec<StreamEvent>) {
         // Vendors spell it one way or the other, and some both ways at once.
         let spelling = ["reasoning_content", "reasoning"];
-        let thought = spelling.iter().find_map(|key| Text::from_raw(delta.get(key)?));
+        let thought = spelling
+            .iter()
+            .find_map(|key| Text::from_raw(delta.get(key)?));
         // Details repeat the words, where there are any, and add seals and names.
-        let details = delta.get("reasoning_details").and_then(|details| self.details.add(details));
+        let details = delta
+            .get("reasoning_details")
+            .and_then(|details| self.details.add(details));
         let thought = thought.filter(|thought| !thought.is_empty()).or(details);
         if let Some(thought) = thought
             && (!thought.is_empty() || self.thought.is_none())
@@ -223,7 +227,9 @@ impl Decoder {
     /// Some vendors send text as a list of parts; `false` if `value` is none. What is not text in
     /// them is kept.
     fn parts(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
-        let Some(parts) = value.as_array() else { return false };
+        let Some(parts) = value.as_array() else {
+            return false;
+        };
         let mut rest = Vec::new();
         for part in parts {
             match wire::text_part(&part) {
@@ -249,14 +255,20 @@ impl Decoder {
         };
         let text = join(&mut self.held, &text);
         if !text.is_empty() {
-            out.push(StreamEvent::BlockDelta { index, delta: kind.delta(text) });
+            out.push(StreamEvent::BlockDelta {
+                index,
+                delta: kind.delta(text),
+            });
         }
     }
 
     fn flush_open(&mut self, out: &mut Vec<StreamEvent>) {
         let held = std::mem::take(&mut self.held);
         if let Some((index, kind)) = self.open.filter(|_| !held.is_empty()) {
-            out.push(StreamEvent::BlockDelta { index, delta: kind.delta(held) });
+            out.push(StreamEvent::BlockDelta {
+                index,
+                delta: kind.delta(held),
+            });
         }
     }
 
@@ -295,14 +307,18 @@ impl Decoder {
     fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
         self.close_open(out);
         // The limit, and whatever else stopped it, may have cut the arguments of a call short.
-        let whole =
-            matches!(self.stop_reason, Some(StopReason::EndTurn | StopReason::ToolUse) | None);
+        let whole = matches!(
+            self.stop_reason,
+            Some(StopReason::EndTurn | StopReason::ToolUse) | None
+        );
         self.calls.close(whole, out);
     }
 
     /// Whether `value` was a list of calls.
     fn calls(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
-        let Some(calls) = value.as_array() else { return false };
+        let Some(calls) = value.as_array() else {
+            return false;
+        };
         for raw in calls {
             match CallDelta::read(&raw) {
                 Some(delta) => self.call(delta, out),
@@ -313,7 +329,10 @@ impl Decoder {
     }
 
     fn call(&mut self, delta: CallDelta, out: &mut Vec<StreamEvent>) {
-        let at = self.calls.find(&delta).unwrap_or_else(|| self.open_call(&delta, out));
+        let at = self
+            .calls
+            .find(&delta)
+            .unwrap_or_else(|| self.open_call(&delta, out));
         self.calls.add(at, delta, out);
     }
 
@@ -325,7 +344,10 @@ impl Decoder {
         let given = delta.id.clone();
         let answer = self.started.as_deref().unwrap_or_default();
         let id = given.unwrap_or_else(|| format!("call_{answer}_{}", self.next_index));
-        let block = BlockStart::ToolUse { id: id.clone(), name: name.clone() };
+        let block = BlockStart::ToolUse {
+            id: id.clone(),
+            name: name.clone(),
+        };
         let index = self.new_block(block, out);
         self.calls.push(index, delta.index, id, name)
     }
@@ -374,8 +396,9 @@ pub(crate) fn token_usage(map: &RawMap) -> TokenUsage {
         usage.output_tokens = with_thoughts;
     }
     // A total that is no more than the sum says nothing.
-    usage.total_tokens =
-        usage.total_tokens.filter(|total| sum(usage.output_tokens) != Some(*total));
+    usage.total_tokens = usage
+        .total_tokens
+        .filter(|total| sum(usage.output_tokens) != Some(*total));
     usage.extra = rest.into_iter().collect();
     usage
 }

@@ -20,7 +20,9 @@ pub(super) struct Logprobs {
 impl Logprobs {
     /// `false` for anything but an object.
     pub fn add(&mut self, value: &Raw) -> bool {
-        let Some(map) = value.as_object() else { return false };
+        let Some(map) = value.as_object() else {
+            return false;
+        };
         for (key, value) in take(&map, |_, _| false) {
             match value.as_array() {
                 Some(items) => self.lists.entry(key).or_default().extend(items),
@@ -67,11 +69,17 @@ impl Details {
     pub fn add(&mut self, value: &Raw) -> Option<Text> {
         let mut words = Text::default();
         for raw in value.as_array()? {
-            let Some(piece) = Detail::read(&raw) else { continue };
+            let Some(piece) = Detail::read(&raw) else {
+                continue;
+            };
             if piece.grows.as_deref() != Some("data") {
                 words.push(&piece.text);
             }
-            match self.details.last_mut().filter(|last| last.goes_on_with(&piece)) {
+            match self
+                .details
+                .last_mut()
+                .filter(|last| last.goes_on_with(&piece))
+            {
                 Some(last) => last.add(piece),
                 None => self.details.push(piece),
             }
@@ -81,7 +89,10 @@ impl Details {
 
     /// All of them as one list; `None` where nothing came.
     pub fn take(&mut self) -> Option<Raw> {
-        let details: Vec<_> = std::mem::take(&mut self.details).iter().map(Detail::raw).collect();
+        let details: Vec<_> = std::mem::take(&mut self.details)
+            .iter()
+            .map(Detail::raw)
+            .collect();
         (!details.is_empty()).then(|| Raw::array(&details))
     }
 }
@@ -124,7 +135,10 @@ impl Detail {
         }
         if let Some(key) = &self.grows {
             let text = Raw::parse(&self.text.to_json());
-            map.push(key, text.unwrap_or_else(|_| Raw::string(&self.text.as_str())));
+            map.push(
+                key,
+                text.unwrap_or_else(|_| Raw::string(&self.text.as_str())),
+            );
         }
         for (key, value) in &self.rest {
             map.push(key, value.clone());
@@ -164,7 +178,10 @@ impl Others {
     /// All of them, as far as they came.
     pub fn take(&mut self) -> Vec<Raw> {
         let answers = std::mem::take(&mut self.answers);
-        answers.into_iter().map(|(number, (decoder, fold))| told(number, decoder, fold)).collect()
+        answers
+            .into_iter()
+            .map(|(number, (decoder, fold))| told(number, decoder, fold))
+            .collect()
     }
 }
 

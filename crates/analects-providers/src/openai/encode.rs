@@ -52,7 +52,9 @@ fn body<'a>(
     let stop = stop_sequences(request, thinks, left_out);
     let specs = settings::tools(request, NAMES, left_out);
     let choice = settings::tool_choice(request, &specs, left_out);
-    let options = wire::StreamOptions { include_usage: true };
+    let options = wire::StreamOptions {
+        include_usage: true,
+    };
     wire::Body {
         model: &request.model,
         messages,
@@ -89,7 +91,10 @@ fn with_reasoning(
     let field = match quirks.reasoning {
         ReasoningRequest::ByItself => return json,
         ReasoningRequest::Unknown if !always_thinks(&request.model) => {
-            left_out.setting("the wish to think first", "how to ask this provider is not known");
+            left_out.setting(
+                "the wish to think first",
+                "how to ask this provider is not known",
+            );
             return json;
         }
         ReasoningRequest::Effort | ReasoningRequest::Unknown => r#"{"reasoning_effort":"medium"}"#,
@@ -111,8 +116,14 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn messages(&self, system: Option<&'a Text>, turns: &'a [Turn]) -> Vec<wire::Message<'a>> {
         let mut out = Vec::new();
-        if let Some(text) = system.map(Text::as_str).filter(|text| !text.trim().is_empty()) {
-            out.push(message(self.quirks.system_role.as_str(), wire::Content::Text(text)));
+        if let Some(text) = system
+            .map(Text::as_str)
+            .filter(|text| !text.trim().is_empty())
+        {
+            out.push(message(
+                self.quirks.system_role.as_str(),
+                wire::Content::Text(text),
+            ));
         }
         for turn in turns {
             self.turn(turn, &mut out);
@@ -145,7 +156,9 @@ impl<'a> Writer<'a> {
         for result in blocks.iter().filter_map(Block::as_tool_result) {
             out.push(self.result(result));
             if let Content::Blocks(inner) = &result.content {
-                let others = inner.iter().filter(|block| !matches!(block, Block::Text(_)));
+                let others = inner
+                    .iter()
+                    .filter(|block| !matches!(block, Block::Text(_)));
                 parts.extend(others.filter_map(|block| self.part(block)));
             }
         }
@@ -189,8 +202,15 @@ impl<'a> Writer<'a> {
     }
 
     fn call(&self, call: &'a ToolUse) -> wire::ToolCall<'a> {
-        let function = wire::FunctionCall { name: &call.name, arguments: call.input.as_str() };
-        wire::ToolCall { id: self.ids.of(&call.id), r#type: "function", function }
+        let function = wire::FunctionCall {
+            name: &call.name,
+            arguments: call.input.as_str(),
+        };
+        wire::ToolCall {
+            id: self.ids.of(&call.id),
+            r#type: "function",
+            function,
+        }
     }
 
     fn result(&self, result: &'a ToolResult) -> wire::Message<'a> {
@@ -204,21 +224,35 @@ impl<'a> Writer<'a> {
 
     fn part(&self, block: &'a Block) -> Option<wire::Part<'a>> {
         if let Block::Text(block) = block {
-            return Some(wire::Part::Text { text: block.text.as_str() });
+            return Some(wire::Part::Text {
+                text: block.text.as_str(),
+            });
         }
         match fit::media(block, Kind::Chat, self.quirks.files).ok()? {
             Media::Text(text) => Some(wire::Part::Text { text: text.into() }),
-            Media::Image(url) => Some(wire::Part::ImageUrl { image_url: wire::ImageUrl { url } }),
-            Media::File { name: filename, data: file_data } => {
-                Some(wire::Part::File { file: wire::File { filename, file_data } })
-            }
+            Media::Image(url) => Some(wire::Part::ImageUrl {
+                image_url: wire::ImageUrl { url },
+            }),
+            Media::File {
+                name: filename,
+                data: file_data,
+            } => Some(wire::Part::File {
+                file: wire::File {
+                    filename,
+                    file_data,
+                },
+            }),
             Media::FileUrl(_) => None,
         }
     }
 }
 
 fn message<'a>(role: &'static str, content: wire::Content<'a>) -> wire::Message<'a> {
-    wire::Message { role, content: Some(content), ..wire::Message::default() }
+    wire::Message {
+        role,
+        content: Some(content),
+        ..wire::Message::default()
+    }
 }
 
 /// A string where there is text only, since not every server reads parts.
@@ -228,7 +262,13 @@ fn content(parts: Vec<wire::Part<'_>>) -> Option<wire::Content<'_>> {
     }
     let texts: Option<Vec<&str>> = parts
         .iter()
-        .map(|part| if let wire::Part::Text { text } = part { Some(&**text) } else { None })
+        .map(|part| {
+            if let wire::Part::Text { text } = part {
+                Some(&**text)
+            } else {
+                None
+            }
+        })
         .collect();
     match texts {
         Some(texts) => Some(wire::Content::Text(joined(texts.into_iter()).into())),
@@ -238,7 +278,10 @@ fn content(parts: Vec<wire::Part<'_>>) -> Option<wire::Content<'_>> {
 
 /// Texts that stood in blocks of their own, as one.
 fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
+    texts
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
@@ -247,7 +290,10 @@ fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
         ("description", Raw::string(&spec.description)),
         ("parameters", fit::parameters(spec, left_out)),
     ]);
-    RawMap::from([("type", Raw::string("function")), ("function", function.to_raw())])
+    RawMap::from([
+        ("type", Raw::string("function")),
+        ("function", function.to_raw()),
+    ])
 }
 
 fn tool_choice(choice: &ToolChoice) -> Raw {

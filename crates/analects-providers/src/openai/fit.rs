@@ -39,7 +39,13 @@ pub(crate) fn turns<'a>(
     if are_plain(&request.turns) {
         return Cow::Borrowed(&request.turns);
     }
-    let mut fit = Fit { request, quirks, kind, items: HashSet::new(), left_out };
+    let mut fit = Fit {
+        request,
+        quirks,
+        kind,
+        items: HashSet::new(),
+        left_out,
+    };
     let turns = request.turns.iter().enumerate();
     let sent = sendable(turns.map(|(number, turn)| fit.turn(number, turn)).collect());
     left_out.add(sent.mended);
@@ -57,7 +63,9 @@ fn are_plain(turns: &[Turn]) -> bool {
 
 fn is_plain(content: &Content) -> bool {
     let is_plain = |block: &Block| {
-        let Block::Text(block) = block else { return false };
+        let Block::Text(block) = block else {
+            return false;
+        };
         block.extra.is_empty() && words(block).is_some()
     };
     match content {
@@ -93,7 +101,10 @@ pub(crate) fn temperature(
 /// The schema of a tool's arguments; one that lists no properties is refused.
 pub(crate) fn parameters(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
     let mut schema = settings::object_schema(spec, left_out);
-    if !schema.get("properties").is_some_and(|listed| listed.as_str().starts_with('{')) {
+    if !schema
+        .get("properties")
+        .is_some_and(|listed| listed.as_str().starts_with('{'))
+    {
         schema.set("properties", Raw::empty_object());
     }
     schema.to_raw()
@@ -181,17 +192,25 @@ impl Fit<'_> {
         let content = match &turn.content {
             Content::Blocks(blocks) if turn.role == Role::Assistant => {
                 let own = same_maker(turn.model.as_deref(), &self.request.model);
-                let fit = blocks.iter().filter_map(|block| self.answer(number, own, block));
+                let fit = blocks
+                    .iter()
+                    .filter_map(|block| self.answer(number, own, block));
                 let fit = fit.collect();
                 Content::Blocks(self.without_idle_thoughts(number, fit))
             }
             Content::Blocks(blocks) => {
-                let fit = blocks.iter().filter_map(|block| self.question(number, turn.role, block));
+                let fit = blocks
+                    .iter()
+                    .filter_map(|block| self.question(number, turn.role, block));
                 Content::Blocks(fit.collect())
             }
             content => content.clone(),
         };
-        Turn { role: turn.role, content, model: None }
+        Turn {
+            role: turn.role,
+            content,
+            model: None,
+        }
     }
 
     /// A block of somebody else than the model.
@@ -200,7 +219,8 @@ impl Fit<'_> {
             Block::Text(text) => words(text).map(|text| bare(text, &[])),
             Block::ToolResult(result) => Some(self.result(number, result)),
             Block::ToolUse(_) => {
-                self.left_out.content(number, "a tool call", "it is not the model's");
+                self.left_out
+                    .content(number, "a tool call", "it is not the model's");
                 None
             }
             Block::Thinking(_) | Block::RedactedThinking(_) => {
@@ -216,7 +236,8 @@ impl Fit<'_> {
     /// A picture, a document or a block that nobody knows, of somebody else than the model.
     fn attached(&mut self, number: usize, role: Role, block: &Block) -> Option<Block> {
         if role == Role::System && self.kind == Kind::Chat {
-            self.left_out.content(number, "a block", "instructions are text");
+            self.left_out
+                .content(number, "a block", "instructions are text");
             return None;
         }
         match media(block, self.kind, self.quirks.files) {
@@ -234,7 +255,8 @@ impl Fit<'_> {
             Content::Blocks(blocks) => {
                 let fit = blocks.iter().filter_map(|block| {
                     if block.as_tool_result().is_some() {
-                        self.left_out.content(number, "a block", "its type is unknown");
+                        self.left_out
+                            .content(number, "a block", "its type is unknown");
                         return None;
                     }
                     self.question(number, Role::User, block)
@@ -244,14 +266,23 @@ impl Fit<'_> {
             content => content.clone(),
         };
         let (tool_use_id, is_error) = (result.tool_use_id.clone(), result.is_error);
-        Block::ToolResult(ToolResult { tool_use_id, content, is_error, extra: RawMap::new() })
+        Block::ToolResult(ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            extra: RawMap::new(),
+        })
     }
 
     /// A block of the model; `own` says whether it reads its own thoughts again.
     fn answer(&mut self, number: usize, own: bool, block: &Block) -> Option<Block> {
         match block {
             Block::Text(text) => {
-                let kept: &[&str] = if own { &["item", "refusal"] } else { &["refusal"] };
+                let kept: &[&str] = if own {
+                    &["item", "refusal"]
+                } else {
+                    &["refusal"]
+                };
                 words(text).map(|text| bare(text, kept))
             }
             Block::ToolUse(call) => {
@@ -260,7 +291,9 @@ impl Fit<'_> {
             Block::ToolResult(result) => Some(self.result(number, result)),
             Block::Thinking(thought) => {
                 let why = self.why_not_thought(thought, own);
-                let Some(why) = why else { return Some(block.clone()) };
+                let Some(why) = why else {
+                    return Some(block.clone());
+                };
                 self.left_out.thought(number, why);
                 None
             }
@@ -273,7 +306,8 @@ impl Fit<'_> {
             }
             Block::Image(_) | Block::Document(_) | Block::Other(_) => {
                 let what = "a block of the model's answer";
-                self.left_out.content(number, what, "the API has no place for it");
+                self.left_out
+                    .content(number, what, "the API has no place for it");
                 None
             }
         }
@@ -349,7 +383,10 @@ fn bare(block: &TextBlock, kept: &[&str]) -> Block {
             extra.push(key, mended(value));
         }
     }
-    Block::Text(TextBlock { text: block.text.clone(), extra })
+    Block::Text(TextBlock {
+        text: block.text.clone(),
+        extra,
+    })
 }
 
 /// The details of a thought, as some servers of Chat Completions send them.
@@ -362,11 +399,19 @@ pub(crate) fn details(thought: &Thinking) -> Option<Vec<Raw>> {
 pub(crate) fn thought_item(thought: &Thinking) -> Option<RawMap> {
     let seal = thought.signature.as_ref()?;
     let item = mended(thought.extra.get("item")?).as_object()?;
-    let listed = item.get("summary").filter(|summary| summary.as_str().starts_with('['));
+    let listed = item
+        .get("summary")
+        .filter(|summary| summary.as_str().starts_with('['));
     let mut out = RawMap::from([
         ("type", Raw::string("reasoning")),
-        ("id", item.get("id").filter(|id| filled(id).is_some())?.clone()),
-        ("summary", listed.cloned().unwrap_or_else(|| summary(thought))),
+        (
+            "id",
+            item.get("id").filter(|id| filled(id).is_some())?.clone(),
+        ),
+        (
+            "summary",
+            listed.cloned().unwrap_or_else(|| summary(thought)),
+        ),
         ("encrypted_content", Raw::string(seal)),
     ]);
     let placed = |key: &Raw| key.as_string().is_some_and(|key| out.get(&key).is_some());
@@ -389,7 +434,12 @@ fn summary(thought: &Thinking) -> Raw {
 /// provider runs, or one of the few others. Calls that somebody here would have to answer are none:
 /// nobody did.
 fn is_item(kind: &str) -> bool {
-    let ours = ["function_call", "custom_tool_call", "computer_call", "local_shell_call"];
+    let ours = [
+        "function_call",
+        "custom_tool_call",
+        "computer_call",
+        "local_shell_call",
+    ];
     let others = ["mcp_list_tools", "mcp_approval_request", "compaction"];
     let call = kind.strip_suffix("_output").unwrap_or(kind);
     (call.ends_with("_call") && !ours.contains(&call)) || others.contains(&kind)

@@ -14,16 +14,32 @@ fn body(request: &Request) -> String {
 }
 
 fn turn(role: Role, content: impl Into<Content>) -> Turn {
-    Turn { role, content: content.into(), model: None }
+    Turn {
+        role,
+        content: content.into(),
+        model: None,
+    }
 }
 
 fn blocks(role: Role, blocks: Vec<Block>) -> Turn {
-    Turn { role, content: Content::Blocks(blocks), model: None }
+    Turn {
+        role,
+        content: Content::Blocks(blocks),
+        model: None,
+    }
 }
 
 fn messages(turns: Vec<Turn>) -> String {
-    let body = body(&Request { model: "m".into(), turns, ..Request::default() });
-    RawMap::parse(&body).unwrap().get("messages").unwrap().to_string()
+    let body = body(&Request {
+        model: "m".into(),
+        turns,
+        ..Request::default()
+    });
+    RawMap::parse(&body)
+        .unwrap()
+        .get("messages")
+        .unwrap()
+        .to_string()
 }
 
 fn events(stream: &str) -> Vec<StreamEvent> {
@@ -32,7 +48,10 @@ fn events(stream: &str) -> Vec<StreamEvent> {
 
 fn events_of(pieces: &[&[u8]]) -> Vec<StreamEvent> {
     let mut decoder = decoder(Api::OpenAiChat);
-    let mut events: Vec<_> = pieces.iter().flat_map(|piece| decoder.push(piece)).collect();
+    let mut events: Vec<_> = pieces
+        .iter()
+        .flat_map(|piece| decoder.push(piece))
+        .collect();
     events.extend(decoder.finish());
     events
 }
@@ -78,7 +97,12 @@ const RICH: &str = concat!(
 
 #[test]
 fn a_rich_answer_folds_into_its_blocks() {
-    let Folded { message, complete, problems, .. } = folded(RICH);
+    let Folded {
+        message,
+        complete,
+        problems,
+        ..
+    } = folded(RICH);
     assert!(complete);
     assert_eq!(problems, []);
     assert_eq!(message.model.as_deref(), Some("tiny"));
@@ -92,11 +116,20 @@ fn a_rich_answer_folds_into_its_blocks() {
         )
     );
     let usage = message.usage.clone().unwrap();
-    assert_eq!((usage.input_tokens, usage.cache_read_input_tokens), (Some(10), Some(40)));
-    assert_eq!((usage.output_tokens, usage.reasoning_tokens), (Some(20), Some(5)));
+    assert_eq!(
+        (usage.input_tokens, usage.cache_read_input_tokens),
+        (Some(10), Some(40))
+    );
+    assert_eq!(
+        (usage.output_tokens, usage.reasoning_tokens),
+        (Some(20), Some(5))
+    );
     assert_eq!(usage.total_tokens, None, "it is the sum");
     assert!(usage.extra.get("prompt_tokens_details").is_some());
-    assert_eq!(message.extra.to_raw().as_str(), r#"{"created":2,"system_fingerprint":"f"}"#);
+    assert_eq!(
+        message.extra.to_raw().as_str(),
+        r#"{"created":2,"system_fingerprint":"f"}"#
+    );
     assert!(message.to_json().contains(r#""stop_reason":"tool_use""#));
 }
 
@@ -105,11 +138,22 @@ fn the_order_of_events_is_the_order_of_the_answer() {
     let events = events(&stream(&[r#"{"content":"Hi"}"#], "stop"));
     let text = Delta::Text("Hi".into());
     let expected = [
-        StreamEvent::MessageStart { model: Some("m".into()), response_id: Some("r".into()) },
-        StreamEvent::BlockStart { index: 0, block: BlockStart::Text },
-        StreamEvent::BlockDelta { index: 0, delta: text },
+        StreamEvent::MessageStart {
+            model: Some("m".into()),
+            response_id: Some("r".into()),
+        },
+        StreamEvent::BlockStart {
+            index: 0,
+            block: BlockStart::Text,
+        },
+        StreamEvent::BlockDelta {
+            index: 0,
+            delta: text,
+        },
         StreamEvent::BlockStop { index: 0 },
-        StreamEvent::MessageStop { stop_reason: Some(StopReason::EndTurn) },
+        StreamEvent::MessageStop {
+            stop_reason: Some(StopReason::EndTurn),
+        },
     ];
     assert_eq!(events, expected);
 }
@@ -119,7 +163,11 @@ fn every_cut_into_two_and_single_bytes_give_the_same_events() {
     let bytes = RICH.as_bytes();
     let whole = events(RICH);
     for at in 0..=bytes.len() {
-        assert_eq!(events_of(&[&bytes[..at], &bytes[at..]]), whole, "cut at {at}");
+        assert_eq!(
+            events_of(&[&bytes[..at], &bytes[at..]]),
+            whole,
+            "cut at {at}"
+        );
     }
     let single: Vec<_> = bytes.chunks(1).collect();
     assert_eq!(events_of(&single), whole);
@@ -133,10 +181,19 @@ fn an_answer_cut_off_anywhere_gives_a_prefix_and_no_stop() {
     for at in 0..bytes.len() {
         let folded = fold(&events_of(&[&bytes[..at]]), Message::assistant("a", ""));
         let text = folded.message.text();
-        assert!(whole.starts_with(text.trim_end_matches('\u{fffd}')), "cut at {at}: {text:?}");
+        assert!(
+            whole.starts_with(text.trim_end_matches('\u{fffd}')),
+            "cut at {at}: {text:?}"
+        );
         assert!(!folded.complete || at > finished, "cut at {at}");
         assert_eq!(folded.error, None, "cut at {at}");
-        let calls = folded.message.body.content().unwrap().to_json().contains("tool_use");
+        let calls = folded
+            .message
+            .body
+            .content()
+            .unwrap()
+            .to_json()
+            .contains("tool_use");
         assert!(!calls || at > finished, "half a call at {at}");
     }
 }
@@ -148,7 +205,12 @@ fn a_stream_that_ends_after_its_reason_is_whole_without_done() {
     for end in [end, end + 1, end + 2] {
         let folded = folded(&stream[..end]);
         assert!(folded.complete);
-        assert!(folded.message.to_json().contains(r#""stop_reason":"max_tokens""#));
+        assert!(
+            folded
+                .message
+                .to_json()
+                .contains(r#""stop_reason":"max_tokens""#)
+        );
     }
 }
 
@@ -164,20 +226,35 @@ fn reasons_have_the_cores_names() {
     ];
     for (wire, ours) in reasons {
         let json = folded(&stream(&[], wire)).message.to_json();
-        assert!(json.contains(&format!(r#""stop_reason":"{ours}""#)), "{json}");
+        assert!(
+            json.contains(&format!(r#""stop_reason":"{ours}""#)),
+            "{json}"
+        );
     }
 }
 
 #[test]
 fn a_refusal_is_text_with_its_own_reason() {
-    let folded = folded(&stream(&[r#"{"content":null,"refusal":"I can't"}"#], "stop"));
+    let folded = folded(&stream(
+        &[r#"{"content":null,"refusal":"I can't"}"#],
+        "stop",
+    ));
     assert_eq!(folded.message.text(), "I can't");
-    assert!(folded.message.to_json().contains(r#""stop_reason":"refusal""#));
+    assert!(
+        folded
+            .message
+            .to_json()
+            .contains(r#""stop_reason":"refusal""#)
+    );
 }
 
 #[test]
 fn text_thinking_and_text_again_are_three_blocks() {
-    let deltas = [r#"{"content":"a"}"#, r#"{"reasoning":"b"}"#, r#"{"content":"c"}"#];
+    let deltas = [
+        r#"{"content":"a"}"#,
+        r#"{"reasoning":"b"}"#,
+        r#"{"content":"c"}"#,
+    ];
     assert_eq!(
         content(&stream(&deltas, "stop")),
         r#"[{"type":"text","text":"a"},{"type":"thinking","thinking":"b"},{"type":"text","text":"c"}]"#
@@ -224,7 +301,10 @@ fn arguments_that_are_not_json_are_marked() {
     let delta =
         r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"x=1"}}]}"#;
     let json = content(&stream(&[delta], "tool_calls"));
-    assert!(json.contains(r#""input":"x=1","malformed_input":true"#), "{json}");
+    assert!(
+        json.contains(r#""input":"x=1","malformed_input":true"#),
+        "{json}"
+    );
 }
 
 #[test]
@@ -233,7 +313,15 @@ fn a_malformed_chunk_costs_nothing_else() {
     let folded = folded(&format!("data: {{\"oops\n\n{good}"));
     assert!(folded.complete);
     assert_eq!(folded.message.text(), "Hi");
-    assert_eq!(folded.message.extra.get("malformed_chunk").unwrap().as_str(), r#""{\"oops""#);
+    assert_eq!(
+        folded
+            .message
+            .extra
+            .get("malformed_chunk")
+            .unwrap()
+            .as_str(),
+        r#""{\"oops""#
+    );
 }
 
 #[test]
@@ -270,11 +358,19 @@ fn unknown_fields_and_other_choices_are_kept() {
 #[test]
 fn a_plain_json_answer_reads_like_a_stream() {
     let body = "{\"id\":\"r\",\"model\":\"m\",\"object\":\"chat.completion\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n";
-    assert_eq!(events(body), events(&stream(&[r#"{"content":"Hi"}"#], "stop")));
-    let error = folded("{\"error\":{\"message\":\"no\",\"code\":404}}").error.unwrap();
+    assert_eq!(
+        events(body),
+        events(&stream(&[r#"{"content":"Hi"}"#], "stop"))
+    );
+    let error = folded("{\"error\":{\"message\":\"no\",\"code\":404}}")
+        .error
+        .unwrap();
     assert_eq!(error.kind, analects_core::ApiErrorKind::NotFound);
     let page = folded("<html>hotel network: please log in</html>");
-    assert_eq!(page.error.unwrap().kind, analects_core::ApiErrorKind::Malformed);
+    assert_eq!(
+        page.error.unwrap().kind,
+        analects_core::ApiErrorKind::Malformed
+    );
     assert!(page.message.to_json().contains("please log in"));
     assert_eq!(events(""), []);
     assert_eq!(events(": keep-alive\n\n"), []);
@@ -282,7 +378,11 @@ fn a_plain_json_answer_reads_like_a_stream() {
 
 fn rich_request() -> Request {
     let schema = Raw::parse(r#"{"type":"object","maximum":1e400}"#).unwrap();
-    let tool = ToolSpec { name: "weather".into(), description: "d".into(), input_schema: schema };
+    let tool = ToolSpec {
+        name: "weather".into(),
+        description: "d".into(),
+        input_schema: schema,
+    };
     let mut metadata = RawMap::new();
     metadata.push("seed", Raw::parse("12345678901234567890123").unwrap());
     metadata.push("temperature", Raw::parse("0.25").unwrap());
@@ -317,28 +417,60 @@ fn a_request_has_the_apis_shape() {
 
 #[test]
 fn tool_choice_is_named_in_the_apis_words() {
-    let choices =
-        [(ToolChoice::Auto, "auto"), (ToolChoice::Any, "required"), (ToolChoice::None, "none")];
+    let choices = [
+        (ToolChoice::Auto, "auto"),
+        (ToolChoice::Any, "required"),
+        (ToolChoice::None, "none"),
+    ];
     for (choice, word) in choices {
-        let request = Request { tool_choice: Some(choice), ..rich_request() };
+        let request = Request {
+            tool_choice: Some(choice),
+            ..rich_request()
+        };
         assert!(body(&request).contains(&format!(r#""tool_choice":"{word}""#)));
-        assert!(!body(&Request { tools: vec![], ..request }).contains("tool_choice"));
+        assert!(
+            !body(&Request {
+                tools: vec![],
+                ..request
+            })
+            .contains("tool_choice")
+        );
     }
 }
 
 #[test]
 fn calls_and_results_become_messages_of_their_own() {
     let input = Raw::parse(r#"{"city":"Paris","n":12345678901234567890123}"#).unwrap();
-    let call = ToolUse { id: "c".into(), name: "w".into(), input, extra: RawMap::new() };
-    let result =
-        ToolResult { tool_use_id: "c".into(), content: "20 °C".into(), ..Default::default() };
-    let thought = Thinking { thinking: "hm".into(), ..Default::default() };
+    let call = ToolUse {
+        id: "c".into(),
+        name: "w".into(),
+        input,
+        extra: RawMap::new(),
+    };
+    let result = ToolResult {
+        tool_use_id: "c".into(),
+        content: "20 °C".into(),
+        ..Default::default()
+    };
+    let thought = Thinking {
+        thinking: "hm".into(),
+        ..Default::default()
+    };
     let turns = vec![
         turn(Role::User, "Weather?"),
-        blocks(Role::Assistant, vec![Block::Thinking(thought.clone()), Block::ToolUse(call)]),
-        blocks(Role::User, vec![Block::from_text("And now?"), Block::ToolResult(result)]),
+        blocks(
+            Role::Assistant,
+            vec![Block::Thinking(thought.clone()), Block::ToolUse(call)],
+        ),
+        blocks(
+            Role::User,
+            vec![Block::from_text("And now?"), Block::ToolResult(result)],
+        ),
         blocks(Role::Assistant, vec![Block::Thinking(thought)]),
-        blocks(Role::Assistant, vec![Block::from_text("a"), Block::from_text("b")]),
+        blocks(
+            Role::Assistant,
+            vec![Block::from_text("a"), Block::from_text("b")],
+        ),
     ];
     assert_eq!(
         messages(turns),
@@ -354,7 +486,13 @@ fn calls_and_results_become_messages_of_their_own() {
 
 #[test]
 fn texts_go_as_one_string() {
-    let texts = || vec![Block::from_text("a"), Block::from_text(""), Block::from_text("b")];
+    let texts = || {
+        vec![
+            Block::from_text("a"),
+            Block::from_text(""),
+            Block::from_text("b"),
+        ]
+    };
     let turns = vec![blocks(Role::User, texts()), blocks(Role::System, texts())];
     assert_eq!(
         messages(turns),
@@ -380,7 +518,11 @@ fn plain_words_are_mended_only_where_they_have_to_be() {
     assert!(messages(two).ends_with(r#"{"role":"assistant","content":"b\n\nc"}]"#));
     let twice = vec![said.clone(), said.clone(), by("n", "b")];
     assert!(messages(twice).starts_with(r#"[{"role":"user","content":"a\n\na"},"#));
-    for blank in [turn(Role::User, " \n"), blocks(Role::User, vec![]), turn(Role::System, "")] {
+    for blank in [
+        turn(Role::User, " \n"),
+        blocks(Role::User, vec![]),
+        turn(Role::System, ""),
+    ] {
         let with_blank = vec![said.clone(), by("n", "b"), blank];
         assert_eq!(messages(with_blank), format!("[{answered}]"));
     }
@@ -389,12 +531,18 @@ fn plain_words_are_mended_only_where_they_have_to_be() {
 }
 
 fn image(source: Source) -> Block {
-    Block::Image(Image { source: source.to_raw(), extra: RawMap::new() })
+    Block::Image(Image {
+        source: source.to_raw(),
+        extra: RawMap::new(),
+    })
 }
 
 #[test]
 fn images_go_inline_or_by_address() {
-    let inline = Source::Base64 { media_type: "image/png".into(), data: "AAAA".into() };
+    let inline = Source::Base64 {
+        media_type: "image/png".into(),
+        data: "AAAA".into(),
+    };
     let result = ToolResult {
         tool_use_id: "c".into(),
         content: Content::Blocks(vec![Block::from_text("seen"), image(inline)]),
@@ -402,11 +550,23 @@ fn images_go_inline_or_by_address() {
     };
     let by_address = image(Source::Url("https://example.org/a.png".into()));
     let (id, name) = ("c".to_string(), "look".to_string());
-    let call = ToolUse { id, name, input: Raw::empty_object(), extra: RawMap::new() };
+    let call = ToolUse {
+        id,
+        name,
+        input: Raw::empty_object(),
+        extra: RawMap::new(),
+    };
     let turns = vec![
         turn(Role::User, "Look."),
         blocks(Role::Assistant, vec![Block::ToolUse(call)]),
-        blocks(Role::User, vec![Block::ToolResult(result), Block::from_text("And"), by_address]),
+        blocks(
+            Role::User,
+            vec![
+                Block::ToolResult(result),
+                Block::from_text("And"),
+                by_address,
+            ],
+        ),
     ];
     assert_eq!(
         messages(turns),

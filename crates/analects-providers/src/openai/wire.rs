@@ -108,7 +108,10 @@ impl Chunk {
         chunk.rest = take(&RawMap::parse(data).ok()?, |key, value| match key {
             "id" => put(&mut chunk.id, filled(value)),
             "model" => put(&mut chunk.model, filled(value)),
-            "choices" => value.as_array().map(|choices| chunk.choices = choices).is_some(),
+            "choices" => value
+                .as_array()
+                .map(|choices| chunk.choices = choices)
+                .is_some(),
             "usage" => put(&mut chunk.usage, value.as_object()),
             "error" => put(&mut chunk.error, Some(value.clone())),
             "object" => true,
@@ -153,7 +156,10 @@ pub(super) struct CallDelta {
 impl CallDelta {
     pub fn read(raw: &Raw) -> Option<CallDelta> {
         let map = raw.as_object()?;
-        let function = map.get("function").and_then(Raw::as_object).unwrap_or_default();
+        let function = map
+            .get("function")
+            .and_then(Raw::as_object)
+            .unwrap_or_default();
         Some(CallDelta {
             index: map.get("index").and_then(Raw::to),
             id: word(&map, "id"),

@@ -44,7 +44,12 @@ pub(super) struct Block {
 
 impl Block {
     pub fn new(index: usize, kind: Kind) -> Block {
-        Block { index, kind, told: Text::default(), held: Text::default() }
+        Block {
+            index,
+            kind,
+            told: Text::default(),
+            held: Text::default(),
+        }
     }
 
     /// What was told so far.
@@ -107,7 +112,10 @@ impl Block {
         if !text.is_empty() {
             self.told.push(&text);
             let delta = self.kind.delta(text);
-            out.push(StreamEvent::BlockDelta { index: self.index, delta });
+            out.push(StreamEvent::BlockDelta {
+                index: self.index,
+                delta,
+            });
         }
     }
 }

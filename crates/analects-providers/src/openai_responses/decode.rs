@@ -118,7 +118,9 @@ impl Decoder {
                 true
             }
             ("response.output_item.done", Some(raw), _) => {
-                let at = self.find(&event, raw).unwrap_or_else(|| self.added(&event, raw, out));
+                let at = self
+                    .find(&event, raw)
+                    .unwrap_or_else(|| self.added(&event, raw, out));
                 self.finish_item(at, raw, out);
                 true
             }
@@ -141,7 +143,10 @@ impl Decoder {
         out: &mut Vec<StreamEvent>,
     ) -> bool {
         let part = event.part_index;
-        let says = matches!(kind, "response.output_text.delta" | "response.refusal.delta");
+        let says = matches!(
+            kind,
+            "response.output_text.delta" | "response.refusal.delta"
+        );
         if says && self.find_piece(event).is_none() {
             // A server that forgets to announce a message still gets its words recorded.
             let message = RawMap::from([("type", Raw::string("message"))]).to_raw();
@@ -151,13 +156,19 @@ impl Decoder {
             return false;
         };
         let answer = &mut self.answer;
-        let Some((kind, step)) =
-            kind.strip_prefix("response.").and_then(|kind| kind.rsplit_once('.'))
+        let Some((kind, step)) = kind
+            .strip_prefix("response.")
+            .and_then(|kind| kind.rsplit_once('.'))
         else {
             return false;
         };
-        let piece =
-            text.map(|text| if step == "done" { Piece::Whole(text) } else { Piece::More(text) });
+        let piece = text.map(|text| {
+            if step == "done" {
+                Piece::Whole(text)
+            } else {
+                Piece::More(text)
+            }
+        });
         match (kind, piece) {
             // The whole item has said everything.
             _ if item.done => true,
@@ -195,7 +206,9 @@ impl Decoder {
     /// The item that an event is about. Numbers are more to be trusted than names, which some
     /// servers make anew for every event; an event with neither is about the last item.
     fn find_piece(&self, event: &Event) -> Option<usize> {
-        let by_number = event.output_index.and_then(|number| self.by_number.get(&number));
+        let by_number = event
+            .output_index
+            .and_then(|number| self.by_number.get(&number));
         let by_id = || event.item_id.as_ref().and_then(|id| self.by_id.get(id));
         match (by_number.or_else(by_id), event.output_index, &event.item_id) {
             (Some(at), _, _) => Some(*at),
@@ -206,7 +219,9 @@ impl Decoder {
 
     /// The item that began and of which this is the whole.
     fn find(&self, event: &Event, raw: &Raw) -> Option<usize> {
-        let by_number = event.output_index.and_then(|number| self.by_number.get(&number).copied());
+        let by_number = event
+            .output_index
+            .and_then(|number| self.by_number.get(&number).copied());
         let at = by_number.or_else(|| {
             let id = word(&raw.as_object()?, "id")?;
             self.by_id.get(&id).copied()
@@ -294,7 +309,9 @@ impl Decoder {
             StopReason::EndTurn if self.answer.called => StopReason::ToolUse,
             reason => reason,
         };
-        out.push(StreamEvent::MessageStop { stop_reason: Some(reason) });
+        out.push(StreamEvent::MessageStop {
+            stop_reason: Some(reason),
+        });
     }
 }
 
@@ -312,5 +329,8 @@ fn reported(event: &Event, map: &RawMap) -> Raw {
     if let Some(error) = &event.error {
         return error.clone();
     }
-    map.iter().filter(|(key, _)| key.as_str() != "\"type\"").collect::<RawMap>().to_raw()
+    map.iter()
+        .filter(|(key, _)| key.as_str() != "\"type\"")
+        .collect::<RawMap>()
+        .to_raw()
 }

@@ -14,8 +14,15 @@ use crate::{Auth, HttpRequest, Quirks};
 
 /// Fields that are not up to the request's metadata: with them, the answer could not be read, or
 /// would be stored, or would be an answer to something else.
-const FIXED: [&str; 7] =
-    ["model", "input", "stream", "store", "previous_response_id", "conversation", "background"];
+const FIXED: [&str; 7] = [
+    "model",
+    "input",
+    "stream",
+    "store",
+    "previous_response_id",
+    "conversation",
+    "background",
+];
 
 /// A smaller limit is an error to OpenAI.
 const SMALLEST_LIMIT: u64 = 16;
@@ -25,7 +32,11 @@ pub(crate) fn encode(request: &Request, quirks: &Quirks) -> HttpRequest {
     let mut left_out = LeftOut::default();
     let turns = fit::turns(request, quirks, Kind::Responses, &mut left_out);
     let ids = CallIds::new(&turns, quirks.tool_ids);
-    let mut input = Input { quirks, ids: &ids, items: Vec::new() };
+    let mut input = Input {
+        quirks,
+        ids: &ids,
+        items: Vec::new(),
+    };
     turns.iter().for_each(|turn| input.turn(turn));
     let items = input.items;
     if items.is_empty() {
@@ -52,8 +63,11 @@ fn body<'a>(
     let specs = settings::tools(request, NAMES, left_out);
     let choice = settings::tool_choice(request, &specs, left_out);
     // Without this a thought is only a name, under which nothing is stored.
-    let include: &[&str] =
-        if request.reasoning || thinks { &["reasoning.encrypted_content"] } else { &[] };
+    let include: &[&str] = if request.reasoning || thinks {
+        &["reasoning.encrypted_content"]
+    } else {
+        &[]
+    };
     wire::Body {
         model: &request.model,
         instructions: request.system.as_ref().map(Text::as_str),
@@ -61,7 +75,9 @@ fn body<'a>(
         stream: true,
         store: false,
         include,
-        reasoning: request.reasoning.then_some(wire::Reasoning { summary: "auto" }),
+        reasoning: request
+            .reasoning
+            .then_some(wire::Reasoning { summary: "auto" }),
         temperature,
         max_output_tokens,
         tools: specs.into_iter().map(|spec| tool(spec, left_out)).collect(),
@@ -85,7 +101,9 @@ impl<'a> Input<'a> {
         match (&turn.content, turn.role) {
             (Content::Empty, _) => {}
             (Content::Text(text), Role::Assistant) => {
-                let text = wire::Part::OutputText { text: text.as_str() };
+                let text = wire::Part::OutputText {
+                    text: text.as_str(),
+                };
                 self.message(role, wire::Content::Parts(vec![text]), None);
             }
             (Content::Text(text), _) => {
@@ -97,7 +115,11 @@ impl<'a> Input<'a> {
     }
 
     fn message(&mut self, role: &'static str, content: wire::Content<'_>, phase: Option<Raw>) {
-        self.items.push(write(&wire::Item::Message { role, content, phase }));
+        self.items.push(write(&wire::Item::Message {
+            role,
+            content,
+            phase,
+        }));
     }
 
     fn question(&mut self, role: &'static str, blocks: &'a [Block]) {
@@ -120,32 +142,47 @@ impl<'a> Input<'a> {
         if let Content::Blocks(blocks) = &result.content {
             parts = blocks.iter().filter_map(|block| self.part(block)).collect();
         }
-        let says_text_only = parts.iter().all(|part| matches!(part, wire::Part::InputText { .. }));
+        let says_text_only = parts
+            .iter()
+            .all(|part| matches!(part, wire::Part::InputText { .. }));
         let output = if says_text_only {
             wire::Content::Text(text.into())
         } else {
             if result.is_error == Some(true) {
-                parts.insert(0, wire::Part::InputText { text: "error".into() });
+                parts.insert(
+                    0,
+                    wire::Part::InputText {
+                        text: "error".into(),
+                    },
+                );
             }
             wire::Content::Parts(parts)
         };
         let call_id = self.ids.of(&result.tool_use_id);
-        self.items.push(write(&wire::Item::FunctionCallOutput { call_id, output }));
+        self.items
+            .push(write(&wire::Item::FunctionCallOutput { call_id, output }));
     }
 
     /// A part of what somebody else than the model said.
     fn part(&self, block: &'a Block) -> Option<wire::Part<'a>> {
         if let Block::Text(block) = block {
-            return Some(wire::Part::InputText { text: block.text.as_str() });
+            return Some(wire::Part::InputText {
+                text: block.text.as_str(),
+            });
         }
-        let file =
-            |filename, file_data, file_url| wire::Part::InputFile { filename, file_data, file_url };
-        Some(match fit::media(block, Kind::Responses, self.quirks.files).ok()? {
-            Media::Text(text) => wire::Part::InputText { text: text.into() },
-            Media::Image(image_url) => wire::Part::InputImage { image_url },
-            Media::File { name, data } => file(Some(name), Some(data), None),
-            Media::FileUrl(url) => file(None, None, Some(url)),
-        })
+        let file = |filename, file_data, file_url| wire::Part::InputFile {
+            filename,
+            file_data,
+            file_url,
+        };
+        Some(
+            match fit::media(block, Kind::Responses, self.quirks.files).ok()? {
+                Media::Text(text) => wire::Part::InputText { text: text.into() },
+                Media::Image(image_url) => wire::Part::InputImage { image_url },
+                Media::File { name, data } => file(Some(name), Some(data), None),
+                Media::FileUrl(url) => file(None, None, Some(url)),
+            },
+        )
     }
 
     /// What the model said, item by item.
@@ -158,12 +195,17 @@ impl<'a> Input<'a> {
             match block {
                 Block::Text(text) => self.text(text, &mut said),
                 Block::Thinking(thought) => {
-                    self.items.extend(fit::thought_item(thought).map(|item| item.to_raw()));
+                    self.items
+                        .extend(fit::thought_item(thought).map(|item| item.to_raw()));
                 }
                 Block::ToolUse(call) => {
                     let call_id = self.ids.of(&call.id);
                     let (name, arguments) = (call.name.as_str(), call.input.as_str());
-                    self.items.push(write(&wire::Item::FunctionCall { call_id, name, arguments }));
+                    self.items.push(write(&wire::Item::FunctionCall {
+                        call_id,
+                        name,
+                        arguments,
+                    }));
                 }
                 Block::Other(raw) => self.items.push(raw.clone()),
                 Block::Image(_)
@@ -184,7 +226,10 @@ impl<'a> Input<'a> {
         let phase = item.as_ref().and_then(|item| item.get("phase"));
         said.phase = phase.cloned().or(said.phase.take());
         let words = text.text.as_str();
-        let refused = text.extra.get("refusal").is_some_and(|raw| raw.as_str() == "true");
+        let refused = text
+            .extra
+            .get("refusal")
+            .is_some_and(|raw| raw.as_str() == "true");
         said.parts.push(if refused {
             wire::Part::Refusal { refusal: words }
         } else {
@@ -223,9 +268,11 @@ fn tool_choice(choice: &ToolChoice) -> Raw {
         ToolChoice::Auto => Raw::string("auto"),
         ToolChoice::Any => Raw::string("required"),
         ToolChoice::None => Raw::string("none"),
-        ToolChoice::Tool(name) => {
-            RawMap::from([("type", Raw::string("function")), ("name", Raw::string(name))]).to_raw()
-        }
+        ToolChoice::Tool(name) => RawMap::from([
+            ("type", Raw::string("function")),
+            ("name", Raw::string(name)),
+        ])
+        .to_raw(),
     }
 }
 

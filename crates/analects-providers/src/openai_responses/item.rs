@@ -35,10 +35,22 @@ pub(super) struct Item {
 
 #[derive(Debug, Clone)]
 enum Form {
-    Message { parts: Parts },
-    Thought { block: Block, part: Option<(Thought, u64)> },
-    Call { block: Block, id: String, name: String, whole: Option<Text> },
-    Other { index: usize },
+    Message {
+        parts: Parts,
+    },
+    Thought {
+        block: Block,
+        part: Option<(Thought, u64)>,
+    },
+    Call {
+        block: Block,
+        id: String,
+        name: String,
+        whole: Option<Text>,
+    },
+    Other {
+        index: usize,
+    },
 }
 
 /// Parts by their numbers.
@@ -66,13 +78,20 @@ impl Item {
         let map = raw.as_object().unwrap_or_default();
         let kind = word(&map, "type").unwrap_or_default();
         let form = match kind.as_str() {
-            "message" => Form::Message { parts: Parts::new() },
+            "message" => Form::Message {
+                parts: Parts::new(),
+            },
             "reasoning" => {
                 let index = answer.block(BlockStart::Thinking, out);
-                Form::Thought { block: Block::new(index, Kind::Thinking), part: None }
+                Form::Thought {
+                    block: Block::new(index, Kind::Thinking),
+                    part: None,
+                }
             }
             "function_call" => call(&map, answer, out),
-            _ => Form::Other { index: answer.block(verbatim(raw), out) },
+            _ => Form::Other {
+                index: answer.block(verbatim(raw), out),
+            },
         };
         let mut item = Item {
             form,
@@ -104,9 +123,13 @@ impl Item {
         answer: &mut Answer,
         out: &mut Vec<StreamEvent>,
     ) -> bool {
-        let Form::Message { parts } = &mut self.form else { return false };
+        let Form::Message { parts } = &mut self.form else {
+            return false;
+        };
         let part = part(parts, number, Some(refusal), answer, out);
-        let Some(block) = &mut part.block else { return false };
+        let Some(block) = &mut part.block else {
+            return false;
+        };
         block.take(piece, out);
         true
     }
@@ -119,7 +142,9 @@ impl Item {
         piece: &Text,
         out: &mut Vec<StreamEvent>,
     ) -> bool {
-        let Form::Thought { block, part } = &mut self.form else { return false };
+        let Form::Thought { block, part } = &mut self.form else {
+            return false;
+        };
         let last = part.map(|(_, number)| number);
         let next = (source, number.or(last).unwrap_or(0));
         if part.is_some_and(|(shown, _)| shown != source) {
@@ -135,7 +160,9 @@ impl Item {
 
     /// Adds to the arguments of a call. `false` if this is none.
     pub fn add_arguments(&mut self, piece: &Piece, out: &mut Vec<StreamEvent>) -> bool {
-        let Form::Call { block, .. } = &mut self.form else { return false };
+        let Form::Call { block, .. } = &mut self.form else {
+            return false;
+        };
         block.take(piece, out);
         true
     }
@@ -147,9 +174,13 @@ impl Item {
         self.pending.clear();
         match &mut self.form {
             Form::Message { parts } => {
-                let content = map.get("content").and_then(Raw::as_array).unwrap_or_default();
+                let content = map
+                    .get("content")
+                    .and_then(Raw::as_array)
+                    .unwrap_or_default();
                 for (number, raw) in (0..).zip(&content) {
-                    self.differing.extend(finish_part(parts, number, raw, answer, out));
+                    self.differing
+                        .extend(finish_part(parts, number, raw, answer, out));
                 }
             }
             Form::Thought { block, part } => {
@@ -159,10 +190,15 @@ impl Item {
                 }
                 if let Some(seal) = word(&map, "encrypted_content") {
                     let delta = core::Delta::Signature(seal);
-                    out.push(StreamEvent::BlockDelta { index: block.index, delta });
+                    out.push(StreamEvent::BlockDelta {
+                        index: block.index,
+                        delta,
+                    });
                 }
             }
-            Form::Call { block, name, whole, .. } => {
+            Form::Call {
+                block, name, whole, ..
+            } => {
                 if let Some(arguments) = map.get("arguments").and_then(Text::from_raw) {
                     // If a piece got lost on the way, the whole arguments are still the right ones.
                     *whole = block.complete(&arguments, out).map(|_| arguments);
@@ -173,7 +209,10 @@ impl Item {
             }
             Form::Other { index } => {
                 let block = verbatim(raw);
-                out.push(StreamEvent::BlockStart { index: *index, block });
+                out.push(StreamEvent::BlockStart {
+                    index: *index,
+                    block,
+                });
             }
         }
         let cut = word(&map, "status").is_some_and(|status| status != "completed");
@@ -192,14 +231,23 @@ impl Item {
                     out.push(StreamEvent::BlockStop { index: part.index });
                 }
             }
-            Form::Call { block, id, name, whole: arguments } => {
+            Form::Call {
+                block,
+                id,
+                name,
+                whole: arguments,
+            } => {
                 if whole {
                     answer.called = true;
                     let arguments = arguments.as_ref().unwrap_or(block.told());
                     end_call(block.index, id, name, arguments, out);
                 }
             }
-            Form::Thought { block: Block { index, .. }, .. } | Form::Other { index } => {
+            Form::Thought {
+                block: Block { index, .. },
+                ..
+            }
+            | Form::Other { index } => {
                 out.push(StreamEvent::BlockStop { index: *index });
             }
         }
@@ -225,9 +273,10 @@ impl Item {
     /// Its first block that has a place for fields.
     fn first_block(&self) -> Option<usize> {
         match &self.form {
-            Form::Message { parts } => {
-                parts.values().find(|part| part.block.is_some()).map(|part| part.index)
-            }
+            Form::Message { parts } => parts
+                .values()
+                .find(|part| part.block.is_some())
+                .map(|part| part.index),
             Form::Thought { block, .. } | Form::Call { block, .. } => Some(block.index),
             Form::Other { .. } => None,
         }
@@ -292,7 +341,11 @@ impl Part {
             block.flush(out);
         }
         let mut extra = |key: &str, value| {
-            out.push(StreamEvent::BlockExtra { index, key: key.to_string(), value });
+            out.push(StreamEvent::BlockExtra {
+                index,
+                key: key.to_string(),
+                value,
+            });
         };
         if self.refusal {
             extra("refusal", true.into());
@@ -325,14 +378,32 @@ fn verbatim(raw: &Raw) -> BlockStart {
 const GAP: &str = "\n\n";
 
 fn call(map: &RawMap, answer: &mut Answer, out: &mut Vec<StreamEvent>) -> Form {
-    let given = ["call_id", "id"].iter().find_map(|key| filled(map.get(key)?));
+    let given = ["call_id", "id"]
+        .iter()
+        .find_map(|key| filled(map.get(key)?));
     // A call that its server did not name gets a name that no other answer uses.
-    let made =
-        || format!("call_{}_{}", answer.id.as_deref().unwrap_or_default(), answer.next_index);
+    let made = || {
+        format!(
+            "call_{}_{}",
+            answer.id.as_deref().unwrap_or_default(),
+            answer.next_index
+        )
+    };
     let id = given.unwrap_or_else(made);
     let name = word(map, "name").unwrap_or_default();
-    let index = answer.block(BlockStart::ToolUse { id: id.clone(), name: name.clone() }, out);
-    Form::Call { block: Block::new(index, Kind::Arguments), id, name, whole: None }
+    let index = answer.block(
+        BlockStart::ToolUse {
+            id: id.clone(),
+            name: name.clone(),
+        },
+        out,
+    );
+    Form::Call {
+        block: Block::new(index, Kind::Arguments),
+        id,
+        name,
+        whole: None,
+    }
 }
 
 fn end_call(index: usize, id: &str, name: &str, arguments: &Text, out: &mut Vec<StreamEvent>) {
@@ -341,7 +412,12 @@ fn end_call(index: usize, id: &str, name: &str, arguments: &Text, out: &mut Vec<
     // Arguments that are not JSON stay as the text of the deltas; folding marks them.
     if let Ok(input) = Raw::parse(json) {
         let (id, name) = (id.to_string(), name.to_string());
-        out.push(StreamEvent::ToolUse { index, id, name, input });
+        out.push(StreamEvent::ToolUse {
+            index,
+            id,
+            name,
+            input,
+        });
     }
     out.push(StreamEvent::BlockStop { index });
 }
@@ -356,14 +432,21 @@ fn part<'a>(
     out: &mut Vec<StreamEvent>,
 ) -> &'a mut Part {
     let last = parts.last_key_value().map(|(number, _)| *number);
-    parts.entry(number.or(last).unwrap_or(0)).or_insert_with(|| {
-        let index = match refusal {
-            Some(_) => answer.block(BlockStart::Text, out),
-            None => answer.next_index,
-        };
-        let block = refusal.map(|_| Block::new(index, Kind::Text));
-        Part { index, block, refusal: refusal.unwrap_or_default(), rest: Rest::new() }
-    })
+    parts
+        .entry(number.or(last).unwrap_or(0))
+        .or_insert_with(|| {
+            let index = match refusal {
+                Some(_) => answer.block(BlockStart::Text, out),
+                None => answer.next_index,
+            };
+            let block = refusal.map(|_| Block::new(index, Kind::Text));
+            Part {
+                index,
+                block,
+                refusal: refusal.unwrap_or_default(),
+                rest: Rest::new(),
+            }
+        })
 }
 
 /// Takes a whole part; gives its text back where that is not what was told.
@@ -380,7 +463,9 @@ fn finish_part(
         Some("refusal") => Some("refusal"),
         _ => None,
     };
-    let text = field.and_then(|field| map.get(field)).and_then(Text::from_raw);
+    let text = field
+        .and_then(|field| map.get(field))
+        .and_then(Text::from_raw);
     let (Some(field), Some(text)) = (field, text) else {
         let part = part(parts, Some(number), None, answer, out);
         part.index = answer.block(verbatim(raw), out);
@@ -388,14 +473,18 @@ fn finish_part(
     };
     let part = part(parts, Some(number), Some(field == "refusal"), answer, out);
     part.rest = take(&map, |key, _| key == "type" || key == field);
-    part.block.as_mut().and_then(|block| block.complete(&text, out))
+    part.block
+        .as_mut()
+        .and_then(|block| block.complete(&text, out))
 }
 
 /// The words of a thought: its summary or, where there is none, what it holds in plain text.
 fn words(map: &RawMap, shown: Option<Thought>) -> Option<Text> {
     let texts = |key: &str| {
         let parts = map.get(key).and_then(Raw::as_array).unwrap_or_default();
-        let texts = parts.iter().filter_map(|part| Text::from_raw(part.as_object()?.get("text")?));
+        let texts = parts
+            .iter()
+            .filter_map(|part| Text::from_raw(part.as_object()?.get("text")?));
         texts.reduce(|mut all, text| {
             all.push(&GAP.into());
             all.push(&text);
@@ -413,14 +502,18 @@ fn words(map: &RawMap, shown: Option<Thought>) -> Option<Text> {
 /// `encode`, which makes a summary of one part out of the words.
 fn unspoken(map: &RawMap) -> Rest {
     let mut rest = Rest::new();
-    let content = map.get("content").filter(|raw| !matches!(raw.as_str(), "null" | "[]"));
+    let content = map
+        .get("content")
+        .filter(|raw| !matches!(raw.as_str(), "null" | "[]"));
     let summary = map.get("summary").filter(|raw| raw.as_str() != "null");
     let plain = summary.and_then(plain_summary);
     if let Some(summary) = summary.filter(|_| plain.is_none() || content.is_some()) {
         rest.push(("summary".to_string(), summary.clone()));
     }
     if let Some(content) = content {
-        let summary = summary.is_none().then(|| ("summary".to_string(), Raw::array(&[])));
+        let summary = summary
+            .is_none()
+            .then(|| ("summary".to_string(), Raw::array(&[])));
         rest.extend(summary);
         rest.push(("content".to_string(), content.clone()));
     }

@@ -22,29 +22,55 @@ fn body(request: &Request) -> String {
 }
 
 fn blocks(role: Role, blocks: Vec<Block>) -> Turn {
-    Turn { role, content: Content::Blocks(blocks), model: None }
+    Turn {
+        role,
+        content: Content::Blocks(blocks),
+        model: None,
+    }
 }
 
 fn request(turns: Vec<Turn>) -> Request {
-    Request { model: "gpt-5-mini".into(), turns, ..Request::default() }
+    Request {
+        model: "gpt-5-mini".into(),
+        turns,
+        ..Request::default()
+    }
 }
 
 fn hi() -> Turn {
-    Turn { role: Role::User, content: "Hi".into(), model: None }
+    Turn {
+        role: Role::User,
+        content: "Hi".into(),
+        model: None,
+    }
 }
 
 /// The items of turns that follow on a greeting, without those that say that a call was interrupted.
 fn input(turns: Vec<Turn>) -> String {
     let request = request(std::iter::once(hi()).chain(turns).collect());
-    let items = RawMap::parse(&body(&request)).unwrap().get("input").unwrap().as_array().unwrap();
+    let items = RawMap::parse(&body(&request))
+        .unwrap()
+        .get("input")
+        .unwrap()
+        .as_array()
+        .unwrap();
     let (first, items) = items.split_first().unwrap();
-    assert_eq!(first.as_str(), r#"{"type":"message","role":"user","content":"Hi"}"#);
-    let items = items.iter().filter(|item| !item.as_str().contains("interrupted"));
+    assert_eq!(
+        first.as_str(),
+        r#"{"type":"message","role":"user","content":"Hi"}"#
+    );
+    let items = items
+        .iter()
+        .filter(|item| !item.as_str().contains("interrupted"));
     Raw::array(&items.cloned().collect::<Vec<_>>()).to_string()
 }
 
 fn left_out(request: &Request) -> Vec<String> {
-    sent(request).left_out.into_iter().map(|problem| problem.message).collect()
+    sent(request)
+        .left_out
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect()
 }
 
 fn raw(json: &str) -> Raw {
@@ -67,7 +93,9 @@ fn folded(stream: &str) -> Folded {
 }
 
 fn stream(data: &[&str]) -> String {
-    data.iter().map(|data| format!("data: {data}\n\n")).collect()
+    data.iter()
+        .map(|data| format!("data: {data}\n\n"))
+        .collect()
 }
 
 fn content(stream: &str) -> String {
@@ -76,14 +104,25 @@ fn content(stream: &str) -> String {
 
 fn rich_request() -> Request {
     let schema = raw(r#"{"type":"object","maximum":1e400}"#);
-    let tool = ToolSpec { name: "weather".into(), description: "d".into(), input_schema: schema };
+    let tool = ToolSpec {
+        name: "weather".into(),
+        description: "d".into(),
+        input_schema: schema,
+    };
     let mut metadata = RawMap::new();
     metadata.push("top_p", raw("0.25"));
-    for (key, value) in [("store", "true"), ("stream", "false"), ("previous_response_id", "\"r\"")]
-    {
+    for (key, value) in [
+        ("store", "true"),
+        ("stream", "false"),
+        ("previous_response_id", "\"r\""),
+    ] {
         metadata.push(key, raw(value));
     }
-    let turn = Turn { role: Role::User, content: "Hello".into(), model: None };
+    let turn = Turn {
+        role: Role::User,
+        content: "Hello".into(),
+        model: None,
+    };
     Request {
         model: "tiny".into(),
         system: Some("Be brief.".into()),
@@ -126,8 +165,16 @@ fn a_request_has_the_apis_shape_and_is_never_stored() {
 
 #[test]
 fn a_plain_request_asks_for_nothing_more() {
-    let turn = Turn { role: Role::User, content: "Hi".into(), model: None };
-    let plain = Request { model: "tiny".into(), turns: vec![turn], ..Request::default() };
+    let turn = Turn {
+        role: Role::User,
+        content: "Hi".into(),
+        model: None,
+    };
+    let plain = Request {
+        model: "tiny".into(),
+        turns: vec![turn],
+        ..Request::default()
+    };
     assert_eq!(
         body(&plain),
         concat!(
@@ -140,7 +187,11 @@ fn a_plain_request_asks_for_nothing_more() {
 
 #[test]
 fn models_that_always_think_get_no_temperature_and_give_their_thoughts_sealed() {
-    let warm = Request { model: "o3".into(), temperature: Some(0.2), ..request(vec![hi()]) };
+    let warm = Request {
+        model: "o3".into(),
+        temperature: Some(0.2),
+        ..request(vec![hi()])
+    };
     assert_eq!(
         body(&warm),
         concat!(
@@ -148,31 +199,55 @@ fn models_that_always_think_get_no_temperature_and_give_their_thoughts_sealed() 
             r#""include":["reasoning.encrypted_content"]}"#
         )
     );
-    assert_eq!(left_out(&warm), ["the temperature is not sent: the model takes none"]);
+    assert_eq!(
+        left_out(&warm),
+        ["the temperature is not sent: the model takes none"]
+    );
 }
 
 #[test]
 fn tool_choice_is_named_in_the_apis_words() {
-    let choices =
-        [(ToolChoice::Auto, "auto"), (ToolChoice::Any, "required"), (ToolChoice::None, "none")];
+    let choices = [
+        (ToolChoice::Auto, "auto"),
+        (ToolChoice::Any, "required"),
+        (ToolChoice::None, "none"),
+    ];
     for (choice, word) in choices {
-        let request = Request { tool_choice: Some(choice), ..rich_request() };
+        let request = Request {
+            tool_choice: Some(choice),
+            ..rich_request()
+        };
         assert!(body(&request).contains(&format!(r#""tool_choice":"{word}""#)));
-        assert!(!body(&Request { tools: vec![], ..request }).contains("tool_choice"));
+        assert!(
+            !body(&Request {
+                tools: vec![],
+                ..request
+            })
+            .contains("tool_choice")
+        );
     }
 }
 
 fn image(source: Source) -> Block {
-    Block::Image(Image { source: source.to_raw(), extra: RawMap::new() })
+    Block::Image(Image {
+        source: source.to_raw(),
+        extra: RawMap::new(),
+    })
 }
 
 fn document(source: &str, extra: &str) -> Block {
     let extra = RawMap::parse(extra).unwrap();
-    Block::Document(Document { source: raw(source), extra })
+    Block::Document(Document {
+        source: raw(source),
+        extra,
+    })
 }
 
 fn png() -> Block {
-    image(Source::Base64 { media_type: "image/png".into(), data: "AAAA".into() })
+    image(Source::Base64 {
+        media_type: "image/png".into(),
+        data: "AAAA".into(),
+    })
 }
 
 #[test]
@@ -187,7 +262,10 @@ fn images_and_documents_go_inline_or_by_address() {
             r#"{"title":"paper.pdf"}"#,
         ),
         document(r#"{"type":"url","url":"https://example.org/b.pdf"}"#, "{}"),
-        document(r#"{"type":"text","media_type":"text/plain","data":"in words"}"#, "{}"),
+        document(
+            r#"{"type":"text","media_type":"text/plain","data":"in words"}"#,
+            "{}",
+        ),
     ];
     assert_eq!(
         body(&request(vec![blocks(Role::User, said)])).replace(r#","stream":true"#, ""),
@@ -219,8 +297,11 @@ fn images_and_documents_go_inline_or_by_address() {
             "turn 1: a thought is not sent: it is not the model's",
         ]
     );
-    let severities: Vec<_> =
-        sent(&request).left_out.iter().map(|problem| problem.severity).collect();
+    let severities: Vec<_> = sent(&request)
+        .left_out
+        .iter()
+        .map(|problem| problem.severity)
+        .collect();
     assert_eq!(severities[3], Severity::Hint);
     assert_eq!(severities[0], Severity::Warning);
 }
@@ -237,7 +318,12 @@ fn parallel_calls_and_their_results_are_items() {
     };
     let result = |id: &str, content: Content, is_error| {
         let tool_use_id = id.into();
-        Block::ToolResult(ToolResult { tool_use_id, content, is_error, ..Default::default() })
+        Block::ToolResult(ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            ..Default::default()
+        })
     };
     let turns = vec![
         blocks(
@@ -260,7 +346,11 @@ fn parallel_calls_and_their_results_are_items() {
         blocks(
             Role::User,
             vec![
-                result("c", Content::Blocks(vec![Block::from_text("seen"), png()]), None),
+                result(
+                    "c",
+                    Content::Blocks(vec![Block::from_text("seen"), png()]),
+                    None,
+                ),
                 result("d", Content::Blocks(vec![png()]), Some(true)),
             ],
         ),
@@ -299,7 +389,11 @@ const REFUSAL: &str = include_str!(concat!(
 fn turn_of(stream: &str) -> Turn {
     let message = folded(stream).message;
     let content = message.body.content().unwrap().clone();
-    Turn { role: Role::Assistant, content, model: message.model }
+    Turn {
+        role: Role::Assistant,
+        content,
+        model: message.model,
+    }
 }
 
 #[test]
@@ -329,7 +423,10 @@ fn an_answer_goes_back_as_the_items_that_it_was() {
     );
     let first = turn_of(ANSWER);
     let result = |id: &str| {
-        Block::ToolResult(ToolResult { tool_use_id: id.into(), ..ToolResult::default() })
+        Block::ToolResult(ToolResult {
+            tool_use_id: id.into(),
+            ..ToolResult::default()
+        })
     };
     let results = blocks(Role::User, vec![result("call_1"), result("call_2")]);
     let talk = vec![hi(), first.clone(), results.clone(), turn_of(SEARCH)];
@@ -342,18 +439,34 @@ fn an_answer_goes_back_as_the_items_that_it_was() {
 #[test]
 fn thoughts_of_others_and_unsealed_ones_stay_at_home() {
     let own = turn_of(ANSWER);
-    let other = Turn { model: Some("another-model".into()), ..own.clone() };
+    let other = Turn {
+        model: Some("another-model".into()),
+        ..own.clone()
+    };
     let results = ["call_1", "call_2"].map(|id| {
-        Block::ToolResult(ToolResult { tool_use_id: id.into(), ..ToolResult::default() })
+        Block::ToolResult(ToolResult {
+            tool_use_id: id.into(),
+            ..ToolResult::default()
+        })
     });
     let request = request(vec![hi(), other, blocks(Role::User, results.to_vec())]);
     let body = body(&request);
-    assert!(!body.contains("rs_1") && !body.contains("gAAAA") && !body.contains("phase"), "{body}");
+    assert!(
+        !body.contains("rs_1") && !body.contains("gAAAA") && !body.contains("phase"),
+        "{body}"
+    );
     assert_eq!(left_out(&request).len(), 2);
     // A model that is not OpenAI's gets its own thoughts back, and nobody else's.
     let local = |by: &str| {
-        let turn = Turn { model: Some(by.into()), ..own.clone() };
-        super::tests::body(&Request { model: "local".into(), turns: vec![turn], ..<_>::default() })
+        let turn = Turn {
+            model: Some(by.into()),
+            ..own.clone()
+        };
+        super::tests::body(&Request {
+            model: "local".into(),
+            turns: vec![turn],
+            ..<_>::default()
+        })
     };
     assert!(local("local").contains("rs_1"));
     assert!(!local("gpt-5").contains("rs_1"));
@@ -367,7 +480,10 @@ fn thoughts_of_others_and_unsealed_ones_stay_at_home() {
         let turn = blocks(Role::Assistant, vec![block(json), Block::from_text("Hi")]);
         let request = super::tests::request(vec![hi(), turn]);
         assert_eq!(left_out(&request).len(), 1, "{json}");
-        assert!(!super::tests::body(&request).contains("reasoning\","), "{json}");
+        assert!(
+            !super::tests::body(&request).contains("reasoning\","),
+            "{json}"
+        );
     }
 }
 
@@ -377,7 +493,10 @@ fn a_thought_that_led_to_nothing_stays_at_home() {
     let turn = blocks(Role::Assistant, vec![Block::from_text("Hi"), block(sealed)]);
     let request = request(vec![hi(), turn]);
     assert!(!body(&request).contains("rs_1"));
-    assert_eq!(left_out(&request), ["turn 2: a thought is not sent: what it led to is missing"]);
+    assert_eq!(
+        left_out(&request),
+        ["turn 2: a thought is not sent: what it led to is missing"]
+    );
 }
 
 #[test]
@@ -389,13 +508,23 @@ fn names_of_calls_that_are_too_long_are_replaced_on_both_sides() {
         input: Raw::empty_object(),
         extra: RawMap::new(),
     };
-    let result = ToolResult { tool_use_id: long.clone(), ..Default::default() };
+    let result = ToolResult {
+        tool_use_id: long.clone(),
+        ..Default::default()
+    };
     let turns = vec![
         blocks(Role::Assistant, vec![Block::ToolUse(call)]),
         blocks(Role::User, vec![Block::ToolResult(result)]),
     ];
     let items = raw(&input(turns)).as_array().unwrap();
-    let id = |item: &Raw| item.as_object().unwrap().get("call_id").unwrap().as_string().unwrap();
+    let id = |item: &Raw| {
+        item.as_object()
+            .unwrap()
+            .get("call_id")
+            .unwrap()
+            .as_string()
+            .unwrap()
+    };
     assert_eq!(id(&items[0]), id(&items[1]));
     assert!(id(&items[0]).len() <= 64 && id(&items[0]) != long);
 }
@@ -403,14 +532,31 @@ fn names_of_calls_that_are_too_long_are_replaced_on_both_sides() {
 #[test]
 fn instructions_in_mid_conversation_have_the_servers_role() {
     let turns = vec![
-        Turn { role: Role::System, content: "Now in French.".into(), model: None },
-        Turn { role: Role::Assistant, content: "Oui.".into(), model: None },
+        Turn {
+            role: Role::System,
+            content: "Now in French.".into(),
+            model: None,
+        },
+        Turn {
+            role: Role::Assistant,
+            content: "Oui.".into(),
+            model: None,
+        },
     ];
-    let quirks = Quirks { system_role: SystemRole::Developer, ..Quirks::OPENAI_RESPONSES };
+    let quirks = Quirks {
+        system_role: SystemRole::Developer,
+        ..Quirks::OPENAI_RESPONSES
+    };
     let sent = crate::encode_for(API, &request(turns), &quirks);
     let body = String::from_utf8(sent.body).unwrap();
-    assert!(body.contains(r#""role":"developer","content":"Now in French.""#), "{body}");
-    assert!(body.contains(r#""content":[{"type":"output_text","text":"Oui."}]"#), "{body}");
+    assert!(
+        body.contains(r#""role":"developer","content":"Now in French.""#),
+        "{body}"
+    );
+    assert!(
+        body.contains(r#""content":[{"type":"output_text","text":"Oui."}]"#),
+        "{body}"
+    );
 }
 
 const DONE: &str = r#"{"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":[]}}"#;
@@ -424,7 +570,10 @@ fn names_that_change_from_event_to_event_do_not_matter_where_there_are_numbers()
         r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","id":"x4","content":[{"type":"output_text","text":"Hello"}]}}"#,
         r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","id":"x5","content":[{"type":"output_text","text":"Hello"}]}]}}"#,
     ]);
-    assert_eq!(content(&stream), r#"[{"type":"text","text":"Hello","item":{"id":"x4"}}]"#);
+    assert_eq!(
+        content(&stream),
+        r#"[{"type":"text","text":"Hello","item":{"id":"x4"}}]"#
+    );
 }
 
 #[test]
@@ -434,7 +583,10 @@ fn what_was_not_told_in_pieces_comes_with_the_whole() {
         r#"{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}"#,
         DONE,
     ]);
-    assert_eq!(content(&last_only), r#"[{"type":"tool_use","id":"c","name":"f","input":{"a":1}}]"#);
+    assert_eq!(
+        content(&last_only),
+        r#"[{"type":"tool_use","id":"c","name":"f","input":{"a":1}}]"#
+    );
     let lost = stream(&[
         r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":""}}"#,
         "{malformed",
@@ -442,7 +594,10 @@ fn what_was_not_told_in_pieces_comes_with_the_whole() {
         r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"}}"#,
         DONE,
     ]);
-    assert_eq!(content(&lost), r#"[{"type":"tool_use","id":"c","name":"f","input":{"a":1}}]"#);
+    assert_eq!(
+        content(&lost),
+        r#"[{"type":"tool_use","id":"c","name":"f","input":{"a":1}}]"#
+    );
     let half = stream(&[
         r#"{"type":"response.output_text.delta","output_index":0,"delta":"Hel"}"#,
         r#"{"type":"response.output_text.done","output_index":0,"text":"Hello \ud83d\ude00"}"#,
@@ -456,7 +611,10 @@ fn what_was_not_told_in_pieces_comes_with_the_whole() {
     ]);
     let folded = folded(&other);
     assert_eq!(folded.message.text(), "Hel");
-    assert_eq!(folded.message.extra.to_raw().as_str(), r#"{"differing_text":"Bye"}"#);
+    assert_eq!(
+        folded.message.extra.to_raw().as_str(),
+        r#"{"differing_text":"Bye"}"#
+    );
 }
 
 #[test]
@@ -515,12 +673,18 @@ fn unknown_events_and_fields_are_kept() {
 #[test]
 fn errors_have_their_kinds_wherever_they_come() {
     let cases = [
-        (r#"{"type":"error","code":"server_error","message":"m"}"#, ApiErrorKind::Server),
+        (
+            r#"{"type":"error","code":"server_error","message":"m"}"#,
+            ApiErrorKind::Server,
+        ),
         (
             r#"{"type":"error","error":{"type":"invalid_request_error","code":"context_length_exceeded","message":"m"}}"#,
             ApiErrorKind::ContextOverflow,
         ),
-        (r#"{"error":{"message":"m","code":401}}"#, ApiErrorKind::Auth),
+        (
+            r#"{"error":{"message":"m","code":401}}"#,
+            ApiErrorKind::Auth,
+        ),
         (
             r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"m"}}}"#,
             ApiErrorKind::RateLimit,
@@ -541,7 +705,10 @@ fn errors_have_their_kinds_wherever_they_come() {
             r#"{"status":"failed","error":{"code":"server_error","message":"m"},"output":[]}"#,
             ApiErrorKind::Server,
         ),
-        (r#"{"status":"cancelled","message":"m","output":[]}"#, ApiErrorKind::Cancelled),
+        (
+            r#"{"status":"cancelled","message":"m","output":[]}"#,
+            ApiErrorKind::Cancelled,
+        ),
     ];
     for (data, kind) in cases {
         let folded = folded(&stream(&[data, DONE]));
@@ -549,7 +716,10 @@ fn errors_have_their_kinds_wherever_they_come() {
         assert_eq!(error.kind, kind, "{data}");
         assert!(!error.message.is_empty(), "{data}");
         assert!(!folded.complete, "{data}");
-        assert!(matches!(events(&stream(&[data, DONE])).last(), Some(StreamEvent::Error(_))));
+        assert!(matches!(
+            events(&stream(&[data, DONE])).last(),
+            Some(StreamEvent::Error(_))
+        ));
     }
     let param =
         r#"{"type":"error","code":"x","message":"m","param":"input[3]","sequence_number":1}"#;
@@ -576,7 +746,12 @@ fn reasons_have_the_cores_names() {
             r#"{{"id":"r","status":"incomplete","incomplete_details":{details},"output":[]}}"#
         );
         let json = folded(&data).message.to_json();
-        RawMap::parse(&json).unwrap().get("stop_reason").unwrap().as_string().unwrap()
+        RawMap::parse(&json)
+            .unwrap()
+            .get("stop_reason")
+            .unwrap()
+            .as_string()
+            .unwrap()
     };
     assert_eq!(reason(r#"{"reason":"max_output_tokens"}"#), "max_tokens");
     assert_eq!(reason(r#"{"reason":"content_filter"}"#), "refusal");
@@ -608,7 +783,11 @@ fn many_items_and_parts_take_time_in_proportion() {
     let begin = std::time::Instant::now();
     let folded = folded(&(stream + &self::stream(&[DONE])));
     assert_eq!(folded.message.text().len(), MANY);
-    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+    assert!(
+        begin.elapsed() < std::time::Duration::from_secs(20),
+        "{:?}",
+        begin.elapsed()
+    );
 }
 
 proptest! {

@@ -111,7 +111,10 @@ pub(super) struct Event {
 impl Event {
     /// `None` for an object without a type, which is no event.
     pub fn read(map: &RawMap) -> Option<Event> {
-        let mut event = Event { kind: word(map, "type")?, ..Event::default() };
+        let mut event = Event {
+            kind: word(map, "type")?,
+            ..Event::default()
+        };
         event.rest = take(map, |key, value| match key {
             // Numbers of events and padding against eavesdroppers say nothing about the answer.
             "type" | "sequence_number" | "obfuscation" => true,
@@ -156,7 +159,10 @@ impl Response {
             "status" => put(&mut response.status, filled(value)),
             "error" => put(&mut response.error, Some(value.clone())),
             "incomplete_details" => put(&mut response.reason, reason(value)),
-            "output" => value.as_array().map(|output| response.output = output).is_some(),
+            "output" => value
+                .as_array()
+                .map(|output| response.output = output)
+                .is_some(),
             "usage" => put(&mut response.usage, value.as_object()),
             // The request over again, which may be long, and what every answer says.
             "object" | "instructions" | "tools" => true,

@@ -27,7 +27,12 @@ pub(crate) fn fit_call(
         left_out.otherwise(format!("turn {}: {text}", number + 1));
         input = RawMap::from([("input", input)]).to_raw();
     }
-    ToolUse { id: call.id.clone(), name, input, extra: call.extra.clone() }
+    ToolUse {
+        id: call.id.clone(),
+        name,
+        input,
+        extra: call.extra.clone(),
+    }
 }
 
 /// Ids of tool calls as a server accepts them. What stands before a call decides alone on its id, so
@@ -62,8 +67,15 @@ impl CallIds {
 }
 
 fn calls(content: &Content) -> impl Iterator<Item = &str> {
-    let blocks = if let Content::Blocks(blocks) = content { blocks.as_slice() } else { &[] };
-    blocks.iter().filter_map(Block::as_tool_use).map(|call| call.id.as_str())
+    let blocks = if let Content::Blocks(blocks) = content {
+        blocks.as_slice()
+    } else {
+        &[]
+    };
+    blocks
+        .iter()
+        .filter_map(Block::as_tool_use)
+        .map(|call| call.id.as_str())
 }
 
 fn fits(id: &str, rule: ToolIds) -> bool {
@@ -114,7 +126,10 @@ impl Names {
     /// The nearest name that it accepts.
     pub fn nearest(self, name: &str) -> String {
         let takes = self.takes();
-        let mut near: String = name.chars().map(|c| if takes(c) { c } else { '_' }).collect();
+        let mut near: String = name
+            .chars()
+            .map(|c| if takes(c) { c } else { '_' })
+            .collect();
         if near.is_empty() {
             near.push_str("tool");
         }

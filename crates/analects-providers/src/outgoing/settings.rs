@@ -59,7 +59,10 @@ pub(crate) fn object_schema(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
     let object = Raw::string("object");
     let mut schema = mended(&spec.input_schema).as_object().unwrap_or_default();
     if schema.get("type") != Some(&object) {
-        left_out.otherwise(format!("the arguments of {} are sent as an object", spec.name));
+        left_out.otherwise(format!(
+            "the arguments of {} are sent as an object",
+            spec.name
+        ));
         schema.set("type", object);
     }
     schema
@@ -94,7 +97,9 @@ pub(crate) fn limit(
     }
     let taken = wanted.clamp(*range.start(), *range.end());
     if taken != wanted {
-        left_out.otherwise(format!("the answer is limited to {taken} tokens, not {wanted}"));
+        left_out.otherwise(format!(
+            "the answer is limited to {taken} tokens, not {wanted}"
+        ));
     }
     Some(taken)
 }
@@ -105,13 +110,19 @@ pub(crate) fn stop_sequences<'a>(
     most: usize,
     left_out: &mut LeftOut,
 ) -> Vec<&'a str> {
-    let filled = request.stop_sequences.iter().filter(|stop| !stop.is_empty());
+    let filled = request
+        .stop_sequences
+        .iter()
+        .filter(|stop| !stop.is_empty());
     let mut stops: Vec<&str> = filled.map(String::as_str).collect();
     if stops.len() < request.stop_sequences.len() {
         left_out.setting("a stop sequence", "it is empty");
     }
     if stops.len() > most {
-        left_out.setting("a stop sequence", &format!("the API takes {most}, and the first go"));
+        left_out.setting(
+            "a stop sequence",
+            &format!("the API takes {most}, and the first go"),
+        );
         stops.truncate(most);
     }
     stops

@@ -13,8 +13,12 @@ fn first(error: &ApiError) -> Retry {
 
 fn headers(pairs: &[(&str, &str)]) -> RetryHeaders {
     let now = "2026-10-21T07:28:00Z".parse().unwrap();
-    let look =
-        |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
+    let look = |name: &str| {
+        pairs
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| value.to_string())
+    };
     RetryHeaders::read(look, now)
 }
 
@@ -24,7 +28,11 @@ fn a_status_says_whether_another_try_may_help() {
         assert_eq!(first(&error(status, "x")), Retry::After(500), "{status}");
     }
     for status in [400, 401, 403, 404, 413, 422] {
-        assert_eq!(first(&error(status, "x")), Retry::Not(WhyNot::Permanent), "{status}");
+        assert_eq!(
+            first(&error(status, "x")),
+            Retry::Not(WhyNot::Permanent),
+            "{status}"
+        );
     }
 }
 
@@ -32,11 +40,27 @@ fn a_status_says_whether_another_try_may_help() {
 fn without_a_status_the_kind_says_it() {
     use ApiErrorKind::*;
     for kind in [Network, Timeout, Overloaded, Server, RateLimit] {
-        assert_eq!(first(&ApiError::new(kind, "m")), Retry::After(500), "{kind:?}");
+        assert_eq!(
+            first(&ApiError::new(kind, "m")),
+            Retry::After(500),
+            "{kind:?}"
+        );
     }
-    let never = [Auth, NotFound, BadRequest, ContextOverflow, Cancelled, ContentRefused, Malformed];
+    let never = [
+        Auth,
+        NotFound,
+        BadRequest,
+        ContextOverflow,
+        Cancelled,
+        ContentRefused,
+        Malformed,
+    ];
     for kind in never {
-        assert_eq!(first(&ApiError::new(kind, "m")), Retry::Not(WhyNot::Permanent), "{kind:?}");
+        assert_eq!(
+            first(&ApiError::new(kind, "m")),
+            Retry::Not(WhyNot::Permanent),
+            "{kind:?}"
+        );
     }
 }
 
@@ -64,9 +88,16 @@ fn an_empty_account_is_not_a_matter_of_waiting() {
 
 #[test]
 fn waits_double_up_to_the_longest_and_leave_a_quarter_to_chance() {
-    let policy = RetryPolicy { retries: 9, ..RetryPolicy::default() };
+    let policy = RetryPolicy {
+        retries: 9,
+        ..RetryPolicy::default()
+    };
     let wait = |retries_made, random| {
-        let at = Situation { retries_made, random, ..Situation::default() };
+        let at = Situation {
+            retries_made,
+            random,
+            ..Situation::default()
+        };
         retry(&policy, &error(503, "x"), &at)
     };
     let table = [
@@ -85,16 +116,29 @@ fn waits_double_up_to_the_longest_and_leave_a_quarter_to_chance() {
         (0, f64::NAN, 500),
     ];
     for (retries, random, ms) in table {
-        assert_eq!(wait(retries, random), Retry::After(ms), "{retries} {random}");
+        assert_eq!(
+            wait(retries, random),
+            Retry::After(ms),
+            "{retries} {random}"
+        );
     }
-    let endless = RetryPolicy { retries: u32::MAX, ..RetryPolicy::default() };
-    let at = Situation { retries_made: 4_000_000_000, ..Situation::default() };
+    let endless = RetryPolicy {
+        retries: u32::MAX,
+        ..RetryPolicy::default()
+    };
+    let at = Situation {
+        retries_made: 4_000_000_000,
+        ..Situation::default()
+    };
     assert_eq!(retry(&endless, &error(503, "x"), &at), Retry::After(8000));
 }
 
 #[test]
 fn two_retries_are_enough() {
-    let at = |retries_made| Situation { retries_made, ..Situation::default() };
+    let at = |retries_made| Situation {
+        retries_made,
+        ..Situation::default()
+    };
     let policy = RetryPolicy::default();
     assert_eq!(retry(&policy, &error(500, "x"), &at(1)), Retry::After(1000));
     let enough = retry(&policy, &error(500, "x"), &at(2));
@@ -103,8 +147,15 @@ fn two_retries_are_enough() {
 
 #[test]
 fn nothing_is_sent_again_once_a_part_of_the_answer_was_seen() {
-    let headers = RetryHeaders { after_ms: Some(1), should_retry: Some(true) };
-    let at = Situation { delivered: true, headers, ..Situation::default() };
+    let headers = RetryHeaders {
+        after_ms: Some(1),
+        should_retry: Some(true),
+    };
+    let at = Situation {
+        delivered: true,
+        headers,
+        ..Situation::default()
+    };
     for status in [400, 408, 429, 500, 529] {
         let decision = retry(&RetryPolicy::default(), &error(status, "x"), &at);
         assert_eq!(decision, Retry::Not(WhyNot::Delivered), "{status}");
@@ -119,10 +170,22 @@ fn headers_are_read_in_all_their_forms() {
         (&[], None),
         (&[("retry-after", "2")], Some(2000)),
         (&[("retry-after", " 1.5 ")], Some(1500)),
-        (&[("retry-after", "9"), ("retry-after-ms", "150")], Some(150)),
-        (&[("retry-after", "9"), ("retry-after-ms", "soon")], Some(9000)),
-        (&[("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT")], Some(30_000)),
-        (&[("retry-after", "Wednesday, 21-Oct-26 07:28:30 GMT")], Some(30_000)),
+        (
+            &[("retry-after", "9"), ("retry-after-ms", "150")],
+            Some(150),
+        ),
+        (
+            &[("retry-after", "9"), ("retry-after-ms", "soon")],
+            Some(9000),
+        ),
+        (
+            &[("retry-after", "Wed, 21 Oct 2026 07:28:30 GMT")],
+            Some(30_000),
+        ),
+        (
+            &[("retry-after", "Wednesday, 21-Oct-26 07:28:30 GMT")],
+            Some(30_000),
+        ),
         (&[("retry-after", "Wed Oct 21 07:28:30 2026")], Some(30_000)),
         (&[("retry-after", "Wed, 21 Oct 2026 07:27:00 GMT")], Some(0)),
         (&[("retry-after", "Wed, 99 Oct 2026 07:27:00 GMT")], None),
@@ -135,49 +198,94 @@ fn headers_are_read_in_all_their_forms() {
         assert_eq!(after(pairs), ms, "{pairs:?}");
     }
     let should = |value: &str| headers(&[("x-should-retry", value)]).should_retry;
-    assert_eq!([should("true"), should("false"), should("maybe")], [Some(true), Some(false), None]);
+    assert_eq!(
+        [should("true"), should("false"), should("maybe")],
+        [Some(true), Some(false), None]
+    );
 }
 
 #[test]
 fn the_server_has_a_say_but_not_the_last_word() {
     let decide = |status, after_ms, should_retry| {
-        let headers = RetryHeaders { after_ms, should_retry };
-        let at = Situation { headers, ..Situation::default() };
+        let headers = RetryHeaders {
+            after_ms,
+            should_retry,
+        };
+        let at = Situation {
+            headers,
+            ..Situation::default()
+        };
         retry(&RetryPolicy::default(), &error(status, "x"), &at)
     };
     assert_eq!(decide(429, Some(7000), None), Retry::After(7000));
-    assert_eq!(decide(429, Some(0), None), Retry::After(500), "no advice at all");
-    assert_eq!(decide(500, None, Some(false)), Retry::Not(WhyNot::ServerSaysNo));
+    assert_eq!(
+        decide(429, Some(0), None),
+        Retry::After(500),
+        "no advice at all"
+    );
+    assert_eq!(
+        decide(500, None, Some(false)),
+        Retry::Not(WhyNot::ServerSaysNo)
+    );
     assert_eq!(decide(422, None, Some(true)), Retry::After(500));
     for status in [400, 401, 403, 404, 413] {
-        assert_eq!(decide(status, Some(1), Some(true)), Retry::Not(WhyNot::Permanent), "{status}");
+        assert_eq!(
+            decide(status, Some(1), Some(true)),
+            Retry::Not(WhyNot::Permanent),
+            "{status}"
+        );
     }
     let mut known = error(429, "x");
     known.retry_after_ms = Some(3000);
-    assert_eq!(first(&known), Retry::After(3000), "also where only the error says so");
+    assert_eq!(
+        first(&known),
+        Retry::After(3000),
+        "also where only the error says so"
+    );
 }
 
 #[test]
 fn a_wait_beyond_the_budget_is_named() {
     let policy = RetryPolicy::default();
     let decide = |waited_ms, after_ms| {
-        let headers = RetryHeaders { after_ms, should_retry: None };
-        let at = Situation { waited_ms, headers, ..Situation::default() };
+        let headers = RetryHeaders {
+            after_ms,
+            should_retry: None,
+        };
+        let at = Situation {
+            waited_ms,
+            headers,
+            ..Situation::default()
+        };
         retry(&policy, &error(429, "x"), &at)
     };
     assert_eq!(decide(0, Some(60_000)), Retry::After(60_000));
     let Retry::Not(why) = decide(20_000, Some(3_725_000)) else {
         unreachable!("the wait is too long");
     };
-    assert_eq!(why, WhyNot::TooLong { wait_ms: 3_725_000, left_ms: 40_000 });
+    assert_eq!(
+        why,
+        WhyNot::TooLong {
+            wait_ms: 3_725_000,
+            left_ms: 40_000
+        }
+    );
     assert_eq!(
         why.to_string(),
         "the server asks to wait 1 h 2 min, which is more than the 40 s that are left for waiting; \
          try again later"
     );
-    assert_eq!(decide(59_900, None), Retry::Not(WhyNot::BudgetSpent { waited_ms: 59_900 }));
+    assert_eq!(
+        decide(59_900, None),
+        Retry::Not(WhyNot::BudgetSpent { waited_ms: 59_900 })
+    );
     assert_eq!(WhyNot::TooOften { tries: 3 }.to_string(), "3 tries failed");
-    for (ms, words) in [(5, "5 ms"), (1001, "2 s"), (60_000, "1 min"), (61_000, "1 min 1 s")] {
+    for (ms, words) in [
+        (5, "5 ms"),
+        (1001, "2 s"),
+        (60_000, "1 min"),
+        (61_000, "1 min 1 s"),
+    ] {
         assert_eq!(Span(ms).to_string(), words);
     }
 }

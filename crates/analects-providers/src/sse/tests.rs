@@ -7,11 +7,16 @@ use super::*;
 
 fn split(pieces: &[&[u8]]) -> Vec<Result<SseEvent, TooLong>> {
     let mut splitter = Splitter::default();
-    pieces.iter().flat_map(|piece| splitter.push(piece)).collect()
+    pieces
+        .iter()
+        .flat_map(|piece| splitter.push(piece))
+        .collect()
 }
 
 fn event(data: &str) -> Result<SseEvent, TooLong> {
-    Ok(SseEvent { data: data.to_string() })
+    Ok(SseEvent {
+        data: data.to_string(),
+    })
 }
 
 #[test]
@@ -28,7 +33,10 @@ fn types_and_ids_are_not_kept_however_long() {
     let mut splitter = Splitter::default();
     assert_eq!(splitter.push(format!("{names}\n").as_bytes()), []);
     let events = splitter.push("data: a\n\n".repeat(10_000).as_bytes());
-    let kept: usize = events.iter().map(|event| event.as_ref().unwrap().data.capacity()).sum();
+    let kept: usize = events
+        .iter()
+        .map(|event| event.as_ref().unwrap().data.capacity())
+        .sum();
     assert!(events.len() == 10_000 && kept < LONG, "{kept}");
 }
 
@@ -58,8 +66,15 @@ fn an_event_over_the_limit_is_reported_once_and_skipped() {
     for piece in 1..40 {
         let mut splitter = Splitter::with_limit(16);
         let stream = b"data: 0123456789abcdef\ndata: more\n\ndata: next\n\n";
-        let events: Vec<_> = stream.chunks(piece).flat_map(|bytes| splitter.push(bytes)).collect();
-        assert_eq!(events, [Err(TooLong { limit: 16 }), event("next")], "{piece}");
+        let events: Vec<_> = stream
+            .chunks(piece)
+            .flat_map(|bytes| splitter.push(bytes))
+            .collect();
+        assert_eq!(
+            events,
+            [Err(TooLong { limit: 16 }), event("next")],
+            "{piece}"
+        );
     }
 }
 
@@ -69,7 +84,10 @@ fn a_large_event_takes_one_pass() {
     stream.resize(16 * 1024 * 1024, b'x');
     stream.extend_from_slice(b"\n\n");
     let mut splitter = Splitter::default();
-    let events: Vec<_> = stream.chunks(1400).flat_map(|piece| splitter.push(piece)).collect();
+    let events: Vec<_> = stream
+        .chunks(1400)
+        .flat_map(|piece| splitter.push(piece))
+        .collect();
     assert_eq!(events.len(), 1);
     assert_eq!(events[0].as_ref().unwrap().data.len(), stream.len() - 8);
 }

@@ -47,11 +47,17 @@ fn blocks_keep_their_order_and_their_seals() {
 
 #[test]
 fn tokens_are_counted_by_kind() {
-    let usage = fixture("thinking-text-call-twice.sse").message.usage.unwrap();
+    let usage = fixture("thinking-text-call-twice.sse")
+        .message
+        .usage
+        .unwrap();
     let extra = usage.extra.to_raw();
     assert_eq!(extra.as_str(), r#"{"service_tier":"standard"}"#);
     assert_eq!(
-        TokenUsage { extra: Default::default(), ..*usage },
+        TokenUsage {
+            extra: Default::default(),
+            ..*usage
+        },
         TokenUsage {
             input_tokens: Some(25),
             output_tokens: Some(120),
@@ -69,9 +75,18 @@ fn server_tools_and_citations_are_kept_as_they_are() {
     let folded = fixture("server-tool-and-citations.sse");
     let json = json(&folded);
     assert!(json.starts_with(r#"[{"type":"server_tool_use","id":"srvtoolu_01","name":"web_search","input":{"query":"rain"}},{"type":"web_search_tool_result""#), "{json}");
-    assert!(json.contains(r#""encrypted_content":"EqgfCioIARgB","page_age":null"#), "{json}");
-    assert!(json.contains(r#"{"type":"text","text":"It rains.","citations":[{"#), "{json}");
-    assert!(json.ends_with(r#"{"type":"compaction","content":"What was said."}]"#), "{json}");
+    assert!(
+        json.contains(r#""encrypted_content":"EqgfCioIARgB","page_age":null"#),
+        "{json}"
+    );
+    assert!(
+        json.contains(r#"{"type":"text","text":"It rains.","citations":[{"#),
+        "{json}"
+    );
+    assert!(
+        json.ends_with(r#"{"type":"compaction","content":"What was said."}]"#),
+        "{json}"
+    );
     assert_eq!(stop_reason(&folded), "pause_turn");
     assert!(folded.message.extra.get("container").is_some());
 }
@@ -79,11 +94,18 @@ fn server_tools_and_citations_are_kept_as_they_are() {
 #[test]
 fn half_of_a_server_tools_call_is_kept_beside_the_answer() {
     let stream = text_of("server-tool-and-citations.sse");
-    let cut = stream.find("\"rain").or_else(|| stream.find("rain")).unwrap() - 40;
+    let cut = stream
+        .find("\"rain")
+        .or_else(|| stream.find("rain"))
+        .unwrap()
+        - 40;
     let folded = folded(&stream.as_bytes()[..cut]);
     assert_eq!(blocks(&folded), []);
     let partial = folded.message.extra.get("partial_block").unwrap().as_str();
-    assert!(partial.contains(r#""partial_json":"{\"query\":""#), "{partial}");
+    assert!(
+        partial.contains(r#""partial_json":"{\"query\":""#),
+        "{partial}"
+    );
 }
 
 #[test]
@@ -105,7 +127,12 @@ fn a_call_that_the_limit_cut_is_no_call() {
     assert_eq!(json(&folded), r#"[{"type":"text","text":"Writing."}]"#);
     assert_eq!(stop_reason(&folded), "max_tokens");
     assert_eq!(folded.problems[0].code, "partial-tool-call");
-    let partial = folded.message.extra.get("partial_tool_use").unwrap().as_str();
+    let partial = folded
+        .message
+        .extra
+        .get("partial_tool_use")
+        .unwrap()
+        .as_str();
     assert!(partial.contains("Once up"), "{partial}");
 }
 
@@ -113,7 +140,11 @@ fn a_call_that_the_limit_cut_is_no_call() {
 fn a_call_that_is_not_json_is_still_a_call() {
     let stream = text_of("call-cut-by-the-limit.sse");
     let folded = folded(stream.replace("max_tokens", "tool_use").as_bytes());
-    assert!(json(&folded).contains(r#""malformed_input":true"#), "{}", json(&folded));
+    assert!(
+        json(&folded).contains(r#""malformed_input":true"#),
+        "{}",
+        json(&folded)
+    );
 }
 
 #[test]
@@ -134,29 +165,52 @@ fn what_nobody_knows_survives() {
             r#""stop_details":{"type":"x"},"late":true}"#,
         )
     );
-    assert_eq!(folded.message.usage.unwrap().extra.to_raw().as_str(), r#"{"new_count":5}"#);
+    assert_eq!(
+        folded.message.usage.unwrap().extra.to_raw().as_str(),
+        r#"{"new_count":5}"#
+    );
 }
 
 #[test]
 fn every_stop_reason_is_told() {
     let stream = text_of("text-with-ping.sse");
-    let words = ["end_turn", "max_tokens", "tool_use", "pause_turn", "refusal", "of_the_future"];
+    let words = [
+        "end_turn",
+        "max_tokens",
+        "tool_use",
+        "pause_turn",
+        "refusal",
+        "of_the_future",
+    ];
     for word in words {
         let folded = folded(
-            stream.replace("\"stop_sequence\",\"stop", &format!("\"{word}\",\"stop")).as_bytes(),
+            stream
+                .replace("\"stop_sequence\",\"stop", &format!("\"{word}\",\"stop"))
+                .as_bytes(),
         );
         assert_eq!(stop_reason(&folded), word);
     }
     let stopped = folded(stream.as_bytes());
     assert_eq!(stop_reason(&stopped), "stop_sequence");
-    assert_eq!(stopped.message.extra.get("stop_sequence").unwrap().as_str(), "\"END\"");
-    assert_eq!(events(&[stream.as_bytes()]).iter().filter(|e| **e == StreamEvent::Ping).count(), 1);
+    assert_eq!(
+        stopped.message.extra.get("stop_sequence").unwrap().as_str(),
+        "\"END\""
+    );
+    assert_eq!(
+        events(&[stream.as_bytes()])
+            .iter()
+            .filter(|e| **e == StreamEvent::Ping)
+            .count(),
+        1
+    );
 }
 
 #[test]
 fn halves_of_a_character_meet() {
     let stream = text_of("text-with-ping.sse");
-    let stream = stream.replace("Grüß\"", "a\\ud83d\"").replace(" dich", "\\ude00b");
+    let stream = stream
+        .replace("Grüß\"", "a\\ud83d\"")
+        .replace(" dich", "\\ude00b");
     assert_eq!(folded(stream.as_bytes()).message.text(), "a😀b, 世界 😀");
 }
 
@@ -170,7 +224,12 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let mut tokens: Vec<String> = paths
         .into_iter()
         .map(|path| std::fs::read_to_string(path).unwrap())
-        .flat_map(|stream| stream.split_inclusive("\n\n").map(str::to_string).collect::<Vec<_>>())
+        .flat_map(|stream| {
+            stream
+                .split_inclusive("\n\n")
+                .map(str::to_string)
+                .collect::<Vec<_>>()
+        })
         .collect();
     let odd = [
         "data: {\"type\":\"content_block_stop\"}\n\n",
@@ -224,7 +283,11 @@ fn many_unknown_members_take_time_in_proportion() {
     let stream = format!("{usage}{start}{delta}{end}");
     let folded = fold(&events(&[stream.as_bytes()]), Message::assistant("a", ""));
     assert_eq!(folded.message.usage.unwrap().extra.len(), MEMBERS);
-    assert!(begin.elapsed() < std::time::Duration::from_secs(20), "{:?}", begin.elapsed());
+    assert!(
+        begin.elapsed() < std::time::Duration::from_secs(20),
+        "{:?}",
+        begin.elapsed()
+    );
 }
 
 #[test]
@@ -233,8 +296,16 @@ fn what_only_the_first_counts_said_stays() {
                   \"service_tier\":\"standard\"}}}\n\n\
                   data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":2}}\n\n\
                   data: {\"type\":\"message_stop\"}\n\n";
-    let usage = fold(&events(&[stream.as_bytes()]), Message::assistant("a", "")).message.usage;
+    let usage = fold(&events(&[stream.as_bytes()]), Message::assistant("a", ""))
+        .message
+        .usage;
     let usage = usage.unwrap();
-    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(1), Some(2)));
-    assert_eq!(usage.extra.get("service_tier").unwrap().as_str(), "\"standard\"");
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(1), Some(2))
+    );
+    assert_eq!(
+        usage.extra.get("service_tier").unwrap().as_str(),
+        "\"standard\""
+    );
 }

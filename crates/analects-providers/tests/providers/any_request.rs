@@ -48,11 +48,21 @@ const BLOCKS: [&str; 32] = [
 
 fn block() -> BoxedStrategy<Block> {
     let long = "x".repeat(70);
-    let ids: Vec<String> =
-        ["a", "b", "a:b", "", "gemini_1", &long].iter().map(|id| id.to_string()).collect();
-    let names: Vec<String> =
-        ["w", "w", "a.b", "", "1", "é", &long].iter().map(|name| name.to_string()).collect();
-    let inputs = vec![r#"{"n":1e400}"#, "{}", "7", "null", r#"{"\ud83d":"\ud83d"}"#];
+    let ids: Vec<String> = ["a", "b", "a:b", "", "gemini_1", &long]
+        .iter()
+        .map(|id| id.to_string())
+        .collect();
+    let names: Vec<String> = ["w", "w", "a.b", "", "1", "é", &long]
+        .iter()
+        .map(|name| name.to_string())
+        .collect();
+    let inputs = vec![
+        r#"{"n":1e400}"#,
+        "{}",
+        "7",
+        "null",
+        r#"{"\ud83d":"\ud83d"}"#,
+    ];
     let other_ids = ids.clone();
     prop_oneof![
         4 => (select(ids), select(names), select(inputs)).prop_map(|(id, name, input)| {
@@ -73,27 +83,45 @@ fn block() -> BoxedStrategy<Block> {
 }
 
 fn any_turn(models: Vec<&'static str>) -> BoxedStrategy<Turn> {
-    let role = select(vec![Role::User, Role::Assistant, Role::Assistant, Role::System]);
+    let role = select(vec![
+        Role::User,
+        Role::Assistant,
+        Role::Assistant,
+        Role::System,
+    ]);
     let content = prop_oneof![
         4 => vec(block(), 0..5).prop_map(Content::Blocks),
         1 => generate::content(),
     ];
     (role, content, of(select(models)))
-        .prop_map(|(role, content, model)| Turn { role, content, model: model.map(str::to_string) })
+        .prop_map(|(role, content, model)| Turn {
+            role,
+            content,
+            model: model.map(str::to_string),
+        })
         .boxed()
 }
 
 /// Models that may have said something, whoever is asked: the asked one, and one of each provider.
 fn speakers(asked: &[&'static str]) -> Vec<&'static str> {
     let others = ["claude-sonnet-4-5", "gemini-2.5-pro", "gpt-5", "smollm2"];
-    asked.iter().cycle().take(4).copied().chain(others).collect()
+    asked
+        .iter()
+        .cycle()
+        .take(4)
+        .copied()
+        .chain(others)
+        .collect()
 }
 
 /// Any request to one of these models.
 fn any_request(models: &[&'static str]) -> BoxedStrategy<Request> {
-    let tool = (select(vec!["w", "v", "a.b", "", "1"]), schema()).prop_map(|(name, schema)| {
-        ToolSpec { name: name.into(), description: "d".into(), input_schema: schema }
-    });
+    let tool =
+        (select(vec!["w", "v", "a.b", "", "1"]), schema()).prop_map(|(name, schema)| ToolSpec {
+            name: name.into(),
+            description: "d".into(),
+            input_schema: schema,
+        });
     let choice = select(vec![
         ToolChoice::Auto,
         ToolChoice::Any,
@@ -102,10 +130,22 @@ fn any_request(models: &[&'static str]) -> BoxedStrategy<Request> {
         ToolChoice::Tool("nobody".into()),
     ]);
     let most = prop_oneof![2 => 0_u64..9000, 1 => 0_u64..20, 1 => any::<u64>()];
-    let limits = (of(most), of(-1.0..3.0), any::<bool>(), vec(generate::text(), 0..8));
+    let limits = (
+        of(most),
+        of(-1.0..3.0),
+        any::<bool>(),
+        vec(generate::text(), 0..8),
+    );
     let turns = vec(any_turn(speakers(models)), 0..8);
     let model = select(models.to_vec());
-    (model, of(generate::core_text()), turns, vec(tool, 0..3), of(choice), limits)
+    (
+        model,
+        of(generate::core_text()),
+        turns,
+        vec(tool, 0..3),
+        of(choice),
+        limits,
+    )
         .prop_map(|(model, system, turns, tools, tool_choice, limits)| {
             let (max_output_tokens, temperature, reasoning, stop_sequences) = limits;
             Request {
@@ -134,14 +174,25 @@ fn schema() -> BoxedStrategy<Raw> {
         r#"{"anyOf":[{"type":"object"},{"type":"null"}]}"#,
         "true",
     ];
-    prop_oneof![select(known).prop_map(|json| Raw::parse(json).unwrap()), generate::raw()].boxed()
+    prop_oneof![
+        select(known).prop_map(|json| Raw::parse(json).unwrap()),
+        generate::raw()
+    ]
+    .boxed()
 }
 
 /// Ways of servers that speak OpenAI's APIs.
 fn any_quirks(of_api: Quirks) -> BoxedStrategy<Quirks> {
-    let thoughts =
-        select(vec![Thoughts::LeftOut, Thoughts::ReasoningContent, Thoughts::ReasoningDetails]);
-    let roles = select(vec![SystemRole::System, SystemRole::Developer, SystemRole::User]);
+    let thoughts = select(vec![
+        Thoughts::LeftOut,
+        Thoughts::ReasoningContent,
+        Thoughts::ReasoningDetails,
+    ]);
+    let roles = select(vec![
+        SystemRole::System,
+        SystemRole::Developer,
+        SystemRole::User,
+    ]);
     let ids = select(vec![of_api.tool_ids, ToolIds::Exactly(9)]);
     (thoughts, roles, ids, any::<bool>())
         .prop_map(move |(thoughts, system_role, tool_ids, files)| Quirks {
@@ -160,7 +211,11 @@ fn obeys(api: Api, rules: Rules, request: &Request, quirks: &Quirks) -> Result<(
     let found = validate(rules, &http.body);
     let body = String::from_utf8_lossy(&http.body);
     let nothing = "the request is not sent: there is nothing in it that the API takes";
-    if http.left_out.iter().any(|problem| problem.message == nothing) {
+    if http
+        .left_out
+        .iter()
+        .any(|problem| problem.message == nothing)
+    {
         let rules: Vec<_> = found.iter().map(|violation| violation.rule).collect();
         prop_assert_eq!(rules, ["no-messages"], "{}", body);
     } else {
@@ -168,7 +223,11 @@ fn obeys(api: Api, rules: Rules, request: &Request, quirks: &Quirks) -> Result<(
     }
     let told = http.left_out.iter().map(|problem| &*problem.code);
     let known = ["not-sent", "sent-otherwise"];
-    prop_assert!(told.clone().all(|code| known.contains(&code)), "{:?}", http.left_out);
+    prop_assert!(
+        told.clone().all(|code| known.contains(&code)),
+        "{:?}",
+        http.left_out
+    );
     Ok(())
 }
 
@@ -205,7 +264,10 @@ fn begins_alike(
     };
     let call = r#"{"type":"tool_use","id":"a","name":"w","input":{}}"#;
     let left = with(vec![Block::from_text("one")], "more");
-    let right = with(vec![Block::from_json(call).unwrap(), Block::from_text("two")], "else");
+    let right = with(
+        vec![Block::from_json(call).unwrap(), Block::from_text("two")],
+        "else",
+    );
     let at = left.find(MARK).unwrap();
     prop_assert_eq!(&left[..at], &right[..at]);
     Ok(())

@@ -9,7 +9,11 @@ use analects_providers::{Api, decoder};
 
 use super::{blocks, events, fixtures_of, folded, stop_reason};
 
-const APIS: [Api; 3] = [Api::AnthropicMessages, Api::OpenAiChat, Api::OpenAiResponses];
+const APIS: [Api; 3] = [
+    Api::AnthropicMessages,
+    Api::OpenAiChat,
+    Api::OpenAiResponses,
+];
 
 fn fixtures(suffix: &str) -> Vec<(Api, PathBuf)> {
     let mut found = Vec::new();
@@ -49,7 +53,12 @@ fn every_cut_into_two_and_single_bytes_give_the_same_events() {
         }
         let bytes = text.as_bytes();
         let single: Vec<_> = bytes.chunks(1).collect();
-        assert_eq!(events(api, &single), events(api, &[bytes]), "{}", path.display());
+        assert_eq!(
+            events(api, &single),
+            events(api, &[bytes]),
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -103,8 +112,14 @@ fn check_block(got: &Block, whole: &Block, place: &str) {
     match got {
         // A call is there when it is whole, and not before.
         Block::ToolUse(call) => {
-            let Block::ToolUse(whole) = whole else { panic!("{place}") };
-            assert_eq!((&call.id, &call.input), (&whole.id, &whole.input), "{place}");
+            let Block::ToolUse(whole) = whole else {
+                panic!("{place}")
+            };
+            assert_eq!(
+                (&call.id, &call.input),
+                (&whole.id, &whole.input),
+                "{place}"
+            );
         }
         // What is kept verbatim may be told twice, and is whole the second time.
         Block::Other(_) => assert!(matches!(whole, Block::Other(_)), "{place}"),
@@ -121,7 +136,9 @@ fn a_stream_and_a_plain_answer_become_the_same_message() {
     let mut pairs = 0;
     for (api, path) in fixtures(".sse") {
         let plain = path.with_extension("json");
-        let Ok(plain) = std::fs::read(&plain) else { continue };
+        let Ok(plain) = std::fs::read(&plain) else {
+            continue;
+        };
         let streamed = folded(api, &std::fs::read(&path).unwrap());
         let plain = folded(api, &plain);
         assert_eq!(streamed, plain, "{}", path.display());
@@ -134,18 +151,34 @@ fn a_stream_and_a_plain_answer_become_the_same_message() {
 #[test]
 fn every_stream_becomes_the_message_beside_it() {
     // Those of Anthropic have tests of their own.
-    for (api, path) in fixtures(".sse").into_iter().filter(|it| it.0 != Api::AnthropicMessages) {
+    for (api, path) in fixtures(".sse")
+        .into_iter()
+        .filter(|it| it.0 != Api::AnthropicMessages)
+    {
         let folded = folded(api, &std::fs::read(&path).unwrap());
-        let error = folded.error.as_ref().map(|error| serde_json::to_string(error).unwrap());
+        let error = folded
+            .error
+            .as_ref()
+            .map(|error| serde_json::to_string(error).unwrap());
         let mut said = vec![folded.message.to_json()];
         said.extend(error);
-        said.extend(folded.problems.iter().map(|problem| problem.message.clone()));
+        said.extend(
+            folded
+                .problems
+                .iter()
+                .map(|problem| problem.message.clone()),
+        );
         let said = said.join("\n") + "\n";
         let expected = path.with_extension("message.txt");
         if std::env::var_os("ANALECTS_BLESS").is_some() {
             std::fs::write(&expected, &said).unwrap();
         }
-        assert_eq!(said, std::fs::read_to_string(&expected).unwrap(), "{}", path.display());
+        assert_eq!(
+            said,
+            std::fs::read_to_string(&expected).unwrap(),
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -157,7 +190,10 @@ fn an_answer_that_failed_is_not_complete() {
         let folded = folded(api, &std::fs::read(&path).unwrap());
         assert_eq!(folded.complete, !bad, "{name}");
         assert_eq!(folded.error.is_some(), bad, "{name}");
-        let interrupted = folded.message.to_json().contains(StopReason::Interrupted.as_str());
+        let interrupted = folded
+            .message
+            .to_json()
+            .contains(StopReason::Interrupted.as_str());
         assert_eq!(interrupted, bad, "{name}");
     }
 }

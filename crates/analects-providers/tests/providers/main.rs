@@ -22,13 +22,18 @@ fn fixtures_of(api: Api) -> PathBuf {
         Api::OpenAiChat => "openai",
         Api::OpenAiResponses => "openai-responses",
     };
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(folder)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(folder)
 }
 
 /// What a decoder makes of an answer that comes in these pieces.
 fn events(api: Api, pieces: &[&[u8]]) -> Vec<StreamEvent> {
     let mut decoder = decoder(api);
-    let mut events: Vec<_> = pieces.iter().flat_map(|piece| decoder.push(piece)).collect();
+    let mut events: Vec<_> = pieces
+        .iter()
+        .flat_map(|piece| decoder.push(piece))
+        .collect();
     events.extend(decoder.finish());
     events
 }

@@ -6,15 +6,32 @@ use analects_providers::{Api, encode};
 use analects_testkit::{Rules, validate};
 
 const APIS: [(Api, Rules, &str, &str); 4] = [
-    (Api::AnthropicMessages, Rules::Anthropic, "claude-sonnet-4-5", "messages"),
+    (
+        Api::AnthropicMessages,
+        Rules::Anthropic,
+        "claude-sonnet-4-5",
+        "messages",
+    ),
     (Api::Gemini, Rules::Gemini, "gemini-2.5-flash", "contents"),
     (Api::OpenAiChat, Rules::OpenAiChat, "gpt-4o", "messages"),
-    (Api::OpenAiResponses, Rules::OpenAiResponses, "gpt-5", "input"),
+    (
+        Api::OpenAiResponses,
+        Rules::OpenAiResponses,
+        "gpt-5",
+        "input",
+    ),
 ];
 
 fn turn(role: Role, blocks: &[&str]) -> Turn {
-    let blocks = blocks.iter().map(|json| Block::from_json(json).unwrap()).collect();
-    Turn { role, content: Content::Blocks(blocks), model: None }
+    let blocks = blocks
+        .iter()
+        .map(|json| Block::from_json(json).unwrap())
+        .collect();
+    Turn {
+        role,
+        content: Content::Blocks(blocks),
+        model: None,
+    }
 }
 
 fn user(blocks: &[&str]) -> Turn {
@@ -38,16 +55,30 @@ fn result(id: &str, text: &str) -> String {
 }
 
 fn request(asked: &str, turns: Vec<Turn>) -> Request {
-    Request { model: asked.into(), turns, max_output_tokens: Some(4096), ..Request::default() }
+    Request {
+        model: asked.into(),
+        turns,
+        max_output_tokens: Some(4096),
+        ..Request::default()
+    }
 }
 
 /// The conversation as it goes out, which obeys, and what is told about it.
 fn sent(api: (Api, Rules, &str, &str), turns: Vec<Turn>) -> (String, Vec<String>) {
     let (api, rules, asked, field) = api;
     let http = encode(api, &request(asked, turns));
-    assert_eq!(validate(rules, &http.body), [], "{}", String::from_utf8_lossy(&http.body));
+    assert_eq!(
+        validate(rules, &http.body),
+        [],
+        "{}",
+        String::from_utf8_lossy(&http.body)
+    );
     let body = RawMap::parse(str::from_utf8(&http.body).unwrap()).unwrap();
-    let told = http.left_out.into_iter().map(|problem| problem.message).collect();
+    let told = http
+        .left_out
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect();
     (body.get(field).unwrap().to_string(), told)
 }
 
@@ -118,20 +149,38 @@ fn the_first_and_the_last_word_are_where_the_api_wants_them() {
             model(&[&text("Anybody?")]),
         ];
         let (body, told) = sent(api, turns);
-        assert!(body.contains("(The conversation begins with your words.)"), "{body}");
+        assert!(
+            body.contains("(The conversation begins with your words.)"),
+            "{body}"
+        );
         assert!(told.contains(&first.to_string()), "{told:?}");
         assert_eq!(told.contains(&last.to_string()), api.0 == Api::Gemini);
-        assert_eq!(body.matches("assistant").count() + body.matches("\"model\"").count(), 1);
+        assert_eq!(
+            body.matches("assistant").count() + body.matches("\"model\"").count(),
+            1
+        );
     }
 }
 
 #[test]
 fn calls_of_one_id_and_of_odd_names_are_told_apart_and_renamed() {
     for api in APIS {
-        let round = || [model(&[&call("call_0", "9 a/b")]), user(&[&result("call_0", "1")])];
-        let turns = std::iter::once(user(&[&text("Hi")])).chain(round()).chain(round()).collect();
+        let round = || {
+            [
+                model(&[&call("call_0", "9 a/b")]),
+                user(&[&result("call_0", "1")]),
+            ]
+        };
+        let turns = std::iter::once(user(&[&text("Hi")]))
+            .chain(round())
+            .chain(round())
+            .collect();
         let (body, told) = sent(api, turns);
-        let new = if api.0 == Api::Gemini { "_9_a_b" } else { "9_a_b" };
+        let new = if api.0 == Api::Gemini {
+            "_9_a_b"
+        } else {
+            "9_a_b"
+        };
         let renamed = |turn: usize| format!("turn {turn}: the call of \"9 a/b\" is sent as {new}");
         assert_eq!(told, [renamed(2), renamed(4)]);
         assert!(body.contains(new));
@@ -152,25 +201,50 @@ fn settings_that_are_refused_stay_out_or_within_limits_and_that_is_told() {
     for (api, rules, asked, _) in APIS {
         let good = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
         let odd = Request {
-            tools: vec![tool("w", good), tool("w", good), tool("a b", good), tool("v", "null")],
+            tools: vec![
+                tool("w", good),
+                tool("w", good),
+                tool("a b", good),
+                tool("v", "null"),
+            ],
             tool_choice: Some(ToolChoice::Tool("a b".into())),
             temperature: Some(7.0),
             max_output_tokens: Some(3),
-            stop_sequences: (0..7).map(|n| n.to_string()).chain([String::new()]).collect(),
+            stop_sequences: (0..7)
+                .map(|n| n.to_string())
+                .chain([String::new()])
+                .collect(),
             ..request(asked, vec![user(&[&text("Hi")])])
         };
         let http = encode(api, &odd);
         let body = String::from_utf8(http.body).unwrap();
         assert_eq!(validate(rules, body.as_bytes()), [], "{body}");
-        let told: Vec<_> = http.left_out.into_iter().map(|problem| problem.message).collect();
+        let told: Vec<_> = http
+            .left_out
+            .into_iter()
+            .map(|problem| problem.message)
+            .collect();
         let tells = |words: &str| told.iter().any(|text| text.contains(words));
-        assert!(tells("the tool \"w\" is not sent: another has the same name"), "{told:?}");
+        assert!(
+            tells("the tool \"w\" is not sent: another has the same name"),
+            "{told:?}"
+        );
         assert!(tells("the tool \"a b\" is not sent: its name"), "{told:?}");
-        assert!(tells("the choice of a tool is not sent: there is no tool \"a b\""), "{told:?}");
+        assert!(
+            tells("the choice of a tool is not sent: there is no tool \"a b\""),
+            "{told:?}"
+        );
         assert!(tells("temperature is"), "{told:?}");
         assert!(tells("a stop sequence is not sent"), "{told:?}");
-        assert_eq!(tells("limited to 16 tokens, not 3"), api == Api::OpenAiResponses, "{told:?}");
-        assert!(body.contains(r#""v""#) && !body.contains("tool_choice"), "{body}");
+        assert_eq!(
+            tells("limited to 16 tokens, not 3"),
+            api == Api::OpenAiResponses,
+            "{told:?}"
+        );
+        assert!(
+            body.contains(r#""v""#) && !body.contains("tool_choice"),
+            "{body}"
+        );
     }
 }
 
@@ -182,7 +256,10 @@ fn models_that_always_think_are_not_told_where_to_stop() {
     };
     let http = encode(Api::OpenAiChat, &stops);
     assert!(!String::from_utf8(http.body).unwrap().contains("END"));
-    assert_eq!(http.left_out[0].message, "a stop sequence is not sent: the model takes none");
+    assert_eq!(
+        http.left_out[0].message,
+        "a stop sequence is not sent: the model takes none"
+    );
 }
 
 #[test]

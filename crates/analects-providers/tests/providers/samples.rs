@@ -31,7 +31,14 @@ fn samples(test: &str, suffix: &str) -> Vec<PathBuf> {
 
 fn status(path: &Path) -> u16 {
     let meta = std::fs::read_to_string(path.with_extension("meta")).unwrap();
-    meta.lines().nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+    meta.lines()
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 /// The API whose answer a file of this name holds.
@@ -41,7 +48,9 @@ fn kind(name: &str) -> Option<Api> {
         ("-responses-", Api::OpenAiResponses),
         ("-messages-", Api::AnthropicMessages),
     ];
-    apis.into_iter().find(|(part, _)| name.contains(part)).map(|(_, api)| api)
+    apis.into_iter()
+        .find(|(part, _)| name.contains(part))
+        .map(|(_, api)| api)
 }
 
 fn api(path: &Path) -> Api {
@@ -55,20 +64,33 @@ fn recorded_streams_are_whole_however_they_are_cut() {
         let whole = events(api(&path), &[&bytes]);
         for at in 0..bytes.len() {
             let (left, right) = bytes.split_at(at);
-            assert_eq!(events(api(&path), &[left, right]), whole, "{} cut at {at}", path.display());
+            assert_eq!(
+                events(api(&path), &[left, right]),
+                whole,
+                "{} cut at {at}",
+                path.display()
+            );
         }
         if api(&path) == Api::AnthropicMessages {
             check_what_came(api(&path), &path);
         }
         let folded = fold(&whole, Message::assistant("a", ""));
         assert_eq!(folded.complete, status(&path) == 200, "{}", path.display());
-        assert_eq!(folded.error.is_some(), status(&path) != 200, "{}", path.display());
+        assert_eq!(
+            folded.error.is_some(),
+            status(&path) != 200,
+            "{}",
+            path.display()
+        );
     }
 }
 
 #[test]
 fn recorded_answers_without_a_stream_say_the_same() {
-    for path in samples("recorded_answers_without_a_stream_say_the_same", "-stream.sse") {
+    for path in samples(
+        "recorded_answers_without_a_stream_say_the_same",
+        "-stream.sse",
+    ) {
         let plain = PathBuf::from(path.to_string_lossy().replace("-stream.sse", ".json"));
         if !plain.exists() || status(&path) != 200 {
             continue;
@@ -76,11 +98,19 @@ fn recorded_answers_without_a_stream_say_the_same() {
         let streamed = folded(api(&path), &std::fs::read(&path).unwrap());
         let plain = folded(api(&path), &std::fs::read(&plain).unwrap());
         assert!(plain.complete && streamed.complete, "{}", path.display());
-        assert_eq!(stop_reason(&streamed), stop_reason(&plain), "{}", path.display());
+        assert_eq!(
+            stop_reason(&streamed),
+            stop_reason(&plain),
+            "{}",
+            path.display()
+        );
         let (streamed, plain) = (streamed.message, plain.message);
         assert_eq!(streamed.text(), plain.text(), "{}", path.display());
         assert_eq!(streamed.model, plain.model, "{}", path.display());
-        assert_eq!(streamed.body.content().is_some(), plain.body.content().is_some());
+        assert_eq!(
+            streamed.body.content().is_some(),
+            plain.body.content().is_some()
+        );
     }
 }
 

@@ -11,7 +11,11 @@ use analects_providers::{Api, decoder, encode, recognise};
 use analects_testkit::{Rules, validate};
 
 const APIS: [(Api, Rules, &str); 4] = [
-    (Api::AnthropicMessages, Rules::Anthropic, "claude-sonnet-4-5"),
+    (
+        Api::AnthropicMessages,
+        Rules::Anthropic,
+        "claude-sonnet-4-5",
+    ),
     (Api::Gemini, Rules::Gemini, "gemini-2.5-flash"),
     (Api::OpenAiChat, Rules::OpenAiChat, "gpt-4o"),
     (Api::OpenAiResponses, Rules::OpenAiResponses, "gpt-5"),
@@ -40,15 +44,25 @@ fn answer(path: &Path) -> Option<(String, String, Content)> {
     let mut events = decoder.push(&bytes);
     events.extend(decoder.finish());
     let folded = fold(&events, Message::assistant("a", ""));
-    let Body::Assistant(body) = folded.message.body else { unreachable!() };
+    let Body::Assistant(body) = folded.message.body else {
+        unreachable!()
+    };
     let model = APIS.iter().find(|(known, ..)| *known == api).unwrap().2;
-    let name = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
-    folded.complete.then(|| (name, model.to_string(), body.content))
+    let name = path
+        .strip_prefix(env!("CARGO_MANIFEST_DIR"))
+        .unwrap()
+        .display()
+        .to_string();
+    folded
+        .complete
+        .then(|| (name, model.to_string(), body.content))
 }
 
 /// The results of an answer's calls.
 fn results(content: &Content) -> Vec<Block> {
-    let Content::Blocks(blocks) = content else { return Vec::new() };
+    let Content::Blocks(blocks) = content else {
+        return Vec::new();
+    };
     let result = |block: &Block| match block {
         Block::ToolUse(call) => Some(Block::ToolResult(ToolResult {
             tool_use_id: call.id.clone(),
@@ -72,7 +86,11 @@ fn conversation(model: &str, asked: &str, content: &Content) -> Request {
     next.push(Block::from_text("And now?"));
     let schema =
         Raw::parse(r#"{"type":"object","properties":{"city":{"type":"string"}}}"#).unwrap();
-    let tool = ToolSpec { name: "weather".into(), description: "d".into(), input_schema: schema };
+    let tool = ToolSpec {
+        name: "weather".into(),
+        description: "d".into(),
+        input_schema: schema,
+    };
     Request {
         model: asked.to_string(),
         system: Some("Be brief.".into()),

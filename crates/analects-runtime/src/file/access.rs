@@ -37,7 +37,8 @@ struct KnownInMemory {
 impl KnownMessages for KnownInMemory {
     fn get(&self, cells: CellsHash) -> Option<Message> {
         let new = self.new.iter().find(|(known, _)| *known == cells);
-        new.map(|(_, message)| message.clone()).or_else(|| self.journal.get(cells))
+        new.map(|(_, message)| message.clone())
+            .or_else(|| self.journal.get(cells))
     }
 
     fn is_empty(&self) -> bool {
@@ -60,15 +61,25 @@ impl FileAccess {
     pub(super) fn in_memory(path: &Path, document: Document, places: &Places) -> FileAccess {
         let name = path.to_path_buf();
         let path = real_path(&Disk, path).unwrap_or_else(|_| name.clone());
-        let known = KnownInMemory { journal: Journal::of(places), new: Vec::new() };
-        FileAccess::Memory(Box::new(MemoryFile { name, path, document, known }))
+        let known = KnownInMemory {
+            journal: Journal::of(places),
+            new: Vec::new(),
+        };
+        FileAccess::Memory(Box::new(MemoryFile {
+            name,
+            path,
+            document,
+            known,
+        }))
     }
 
     /// The file under its lock; a rehearsal has none.
     pub(super) fn locked(&mut self) -> Result<&mut LockedFile, StoreError> {
         match self {
             FileAccess::Locked(file) => Ok(file),
-            FileAccess::Memory(file) => Err(StoreError::Misused { path: file.path.clone() }),
+            FileAccess::Memory(file) => Err(StoreError::Misused {
+                path: file.path.clone(),
+            }),
         }
     }
 
@@ -192,6 +203,8 @@ impl FileAccess {
 
 impl MemoryFile {
     fn put(&mut self, splice: &Splice) {
-        self.document = self.document.with_source(splice.apply(self.document.source()));
+        self.document = self
+            .document
+            .with_source(splice.apply(self.document.source()));
     }
 }

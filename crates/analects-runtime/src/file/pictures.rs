@@ -57,7 +57,10 @@ pub(super) fn completed(
 fn not_allowed(names: &[String]) -> Problem {
     let text = match names {
         [name] => format!("the picture {name} is not sent: {NOT_ALLOWED}"),
-        names => format!("the pictures {} are not sent: {NOT_ALLOWED}", names.join(", ")),
+        names => format!(
+            "the pictures {} are not sent: {NOT_ALLOWED}",
+            names.join(", ")
+        ),
     };
     Problem::warning("picture-not-allowed", text).hint(Hint::AllowPictures)
 }
@@ -74,7 +77,10 @@ pub fn named_pictures(
     let session = msgfile::session_of(&path.to_string_lossy());
     let messages = revised(msgfile::messages(document, &session).messages);
     let chain = analects_core::chain(&messages);
-    let seen = chain.messages.into_iter().filter(|message| message.why_not_sent().is_none());
+    let seen = chain
+        .messages
+        .into_iter()
+        .filter(|message| message.why_not_sent().is_none());
     let mut found: Vec<NamedPicture> = Vec::new();
     for name in seen.flat_map(names) {
         if found.iter().any(|known| known.name == name) {
@@ -94,18 +100,26 @@ pub fn named_pictures(
 fn may_name_pictures(document: &Document) -> bool {
     document.source().windows(2).any(|two| two == b"![")
         || document.has_role(CellRole::Details)
-        || document.cells().any(|cell| cell.attribute("json").is_some())
+        || document
+            .cells()
+            .any(|cell| cell.attribute("json").is_some())
 }
 
 fn names(message: &Message) -> Vec<String> {
-    let Body::User(User { content: Content::Blocks(blocks), .. }) = &message.body else {
+    let Body::User(User {
+        content: Content::Blocks(blocks),
+        ..
+    }) = &message.body
+    else {
         return Vec::new();
     };
     blocks.iter().filter_map(name).collect()
 }
 
 fn name(block: &Block) -> Option<String> {
-    let Block::Image(image) = block else { return None };
+    let Block::Image(image) = block else {
+        return None;
+    };
     match Source::of(&image.source)? {
         Source::File(name) => Some(name),
         _ => None,
@@ -120,7 +134,11 @@ fn load_pictures(
     refused: &mut Vec<String>,
     problems: &mut Vec<Problem>,
 ) {
-    let Body::User(User { content: Content::Blocks(blocks), .. }) = &mut message.body else {
+    let Body::User(User {
+        content: Content::Blocks(blocks),
+        ..
+    }) = &mut message.body
+    else {
         return;
     };
     for block in blocks {
@@ -146,6 +164,10 @@ fn load_pictures(
 
 /// A picture as the person wrote it.
 fn as_text(image: &Image, name: &str) -> Block {
-    let alt = image.extra.get("alt").and_then(Raw::as_string).unwrap_or_default();
+    let alt = image
+        .extra
+        .get("alt")
+        .and_then(Raw::as_string)
+        .unwrap_or_default();
     Block::from_text(format!("![{alt}]({name})"))
 }

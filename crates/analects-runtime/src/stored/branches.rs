@@ -65,7 +65,11 @@ impl StoredConversation {
             if !self.own.contains(&MessageId::from(link.id)) {
                 let parent = link.parent.map(str::to_string);
                 let is_shown = link.is_shown();
-                foreign.push(Foreign { id: link.id.to_string(), parent, is_shown });
+                foreign.push(Foreign {
+                    id: link.id.to_string(),
+                    parent,
+                    is_shown,
+                });
             }
             ControlFlow::Continue(())
         })?;
@@ -99,11 +103,18 @@ mod tests {
     }
 
     fn say(conversation: &mut StoredConversation, text: &str) {
-        conversation.apply(additions([Message::user("", text)]), &[], NOW).unwrap();
+        conversation
+            .apply(additions([Message::user("", text)]), &[], NOW)
+            .unwrap();
     }
 
     fn texts(conversation: &StoredConversation) -> Vec<String> {
-        conversation.snapshot().messages.iter().map(Message::text).collect()
+        conversation
+            .snapshot()
+            .messages
+            .iter()
+            .map(Message::text)
+            .collect()
     }
 
     fn two() -> (Arc<MemoryStore>, StoredConversation, StoredConversation) {
@@ -122,7 +133,10 @@ mod tests {
         assert_eq!(one.branches().unwrap(), None);
         let mut next = open(&store);
         say(&mut next, "B");
-        assert_eq!((one.branches().unwrap(), next.branches().unwrap()), (None, None));
+        assert_eq!(
+            (one.branches().unwrap(), next.branches().unwrap()),
+            (None, None)
+        );
     }
 
     #[test]
@@ -146,9 +160,15 @@ mod tests {
         let (store, mut one, mut other) = two();
         say(&mut one, "A");
         let id = "S".to_string();
-        let summary = Summary { text: "so far".into(), ..Summary::default() };
+        let summary = Summary {
+            text: "so far".into(),
+            ..Summary::default()
+        };
         let summary_id = Some(id.as_str().into());
-        let boundary = CompactBoundary { summary_id, ..CompactBoundary::default() };
+        let boundary = CompactBoundary {
+            summary_id,
+            ..CompactBoundary::default()
+        };
         let made = vec![
             Message::new(id, Body::Summary(summary)),
             Message::new("", Body::CompactBoundary(boundary)),

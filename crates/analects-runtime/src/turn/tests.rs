@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use super::*;
 
 fn planned() -> Input {
-    Input::Planned(Planned { fits: true, ..Planned::default() })
+    Input::Planned(Planned {
+        fits: true,
+        ..Planned::default()
+    })
 }
 
 fn answered() -> Input {
@@ -13,7 +16,10 @@ fn answered() -> Input {
 }
 
 fn calling() -> Answered {
-    Answered { calls: true, ..Answered::default() }
+    Answered {
+        calls: true,
+        ..Answered::default()
+    }
 }
 
 /// What a turn does, given what happens.
@@ -34,14 +40,25 @@ fn ends(limits: Limits, inputs: impl IntoIterator<Item = Input>) -> Ending {
 #[test]
 fn a_question_and_its_answer() {
     let inputs = [Input::Reminded, planned(), answered(), Input::Recorded];
-    let expected =
-        [Effect::Remind, Effect::Plan, Effect::Ask, Effect::Record, Effect::End(Ending::Done)];
+    let expected = [
+        Effect::Remind,
+        Effect::Plan,
+        Effect::Ask,
+        Effect::Record,
+        Effect::End(Ending::Done),
+    ];
     assert_eq!(effects(Limits::default(), inputs), expected);
 }
 
 #[test]
 fn a_full_context_is_compacted_once_before_a_question() {
-    let full = || Input::Planned(Planned { fits: true, is_full: true, ..Planned::default() });
+    let full = || {
+        Input::Planned(Planned {
+            fits: true,
+            is_full: true,
+            ..Planned::default()
+        })
+    };
     let inputs = [Input::Reminded, full(), Input::Compacted(0.0), full()];
     let expected = [
         Effect::Remind,
@@ -55,7 +72,11 @@ fn a_full_context_is_compacted_once_before_a_question() {
 
 #[test]
 fn what_was_refused_is_not_asked_again_as_it_is() {
-    let refused = Answered { is_too_long: true, failed: true, ..Answered::default() };
+    let refused = Answered {
+        is_too_long: true,
+        failed: true,
+        ..Answered::default()
+    };
     let inputs = [
         Input::Reminded,
         planned(),
@@ -73,7 +94,13 @@ fn what_was_refused_is_not_asked_again_as_it_is() {
     ];
     assert_eq!(effects(Limits::default(), inputs), expected);
     // Where nothing was refused, it is asked, trimmed or not.
-    let full = || Input::Planned(Planned { fits: true, is_full: true, ..Planned::default() });
+    let full = || {
+        Input::Planned(Planned {
+            fits: true,
+            is_full: true,
+            ..Planned::default()
+        })
+    };
     let inputs = [Input::Reminded, full(), Input::NotCompacted(0.0), full()];
     let done = effects(Limits::default(), inputs);
     assert_eq!(done.last(), Some(&Effect::Ask));
@@ -81,8 +108,13 @@ fn what_was_refused_is_not_asked_again_as_it_is() {
 
 #[test]
 fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
-    let refused =
-        || Input::Answered(Answered { is_too_long: true, failed: true, ..Answered::default() });
+    let refused = || {
+        Input::Answered(Answered {
+            is_too_long: true,
+            failed: true,
+            ..Answered::default()
+        })
+    };
     let inputs = [
         Input::Reminded,
         planned(),
@@ -103,7 +135,10 @@ fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
         Effect::End(Ending::Failed),
     ];
     // What was refused does not count as asked.
-    let limits = Limits { questions: 1, cost: None };
+    let limits = Limits {
+        questions: 1,
+        cost: None,
+    };
     assert_eq!(effects(limits, inputs), expected);
 }
 
@@ -111,23 +146,47 @@ fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
 fn a_summary_is_asked_for_once() {
     let lacking = || {
         let needs_summary = vec![MessageId::from("m")];
-        Input::Planned(Planned { needs_summary, fits: true, ..Planned::default() })
+        Input::Planned(Planned {
+            needs_summary,
+            fits: true,
+            ..Planned::default()
+        })
     };
     let begin = [Input::Reminded, lacking()];
     let asked = effects(Limits::default(), begin.clone()).pop();
     assert_eq!(asked, Some(Effect::Summarise(vec!["m".into()])));
     let none = || Ending::NoSummary("m".into());
     let failed = Input::Summarised(Some("m".into()), 0.0);
-    assert_eq!(ends(Limits::default(), begin.clone().into_iter().chain([failed])), none());
+    assert_eq!(
+        ends(Limits::default(), begin.clone().into_iter().chain([failed])),
+        none()
+    );
     let kept_nothing = [Input::Summarised(None, 0.0), lacking()];
-    assert_eq!(ends(Limits::default(), begin.into_iter().chain(kept_nothing)), none());
+    assert_eq!(
+        ends(Limits::default(), begin.into_iter().chain(kept_nothing)),
+        none()
+    );
 }
 
 #[test]
 fn tools_are_asked_for_again_until_the_limit() {
-    let limits = Limits { questions: 2, cost: None };
-    let round = || [planned(), Input::Answered(calling()), Input::Recorded, Input::ToolsRan(true)];
-    let inputs = [Input::Reminded].into_iter().chain(round()).chain(round()).chain([planned()]);
+    let limits = Limits {
+        questions: 2,
+        cost: None,
+    };
+    let round = || {
+        [
+            planned(),
+            Input::Answered(calling()),
+            Input::Recorded,
+            Input::ToolsRan(true),
+        ]
+    };
+    let inputs = [Input::Reminded]
+        .into_iter()
+        .chain(round())
+        .chain(round())
+        .chain([planned()]);
     assert_eq!(ends(limits, inputs), Ending::TooMany(2));
     let inputs = [Input::Reminded].into_iter().chain(round()).chain([
         planned(),
@@ -151,12 +210,26 @@ fn a_call_that_nobody_runs_ends_the_turn() {
 
 #[test]
 fn the_cost_is_kept_within_its_limit() {
-    let limits = Limits { questions: 9, cost: Some(1.0) };
-    let costs =
-        |least| Input::Planned(Planned { fits: true, least_cost: least, ..Planned::default() });
+    let limits = Limits {
+        questions: 9,
+        cost: Some(1.0),
+    };
+    let costs = |least| {
+        Input::Planned(Planned {
+            fits: true,
+            least_cost: least,
+            ..Planned::default()
+        })
+    };
     let too_costly = |spent, next| Ending::TooCostly { spent, next };
-    assert_eq!(ends(limits, [Input::Reminded, costs(Some(1.5))]), too_costly(0.0, 1.5));
-    assert_eq!(ends(limits, [Input::Reminded, costs(None)]), Ending::PriceUnknown);
+    assert_eq!(
+        ends(limits, [Input::Reminded, costs(Some(1.5))]),
+        too_costly(0.0, 1.5)
+    );
+    assert_eq!(
+        ends(limits, [Input::Reminded, costs(None)]),
+        Ending::PriceUnknown
+    );
     let cost = Some(0.75);
     let inputs = [
         Input::Reminded,
@@ -169,21 +242,58 @@ fn the_cost_is_kept_within_its_limit() {
     assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
     // A summary costs, too, and is not asked for where that is too much.
     let full = |least_cost| {
-        Input::Planned(Planned { is_full: true, fits: true, least_cost, ..Planned::default() })
+        Input::Planned(Planned {
+            is_full: true,
+            fits: true,
+            least_cost,
+            ..Planned::default()
+        })
     };
-    assert_eq!(ends(limits, [Input::Reminded, full(Some(1.5))]), too_costly(0.0, 1.5));
-    let inputs = [Input::Reminded, full(Some(0.5)), Input::Compacted(0.75), costs(Some(0.5))];
+    assert_eq!(
+        ends(limits, [Input::Reminded, full(Some(1.5))]),
+        too_costly(0.0, 1.5)
+    );
+    let inputs = [
+        Input::Reminded,
+        full(Some(0.5)),
+        Input::Compacted(0.75),
+        costs(Some(0.5)),
+    ];
     assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
 }
 
 #[test]
 fn what_came_is_recorded_when_it_is_stopped_or_fails() {
     for (answered, ending) in [
-        (Answered { stopped: true, ..calling() }, Ending::Stopped),
-        (Answered { failed: true, ..calling() }, Ending::Failed),
-        (Answered { stopped: true, is_too_long: true, ..Answered::default() }, Ending::Stopped),
+        (
+            Answered {
+                stopped: true,
+                ..calling()
+            },
+            Ending::Stopped,
+        ),
+        (
+            Answered {
+                failed: true,
+                ..calling()
+            },
+            Ending::Failed,
+        ),
+        (
+            Answered {
+                stopped: true,
+                is_too_long: true,
+                ..Answered::default()
+            },
+            Ending::Stopped,
+        ),
     ] {
-        let inputs = [Input::Reminded, planned(), Input::Answered(answered), Input::Recorded];
+        let inputs = [
+            Input::Reminded,
+            planned(),
+            Input::Answered(answered),
+            Input::Recorded,
+        ];
         let mut done = effects(Limits::default(), inputs);
         assert_eq!(done.pop(), Some(Effect::End(ending)));
         assert_eq!(done.pop(), Some(Effect::Record));
@@ -192,7 +302,12 @@ fn what_came_is_recorded_when_it_is_stopped_or_fails() {
 
 #[test]
 fn it_can_be_stopped_wherever_it_is() {
-    let way = [Input::Reminded, planned(), Input::Answered(calling()), Input::Recorded];
+    let way = [
+        Input::Reminded,
+        planned(),
+        Input::Answered(calling()),
+        Input::Recorded,
+    ];
     for length in 0..=way.len() {
         let inputs = way[..length].iter().cloned().chain([Input::Stopped]);
         assert_eq!(ends(Limits::default(), inputs), Ending::Stopped);
@@ -201,14 +316,21 @@ fn it_can_be_stopped_wherever_it_is() {
 
 #[test]
 fn a_question_that_was_taken_away_is_not_asked() {
-    let full = Input::Planned(Planned { fits: true, is_full: true, ..Planned::default() });
+    let full = Input::Planned(Planned {
+        fits: true,
+        is_full: true,
+        ..Planned::default()
+    });
     let gone = Input::Planned(Planned {
         fits: true,
         missing: Some(Missing::Question),
         ..Planned::default()
     });
     let inputs = [Input::Reminded, full, Input::Compacted(0.0), gone];
-    assert_eq!(ends(Limits::default(), inputs), Ending::Gone(Missing::Question));
+    assert_eq!(
+        ends(Limits::default(), inputs),
+        Ending::Gone(Missing::Question)
+    );
 }
 
 fn any_planned() -> impl Strategy<Value = Planned> {

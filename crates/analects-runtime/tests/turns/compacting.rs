@@ -34,18 +34,34 @@ fn a_long_conversation_is_compacted_before_it_is_full() {
         assert!(round > 3, "not before there is something to summarise");
         let asked = server.asked();
         // The questions before the last asked for the summary, in pieces, with what was said in them.
-        let requests: Vec<String> =
-            asked.iter().filter(|it| it.wants_summary()).map(Question::text).collect();
+        let requests: Vec<String> = asked
+            .iter()
+            .filter(|it| it.wants_summary())
+            .map(Question::text)
+            .collect();
         assert!(asked[asked.len() - 2].wants_summary() && requests[0].contains("Question 0 about"));
-        for part in ["1. Technical context", "4. Debugging and issues", "8. Key decisions"] {
-            assert!(requests.iter().all(|request| request.contains(part)), "{part}");
+        for part in [
+            "1. Technical context",
+            "4. Debugging and issues",
+            "8. Key decisions",
+        ] {
+            assert!(
+                requests.iter().all(|request| request.contains(part)),
+                "{part}"
+            );
         }
         // The last one has the summary in the place of what it stands for, and the question itself.
         let sent = server.last().text();
-        assert!(sent.contains(SUMMARY) && !sent.contains("Question 0 "), "{sent}");
+        assert!(
+            sent.contains(SUMMARY) && !sent.contains("Question 0 "),
+            "{sent}"
+        );
         assert!(sent.contains(&format!("Question {round} ")), "{sent}");
         let seen = place.seen();
-        assert!(seen[0].contains(SUMMARY) && seen.len() < 2 * round, "{seen:?}");
+        assert!(
+            seen[0].contains(SUMMARY) && seen.len() < 2 * round,
+            "{seen:?}"
+        );
         // The next turn finds room, and what is sent begins in the same way.
         let turned = place.say(&model, "And now?");
         assert!(!turned.saw("Compact"));
@@ -76,11 +92,23 @@ fn a_prompt_that_is_refused_as_too_long_is_compacted_and_sent_again() {
         }
         let turned = place.say(&model, "the last question?");
         assert!(turned.is_done());
-        assert!(turned.saw("Compacting(Reactive") && turned.saw("Compacted"), "{:?}", turned.seen);
+        assert!(
+            turned.saw("Compacting(Reactive") && turned.saw("Compacted"),
+            "{:?}",
+            turned.seen
+        );
         let sent = server.last().text();
-        assert!(sent.contains(SUMMARY) && sent.contains("the last question?"), "{sent}");
+        assert!(
+            sent.contains(SUMMARY) && sent.contains("the last question?"),
+            "{sent}"
+        );
         // The refusal is no part of the conversation.
-        assert!(place.seen().iter().all(|text| !text.contains("maximum context")));
+        assert!(
+            place
+                .seen()
+                .iter()
+                .all(|text| !text.contains("maximum context"))
+        );
     }
 }
 
@@ -98,7 +126,11 @@ fn who_stops_while_a_refused_prompt_is_made_shorter_has_no_answer() {
         let before = place.seen();
         let prompt = "the last question?";
         let turned = place.say_until(&model, prompt, |config| config, Some("Compacting(Reactive"));
-        assert!(matches!(turned.outcome.end, TurnEnd::Stopped), "{:?}", turned.outcome);
+        assert!(
+            matches!(turned.outcome.end, TurnEnd::Stopped),
+            "{:?}",
+            turned.outcome
+        );
         assert!(turned.outcome.answer.is_none(), "{:?}", turned.outcome);
         // The prompt waits, and nothing else is there.
         assert_eq!(place.seen(), [&before[..], &[prompt.to_string()]].concat());
@@ -110,11 +142,20 @@ fn a_refused_prompt_of_which_no_summary_can_be_made_is_not_sent_again() {
     for place in Place::both() {
         let server = Server::start(|_| Reply::too_long());
         let turned = place.say(&server.model(), "the only question?");
-        assert!(matches!(turned.outcome.end, TurnEnd::Failed(_)), "{:?}", turned.outcome);
+        assert!(
+            matches!(turned.outcome.end, TurnEnd::Failed(_)),
+            "{:?}",
+            turned.outcome
+        );
         assert!(turned.saw("NotCompacted"), "{:?}", turned.seen);
         assert_eq!(server.asked().len(), 1);
         // What failed is in the record, as after any other failure.
-        assert!(place.seen().iter().any(|text| text.contains("maximum context")));
+        assert!(
+            place
+                .seen()
+                .iter()
+                .any(|text| text.contains("maximum context"))
+        );
     }
 }
 
@@ -122,7 +163,9 @@ fn a_refused_prompt_of_which_no_summary_can_be_made_is_not_sent_again() {
 fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
     for place in Place::both() {
         let server = Server::start(|question| {
-            let is_whole = question.text().contains("It is long. It is long. It is long.");
+            let is_whole = question
+                .text()
+                .contains("It is long. It is long. It is long.");
             match question.wants_summary() || is_whole {
                 true => Reply::too_long(),
                 false => Reply::text("The river flows to the sea. ".repeat(8)),
@@ -131,13 +174,22 @@ fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
         let model = server.model();
         let mut conversation = place.open();
         add_prompt(&mut *conversation, "one?");
-        conversation.finish(Message::assistant("", "It is long. ".repeat(20))).unwrap();
+        conversation
+            .finish(Message::assistant("", "It is long. ".repeat(20)))
+            .unwrap();
         add_prompt(&mut *conversation, "two?");
-        conversation.finish(Message::assistant("", "It is wide. ".repeat(20))).unwrap();
+        conversation
+            .finish(Message::assistant("", "It is wide. ".repeat(20)))
+            .unwrap();
         drop(conversation);
         let turned = place.say(&model, "three?");
         assert!(turned.is_done(), "{:?}", turned.outcome);
-        assert!(turned.seen.iter().any(|seen| seen.contains("is_makeshift: true")));
+        assert!(
+            turned
+                .seen
+                .iter()
+                .any(|seen| seen.contains("is_makeshift: true"))
+        );
         assert!(place.seen().len() < 7);
     }
 }
@@ -158,7 +210,11 @@ fn a_compaction_that_fails_changes_nothing_is_told_once_and_backs_off() {
                 failures.push(round);
             }
         }
-        let asked = server.asked().iter().filter(|question| question.wants_summary()).count();
+        let asked = server
+            .asked()
+            .iter()
+            .filter(|question| question.wants_summary())
+            .count();
         assert_eq!(asked, failures.len());
         assert!((1..=3).contains(&asked), "{failures:?}");
         let seen = place.seen();
@@ -181,14 +237,20 @@ fn a_conversation_is_compacted_by_hand_more_than_once() {
                 place.say(&model, prompt);
             }
             let compacted = place.compact(&mut *place.open(), &model).unwrap();
-            assert!(compacted.messages >= 4 && compacted.after < compacted.before, "{compacted:?}");
+            assert!(
+                compacted.messages >= 4 && compacted.after < compacted.before,
+                "{compacted:?}"
+            );
             let seen = place.seen();
             let summaries = seen.iter().filter(|text| text.contains(SUMMARY)).count();
             assert_eq!(summaries, 1, "after {times}: {seen:?}");
         }
         // The second summary was made of the first one, and its undoing shows that again.
         let asked = server.asked();
-        let last = asked.iter().rfind(|question| question.wants_summary()).unwrap();
+        let last = asked
+            .iter()
+            .rfind(|question| question.wants_summary())
+            .unwrap();
         assert!(last.text().contains(SUMMARY));
         assert!(place.undo_compaction());
         assert!(place.seen()[0].contains(SUMMARY));
@@ -230,10 +292,20 @@ fn a_window_smaller_than_was_thought_is_found_out() {
         drop(conversation);
         let mut conversation = place.open_for(agent.clone());
         let prompt = Some("And now?");
-        let turned = place.ask(&mut *conversation, &model, prompt, agent, place.config(), None);
+        let turned = place.ask(
+            &mut *conversation,
+            &model,
+            prompt,
+            agent,
+            place.config(),
+            None,
+        );
         assert!(turned.is_done(), "{:?}", turned.outcome);
         let sent = server.last().text();
-        assert!(sent.contains(SUMMARY) && sent.contains("And now?"), "{sent}");
+        assert!(
+            sent.contains(SUMMARY) && sent.contains("And now?"),
+            "{sent}"
+        );
     }
 }
 
@@ -255,14 +327,30 @@ fn a_window_that_a_refusal_names_is_used() {
         }
         let model = server.model();
         let prompt = Some("And now?");
-        let turned = place.ask(&mut *conversation, &model, prompt, agent, place.config(), None);
+        let turned = place.ask(
+            &mut *conversation,
+            &model,
+            prompt,
+            agent,
+            place.config(),
+            None,
+        );
         assert!(turned.is_done(), "{window}: {:?}", turned.outcome);
-        server.asked().iter().filter(|it| it.text().len() > 3200).count()
+        server
+            .asked()
+            .iter()
+            .filter(|it| it.text().len() > 3200)
+            .count()
     };
     assert_eq!(tries("600"), 1, "only the question itself is refused");
     let without = tries("so many");
     assert!(without > 1, "{without}");
-    for nonsense in ["0", "1", "1000000000000000000000000000000", "18446744073709551615"] {
+    for nonsense in [
+        "0",
+        "1",
+        "1000000000000000000000000000000",
+        "18446744073709551615",
+    ] {
         assert_eq!(tries(nonsense), without, "{nonsense}");
     }
 }
@@ -309,7 +397,10 @@ fn a_summary_of_what_was_changed_meanwhile_is_not_kept() {
         place.say(&model, prompt);
     }
     let not = place.compact(&mut *place.open(), &model).unwrap_err();
-    assert!(not.to_string().contains("was changed while its summary"), "{not}");
+    assert!(
+        not.to_string().contains("was changed while its summary"),
+        "{not}"
+    );
     assert_eq!(place.seen().len(), 6);
 }
 
@@ -326,20 +417,38 @@ fn a_compaction_follows_what_it_was_made_of() {
     place.say(&model, "from the other?");
     place.compact(&mut *slow, &model).unwrap();
     let snapshot = slow.snapshot();
-    let seen: Vec<String> =
-        snapshot.chain().messages.iter().map(|message| message.text()).collect();
+    let seen: Vec<String> = snapshot
+        .chain()
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect();
     assert!(seen[0].contains(SUMMARY), "{seen:?}");
-    assert!(seen.iter().all(|text| !text.contains("from the other")), "{seen:?}");
+    assert!(
+        seen.iter().all(|text| !text.contains("from the other")),
+        "{seen:?}"
+    );
     // The summary was not made of what the other said, which is still in the session, behind what both knew.
     let made_of = server.last();
-    assert!(made_of.wants_summary() && made_of.text().contains("three?"), "{made_of:?}");
+    assert!(
+        made_of.wants_summary() && made_of.text().contains("three?"),
+        "{made_of:?}"
+    );
     assert!(!made_of.text().contains("from the other"), "{made_of:?}");
     let stored = place.stored();
-    let at = |text: &str| stored.iter().position(|record| record["content"] == text).unwrap();
+    let at = |text: &str| {
+        stored
+            .iter()
+            .position(|record| record["content"] == text)
+            .unwrap()
+    };
     let (three, other) = (at("three?"), at("from the other?"));
     assert_eq!(stored[other]["parent_id"], stored[three + 1]["id"]);
     assert_eq!(stored[other + 1]["parent_id"], stored[other]["id"]);
-    let summary = stored.iter().find(|record| record["type"] == "summary").unwrap();
+    let summary = stored
+        .iter()
+        .find(|record| record["type"] == "summary")
+        .unwrap();
     assert_eq!(summary["parent_id"], stored[three + 1]["id"]);
 }
 
@@ -355,5 +464,8 @@ fn a_note_about_a_failed_compaction_has_no_address() {
         place.say(&model, &format!("Question {round} about a river?"));
     }
     let file = std::fs::read_to_string(place.path()).unwrap();
-    assert!(file.contains("compaction_failed") && !file.contains("127.0.0.1"), "{file}");
+    assert!(
+        file.contains("compaction_failed") && !file.contains("127.0.0.1"),
+        "{file}"
+    );
 }

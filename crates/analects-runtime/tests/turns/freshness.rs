@@ -21,7 +21,10 @@ fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
         place.attach(&path).unwrap();
         place.say(&model, "What is in it?");
         let sent = server.last().text();
-        assert!(sent.contains("<file path=\"notes.txt\">\nfirst version\n</file>"), "{sent}");
+        assert!(
+            sent.contains("<file path=\"notes.txt\">\nfirst version\n</file>"),
+            "{sent}"
+        );
         let turned = place.say(&model, "Again?");
         assert!(!turned.saw("Reminded") && !server.last().text().contains(CHANGED));
         // In the same second, and of the same length.
@@ -30,10 +33,16 @@ fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
         assert!(turned.saw("Reminded"));
         let reminded = server.last().text();
         assert_eq!(count(&reminded, CHANGED), 1, "{reminded}");
-        assert!(reminded.find(CHANGED) < reminded.find("And now?"), "before plain words");
+        assert!(
+            reminded.find(CHANGED) < reminded.find("And now?"),
+            "before plain words"
+        );
         let turned = place.say(&model, "Still?");
         assert!(!turned.saw("Reminded"), "one reminder, not one a turn");
-        assert!(server.last().text().starts_with(&reminded), "the prefix is stable");
+        assert!(
+            server.last().text().starts_with(&reminded),
+            "the prefix is stable"
+        );
         // Another change, by rename, is another reminder.
         fs::write(place.folder.path().join("new"), "a third").unwrap();
         fs::rename(place.folder.path().join("new"), &path).unwrap();
@@ -46,7 +55,11 @@ fn a_file_that_changed_is_told_once_and_at_the_same_place_ever_after() {
         assert!(!turned.saw("Reminded"), "{:?}", turned.seen);
         fs::remove_file(&path).unwrap();
         let turned = place.say(&model, "Gone?");
-        assert!(turned.seen[0].contains("no longer there"), "{:?}", turned.seen);
+        assert!(
+            turned.seen[0].contains("no longer there"),
+            "{:?}",
+            turned.seen
+        );
         // Shown again, it is fresh.
         fs::write(&path, "a fourth").unwrap();
         place.attach(&path).unwrap();
@@ -75,8 +88,15 @@ fn a_compaction_shows_the_files_again_as_they_are_now() {
         assert!(compacted.after > 60, "the file counts: {compacted:?}");
         let turned = place.say(&model, "four?");
         let sent = server.last().text();
-        assert!(sent.contains("second version") && !sent.contains("first version"), "{sent}");
-        assert!(!turned.saw("Reminded"), "it has seen that version: {:?}", turned.seen);
+        assert!(
+            sent.contains("second version") && !sent.contains("first version"),
+            "{sent}"
+        );
+        assert!(
+            !turned.saw("Reminded"),
+            "it has seen that version: {:?}",
+            turned.seen
+        );
     }
 }
 
@@ -101,12 +121,26 @@ fn a_file_in_what_a_compaction_keeps_is_not_shown_twice() {
         }
         fs::write(place.folder.path().join(changed), "something else").unwrap();
         let compacted = place.compact(&mut *place.open(), &model).unwrap();
-        assert_eq!(compacted.files, [changed], "the one that the model has not seen as it is now");
-        place.ask(&mut *place.open(), &model, None, agent(), place.config(), None);
+        assert_eq!(
+            compacted.files,
+            [changed],
+            "the one that the model has not seen as it is now"
+        );
+        place.ask(
+            &mut *place.open(),
+            &model,
+            None,
+            agent(),
+            place.config(),
+            None,
+        );
         let sent = server.last().text();
         assert_eq!(count(&sent, "what is in kept.txt"), 1, "{sent}");
         assert_eq!(count(&sent, "something else"), 1, "{sent}");
-        assert!(sent.contains("They spoke of files.") && sent.contains("five?"), "{sent}");
+        assert!(
+            sent.contains("They spoke of files.") && sent.contains("five?"),
+            "{sent}"
+        );
     }
 }
 

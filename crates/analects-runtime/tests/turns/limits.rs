@@ -14,10 +14,24 @@ fn a_question_that_costs_more_than_allowed_is_not_asked() {
     let server = Server::start(|_| Reply::text("Yes."));
     let mut model = server.model();
     let unknown = place.say_with(&model, "How much?", limited);
-    assert!(matches!(unknown.outcome.end, TurnEnd::PriceUnknown), "{:?}", unknown.outcome);
-    let rates = Rates { input: Some(1000.0), output: Some(1.0), ..Rates::default() };
-    let prices = Some(Prices { rates, ..Prices::default() });
-    let facts = ModelFacts { prices, ..ModelFacts::default() };
+    assert!(
+        matches!(unknown.outcome.end, TurnEnd::PriceUnknown),
+        "{:?}",
+        unknown.outcome
+    );
+    let rates = Rates {
+        input: Some(1000.0),
+        output: Some(1.0),
+        ..Rates::default()
+    };
+    let prices = Some(Prices {
+        rates,
+        ..Prices::default()
+    });
+    let facts = ModelFacts {
+        prices,
+        ..ModelFacts::default()
+    };
     model.facts = Some(facts);
     let dear = place.say_with(&model, "And now?", limited);
     let TurnEnd::TooCostly { limit, next, .. } = dear.outcome.end else {
@@ -30,7 +44,13 @@ fn a_question_that_costs_more_than_allowed_is_not_asked() {
 }
 
 fn limited(config: TurnConfig) -> TurnConfig {
-    TurnConfig { limits: Limits { cost: Some(0.001), ..Limits::default() }, ..config }
+    TurnConfig {
+        limits: Limits {
+            cost: Some(0.001),
+            ..Limits::default()
+        },
+        ..config
+    }
 }
 
 /// What may be spent limits the answer, and summaries count.
@@ -39,9 +59,19 @@ fn an_answer_may_cost_what_is_left() {
     let place = Place::file();
     let server = Server::start(|_| Reply::Text("Yes.".into(), 20));
     let mut model = server.model();
-    let rates = Rates { input: Some(1.0), output: Some(100.0), ..Rates::default() };
-    let prices = Some(Prices { rates, ..Prices::default() });
-    model.facts = Some(ModelFacts { prices, ..ModelFacts::default() });
+    let rates = Rates {
+        input: Some(1.0),
+        output: Some(100.0),
+        ..Rates::default()
+    };
+    let prices = Some(Prices {
+        rates,
+        ..Prices::default()
+    });
+    model.facts = Some(ModelFacts {
+        prices,
+        ..ModelFacts::default()
+    });
     place.say_with(&model, "How much?", three_tenths_of_a_cent);
     // Thirty tokens of an answer cost as much as there is, less what the question takes.
     let tokens = server.last().0["max_completion_tokens"].as_u64();
@@ -50,19 +80,44 @@ fn an_answer_may_cost_what_is_left() {
 }
 
 fn three_tenths_of_a_cent(config: TurnConfig) -> TurnConfig {
-    TurnConfig { limits: Limits { cost: Some(0.0030), ..Limits::default() }, ..config }
+    TurnConfig {
+        limits: Limits {
+            cost: Some(0.0030),
+            ..Limits::default()
+        },
+        ..config
+    }
 }
 
 /// A model for which both sides cost the same.
 fn priced(server: &Server, dollars_per_million: f64) -> Model {
     let rate = Some(dollars_per_million);
-    let rates = Rates { input: rate, output: rate, ..Rates::default() };
-    let prices = Some(Prices { rates, ..Prices::default() });
-    Model { facts: Some(ModelFacts { prices, ..ModelFacts::default() }), ..server.model() }
+    let rates = Rates {
+        input: rate,
+        output: rate,
+        ..Rates::default()
+    };
+    let prices = Some(Prices {
+        rates,
+        ..Prices::default()
+    });
+    Model {
+        facts: Some(ModelFacts {
+            prices,
+            ..ModelFacts::default()
+        }),
+        ..server.model()
+    }
 }
 
 fn one_cent(config: TurnConfig) -> TurnConfig {
-    TurnConfig { limits: Limits { cost: Some(0.01), ..Limits::default() }, ..config }
+    TurnConfig {
+        limits: Limits {
+            cost: Some(0.01),
+            ..Limits::default()
+        },
+        ..config
+    }
 }
 
 #[test]
@@ -71,7 +126,10 @@ fn summaries_that_cost_more_than_is_left_are_not_asked_for() {
         let long = "word ".repeat(3000);
         let hidden = |text: &str| {
             let history = History::Summary;
-            Message { history, ..Message::user("", format!("{text} {long}")) }
+            Message {
+                history,
+                ..Message::user("", format!("{text} {long}"))
+            }
         };
         let said = vec![hidden("one"), hidden("two")];
         add(&mut *place.open(), said);
@@ -89,7 +147,10 @@ fn summaries_that_cost_more_than_is_left_are_not_asked_for() {
 }
 
 fn uncompacted(config: TurnConfig) -> TurnConfig {
-    TurnConfig { threshold: None, ..config }
+    TurnConfig {
+        threshold: None,
+        ..config
+    }
 }
 
 #[test]
@@ -107,10 +168,18 @@ fn a_compaction_that_costs_more_than_is_left_is_told_and_not_tried() {
             summariser: Some(dear.clone()),
             ..one_cent(config)
         });
-        assert!(turned.saw("NotCompacted(OverBudget(TooCostly"), "{:?}", turned.seen);
+        assert!(
+            turned.saw("NotCompacted(OverBudget(TooCostly"),
+            "{:?}",
+            turned.seen
+        );
         assert!(turned.is_done(), "{:?}", turned.outcome);
         let asked = server.asked();
-        assert!(asked[before..].iter().all(|question| !question.wants_summary()));
+        assert!(
+            asked[before..]
+                .iter()
+                .all(|question| !question.wants_summary())
+        );
         // It was no failure of the model's, so nothing is noted against the next try.
         let decoded = place.open().snapshot();
         let notes = |message: &Message| matches!(message.body, Body::Notification(_));

@@ -63,7 +63,10 @@ impl AgentSource for Configured {
 
 /// Adds messages to a conversation.
 pub fn add(conversation: &mut dyn Conversation, messages: impl IntoIterator<Item = Message>) {
-    let changes = messages.into_iter().map(|message| Change::Append(Box::new(message))).collect();
+    let changes = messages
+        .into_iter()
+        .map(|message| Change::Append(Box::new(message)))
+        .collect();
     conversation.apply(changes, &[], Timestamp::now()).unwrap();
 }
 
@@ -75,7 +78,10 @@ pub fn add_prompt(conversation: &mut dyn Conversation, prompt: &str) {
 impl Place {
     /// One of each.
     pub fn both() -> [Place; 2] {
-        [true, false].map(|is_file| Place { folder: tempfile::tempdir().unwrap(), is_file })
+        [true, false].map(|is_file| Place {
+            folder: tempfile::tempdir().unwrap(),
+            is_file,
+        })
     }
 
     pub fn file() -> Place {
@@ -98,7 +104,13 @@ impl Place {
 
     /// Shows a file to the model, as a person does.
     pub fn attach(&self, path: &Path) -> Result<(), NotAttached> {
-        attach_file(&mut *self.open(), Some(&self.grants()), path, "a test", Timestamp::now())
+        attach_file(
+            &mut *self.open(),
+            Some(&self.grants()),
+            path,
+            "a test",
+            Timestamp::now(),
+        )
     }
 
     pub fn open(&self) -> Box<dyn Conversation> {
@@ -133,7 +145,9 @@ impl Place {
         if !self.is_file {
             let store = JsonlStore::new(&self.places());
             let mut session = Session::open(&store, ChainName::new("p", "s")).unwrap();
-            return session.apply(verbs::undo_compaction, &mut OsIds, Timestamp::now()).is_ok();
+            return session
+                .apply(verbs::undo_compaction, &mut OsIds, Timestamp::now())
+                .is_ok();
         }
         let mut file = LockedFile::open(&self.path(), &self.places()).unwrap();
         let done = file.try_replace(|document| -> Result<_, Box<dyn Error>> {
@@ -148,15 +162,22 @@ impl Place {
     pub fn seen(&self) -> Vec<String> {
         let snapshot = self.open().snapshot();
         let chain = snapshot.chain();
-        let seen = chain.messages.iter().filter(|message| message.history != History::Exclude);
+        let seen = chain
+            .messages
+            .iter()
+            .filter(|message| message.history != History::Exclude);
         seen.map(|message| message.text()).collect()
     }
 
     /// All records of the session, also those that the model would not see.
     pub fn stored(&self) -> Vec<serde_json::Value> {
-        let path = JsonlStore::new(&self.places()).path(&ChainName::new("p", "s")).unwrap();
+        let path = JsonlStore::new(&self.places())
+            .path(&ChainName::new("p", "s"))
+            .unwrap();
         let file = std::fs::read_to_string(path).unwrap();
-        file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        file.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     pub fn say(&self, model: &Model, prompt: &str) -> Turned {
@@ -181,15 +202,32 @@ impl Place {
         enough: Option<&str>,
     ) -> Turned {
         let config = change(self.config());
-        self.ask(&mut *self.open(), model, Some(prompt), agent(), config, enough)
+        self.ask(
+            &mut *self.open(),
+            model,
+            Some(prompt),
+            agent(),
+            config,
+            enough,
+        )
     }
 
     /// How a turn goes here.
     pub fn config(&self) -> TurnConfig {
-        let retries = RetryPolicy { retries: 0, ..RetryPolicy::default() };
-        let client = Client::new(Options { retries, ..Options::default() });
+        let retries = RetryPolicy {
+            retries: 0,
+            ..RetryPolicy::default()
+        };
+        let client = Client::new(Options {
+            retries,
+            ..Options::default()
+        });
         let grants = Some(self.grants());
-        TurnConfig { client: Arc::new(client), grants, ..TurnConfig::default() }
+        TurnConfig {
+            client: Arc::new(client),
+            grants,
+            ..TurnConfig::default()
+        }
     }
 
     /// Asks what waits, or a prompt.
@@ -205,8 +243,13 @@ impl Place {
         let agents = Configured(agent);
         let environment = unlocked();
         let agent = Some(agents.0.name.as_str());
-        let options =
-            AskOptions { agents: &agents, agent, prompt, config, ..AskOptions::new(&environment) };
+        let options = AskOptions {
+            agents: &agents,
+            agent,
+            prompt,
+            config,
+            ..AskOptions::new(&environment)
+        };
         let mut prepared = prepare(conversation, &options).unwrap();
         *prepared.model_mut() = model.clone();
         let (mut seen, is_enough) = (Vec::new(), Cell::new(false));
@@ -219,7 +262,13 @@ impl Place {
             }
         };
         // The turn looks at this again with whatever it does next, so nobody has to wake it.
-        let stop = poll_fn(|_| if is_enough.get() { Poll::Ready(()) } else { Poll::Pending });
+        let stop = poll_fn(|_| {
+            if is_enough.get() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        });
         let outcome = prepared.ask_blocking(&mut watch, stop).unwrap();
         Turned { outcome, seen }
     }

@@ -72,7 +72,10 @@ impl Server {
             seen.lock().unwrap().push(question.clone());
             script(answer(&question))
         });
-        Server { address: server.base_url, asked }
+        Server {
+            address: server.base_url,
+            asked,
+        }
     }
 
     pub fn model(&self) -> Model {

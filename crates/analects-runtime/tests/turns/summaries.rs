@@ -20,7 +20,9 @@ fn with_a_long_message(place: &Place) {
         ..Message::user("", "Once upon a time there was a very long story.")
     };
     add(&mut *conversation, [long]);
-    conversation.finish(Message::assistant("", "I listen.")).unwrap();
+    conversation
+        .finish(Message::assistant("", "I listen."))
+        .unwrap();
 }
 
 #[test]
@@ -33,7 +35,10 @@ fn a_summary_that_is_missing_is_asked_for_once_and_kept() {
         assert!(turned.is_done(), "{:?}", turned.outcome);
         assert!(turned.saw("Summarising"));
         let sent = server.last().text();
-        assert!(sent.contains("a long story, in short") && !sent.contains("Once upon"), "{sent}");
+        assert!(
+            sent.contains("a long story, in short") && !sent.contains("Once upon"),
+            "{sent}"
+        );
         let turned = place.say(&model, "And then?");
         assert!(!turned.saw("Summarising"));
         assert!(server.last().text().starts_with(&sent));

@@ -14,7 +14,11 @@ fn a_call_that_nobody_runs_ends_as_a_failed_result() {
         });
         let model = server.model();
         let turned = place.say(&model, "The weather?");
-        assert!(matches!(turned.outcome.end, TurnEnd::ToolsNotRun), "{:?}", turned.outcome);
+        assert!(
+            matches!(turned.outcome.end, TurnEnd::ToolsNotRun),
+            "{:?}",
+            turned.outcome
+        );
         assert_eq!(server.asked().len(), 1, "nobody is asked again for nothing");
         // The conversation can be gone on with, and the model learns what became of its call.
         let turned = place.say(&model, "Then guess.");

@@ -17,7 +17,10 @@ impl TextHash {
     /// The hash of a text.
     pub fn of(text: &str) -> TextHash {
         let lines: Vec<&str> = text.trim_end().split('\n').map(str::trim_end).collect();
-        TextHash(Uuid::new_v5(&Uuid::NAMESPACE_OID, lines.join("\n").as_bytes()))
+        TextHash(Uuid::new_v5(
+            &Uuid::NAMESPACE_OID,
+            lines.join("\n").as_bytes(),
+        ))
     }
 }
 
@@ -49,7 +52,11 @@ impl AskedCell {
     /// A cell as it is now.
     pub fn of(cell: Cell<'_>) -> AskedCell {
         let id = cell.id().map(str::to_string);
-        AskedCell { id, text: TextHash::of(&cell.content()), kind: cell.kind() }
+        AskedCell {
+            id,
+            text: TextHash::of(&cell.content()),
+            kind: cell.kind(),
+        }
     }
 
     /// Cells of a document as they are now. An id that an earlier cell has, too, names that one, so it does not count.
@@ -107,7 +114,11 @@ impl AskedCell {
         let id = record.get("id").and_then(Raw::as_string);
         let text = record.get("text")?.as_string()?.parse().ok()?;
         let is_output = record.get("output").is_some();
-        let kind = if is_output { CellKind::Output } else { CellKind::Message };
+        let kind = if is_output {
+            CellKind::Output
+        } else {
+            CellKind::Message
+        };
         Some(AskedCell { id, text, kind })
     }
 }
@@ -131,8 +142,15 @@ struct WaitingCells<'d> {
 impl<'d> WaitingCells<'d> {
     fn of(document: &'d Document) -> WaitingCells<'d> {
         let cells = document.unanswered();
-        let free = cells.iter().map(|cell| (cell.ordinal() - 1, *cell)).collect();
-        WaitingCells { document, free, by_text: HashMap::new() }
+        let free = cells
+            .iter()
+            .map(|cell| (cell.ordinal() - 1, *cell))
+            .collect();
+        WaitingCells {
+            document,
+            free,
+            by_text: HashMap::new(),
+        }
     }
 
     /// Takes the place of an asked cell, if it is still there and waits.
@@ -142,7 +160,11 @@ impl<'d> WaitingCells<'d> {
         }
         if let Some(named) = asked.named(self.document) {
             let place = named.ordinal() - 1;
-            return self.free.remove(&place).filter(|cell| asked.is_like(*cell)).map(|_| place);
+            return self
+                .free
+                .remove(&place)
+                .filter(|cell| asked.is_like(*cell))
+                .map(|_| place);
         }
         if self.by_text.is_empty() {
             self.index();
@@ -150,7 +172,11 @@ impl<'d> WaitingCells<'d> {
         let [all, loose] = self.by_text.get_mut(&asked.text)?;
         let places = if asked.id.is_some() { loose } else { all };
         while let Some(place) = places.pop_front() {
-            if self.free.get(&place).is_some_and(|cell| asked.is_like(*cell)) {
+            if self
+                .free
+                .get(&place)
+                .is_some_and(|cell| asked.is_like(*cell))
+            {
                 self.free.remove(&place);
                 return Some(place);
             }
@@ -162,7 +188,10 @@ impl<'d> WaitingCells<'d> {
         let mut cells: Vec<(&usize, &Cell<'_>)> = self.free.iter().collect();
         cells.sort_unstable_by_key(|(place, _)| **place);
         for (place, cell) in cells {
-            let [all, loose] = self.by_text.entry(TextHash::of(&cell.content())).or_default();
+            let [all, loose] = self
+                .by_text
+                .entry(TextHash::of(&cell.content()))
+                .or_default();
             all.push_back(*place);
             if cell.id().is_none() {
                 loose.push_back(*place);

@@ -64,8 +64,11 @@ impl Header {
                 record.push(key, Raw::string(value));
             }
         }
-        let asked: Vec<String> =
-            self.asked.iter().map(|asked| asked.to_raw().to_string()).collect();
+        let asked: Vec<String> = self
+            .asked
+            .iter()
+            .map(|asked| asked.to_raw().to_string())
+            .collect();
         if let Ok(asked) = Raw::parse(&format!("[{}]", asked.join(","))) {
             record.push("asked", asked);
         }
@@ -74,13 +77,19 @@ impl Header {
 
     fn parse(record: &RawMap) -> Option<Header> {
         let string = |key: &str| record.get(key).and_then(Raw::as_string);
-        let asked = record.get("asked").and_then(Raw::as_array).unwrap_or_default();
+        let asked = record
+            .get("asked")
+            .and_then(Raw::as_array)
+            .unwrap_or_default();
         Some(Header {
             path: string("path")?,
             at: string("at").and_then(|at| at.parse().ok()),
             author: string("author"),
             model: string("model"),
-            asked: asked.iter().map(AskedCell::from_raw).collect::<Option<_>>()?,
+            asked: asked
+                .iter()
+                .map(AskedCell::from_raw)
+                .collect::<Option<_>>()?,
             before: string("before").and_then(|before| before.parse().ok()),
             identity: string("identity"),
         })
@@ -135,10 +144,17 @@ impl Entry {
     pub(super) fn parse(text: &str) -> Option<Entry> {
         let mut lines = text.lines();
         let header = Header::parse(&RawMap::parse(lines.next()?).ok()?)?;
-        let mut entry = Entry { header, message: None, settled: None, blocks: Vec::new() };
+        let mut entry = Entry {
+            header,
+            message: None,
+            settled: None,
+            blocks: Vec::new(),
+        };
         for line in lines {
             // A kill or a full disk may have cut a line.
-            let Ok(record) = RawMap::parse(line) else { continue };
+            let Ok(record) = RawMap::parse(line) else {
+                continue;
+            };
             let string = |key: &str| record.get(key).and_then(Raw::as_string);
             if record.get("type").is_some() {
                 entry.message = Message::from_json(line).ok().or(entry.message);
@@ -147,7 +163,10 @@ impl Entry {
             } else if let Some(text) = string("text") {
                 entry.blocks.push(Block::from_text(text));
             } else if let Some(thinking) = string("thinking") {
-                let thought = Thinking { thinking: thinking.into(), ..Thinking::default() };
+                let thought = Thinking {
+                    thinking: thinking.into(),
+                    ..Thinking::default()
+                };
                 entry.blocks.push(Block::Thinking(thought));
             }
         }
@@ -156,7 +175,12 @@ impl Entry {
 
     /// The message, or its beginning; `None` if nothing came.
     pub(super) fn into_message(self) -> Option<(Header, Message)> {
-        let Entry { header, message, blocks, .. } = self;
+        let Entry {
+            header,
+            message,
+            blocks,
+            ..
+        } = self;
         if let Some(message) = message {
             return Some((header, message));
         }
@@ -225,7 +249,9 @@ impl Journal {
         for folder in ["asked", MESSAGES, ANSWERS, "about", "texts"] {
             let folder = self.folder.join(folder);
             create_private_folder(&*self.vfs, &folder)?;
-            self.vfs.list(&folder).map_err(to("use this folder", &folder))?;
+            self.vfs
+                .list(&folder)
+                .map_err(to("use this folder", &folder))?;
         }
         Ok(())
     }
@@ -239,9 +265,16 @@ impl Journal {
         base: &Message,
     ) -> Result<AnswerEntry, StoreError> {
         let places = waiting_places(&asked, document).unwrap_or_default();
-        let before = places.first().and_then(|first| text_before(*first, document));
+        let before = places
+            .first()
+            .and_then(|first| text_before(*first, document));
         let identity = self.identity_of(path);
-        let header = Header { asked, before, identity, ..Header::without_question(path, base) };
+        let header = Header {
+            asked,
+            before,
+            identity,
+            ..Header::without_question(path, base)
+        };
         let folder = self.asked_folder();
         create_private_folder(&*self.vfs, &folder)?;
         let id = OsIds.uuid(header.at.unwrap_or_default());
@@ -249,7 +282,9 @@ impl Journal {
         // The lock is there before the entry, and goes after it.
         let lock_path = lock_path(&path);
         let locked = self.vfs.lock(&lock_path).map_err(to("lock", &lock_path))?;
-        let lock = locked.ok_or_else(|| StoreError::Locked { path: lock_path.clone() })?;
+        let lock = locked.ok_or_else(|| StoreError::Locked {
+            path: lock_path.clone(),
+        })?;
         let file = self.vfs.open(&path, Open::Private).map_err(|error| {
             self.remove_entry(&path);
             to("write to", &path)(error)
@@ -266,14 +301,19 @@ impl Journal {
             _lock: lock,
         };
         entry.write(&format!("{}\n", entry.header.to_json()))?;
-        self.vfs.sync_folder(&folder).map_err(to("sync the folder of", &entry.path))?;
+        self.vfs
+            .sync_folder(&folder)
+            .map_err(to("sync the folder of", &entry.path))?;
         Ok(entry)
     }
 }
 
 /// What an entry is called: the question and the file that it is about can be told without reading it.
 fn entry_name(header: &Header, path: &Path, id: &str) -> String {
-    let question = header.question().map(|text| text.to_string()).unwrap_or_default();
+    let question = header
+        .question()
+        .map(|text| text.to_string())
+        .unwrap_or_default();
     format!("{question}.{}.{id}.jsonl", path_hash(path))
 }
 
@@ -359,7 +399,11 @@ impl AnswerEntry {
     /// Writes whole lines, or nothing.
     fn write(&mut self, lines: &str) -> Result<(), StoreError> {
         // A blank line does no harm; it ends a line that was cut, and could not be taken back.
-        let lines = if self.length == 0 { lines.to_string() } else { format!("\n{lines}") };
+        let lines = if self.length == 0 {
+            lines.to_string()
+        } else {
+            format!("\n{lines}")
+        };
         if let Err(error) = self.file.write_all(lines.as_bytes()) {
             let _ = self.file.truncate(self.length);
             return Err(to("write to", &self.path)(error));
@@ -394,7 +438,12 @@ impl Journal {
         if let Some(text) = header.question() {
             let path = path_hash(Path::new(&header.path));
             let record = RecordName::Message(cells);
-            self.note(&Note { text, path, record, is_told: false })?;
+            self.note(&Note {
+                text,
+                path,
+                record,
+                is_told: false,
+            })?;
         }
         self.keep_message(header, cells, answer)
     }
@@ -406,7 +455,9 @@ impl Journal {
 
     /// The state of a file: every write changes it.
     pub(super) fn state_of(&self, path: &Path) -> String {
-        let Ok(facts) = self.vfs.facts(path) else { return String::new() };
+        let Ok(facts) = self.vfs.facts(path) else {
+            return String::new();
+        };
         let (device, number) = facts.identity;
         let (seconds, nanos) = facts.modified;
         format!("{device}-{number}-{}-{seconds}.{nanos}", facts.length)

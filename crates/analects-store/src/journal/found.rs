@@ -86,7 +86,11 @@ impl Journal {
                     known.at = known.at.max(at);
                     known.notes.push(note);
                 }
-                None => missing.push(MissingAnswer { cell, at, notes: vec![note] }),
+                None => missing.push(MissingAnswer {
+                    cell,
+                    at,
+                    notes: vec![note],
+                }),
             }
         }
         missing
@@ -96,7 +100,10 @@ impl Journal {
     pub fn answered_before(&self, document: &Document, path: &Path) -> Vec<String> {
         let answers = self.answers_to_waiting(document, path).into_iter();
         let own = path_hash(path);
-        answers.filter(|(_, _, note)| note.path == own).map(|(cell, ..)| cell).collect()
+        answers
+            .filter(|(_, _, note)| note.path == own)
+            .map(|(cell, ..)| cell)
+            .collect()
     }
 
     /// The names of waiting cells, with the answers that they had.
@@ -112,11 +119,24 @@ impl Journal {
         for cell in document.unanswered() {
             let text = TextHash::of(&cell.content());
             let folder = self.notes_folder(text);
-            let notes = notes.entry(folder).or_insert_with_key(|folder| self.notes_in(folder));
+            let notes = notes
+                .entry(folder)
+                .or_insert_with_key(|folder| self.notes_in(folder));
             for note in notes.iter().filter(|note| note.text == text) {
-                let RecordName::Message(cells) = &note.record else { continue };
-                let Some((_, entry)) = self.find_message(*cells) else { continue };
-                let Entry { header, message: Some(message), .. } = entry else { continue };
+                let RecordName::Message(cells) = &note.record else {
+                    continue;
+                };
+                let Some((_, entry)) = self.find_message(*cells) else {
+                    continue;
+                };
+                let Entry {
+                    header,
+                    message: Some(message),
+                    ..
+                } = entry
+                else {
+                    continue;
+                };
                 let place = |asked: &AskedCell| Some(asked.find(document)?.ordinal() - 1);
                 let first = header.asked.first().and_then(place);
                 let is_same = header.asked.last().and_then(place) == Some(cell.ordinal() - 1);
@@ -127,7 +147,10 @@ impl Journal {
                 }
                 // An answer that somebody hid, or moved, is there.
                 let words = words.get_or_init(|| FileWords::of(document));
-                if self.cell_with(words, &message.text(), Some(*cells)).is_none() {
+                if self
+                    .cell_with(words, &message.text(), Some(*cells))
+                    .is_none()
+                {
                     found.push((cell.name().into_owned(), header.at, note.clone()));
                 }
             }
@@ -138,9 +161,14 @@ impl Journal {
     /// Remembers that the person knows of a missing answer: from now on it counts as deleted on purpose.
     pub fn note_told(&self, missing: &MissingAnswer) -> Result<(), StoreError> {
         for note in &missing.notes {
-            let told = Note { is_told: true, ..note.clone() };
+            let told = Note {
+                is_told: true,
+                ..note.clone()
+            };
             let file = self.note_file(note);
-            self.vfs.rename(&file, &self.note_file(&told)).map_err(to("rename", &file))?;
+            self.vfs
+                .rename(&file, &self.note_file(&told))
+                .map_err(to("rename", &file))?;
         }
         Ok(())
     }
@@ -159,7 +187,10 @@ impl Journal {
                     }
                     RecordName::Text(id) => self.text_record(self.text_file(id), document),
                 };
-                let record = record.map(|record| JournalRecord { note: Some(note), ..record });
+                let record = record.map(|record| JournalRecord {
+                    note: Some(note),
+                    ..record
+                });
                 records.extend(record);
             }
         }
@@ -180,7 +211,9 @@ impl Journal {
             record.stands_in = match record.kind {
                 // A text belongs to its cell; another one may say the same.
                 RecordKind::Text => record.cell.clone().filter(|name| {
-                    document.cell(name).is_some_and(|cell| cell.content() == record.text)
+                    document
+                        .cell(name)
+                        .is_some_and(|cell| cell.content() == record.text)
                 }),
                 RecordKind::Answer | RecordKind::BrokenOff | RecordKind::Other => {
                     self.cell_with(&file, &record.text, hash)
@@ -235,7 +268,9 @@ impl Journal {
     /// Erases a record.
     pub fn forget(&self, record: &JournalRecord) -> Result<(), StoreError> {
         self.erase(&record.file)?;
-        let Some(own) = &record.note else { return Ok(()) };
+        let Some(own) = &record.note else {
+            return Ok(());
+        };
         for note in self.notes_in(&self.notes_folder(own.text)) {
             if note.record == own.record {
                 self.erase(&self.note_file(&note))?;
@@ -246,7 +281,10 @@ impl Journal {
 
     /// Erases everything that came before a time; says how many records that were.
     pub fn forget_before(&self, time: Timestamp) -> Result<usize, StoreError> {
-        let mut files = self.vfs.list(&self.folder.join("texts")).unwrap_or_default();
+        let mut files = self
+            .vfs
+            .list(&self.folder.join("texts"))
+            .unwrap_or_default();
         files.extend(self.unlocked_entries(|_| true));
         for folder in [MESSAGES, ANSWERS] {
             for folder in self.vfs.list(&self.folder.join(folder)).unwrap_or_default() {
@@ -266,7 +304,10 @@ impl Journal {
                 RecordName::Message(cells) => self.find_message(*cells).is_some(),
                 RecordName::Text(id) => self.vfs.facts(&self.text_file(id)).is_ok(),
             };
-            let is_file = self.vfs.facts(&self.note_file(&note)).is_ok_and(|facts| facts.is_file);
+            let is_file = self
+                .vfs
+                .facts(&self.note_file(&note))
+                .is_ok_and(|facts| facts.is_file);
             if is_file && !is_there {
                 self.erase(&self.note_file(&note))?;
             }
@@ -290,7 +331,9 @@ impl Journal {
             _ => {
                 let _ = self.vfs.remove(&lock_path(file));
                 let folder = crate::vfs::folder_of(file);
-                self.vfs.sync_folder(folder).map_err(to("sync the folder of", file))
+                self.vfs
+                    .sync_folder(folder)
+                    .map_err(to("sync the folder of", file))
             }
         }
     }
@@ -307,7 +350,10 @@ struct FileWords {
 impl FileWords {
     fn of(document: &Document) -> FileWords {
         let hashes = hashes_of_cells(document);
-        let mut words = FileWords { cells: HashSet::new(), outputs: HashMap::new() };
+        let mut words = FileWords {
+            cells: HashSet::new(),
+            outputs: HashMap::new(),
+        };
         for cell in document.cells().filter(|cell| !cell.is_ready()) {
             let text = TextHash::of(&cell.content());
             words.cells.insert(text);

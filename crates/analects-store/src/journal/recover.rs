@@ -64,7 +64,9 @@ impl Journal {
     /// Whether somebody is answering a question that waits in this document.
     pub fn is_under_way(&self, document: &Document, path: &Path) -> bool {
         let entries = self.entries_of(document, path);
-        entries.iter().any(|entry| entry.is_asked && self.is_locked(&entry.file))
+        entries
+            .iter()
+            .any(|entry| entry.is_asked && self.is_locked(&entry.file))
     }
 
     /// The names of the cells that broken-off answers wait for, for whoever only reads.
@@ -75,10 +77,16 @@ impl Journal {
                 continue;
             }
             if let Some(Fate::Place(broken)) = self.fate(entry.file, document, path)
-                && let Some(place) =
-                    broken.places(document).and_then(|places| places.last().copied())
+                && let Some(place) = broken
+                    .places(document)
+                    .and_then(|places| places.last().copied())
             {
-                names.extend(document.cells().nth(place).map(|cell| cell.name().into_owned()));
+                names.extend(
+                    document
+                        .cells()
+                        .nth(place)
+                        .map(|cell| cell.name().into_owned()),
+                );
             }
         }
         names
@@ -93,9 +101,14 @@ impl Journal {
     pub(crate) fn take_broken_off(&self, document: &Document, path: &Path) -> Vec<BrokenOff> {
         let mut found = Vec::new();
         for MaybeOurs { file, .. } in self.entries_of(document, path) {
-            let Ok(Some(lock)) = self.vfs.lock(&lock_path(&file)) else { continue };
+            let Ok(Some(lock)) = self.vfs.lock(&lock_path(&file)) else {
+                continue;
+            };
             match self.fate(file.clone(), document, path) {
-                Some(Fate::Place(broken)) => found.push(BrokenOff { _lock: Some(lock), ..*broken }),
+                Some(Fate::Place(broken)) => found.push(BrokenOff {
+                    _lock: Some(lock),
+                    ..*broken
+                }),
                 Some(Fate::PutAway) => self.put_away(&file),
                 Some(Fate::Remove) => self.remove_entry(&file),
                 // One that was only begun.
@@ -112,13 +125,21 @@ impl Journal {
         let is_settled = entry.settled.is_some();
         // A file that was written to since may have had the answer, and somebody deleted it.
         let state = self.state_of(path);
-        let may_have_been_placed = entry.settled.as_ref().is_some_and(|settled| *settled != state);
+        let may_have_been_placed = entry
+            .settled
+            .as_ref()
+            .is_some_and(|settled| *settled != state);
         let Some((mut header, message)) = entry.into_message() else {
             return Some(Fate::Remove);
         };
         // From now on it is about this file.
         header.path = path.to_string_lossy().into_owned();
-        let broken = BrokenOff { message, header, file, _lock: None };
+        let broken = BrokenOff {
+            message,
+            header,
+            file,
+            _lock: None,
+        };
         if broken.places(document).is_some() && !may_have_been_placed {
             Some(Fate::Place(Box::new(broken)))
         } else if is_settled {
@@ -137,10 +158,13 @@ impl Journal {
     ) -> Result<(), StoreError> {
         self.settle(&broken.header, &broken.message, cells)?;
         let line = format!("\n{}", self.settled_line(path));
-        let written = self.vfs.open(&broken.file, Open::Append).and_then(|mut file| {
-            file.write_all(line.as_bytes())?;
-            file.sync()
-        });
+        let written = self
+            .vfs
+            .open(&broken.file, Open::Append)
+            .and_then(|mut file| {
+                file.write_all(line.as_bytes())?;
+                file.sync()
+            });
         written.map_err(to("write to", &broken.file))
     }
 
@@ -151,7 +175,11 @@ impl Journal {
 
     fn put_away(&self, file: &Path) {
         // If it stays, it is looked at again the next time.
-        if self.vfs.rename(file, &file.with_extension(&KEPT[1..])).is_ok() {
+        if self
+            .vfs
+            .rename(file, &file.with_extension(&KEPT[1..]))
+            .is_ok()
+        {
             let _ = self.vfs.remove(&lock_path(file));
         }
     }
@@ -164,7 +192,9 @@ impl Journal {
     }
 
     fn is_empty(&self, file: &Path) -> bool {
-        self.vfs.facts(file).is_ok_and(|facts| facts.is_file && facts.length == 0)
+        self.vfs
+            .facts(file)
+            .is_ok_and(|facts| facts.is_file && facts.length == 0)
     }
 
     /// Whether somebody works on an entry.
@@ -183,9 +213,14 @@ impl Journal {
         }
         let mut cells = document.unanswered();
         cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
-        let texts: Vec<TextHash> = cells.iter().map(|cell| TextHash::of(&cell.content())).collect();
+        let texts: Vec<TextHash> = cells
+            .iter()
+            .map(|cell| TextHash::of(&cell.content()))
+            .collect();
         let own = path_hash(path);
-        let entries = files.into_iter().map(|file| MaybeOurs::of(file, &texts, &own));
+        let entries = files
+            .into_iter()
+            .map(|file| MaybeOurs::of(file, &texts, &own));
         let ours = entries.filter(|entry| self.is_ours(entry, document, path));
         let mut ours: Vec<MaybeOurs> = ours.collect();
         ours.sort_by(|one, other| one.file.cmp(&other.file));
@@ -197,7 +232,9 @@ impl Journal {
         if entry.is_own || !entry.is_asked {
             return entry.is_own;
         }
-        let Some(read) = self.read_entry(&entry.file) else { return false };
+        let Some(read) = self.read_entry(&entry.file) else {
+            return false;
+        };
         let places = waiting_places(&read.header.asked, document).unwrap_or_default();
         let first = places.first();
         self.can_be_told(&read.header, path)
@@ -252,7 +289,10 @@ impl EntryName {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut parts = name.split('.');
         let question = parts.next().and_then(|text| text.parse().ok());
-        EntryName { question, path: parts.next().unwrap_or_default().to_string() }
+        EntryName {
+            question,
+            path: parts.next().unwrap_or_default().to_string(),
+        }
     }
 }
 
@@ -268,7 +308,13 @@ struct MaybeOurs {
 impl MaybeOurs {
     fn of(file: PathBuf, waiting: &[TextHash], own: &str) -> MaybeOurs {
         let name = EntryName::of(&file);
-        let is_asked = name.question.is_some_and(|question| waiting.contains(&question));
-        MaybeOurs { file, is_asked, is_own: name.path == own }
+        let is_asked = name
+            .question
+            .is_some_and(|question| waiting.contains(&question));
+        MaybeOurs {
+            file,
+            is_asked,
+            is_own: name.path == own,
+        }
     }
 }

@@ -51,7 +51,11 @@ pub(super) fn announce(
     let _alone = Writer::lock_alone(&store.vfs, &store.places, &path)?;
     let file = folder.join(format!("{}.{}", name_in_state(&path), name_of(question)));
     let lock = store.vfs.lock(&file).map_err(to("lock", &file))?;
-    Ok(Box::new(Asking { vfs: Arc::clone(&store.vfs), file, lock }))
+    Ok(Box::new(Asking {
+        vfs: Arc::clone(&store.vfs),
+        file,
+        lock,
+    }))
 }
 
 /// The message that the next one follows: the last one that is not part of a question under way.

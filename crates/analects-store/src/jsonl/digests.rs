@@ -41,7 +41,10 @@ struct Stamp {
 
 impl Stamp {
     fn of(listed: &Listed) -> Stamp {
-        Stamp { length: listed.length, modified: listed.modified.as_nanosecond() }
+        Stamp {
+            length: listed.length,
+            modified: listed.modified.as_nanosecond(),
+        }
     }
 }
 
@@ -50,7 +53,12 @@ impl Digests {
     pub(super) fn read(vfs: &dyn Vfs, path: PathBuf) -> Digests {
         let bytes = read(vfs, &path).unwrap_or_default();
         let lines = bytes.split(|byte| *byte == b'\n').filter_map(parse);
-        Digests { known: lines.collect(), length: bytes.len(), path, new: Vec::new() }
+        Digests {
+            known: lines.collect(),
+            length: bytes.len(),
+            path,
+            new: Vec::new(),
+        }
     }
 
     /// What is known of a session, unless its file has changed.
@@ -63,7 +71,8 @@ impl Digests {
     pub(super) fn add(&mut self, listed: &Listed, digest: Digest) {
         let stamp = Stamp::of(listed);
         self.new.push(line(&listed.name.session, stamp, &digest));
-        self.known.insert(listed.name.session.to_string(), (stamp, digest));
+        self.known
+            .insert(listed.name.session.to_string(), (stamp, digest));
     }
 
     /// Writes down what is new. What goes wrong with it is nobody's loss.
@@ -79,11 +88,17 @@ impl Digests {
         // A line end first ends what a crash may have left.
         let new = format!("\n{}", self.new.concat());
         let counting = listed.iter().filter_map(|listed| {
-            Some(line(&listed.name.session, Stamp::of(listed), self.get(listed)?))
+            Some(line(
+                &listed.name.session,
+                Stamp::of(listed),
+                self.get(listed)?,
+            ))
         });
         let all: String = counting.collect();
         if self.length + new.len() <= 2 * all.len() + SPARE {
-            return vfs.open(&self.path, Open::Private)?.write_all(new.as_bytes());
+            return vfs
+                .open(&self.path, Open::Private)?
+                .write_all(new.as_bytes());
         }
         let fresh = self.path.with_extension("new");
         let _ = vfs.remove(&fresh);
@@ -95,7 +110,11 @@ impl Digests {
 fn read(vfs: &dyn Vfs, path: &Path) -> io::Result<Vec<u8>> {
     let mut file = vfs.open(path, Open::Read)?;
     let facts = file.facts()?;
-    if facts.is_file && facts.length <= LONGEST { file.read_from(0) } else { Ok(Vec::new()) }
+    if facts.is_file && facts.length <= LONGEST {
+        file.read_from(0)
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 /// A session as a line.
@@ -104,10 +123,28 @@ fn line(session: &str, stamp: Stamp, digest: &Digest) -> String {
         Some(text) => Raw::string(text).as_str().to_string(),
         None => "null".to_string(),
     };
-    let Digest { name, cwd, created_at, updated_at, .. } = digest;
+    let Digest {
+        name,
+        cwd,
+        created_at,
+        updated_at,
+        ..
+    } = digest;
     let texts = [name, cwd, created_at, updated_at].map(text).join(",");
-    let Digest { messages, branches, records, damaged, compactions, .. } = digest;
-    let Digest { input_tokens, output_tokens, cost_usd, .. } = digest;
+    let Digest {
+        messages,
+        branches,
+        records,
+        damaged,
+        compactions,
+        ..
+    } = digest;
+    let Digest {
+        input_tokens,
+        output_tokens,
+        cost_usd,
+        ..
+    } = digest;
     let Stamp { length, modified } = stamp;
     let session = Raw::string(session);
     let cost = cost_usd.to_bits();
@@ -123,8 +160,16 @@ fn parse(line: &[u8]) -> Option<(String, (Stamp, Digest))> {
     let (session, length, modified, texts, numbers): (String, u64, String, Texts, [u64; 8]) =
         Raw::parse(checked(line)?).ok()?.to()?;
     let [name, cwd, created_at, updated_at] = texts;
-    let [messages, branches, records, damaged, compactions, input_tokens, output_tokens, cost] =
-        numbers;
+    let [
+        messages,
+        branches,
+        records,
+        damaged,
+        compactions,
+        input_tokens,
+        output_tokens,
+        cost,
+    ] = numbers;
     let cost_usd = f64::from_bits(cost);
     let digest = Digest {
         name,
@@ -140,7 +185,10 @@ fn parse(line: &[u8]) -> Option<(String, (Stamp, Digest))> {
         output_tokens,
         cost_usd,
     };
-    let stamp = Stamp { length, modified: modified.parse().ok()? };
+    let stamp = Stamp {
+        length,
+        modified: modified.parse().ok()?,
+    };
     (cost_usd.is_finite()).then_some((session, (stamp, digest)))
 }
 

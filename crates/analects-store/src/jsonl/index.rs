@@ -73,7 +73,9 @@ fn go_on(
 /// wrong with it is nobody's loss.
 pub(super) fn keep_up(vfs: &dyn Vfs, path: &Path, length: u64, limits: Limits) -> u64 {
     // Somebody else may have done so meanwhile.
-    let seen = entries(vfs, path).next().map_or(0, |last| last.overview.end.min(length));
+    let seen = entries(vfs, path)
+        .next()
+        .map_or(0, |last| last.overview.end.min(length));
     if length - seen < limits.stride {
         return seen;
     }
@@ -96,7 +98,8 @@ fn add(vfs: &dyn Vfs, path: &Path, file: &mut dyn VfsFile, overview: &Overview) 
     map.push("proof", Raw::string(&format!("{proof:08x}")));
     // A line end first ends what a crash may have left.
     let line = format!("\n{}", with_sum(map.to_raw().as_str()));
-    vfs.open(&self::path(path), Open::Private)?.write_all(line.as_bytes())
+    vfs.open(&self::path(path), Open::Private)?
+        .write_all(line.as_bytes())
 }
 
 /// How long the checksum is at the beginning of a line, with the blank behind it.
@@ -111,7 +114,11 @@ pub(super) fn with_sum(json: &str) -> String {
 pub(super) fn checked(line: &[u8]) -> Option<&str> {
     let (sum, json) = line.split_at_checked(SUM)?;
     let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?.strip_suffix(' ')?, 16).ok()?;
-    if sum == crc32c(json) { std::str::from_utf8(json).ok() } else { None }
+    if sum == crc32c(json) {
+        std::str::from_utf8(json).ok()
+    } else {
+        None
+    }
 }
 
 struct Entry {
@@ -154,7 +161,10 @@ fn last_lines(vfs: &dyn Vfs, path: &Path) -> io::Result<Vec<u8>> {
 fn parse(line: &[u8]) -> Option<Entry> {
     let map = RawMap::parse(checked(line)?).ok()?;
     let proof = u32::from_str_radix(&map.get("proof")?.as_string()?, 16).ok()?;
-    Some(Entry { overview: Overview::from_map(&map)?, proof })
+    Some(Entry {
+        overview: Overview::from_map(&map)?,
+        proof,
+    })
 }
 
 /// The last entry that the file confirms.
@@ -164,7 +174,9 @@ fn read(vfs: &dyn Vfs, path: &Path, file: &mut dyn VfsFile, length: u64) -> Opti
         let end = entry.overview.end;
         end <= length && proof(file, end).is_ok_and(|proof| proof == entry.proof)
     };
-    entries.find(|entry| is_confirmed(entry, file)).map(|entry| entry.overview)
+    entries
+        .find(|entry| is_confirmed(entry, file))
+        .map(|entry| entry.overview)
 }
 
 /// A checksum of the bytes before an offset, at which a row must begin.

@@ -70,9 +70,15 @@ impl<'s> HiddenSession<'s> {
         clear_up(&store.vfs, &store.places, folder);
         let hidden = hidden(&path, SESSION);
         let _ = store.vfs.remove(&hidden);
-        store.vfs.open(&hidden, Open::Private).map_err(to("create", &hidden))?;
+        store
+            .vfs
+            .open(&hidden, Open::Private)
+            .map_err(to("create", &hidden))?;
         // Before any side chain, so that what is left after a power cut can be told to be ours.
-        let synced = store.vfs.sync_folder(folder).map_err(to("sync this folder", folder));
+        let synced = store
+            .vfs
+            .sync_folder(folder)
+            .map_err(to("sync this folder", folder));
         let session = HiddenSession {
             store,
             name,
@@ -95,7 +101,14 @@ impl<'s> HiddenSession<'s> {
                 let path = self.store.path(&self.name.side(agent))?;
                 create_private_folder(&**vfs, folder_of(&path))?;
                 // One that was there and is gone must not begin anew.
-                (path, if known.is_some() { Open::Append } else { Open::Private })
+                (
+                    path,
+                    if known.is_some() {
+                        Open::Append
+                    } else {
+                        Open::Private
+                    },
+                )
             }
         };
         let mut file = vfs.open(&path, how).map_err(to("open", &path))?;
@@ -104,7 +117,8 @@ impl<'s> HiddenSession<'s> {
         for (at, record) in records.iter().enumerate() {
             self.store.encode(&mut lines, record)?;
             if lines.len() > BATCH || at + 1 == records.len() {
-                file.write_all(lines.as_bytes()).map_err(to("write", &path))?;
+                file.write_all(lines.as_bytes())
+                    .map_err(to("write", &path))?;
                 length += lines.len() as u64;
                 lines.clear();
             }
@@ -120,7 +134,11 @@ impl<'s> HiddenSession<'s> {
                 None => self.hidden.clone(),
                 Some(agent) => self.store.path(&self.name.side(agent))?,
             };
-            let file = self.store.vfs.open(&path, Open::Append).map_err(to("open", &path))?;
+            let file = self
+                .store
+                .vfs
+                .open(&path, Open::Append)
+                .map_err(to("open", &path))?;
             file.sync().map_err(to("sync", &path))?;
         }
         Ok(())
@@ -131,11 +149,14 @@ impl<'s> HiddenSession<'s> {
         let vfs = &*self.store.vfs;
         if self.lengths.keys().any(Option::is_some) {
             let sides = self.path.with_extension("");
-            vfs.sync_folder(&sides).map_err(to("sync this folder", &sides))?;
+            vfs.sync_folder(&sides)
+                .map_err(to("sync this folder", &sides))?;
             let folder = folder_of(&self.path);
-            vfs.sync_folder(folder).map_err(to("sync this folder", folder))?;
+            vfs.sync_folder(folder)
+                .map_err(to("sync this folder", folder))?;
         }
-        vfs.rename(&self.hidden, &self.path).map_err(to("create", &self.path))?;
+        vfs.rename(&self.hidden, &self.path)
+            .map_err(to("create", &self.path))?;
         let synced = sync_folders(vfs, &self.path, &self.store.places.data);
         if synced.is_err() {
             let _ = vfs.rename(&self.path, &self.hidden);
@@ -154,14 +175,19 @@ impl NewSession for HiddenSession<'_> {
     fn finish(mut self: Box<Self>) -> Result<(), StoreError> {
         let has_main = self.lengths.get(&None).is_some_and(|length| *length > 0);
         if self.has_failed || !has_main {
-            return Err(StoreError::Misused { path: self.path.clone() });
+            return Err(StoreError::Misused {
+                path: self.path.clone(),
+            });
         }
         self.sync()?;
         self.show()?;
         self.is_finished = true;
         let vfs = &self.store.vfs;
         for (agent, length) in &self.lengths {
-            let chain = ChainName { agent: agent.clone(), ..self.name.clone() };
+            let chain = ChainName {
+                agent: agent.clone(),
+                ..self.name.clone()
+            };
             if let Ok(path) = self.store.path(&chain) {
                 index::keep_up(&**vfs, &path, *length, self.store.limits());
             }
@@ -183,12 +209,20 @@ impl Drop for HiddenSession<'_> {
 /// removed stays for the next time: nobody sees it.
 pub(super) fn clear_up(vfs: &Arc<dyn Vfs>, places: &Places, folder: &Path) {
     for hidden in vfs.list(folder).unwrap_or_default() {
-        let name = hidden.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = hidden
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let chain = name.strip_prefix(CHAIN).map(|name| folder.join(name));
         let session = name.strip_prefix(SESSION).map(|name| folder.join(name));
-        let Some(path) = chain.as_ref().or(session.as_ref()) else { continue };
+        let Some(path) = chain.as_ref().or(session.as_ref()) else {
+            continue;
+        };
         // Whoever is still at work on it holds its lock.
-        let Ok(Some(_lock)) = Writer::try_lock_alone(vfs, places, path) else { continue };
+        let Ok(Some(_lock)) = Writer::try_lock_alone(vfs, places, path) else {
+            continue;
+        };
         let _ = match session {
             Some(path) => remove_session(&**vfs, &path, &hidden),
             None => vfs.remove(&hidden),

@@ -3,11 +3,16 @@
 
 use std::io;
 
+use super::LINE_LIMIT;
 use crate::sessions::Row;
 use crate::vfs::VfsFile;
 
 /// How much is read at once: little enough for the cache, and to need no new pages of memory each time.
 const CHUNK: usize = 1 << 16;
+
+/// How long a line is when the buffer gets room for the longest one at once. Growing step by step would keep
+/// the old and the new buffer in memory together; room that is never written to costs nothing.
+const LONG: usize = 1 << 20;
 
 /// How much is given of a line that is too long: the names of a record stand at its beginning.
 const BEGINNING: usize = 1 << 14;
@@ -85,7 +90,7 @@ impl<'f> Forward<'f> {
         self.buffer.copy_within(self.at..self.filled, 0);
         if self.buffer.is_empty() || begun > self.buffer.len() / 2 {
             let doubled = CHUNK.max(2 * self.buffer.len());
-            self.buffer.resize(doubled.min(self.limit.saturating_add(CHUNK)), 0);
+            grow(&mut self.buffer, doubled, self.limit);
         }
         self.start += self.at as u64;
         (self.at, self.filled) = (0, begun);
@@ -106,7 +111,12 @@ impl<'f> Forward<'f> {
                 (self.start, self.filled) = (offset, read);
                 self.at = end.map_or(read, |end| end + 1);
                 let next = offset + self.at as u64;
-                return Ok(Row { at, next, bytes: None, beginning: &self.beginning });
+                return Ok(Row {
+                    at,
+                    next,
+                    bytes: None,
+                    beginning: &self.beginning,
+                });
             }
             offset += read as u64;
         }
@@ -128,7 +138,14 @@ pub(crate) struct Backward<'f> {
 impl<'f> Backward<'f> {
     pub(crate) fn new(file: &'f mut dyn VfsFile, length: u64, limit: usize) -> Backward<'f> {
         let (buffer, beginning) = (Vec::new(), Vec::new());
-        Backward { file, limit, buffer, start: length, end: 0, beginning }
+        Backward {
+            file,
+            limit,
+            buffer,
+            start: length,
+            end: 0,
+            beginning,
+        }
     }
 
     /// The line before.
@@ -169,13 +186,16 @@ impl<'f> Backward<'f> {
         let room = self.limit.saturating_add(CHUNK).saturating_sub(self.end);
         let wanted = CHUNK.max(self.end.min(room));
         let length = (wanted as u64).min(self.start) as usize;
-        let mut buffer = vec![0; length + self.end];
-        let read = read_full(self.file, self.start - length as u64, &mut buffer[..length])?;
+        grow(&mut self.buffer, length + self.end, self.limit);
+        self.buffer.copy_within(..self.end, length);
+        let read = read_full(
+            self.file,
+            self.start - length as u64,
+            &mut self.buffer[..length],
+        )?;
         if read < length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        buffer[length..].copy_from_slice(&self.buffer);
-        self.buffer = buffer;
         self.start -= length as u64;
         self.end += length;
         Ok(length)
@@ -201,19 +221,44 @@ impl<'f> Backward<'f> {
                 let at = self.start + self.end as u64;
                 self.beginning = vec![0; BEGINNING];
                 let read = read_full(self.file, at, &mut self.beginning)?;
-                self.beginning.truncate(read.min(usize::try_from(next - at).unwrap_or(read)));
-                return Ok(Row { at, next, bytes: None, beginning: &self.beginning });
+                self.beginning
+                    .truncate(read.min(usize::try_from(next - at).unwrap_or(read)));
+                return Ok(Row {
+                    at,
+                    next,
+                    bytes: None,
+                    beginning: &self.beginning,
+                });
             }
         }
     }
 }
 
+/// Makes a buffer longer, up to little more than the longest line.
+fn grow(buffer: &mut Vec<u8>, length: usize, limit: usize) {
+    let longest = limit.saturating_add(CHUNK);
+    if length > LONG && limit <= LINE_LIMIT {
+        buffer.reserve_exact(longest.saturating_sub(buffer.len()));
+    }
+    buffer.resize(length.min(longest), 0);
+}
+
 /// A line as a row.
 fn row(at: u64, next: u64, line: &[u8], limit: usize) -> Row<'_> {
     if line.len() <= limit {
-        return Row { at, next, bytes: Some(line), beginning: line };
+        return Row {
+            at,
+            next,
+            bytes: Some(line),
+            beginning: line,
+        };
     }
-    Row { at, next, bytes: None, beginning: &line[..line.len().min(BEGINNING)] }
+    Row {
+        at,
+        next,
+        bytes: None,
+        beginning: &line[..line.len().min(BEGINNING)],
+    }
 }
 
 /// Reads until the buffer is full or the file ends; says how much.

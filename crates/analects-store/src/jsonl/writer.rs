@@ -53,7 +53,17 @@ impl Writer {
         let (vfs, path) = (Arc::clone(vfs), path.to_path_buf());
         let (file, synced, data) = (None, Instant::now(), places.data.clone());
         let (is_dirty, is_named, indexed) = (false, false, 0);
-        Ok(Writer { vfs, path, lock, file, synced, is_dirty, is_named, data, indexed })
+        Ok(Writer {
+            vfs,
+            path,
+            lock,
+            file,
+            synced,
+            is_dirty,
+            is_named,
+            data,
+            indexed,
+        })
     }
 
     /// The lock of a file, for something other than an append. It is given up when dropped.
@@ -82,7 +92,9 @@ impl Writer {
         let (mut start, mut pause) = (None, PAUSES.0);
         while !self.lock.try_lock().map_err(to("lock", &self.path))? {
             if start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-                return Err(StoreError::Locked { path: self.path.clone() });
+                return Err(StoreError::Locked {
+                    path: self.path.clone(),
+                });
             }
             std::thread::sleep(pause);
             pause = PAUSES.1.min(2 * pause);
@@ -104,7 +116,9 @@ impl Writer {
     }
 
     fn append_locked(&mut self, mut lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
-        let Some(facts) = self.settle()? else { return self.create(&lines, policy) };
+        let Some(facts) = self.settle()? else {
+            return self.create(&lines, policy);
+        };
         let path = &self.path;
         let Some(open) = &mut self.file else {
             return Err(StoreError::Misused { path: path.clone() });
@@ -154,12 +168,20 @@ impl Writer {
     /// Writes a new file under its hidden name, and gives it its own.
     fn write_hidden(&self, lines: &str, hidden: &Path) -> Result<OpenFile, StoreError> {
         let path = &self.path;
-        let mut file = self.vfs.open(hidden, Open::Private).map_err(to("open", path))?;
-        file.write_all(lines.as_bytes()).map_err(to("write", path))?;
+        let mut file = self
+            .vfs
+            .open(hidden, Open::Private)
+            .map_err(to("open", path))?;
+        file.write_all(lines.as_bytes())
+            .map_err(to("write", path))?;
         file.sync().map_err(to("sync", path))?;
         let identity = file.facts().map_err(to("read", path))?.identity;
         self.vfs.rename(hidden, path).map_err(to("create", path))?;
-        Ok(OpenFile { file, identity, end: Some(lines.len() as u64) })
+        Ok(OpenFile {
+            file,
+            identity,
+            end: Some(lines.len() as u64),
+        })
     }
 
     /// Whether what was written is to be made safe now.
@@ -182,7 +204,9 @@ impl Writer {
 
     /// Makes what was appended survive a power cut.
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
-        let Some(open) = self.file.as_mut().filter(|_| self.is_dirty) else { return Ok(()) };
+        let Some(open) = self.file.as_mut().filter(|_| self.is_dirty) else {
+            return Ok(());
+        };
         open.file.sync().map_err(to("sync", &self.path))?;
         if !self.is_named {
             // Whoever made the file and its folders may have been killed before their names were safe.
@@ -198,7 +222,12 @@ impl Writer {
     fn settle(&mut self) -> Result<Option<Facts>, StoreError> {
         let path = &self.path;
         match self.vfs.facts(path) {
-            Ok(facts) if self.file.as_ref().is_some_and(|open| open.identity == facts.identity) => {
+            Ok(facts)
+                if self
+                    .file
+                    .as_ref()
+                    .is_some_and(|open| open.identity == facts.identity) =>
+            {
                 return Ok(Some(facts));
             }
             Ok(_) => {}
@@ -206,12 +235,19 @@ impl Writer {
             Err(error) => return Err(to("read", path)(error)),
         }
         self.is_named = false;
-        let file = self.vfs.open(path, Open::Private).map_err(to("open", path))?;
+        let file = self
+            .vfs
+            .open(path, Open::Private)
+            .map_err(to("open", path))?;
         let facts = file.facts().map_err(to("read", path))?;
         if !facts.is_file {
             return Err(StoreError::NotAFile { path: path.clone() });
         }
-        self.file = Some(OpenFile { file, identity: facts.identity, end: None });
+        self.file = Some(OpenFile {
+            file,
+            identity: facts.identity,
+            end: None,
+        });
         Ok(Some(facts))
     }
 }
@@ -227,14 +263,17 @@ impl Drop for Writer {
 pub(super) fn sync_folders(vfs: &dyn Vfs, path: &Path, data: &Path) -> Result<(), StoreError> {
     let folders = folder_of(path).ancestors();
     for folder in folders.take_while(|folder| folder.starts_with(data)) {
-        vfs.sync_folder(folder).map_err(to("sync this folder", folder))?;
+        vfs.sync_folder(folder)
+            .map_err(to("sync this folder", folder))?;
     }
     Ok(())
 }
 
 /// Whether a file ends in the middle of a line.
 fn lacks_line_end(file: &mut dyn VfsFile, length: u64, path: &Path) -> Result<bool, StoreError> {
-    let Some(at) = length.checked_sub(1) else { return Ok(false) };
+    let Some(at) = length.checked_sub(1) else {
+        return Ok(false);
+    };
     let mut last = [0];
     loop {
         match file.read_at(at, &mut last) {
@@ -248,7 +287,9 @@ fn lacks_line_end(file: &mut dyn VfsFile, length: u64, path: &Path) -> Result<bo
 /// Takes back what a write that failed has left behind a length, if it is ours and nothing else. What
 /// cannot be taken back stays as a torn line, which does no harm.
 fn take_back(file: &mut dyn VfsFile, length: u64, ours: &[u8]) {
-    let Ok(left) = file.read_from(length) else { return };
+    let Ok(left) = file.read_from(length) else {
+        return;
+    };
     if !left.is_empty() && ours.starts_with(&left) && file.truncate(length).is_ok() {
         let _ = file.sync();
     }

@@ -93,7 +93,10 @@ impl Loaded {
             Some(leaf) => load_to(store, of, Some(leaf), reach),
             None => {
                 let state = store.overview(of)?.state();
-                Ok(Loaded { state, ..Loaded::default() })
+                Ok(Loaded {
+                    state,
+                    ..Loaded::default()
+                })
             }
         }
     }
@@ -140,7 +143,10 @@ pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result
     })?;
     let surplus = found.len().saturating_sub(count);
     let mut found: Vec<Met> = found.into_iter().skip(surplus).collect();
-    let messages = found.iter().map(|met| (met.place, met.message.clone())).collect();
+    let messages = found
+        .iter()
+        .map(|met| (met.place, met.message.clone()))
+        .collect();
     for (met, message) in found.iter_mut().zip(with_revisions(messages, revisions)) {
         met.message = message;
     }
@@ -158,8 +164,10 @@ fn with_revisions(messages: Vec<Placed>, revisions: Vec<Placed>) -> Vec<Message>
     let mut ordered: Vec<(usize, Placed)> =
         messages.into_iter().chain(revisions).enumerate().collect();
     ordered.sort_by_key(|(_, (place, _))| *place);
-    let (order, records): (Vec<usize>, Vec<Message>) =
-        ordered.into_iter().map(|(at, (_, record))| (at, record)).unzip();
+    let (order, records): (Vec<usize>, Vec<Message>) = ordered
+        .into_iter()
+        .map(|(at, (_, record))| (at, record))
+        .unzip();
     let mut placed: Vec<(usize, Message)> = order.into_iter().zip(revised(records)).collect();
     placed.sort_by_key(|(at, _)| *at);
     placed.truncate(count);
@@ -177,10 +185,16 @@ fn revisions_of(
         return Ok(Vec::new());
     }
     let names: HashSet<&str> = messages.iter().map(|(_, message)| &*message.id).collect();
-    let wanted = revisions.iter().filter(|(target, _)| names.contains(&**target));
+    let wanted = revisions
+        .iter()
+        .filter(|(target, _)| names.contains(&**target));
     let places: Vec<(u64, usize)> = wanted.map(|(_, place)| *place).collect();
     let read = whole::read(store, of, &places)?;
-    Ok(places.into_iter().zip(read).filter_map(|(at, message)| Some((at, message?))).collect())
+    Ok(places
+        .into_iter()
+        .zip(read)
+        .filter_map(|(at, message)| Some((at, message?)))
+        .collect())
 }
 
 /// Whether a record is something that a person would call a message.
@@ -213,7 +227,10 @@ fn place(mut problem: Problem, row: Row<'_>) -> Problem {
 /// The problem of a row that is too long to be read.
 fn too_long(row: Row<'_>) -> Problem {
     let length = row.next - row.at;
-    let text = format!("the record at byte {} has {length} bytes, more than may be read", row.at);
+    let text = format!(
+        "the record at byte {} has {length} bytes, more than may be read",
+        row.at
+    );
     let hint = match row.long_names() {
         Some(_) => Hint::from("it is left as it is, and the conversation goes on without it"),
         None => Hint::RepairTranscript,
@@ -248,7 +265,12 @@ struct Marks<'a> {
 impl<'a> Marks<'a> {
     fn new(agent: Option<&'a str>) -> Marks<'a> {
         let walk = Walk::unread(agent);
-        Marks { walk, agent, wanted: Wanted::Leaf, names: HashSet::new() }
+        Marks {
+            walk,
+            agent,
+            wanted: Wanted::Leaf,
+            names: HashSet::new(),
+        }
     }
 
     /// The messages of a row, the last one first.
@@ -258,7 +280,12 @@ impl<'a> Marks<'a> {
         for (nth, message) in read.messages.into_iter().enumerate().rev() {
             let is_hidden = self.walk.hides(&message.id);
             let is_on_way = self.go_back(&message);
-            all.push(Met { message, place: (row.at, nth), is_hidden, is_on_way });
+            all.push(Met {
+                message,
+                place: (row.at, nth),
+                is_hidden,
+                is_on_way,
+            });
         }
         self.walk.meet_row(row);
         all
@@ -289,10 +316,16 @@ impl<'a> Marks<'a> {
         if leads_forward || self.walk.is_lost() {
             let seen = load()?.messages;
             let seen: HashSet<&str> = seen.iter().map(|message| &*message.id).collect();
-            return Ok(met.iter().map(|met| met.why(seen.contains(&*met.message.id))).collect());
+            return Ok(met
+                .iter()
+                .map(|met| met.why(seen.contains(&*met.message.id)))
+                .collect());
         }
         let seen = self.walk.seen();
-        Ok(met.iter().map(|met| met.why(seen.contains(&met.place))).collect())
+        Ok(met
+            .iter()
+            .map(|met| met.why(seen.contains(&met.place)))
+            .collect())
     }
 }
 

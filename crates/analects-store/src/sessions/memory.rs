@@ -45,7 +45,10 @@ impl MemoryStore {
             end += row.len() as u64;
             (at, row)
         });
-        placed.filter(|(at, _)| *at >= from).map(|(at, row)| (at, row.clone())).collect()
+        placed
+            .filter(|(at, _)| *at >= from)
+            .map(|(at, row)| (at, row.clone()))
+            .collect()
     }
 }
 
@@ -59,14 +62,22 @@ struct Unfinished<'s> {
 
 impl NewSession for Unfinished<'_> {
     fn append(&mut self, agent: Option<&str>, records: &[Message]) -> Result<(), StoreError> {
-        let name = ChainName { agent: agent.map(str::to_string), ..self.session.clone() };
-        self.chains.entry(name).or_default().extend_from_slice(records);
+        let name = ChainName {
+            agent: agent.map(str::to_string),
+            ..self.session.clone()
+        };
+        self.chains
+            .entry(name)
+            .or_default()
+            .extend_from_slice(records);
         Ok(())
     }
 
     fn finish(self: Box<Self>) -> Result<(), StoreError> {
         if self.chains.get(&self.session).is_none_or(Vec::is_empty) {
-            return Err(StoreError::Misused { path: self.session.to_string().into() });
+            return Err(StoreError::Misused {
+                path: self.session.to_string().into(),
+            });
         }
         // Side chains first, as whoever looks meanwhile finds a session by its main chain.
         for (name, records) in self.chains.iter().rev() {
@@ -78,7 +89,12 @@ impl NewSession for Unfinished<'_> {
 
 fn row(at: u64, text: &str) -> Row<'_> {
     let next = at + text.len() as u64;
-    Row { at, next, bytes: Some(text.as_bytes()), beginning: text.as_bytes() }
+    Row {
+        at,
+        next,
+        bytes: Some(text.as_bytes()),
+        beginning: text.as_bytes(),
+    }
 }
 
 impl TranscriptStore for MemoryStore {
@@ -102,7 +118,11 @@ impl TranscriptStore for MemoryStore {
             let why = "there is a session of this name".to_string();
             return Err(StoreError::Refused { path, why });
         }
-        Ok(Box::new(Unfinished { store: self, session, chains: BTreeMap::new() }))
+        Ok(Box::new(Unfinished {
+            store: self,
+            session,
+            chains: BTreeMap::new(),
+        }))
     }
 
     fn sync(&self, _: &ChainName) -> Result<(), StoreError> {
@@ -151,10 +171,16 @@ impl TranscriptStore for MemoryStore {
 
     fn prune(&self, session: &ChainName) -> Result<String, StoreError> {
         let mut chains = self.chains();
-        let own: Vec<ChainName> =
-            chains.rows.keys().filter(|name| name.main() == session.main()).cloned().collect();
+        let own: Vec<ChainName> = chains
+            .rows
+            .keys()
+            .filter(|name| name.main() == session.main())
+            .cloned()
+            .collect();
         if own.is_empty() {
-            return Err(StoreError::NoSession { name: session.to_string() });
+            return Err(StoreError::NoSession {
+                name: session.to_string(),
+            });
         }
         for name in own {
             if let Some(kept) = chains.rows.remove(&name) {

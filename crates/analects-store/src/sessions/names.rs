@@ -33,18 +33,28 @@ pub(crate) fn names_back<S: TranscriptStore + ?Sized>(
 ) -> Result<(), StoreError> {
     store.scan_back(of, &mut |row| {
         let goes_on = names_of(row).into_iter().rev().all(&mut *each);
-        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if goes_on {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     })
 }
 
 /// The names of the records in a row.
 fn names_of(row: Row<'_>) -> Vec<Names> {
-    let Some(bytes) = row.bytes else { return row.long_names().into_iter().collect() };
+    let Some(bytes) = row.bytes else {
+        return row.long_names().into_iter().collect();
+    };
     let head = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
     if let Some(head) = head.filter(|head| !head.needs_body()) {
         return vec![head.names()];
     }
-    read_line(bytes).messages.iter().map(|message| Names::of(&Link::of(message))).collect()
+    read_line(bytes)
+        .messages
+        .iter()
+        .map(|message| Names::of(&Link::of(message)))
+        .collect()
 }
 
 /// What came of a search.
@@ -70,7 +80,10 @@ pub fn find(
     let Some(wanted) = name else {
         return Ok(all().next().cloned().map_or(Found::None, Found::One));
     };
-    let exact: Vec<ChainName> = all().filter(|name| &*name.session == wanted).cloned().collect();
+    let exact: Vec<ChainName> = all()
+        .filter(|name| &*name.session == wanted)
+        .cloned()
+        .collect();
     if !exact.is_empty() {
         return Ok(one_of(exact));
     }
@@ -80,7 +93,9 @@ pub fn find(
         return Ok(one_of(starts));
     }
     let digests = store.digests(&listed)?;
-    let titled = all().zip(&digests).filter(|(_, digest)| digest.name.as_deref() == Some(wanted));
+    let titled = all()
+        .zip(&digests)
+        .filter(|(_, digest)| digest.name.as_deref() == Some(wanted));
     Ok(one_of(titled.map(|(name, _)| name.clone()).collect()))
 }
 
@@ -100,13 +115,19 @@ pub fn message_names(
 ) -> Result<(), StoreError> {
     store.scan_back(of, &mut |row| {
         let Some(bytes) = row.bytes else {
-            return row.long_names().iter().try_for_each(|names| each(names.link()));
+            return row
+                .long_names()
+                .iter()
+                .try_for_each(|names| each(names.link()));
         };
         match std::str::from_utf8(bytes).ok().and_then(Envelope::read) {
             Some(head) => each(head.names().link()),
             None => {
                 let read = read_line(bytes);
-                read.messages.iter().rev().try_for_each(|message| each(Link::of(message)))
+                read.messages
+                    .iter()
+                    .rev()
+                    .try_for_each(|message| each(Link::of(message)))
             }
         }
     })

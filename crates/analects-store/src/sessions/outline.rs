@@ -44,16 +44,25 @@ impl Outline {
     }
 
     fn push(&mut self, message: Message, place: (u64, usize)) {
-        self.messages.push(Message { agent_id: None, ..message });
+        self.messages.push(Message {
+            agent_id: None,
+            ..message
+        });
         self.places.push(place);
     }
 }
 
 /// A record that is too long to be read keeps its place in the chain.
 fn long_record(link: analects_core::Link<'_>) -> Message {
-    let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+    let change = StateChange {
+        changes: Raw::empty_object(),
+        is_snapshot: false,
+    };
     let parent_id = link.parent.map(MessageId::from);
-    Message { parent_id, ..Message::new(link.id, change.into()) }
+    Message {
+        parent_id,
+        ..Message::new(link.id, change.into())
+    }
 }
 
 /// A message without its words. Instructions, which are compared, and changes of the state stay whole.
@@ -112,5 +121,10 @@ fn empty_block(block: &mut Block) {
 
 fn bare_call(call: &ToolUse) -> ToolUse {
     let (input, extra) = (Raw::empty_object(), analects_core::RawMap::new());
-    ToolUse { id: call.id.clone(), name: call.name.clone(), input, extra }
+    ToolUse {
+        id: call.id.clone(),
+        name: call.name.clone(),
+        input,
+        extra,
+    }
 }

@@ -184,18 +184,32 @@ impl Overview {
             None => record,
         };
         let speaks = before.is_some_and(|before| before.speaks)
-            || matches!(&*kind, "user" | "assistant" | "system" | "tool_use" | "tool_result");
-        self.tips.push(Tip { record, speaks, question });
+            || matches!(
+                &*kind,
+                "user" | "assistant" | "system" | "tool_use" | "tool_result"
+            );
+        self.tips.push(Tip {
+            record,
+            speaks,
+            question,
+        });
         if self.tips.len() > TIPS {
             self.forgotten += u64::from(self.tips.remove(0).speaks);
         }
     }
 
     fn add_state(&mut self, head: &Envelope<'_>) {
-        let Some(raw) = head.json("state").and_then(|json| Raw::parse(json).ok()) else { return };
-        let Some(changes) = raw.as_object() else { return };
+        let Some(raw) = head.json("state").and_then(|json| Raw::parse(json).ok()) else {
+            return;
+        };
+        let Some(changes) = raw.as_object() else {
+            return;
+        };
         let is_snapshot = head.json("snapshot") == Some("true");
-        self.state.change(&StateChange { changes: raw, is_snapshot });
+        self.state.change(&StateChange {
+            changes: raw,
+            is_snapshot,
+        });
         if is_snapshot {
             (self.title, self.cwd) = (None, None);
         }
@@ -215,19 +229,30 @@ impl Overview {
         }
         let number = |raw: &str| raw.parse::<f64>().ok().filter(|number| number.is_finite());
         let cost_usd = head.json("cost_usd").and_then(number).unwrap_or(0.0);
-        let usage = head.json("usage").and_then(|json| TokenUsage::from_json(json).ok());
+        let usage = head
+            .json("usage")
+            .and_then(|json| TokenUsage::from_json(json).ok());
         let Some(usage) = usage else {
             self.cost_usd += cost_usd;
             return;
         };
-        let read =
-            [usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
+        let read = [
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+        ];
         let read = read.into_iter().flatten().fold(0_u64, u64::saturating_add);
         let written = usage.output_tokens.unwrap_or_default();
         let name = head.string("response_id").filter(|name| !name.is_empty());
         let name = name.or_else(|| head.string("id")).unwrap_or_default();
         let question = self.tips.last().map(|tip| tip.question).unwrap_or_default();
-        self.count(Taken { name: short(&name), question, read, written, cost_usd });
+        self.count(Taken {
+            name: short(&name),
+            question,
+            read,
+            written,
+            cost_usd,
+        });
     }
 
     fn count(&mut self, taken: Taken) {
@@ -238,7 +263,12 @@ impl Overview {
             if self.answers[before].written >= taken.written {
                 return;
             }
-            let Taken { read, written, cost_usd, .. } = self.answers.remove(before);
+            let Taken {
+                read,
+                written,
+                cost_usd,
+                ..
+            } = self.answers.remove(before);
             self.input_tokens = self.input_tokens.saturating_sub(read);
             self.output_tokens = self.output_tokens.saturating_sub(written);
             self.cost_usd -= cost_usd;
@@ -271,9 +301,10 @@ impl Overview {
         number("tips", format!("[{}]", tips.join(",")));
         number("forgotten", self.forgotten.to_string());
         number("boundaries", self.boundaries.to_string());
-        for (name, at) in
-            [("last_boundary", self.last_boundary), ("first_landmark", self.first_landmark)]
-        {
+        for (name, at) in [
+            ("last_boundary", self.last_boundary),
+            ("first_landmark", self.first_landmark),
+        ] {
             if let Some(at) = at {
                 number(name, at.to_string());
             }
@@ -308,7 +339,10 @@ impl Overview {
         let mut state = Rebuilding::default();
         state.name(&text("session").unwrap_or_default());
         let changes = map.get("state")?.clone();
-        state.change(&StateChange { changes, is_snapshot: true });
+        state.change(&StateChange {
+            changes,
+            is_snapshot: true,
+        });
         Some(Overview {
             records: number("records")?,
             messages: number("messages")?,
@@ -327,7 +361,12 @@ impl Overview {
                 .iter()
                 .map(Taken::read)
                 .collect::<Option<_>>()?,
-            tips: map.get("tips")?.as_array()?.iter().map(Tip::read).collect::<Option<_>>()?,
+            tips: map
+                .get("tips")?
+                .as_array()?
+                .iter()
+                .map(Tip::read)
+                .collect::<Option<_>>()?,
             forgotten: number("forgotten")?,
             boundaries: number("boundaries")?,
             last_boundary: number("last_boundary"),
@@ -346,19 +385,36 @@ fn brings_results(head: &Envelope<'_>) -> bool {
 
 impl Tip {
     fn to_json(&self) -> String {
-        let Tip { record, speaks, question } = self;
-        format!("[{},{},{},{},{speaks}]", record.0, record.1, question.0, question.1)
+        let Tip {
+            record,
+            speaks,
+            question,
+        } = self;
+        format!(
+            "[{},{},{},{},{speaks}]",
+            record.0, record.1, question.0, question.1
+        )
     }
 
     fn read(raw: &Raw) -> Option<Tip> {
         let (sum, length, question_sum, question_length, speaks) = raw.to()?;
-        Some(Tip { record: (sum, length), speaks, question: (question_sum, question_length) })
+        Some(Tip {
+            record: (sum, length),
+            speaks,
+            question: (question_sum, question_length),
+        })
     }
 }
 
 impl Taken {
     fn to_json(&self) -> String {
-        let Taken { name, question, read, written, cost_usd } = self;
+        let Taken {
+            name,
+            question,
+            read,
+            written,
+            cost_usd,
+        } = self;
         let names = format!("{},{},{},{}", name.0, name.1, question.0, question.1);
         format!("[{names},{read},{written},{cost_usd:?}]")
     }
@@ -366,7 +422,13 @@ impl Taken {
     fn read(raw: &Raw) -> Option<Taken> {
         let (sum, length, question_sum, question_length, read, written, cost_usd) = raw.to()?;
         let question = (question_sum, question_length);
-        Some(Taken { name: (sum, length), question, read, written, cost_usd })
+        Some(Taken {
+            name: (sum, length),
+            question,
+            read,
+            written,
+            cost_usd,
+        })
     }
 }
 

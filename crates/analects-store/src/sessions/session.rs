@@ -112,7 +112,8 @@ impl<'s> Session<'s> {
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.append(vec![Message::new("", change.into())], ids, now).map(drop)
+        self.append(vec![Message::new("", change.into())], ids, now)
+            .map(drop)
     }
 
     /// Makes the changes that a verb gives for the messages of the session, all of them or none. Gives the records that
@@ -146,7 +147,10 @@ impl<'s> Session<'s> {
     fn verb_error(&self, error: VerbError) -> StoreError {
         match error {
             VerbError::UnknownMessage(id) => self.missing(&id),
-            error => StoreError::Verb { name: self.name.to_string(), error },
+            error => StoreError::Verb {
+                name: self.name.to_string(),
+                error,
+            },
         }
     }
 
@@ -166,14 +170,25 @@ impl<'s> Session<'s> {
                 Err(Change::Revise { target, text }) => {
                     records.push(self.revise(&target, &text, outline)?);
                 }
-                Err(Change::ContinueFrom { parent: Some(parent) }) => {
-                    records.push(Message { parent_id: Some(parent), ..no_change("") });
+                Err(Change::ContinueFrom {
+                    parent: Some(parent),
+                }) => {
+                    records.push(Message {
+                        parent_id: Some(parent),
+                        ..no_change("")
+                    });
                 }
                 Err(Change::ContinueFrom { parent: None }) => {
                     let start = Session::start(ids, now);
                     let parent_id = Some(start.id.clone());
                     self.leaf = None;
-                    records.extend([start, Message { parent_id, ..no_change("") }]);
+                    records.extend([
+                        start,
+                        Message {
+                            parent_id,
+                            ..no_change("")
+                        },
+                    ]);
                 }
                 Err(Change::Append(_) | Change::SetHistory { .. }) => {}
             }
@@ -192,9 +207,16 @@ impl<'s> Session<'s> {
         let message = self.message(&target)?;
         let content =
             verbs::edited_content(&message, of.call.as_deref(), text).map_err(|reason| {
-                self.verb_error(VerbError::NotEditable { id: target.clone(), reason })
+                self.verb_error(VerbError::NotEditable {
+                    id: target.clone(),
+                    reason,
+                })
             })?;
-        let revision = Revision { target, content: Some(content), ..Revision::default() };
+        let revision = Revision {
+            target,
+            content: Some(content),
+            ..Revision::default()
+        };
         Ok(Message::new("", Body::Revision(revision)))
     }
 
@@ -265,17 +287,32 @@ impl<'s> Session<'s> {
             None => Copied::all(self.store, &self.name)?,
         };
         let leaf = copied.leaf.clone();
-        let mut copy = Session { store: self.store, name: to, leaf: leaf.clone() };
+        let mut copy = Session {
+            store: self.store,
+            name: to,
+            leaf: leaf.clone(),
+        };
         let mut new = self.store.begin(&copy.name)?;
         copy.take_over(&mut *new, &self.name, &copied.records)?;
         let mut more = copied.tombstones;
         let mut origin = RawMap::new();
         origin.push("session_id", Raw::string(&self.name.session));
-        origin.push("message_id", Raw::string(leaf.as_deref().unwrap_or_default()));
-        let mut changes = copied.state.snapshot().changes.as_object().unwrap_or_default();
+        origin.push(
+            "message_id",
+            Raw::string(leaf.as_deref().unwrap_or_default()),
+        );
+        let mut changes = copied
+            .state
+            .snapshot()
+            .changes
+            .as_object()
+            .unwrap_or_default();
         changes.remove("session_id");
         changes.push("forked_from", origin.to_raw());
-        let state = StateChange { changes: changes.to_raw(), is_snapshot: true };
+        let state = StateChange {
+            changes: changes.to_raw(),
+            is_snapshot: true,
+        };
         more.push(Message::new("", state.into()));
         let (placed, leaf) = copy.place(more, ids, now);
         new.append(copy.name.agent.as_deref(), &placed)?;
@@ -293,28 +330,35 @@ impl<'s> Session<'s> {
     ) -> Result<(), StoreError> {
         let agent = self.name.agent.as_deref();
         let (mut next, mut batch, mut size, mut failed) = (0, Vec::new(), 0, None);
-        self.store.scan(from, records.first().map_or(0, |record| record.row), &mut |row| {
-            let here = records[next..].iter().take_while(|record| record.row == row.at).count();
-            if here > 0 {
-                let read = row.bytes.map(read_line).unwrap_or_default();
-                for record in &records[next..next + here] {
-                    if let Some(message) = read.messages.get(record.nth) {
-                        batch.push(self.own(message.clone(), record.is_on_way));
+        self.store.scan(
+            from,
+            records.first().map_or(0, |record| record.row),
+            &mut |row| {
+                let here = records[next..]
+                    .iter()
+                    .take_while(|record| record.row == row.at)
+                    .count();
+                if here > 0 {
+                    let read = row.bytes.map(read_line).unwrap_or_default();
+                    for record in &records[next..next + here] {
+                        if let Some(message) = read.messages.get(record.nth) {
+                            batch.push(self.own(message.clone(), record.is_on_way));
+                        }
                     }
+                    size += row.bytes.map_or(0, <[u8]>::len);
+                    next += here;
                 }
-                size += row.bytes.map_or(0, <[u8]>::len);
-                next += here;
-            }
-            if size > BATCH {
-                size = 0;
-                failed = new.append(agent, &std::mem::take(&mut batch)).err();
-            }
-            if failed.is_some() || next >= records.len() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        })?;
+                if size > BATCH {
+                    size = 0;
+                    failed = new.append(agent, &std::mem::take(&mut batch)).err();
+                }
+                if failed.is_some() || next >= records.len() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            },
+        )?;
         match failed {
             Some(error) => Err(error),
             None => new.append(agent, &batch),
@@ -332,12 +376,18 @@ impl<'s> Session<'s> {
     }
 
     fn missing(&self, id: &str) -> StoreError {
-        StoreError::NoMessage { name: self.name.to_string(), id: id.to_string() }
+        StoreError::NoMessage {
+            name: self.name.to_string(),
+            id: id.to_string(),
+        }
     }
 }
 
 /// A record that says nothing, and only has a place in the chain.
 fn no_change(id: impl Into<MessageId>) -> Message {
-    let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+    let change = StateChange {
+        changes: Raw::empty_object(),
+        is_snapshot: false,
+    };
     Message::new(id, change.into())
 }

@@ -39,7 +39,12 @@ impl Vfs for Disk {
         };
         let file = options.open(path)?;
         let is_for_reading = how == Open::Read;
-        Ok(Box::new(DiskFile { file, is_for_reading, draft: None, is_draft: false }))
+        Ok(Box::new(DiskFile {
+            file,
+            is_for_reading,
+            draft: None,
+            is_draft: false,
+        }))
     }
 
     fn draft(&self, folder: &Path) -> io::Result<Box<dyn VfsFile>> {
@@ -47,7 +52,11 @@ impl Vfs for Disk {
             return Ok(Box::new(DiskFile::draft(file, None)));
         }
         let path = folder.join(format!(".analects-{}.draft", uuid::Uuid::now_v7().simple()));
-        let file = OpenOptions::new().read(true).append(true).create_new(true).open(&path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .open(&path)?;
         Ok(Box::new(DiskFile::draft(file, Some(path))))
     }
 
@@ -64,7 +73,9 @@ impl Vfs for Disk {
     }
 
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
-        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
+        fs::read_dir(folder)?
+            .map(|entry| Ok(entry?.path()))
+            .collect()
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
@@ -104,13 +115,21 @@ impl Vfs for Disk {
 
     fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
         let mut options = OpenOptions::new();
-        let file = private(&mut options).write(true).create(true).truncate(false).open(path)?;
+        let file = private(&mut options)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
         Ok(Box::new(DiskLock { file }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
         let mut options = OpenOptions::new();
-        let file = private(&mut options).write(true).create(true).truncate(false).open(path)?;
+        let file = private(&mut options)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -130,7 +149,12 @@ pub(crate) fn open_plain_file(path: &Path) -> io::Result<Box<dyn VfsFile>> {
     if !file.metadata()?.is_file() || is_made_up(path) || system::is_made_up(&file)? {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    Ok(Box::new(DiskFile { file, draft: None, is_draft: false, is_for_reading: true }))
+    Ok(Box::new(DiskFile {
+        file,
+        draft: None,
+        is_draft: false,
+        is_for_reading: true,
+    }))
 }
 
 #[derive(Debug)]
@@ -154,7 +178,12 @@ impl VfsLock for DiskLock {
 
 impl DiskFile {
     fn draft(file: File, path: Option<PathBuf>) -> DiskFile {
-        DiskFile { file, is_for_reading: false, draft: path, is_draft: true }
+        DiskFile {
+            file,
+            is_for_reading: false,
+            draft: path,
+            is_draft: true,
+        }
     }
 }
 
@@ -204,19 +233,29 @@ impl VfsFile for DiskFile {
 
     fn sync(&self) -> io::Result<()> {
         // Of a new file, the mode and the owner count as well.
-        if self.is_draft { self.file.sync_all() } else { self.file.sync_data() }
+        if self.is_draft {
+            self.file.sync_all()
+        } else {
+            self.file.sync_data()
+        }
     }
 
     fn adopt(&self, original: &Path) -> io::Result<()> {
         let (old, new) = (fs::metadata(original)?, self.file.metadata()?);
         adopt_owner(&self.file, &old, &new).map_err(|error| say("owner", &error))?;
-        self.file.set_permissions(old.permissions()).map_err(|error| say("mode", &error))?;
+        self.file
+            .set_permissions(old.permissions())
+            .map_err(|error| say("mode", &error))?;
         system::adopt_attributes(&self.file, original)
             .map_err(|error| say("extended attributes", &error))
     }
 
     fn lease(&mut self) -> io::Result<Lease> {
-        let against = if self.is_for_reading { Against::Writers } else { Against::Everybody };
+        let against = if self.is_for_reading {
+            Against::Writers
+        } else {
+            Against::Everybody
+        };
         Ok(analects_lease::take(&self.file, against))
     }
 
@@ -226,14 +265,19 @@ impl VfsFile for DiskFile {
 
     fn try_lock(&mut self) -> io::Result<bool> {
         #[cfg(unix)]
-        return Ok(!matches!(self.file.try_lock(), Err(TryLockError::WouldBlock)));
+        return Ok(!matches!(
+            self.file.try_lock(),
+            Err(TryLockError::WouldBlock)
+        ));
         #[cfg(not(unix))]
         return Ok(true);
     }
 
     fn writers(&self) -> Vec<String> {
         let writers = analects_lease::writers(&self.file).into_iter();
-        writers.map(|writer| format!("{}, pid {}", writer.name, writer.pid)).collect()
+        writers
+            .map(|writer| format!("{}, pid {}", writer.name, writer.pid))
+            .collect()
     }
 
     fn link(&mut self, path: &Path) -> io::Result<()> {
@@ -261,7 +305,9 @@ impl Drop for DiskFile {
 
 /// Whether a path leads to files that the kernel makes up as they are read.
 pub(crate) fn is_made_up(path: &Path) -> bool {
-    ["/proc", "/sys"].iter().any(|folder| path.starts_with(folder))
+    ["/proc", "/sys"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
 }
 
 /// Opens a file if its path is without links, where the system can only look first, and open then.
@@ -285,7 +331,10 @@ fn give_name(draft: &Path, path: &Path) -> io::Result<()> {
 
 /// Whether the system will not do that here, whatever the name.
 fn is_refused(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported
+    )
 }
 
 /// A rename where the system can only look first, and rename then.
@@ -299,7 +348,10 @@ pub(super) fn look_and_rename(from: &Path, to: &Path) -> io::Result<()> {
 /// Whether the file system does not know what it was asked for.
 #[cfg(unix)]
 fn is_unknown(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+    )
 }
 
 /// An error that says what could not be kept.

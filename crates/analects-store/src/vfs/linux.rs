@@ -102,7 +102,9 @@ pub(super) fn adopt_attributes(file: &File, original: &Path) -> io::Result<()> {
     };
     let (mut wanted, mut given) = (vec![0; MAX_ATTRIBUTE], vec![0; MAX_ATTRIBUTE]);
     for name in names[..length].split_inclusive(|byte| *byte == 0) {
-        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        let Ok(name) = CStr::from_bytes_with_nul(name) else {
+            continue;
+        };
         if NOT_TO_COPY.contains(&name) {
             continue;
         }

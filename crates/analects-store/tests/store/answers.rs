@@ -23,7 +23,12 @@ pub struct Answering {
 impl Answering {
     /// Asks what waits in the file at this path.
     pub fn begin(mut file: LockedFile) -> Result<Answering, StoreError> {
-        let asked = file.document().unanswered().into_iter().map(AskedCell::of).collect();
+        let asked = file
+            .document()
+            .unanswered()
+            .into_iter()
+            .map(AskedCell::of)
+            .collect();
         let entry = file.begin_answer(asked, &answer(""))?;
         Ok(Answering { file, entry })
     }
@@ -36,14 +41,19 @@ impl Answering {
 
     /// Puts a whole answer into the file.
     pub fn finish(mut self, text: &str) -> Result<AnswerPlace, StoreError> {
-        self.file.put_answer(self.entry, &answer(text), AnswerDetail::Usual)
+        self.file
+            .put_answer(self.entry, &answer(text), AnswerDetail::Usual)
     }
 }
 
 pub fn answer(text: &str) -> Message {
     let author = Some("quick".to_string());
     let created_at = Some("2026-11-17T08:00:00Z".parse().unwrap());
-    Message { author, created_at, ..Message::assistant("m", text) }
+    Message {
+        author,
+        created_at,
+        ..Message::assistant("m", text)
+    }
 }
 
 /// A disk with a file that holds these cells.
@@ -97,16 +107,23 @@ fn a_verb_may_change_the_file_while_an_answer_comes() {
     let answering = answering(&disk);
     let mut other = disk.open(FILE).unwrap();
     let add = analects_formats::msgfile::NewCell::message;
-    other.append(|document| add(document.next_id(), "from another program")).unwrap();
+    other
+        .append(|document| add(document.next_id(), "from another program"))
+        .unwrap();
     drop(other);
     assert_in_file(&answering.finish(ANSWER).unwrap());
-    assert_eq!(disk.contents(FILE), ["question", ANSWER, "from another program"]);
+    assert_eq!(
+        disk.contents(FILE),
+        ["question", ANSWER, "from another program"]
+    );
 }
 
 #[test]
 fn an_answer_to_a_question_that_is_gone_stays_in_the_journal() {
-    let texts =
-        ["# %%\n\na better question\n", "# %%\n\nother\n\n# %%% [^2]\n\n[^2]: [quick]\n\nx\n"];
+    let texts = [
+        "# %%\n\na better question\n",
+        "# %%\n\nother\n\n# %%% [^2]\n\n[^2]: [quick]\n\nx\n",
+    ];
     for text in texts {
         let disk = disk_with(QUESTION);
         let answering = answering(&disk);

@@ -29,16 +29,27 @@ fn talk() -> ChainName {
 }
 
 fn message(number: usize) -> Message {
-    let parent_id = number.checked_sub(1).map(|before| format!("m{before}").into());
+    let parent_id = number
+        .checked_sub(1)
+        .map(|before| format!("m{before}").into());
     let text = format!("{number} {}", "é".repeat(number * 7));
-    Message { parent_id, ..Message::user(format!("m{number}"), text) }
+    Message {
+        parent_id,
+        ..Message::user(format!("m{number}"), text)
+    }
 }
 
 /// Each of these is appended at once.
 fn batches() -> Vec<(ChainName, Vec<Message>)> {
-    let side = |number| Message { agent_id: Some("helper".into()), ..message(number) };
+    let side = |number| Message {
+        agent_id: Some("helper".into()),
+        ..message(number)
+    };
     let summary = Message {
-        body: analects_core::Body::Summary(Summary { text: "so far".into(), ..Summary::default() }),
+        body: analects_core::Body::Summary(Summary {
+            text: "so far".into(),
+            ..Summary::default()
+        }),
         ..message(4)
     };
     vec![
@@ -55,8 +66,10 @@ fn batches() -> Vec<(ChainName, Vec<Message>)> {
 /// Appends everything, going on after errors, as a person would; gives what was acknowledged.
 fn work(store: &JsonlStore) -> Vec<usize> {
     let batches = batches();
-    let acknowledged =
-        batches.iter().enumerate().filter(|(_, (to, records))| store.append(to, records).is_ok());
+    let acknowledged = batches
+        .iter()
+        .enumerate()
+        .filter(|(_, (to, records))| store.append(to, records).is_ok());
     acknowledged.map(|(at, _)| at).collect()
 }
 
@@ -77,7 +90,11 @@ fn check(vfs: &Memory, acknowledged: &[usize], what: &str) {
     for name in [talk(), talk().side("helper")] {
         let mut expected = Vec::new();
         let mut tried = Vec::new();
-        for (at, (to, records)) in batches().into_iter().enumerate().filter(|(_, b)| b.0 == name) {
+        for (at, (to, records)) in batches()
+            .into_iter()
+            .enumerate()
+            .filter(|(_, b)| b.0 == name)
+        {
             assert_eq!(to, name);
             tried.extend(records.iter().cloned());
             if acknowledged.contains(&at) {
@@ -87,11 +104,20 @@ fn check(vfs: &Memory, acknowledged: &[usize], what: &str) {
         let found = all(&store, &name);
         let mut rest = found.iter();
         for record in &expected {
-            assert!(rest.any(|one| one == record), "{what}: {record:?} is lost: {found:?}");
+            assert!(
+                rest.any(|one| one == record),
+                "{what}: {record:?} is lost: {found:?}"
+            );
         }
         let mut rest = tried.iter();
-        for record in found.iter().filter(|record| !record.id.starts_with("after")) {
-            assert!(rest.any(|one| one == record), "{what}: {record:?} is odd: {found:?}");
+        for record in found
+            .iter()
+            .filter(|record| !record.id.starts_with("after"))
+        {
+            assert!(
+                rest.any(|one| one == record),
+                "{what}: {record:?} is odd: {found:?}"
+            );
         }
         // Whatever the index says is what the file says.
         let overview = store.overview(&name).unwrap();
@@ -118,7 +144,11 @@ fn check_next(vfs: &Memory, acknowledged: &[usize], what: &str) {
     assert_eq!(found.last(), Some(&after), "{what}");
     let bytes = file(vfs).unwrap();
     let last = bytes.split_inclusive(|byte| *byte == b'\n').next_back();
-    assert_eq!(last, Some(encode(&after).as_bytes()), "{what}: a line of its own");
+    assert_eq!(
+        last,
+        Some(encode(&after).as_bytes()),
+        "{what}: a line of its own"
+    );
     check(vfs, acknowledged, what);
 }
 
@@ -137,7 +167,9 @@ fn operations() -> usize {
 fn every_operation_may_fail() {
     let mut hits = 0;
     for at in 0..operations() {
-        for (fault, sticky) in Fault::ALL.iter().flat_map(|fault| [(*fault, false), (*fault, true)])
+        for (fault, sticky) in Fault::ALL
+            .iter()
+            .flat_map(|fault| [(*fault, false), (*fault, true)])
         {
             let what = format!("{fault:?} at {at}, sticky {sticky}");
             let memory = disk();
@@ -168,7 +200,11 @@ fn a_full_disk_leaves_the_file_as_it_was() {
                 Err(error) => {
                     refused += 1;
                     let now = file(&memory).unwrap_or_default();
-                    assert_eq!(now, before.clone().unwrap_or_default(), "full at {at}: {error}");
+                    assert_eq!(
+                        now,
+                        before.clone().unwrap_or_default(),
+                        "full at {at}: {error}"
+                    );
                     assert!(error.to_string().contains("/disk/"), "{error}");
                     assert!(error.is_disk_full(), "{error}");
                 }
@@ -180,11 +216,19 @@ fn a_full_disk_leaves_the_file_as_it_was() {
 
 #[test]
 fn every_operation_may_fail_while_damage_is_passed_by() {
-    let every = if std::env::var_os("ANALECTS_TORTURE").is_some() { 1 } else { 7 };
+    let every = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        1
+    } else {
+        7
+    };
     for at in (0..operations()).step_by(every) {
         for first in [Fault::Io, Fault::Full] {
             for (again, fault, sticky) in (0..30).flat_map(|again| {
-                [(again, Fault::Io, false), (again, Fault::Full, true), (again, Fault::Sync, true)]
+                [
+                    (again, Fault::Io, false),
+                    (again, Fault::Full, true),
+                    (again, Fault::Sync, true),
+                ]
             }) {
                 let memory = disk();
                 let faulty = Faulty::new(Arc::new(memory.clone()), first, at, true);
@@ -192,7 +236,9 @@ fn every_operation_may_fail_while_damage_is_passed_by() {
                 let what = format!("{first:?} at {at}, then {fault:?} at {again}, {sticky}");
                 let faulty = Faulty::new(Arc::new(memory.clone()), fault, again, sticky);
                 let later = Message::user("after-damage", "later");
-                let done = store(faulty).append(&talk(), std::slice::from_ref(&later)).is_ok();
+                let done = store(faulty)
+                    .append(&talk(), std::slice::from_ref(&later))
+                    .is_ok();
                 let found = all(&store(memory.clone()), &talk());
                 let count = found.iter().filter(|message| **message == later).count();
                 assert!(count == 1 || (count == 0 && !done), "{what}: {count}");
@@ -212,7 +258,12 @@ fn the_power_may_go_at_any_moment() {
         memory.cut_power_after(cut);
         let acknowledged = work(&store(memory.clone()));
         for kept in 0..=memory.pending() {
-            for unsynced in [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn, Unsynced::Half] {
+            for unsynced in [
+                Unsynced::Lost,
+                Unsynced::Kept,
+                Unsynced::Torn,
+                Unsynced::Half,
+            ] {
                 let what = format!("cut after {cut}, {kept} names kept, data {unsynced:?}");
                 let after = memory.after_power_cut(kept, unsynced);
                 check(&after, &acknowledged, &what);
@@ -243,15 +294,36 @@ fn a_cut_at_every_byte_of_the_last_records() {
         assert_eq!(found.len(), whole, "cut at {cut}");
         let problems = load(&store(memory.clone()), &talk()).unwrap().problems;
         let is_torn = !ends.contains(&cut) && !ends.contains(&(cut + 1)) && cut != 0;
-        assert_eq!(problems.len(), usize::from(is_torn), "cut at {cut}: {problems:?}");
-        assert_eq!(file(&memory).as_deref(), Some(&bytes[..cut]), "reading never writes");
-        let next = Message { parent_id: Some("m5".into()), ..Message::user("after", "next") };
-        store(memory.clone()).append(&talk(), std::slice::from_ref(&next)).unwrap();
+        assert_eq!(
+            problems.len(),
+            usize::from(is_torn),
+            "cut at {cut}: {problems:?}"
+        );
+        assert_eq!(
+            file(&memory).as_deref(),
+            Some(&bytes[..cut]),
+            "reading never writes"
+        );
+        let next = Message {
+            parent_id: Some("m5".into()),
+            ..Message::user("after", "next")
+        };
+        store(memory.clone())
+            .append(&talk(), std::slice::from_ref(&next))
+            .unwrap();
         let end = if ends.contains(&cut) { "" } else { "\n" };
         let expected = [&bytes[..cut], end.as_bytes(), encode(&next).as_bytes()].concat();
-        assert_eq!(file(&memory), Some(expected), "cut at {cut}: what is torn stays as it is");
+        assert_eq!(
+            file(&memory),
+            Some(expected),
+            "cut at {cut}: what is torn stays as it is"
+        );
         let found = all(&store(memory.clone()), &talk());
-        assert_eq!((found.len(), found.last()), (whole + 1, Some(&next)), "cut at {cut}");
+        assert_eq!(
+            (found.len(), found.last()),
+            (whole + 1, Some(&next)),
+            "cut at {cut}"
+        );
         let says = load(&store(memory), &talk()).unwrap().messages.len();
         assert_eq!(says, 7, "cut at {cut}");
     }
@@ -343,7 +415,11 @@ fn what_somebody_else_left_unsafe_is_made_safe_by_the_next() {
             store(memory.clone()).append(&name, &[message(1)]).unwrap();
             let after = memory.after_power_cut(0, Unsynced::Lost);
             let found = all(&store(after), &name);
-            assert_eq!(found.last(), Some(&message(1)), "killed after {killed_after}: {found:?}");
+            assert_eq!(
+                found.last(),
+                Some(&message(1)),
+                "killed after {killed_after}: {found:?}"
+            );
         }
     }
 }
@@ -353,7 +429,10 @@ fn what_was_never_synced_is_synced_on_demand() {
     let memory = disk();
     let lazy = store(memory.clone()).with_sync(analects_store::SyncPolicy::Never);
     lazy.append(&talk(), &[message(0)]).unwrap();
-    assert_eq!(all(&store(memory.after_power_cut(0, Unsynced::Lost)), &talk()), []);
+    assert_eq!(
+        all(&store(memory.after_power_cut(0, Unsynced::Lost)), &talk()),
+        []
+    );
     lazy.sync(&talk()).unwrap();
     let after = memory.after_power_cut(0, Unsynced::Lost);
     assert_eq!(all(&store(after), &talk()), [message(0)]);

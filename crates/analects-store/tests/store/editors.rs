@@ -51,7 +51,10 @@ impl Editor {
             self.begin();
         }
         // Whoever opens a file on which there is a lease waits in `open`.
-        let must_wait = self.open.as_ref().is_some_and(|file| self.memory.is_leased(&**file));
+        let must_wait = self
+            .open
+            .as_ref()
+            .is_some_and(|file| self.memory.is_leased(&**file));
         if number >= self.at && !must_wait {
             self.empty();
         }
@@ -63,7 +66,9 @@ impl Editor {
     fn begin(&mut self) {
         let path = Path::new(FILE);
         // Between a removal and a rename there is no file to open.
-        let Ok(mut file) = self.memory.open(path, Open::Append) else { return };
+        let Ok(mut file) = self.memory.open(path, Open::Append) else {
+            return;
+        };
         if self.style == Style::Rename {
             self.text = edited(&mut *file);
             let mut new = self.memory.draft(path).unwrap();
@@ -87,7 +92,9 @@ impl Editor {
     }
 
     fn end(&mut self) {
-        let Some(mut file) = self.open.take() else { return };
+        let Some(mut file) = self.open.take() else {
+            return;
+        };
         if !matches!(self.style, Style::TruncateThenWrite(_)) {
             self.text = edited(&mut *file);
         }
@@ -137,7 +144,10 @@ impl Ours {
             }
             Ours::Answer => {
                 let place = Answering::begin(file)?.finish("ours")?;
-                assert!(matches!(place, AnswerPlace::Cell(_)), "the answer is not in the file");
+                assert!(
+                    matches!(place, AnswerPlace::Cell(_)),
+                    "the answer is not in the file"
+                );
                 Ok(())
             }
         }
@@ -162,7 +172,14 @@ fn race(ours: Ours, style: Style, at: usize, large: usize) -> bool {
     let memory = disk();
     ours.prepare(&memory);
     let (open, text) = (None, String::new());
-    let editor = Editor { memory: memory.clone(), style, at, open, text, has_saved: false };
+    let editor = Editor {
+        memory: memory.clone(),
+        style,
+        at,
+        open,
+        text,
+        has_saved: false,
+    };
     let editor = Arc::new(Mutex::new(editor));
     let acting = editor.clone();
     let vfs = Faulty::beside(Arc::new(memory.clone()), move |number| {
@@ -170,7 +187,8 @@ fn race(ours: Ours, style: Style, at: usize, large: usize) -> bool {
     });
     let operations = vfs.clone();
     let what = format!("{ours:?}, {style:?} at {at}, large {}", large == 0);
-    ours.write(Arc::new(vfs), large).unwrap_or_else(|error| panic!("{what}: {error}"));
+    ours.write(Arc::new(vfs), large)
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
     let in_time = operations.operations() > at;
     let mut editor = editor.lock().unwrap();
     editor.step(usize::MAX);
@@ -178,7 +196,10 @@ fn race(ours: Ours, style: Style, at: usize, large: usize) -> bool {
         return in_time;
     }
     let document = decode_named(memory.get(Path::new(FILE)).unwrap(), FILE);
-    let texts: Vec<String> = document.cells().map(|cell| cell.content().into_owned()).collect();
+    let texts: Vec<String> = document
+        .cells()
+        .map(|cell| cell.content().into_owned())
+        .collect();
     assert_eq!(texts, ours.expected(), "{what}");
     assert_eq!(document.problems(), [], "{what}");
     let names = memory.names();
@@ -195,15 +216,26 @@ fn race(ours: Ours, style: Style, at: usize, large: usize) -> bool {
 fn races(ours: Ours, large: usize, laters: &[usize]) -> usize {
     let mut styles = vec![Style::Rename, Style::InPlace];
     for later in laters {
-        styles.extend([Style::TruncateThenWrite(*later), Style::OpenThenWrite(*later)]);
+        styles.extend([
+            Style::TruncateThenWrite(*later),
+            Style::OpenThenWrite(*later),
+        ]);
     }
-    let count = |style: &Style| (0..).take_while(|at| race(ours, *style, *at, large)).count();
+    let count = |style: &Style| {
+        (0..)
+            .take_while(|at| race(ours, *style, *at, large))
+            .count()
+    };
     styles.iter().map(count).sum()
 }
 
 #[test]
 fn an_editor_may_save_at_any_moment_of_ours() {
-    for (ours, large) in [(Ours::Cell, usize::MAX), (Ours::Cell, 0), (Ours::InReadyCell, 0)] {
+    for (ours, large) in [
+        (Ours::Cell, usize::MAX),
+        (Ours::Cell, 0),
+        (Ours::InReadyCell, 0),
+    ] {
         let count = races(ours, large, &[1, 2, 3, 5, 8, 13]);
         assert!(count > 250, "{ours:?}: only {count} races");
     }
@@ -211,7 +243,11 @@ fn an_editor_may_save_at_any_moment_of_ours() {
 
 #[test]
 fn an_editor_may_save_at_any_moment_of_an_answer() {
-    for (ours, large) in [(Ours::Answer, usize::MAX), (Ours::Answer, 0), (Ours::BrokenOff, 0)] {
+    for (ours, large) in [
+        (Ours::Answer, usize::MAX),
+        (Ours::Answer, 0),
+        (Ours::BrokenOff, 0),
+    ] {
         let count = races(ours, large, &[8]);
         assert!(count > 100, "{ours:?}: only {count} races");
     }

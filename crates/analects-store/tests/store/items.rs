@@ -24,11 +24,17 @@ fn prepared(text: &str) -> Disk {
 }
 
 fn say(file: &mut MessageFile, text: &str) -> String {
-    file.add_message_text(text.into(), None, None, None, None).unwrap().name().to_string()
+    file.add_message_text(text.into(), None, None, None, None)
+        .unwrap()
+        .name()
+        .to_string()
 }
 
 fn answer(text: &str) -> Output {
-    let built: Answer = MessageOutputBuilder::new().with_content(text).build().unwrap();
+    let built: Answer = MessageOutputBuilder::new()
+        .with_content(text)
+        .build()
+        .unwrap();
     built.into()
 }
 
@@ -36,7 +42,8 @@ fn answer(text: &str) -> Output {
 fn nothing_is_written_before_a_save_and_everything_with_it() {
     let disk = Disk::new();
     let mut file = load(&disk);
-    file.add_agent_with_definition("coder", &Agent::of_model("coder", "openai/a")).unwrap();
+    file.add_agent_with_definition("coder", &Agent::of_model("coder", "openai/a"))
+        .unwrap();
     let name = say(&mut file, "What is the weather?");
     let call = file
         .add_function_call(
@@ -68,7 +75,9 @@ fn what_others_added_meanwhile_stays_and_ours_gets_new_numbers() {
     let disk = prepared("");
     let (mut ours, mut theirs) = (load(&disk), load(&disk));
     let name = say(&mut ours, "ours");
-    let call = ours.add_function_call(&name, "two", None, None, None, &mut OsIds).unwrap();
+    let call = ours
+        .add_function_call(&name, "two", None, None, None, &mut OsIds)
+        .unwrap();
     let call = call.name().to_string();
     say(&mut theirs, "theirs");
     theirs.save().unwrap();
@@ -77,7 +86,14 @@ fn what_others_added_meanwhile_stays_and_ours_gets_new_numbers() {
     assert_eq!((&*name, new_name), ("1", "2"));
     assert_eq!(new_call, call.replacen("1.", "2.", 1));
     let file = load(&disk);
-    assert_eq!(file.item(new_call).unwrap().as_function_call().unwrap().function_name(), "two");
+    assert_eq!(
+        file.item(new_call)
+            .unwrap()
+            .as_function_call()
+            .unwrap()
+            .function_name(),
+        "two"
+    );
     assert_eq!(disk.contents("a.msg.md").len(), 3);
     assert_eq!(file.document().problems(), []);
 }
@@ -87,8 +103,11 @@ fn cells_are_added_to_a_file_that_an_editor_rewrote() {
     let disk = prepared("\n# %%\n\nfirst\n");
     let mut file = load(&disk);
     say(&mut file, "ours");
-    fs::write(disk.path("a.msg.md"), format!("{FRONT}\n# %%\n\nrewritten\n\n# %%\n\nmore\n"))
-        .unwrap();
+    fs::write(
+        disk.path("a.msg.md"),
+        format!("{FRONT}\n# %%\n\nrewritten\n\n# %%\n\nmore\n"),
+    )
+    .unwrap();
     file.save().unwrap();
     assert_eq!(disk.contents("a.msg.md"), ["rewritten", "more", "ours"]);
     assert_eq!(file.items().len(), 3);
@@ -106,7 +125,10 @@ fn versions_that_cannot_be_put_together_are_both_kept() {
     };
     assert_eq!(conflict.theirs, rewritten.as_bytes());
     let ours = String::from_utf8(conflict.ours).unwrap();
-    assert!(ours.contains("default_agent: two") && ours.contains("first"), "{ours}");
+    assert!(
+        ours.contains("default_agent: two") && ours.contains("first"),
+        "{ours}"
+    );
     assert_eq!(disk.text("a.msg.md"), rewritten);
     assert!(file.has_changes());
     file.reload().unwrap();
@@ -130,14 +152,25 @@ fn a_place_is_kept_for_an_answer_and_filled_by_a_later_call() {
     let disk = prepared("");
     let mut file = load(&disk);
     let name = say(&mut file, "Take your time");
-    let place = file.add_output_placeholder(&name, "answers/1.md", Some("one"), None).unwrap();
+    let place = file
+        .add_output_placeholder(&name, "answers/1.md", Some("one"), None)
+        .unwrap();
     file.save().unwrap();
-    assert!(disk.text("a.msg.md").contains("status=\"pending\""), "{}", disk.text("a.msg.md"));
+    assert!(
+        disk.text("a.msg.md").contains("status=\"pending\""),
+        "{}",
+        disk.text("a.msg.md")
+    );
     let mut later = load(&disk);
-    later.fill_placeholder(&place, &answer("Here it is")).unwrap();
+    later
+        .fill_placeholder(&place, &answer("Here it is"))
+        .unwrap();
     later.save().unwrap();
     let text = disk.text("a.msg.md");
-    assert!(text.contains("Here it is") && !text.contains("pending"), "{text}");
+    assert!(
+        text.contains("Here it is") && !text.contains("pending"),
+        "{text}"
+    );
     let item = load(&disk).item(&*name).unwrap();
     let message = item.as_message().unwrap();
     assert_eq!(message.outputs()[0].content().as_ref(), b"Here it is");

@@ -44,7 +44,10 @@ impl Disk {
     /// Writes to a file, as any verb does; gives its cells with words.
     fn touch(&self, name: &str) -> Vec<String> {
         drop(self.open(name).unwrap());
-        let words = self.contents(name).into_iter().map(|text| text.trim_end().to_string());
+        let words = self
+            .contents(name)
+            .into_iter()
+            .map(|text| text.trim_end().to_string());
         words.filter(|text| text != READY).collect()
     }
 
@@ -59,7 +62,11 @@ impl Disk {
 
     fn missing(&self, name: &str) -> Vec<String> {
         let (document, path) = self.document(name);
-        self.journal().missing(&document, &path).into_iter().map(|missing| missing.cell).collect()
+        self.journal()
+            .missing(&document, &path)
+            .into_iter()
+            .map(|missing| missing.cell)
+            .collect()
     }
 
     fn tell(&self, name: &str) {
@@ -77,7 +84,11 @@ impl Disk {
     /// The words that the journal offers for a file.
     fn records(&self, name: &str) -> Vec<String> {
         let (document, path) = self.document(name);
-        self.journal().records(&document, &path).into_iter().map(|record| record.text).collect()
+        self.journal()
+            .records(&document, &path)
+            .into_iter()
+            .map(|record| record.text)
+            .collect()
     }
 
     fn asked_folder(&self) -> PathBuf {
@@ -115,7 +126,12 @@ fn a_broken_off_answer_finds_its_file_by_what_stands_in_it() {
         ("unchanged", |_| {}, FILE, with_answer),
         ("moved", |disk| disk.rename(FILE, OTHER), OTHER, with_answer),
         ("the copy", |disk| disk.copy(FILE, OTHER), OTHER, without),
-        ("the copied", |disk| disk.copy(FILE, OTHER), FILE, with_answer),
+        (
+            "the copied",
+            |disk| disk.copy(FILE, OTHER),
+            FILE,
+            with_answer,
+        ),
         (
             "saved with other line ends and blanks",
             |disk| disk.write(FILE, &TALK.replace('\n', "  \r\n")),
@@ -136,7 +152,12 @@ fn a_broken_off_answer_finds_its_file_by_what_stands_in_it() {
         ),
         (
             "answered by hand",
-            |disk| disk.write(FILE, &format!("{TALK}\n# %%% [^9]\n\n[^9]: [quick]\n\nmine\n")),
+            |disk| {
+                disk.write(
+                    FILE,
+                    &format!("{TALK}\n# %%% [^9]\n\n[^9]: [quick]\n\nmine\n"),
+                )
+            },
             FILE,
             &["hello", "hi", "question", "mine"],
         ),
@@ -183,7 +204,8 @@ fn a_copy_and_its_original_go_on_alone() {
     disk.copy(FILE, OTHER);
     for (name, words) in [(FILE, "left"), (OTHER, "right")] {
         let mut file = disk.open(name).unwrap();
-        file.append(|document| NewCell::message(document.next_id(), "again")).unwrap();
+        file.append(|document| NewCell::message(document.next_id(), "again"))
+            .unwrap();
         let place = Answering::begin(file).unwrap().finish(words).unwrap();
         assert!(matches!(place, AnswerPlace::Cell(_)), "{place:?}");
         assert_eq!(disk.touch(name), ["question", ANSWER, "again", words]);
@@ -221,7 +243,11 @@ fn an_answer_that_was_saved_over_is_told_of_once() {
         assert!(disk.missing(FILE).is_empty());
         let sealed = without_answer(&disk.text(FILE));
         disk.write(FILE, if is_loose { QUESTION } else { &sealed });
-        assert_eq!(disk.touch(FILE), ["question"], "nothing is put back by itself");
+        assert_eq!(
+            disk.touch(FILE),
+            ["question"],
+            "nothing is put back by itself"
+        );
         assert_eq!(disk.missing(FILE), ["1"]);
         assert_eq!(disk.missing(FILE), ["1"], "until it is told");
         disk.tell(FILE);
@@ -278,9 +304,10 @@ fn whoever_answers_holds_a_lock() {
 #[test]
 fn an_edited_question_is_a_new_one() {
     let edited = "# %%\n\na better question\n";
-    for (saved_back, expected) in
-        [(true, vec!["question", ANSWER]), (false, vec!["a better question"])]
-    {
+    for (saved_back, expected) in [
+        (true, vec!["question", ANSWER]),
+        (false, vec!["a better question"]),
+    ] {
         let disk = disk_with(QUESTION);
         let answering = answering(&disk);
         disk.write(FILE, edited);
@@ -314,8 +341,16 @@ fn a_broken_off_answer_is_added_once() {
     assert!(!file.recovered()[0].is_complete);
     drop(file);
     let words = disk.touch(FILE);
-    assert_eq!(words.iter().filter(|text| *text == "one two").count(), 1, "{words:?}");
-    assert_eq!(words.iter().filter(|text| *text == "let me see").count(), 1, "{words:?}");
+    assert_eq!(
+        words.iter().filter(|text| *text == "one two").count(),
+        1,
+        "{words:?}"
+    );
+    assert_eq!(
+        words.iter().filter(|text| *text == "let me see").count(),
+        1,
+        "{words:?}"
+    );
     assert_eq!(disk.entries(), [] as [PathBuf; 0]);
     // An answer without a word leaves nothing.
     let disk = disk_with(QUESTION);
@@ -348,12 +383,21 @@ fn an_answer_to_a_result_is_added_once() {
     let text = format!("{QUESTION}\n# %%% [^2]\n\n[^2]: [quick]\n\nanswer\n");
     let disk = disk_with(&text);
     let mut file = disk.open(FILE).unwrap();
-    let asked = file.document().cells().next_back().map(AskedCell::of).into_iter().collect();
+    let asked = file
+        .document()
+        .cells()
+        .next_back()
+        .map(AskedCell::of)
+        .into_iter()
+        .collect();
     let entry = file.begin_answer(asked, &answer("")).unwrap();
     let mut answering = Answering { file, entry };
     answering.hear("more");
     let entries = disk.entries();
-    let before: Vec<_> = entries.iter().map(|file| (file, fs::read(file).unwrap())).collect();
+    let before: Vec<_> = entries
+        .iter()
+        .map(|file| (file, fs::read(file).unwrap()))
+        .collect();
     drop(answering);
     assert_eq!(disk.touch(FILE), ["question", "answer", "more"]);
     // As if the journal could not have noted that.
@@ -376,6 +420,12 @@ fn of_two_answers_in_the_same_words_the_one_that_is_gone_is_missed() {
     assert_eq!(disk.missing(FILE), ["3"]);
     let (document, path) = disk.document(FILE);
     let records = disk.journal().records(&document, &path);
-    assert_eq!(records.iter().filter(|record| record.stands_in.is_none()).count(), 1);
+    assert_eq!(
+        records
+            .iter()
+            .filter(|record| record.stands_in.is_none())
+            .count(),
+        1
+    );
     assert_eq!(records.len(), 2);
 }

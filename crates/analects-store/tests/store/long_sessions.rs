@@ -13,8 +13,13 @@ use super::*;
 fn long_talk(store: &dyn TranscriptStore, count: usize) {
     let now: Timestamp = "2026-11-15T18:17:00Z".parse().unwrap();
     let mut session = Session::open(store, talk()).unwrap();
-    let state = analects_core::SessionState { title: Some("Tea".into()), ..Default::default() };
-    session.set_state(state.snapshot(), &mut OsIds, now).unwrap();
+    let state = analects_core::SessionState {
+        title: Some("Tea".into()),
+        ..Default::default()
+    };
+    session
+        .set_state(state.snapshot(), &mut OsIds, now)
+        .unwrap();
     let message = |number: usize| {
         let text = format!("{number} {}", "x".repeat(500));
         if number.is_multiple_of(2) {
@@ -23,7 +28,9 @@ fn long_talk(store: &dyn TranscriptStore, count: usize) {
             Message::assistant("", text)
         }
     };
-    session.append((0..count).map(message).collect(), &mut OsIds, now).unwrap();
+    session
+        .append((0..count).map(message).collect(), &mut OsIds, now)
+        .unwrap();
 }
 
 fn numbers(loaded: &Loaded) -> Vec<usize> {
@@ -46,19 +53,33 @@ fn of_a_long_session_its_end_is_read() {
     let before = disk.operations();
     let loaded = Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap();
     // Some 6 MB would be a hundred pieces; the index is looked at, too.
-    assert!(disk.operations() - before < 20, "{}", disk.operations() - before);
+    assert!(
+        disk.operations() - before < 20,
+        "{}",
+        disk.operations() - before
+    );
     let numbers = numbers(&loaded);
     assert!((200..300).contains(&numbers.len()), "{}", numbers.len());
     assert!(numbers[0].is_multiple_of(2) && numbers.is_sorted());
     assert_eq!(numbers.last(), Some(&7999));
-    assert_eq!(loaded.state.title.as_deref(), Some("Tea"), "the index knows the state");
+    assert_eq!(
+        loaded.state.title.as_deref(),
+        Some("Tea"),
+        "the index knows the state"
+    );
     assert!(loaded.earlier > 4_000_000, "{}", loaded.earlier);
     // Without an index, everything is gone over once.
     let index = store.path(&talk()).unwrap().with_extension("idx");
     disk.remove(&index).unwrap();
-    assert_eq!(Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap(), loaded);
+    assert_eq!(
+        Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap(),
+        loaded
+    );
     let before = disk.operations();
-    assert_eq!(Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap(), loaded);
+    assert_eq!(
+        Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap(),
+        loaded
+    );
     assert!(disk.operations() - before < 20, "the index is there again");
 }
 
@@ -71,11 +92,18 @@ fn what_is_loaded_begins_at_the_same_place_for_many_messages() {
     for number in 400..700 {
         let mut session = Session::open(&store, talk()).unwrap();
         let text = format!("{number} {}", "x".repeat(500));
-        let said = Message { author: None, ..Message::user("", text) };
+        let said = Message {
+            author: None,
+            ..Message::user("", text)
+        };
         session.append(vec![said], &mut OsIds, now).unwrap();
         let loaded = Loaded::within(&store, &talk(), Reach::of_text(40_000)).unwrap();
         let numbers = numbers(&loaded);
-        assert!(numbers.len() >= 80 && numbers.len() < 120, "{}", numbers.len());
+        assert!(
+            numbers.len() >= 80 && numbers.len() < 120,
+            "{}",
+            numbers.len()
+        );
         starts.push(numbers[0]);
     }
     assert!(starts.is_sorted());
@@ -88,21 +116,41 @@ fn what_is_always_sent_is_loaded_wherever_it_is() {
     let store = in_memory().with_stride(1000);
     let now: Timestamp = "2026-11-15T18:17:00Z".parse().unwrap();
     let mut session = Session::open(&store, talk()).unwrap();
-    let mut said = vec![Message::user("hidden", "so"), Message::user("asked", "Read everything.")];
+    let mut said = vec![
+        Message::user("hidden", "so"),
+        Message::user("asked", "Read everything."),
+    ];
     said[0].body = Message::new("", Body::System(Default::default())).body;
-    said.insert(0, Message { body: said[0].body.clone(), ..Message::user("rules", "") });
+    said.insert(
+        0,
+        Message {
+            body: said[0].body.clone(),
+            ..Message::user("rules", "")
+        },
+    );
     let call = |number: usize| Message::assistant("", format!("{number} {}", "x".repeat(500)));
     said.extend((0..300).map(call));
     session.append(said, &mut OsIds, now).unwrap();
     let target = verbs::Target::message("rules");
     let edit = |messages: &[Message]| verbs::edit(messages, &target, "Be brief.");
     session.apply(edit, &mut OsIds, now).unwrap();
-    session.append((0..100).map(call).collect(), &mut OsIds, now).unwrap();
+    session
+        .append((0..100).map(call).collect(), &mut OsIds, now)
+        .unwrap();
     let loaded = Loaded::within(&store, &talk(), Reach::of_text(10_000)).unwrap();
-    let names: Vec<&str> = loaded.messages.iter().take(3).map(|message| &*message.id).collect();
+    let names: Vec<&str> = loaded
+        .messages
+        .iter()
+        .take(3)
+        .map(|message| &*message.id)
+        .collect();
     assert_eq!(names, ["rules", "hidden", "asked"]);
     assert_eq!(loaded.messages[0].text(), "Be brief.");
-    assert!((20..60).contains(&loaded.messages.len()), "{}", loaded.messages.len());
+    assert!(
+        (20..60).contains(&loaded.messages.len()),
+        "{}",
+        loaded.messages.len()
+    );
 }
 
 #[test]
@@ -121,19 +169,34 @@ fn where_a_link_is_broken_no_more_is_held() {
     assert_eq!(before.messages.len(), 1);
     let mut later = early("later", "");
     later.parent_id = before_first(&store);
-    store.append(&talk(), &[later, early("last", "first")]).unwrap();
+    store
+        .append(&talk(), &[later, early("last", "first")])
+        .unwrap();
     let loaded = Loaded::within(&store, &talk(), Reach::of_text(20_000)).unwrap();
     assert_eq!(load(&store, &talk()).unwrap().messages.len(), 603);
-    assert!(loaded.messages.len() < 120 && loaded.earlier > 100_000, "{}", loaded.messages.len());
-    let ends: Vec<&str> =
-        loaded.messages.iter().rev().take(3).map(|message| &*message.id).collect();
+    assert!(
+        loaded.messages.len() < 120 && loaded.earlier > 100_000,
+        "{}",
+        loaded.messages.len()
+    );
+    let ends: Vec<&str> = loaded
+        .messages
+        .iter()
+        .rev()
+        .take(3)
+        .map(|message| &*message.id)
+        .collect();
     assert_eq!(ends, ["last", "first", "later"]);
 }
 
 /// The last message of a long talk.
 fn before_first(store: &JsonlStore) -> Option<analects_core::MessageId> {
     let all = rows(store, &talk()).into_iter().flatten();
-    let read = |bytes: Vec<u8>| analects_formats::transcript::read_line(&bytes).messages.remove(0);
+    let read = |bytes: Vec<u8>| {
+        analects_formats::transcript::read_line(&bytes)
+            .messages
+            .remove(0)
+    };
     let mut messages: Vec<Message> = all.map(read).collect();
     messages.retain(|message| message.text().starts_with("599 "));
     messages.pop().map(|message| message.id)
@@ -144,10 +207,24 @@ fn many_sessions(store: &JsonlStore, count: usize) -> Vec<Digest> {
     for number in 0..count {
         let name = ChainName::new("project", format!("s{number:03}"));
         let said = Message::user("a", format!("Talk {number}"));
-        store.append(&name, &[said.clone(), Message { id: "b".into(), ..said }]).unwrap();
+        store
+            .append(
+                &name,
+                &[
+                    said.clone(),
+                    Message {
+                        id: "b".into(),
+                        ..said
+                    },
+                ],
+            )
+            .unwrap();
     }
     let listed = store.list(None).unwrap();
-    listed.iter().map(|it| store.overview(&it.name).unwrap().digest()).collect()
+    listed
+        .iter()
+        .map(|it| store.overview(&it.name).unwrap().digest())
+        .collect()
 }
 
 #[test]
@@ -159,7 +236,11 @@ fn a_list_opens_no_session_twice_and_notices_those_that_grew() {
     let before = disk.operations();
     assert_eq!(store.digests(&listed()).unwrap(), all);
     // Their names and lengths, and one file.
-    assert!(disk.operations() - before < 110, "{}", disk.operations() - before);
+    assert!(
+        disk.operations() - before < 110,
+        "{}",
+        disk.operations() - before
+    );
     let name = ChainName::new("project", "s007");
     store.append(&name, &[Message::user("c", "more")]).unwrap();
     let digests = store.digests(&listed()).unwrap();
@@ -185,12 +266,18 @@ fn whatever_stands_in_the_place_of_the_digests_the_list_is_right() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
     }
     let text = String::from_utf8(good.clone()).unwrap();
     let changed = text.replace("Talk 7", "Talk 8");
     let longer = text.replace("Talk 7\"", "Talk 7\",\"more\"");
-    let (half, twice) = (good[..good.len() / 2].to_vec(), [&good[..], b"torn", &good].concat());
+    let (half, twice) = (
+        good[..good.len() / 2].to_vec(),
+        [&good[..], b"torn", &good].concat(),
+    );
     let lies = [
         changed.into(),
         longer.into(),
@@ -212,7 +299,9 @@ fn whatever_stands_in_the_place_of_the_digests_the_list_is_right() {
     // What grows again and again is written anew once, and does not grow for ever.
     for round in 0..60 {
         for session in &listed {
-            store.append(&session.name, &[Message::user(format!("r{round}"), "x")]).unwrap();
+            store
+                .append(&session.name, &[Message::user(format!("r{round}"), "x")])
+                .unwrap();
         }
         let listed = store.list(None).unwrap();
         let digests = store.digests(&listed).unwrap();

@@ -51,7 +51,10 @@ impl Disk {
 
     fn contents(&self, name: &str) -> Vec<String> {
         let document = read_message_file(&self.path(name)).unwrap();
-        document.cells().map(|cell| cell.content().into_owned()).collect()
+        document
+            .cells()
+            .map(|cell| cell.content().into_owned())
+            .collect()
     }
 }
 
@@ -61,10 +64,15 @@ fn cells_are_added_to_what_is_there() {
     let before = "---\ntitle: x\n---\n\n# %%\n\ntyped by hand";
     fs::write(disk.path("a.msg.md"), before).unwrap();
     let mut file = disk.open("a.msg.md").unwrap();
-    file.append(|document| NewCell::message(document.next_id(), "hello")).unwrap();
+    file.append(|document| NewCell::message(document.next_id(), "hello"))
+        .unwrap();
     assert!(disk.text("a.msg.md").starts_with(before));
     assert_eq!(disk.contents("a.msg.md"), ["typed by hand", "hello"]);
-    assert_eq!(fs::read_dir(disk.folder.path()).unwrap().count(), 2, "only the file and its state");
+    assert_eq!(
+        fs::read_dir(disk.folder.path()).unwrap().count(),
+        2,
+        "only the file and its state"
+    );
 }
 
 #[test]
@@ -96,10 +104,21 @@ fn mode_and_symbolic_link_survive() {
     fs::write(disk.path("real.msg.md"), "").unwrap();
     fs::set_permissions(disk.path("real.msg.md"), fs::Permissions::from_mode(0o640)).unwrap();
     std::os::unix::fs::symlink(disk.path("real.msg.md"), disk.path("link.msg.md")).unwrap();
-    disk.open("link.msg.md").unwrap().append(|_| NewCell::message("1", "x")).unwrap();
+    disk.open("link.msg.md")
+        .unwrap()
+        .append(|_| NewCell::message("1", "x"))
+        .unwrap();
     assert!(disk.path("link.msg.md").is_symlink());
     assert_eq!(disk.contents("real.msg.md"), ["x"]);
-    assert_eq!(disk.path("real.msg.md").metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(
+        disk.path("real.msg.md")
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o640
+    );
 }
 
 #[test]
@@ -142,7 +161,8 @@ fn an_editor_in_the_middle_of_a_save_is_waited_for() {
         let text = text.replace("question", "a better question");
         std::io::Write::write_all(&mut editor, text.as_bytes()).unwrap();
     });
-    file.append(|document| NewCell::message(document.next_id(), "ours")).unwrap();
+    file.append(|document| NewCell::message(document.next_id(), "ours"))
+        .unwrap();
     saving.join().unwrap();
     assert_eq!(disk.contents("a.msg.md"), ["a better question", "ours"]);
 }
@@ -152,7 +172,13 @@ fn an_editor_in_the_middle_of_a_save_is_waited_for() {
 fn special_files_are_left_alone() {
     let disk = Disk::new();
     let fifo = disk.path("pipe.msg.md");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
     fs::create_dir(disk.path("folder.msg.md")).unwrap();
     std::os::unix::fs::symlink(disk.path("loop.msg.md"), disk.path("loop.msg.md")).unwrap();
     for name in ["pipe.msg.md", "folder.msg.md", "loop.msg.md"] {
@@ -161,7 +187,10 @@ fn special_files_are_left_alone() {
     }
     // A link to a file that is not there yet leads to that file.
     std::os::unix::fs::symlink("target.msg.md", disk.path("link.msg.md")).unwrap();
-    disk.open("link.msg.md").unwrap().append(|_| NewCell::message("1", "x")).unwrap();
+    disk.open("link.msg.md")
+        .unwrap()
+        .append(|_| NewCell::message("1", "x"))
+        .unwrap();
     assert!(disk.path("link.msg.md").is_symlink());
     assert_eq!(disk.contents("target.msg.md"), ["x"]);
 }
@@ -225,7 +254,10 @@ fn identifiers_are_real() {
     assert_eq!((one.len(), &one[14..15], &one[..13]), (36, "7", &two[..13]));
     for _ in 0..1000 {
         let nonce = OsIds.nonce();
-        assert!(nonce.len() == 8 && nonce.contains(|c: char| c.is_ascii_alphabetic()), "{nonce}");
+        assert!(
+            nonce.len() == 8 && nonce.contains(|c: char| c.is_ascii_alphabetic()),
+            "{nonce}"
+        );
     }
 }
 
@@ -237,7 +269,12 @@ fn pictures_come_from_beside_the_file_only() {
     let file = disk.path("talk/a.msg.md");
     fs::create_dir_all(disk.path("talk/img")).unwrap();
     fs::create_dir_all(disk.path("other")).unwrap();
-    for name in ["talk/img/x.PNG", "talk/img/noname", "secret.png", "other/x.png"] {
+    for name in [
+        "talk/img/x.PNG",
+        "talk/img/noname",
+        "secret.png",
+        "other/x.png",
+    ] {
         fs::write(disk.path(name), PNG).unwrap();
     }
     fs::write(disk.path("talk/text.png"), "KEY=secret").unwrap();
@@ -252,11 +289,27 @@ fn pictures_come_from_beside_the_file_only() {
         let picture = read_picture(&file, name).unwrap();
         assert_eq!((picture.media_type, picture.size), ("image/png", 8));
         let data = "iVBORw0KGgo=".to_string();
-        let expected = Source::Base64 { media_type: "image/png".into(), data };
+        let expected = Source::Base64 {
+            media_type: "image/png".into(),
+            data,
+        };
         assert_eq!(picture.source, expected);
     }
-    let elsewhere = ["../secret.png", "img/../../secret.png", "/etc/hostname", "folder/x.png"];
-    let other = ["link.png", "near.png", "text.png", "img/none.png", "a.msg.md", "img", "."];
+    let elsewhere = [
+        "../secret.png",
+        "img/../../secret.png",
+        "/etc/hostname",
+        "folder/x.png",
+    ];
+    let other = [
+        "link.png",
+        "near.png",
+        "text.png",
+        "img/none.png",
+        "a.msg.md",
+        "img",
+        ".",
+    ];
     for path in elsewhere.iter().chain(&other) {
         assert!(read_picture(&file, path).is_err(), "{path}");
     }

@@ -24,7 +24,9 @@ fn name(session: &str) -> ChainName {
 }
 
 fn messages(count: usize) -> Vec<Message> {
-    (0..count).map(|at| Message::user(format!("m{at}"), "é".repeat(at * 50))).collect()
+    (0..count)
+        .map(|at| Message::user(format!("m{at}"), "é".repeat(at * 50)))
+        .collect()
 }
 
 /// Records a session with a side chain, in pieces.
@@ -46,7 +48,10 @@ fn append(store: &JsonlStore, session: &str) -> Result<(), StoreError> {
 fn check(vfs: &Memory, acknowledged: bool, records: u64, sides: u64, what: &str) {
     let store = store(vfs.clone());
     let listed = store.list(None).unwrap();
-    assert!(!acknowledged || listed.iter().any(|it| it.name == name("first")), "{what}: lost");
+    assert!(
+        !acknowledged || listed.iter().any(|it| it.name == name("first")),
+        "{what}: lost"
+    );
     for session in listed {
         let overview = store.overview(&session.name).unwrap();
         assert_eq!((overview.records, overview.damaged), (records, 0), "{what}");
@@ -60,14 +65,23 @@ fn check(vfs: &Memory, acknowledged: bool, records: u64, sides: u64, what: &str)
 fn check_next(vfs: &Memory, what: &str) {
     let store = store(vfs.clone());
     record(&store, "next").unwrap_or_else(|error| panic!("{what}: {error}"));
-    let is_there = store.list(None).unwrap().iter().any(|it| it.name == name("first"));
+    let is_there = store
+        .list(None)
+        .unwrap()
+        .iter()
+        .any(|it| it.name == name("first"));
     let left: Vec<PathBuf> = vfs.names();
     let left: Vec<&PathBuf> = left
         .iter()
         .filter(|path| path.to_string_lossy().contains("first") && path.starts_with("/disk/data"))
         .collect();
     assert!(is_there || left.is_empty(), "{what}: {left:?}");
-    assert!(!left.iter().any(|path| path.to_string_lossy().contains("/.")), "{what}: {left:?}");
+    assert!(
+        !left
+            .iter()
+            .any(|path| path.to_string_lossy().contains("/.")),
+        "{what}: {left:?}"
+    );
 }
 
 type Work = fn(&JsonlStore, &str) -> Result<(), StoreError>;
@@ -82,7 +96,13 @@ fn every_operation_may_fail() {
         let counting = Faulty::new(Arc::new(disk()), Fault::Io, usize::MAX, false);
         work(&store(counting.clone()), "first").unwrap();
         for at in 0..counting.operations() {
-            for fault in [Fault::Io, Fault::Full, Fault::Interrupted, Fault::Short, Fault::Sync] {
+            for fault in [
+                Fault::Io,
+                Fault::Full,
+                Fault::Interrupted,
+                Fault::Short,
+                Fault::Sync,
+            ] {
                 for sticky in [false, true] {
                     let what = format!("{fault:?} at {at}, sticky {sticky}");
                     let memory = disk();
@@ -109,7 +129,12 @@ fn the_power_may_go_at_any_moment() {
             memory.cut_power_after(cut);
             let done = work(&store(memory.clone()), "first");
             for kept in 0..=memory.pending() {
-                for unsynced in [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn, Unsynced::Half] {
+                for unsynced in [
+                    Unsynced::Lost,
+                    Unsynced::Kept,
+                    Unsynced::Torn,
+                    Unsynced::Half,
+                ] {
                     let what = format!("cut after {cut}, {kept} names kept, data {unsynced:?}");
                     let after = memory.after_power_cut(kept, unsynced);
                     check(&after, done.is_ok(), records, sides, &what);

@@ -68,7 +68,10 @@ fn an_answer_to_a_file_that_stays_open_for_writing_comes_in_later() {
     let file = disk.open(FILE).unwrap().with_patience(Duration::ZERO);
     let answering = Answering::begin(file).unwrap();
     let writer = File::options().append(true).open(disk.path(FILE)).unwrap();
-    let Err(StoreError::AnswerNotWritten { error, is_kept: true }) = answering.finish(ANSWER)
+    let Err(StoreError::AnswerNotWritten {
+        error,
+        is_kept: true,
+    }) = answering.finish(ANSWER)
     else {
         panic!("an answer was written while another program was writing");
     };
@@ -84,12 +87,18 @@ fn hard_links_are_refused_and_stay_together() {
     let disk = disk();
     fs::hard_link(disk.path(FILE), disk.path("b.msg.md")).unwrap();
     let error = disk.open(FILE).unwrap_err();
-    assert!(error.to_string().contains("has 2 names (hard links)"), "{error}");
+    assert!(
+        error.to_string().contains("has 2 names (hard links)"),
+        "{error}"
+    );
     fs::remove_file(disk.path("b.msg.md")).unwrap();
     let mut file = disk.open(FILE).unwrap();
     fs::hard_link(disk.path(FILE), disk.path("b.msg.md")).unwrap();
     let error = add(&mut file, "ours").unwrap_err();
-    assert!(matches!(error, StoreError::HardLinked { links: 2, .. }), "{error}");
+    assert!(
+        matches!(error, StoreError::HardLinked { links: 2, .. }),
+        "{error}"
+    );
     assert_eq!(disk.text(FILE), TEXT);
     assert_eq!(disk.text("b.msg.md"), TEXT);
 }
@@ -102,7 +111,10 @@ fn answer_over_a_link(disk: &Disk, target: PathBuf) -> String {
     let before = fs::read(&target).unwrap();
     fs::remove_file(disk.path(FILE)).unwrap();
     symlink(&target, disk.path(FILE)).unwrap();
-    let Err(StoreError::AnswerNotWritten { error, is_kept: true }) = answering.finish(ANSWER)
+    let Err(StoreError::AnswerNotWritten {
+        error,
+        is_kept: true,
+    }) = answering.finish(ANSWER)
     else {
         panic!("an answer was written over a link to {}", target.display());
     };
@@ -121,20 +133,29 @@ fn a_link_in_mid_answer_is_not_followed_into_a_file_that_could_not_be_opened() {
     let disk = self::disk();
     fs::write(disk.path(".bashrc"), "alias ll='ls -l'\n").unwrap();
     let error = answer_over_a_link(&disk, disk.path(".bashrc"));
-    assert!(error.contains("a symbolic link has taken the place of this file"), "{error}");
+    assert!(
+        error.contains("a symbolic link has taken the place of this file"),
+        "{error}"
+    );
     assert!(error.ends_with(".bashrc: not a message file"), "{error}");
 
     let disk = self::disk();
     fs::write(disk.path("other.msg.md"), TEXT).unwrap();
     let _other = disk.open("other.msg.md").unwrap();
     let error = answer_over_a_link(&disk, disk.path("other.msg.md"));
-    assert!(error.ends_with("another analects is writing to this file"), "{error}");
+    assert!(
+        error.ends_with("another analects is writing to this file"),
+        "{error}"
+    );
 
     let disk = self::disk();
     fs::write(disk.path("two.msg.md"), TEXT).unwrap();
     fs::hard_link(disk.path("two.msg.md"), disk.path("names.msg.md")).unwrap();
     let error = answer_over_a_link(&disk, disk.path("two.msg.md"));
-    assert!(error.contains("two.msg.md: this file has 2 names"), "{error}");
+    assert!(
+        error.contains("two.msg.md: this file has 2 names"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -162,7 +183,11 @@ fn a_file_that_is_moved_away_in_mid_answer_and_linked_gets_its_answer() {
 #[test]
 fn writers_without_a_common_lock_lose_nothing() {
     let disk = disk();
-    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() { 500 } else { 20 };
+    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        500
+    } else {
+        20
+    };
     thread::scope(|scope| {
         for side in ["left", "right"] {
             let path = disk.path(FILE);
@@ -180,7 +205,9 @@ fn writers_without_a_common_lock_lose_nothing() {
     assert_eq!(texts.len(), 1 + 2 * rounds);
     for side in ["left", "right"] {
         let numbers: Vec<&String> = texts.iter().filter(|text| text.starts_with(side)).collect();
-        let expected: Vec<String> = (0..rounds).map(|number| format!("{side} {number}")).collect();
+        let expected: Vec<String> = (0..rounds)
+            .map(|number| format!("{side} {number}"))
+            .collect();
         assert_eq!(numbers, expected.iter().collect::<Vec<_>>());
     }
 }

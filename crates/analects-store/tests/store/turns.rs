@@ -112,7 +112,10 @@ fn check(memory: &Memory, done: &Done, what: &str) {
         append(&mut file, round).unwrap();
     }
     let document = document(memory);
-    let texts: Vec<String> = document.cells().map(|cell| cell.content().into_owned()).collect();
+    let texts: Vec<String> = document
+        .cells()
+        .map(|cell| cell.content().into_owned())
+        .collect();
     let what = format!("{what}: {done:?} {texts:?}");
     assert_eq!(document.problems(), [], "{what}");
     let mut rest = &texts[..];
@@ -129,10 +132,18 @@ fn check(memory: &Memory, done: &Done, what: &str) {
         assert!(has_prompt, "{what}");
         rest = &rest[1..];
         let steps = [PIECES[0], &PIECES.concat(), WHOLE];
-        assert!(steps.iter().any(|step| step.trim_end() == answer.trim_end()), "{what}");
+        assert!(
+            steps
+                .iter()
+                .any(|step| step.trim_end() == answer.trim_end()),
+            "{what}"
+        );
     }
     assert!(!done.has_answer || answer == WHOLE, "{what}");
-    assert!(answer.starts_with(done.flushed.trim_end()) || done.flushed.is_empty(), "{what}");
+    assert!(
+        answer.starts_with(done.flushed.trim_end()) || done.flushed.is_empty(),
+        "{what}"
+    );
     assert_eq!(rest, ["after", "again"], "{what}");
     check_journal(memory, &document, &what);
 }
@@ -152,17 +163,27 @@ fn check_journal(memory: &Memory, document: &Document, what: &str) {
 
 #[test]
 fn a_kill_at_any_moment_loses_nothing() {
-    for (large, end) in
-        SIZES.into_iter().flat_map(|large| [(large, End::Put), (large, End::BreakOff)])
+    for (large, end) in SIZES
+        .into_iter()
+        .flat_map(|large| [(large, End::Put), (large, End::BreakOff)])
     {
         let all = changes(large, end);
         assert!(all > 15, "only {all} changes");
         for cut in 0..=all {
             let (memory, done) = killed_after(cut, large, end);
-            check(&memory, &done, &format!("killed after {cut}, large {}, {end:?}", large == 0));
+            check(
+                &memory,
+                &done,
+                &format!("killed after {cut}, large {}, {end:?}", large == 0),
+            );
             let names = memory.names();
-            let entry = names.iter().find(|name| name.starts_with("/disk/state/journal/asked"));
-            assert_eq!(entry, None, "killed after {cut}: everything found its place");
+            let entry = names
+                .iter()
+                .find(|name| name.starts_with("/disk/state/journal/asked"));
+            assert_eq!(
+                entry, None,
+                "killed after {cut}: everything found its place"
+            );
         }
     }
 }
@@ -177,7 +198,11 @@ fn a_kill_while_an_answer_is_recovered_loses_nothing() {
             memory.cut_power_after(memory.changes() + again);
             let opened = open(memory.clone(), usize::MAX).is_ok();
             memory.cut_power_after(usize::MAX);
-            check(&memory, &done, &format!("killed after {cut}, and again after {again}"));
+            check(
+                &memory,
+                &done,
+                &format!("killed after {cut}, and again after {again}"),
+            );
             kills += 1;
             if opened {
                 break;
@@ -233,12 +258,19 @@ fn a_power_cut_at_any_moment_keeps_what_was_acknowledged() {
 /// Every fault once, and those that last also for good.
 fn faults() -> impl Iterator<Item = (Fault, bool)> {
     let lasting = [Fault::Io, Fault::Full, Fault::Sync];
-    Fault::ALL.map(|fault| (fault, false)).into_iter().chain(lasting.map(|fault| (fault, true)))
+    Fault::ALL
+        .map(|fault| (fault, false))
+        .into_iter()
+        .chain(lasting.map(|fault| (fault, true)))
 }
 
 #[test]
 fn every_operation_of_a_turn_may_fail() {
-    for (large, end) in [(SIZES[0], End::Put), (SIZES[1], End::Put), (SIZES[0], End::BreakOff)] {
+    for (large, end) in [
+        (SIZES[0], End::Put),
+        (SIZES[1], End::Put),
+        (SIZES[0], End::BreakOff),
+    ] {
         let whole = Faulty::new(Arc::new(disk()), Fault::Io, usize::MAX, false);
         turn(whole.clone(), large, end);
         for (fault, sticky) in faults() {
@@ -250,7 +282,12 @@ fn every_operation_of_a_turn_may_fail() {
                 // Many operations do not have this fault.
                 if faulty.hits() > 0 {
                     runs += 1;
-                    check_fault(&memory, &done, fault, &format!("{fault:?} at {at}, {sticky}"));
+                    check_fault(
+                        &memory,
+                        &done,
+                        fault,
+                        &format!("{fault:?} at {at}, {sticky}"),
+                    );
                 }
             }
             assert!(runs > 3, "{fault:?}, sticky {sticky}: only {runs} runs");
@@ -276,9 +313,15 @@ fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
     for at in 0..changes(usize::MAX, End::Put) * 3 {
         let memory = disk();
         let faulty = Faulty::new(Arc::new(memory.clone()), Fault::Full, at, false);
-        let Ok(mut file) = open(faulty, usize::MAX) else { continue };
-        let Ok(()) = append(&mut file, "prompt") else { continue };
-        let Ok(mut answering) = Answering::begin(file) else { continue };
+        let Ok(mut file) = open(faulty, usize::MAX) else {
+            continue;
+        };
+        let Ok(()) = append(&mut file, "prompt") else {
+            continue;
+        };
+        let Ok(mut answering) = Answering::begin(file) else {
+            continue;
+        };
         answering.entry.push(AnswerPiece::Thinking("a thought"));
         answering.hear(&long);
         retries += usize::from(answering.entry.is_waiting());
@@ -288,7 +331,11 @@ fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
         drop(open(memory.clone(), usize::MAX).unwrap());
         let text = String::from_utf8(memory.get(Path::new(FILE)).unwrap()).unwrap();
         assert_eq!(text.matches("a thought").count(), 1, "full at {at}: {text}");
-        assert_eq!(text.matches(&format!("{long}the end")).count(), 1, "full at {at}: {text}");
+        assert_eq!(
+            text.matches(&format!("{long}the end")).count(),
+            1,
+            "full at {at}: {text}"
+        );
     }
     assert_eq!(retries, 1);
 }
@@ -296,8 +343,14 @@ fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
 /// A file of more than a megabyte, as `chat` leaves it.
 fn large_file() -> String {
     let cells = (1..=400).map(|id| match id % 2 {
-        1 => format!("# %% [^{id}]\n\n[^{id}]: [markdown]\n\n{}\n\n", "What? ".repeat(300)),
-        _ => format!("# %%% [^{id}]\n\n[^{id}]: [quick] tokens=9/9\n\n{}\n\n", "So. ".repeat(900)),
+        1 => format!(
+            "# %% [^{id}]\n\n[^{id}]: [markdown]\n\n{}\n\n",
+            "What? ".repeat(300)
+        ),
+        _ => format!(
+            "# %%% [^{id}]\n\n[^{id}]: [quick] tokens=9/9\n\n{}\n\n",
+            "So. ".repeat(900)
+        ),
     });
     cells.chain(["# %%\n".to_string()]).collect()
 }
@@ -315,11 +368,18 @@ fn a_turn_in_a_large_file_reads_it_once_and_writes_what_is_new() {
     append(&mut file, "prompt").unwrap();
     let mut answering = Answering::begin(file).unwrap();
     answering.hear("one ");
-    assert!(matches!(answering.finish(WHOLE).unwrap(), AnswerPlace::Cell(_)));
+    assert!(matches!(
+        answering.finish(WHOLE).unwrap(),
+        AnswerPlace::Cell(_)
+    ));
     let turn = vfs.take_traffic();
     assert!(turn.written <= 8 << 10, "{turn:?}");
     assert!(turn.read <= text.len() + (8 << 10), "{turn:?}");
-    assert_eq!(memory.facts(path).unwrap().identity, identity, "the file is still the same one");
+    assert_eq!(
+        memory.facts(path).unwrap().identity,
+        identity,
+        "the file is still the same one"
+    );
     let after = String::from_utf8(memory.get(path).unwrap()).unwrap();
     assert!(
         after.starts_with(&text[..text.len() - 1]) && after.ends_with("one two three\n\n# %%\n")
@@ -338,7 +398,11 @@ fn a_turn_in_a_large_file_reads_it_once_and_writes_what_is_new() {
 fn what_others_left_in_the_journal_costs_one_look() {
     let operations = |entries: usize| {
         let memory = disk();
-        assert!(turn(memory.clone(), usize::MAX, End::BreakOff).error.is_none());
+        assert!(
+            turn(memory.clone(), usize::MAX, End::BreakOff)
+                .error
+                .is_none()
+        );
         let folder = Path::new("/disk/state/journal/asked");
         for number in 0..entries {
             let name = format!("{number:032x}.{number:032x}.{number}.jsonl");

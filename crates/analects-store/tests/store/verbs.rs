@@ -24,7 +24,11 @@ impl Twins {
         let messages = read(&document).messages;
         let store = MemoryStore::default();
         store.append(&name(), &messages).unwrap();
-        Twins { document, store, ids }
+        Twins {
+            document,
+            store,
+            ids,
+        }
     }
 
     fn session(&self) -> Session<'_> {
@@ -49,7 +53,11 @@ impl Twins {
             &mut ids,
             Timestamp::UNIX_EPOCH,
         );
-        assert_eq!(in_file.is_ok(), in_session.is_ok(), "{in_file:?} {in_session:?}");
+        assert_eq!(
+            in_file.is_ok(),
+            in_session.is_ok(),
+            "{in_file:?} {in_session:?}"
+        );
         if let Ok(changes) = in_file {
             self.document = apply(&self.document, &file, &changes, &mut ids).unwrap();
         }
@@ -68,12 +76,19 @@ impl Twins {
     fn say(&mut self, text: &str) {
         let cell = NewCell::message(self.document.next_id(), text);
         let splice = append(&self.document, &cell);
-        self.document = self.document.with_source(splice.apply(self.document.source()));
+        self.document = self
+            .document
+            .with_source(splice.apply(self.document.source()));
         let said = records(&self.document).pop().unwrap();
         assert_eq!(said.text(), text);
-        let said = Message { parent_id: None, ..said };
+        let said = Message {
+            parent_id: None,
+            ..said
+        };
         let mut ids = std::mem::take(&mut self.ids);
-        self.session().append(vec![said], &mut ids, Timestamp::UNIX_EPOCH).unwrap();
+        self.session()
+            .append(vec![said], &mut ids, Timestamp::UNIX_EPOCH)
+            .unwrap();
         self.ids = ids;
     }
 
@@ -82,7 +97,9 @@ impl Twins {
         let file = read(&self.document);
         let tree = Tree::of(&file.messages);
         let leaf = tree.leaf(None);
-        let seen = leaf.map(|leaf| tree.effective(leaf).positions).unwrap_or_default();
+        let seen = leaf
+            .map(|leaf| tree.effective(leaf).positions)
+            .unwrap_or_default();
         if seen.len() < 2 {
             return;
         }
@@ -92,7 +109,10 @@ impl Twins {
             kept_from: Some(file.messages[kept].id.clone()),
             ..CompactBoundary::default()
         };
-        let summary = Summary { text: text.into(), ..Summary::default() };
+        let summary = Summary {
+            text: text.into(),
+            ..Summary::default()
+        };
         let made = vec![
             Message::new("new", Body::Summary(summary)),
             Message::new("", Body::CompactBoundary(boundary)),
@@ -106,8 +126,16 @@ impl Twins {
         self.document = after;
         let mut made = records(&self.document);
         let made = made.split_off(made.len() - 2);
-        let made = made.into_iter().map(|it| Message { parent_id: None, ..it }).collect();
-        self.session().compact(made, &mut ids, Timestamp::UNIX_EPOCH).unwrap();
+        let made = made
+            .into_iter()
+            .map(|it| Message {
+                parent_id: None,
+                ..it
+            })
+            .collect();
+        self.session()
+            .compact(made, &mut ids, Timestamp::UNIX_EPOCH)
+            .unwrap();
         self.ids = ids;
     }
 
@@ -128,13 +156,19 @@ impl Twins {
     /// Compares copies up to a cell.
     fn check_fork(&self, at: usize) {
         let file = read(&self.document);
-        let Some(target) = file.message(at) else { return };
-        let Ok(copy) = msgfile::fork(&self.document, at) else { return };
+        let Some(target) = file.message(at) else {
+            return;
+        };
+        let Ok(copy) = msgfile::fork(&self.document, at) else {
+            return;
+        };
         let copy = read(&decode(copy)).messages;
         let to = ChainName::new("p", "copy");
         let mut ids = CountingIds::default();
         let session = self.session();
-        let fork = session.fork(Some(target), to.clone(), &mut ids, Timestamp::UNIX_EPOCH).unwrap();
+        let fork = session
+            .fork(Some(target), to.clone(), &mut ids, Timestamp::UNIX_EPOCH)
+            .unwrap();
         let copied = fork.load().unwrap();
         let copy = revised(copy);
         assert_eq!(view(&chain(&copy)), view(&copied.chain()), "fork at {at}");
@@ -160,7 +194,10 @@ fn records(document: &Document) -> Vec<Message> {
 /// What a model reads.
 fn view(chain: &analects_core::Chain<'_>) -> Vec<String> {
     let turns = chain.sendable().turns;
-    turns.iter().map(|turn| format!("{:?} {:?}", turn.role, turn.content)).collect()
+    turns
+        .iter()
+        .map(|turn| format!("{:?} {:?}", turn.role, turn.content))
+        .collect()
 }
 
 /// What a person does, and to which of the cells.
@@ -175,9 +212,15 @@ fn act(twins: &mut Twins, (verb, nth): (usize, usize), number: usize) {
         0 => twins.say(&text),
         1 => twins.apply(None, |messages, _| verbs::rewind(messages, None)),
         2 | 3 => twins.rewind(nth % count),
-        4 | 5 => twins.apply(at, |messages, target| verbs::drop(messages, target.unwrap())),
-        6 => twins.apply(at, |messages, target| verbs::restore(messages, target.unwrap())),
-        7 | 8 => twins.apply(at, |messages, target| verbs::edit(messages, target.unwrap(), &text)),
+        4 | 5 => twins.apply(at, |messages, target| {
+            verbs::drop(messages, target.unwrap())
+        }),
+        6 => twins.apply(at, |messages, target| {
+            verbs::restore(messages, target.unwrap())
+        }),
+        7 | 8 => twins.apply(at, |messages, target| {
+            verbs::edit(messages, target.unwrap(), &text)
+        }),
         9 => twins.apply(None, |messages, _| verbs::undo_compaction(messages)),
         10 => twins.compact(nth, &text),
         _ => twins.check_fork(nth % count),

@@ -26,8 +26,13 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Fault; 5] =
-        [Fault::Io, Fault::Full, Fault::Interrupted, Fault::Short, Fault::Sync];
+    pub const ALL: [Fault; 5] = [
+        Fault::Io,
+        Fault::Full,
+        Fault::Interrupted,
+        Fault::Short,
+        Fault::Sync,
+    ];
 }
 
 /// What an operation does to the disk, as far as faults tell operations apart.
@@ -83,14 +88,28 @@ impl Faulty {
     /// Lets the operation number `at`, counted from 0, fail; if `sticky`, all later ones too.
     pub fn new(inner: Arc<dyn Vfs>, fault: Fault, at: usize, sticky: bool) -> Faulty {
         let traffic = Traffic::default();
-        let plan = Plan { fault, at, sticky, done: 0, hits: 0, traffic };
-        Faulty { inner, plan: Arc::new(Mutex::new(plan)), somebody_else: None }
+        let plan = Plan {
+            fault,
+            at,
+            sticky,
+            done: 0,
+            hits: 0,
+            traffic,
+        };
+        Faulty {
+            inner,
+            plan: Arc::new(Mutex::new(plan)),
+            somebody_else: None,
+        }
     }
 
     /// Lets nothing fail, and calls `act` with its number before each operation.
     pub fn beside(inner: Arc<dyn Vfs>, act: impl FnMut(usize) + Send + 'static) -> Faulty {
         let faulty = Faulty::new(inner, Fault::Io, usize::MAX, false);
-        Faulty { somebody_else: Some(SomebodyElse(Arc::new(Mutex::new(act)))), ..faulty }
+        Faulty {
+            somebody_else: Some(SomebodyElse(Arc::new(Mutex::new(act)))),
+            ..faulty
+        }
     }
 
     /// How many operations there were.
@@ -144,13 +163,20 @@ impl Faulty {
     }
 
     fn wrap(&self, file: Box<dyn VfsFile>) -> Box<dyn VfsFile> {
-        Box::new(FaultyFile { file, vfs: self.clone() })
+        Box::new(FaultyFile {
+            file,
+            vfs: self.clone(),
+        })
     }
 }
 
 impl Vfs for Faulty {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
-        self.step(if how == Open::Private { Operation::Change } else { Operation::Look })?;
+        self.step(if how == Open::Private {
+            Operation::Change
+        } else {
+            Operation::Look
+        })?;
         Ok(self.wrap(self.inner.open(path, how)?))
     }
 
@@ -211,7 +237,10 @@ impl Vfs for Faulty {
 
     fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
         self.step(Operation::Change)?;
-        Ok(Box::new(FaultyLock { lock: self.inner.open_lock(path)?, vfs: self.clone() }))
+        Ok(Box::new(FaultyLock {
+            lock: self.inner.open_lock(path)?,
+            vfs: self.clone(),
+        }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
@@ -283,9 +312,15 @@ impl VfsFile for FaultyFile {
         self.vfs.plan().traffic.written += bytes.len();
         // To write over what is there takes no space.
         let is_over = offset + bytes.len() as u64 <= self.file.facts()?.length;
-        match self.vfs.step(if is_over { Operation::Overwrite } else { Operation::Write }) {
+        match self.vfs.step(if is_over {
+            Operation::Overwrite
+        } else {
+            Operation::Write
+        }) {
             Ok(false) => self.file.write_at(offset, bytes),
-            Ok(true) => self.file.write_at(offset, &bytes[..bytes.len().div_ceil(2)]),
+            Ok(true) => self
+                .file
+                .write_at(offset, &bytes[..bytes.len().div_ceil(2)]),
             Err(error) => {
                 if error.kind() == io::ErrorKind::StorageFull {
                     self.file.write_at(offset, &bytes[..bytes.len() / 2])?;

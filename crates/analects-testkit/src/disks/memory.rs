@@ -32,8 +32,13 @@ pub enum Unsynced {
 
 impl Unsynced {
     /// All of them.
-    pub const ALL: [Unsynced; 5] =
-        [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn, Unsynced::Half, Unsynced::Mixed];
+    pub const ALL: [Unsynced; 5] = [
+        Unsynced::Lost,
+        Unsynced::Kept,
+        Unsynced::Torn,
+        Unsynced::Half,
+        Unsynced::Mixed,
+    ];
 }
 
 #[derive(Debug, Clone, Default)]
@@ -141,7 +146,14 @@ impl Memory {
         state.last += 1;
         let file = state.last;
         let (data, safe) = (data.to_vec(), data.to_vec());
-        state.files.insert(file, Contents { data, safe, modified: 0 });
+        state.files.insert(
+            file,
+            Contents {
+                data,
+                safe,
+                modified: 0,
+            },
+        );
         state.names.insert(path.to_path_buf(), file);
         state.safe_names.insert(path.to_path_buf(), file);
     }
@@ -160,8 +172,14 @@ impl Memory {
     /// Whether somebody has a lease on a file. Whoever opens it for writing then must wait before the
     /// first write, as the system would make them.
     pub fn is_leased(&self, file: &dyn VfsFile) -> bool {
-        let number = file.facts().map(|facts| facts.identity.1).unwrap_or_default();
-        self.state().handles.get(&number).is_some_and(|handles| handles.leases > 0)
+        let number = file
+            .facts()
+            .map(|facts| facts.identity.1)
+            .unwrap_or_default();
+        self.state()
+            .handles
+            .get(&number)
+            .is_some_and(|handles| handles.leases > 0)
     }
 
     /// How many changes there were so far.
@@ -195,7 +213,9 @@ impl Memory {
         }
         state.handles.clear();
         state.power = None;
-        Memory { state: Arc::new(Mutex::new(state)) }
+        Memory {
+            state: Arc::new(Mutex::new(state)),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -228,13 +248,23 @@ impl Memory {
         } else {
             handles.writers += 1;
         }
-        Box::new(MemoryFile { memory: self.clone(), file, is_for_reading, has_lease: false })
+        Box::new(MemoryFile {
+            memory: self.clone(),
+            file,
+            is_for_reading,
+            has_lease: false,
+        })
     }
 }
 
 impl Contents {
     fn settle(&mut self, unsynced: Unsynced) {
-        let common = self.data.iter().zip(&self.safe).take_while(|(a, b)| a == b).count();
+        let common = self
+            .data
+            .iter()
+            .zip(&self.safe)
+            .take_while(|(a, b)| a == b)
+            .count();
         let half = common + (self.data.len() - common) / 2;
         match unsynced {
             Unsynced::Lost => self.data.clone_from(&self.safe),
@@ -257,14 +287,23 @@ impl State {
     }
 
     fn find(&self, path: &Path) -> io::Result<u64> {
-        self.names.get(path).copied().ok_or(io::ErrorKind::NotFound.into())
+        self.names
+            .get(path)
+            .copied()
+            .ok_or(io::ErrorKind::NotFound.into())
     }
 
     fn facts(&self, file: u64) -> Facts {
         let contents = &self.files[&file];
         let length = contents.data.len() as u64;
         let modified = (contents.modified, 0);
-        Facts { identity: (1, file), length, modified, is_file: true, links: 1 }
+        Facts {
+            identity: (1, file),
+            length,
+            modified,
+            is_file: true,
+            links: 1,
+        }
     }
 
     fn create(&mut self) -> u64 {
@@ -305,7 +344,13 @@ impl Vfs for Memory {
         let state = self.look()?;
         if state.folders.contains(path) {
             let (length, modified) = (0, (0, 0));
-            return Ok(Facts { identity: (1, 0), length, modified, is_file: false, links: 1 });
+            return Ok(Facts {
+                identity: (1, 0),
+                length,
+                modified,
+                is_file: false,
+                links: 1,
+            });
         }
         Ok(state.facts(state.find(path)?))
     }
@@ -322,7 +367,10 @@ impl Vfs for Memory {
     fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
         let state = self.look()?;
         let all = state.names.keys().chain(&state.folders);
-        Ok(all.filter(|name| folder_of(name) == folder && *name != folder).cloned().collect())
+        Ok(all
+            .filter(|name| folder_of(name) == folder && *name != folder)
+            .cloned()
+            .collect())
     }
 
     fn create_folder(&self, path: &Path) -> io::Result<()> {
@@ -354,8 +402,9 @@ impl Vfs for Memory {
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut guard = self.change()?;
         let state = &mut *guard;
-        let (here, elsewhere) =
-            std::mem::take(&mut state.pending).into_iter().partition(|c| c.folder() == folder);
+        let (here, elsewhere) = std::mem::take(&mut state.pending)
+            .into_iter()
+            .partition(|c| c.folder() == folder);
         state.pending = elsewhere;
         let here: Vec<Change> = here;
         for change in here {
@@ -375,7 +424,9 @@ impl Vfs for Memory {
 
     fn open_lock(&self, _: &Path) -> io::Result<Box<dyn VfsLock>> {
         drop(self.look()?);
-        Ok(Box::new(MemoryLock { memory: self.clone() }))
+        Ok(Box::new(MemoryLock {
+            memory: self.clone(),
+        }))
     }
 
     fn lock(&self, _: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
@@ -442,7 +493,11 @@ impl VfsFile for MemoryFile {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.memory.change()?.data(self.file).data.extend_from_slice(bytes);
+        self.memory
+            .change()?
+            .data(self.file)
+            .data
+            .extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -459,7 +514,11 @@ impl VfsFile for MemoryFile {
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.memory.change()?.data(self.file).data.resize(length as usize, 0);
+        self.memory
+            .change()?
+            .data(self.file)
+            .data
+            .resize(length as usize, 0);
         Ok(())
     }
 

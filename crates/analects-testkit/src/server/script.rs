@@ -24,7 +24,11 @@ pub(super) fn play(stream: &mut TcpStream, script: &[Step]) {
     for step in script {
         match step {
             Step::Send(text) => {
-                if stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).is_err() {
+                if stream
+                    .write_all(text.as_bytes())
+                    .and_then(|()| stream.flush())
+                    .is_err()
+                {
                     return;
                 }
             }
@@ -57,7 +61,10 @@ pub fn piece(text: &str) -> Step {
 
 /// One piece of a thought.
 pub fn thought(text: &str) -> Step {
-    Step::Send(chunk(&serde_json::json!({ "reasoning_content": text }), None))
+    Step::Send(chunk(
+        &serde_json::json!({ "reasoning_content": text }),
+        None,
+    ))
 }
 
 /// A call of a tool, with its name and its arguments.
@@ -88,12 +95,22 @@ fn chunk(delta: &serde_json::Value, finish: Option<&str>) -> String {
 /// A whole answer in these pieces.
 pub fn answer(pieces: &[&str]) -> Vec<Step> {
     let pieces = pieces.iter().map(|text| piece(text));
-    [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
+    [stream_head()]
+        .into_iter()
+        .chain(pieces)
+        .chain([done()])
+        .collect()
 }
 
 /// An answer whose rest comes when there is a file.
 pub fn in_halves(first: &str, gate: PathBuf, rest: &str) -> Vec<Step> {
-    vec![stream_head(), piece(first), Step::Until(gate), piece(rest), done()]
+    vec![
+        stream_head(),
+        piece(first),
+        Step::Until(gate),
+        piece(rest),
+        done(),
+    ]
 }
 
 /// An answer that is an error.

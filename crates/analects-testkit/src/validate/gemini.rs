@@ -39,7 +39,12 @@ pub(super) fn check(body: &Node, report: &mut Report) {
     }
     tools(body, report);
     let contents = body.list("contents");
-    report.expect(!contents.is_empty(), body, "no-messages", "there are no contents");
+    report.expect(
+        !contents.is_empty(),
+        body,
+        "no-messages",
+        "there are no contents",
+    );
     turns(&contents, report);
     for content in &contents {
         parts(content, report);
@@ -49,28 +54,50 @@ pub(super) fn check(body: &Node, report: &mut Report) {
 
 fn tools(body: &Node, report: &mut Report) {
     let tools = body.list("tools");
-    let lists = tools
-        .iter()
-        .filter_map(|tool| tool.either(["functionDeclarations", "function_declarations"])?.items());
+    let lists = tools.iter().filter_map(|tool| {
+        tool.either(["functionDeclarations", "function_declarations"])?
+            .items()
+    });
     let functions: Vec<Node> = lists.flatten().collect();
     for function in &functions {
         // A choice may stand in the place of an object.
-        let choice = function.get("parameters").is_some_and(|it| it.get("anyOf").is_some());
+        let choice = function
+            .get("parameters")
+            .is_some_and(|it| it.get("anyOf").is_some());
         if !choice {
             object_schema(function, "parameters", report);
         }
     }
-    let named = functions.into_iter().map(|tool| (tool.clone(), tool.word("name")));
+    let named = functions
+        .into_iter()
+        .map(|tool| (tool.clone(), tool.word("name")));
     let names = tool_names(named, is_name, report);
     let config = body.either(["toolConfig", "tool_config"]);
-    let Some(choice) = config.and_then(|it| it.get("functionCallingConfig")) else { return };
-    report.expect(!names.is_empty(), &choice, "tool-choice", "there are no functions");
+    let Some(choice) = config.and_then(|it| it.get("functionCallingConfig")) else {
+        return;
+    };
+    report.expect(
+        !names.is_empty(),
+        &choice,
+        "tool-choice",
+        "there are no functions",
+    );
     let allowed = choice.list("allowedFunctionNames");
     let known = |name: &Node| name.string().is_some_and(|name| names.contains(&name));
-    report.expect(allowed.iter().all(known), &choice, "tool-choice", "there is no such function");
+    report.expect(
+        allowed.iter().all(known),
+        &choice,
+        "tool-choice",
+        "there is no such function",
+    );
     let mode = choice.word("mode").unwrap_or_default();
     let fits = allowed.is_empty() || matches!(mode.as_str(), "ANY" | "VALIDATED");
-    report.expect(fits, &choice, "tool-choice", "only a forced call has allowed functions");
+    report.expect(
+        fits,
+        &choice,
+        "tool-choice",
+        "only a forced call has allowed functions",
+    );
 }
 
 fn is_name(name: &str) -> bool {
@@ -95,37 +122,83 @@ fn turns(contents: &[Node], report: &mut Report) {
         let known = matches!(role.as_str(), "user" | "model");
         report.expect(known, content, "role", "not user or model");
         let first = !before.is_empty() || role == "user";
-        report.expect(first, content, "first-turn", "the first turn is not the user's");
+        report.expect(
+            first,
+            content,
+            "first-turn",
+            "the first turn is not the user's",
+        );
         let answers = !names(Some(content), RESPONSE).is_empty();
         let alternates = role != before || (answered && !answers);
-        report.expect(alternates, content, "alternation", "two turns of the same role");
+        report.expect(
+            alternates,
+            content,
+            "alternation",
+            "two turns of the same role",
+        );
         before = role;
         answered = answers;
     }
     if let Some(last) = contents.last() {
-        report.expect(before == "user", last, "last-turn", "the last turn is not the user's");
+        report.expect(
+            before == "user",
+            last,
+            "last-turn",
+            "the last turn is not the user's",
+        );
     }
 }
 
 fn parts(content: &Node, report: &mut Report) {
     let parts = content.list("parts");
-    report.expect(!parts.is_empty(), content, "empty-turn", "a turn without parts");
+    report.expect(
+        !parts.is_empty(),
+        content,
+        "empty-turn",
+        "a turn without parts",
+    );
     let model = role(content) == "model";
-    let responses = parts.iter().filter(|part| part.either(RESPONSE).is_some()).count();
+    let responses = parts
+        .iter()
+        .filter(|part| part.either(RESPONSE).is_some())
+        .count();
     let alone = responses == 0 || responses == parts.len();
-    report.expect(alone, content, "result-alone", "responses stand in a turn of their own");
+    report.expect(
+        alone,
+        content,
+        "result-alone",
+        "responses stand in a turn of their own",
+    );
     for part in &parts {
-        let held = DATA.into_iter().filter(|keys| part.either(*keys).is_some()).count();
+        let held = DATA
+            .into_iter()
+            .filter(|keys| part.either(*keys).is_some())
+            .count();
         report.expect(held <= 1, part, "part", "a part that holds two things");
         let misplaced = part.either(if model { RESPONSE } else { CALL }).is_some();
-        report.expect(!misplaced, part, "block-type", "a part that this role may not have");
+        report.expect(
+            !misplaced,
+            part,
+            "block-type",
+            "a part that this role may not have",
+        );
         let blank = part.word("text").is_some_and(|text| text.is_empty());
         // A signature may come with nothing to sign.
-        let signed = part.either(["thoughtSignature", "thought_signature"]).is_some();
+        let signed = part
+            .either(["thoughtSignature", "thought_signature"])
+            .is_some();
         report.expect(!blank || signed, part, "blank-text", "a part of empty text");
-        for function in [CALL, RESPONSE].into_iter().filter_map(|keys| part.either(keys)) {
+        for function in [CALL, RESPONSE]
+            .into_iter()
+            .filter_map(|keys| part.either(keys))
+        {
             let fits = function.word("name").is_some_and(|name| is_name(&name));
-            report.expect(fits, &function, "tool-name", "the function's name is not allowed");
+            report.expect(
+                fits,
+                &function,
+                "tool-name",
+                "the function's name is not allowed",
+            );
             for key in ["args", "response"] {
                 let object = function.get(key).is_none_or(|value| value.is_object());
                 report.expect(object, &function, "call-input", "not an object");
@@ -136,7 +209,9 @@ fn parts(content: &Node, report: &mut Report) {
 
 /// The names of the calls or responses of a turn, with their ids, in a fixed order.
 fn names(content: Option<&Node>, keys: [&str; 2]) -> Vec<(String, Option<String>)> {
-    let parts = content.map(|content| content.list("parts")).unwrap_or_default();
+    let parts = content
+        .map(|content| content.list("parts"))
+        .unwrap_or_default();
     let functions = parts.iter().filter_map(|part| part.either(keys));
     let named = |function: Node| Some((function.word("name")?, function.word("id")));
     let mut names: Vec<_> = functions.filter_map(named).collect();

@@ -19,8 +19,18 @@ pub(super) fn tool_names(
     let mut names = BTreeSet::new();
     for (tool, name) in tools {
         let name = name.unwrap_or_default();
-        report.expect(is_name(&name), &tool, "tool-name", "the tool's name is not allowed");
-        report.expect(!names.contains(&name), &tool, "tool-twice", "the tool's name stands twice");
+        report.expect(
+            is_name(&name),
+            &tool,
+            "tool-name",
+            "the tool's name is not allowed",
+        );
+        report.expect(
+            !names.contains(&name),
+            &tool,
+            "tool-twice",
+            "the tool's name stands twice",
+        );
         names.insert(name);
     }
     names
@@ -31,9 +41,21 @@ pub(super) fn object_schema(tool: &Node, key: &str, report: &mut Report) {
     if let Some(schema) = tool.get(key) {
         let kind = schema.word("type").unwrap_or_default();
         let is_object = kind.eq_ignore_ascii_case("object");
-        report.expect(is_object, tool, "tool-schema", "the schema's type is not \"object\"");
-        let listed = schema.get("properties").is_some_and(|properties| properties.is_object());
-        report.expect(listed, tool, "tool-schema", "the schema lists no properties");
+        report.expect(
+            is_object,
+            tool,
+            "tool-schema",
+            "the schema's type is not \"object\"",
+        );
+        let listed = schema
+            .get("properties")
+            .is_some_and(|properties| properties.is_object());
+        report.expect(
+            listed,
+            tool,
+            "tool-schema",
+            "the schema lists no properties",
+        );
     }
 }
 

@@ -30,8 +30,16 @@ impl Node {
 
     /// A member; `None` where it is absent or null.
     pub fn get(&self, key: &str) -> Option<Node> {
-        let raw = self.members.as_ref()?.get(key).filter(|raw| raw.as_str() != "null")?;
-        let path = if self.path.is_empty() { key.into() } else { format!("{}.{key}", self.path) };
+        let raw = self
+            .members
+            .as_ref()?
+            .get(key)
+            .filter(|raw| raw.as_str() != "null")?;
+        let path = if self.path.is_empty() {
+            key.into()
+        } else {
+            format!("{}.{key}", self.path)
+        };
         Some(Node::new(path, raw.clone()))
     }
 
@@ -62,11 +70,17 @@ impl Node {
     /// The elements of a list; `None` for another value.
     pub fn items(&self) -> Option<Vec<Node>> {
         let items = self.raw.as_array()?.into_iter().enumerate();
-        Some(items.map(|(at, raw)| Node::new(format!("{}.{at}", self.path), raw)).collect())
+        Some(
+            items
+                .map(|(at, raw)| Node::new(format!("{}.{at}", self.path), raw))
+                .collect(),
+        )
     }
 
     /// The elements of the list that a member is; none where it is no list.
     pub fn list(&self, key: &str) -> Vec<Node> {
-        self.get(key).and_then(|node| node.items()).unwrap_or_default()
+        self.get(key)
+            .and_then(|node| node.items())
+            .unwrap_or_default()
     }
 }

@@ -21,7 +21,12 @@ pub(super) fn check(body: &Node, report: &mut Report) {
     report.expect(few, body, "stops", "more than four stop sequences");
     tools(body, report);
     let messages = body.list("messages");
-    report.expect(!messages.is_empty(), body, "no-messages", "there are no messages");
+    report.expect(
+        !messages.is_empty(),
+        body,
+        "no-messages",
+        "there are no messages",
+    );
     for message in &messages {
         one_message(message, report);
     }
@@ -29,18 +34,34 @@ pub(super) fn check(body: &Node, report: &mut Report) {
 }
 
 fn tools(body: &Node, report: &mut Report) {
-    let tools: Vec<Node> =
-        body.list("tools").iter().filter_map(|tool| tool.get("function")).collect();
-    tools.iter().for_each(|tool| object_schema(tool, "parameters", report));
-    let named = tools.into_iter().map(|tool| (tool.clone(), tool.word("name")));
+    let tools: Vec<Node> = body
+        .list("tools")
+        .iter()
+        .filter_map(|tool| tool.get("function"))
+        .collect();
+    tools
+        .iter()
+        .for_each(|tool| object_schema(tool, "parameters", report));
+    let named = tools
+        .into_iter()
+        .map(|tool| (tool.clone(), tool.word("name")));
     let names = tool_names(named, |name| is_plain(name, LONGEST_NAME), report);
-    let Some(choice) = body.get("tool_choice") else { return };
-    report.expect(!body.list("tools").is_empty(), &choice, "tool-choice", "there are no tools");
+    let Some(choice) = body.get("tool_choice") else {
+        return;
+    };
+    report.expect(
+        !body.list("tools").is_empty(),
+        &choice,
+        "tool-choice",
+        "there are no tools",
+    );
     let word = choice.string();
     let words = ["auto", "none", "required"];
     let fits = word.is_none_or(|word| words.contains(&word.as_str()));
     report.expect(fits, &choice, "tool-choice", "not auto, none or required");
-    let function = choice.get("function").and_then(|function| function.word("name"));
+    let function = choice
+        .get("function")
+        .and_then(|function| function.word("name"));
     let known = function.is_none_or(|name| names.contains(&name));
     report.expect(known, &choice, "tool-choice", "there is no such tool");
 }
@@ -51,8 +72,20 @@ fn role(message: &Node) -> String {
 
 fn one_message(message: &Node, report: &mut Report) {
     let role = role(message);
-    let roles = ["system", "developer", "user", "assistant", "tool", "function"];
-    report.expect(roles.contains(&role.as_str()), message, "role", "not a role of this API");
+    let roles = [
+        "system",
+        "developer",
+        "user",
+        "assistant",
+        "tool",
+        "function",
+    ];
+    report.expect(
+        roles.contains(&role.as_str()),
+        message,
+        "role",
+        "not a role of this API",
+    );
     let calls = message.get("tool_calls");
     let content = message.get("content");
     if content.is_none() && (role != "assistant" || (calls.is_none() && !refuses(message))) {
@@ -70,9 +103,19 @@ fn one_message(message: &Node, report: &mut Report) {
         );
     }
     if let Some(calls) = calls {
-        report.expect(role == "assistant", &calls, "block-type", "only the assistant calls tools");
+        report.expect(
+            role == "assistant",
+            &calls,
+            "block-type",
+            "only the assistant calls tools",
+        );
         let items = calls.items().unwrap_or_default();
-        report.expect(!items.is_empty(), &calls, "empty-calls", "an empty list of calls");
+        report.expect(
+            !items.is_empty(),
+            &calls,
+            "empty-calls",
+            "an empty list of calls",
+        );
         items.iter().for_each(|call| one_call(call, report));
     }
 }
@@ -92,12 +135,22 @@ fn may_say(role: &str, kind: &str) -> bool {
 fn one_call(call: &Node, report: &mut Report) {
     let id = call.word("id").unwrap_or_default();
     let fits = !id.is_empty() && id.chars().count() <= LONGEST_ID;
-    report.expect(fits, call, "call-id", "the id is empty or longer than 40 characters");
+    report.expect(
+        fits,
+        call,
+        "call-id",
+        "the id is empty or longer than 40 characters",
+    );
     let function = call.get("function");
     let word = |key| function.as_ref().and_then(|function| function.word(key));
     let name = word("name").is_some_and(|name| is_plain(&name, LONGEST_NAME));
     report.expect(name, call, "tool-name", "the tool's name is not allowed");
-    report.expect(word("arguments").is_some(), call, "call-input", "arguments are not a string");
+    report.expect(
+        word("arguments").is_some(),
+        call,
+        "call-input",
+        "arguments are not a string",
+    );
 }
 
 fn calls(messages: &[Node], report: &mut Report) {

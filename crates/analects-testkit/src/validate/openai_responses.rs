@@ -22,7 +22,12 @@ pub(super) fn check(body: &Node, report: &mut Report) {
         let filled = input.string().is_some_and(|text| !text.is_empty());
         return report.expect(filled, &input, "no-messages", "there is no input");
     };
-    report.expect(!items.is_empty(), &input, "no-messages", "there is no input");
+    report.expect(
+        !items.is_empty(),
+        &input,
+        "no-messages",
+        "there is no input",
+    );
     for item in &items {
         one_item(item, report);
     }
@@ -42,16 +47,31 @@ fn ids(items: &[Node], report: &mut Report) {
 
 fn tools(body: &Node, report: &mut Report) {
     let tools = body.list("tools");
-    let functions = tools.iter().filter(|tool| tool.word("type").as_deref() == Some("function"));
+    let functions = tools
+        .iter()
+        .filter(|tool| tool.word("type").as_deref() == Some("function"));
     let functions: Vec<&Node> = functions.collect();
-    functions.iter().for_each(|tool| object_schema(tool, "parameters", report));
-    let named = functions.into_iter().map(|tool| (tool.clone(), tool.word("name")));
+    functions
+        .iter()
+        .for_each(|tool| object_schema(tool, "parameters", report));
+    let named = functions
+        .into_iter()
+        .map(|tool| (tool.clone(), tool.word("name")));
     let names = tool_names(named, |name| is_plain(name, LONGEST_NAME), report);
-    let Some(choice) = body.get("tool_choice") else { return };
+    let Some(choice) = body.get("tool_choice") else {
+        return;
+    };
     let forced = choice.string().as_deref() != Some("none");
-    report.expect(!forced || !tools.is_empty(), &choice, "tool-choice", "there are no tools");
+    report.expect(
+        !forced || !tools.is_empty(),
+        &choice,
+        "tool-choice",
+        "there are no tools",
+    );
     if choice.word("type").as_deref() == Some("function") {
-        let known = choice.word("name").is_some_and(|name| names.contains(&name));
+        let known = choice
+            .word("name")
+            .is_some_and(|name| names.contains(&name));
         report.expect(known, &choice, "tool-choice", "there is no such tool");
     }
 }
@@ -67,17 +87,31 @@ fn one_item(item: &Node, report: &mut Report) {
         "" => report.add(&item.path, "item-type", "an item without a type"),
         "message" => message(item, report),
         "function_call" => {
-            let name = item.word("name").is_some_and(|name| is_plain(&name, LONGEST_NAME));
+            let name = item
+                .word("name")
+                .is_some_and(|name| is_plain(&name, LONGEST_NAME));
             report.expect(name, item, "tool-name", "the tool's name is not allowed");
             let text = item.word("arguments").is_some();
             report.expect(text, item, "call-input", "arguments are not a string");
         }
         "function_call_output" => {
-            report.expect(item.get("output").is_some(), item, "output", "there is no output");
+            report.expect(
+                item.get("output").is_some(),
+                item,
+                "output",
+                "there is no output",
+            );
         }
         "reasoning" => {
-            let summary = item.get("summary").is_some_and(|summary| summary.items().is_some());
-            report.expect(summary, item, "summary", "reasoning without its list of summaries");
+            let summary = item
+                .get("summary")
+                .is_some_and(|summary| summary.items().is_some());
+            report.expect(
+                summary,
+                item,
+                "summary",
+                "reasoning without its list of summaries",
+            );
         }
         _ => {}
     }
@@ -86,7 +120,12 @@ fn one_item(item: &Node, report: &mut Report) {
 fn message(item: &Node, report: &mut Report) {
     let role = item.word("role").unwrap_or_default();
     let roles = ["user", "assistant", "system", "developer"];
-    report.expect(roles.contains(&role.as_str()), item, "role", "not a role of this API");
+    report.expect(
+        roles.contains(&role.as_str()),
+        item,
+        "role",
+        "not a role of this API",
+    );
     let Some(content) = item.get("content") else {
         return report.add(&item.path, "empty-turn", "a message without content");
     };
@@ -99,7 +138,12 @@ fn message(item: &Node, report: &mut Report) {
             "assistant" => matches!(kind.as_str(), "output_text" | "refusal"),
             _ => kind.starts_with("input_"),
         };
-        report.expect(fits, &part, "block-type", "a part that this role may not have");
+        report.expect(
+            fits,
+            &part,
+            "block-type",
+            "a part that this role may not have",
+        );
     }
 }
 
@@ -125,7 +169,11 @@ fn calls(items: &[Node], report: &mut Report) {
         }
     }
     for id in open {
-        report.add("input", "call-without-result", format!("no output for the call {id}"));
+        report.add(
+            "input",
+            "call-without-result",
+            format!("no output for the call {id}"),
+        );
     }
 }
 
@@ -135,10 +183,12 @@ fn reasoning(items: &[Node], report: &mut Report) {
         if kind(item) != "reasoning" {
             continue;
         }
-        let follows = items.get(at + 1).is_some_and(|next| match kind(next).as_str() {
-            "message" => next.word("role").as_deref() == Some("assistant"),
-            kind => !kind.is_empty() && !kind.ends_with("_output"),
-        });
+        let follows = items
+            .get(at + 1)
+            .is_some_and(|next| match kind(next).as_str() {
+                "message" => next.word("role").as_deref() == Some("assistant"),
+                kind => !kind.is_empty() && !kind.ends_with("_output"),
+            });
         let text = "reasoning without the item that came of it";
         report.expect(follows, item, "reasoning-alone", text);
     }

@@ -3,7 +3,10 @@
 use super::*;
 
 fn rules_broken(rules: Rules, body: &str) -> Vec<&'static str> {
-    let mut found: Vec<_> = validate(rules, body.as_bytes()).iter().map(|v| v.rule).collect();
+    let mut found: Vec<_> = validate(rules, body.as_bytes())
+        .iter()
+        .map(|v| v.rule)
+        .collect();
     found.dedup();
     found
 }
@@ -15,7 +18,11 @@ fn check(rules: Rules, good: &str, changes: &[(&str, &str, &str)]) {
     for (from, to, rule) in changes {
         assert!(good.contains(from), "{from}");
         let bad = good.replacen(from, to, 1);
-        assert_eq!(rules_broken(rules, &bad).first(), Some(rule), "{from} -> {to}");
+        assert_eq!(
+            rules_broken(rules, &bad).first(),
+            Some(rule),
+            "{from} -> {to}"
+        );
     }
 }
 
@@ -44,22 +51,46 @@ fn anthropic_bodies() {
             (r#""content":"Hi""#, r#""content":[]"#, "empty-turn"),
             (r#""content":"Hi""#, r#""content":"\ud83d""#, "unicode"),
             (r#"{"role":"user","content":"Hi"},"#, "", "first-turn"),
-            (r#""role":"user","content":"Hi""#, r#""role":"system","content":"Hi""#, "role"),
+            (
+                r#""role":"user","content":"Hi""#,
+                r#""role":"system","content":"Hi""#,
+                "role",
+            ),
             (r#""text":"Wait""#, r#""text":"""#, "blank-text"),
             (r#","signature":"s""#, "", "signature"),
-            (r#"{"type":"thinking","thinking":"t","signature":"s"},"#, "", "thinking-first"),
+            (
+                r#"{"type":"thinking","thinking":"t","signature":"s"},"#,
+                "",
+                "thinking-first",
+            ),
             (r#""type":"auto""#, r#""type":"any""#, "thinking-choice"),
-            (r#""tools""#, r#""temperature":0.5,"tools""#, "thinking-temperature"),
+            (
+                r#""tools""#,
+                r#""temperature":0.5,"tools""#,
+                "thinking-temperature",
+            ),
             (r#""id":"c1""#, r#""id":"c:1""#, "call-id"),
-            (r#""name":"w","input":"#, r#""name":"w w","input":"#, "tool-name"),
+            (
+                r#""name":"w","input":"#,
+                r#""name":"w w","input":"#,
+                "tool-name",
+            ),
             (r#"{"n":1e400}"#, "[]", "call-input"),
-            (r#""tool_use_id":"c1""#, r#""tool_use_id":"c2""#, "result-without-call"),
+            (
+                r#""tool_use_id":"c1""#,
+                r#""tool_use_id":"c2""#,
+                "result-without-call",
+            ),
             (
                 r#"{"type":"tool_result","tool_use_id":"c1","content":"20"},"#,
                 "",
                 "call-without-result",
             ),
-            (r#""name":"w","input_schema""#, r#""name":"","input_schema""#, "tool-name"),
+            (
+                r#""name":"w","input_schema""#,
+                r#""name":"","input_schema""#,
+                "tool-name",
+            ),
             (r#"{"type":"object"}"#, "{}", "tool-schema"),
             (r#""content":"20""#, r#""content":7"#, "result-content"),
             (
@@ -84,32 +115,53 @@ fn anthropic_turns() {
     assert_eq!(broken(&format!("{user},{user}")), ["alternation"]);
     assert_eq!(broken(&format!("{user},{call}")), ["call-without-result"]);
     assert_eq!(
-        broken(&format!(r#"{user},{call},{{"role":"user","content":[{result},{result}]}}"#)),
+        broken(&format!(
+            r#"{user},{call},{{"role":"user","content":[{result},{result}]}}"#
+        )),
         ["result-without-call"]
     );
     let text = r#"{"type":"text","text":"t"}"#;
     assert_eq!(
-        broken(&format!(r#"{user},{call},{{"role":"user","content":[{text},{result}]}}"#)),
+        broken(&format!(
+            r#"{user},{call},{{"role":"user","content":[{text},{result}]}}"#
+        )),
         ["result-order"]
     );
     let said = |content: &str| format!(r#"{user},{{"role":"assistant","content":{content}}}"#);
     assert_eq!(broken(&said(r#""Once upon ""#)), ["final-blank"]);
-    assert_eq!(broken(&said(r#"[{"type":"text","text":"Once\n"}]"#)), ["final-blank"]);
-    let thought = r#"{"type":"thinking","thinking":"t","signature":"s"}"#;
-    assert_eq!(broken(&said(&format!("[{text},{thought}]"))), ["last-thought"]);
     assert_eq!(
-        broken(&said(r#"[{"type":"image","source":{"type":"url","url":"u"}}]"#)),
+        broken(&said(r#"[{"type":"text","text":"Once\n"}]"#)),
+        ["final-blank"]
+    );
+    let thought = r#"{"type":"thinking","thinking":"t","signature":"s"}"#;
+    assert_eq!(
+        broken(&said(&format!("[{text},{thought}]"))),
+        ["last-thought"]
+    );
+    assert_eq!(
+        broken(&said(
+            r#"[{"type":"image","source":{"type":"url","url":"u"}}]"#
+        )),
         ["block-type"]
     );
     let image = r#"{"type":"image","source":{"type":"file","path":"a.png"}}"#;
-    assert_eq!(broken(&format!(r#"{{"role":"user","content":[{image}]}}"#)), ["source"]);
+    assert_eq!(
+        broken(&format!(r#"{{"role":"user","content":[{image}]}}"#)),
+        ["source"]
+    );
     let server = r#"{"type":"server_tool_use","id":"s","name":"n","input":{}}"#;
     let found = r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[]}"#;
     let none: [&str; 0] = [];
     assert_eq!(broken(&said(&format!("[{server},{found}]"))), none);
     assert_eq!(broken(&said(&format!("[{server}]"))), none);
-    assert_eq!(broken(&said(&format!("[{found},{server}]"))), ["server-result"]);
-    assert_eq!(broken(&format!("{},{user}", said(&format!("[{server}]")))), ["server-call"]);
+    assert_eq!(
+        broken(&said(&format!("[{found},{server}]"))),
+        ["server-result"]
+    );
+    assert_eq!(
+        broken(&format!("{},{user}", said(&format!("[{server}]")))),
+        ["server-call"]
+    );
     // A server's tool that calls one of ours waits for it.
     let code =
         r#"{"type":"tool_use","id":"c","name":"n","input":{},"caller":{"type":"x","tool_id":"s"}}"#;
@@ -119,7 +171,12 @@ fn anthropic_turns() {
     assert_eq!(broken(&format!("{waiting},{answer}")), none);
     assert_eq!(broken(&format!("{waiting},{answer},{done}")), none);
     let point = r#"{"type":"text","text":"t","cache_control":{"type":"ephemeral"}}"#;
-    let points = |n| format!(r#"{{"role":"user","content":[{}]}}"#, vec![point; n].join(","));
+    let points = |n| {
+        format!(
+            r#"{{"role":"user","content":[{}]}}"#,
+            vec![point; n].join(",")
+        )
+    };
     assert_eq!(broken(&points(4)), none);
     assert_eq!(broken(&points(5)), ["cache-points"]);
 }
@@ -143,7 +200,11 @@ fn chat_bodies() {
         CHAT,
         &[
             (r#""max_tokens":9"#, r#""max_tokens":0"#, "limit"),
-            (r#""max_tokens":9"#, r#""max_tokens":9,"max_completion_tokens":9"#, "limit"),
+            (
+                r#""max_tokens":9"#,
+                r#""max_tokens":9,"max_completion_tokens":9"#,
+                "limit",
+            ),
             ("0.5", "3", "range"),
             (r#""role":"system""#, r#""role":"robot""#, "role"),
             (r#""type":"text""#, r#""type":"output_text""#, "block-type"),
@@ -151,7 +212,11 @@ fn chat_bodies() {
             (r#""id":"c1""#, &long, "call-id"),
             (r#""tool_calls":["#, r#""calls":["#, "empty-turn"),
             (r#""arguments":"{}""#, r#""arguments":{}"#, "call-input"),
-            (r#"{"role":"tool","tool_call_id":"c2","content":"2"},"#, "", "call-without-result"),
+            (
+                r#"{"role":"tool","tool_call_id":"c2","content":"2"},"#,
+                "",
+                "call-without-result",
+            ),
             (
                 r#""tool_call_id":"c1","content":"1"},"#,
                 r#""tool_call_id":"c1","content":"1"},{"role":"tool","tool_call_id":"c1","content":"1"},"#,
@@ -194,7 +259,11 @@ fn responses_bodies() {
         RESPONSES,
         &[
             (r#""type":"input_text""#, r#""type":"text""#, "block-type"),
-            (r#""type":"output_text""#, r#""type":"input_text""#, "block-type"),
+            (
+                r#""type":"output_text""#,
+                r#""type":"input_text""#,
+                "block-type",
+            ),
             (r#","summary":[]"#, "", "summary"),
             (
                 r#"{"type":"function_call_output","call_id":"c","output":"1"},"#,
@@ -203,13 +272,25 @@ fn responses_bodies() {
             ),
             (r#","output":"1""#, "", "output"),
             (r#""arguments":"{}""#, r#""arguments":{}"#, "call-input"),
-            (r#""name":"w","arguments""#, r#""name":"","arguments""#, "tool-name"),
+            (
+                r#""name":"w","arguments""#,
+                r#""name":"","arguments""#,
+                "tool-name",
+            ),
             (r#""role":"assistant""#, r#""role":"model""#, "role"),
             (r#"[{"type":"function","name":"w"}]"#, "[]", "tool-choice"),
             (r#"[{"type":"input_text","text":"u"}]"#, "[]", "empty-turn"),
-            (r#""name":"w"}]"#, r#""name":"w","parameters":{"properties":{}}}]"#, "tool-schema"),
+            (
+                r#""name":"w"}]"#,
+                r#""name":"w","parameters":{"properties":{}}}]"#,
+                "tool-schema",
+            ),
             (r#""store":false"#, r#""max_output_tokens":15"#, "limit"),
-            (r#""type":"message","role""#, r#""id":"r","type":"message","role""#, "item-id"),
+            (
+                r#""type":"message","role""#,
+                r#""id":"r","type":"message","role""#,
+                "item-id",
+            ),
         ],
     );
     let alone = RESPONSES.replacen(
@@ -221,7 +302,10 @@ fn responses_bodies() {
         rules_broken(Rules::OpenAiResponses, &alone),
         ["result-without-call", "reasoning-alone"]
     );
-    assert_eq!(validate(Rules::OpenAiResponses, br#"{"model":"m","input":"Hi"}"#), []);
+    assert_eq!(
+        validate(Rules::OpenAiResponses, br#"{"model":"m","input":"Hi"}"#),
+        []
+    );
 }
 
 const GEMINI: &str = concat!(
@@ -240,21 +324,37 @@ fn gemini_bodies() {
         &[
             ("9", "0", "limit"),
             (r#"[{"text":"s"}]"#, "[]", "block-type"),
-            (r#"{"role":"user","parts":[{"text":"u"}]},"#, "", "first-turn"),
+            (
+                r#"{"role":"user","parts":[{"text":"u"}]},"#,
+                "",
+                "first-turn",
+            ),
             (r#"{"text":"u"}"#, "", "empty-turn"),
             (r#"{"text":"u"}"#, r#"{"text":""}"#, "blank-text"),
             (r#"{"text":"u"}"#, r#"{"text":"u","inlineData":{}}"#, "part"),
-            (r#"{"functionResponse":{"name":"v","response":{}}},"#, "", "call-without-result"),
+            (
+                r#"{"functionResponse":{"name":"v","response":{}}},"#,
+                "",
+                "call-without-result",
+            ),
             (r#""args":{}"#, r#""args":[]"#, "call-input"),
             (r#"{"name":"w"}]"#, r#"{"name":"1"}]"#, "tool-name"),
-            (r#"{"name":"w"}]"#, r#"{"name":"w","parameters":{"type":"STRING"}}]"#, "tool-schema"),
+            (
+                r#"{"name":"w"}]"#,
+                r#"{"name":"w","parameters":{"type":"STRING"}}]"#,
+                "tool-schema",
+            ),
             ("9", "3000000000", "range"),
             (
                 r#"{"functionResponse":{"name":"v""#,
                 r#"{"functionResponse":{"id":"1","name":"v""#,
                 "call-without-result",
             ),
-            (r#""response":{}}}]}"#, r#""response":{}}},{"text":"t"}]}"#, "result-alone"),
+            (
+                r#""response":{}}}]}"#,
+                r#""response":{}}},{"text":"t"}]}"#,
+                "result-alone",
+            ),
             (
                 r#""response":{}}}]}"#,
                 r#""response":{}}}]},{"role":"model","parts":[{"text":"t"}]}"#,
@@ -285,12 +385,20 @@ fn gemini_bodies() {
     );
     assert_eq!(validate(Rules::Gemini, more.as_bytes()), []);
     let unasked = r#"{"contents":[{"parts":[{"functionResponse":{"name":"v","response":{}}}]}]}"#;
-    assert_eq!(rules_broken(Rules::Gemini, unasked), ["result-without-call"]);
+    assert_eq!(
+        rules_broken(Rules::Gemini, unasked),
+        ["result-without-call"]
+    );
 }
 
 #[test]
 fn what_is_no_json_object_breaks_the_first_rule_of_all() {
-    let all = [Rules::Anthropic, Rules::Gemini, Rules::OpenAiChat, Rules::OpenAiResponses];
+    let all = [
+        Rules::Anthropic,
+        Rules::Gemini,
+        Rules::OpenAiChat,
+        Rules::OpenAiResponses,
+    ];
     for rules in all {
         for body in ["", "[]", "{", "\u{feff}{}"] {
             assert_eq!(rules_broken(rules, body), ["json"], "{body}");
@@ -306,6 +414,12 @@ fn what_is_no_json_object_breaks_the_first_rule_of_all() {
 
 #[test]
 fn a_violation_says_where() {
-    let found = validate(Rules::Anthropic, ANTHROPIC.replacen("Wait", "", 1).as_bytes());
-    assert_eq!(found[0].to_string(), "messages.1.content.1: a block of blank text (blank-text)");
+    let found = validate(
+        Rules::Anthropic,
+        ANTHROPIC.replacen("Wait", "", 1).as_bytes(),
+    );
+    assert_eq!(
+        found[0].to_string(),
+        "messages.1.content.1: a block of blank text (blank-text)"
+    );
 }

@@ -116,7 +116,11 @@ fn add(
             return failure.and_hint("new NOTES.md makes such a file");
         }
         // The file need not be there; its folder must.
-        if failure.is_not_found() { failure.or_hint("make the folder first") } else { failure }
+        if failure.is_not_found() {
+            failure.or_hint("make the folder first")
+        } else {
+            failure
+        }
     })?;
     let nonce = OsIds.nonce();
     let mut name = String::new();
@@ -139,7 +143,10 @@ fn cell(
     nonce: &str,
 ) -> Result<NewCell, Failure> {
     let place = Place::find(document, args, attributes, nonce)?;
-    let mut cell = NewCell { title: args.title.clone(), ..place.cell() };
+    let mut cell = NewCell {
+        title: args.title.clone(),
+        ..place.cell()
+    };
     let content = match place {
         Place::Message { .. } => given.message(args.mime_type.as_deref(), &mut cell)?,
         Place::CodeOutput { .. } => given.code_output(args.mime_type.as_deref(), &mut cell)?,
@@ -164,7 +171,10 @@ fn cell(
 
 /// The attributes, as the person gave them.
 fn attributes(args: &Args) -> Result<Vec<(String, String)>, Failure> {
-    args.attributes.iter().map(|given| attribute(given)).collect()
+    args.attributes
+        .iter()
+        .map(|given| attribute(given))
+        .collect()
 }
 
 fn attribute(given: &str) -> Result<(String, String), Failure> {
@@ -173,10 +183,15 @@ fn attribute(given: &str) -> Result<(String, String), Failure> {
         Failure::usage(message, "write it as --attr key=value")
     })?;
     let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte));
     if !is_key {
         let message = format!("{key:?} cannot be the name of an attribute");
-        return Err(Failure::usage(message, "use letters, digits, _ . and -, and a letter first"));
+        return Err(Failure::usage(
+            message,
+            "use letters, digits, _ . and -, and a letter first",
+        ));
     }
     let reserved = match (key, value) {
         ("stored", _) => Some("the program keeps it itself"),
@@ -185,7 +200,10 @@ fn attribute(given: &str) -> Result<(String, String), Failure> {
         _ => None,
     };
     match reserved {
-        Some(reason) => Err(Failure::usage(format!("{key}={value} cannot be set"), reason)),
+        Some(reason) => Err(Failure::usage(
+            format!("{key}={value} cannot be set"),
+            reason,
+        )),
         None => Ok((key.to_string(), value.to_string())),
     }
 }
@@ -232,9 +250,14 @@ fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
         && written.kind() == cell.kind
         && written.full_title() == cell.title.as_str()
         && written.content() == cell.content.as_str()
-        && cell.attributes.iter().all(|(key, value)| written.attribute(key) == Some(value));
+        && cell
+            .attributes
+            .iter()
+            .all(|(key, value)| written.attribute(key) == Some(value));
     if !is_right {
-        return Err(Failure::ours("the cell does not read as it was meant; nothing was written"));
+        return Err(Failure::ours(
+            "the cell does not read as it was meant; nothing was written",
+        ));
     }
     if written.written_type() != Some(cell.type_word.as_str()) {
         let message = format!("{:?} cannot be the type of a cell", cell.type_word);
@@ -256,7 +279,9 @@ impl Given {
         }
         if !arguments.is_empty() {
             // Stdin stays with whoever gave it to us: a loop that reads lines, perhaps.
-            return Ok(Given { bytes: arguments.join(" ").into_bytes() });
+            return Ok(Given {
+                bytes: arguments.join(" ").into_bytes(),
+            });
         }
         if std::io::stdin().is_terminal() {
             return Err(nothing());
@@ -288,7 +313,9 @@ impl Given {
 
     /// The content of a message: text, or bytes of a type.
     fn message(&self, mime_type: Option<&str>, cell: &mut NewCell) -> Result<String, Failure> {
-        let Some(kind) = mime_type else { return self.text(None) };
+        let Some(kind) = mime_type else {
+            return self.text(None);
+        };
         set(cell, "mime_type", kind);
         Ok(base64::encode(&self.bytes))
     }
@@ -332,6 +359,9 @@ fn check_mime_type(kind: &str) -> Result<(), Failure> {
     };
     match kind.split_once('/') {
         Some((one, other)) if is_part(one) && is_part(other) => Ok(()),
-        _ => Err(Failure::usage(format!("{kind:?} is no MIME type"), "such as image/png")),
+        _ => Err(Failure::usage(
+            format!("{kind:?} is no MIME type"),
+            "such as image/png",
+        )),
     }
 }

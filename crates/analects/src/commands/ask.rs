@@ -87,7 +87,10 @@ pub struct Args {
 const MAX_TOKENS: u64 = 8192;
 
 fn temperature(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    let number = text
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| "expected a number from 0 on, such as 0.7".to_string())
 }
 
@@ -138,7 +141,11 @@ fn request(args: &Args) -> Result<Request, Failure> {
     };
     Ok(Request {
         // Some providers refuse instructions that say nothing.
-        system: args.system.as_deref().filter(|text| !text.trim().is_empty()).map(Into::into),
+        system: args
+            .system
+            .as_deref()
+            .filter(|text| !text.trim().is_empty())
+            .map(Into::into),
         turns: vec![Turn::user(content)],
         temperature: args.temperature,
         max_output_tokens: Some(args.max_tokens.unwrap_or(MAX_TOKENS)),
@@ -226,11 +233,19 @@ async fn receive(
     }
     let folded = Fold::default().finish(Message::assistant("", ""));
     let (problems, took) = (Vec::new(), clock.elapsed());
-    Asked { folded, problems, first_token, took, end }
+    Asked {
+        folded,
+        problems,
+        first_token,
+        took,
+        end,
+    }
 }
 
 fn show(answer: &mut Option<ui::Answer>, event: &StreamEvent) {
-    let (Some(answer), StreamEvent::BlockDelta { delta, .. }) = (answer, event) else { return };
+    let (Some(answer), StreamEvent::BlockDelta { delta, .. }) = (answer, event) else {
+        return;
+    };
     match delta {
         Delta::Text(text) => answer.print(&text.as_str()),
         Delta::Thinking(text) => answer.think(&text.as_str()),
@@ -256,7 +271,12 @@ async fn at_once(
     }
     let (message, complete, error) = (response.message, response.complete, response.error);
     Ok(Asked {
-        folded: Folded { message, complete, error, problems: Vec::new() },
+        folded: Folded {
+            message,
+            complete,
+            error,
+            problems: Vec::new(),
+        },
         problems: response.problems,
         first_token: response.first_token,
         took: clock.elapsed(),
@@ -273,7 +293,13 @@ fn base(model: &Model, took: Duration) -> Message {
 
 /// Says what was odd, and what it took.
 fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
-    let Asked { mut folded, problems, first_token, took, end } = asked;
+    let Asked {
+        mut folded,
+        problems,
+        first_token,
+        took,
+        end,
+    } = asked;
     folded.message.cost_usd = cost(model, folded.message.usage.as_deref());
     for problem in &problems {
         ui::remark(&format!("warning: {}", problem.message));
@@ -314,7 +340,11 @@ fn print_json(
         complete: folded.complete,
         first_token_ms: first_token.map(|time| time.as_millis() as u64),
         message: outgoing::raw(folded.message.to_json())?,
-        problems: problems.iter().chain(&folded.problems).map(KnownProblem::of).collect(),
+        problems: problems
+            .iter()
+            .chain(&folded.problems)
+            .map(KnownProblem::of)
+            .collect(),
         text: folded.message.text(),
     })
 }
@@ -367,14 +397,29 @@ fn figures(message: &Message, first_token: Option<Duration>, took: Duration) -> 
         parts.extend(tokens.map(|tokens| format!("{tokens} {what}")));
     };
     count(usage.input_tokens, "tokens in");
-    count(usage.cache_read_input_tokens.filter(|tokens| *tokens > 0), "from the cache");
-    count(usage.cache_creation_input_tokens.filter(|tokens| *tokens > 0), "to the cache");
+    count(
+        usage.cache_read_input_tokens.filter(|tokens| *tokens > 0),
+        "from the cache",
+    );
+    count(
+        usage
+            .cache_creation_input_tokens
+            .filter(|tokens| *tokens > 0),
+        "to the cache",
+    );
     count(usage.output_tokens, "tokens out");
-    count(usage.reasoning_tokens.filter(|tokens| *tokens > 0), "of them thinking");
+    count(
+        usage.reasoning_tokens.filter(|tokens| *tokens > 0),
+        "of them thinking",
+    );
     if parts.is_empty() {
         parts.push("tokens unknown".to_string());
     }
-    parts.push(message.cost_usd.map_or("cost unknown".into(), |cost| format!("${cost}")));
+    parts.push(
+        message
+            .cost_usd
+            .map_or("cost unknown".into(), |cost| format!("${cost}")),
+    );
     parts.extend(first_token.map(|time| format!("first token {:.2} s", time.as_secs_f64())));
     parts.push(format!("{:.2} s in all", took.as_secs_f64()));
     parts.join(", ")
@@ -398,7 +443,9 @@ fn block(path: &Path) -> Result<Block, Failure> {
     if !facts.is_file() && !is_pipe(&facts) {
         return Err(Failure::input(format!("{name}: neither a file nor a pipe")));
     }
-    let bytes = std::fs::File::open(path).and_then(read_limited).map_err(fail)?;
+    let bytes = std::fs::File::open(path)
+        .and_then(read_limited)
+        .map_err(fail)?;
     let bytes = bytes.ok_or_else(|| Failure::input(format!("{name}: larger than 30 MB")))?;
     if let Some(media_type) = media_type(&bytes) {
         return Ok(Block::Image(Image {
@@ -408,13 +455,20 @@ fn block(path: &Path) -> Result<Block, Failure> {
     }
     if bytes.starts_with(b"%PDF-") {
         let source = source("application/pdf", &bytes);
-        return Ok(Block::Document(Document { source, extra: RawMap::new() }));
+        return Ok(Block::Document(Document {
+            source,
+            extra: RawMap::new(),
+        }));
     }
     match String::from_utf8(bytes) {
         // A pipe, such as the shell makes of `<(…)`, has no name that says anything.
         Ok(text) if !facts.is_file() => Ok(Block::from_text(text)),
         Ok(text) => {
-            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let file = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             Ok(Block::from_text(format!("{file}:\n\n{text}")))
         }
         Err(_) => {

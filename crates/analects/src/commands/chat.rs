@@ -130,7 +130,16 @@ fn run_in(mut args: Args, surroundings: &Surroundings) -> Result<(), Failure> {
     if prompt.is_none() && !is_other && is_terminal() && !waits(file.as_deref()) {
         let place = place(surroundings, file, args.continue_last)?;
         let (model, call, files) = (args.model, args.call, args.files);
-        let session = Session { config, turn, records, call, place, model, agent, files };
+        let session = Session {
+            config,
+            turn,
+            records,
+            call,
+            place,
+            model,
+            agent,
+            files,
+        };
         return session.run(surroundings);
     }
     let call = Call {
@@ -146,7 +155,12 @@ fn run_in(mut args: Args, surroundings: &Surroundings) -> Result<(), Failure> {
     if args.watch {
         return watch::watch(call, file.as_deref(), &words, args.settle);
     }
-    let mut said = Said { prompt, files: args.files, pictures, ..Said::default() };
+    let mut said = Said {
+        prompt,
+        files: args.files,
+        pictures,
+        ..Said::default()
+    };
     match file {
         Some(_) if args.continue_last => Err(no_last_file()),
         Some(file) => {
@@ -182,7 +196,11 @@ fn place(
         Some(path) => Ok(Place::File(path)),
         None => {
             let sessions = Sessions::of(surroundings);
-            let name = if continue_last { sessions.find(None)? } else { sessions.new_name() };
+            let name = if continue_last {
+                sessions.find(None)?
+            } else {
+                sessions.new_name()
+            };
             Ok(Place::Store { sessions, name })
         }
     }
@@ -201,7 +219,10 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
     }
     if exists {
         let message = format!("{first}: not a message file; its name must end in .msg.md");
-        return Err(Failure::usage(message, "quote the prompt if this is its first word"));
+        return Err(Failure::usage(
+            message,
+            "quote the prompt if this is its first word",
+        ));
     }
     Ok((None, words))
 }

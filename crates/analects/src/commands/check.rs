@@ -85,9 +85,20 @@ struct Findings {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let places = Surroundings::of_process()?.places;
     let (files, bad_files, counted, unread) = (0, 0, Vec::new(), None);
-    let mut findings = Findings { places, as_json: args.json, files, bad_files, counted, unread };
+    let mut findings = Findings {
+        places,
+        as_json: args.json,
+        files,
+        bad_files,
+        counted,
+        unread,
+    };
     for path in &args.paths {
-        if path.is_dir() { findings.folder(path)? } else { findings.named(path)? }
+        if path.is_dir() {
+            findings.folder(path)?
+        } else {
+            findings.named(path)?
+        }
     }
     findings.conclude(args)
 }
@@ -126,17 +137,28 @@ impl Findings {
     }
 
     fn take(&mut self, checked: Checked) -> Result<(), Failure> {
-        let Checked { path, format, source, problems } = checked;
+        let Checked {
+            path,
+            format,
+            source,
+            problems,
+        } = checked;
         self.files += 1;
         self.bad_files += usize::from(problems.iter().any(reading::is_serious));
         if self.as_json {
             let problems_shown = hints::shown_problems(&problems, Path::new(&path));
-            ui::print_json_line(&Line { path: &path, format, problems: problems_shown })?;
+            ui::print_json_line(&Line {
+                path: &path,
+                format,
+                problems: problems_shown,
+            })?;
         } else {
             ui::report_problems(&path, &source, &problems);
         }
-        let bare =
-            problems.into_iter().map(|problem| Problem { message: String::new(), ..problem });
+        let bare = problems.into_iter().map(|problem| Problem {
+            message: String::new(),
+            ..problem
+        });
         self.counted.extend(bare);
         Ok(())
     }
@@ -154,7 +176,11 @@ impl Findings {
     }
 
     fn conclude(self, args: &Args) -> Result<(), Failure> {
-        let files = if self.files == 1 { "1 file" } else { &format!("{} files", self.files) };
+        let files = if self.files == 1 {
+            "1 file"
+        } else {
+            &format!("{} files", self.files)
+        };
         let summary = format!("checked {files}: {}", ui::count(&self.counted));
         if let Some(failure) = self.unread {
             // Of nothing, it would be wrong to say that it has no problems.
@@ -176,7 +202,11 @@ impl Findings {
 /// What a folder holds that may be worth a look.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failure = |error| {
-        let text = format!("{}: cannot read this folder: {}", folder.display(), words(&error));
+        let text = format!(
+            "{}: cannot read this folder: {}",
+            folder.display(),
+            words(&error)
+        );
         Failure::input(text)
     };
     let mut paths = Vec::new();
@@ -202,7 +232,9 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// Whether a file of a folder may hold a conversation.
 fn is_looked_at(name: &str) -> bool {
-    [".md", ".jsonl", ".json"].iter().any(|ending| name.ends_with(ending))
+    [".md", ".jsonl", ".json"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
 }
 
 /// Reads a file that is of a kind we know; `None` for any other.
@@ -215,7 +247,12 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
         return match format {
             Some(format) if format.id() == "transcript" => {
                 let (source, problems) = check_records(path)?;
-                Ok(Some(Checked { path: name, format: "transcript", source, problems }))
+                Ok(Some(Checked {
+                    path: name,
+                    format: "transcript",
+                    source,
+                    problems,
+                }))
             }
             Some(format) => through_frame(path, name, format),
             None => Ok(None),
@@ -234,7 +271,12 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
         problems.push(problem.at(Span::new(end, end), &document.lines()));
     }
     let source = document.into_source();
-    Ok(Some(Checked { path: name, format: "msgfile", source, problems }))
+    Ok(Some(Checked {
+        path: name,
+        format: "msgfile",
+        source,
+        problems,
+    }))
 }
 
 /// How a file begins.
@@ -252,13 +294,21 @@ fn through_frame(
     name: String,
     format: &'static dyn Format,
 ) -> Result<Option<Checked>, Failure> {
-    let options = ReadOptions { full: true, zone: TimeZone::system(), ..ReadOptions::named(&name) };
-    let Some(mut reader) = format.reader(&options) else { return Ok(None) };
+    let options = ReadOptions {
+        full: true,
+        zone: TimeZone::system(),
+        ..ReadOptions::named(&name)
+    };
+    let Some(mut reader) = format.reader(&options) else {
+        return Ok(None);
+    };
     let mut file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
     let is_shown = file.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
     let (mut found, mut source, mut buffer) = (Read::default(), Vec::new(), vec![0; 256 << 10]);
     loop {
-        let count = file.read(&mut buffer).map_err(|error| unreadable(path, error))?;
+        let count = file
+            .read(&mut buffer)
+            .map_err(|error| unreadable(path, error))?;
         if count == 0 {
             break;
         }
@@ -272,7 +322,12 @@ fn through_frame(
     let of_chain = unsaid(&problems, chain(&found.messages).problems);
     problems.extend(of_chain);
     problems.sort_by_key(|problem| (problem.line, problem.column));
-    Ok(Some(Checked { path: name, format: format.id(), source, problems }))
+    Ok(Some(Checked {
+        path: name,
+        format: format.id(),
+        source,
+        problems,
+    }))
 }
 
 /// What the chain of the messages shows beyond what the reader has said already, which knows the lines.
@@ -296,7 +351,10 @@ fn unsaid(said: &[Problem], of_chain: Vec<Problem>) -> Vec<Problem> {
 fn check_records(path: &Path) -> Result<(Vec<u8>, Vec<Problem>), Failure> {
     let facts = fs::metadata(path).map_err(|error| unreadable(path, error))?;
     if facts.len() > MOST_SHOWN {
-        return Ok((Vec::new(), check_transcript(&Disk, path, LINE_LIMIT)?.problems));
+        return Ok((
+            Vec::new(),
+            check_transcript(&Disk, path, LINE_LIMIT)?.problems,
+        ));
     }
     let source = read_bytes(path)?;
     let problems = transcript::check(&source).problems;
@@ -308,7 +366,10 @@ fn is_file(path: &Path) -> Result<(), Failure> {
     if facts.is_file() {
         Ok(())
     } else {
-        Err(StoreError::NotAFile { path: path.to_path_buf() }.into())
+        Err(StoreError::NotAFile {
+            path: path.to_path_buf(),
+        }
+        .into())
     }
 }
 
@@ -321,7 +382,12 @@ fn unreadable(path: &Path, source: std::io::Error) -> Failure {
     let path = path.to_path_buf();
     match source.kind() {
         std::io::ErrorKind::NotFound => StoreError::NotFound { path }.into(),
-        _ => StoreError::Io { path, action: "read", source }.into(),
+        _ => StoreError::Io {
+            path,
+            action: "read",
+            source,
+        }
+        .into(),
     }
 }
 

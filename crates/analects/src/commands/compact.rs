@@ -175,7 +175,12 @@ pub fn last_summary(conversation: &dyn Conversation) -> String {
     let snapshot = conversation.snapshot();
     let chain = snapshot.chain();
     let is_summary = |message: &&&Message| matches!(message.body, Body::Summary(_));
-    chain.messages.iter().find(is_summary).map(|message| message.text()).unwrap_or_default()
+    chain
+        .messages
+        .iter()
+        .find(is_summary)
+        .map(|message| message.text())
+        .unwrap_or_default()
 }
 
 /// Compacts a conversation now, because a person wants it.
@@ -195,7 +200,10 @@ pub fn compact_here<C: Conversation>(
             prepared.agent().model.clone()
         }
     };
-    ui::progress(&format!("{}/{} writes a summary …", writer.provider, writer.name));
+    ui::progress(&format!(
+        "{}/{} writes a summary …",
+        writer.provider, writer.name
+    ));
     interrupt::exit_on_second();
     let done = prepared.compact_blocking(interrupt::first());
     ui::progress("");

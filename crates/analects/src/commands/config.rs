@@ -46,13 +46,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return ui::print_json(&json!({ "settings": settings }));
     }
     let width = |part: fn(&Setting) -> String| {
-        settings.iter().map(|setting| part(setting).chars().count()).max().unwrap_or(0)
+        settings
+            .iter()
+            .map(|setting| part(setting).chars().count())
+            .max()
+            .unwrap_or(0)
     };
     let key = width(|setting| setting.key.clone());
     // One very long value should not push the others' origins out of sight.
     let value = width(shown).min(40);
     let line = |setting: &Setting| {
-        format!("{:key$}  {:value$}  {}", setting.key, shown(setting), setting.origin)
+        format!(
+            "{:key$}  {:value$}  {}",
+            setting.key,
+            shown(setting),
+            setting.origin
+        )
     };
     ui::print_lines(settings.iter().map(line))
 }

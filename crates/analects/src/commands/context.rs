@@ -184,7 +184,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         model: args.model.as_deref(),
         agent: args.agent.as_deref(),
         args: &chosen,
-        turn: &TurnConfig { grants, ..TurnConfig::default() },
+        turn: &TurnConfig {
+            grants,
+            ..TurnConfig::default()
+        },
         records: false,
         interface: args.interface,
     };
@@ -193,7 +196,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if chosen.has_choice() {
         let message = "--include and --exclude choose cells of a file, and this is a session";
-        return Err(Failure::usage(message, "leave them out, or name a message file"));
+        return Err(Failure::usage(
+            message,
+            "leave them out, or name a message file",
+        ));
     }
     let sessions = Sessions::of(&surroundings);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
@@ -212,7 +218,10 @@ fn of_file(args: &Args, call: Call<'_>, path: &Path) -> Result<(), Failure> {
     writing::remark_journal(path, conversation.document(), places);
     let said = Said::default();
     let chosen = call.args.choose(path, &conversation)?;
-    let options = AskOptions { needs_question: false, ..call.options(&said, chosen) };
+    let options = AskOptions {
+        needs_question: false,
+        ..call.options(&said, chosen)
+    };
     let prepared = call.queue().prepare(&mut conversation, &options);
     let prepared = prepared.and_then(|prepared| prepared.ok_or(PrepareError::NothingToAsk));
     let mut prepared = prepared.map_err(|error| call.explain(error))?;
@@ -235,7 +244,11 @@ fn show<C: Conversation>(
     if let Some(vocabulary) = local::vocabulary(&prepared.agent().model, call.surroundings) {
         prepared.config_mut().tokenizer = Some(Arc::new(vocabulary));
     }
-    let precision = if args.request { Precision::default() } else { Precision::Exact };
+    let precision = if args.request {
+        Precision::default()
+    } else {
+        Precision::Exact
+    };
     let planned = prepared.plan(precision)?;
     for text in &planned.reminders {
         ui::remark(&format!("the model would be told: {text}"));
@@ -246,7 +259,13 @@ fn show<C: Conversation>(
         return outgoing::print(&prepared.agent().model, ready?);
     }
     if args.json {
-        return ui::print_json(&as_json(&args.target, prepared.agent(), &planned, names, pictures));
+        return ui::print_json(&as_json(
+            &args.target,
+            prepared.agent(),
+            &planned,
+            names,
+            pictures,
+        ));
     }
     let problems: Vec<Problem> = planned
         .problems
@@ -289,7 +308,11 @@ fn as_json<'a>(
         system: plan.system,
         tools: plan.tools,
         fits: plan.ready().is_ok(),
-        needs_summary: plan.needs_summary.iter().map(|id| (**id).to_string()).collect(),
+        needs_summary: plan
+            .needs_summary
+            .iter()
+            .map(|id| (**id).to_string())
+            .collect(),
         earlier_bytes: Some(planned.earlier).filter(|bytes| *bytes > 0),
         messages: plan.rows.iter().map(row).collect(),
         pictures: pictures.iter().map(ShownPicture::of).collect(),
@@ -302,7 +325,13 @@ fn print_table(
     planned: &TurnPlan,
     names: &HashMap<MessageId, String>,
 ) -> Result<(), Failure> {
-    let TurnPlan { plan, messages, used, earlier, .. } = planned;
+    let TurnPlan {
+        plan,
+        messages,
+        used,
+        earlier,
+        ..
+    } = planned;
     let mut rows: Vec<[String; 5]> = Vec::new();
     if plan.system.tokens > 0 {
         rows.push([
@@ -315,7 +344,13 @@ fn print_table(
     }
     if *earlier > 0 {
         let text = format!("the first {} of the session", size_in_words(*earlier));
-        rows.push(["".into(), "".into(), "".into(), "not sent: no room".into(), text]);
+        rows.push([
+            "".into(),
+            "".into(),
+            "".into(),
+            "not sent: no room".into(),
+            text,
+        ]);
     }
     let shown = plan.rows.iter().zip(messages).enumerate();
     rows.extend(shown.map(|(at, (row, message))| {
@@ -332,14 +367,19 @@ fn print_table(
     ))?;
     let is_reported = count_tokens_from_usage(&messages.iter().collect::<Vec<_>>()).is_some();
     if is_reported && used.tokens != plan.count.tokens {
-        ui::print_line(&format!("by what the last answer reported, and what came since: {used}"))?;
+        ui::print_line(&format!(
+            "by what the last answer reported, and what came since: {used}"
+        ))?;
     }
     ui::print_line(&bar(plan.count.tokens, reserved, window))
 }
 
 fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     let text = message.content_to_send().text();
-    let begins = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let begins = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
     let fate = match (row.fate, row.why) {
         (Fate::Sent, _) | (_, None) => row.fate.as_str().to_string(),
         (fate, Some(why)) => format!("{}: {why}", fate.as_str()),
@@ -349,7 +389,13 @@ fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     } else {
         row.tokens.to_string()
     };
-    [name, row.role.as_str().to_string(), tokens, fate, begins.to_string()]
+    [
+        name,
+        row.role.as_str().to_string(),
+        tokens,
+        fate,
+        begins.to_string(),
+    ]
 }
 
 /// The window as a bar: what is used, what is free, and what is kept for the answer.
@@ -361,7 +407,10 @@ fn bar(used: u64, reserved: u64, window: u64) -> String {
     let (used_cells, kept) = (cells(used), cells(reserved));
     let free = BAR.saturating_sub(used_cells + kept);
     let percent = used as f64 * 100.0 / window.max(1) as f64;
-    let (used_bar, free_bar) = ("█".repeat(used_cells.min(BAR - kept.min(BAR))), "░".repeat(free));
+    let (used_bar, free_bar) = (
+        "█".repeat(used_cells.min(BAR - kept.min(BAR))),
+        "░".repeat(free),
+    );
     format!("{used_bar}{free_bar}{} {percent:.1} %", "▒".repeat(kept))
 }
 
@@ -372,8 +421,15 @@ mod tests {
     #[test]
     fn the_bar_is_as_wide_as_the_window() {
         let width = |text: &str| text.chars().take_while(|c| "█░▒".contains(*c)).count();
-        for (used, reserved) in [(0, 0), (1, 1), (50, 20), (80, 20), (99, 50), (500, 20), (3, 100)]
-        {
+        for (used, reserved) in [
+            (0, 0),
+            (1, 1),
+            (50, 20),
+            (80, 20),
+            (99, 50),
+            (500, 20),
+            (3, 100),
+        ] {
             let bar = bar(used, reserved, 100);
             assert_eq!(width(&bar), BAR, "{used} {reserved}: {bar}");
         }

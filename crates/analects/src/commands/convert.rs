@@ -116,10 +116,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Plugin::V2 => Dialect::V2,
     });
     if dialect.is_some() && to.id() != "chatmd" {
-        let text = format!("--dialect is about chat Markdown, and the target is {}", to.id());
+        let text = format!(
+            "--dialect is about chat Markdown, and the target is {}",
+            to.id()
+        );
         return Err(Failure::usage(text, "add --to chatmd"));
     }
-    let job = Job { args, from, to, dialect };
+    let job = Job {
+        args,
+        from,
+        to,
+        dialect,
+    };
     match args.input.is_dir() {
         true => folder::run(&job),
         false => job.single(is_stdout),
@@ -148,7 +156,10 @@ fn target(args: &Args) -> Result<&'static dyn Format, Failure> {
     if let Some(id) = &args.to {
         return named(id);
     }
-    let path = args.output.as_deref().filter(|path| !is_dash(path) && !args.input.is_dir());
+    let path = args
+        .output
+        .as_deref()
+        .filter(|path| !is_dash(path) && !args.input.is_dir());
     let Some(path) = path else {
         let ids: Vec<&str> = writable().map(|format| format.id()).collect();
         let hint = format!("add --to and one of {}", ids.join(", "));
@@ -159,19 +170,28 @@ fn target(args: &Args) -> Result<&'static dyn Format, Failure> {
         Target::Several(formats) => {
             let ids: Vec<&str> = formats.iter().map(|format| format.id()).collect();
             let text = format!("{}: this name fits several formats", path.display());
-            Err(Failure::usage(text, format!("add --to and one of {}", ids.join(", "))))
+            Err(Failure::usage(
+                text,
+                format!("add --to and one of {}", ids.join(", ")),
+            ))
         }
         Target::Unknown => {
             let text = format!("{}: this name does not tell the format", path.display());
             let ids: Vec<&str> = writable().map(|format| format.id()).collect();
-            Err(Failure::usage(text, format!("add --to and one of {}", ids.join(", "))))
+            Err(Failure::usage(
+                text,
+                format!("add --to and one of {}", ids.join(", ")),
+            ))
         }
     }
 }
 
 fn writable() -> impl Iterator<Item = &'static dyn Format> {
     let options = WriteOptions::default();
-    FORMATS.iter().copied().filter(move |format| format.writer(&options).is_some())
+    FORMATS
+        .iter()
+        .copied()
+        .filter(move |format| format.writer(&options).is_some())
 }
 
 impl Job<'_> {
@@ -179,9 +199,14 @@ impl Job<'_> {
     fn single(&self, is_stdout: bool) -> Result<(), Failure> {
         let source = Source::open(&self.args.input)?;
         let output = match &self.args.output {
-            Some(path) if !is_stdout => {
-                Output::file(path, if self.args.force { Taken::Replace } else { Taken::Refuse })?
-            }
+            Some(path) if !is_stdout => Output::file(
+                path,
+                if self.args.force {
+                    Taken::Replace
+                } else {
+                    Taken::Refuse
+                },
+            )?,
             _ => Output::stdout(self.args.lossy),
         };
         let report = self.convert(source, output)?;
@@ -191,12 +216,15 @@ impl Job<'_> {
 
     /// The format of a file; `None` if nothing tells.
     fn format_of(&self, source: &Source) -> Option<&'static dyn Format> {
-        self.from.or_else(|| frame::detect(&source.head, &source.name))
+        self.from
+            .or_else(|| frame::detect(&source.head, &source.name))
     }
 
     /// Converts a file. The output gets its name only if nothing is lost, or that is allowed.
     fn convert(&self, mut source: Source, mut output: Output) -> Result<Report, Failure> {
-        let from = self.format_of(&source).ok_or_else(|| unknown(&source.name))?;
+        let from = self
+            .format_of(&source)
+            .ok_or_else(|| unknown(&source.name))?;
         let mut report = Report::new(&source.name, output.name(), from, self.to, self.args.lossy);
         if from.id() == self.to.id() && self.dialect.is_none() {
             source.each(&mut |bytes| output.write(bytes))?;
@@ -273,7 +301,11 @@ impl Job<'_> {
             name: source.name.clone(),
             full,
             zone: TimeZone::system(),
-            known: if full { Some(journal_messages()?) } else { None },
+            known: if full {
+                Some(journal_messages()?)
+            } else {
+                None
+            },
             is_survey,
         };
         from.reader(&options).ok_or_else(|| {
@@ -285,7 +317,12 @@ impl Job<'_> {
     fn write_options(&self, output: &Output) -> WriteOptions {
         let dialect = self.dialect.unwrap_or_default();
         let (name, full) = (output.name(), self.args.full);
-        WriteOptions { name, dialect, zone: TimeZone::system(), full }
+        WriteOptions {
+            name,
+            dialect,
+            zone: TimeZone::system(),
+            full,
+        }
     }
 }
 
@@ -297,6 +334,11 @@ fn journal_messages() -> Result<Known, Failure> {
 
 fn unknown(name: &str) -> Failure {
     let ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
-    Failure::input(format!("{name}: neither its content nor its name tells a format"))
-        .or_hint(format!("if you know it, add --from and one of {}", ids.join(", ")))
+    Failure::input(format!(
+        "{name}: neither its content nor its name tells a format"
+    ))
+    .or_hint(format!(
+        "if you know it, add --from and one of {}",
+        ids.join(", ")
+    ))
 }

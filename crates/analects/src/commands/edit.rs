@@ -54,7 +54,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::usage("there is no text", hint));
     }
     let place = Place::named(&args.target, &surroundings)?;
-    let verb = Verb::Edit { message: &args.message, text: &text };
+    let verb = Verb::Edit {
+        message: &args.message,
+        text: &text,
+    };
     let outcome = place.perform(verb, &surroundings)?;
     remark(&place, &outcome)?;
     if !args.json {
@@ -104,7 +107,10 @@ fn advice(path: &Path, document: &Document, edited: &str) -> Option<String> {
     if cell.agent_id().is_some() {
         return None;
     }
-    let back = format!("analects rewind {file} {}, then analects chat {file}", shell::word(edited));
+    let back = format!(
+        "analects rewind {file} {}, then analects chat {file}",
+        shell::word(edited)
+    );
     let role = cell.role();
     if role.is_user() {
         return Some(format!("to ask again from there: {back}"));

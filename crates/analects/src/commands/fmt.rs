@@ -37,13 +37,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let (mut untidy, mut failed) = (0, None);
     for file in &args.files {
-        let done = if args.check { check(file) } else { tidy(file, &surroundings) };
+        let done = if args.check {
+            check(file)
+        } else {
+            tidy(file, &surroundings)
+        };
         match done {
             Ok(was_untidy) => untidy += usize::from(was_untidy),
             // The others are tidied all the same; the last failure is told at the end.
             Err(failure) => {
                 let earlier = failed.replace(surroundings.explain(failure));
-                earlier.iter().for_each(|failure| ui::report(failure, false));
+                earlier
+                    .iter()
+                    .for_each(|failure| ui::report(failure, false));
             }
         }
     }
@@ -55,7 +61,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn would_change(files: usize) -> Failure {
-    let files = if files == 1 { "1 file".to_string() } else { format!("{files} files") };
+    let files = if files == 1 {
+        "1 file".to_string()
+    } else {
+        format!("{files} files")
+    };
     Failure::input(format!("{files} would change")).or_hint("tidy with analects fmt FILE")
 }
 
@@ -92,7 +102,11 @@ fn readable(path: &Path) -> Result<Document, Failure> {
         return Err(StoreError::NotAMessageFile { path: name }.into());
     }
     match document.why_not_writable().map(Box::new) {
-        Some(problem) => Err(StoreError::NotWritable { path: name, problem }.into()),
+        Some(problem) => Err(StoreError::NotWritable {
+            path: name,
+            problem,
+        }
+        .into()),
         None => Ok(document),
     }
 }

@@ -78,7 +78,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             if !args.json {
                 return ui::print_line(&copy.session);
             }
-            ui::print_json(&Forked { session_id: &copy.session, forked_from: &name.session })
+            ui::print_json(&Forked {
+                session_id: &copy.session,
+                forked_from: &name.session,
+            })
         }
     }
 }

@@ -43,7 +43,9 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let document = reading::read(&args.file)?;
     let path = args.file.to_string_lossy();
-    let cell = document.cell(&args.item).ok_or_else(|| missing(&document, &path, &args.item))?;
+    let cell = document
+        .cell(&args.item)
+        .ok_or_else(|| missing(&document, &path, &args.item))?;
     if args.json {
         let row = msgfile::show_cell(cell).ok_or_else(|| Failure::ours("the cell is not there"))?;
         return ui::print_json(&row);
@@ -53,13 +55,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(bytes) => ui::print_bytes(&bytes),
         None => ui::print_text(&cell.content_bytes()),
     };
-    ui::report_problems(&path, document.source(), &problems_of(&document, &path, cell));
+    ui::report_problems(
+        &path,
+        document.source(),
+        &problems_of(&document, &path, cell),
+    );
     printed
 }
 
 /// What is wrong with this cell, or with others of its name.
 fn problems_of(document: &Document, path: &str, cell: Cell<'_>) -> Vec<Problem> {
-    let twins = document.cells().filter(|other| cell.id().is_some() && other.id() == cell.id());
+    let twins = document
+        .cells()
+        .filter(|other| cell.id().is_some() && other.id() == cell.id());
     let heads: Vec<usize> = twins.map(|twin| twin.span().start).collect();
     let span = cell.span();
     let is_about = |problem: &Problem| {
@@ -70,7 +78,10 @@ fn problems_of(document: &Document, path: &str, cell: Cell<'_>) -> Vec<Problem> 
         is_inside || is_twin
     };
     let problems = reading::problems(document, path).into_iter();
-    problems.filter(reading::is_serious).filter(is_about).collect()
+    problems
+        .filter(reading::is_serious)
+        .filter(is_about)
+        .collect()
 }
 
 fn binary(path: &str, cell: Cell<'_>) -> Failure {
@@ -92,7 +103,10 @@ fn missing(document: &Document, path: &str, item: &str) -> Failure {
     if near.is_empty() {
         return failure.or_hint(format!("see analects show {file}"));
     }
-    failure.or_hint(format!("did you mean {}? see analects show {file}", near.join(" or ")))
+    failure.or_hint(format!(
+        "did you mean {}? see analects show {file}",
+        near.join(" or ")
+    ))
 }
 
 /// The names that begin like this one or are most like it, and not too far from it.
@@ -108,7 +122,10 @@ fn nearest(document: &Document, item: &str) -> Vec<String> {
     let mut near: Vec<(usize, String)> = near.collect();
     // Names of the same distance stay in the order of the file.
     near.sort_by_key(|(distance, _)| *distance);
-    near.into_iter().take(OFFERED).map(|(_, name)| name).collect()
+    near.into_iter()
+        .take(OFFERED)
+        .map(|(_, name)| name)
+        .collect()
 }
 
 /// How many letters have to be put in, taken out or changed to make one word of the other.

@@ -126,15 +126,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if !args.json {
         // Turning cells into messages takes longer than all else; `check` does that.
         let problems = document.problems().into_iter().filter(reading::is_serious);
-        ui::report_problems(&path, document.source(), &problems.collect::<Vec<Problem>>());
+        ui::report_problems(
+            &path,
+            document.source(),
+            &problems.collect::<Vec<Problem>>(),
+        );
     }
     printed
 }
 
 /// Takes the part off the end of the argument, unless all of it is a file.
 fn split_part(path: &Path) -> Result<(PathBuf, Part), Failure> {
-    let word = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let before = path.parent().filter(|before| !before.as_os_str().is_empty());
+    let word = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    let before = path
+        .parent()
+        .filter(|before| !before.as_os_str().is_empty());
     // A folder has no parts, so there it is the name of a file, perhaps of one that is missing.
     let Some(file) = before.filter(|before| !path.is_file() && !before.is_dir()) else {
         return Ok((path.to_path_buf(), Part::Item));
@@ -150,7 +159,10 @@ fn split_part(path: &Path) -> Result<(PathBuf, Part), Failure> {
 }
 
 fn print_json<T: Serialize>(path: &str, word: &'static str, rows: Vec<T>) -> Result<(), Failure> {
-    ui::print_json(&List { path: path.to_string(), rows: BTreeMap::from([(word, rows)]) })
+    ui::print_json(&List {
+        path: path.to_string(),
+        rows: BTreeMap::from([(word, rows)]),
+    })
 }
 
 fn print_rows<const N: usize>(
@@ -165,7 +177,11 @@ fn print_rows<const N: usize>(
 }
 
 fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Result<(), Failure> {
-    let word = if part == Part::Item { "items" } else { "outputs" };
+    let word = if part == Part::Item {
+        "items"
+    } else {
+        "outputs"
+    };
     if args.json {
         let cells = document.cells().zip(msgfile::outline(document));
         let listed = cells.filter(|(cell, _)| part.has(*cell));
@@ -187,10 +203,20 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
         let belongs = match part {
             Part::Item if brief.outputs == 0 => String::new(),
             Part::Item => counted(brief.outputs, "output"),
-            _ => brief.parent.map(|at| format!("of {}", names[at].name())).unwrap_or_default(),
+            _ => brief
+                .parent
+                .map(|at| format!("of {}", names[at].name()))
+                .unwrap_or_default(),
         };
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [cell.name().into_owned(), role, line, belongs, mark, reading::beginning(*cell)]
+        [
+            cell.name().into_owned(),
+            role,
+            line,
+            belongs,
+            mark,
+            reading::beginning(*cell),
+        ]
     });
     print_rows(path, word, rows.collect())
 }
@@ -218,18 +244,30 @@ fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Fail
 fn agents(document: &Document) -> Vec<AgentRow> {
     let briefs = msgfile::briefs(document);
     let default = reading::default_agent(document);
-    let definitions = document.agents_and_cells().into_iter().map(|(agent, cell)| AgentRow {
-        default: default.as_ref() == Some(&agent.name),
-        name: agent.name,
-        models: agent.models,
-        defined: Some(if cell.is_some() { "cell" } else { "frontmatter" }),
-        cell: cell.map(|cell| cell.name().into_owned()),
-        line: cell.and_then(|cell| briefs.get(cell.ordinal() - 1)).map(|brief| brief.line),
-        replies: 0,
-    });
+    let definitions = document
+        .agents_and_cells()
+        .into_iter()
+        .map(|(agent, cell)| AgentRow {
+            default: default.as_ref() == Some(&agent.name),
+            name: agent.name,
+            models: agent.models,
+            defined: Some(if cell.is_some() {
+                "cell"
+            } else {
+                "frontmatter"
+            }),
+            cell: cell.map(|cell| cell.name().into_owned()),
+            line: cell
+                .and_then(|cell| briefs.get(cell.ordinal() - 1))
+                .map(|brief| brief.line),
+            replies: 0,
+        });
     let mut rows: Vec<AgentRow> = definitions.collect();
-    let mut known: HashMap<String, usize> =
-        rows.iter().enumerate().map(|(at, row)| (row.name.clone(), at)).collect();
+    let mut known: HashMap<String, usize> = rows
+        .iter()
+        .enumerate()
+        .map(|(at, row)| (row.name.clone(), at))
+        .collect();
     let mut named = HashSet::new();
     for cell in document.cells().filter(|cell| cell.role().is_reply()) {
         let name = cell.type_word();
@@ -238,7 +276,10 @@ fn agents(document: &Document) -> Vec<AgentRow> {
             continue;
         }
         let at = *known.entry(name.to_string()).or_insert_with(|| {
-            rows.push(AgentRow { name: name.to_string(), ..AgentRow::default() });
+            rows.push(AgentRow {
+                name: name.to_string(),
+                ..AgentRow::default()
+            });
             rows.len() - 1
         });
         let row = &mut rows[at];
@@ -278,10 +319,19 @@ fn tools(document: &Document) -> Vec<ToolRow> {
         if !is_call && cell.role() != CellRole::Code {
             continue;
         }
-        let key = if is_call { MetaKey::Name } else { MetaKey::Tool };
-        let Some(name) = cell.get(key).filter(|name| !name.is_empty()) else { continue };
+        let key = if is_call {
+            MetaKey::Name
+        } else {
+            MetaKey::Tool
+        };
+        let Some(name) = cell.get(key).filter(|name| !name.is_empty()) else {
+            continue;
+        };
         let at = *known.entry(name.to_string()).or_insert_with(|| {
-            rows.push(ToolRow { name: name.to_string(), ..ToolRow::default() });
+            rows.push(ToolRow {
+                name: name.to_string(),
+                ..ToolRow::default()
+            });
             rows.len() - 1
         });
         let row = &mut rows[at];

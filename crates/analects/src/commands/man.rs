@@ -61,7 +61,11 @@ fn render(command: &Command) -> Result<Vec<u8>, Failure> {
 
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     let failed = |action: &str, path: &Path, error: std::io::Error| {
-        Failure::input(format!("{}: cannot {action}: {}", path.display(), words(&error)))
+        Failure::input(format!(
+            "{}: cannot {action}: {}",
+            path.display(),
+            words(&error)
+        ))
     };
     std::fs::create_dir_all(folder).map_err(|error| failed("create this folder", folder, error))?;
     let mut open = vec![command];

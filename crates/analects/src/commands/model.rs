@@ -140,7 +140,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn list(args: &List) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
-    let Some(name) = &args.provider else { return providers(args, &surroundings) };
+    let Some(name) = &args.provider else {
+        return providers(args, &surroundings);
+    };
     let found = vendor(name).ok_or_else(|| no_such_provider(name))?;
     if found.name == OWN_SERVER {
         return list_local(&surroundings, args.json);
@@ -157,7 +159,11 @@ fn list(args: &List) -> Result<(), Failure> {
             .collect();
         return ui::print_json(&json!({ "models": models }));
     }
-    ui::print_lines(models.iter().map(|model| format!("{}/{}", found.name, model.name)))
+    ui::print_lines(
+        models
+            .iter()
+            .map(|model| format!("{}/{}", found.name, model.name)),
+    )
 }
 
 fn no_such_provider(name: &str) -> Failure {
@@ -181,7 +187,11 @@ fn providers(args: &List, surroundings: &Surroundings) -> Result<(), Failure> {
         } else {
             "no key"
         };
-        let key = vendor.key_variables.first().copied().unwrap_or("no key needed");
+        let key = vendor
+            .key_variables
+            .first()
+            .copied()
+            .unwrap_or("no key needed");
         let tried = if vendor.tried { "" } else { "not tried yet" };
         [vendor.name, ready, key, tried].map(str::to_string)
     };
@@ -231,7 +241,10 @@ fn info(args: &Info) -> Result<(), Failure> {
 fn describe(facts: &ModelFacts) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |what: &str, value: Option<String>| {
-        lines.push(format!("{what:<16} {}", value.unwrap_or_else(|| "unknown".to_string())));
+        lines.push(format!(
+            "{what:<16} {}",
+            value.unwrap_or_else(|| "unknown".to_string())
+        ));
     };
     let tokens = |count: Option<u64>| count.map(|count| format!("{count} tokens"));
     let can = |yes: Option<bool>| yes.map(|yes| if yes { "yes" } else { "no" }.to_string());
@@ -243,11 +256,18 @@ fn describe(facts: &ModelFacts) -> Vec<String> {
     add("cache", can(facts.cache));
     add("temperature", can(facts.temperature));
     let price = |rate: Option<f64>| rate.map(|rate| format!("${rate} a million tokens"));
-    let rates = facts.prices.as_ref().map(|prices| prices.rates).unwrap_or_default();
+    let rates = facts
+        .prices
+        .as_ref()
+        .map(|prices| prices.rates)
+        .unwrap_or_default();
     add("input", price(rates.input));
     add("output", price(rates.output));
     if let Some(prices) = &facts.prices {
-        add("prices of", Some(format!("{} ({})", prices.date, prices.source)));
+        add(
+            "prices of",
+            Some(format!("{} ({})", prices.date, prices.source)),
+        );
     }
     lines
 }
@@ -301,7 +321,11 @@ fn stop(args: &Stop) -> Result<(), Failure> {
     let stopped = match args.name.as_deref().map(bare) {
         Some(name) => {
             local.find(name).map_err(not_here)?;
-            if local.stop(name)? { vec![name.to_string()] } else { Vec::new() }
+            if local.stop(name)? {
+                vec![name.to_string()]
+            } else {
+                Vec::new()
+            }
         }
         None => local.stop_all()?,
     };
@@ -316,15 +340,18 @@ fn stop(args: &Stop) -> Result<(), Failure> {
 
 /// Whether any model is here that could be asked.
 fn has_models(surroundings: &Surroundings) -> bool {
-    let here = local::local(surroundings).ok().and_then(|local| local.list().ok());
+    let here = local::local(surroundings)
+        .ok()
+        .and_then(|local| local.list().ok());
     here.is_some_and(|here| here.iter().any(|model| model.bytes.is_some()))
 }
 
 /// Lists the models that are here, and those that could be fetched.
 fn list_local(surroundings: &Surroundings, as_json: bool) -> Result<(), Failure> {
     let here = local::local(surroundings)?.list()?;
-    let pullable =
-        Local::pullable().iter().filter(|model| here.iter().all(|h| h.name != model.model));
+    let pullable = Local::pullable()
+        .iter()
+        .filter(|model| here.iter().all(|h| h.name != model.model));
     if as_json {
         let here = here.iter().map(|model| {
             json!({ "name": format!("local/{}", model.name), "state": state(model), "bytes": model.bytes,
@@ -337,13 +364,28 @@ fn list_local(surroundings: &Surroundings, as_json: bool) -> Result<(), Failure>
         return ui::print_json(&json!({ "models": here.chain(others).collect::<Vec<Value>>() }));
     }
     let rows = here.iter().map(|model| {
-        let size = model.bytes.map(|bytes| format!("{} MB", bytes.div_ceil(1_000_000)));
-        let path =
-            if model.is_own { model.path.to_string_lossy().into_owned() } else { String::new() };
-        [format!("local/{}", model.name), state(model).to_string(), size.unwrap_or_default(), path]
+        let size = model
+            .bytes
+            .map(|bytes| format!("{} MB", bytes.div_ceil(1_000_000)));
+        let path = if model.is_own {
+            model.path.to_string_lossy().into_owned()
+        } else {
+            String::new()
+        };
+        [
+            format!("local/{}", model.name),
+            state(model).to_string(),
+            size.unwrap_or_default(),
+            path,
+        ]
     });
     let others = pullable.map(|model| {
-        [format!("local/{}", model.model), "not pulled".into(), String::new(), model.about.clone()]
+        [
+            format!("local/{}", model.model),
+            "not pulled".into(),
+            String::new(),
+            model.about.clone(),
+        ]
     });
     ui::print_rows(rows.chain(others).collect())
 }

@@ -81,30 +81,44 @@ fn section(args: &Args) -> Result<Option<String>, Failure> {
     match &args.section {
         Some(_) if name.ends_with(".msg.md") => {
             let message = format!("{}: all of this file is messages", args.file.display());
-            Err(Failure::usage(message, "leave out --section, or name the file notes.md"))
+            Err(Failure::usage(
+                message,
+                "leave out --section, or name the file notes.md",
+            ))
         }
         _ if name.ends_with(".msg.md") => Ok(None),
-        Some(section) if section.trim().is_empty() => {
-            Err(Failure::usage("the section has no name", "such as --section Questions"))
-        }
+        Some(section) if section.trim().is_empty() => Err(Failure::usage(
+            "the section has no name",
+            "such as --section Questions",
+        )),
         section if name.ends_with(".md") => Ok(Some(section.as_deref().unwrap_or(SECTION).into())),
         _ => {
             let message = format!("{}: not the name of a message file", args.file.display());
             let stem = args.file.file_stem().unwrap_or_default().to_string_lossy();
             let stem = if stem.is_empty() { "talk".into() } else { stem };
-            Err(Failure::usage(message, format!("name it {stem}.msg.md, or {stem}.md")))
+            Err(Failure::usage(
+                message,
+                format!("name it {stem}.msg.md, or {stem}.md"),
+            ))
         }
     }
 }
 
 fn is_there(path: &Path) -> Failure {
-    let message = format!("{}: there is already something of this name", path.display());
+    let message = format!(
+        "{}: there is already something of this name",
+        path.display()
+    );
     Failure::input(message).or_hint("add says something in it, chat goes on with it")
 }
 
 /// The agent that is written into the file.
 fn agent(args: &Args, config: &Config) -> Result<Option<Agent>, Failure> {
-    let model = args.model.as_deref().map(|model| config.model(model)).transpose()?;
+    let model = args
+        .model
+        .as_deref()
+        .map(|model| config.model(model))
+        .transpose()?;
     if let Some(model) = &model {
         check_model(model)?;
     }
@@ -117,8 +131,14 @@ fn agent(args: &Args, config: &Config) -> Result<Option<Agent>, Failure> {
                 known.dedup();
                 return Err(no_such_agent(name, &known));
             }
-            let agent = known.unwrap_or(Agent { name: name.clone(), ..Agent::default() });
-            Agent { models: model.map_or(agent.models, |model| vec![model]), ..agent }
+            let agent = known.unwrap_or(Agent {
+                name: name.clone(),
+                ..Agent::default()
+            });
+            Agent {
+                models: model.map_or(agent.models, |model| vec![model]),
+                ..agent
+            }
         }
         (None, Some(model)) => Agent::of_model(agent_name(&model), model),
         (None, None) => match config.pointer("default") {
@@ -143,7 +163,11 @@ fn agent(args: &Args, config: &Config) -> Result<Option<Agent>, Failure> {
 
 /// The text of the new file. It is read back, and anything odd about it is the arguments' fault.
 fn text(section: Option<&str>, agent: Option<&Agent>) -> Result<Vec<u8>, Failure> {
-    let name = if section.is_some() { "x.md" } else { "x.msg.md" };
+    let name = if section.is_some() {
+        "x.md"
+    } else {
+        "x.msg.md"
+    };
     let mut document = decode_named(*b"", name);
     if let Some(section) = section {
         let splice = frontmatter::set_string(b"", None, "message_section", section);
@@ -186,7 +210,10 @@ fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> R
         || "a message file cannot hold these names".to_string(),
         |problem| problem.message,
     );
-    Err(Failure::usage(message, "choose other names for the section and the agent"))
+    Err(Failure::usage(
+        message,
+        "choose other names for the section and the agent",
+    ))
 }
 
 /// Writes a file that must not be there yet.

@@ -26,13 +26,19 @@ pub fn read(path: &Path) -> Result<Document, Failure> {
 
 /// Refuses a file that is not there, which a verb that changes one must not make.
 pub fn check_is_there(path: &Path) -> Result<(), Failure> {
-    if path.exists() { Ok(()) } else { read(path).map(drop) }
+    if path.exists() {
+        Ok(())
+    } else {
+        read(path).map(drop)
+    }
 }
 
 /// The agent that answers unless told otherwise, as `chat` asks; where none can be asked, the one that would be.
 pub fn default_agent(document: &Document) -> Option<String> {
     let can_be_asked = |agent: &Agent| agent.models.iter().any(|model| is_askable(model));
-    let agent = document.default_agent_among(can_be_asked).or_else(|| document.default_agent());
+    let agent = document
+        .default_agent_among(can_be_asked)
+        .or_else(|| document.default_agent());
     agent.map(|agent| agent.name)
 }
 
@@ -91,7 +97,10 @@ pub fn beginning(cell: Cell<'_>) -> String {
 /// Why the model does not see each cell, for people; nothing where it does.
 pub fn marks(document: &Document) -> Vec<String> {
     let mark = |why: Option<Unseen>| why.map_or("", unseen_word).to_string();
-    msgfile::unseen_cells(document).into_iter().map(mark).collect()
+    msgfile::unseen_cells(document)
+        .into_iter()
+        .map(mark)
+        .collect()
 }
 
 /// Why the model does not see something, for people.
@@ -120,7 +129,14 @@ fn call(content: &str) -> Option<String> {
 pub fn remark_without_cells(document: &Document, path: &str) {
     let why = match document.kind() {
         Kind::Plain => "no cells, because this is not a message file",
-        _ if document.preamble().of(document.source()).trim_ascii().is_empty() => "no cells",
+        _ if document
+            .preamble()
+            .of(document.source())
+            .trim_ascii()
+            .is_empty() =>
+        {
+            "no cells"
+        }
         _ => "no cells; a line # %% starts one, and text before it is not sent",
     };
     ui::remark(&format!("{path}: {why}"));

@@ -65,7 +65,9 @@ fn age(text: &str) -> Result<SignedDuration, String> {
         "h" => Some(count),
         _ => None,
     };
-    let hours = hours.filter(|hours| (0..=1_000_000).contains(hours)).ok_or_else(expected)?;
+    let hours = hours
+        .filter(|hours| (0..=1_000_000).contains(hours))
+        .ok_or_else(expected)?;
     Ok(SignedDuration::from_hours(hours))
 }
 
@@ -90,7 +92,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let count = journal.forget_before(Timestamp::now() - age)?;
         return say_forgotten(args, count);
     }
-    let Some(path) = &args.file else { return Ok(()) };
+    let Some(path) = &args.file else {
+        return Ok(());
+    };
     journal.check_writable()?;
     let document = match read_message_file(path) {
         // What the journal holds for a file that is gone can still be seen and forgotten.
@@ -151,7 +155,12 @@ fn named(mut records: Vec<JournalRecord>, path: &Path) -> Vec<Named> {
             None if before == 0 && !cell.is_empty() => cell,
             None => format!("{cell}@{}", before + 1),
         };
-        all.push(Named { name, is_own: is_own(&record), record, twins: Vec::new() });
+        all.push(Named {
+            name,
+            is_own: is_own(&record),
+            record,
+            twins: Vec::new(),
+        });
     }
     all
 }
@@ -161,7 +170,10 @@ fn list(args: &Args, path: &Path, records: &[Named]) -> Result<(), Failure> {
         let rows: Vec<Row<'_>> = records.iter().map(row).collect();
         return ui::print_json(&rows);
     }
-    let missing: Vec<&Named> = records.iter().filter(|named| is_listed(&named.record)).collect();
+    let missing: Vec<&Named> = records
+        .iter()
+        .filter(|named| is_listed(&named.record))
+        .collect();
     if missing.is_empty() {
         let known = records.len();
         ui::remark(&format!(
@@ -242,8 +254,11 @@ fn put_back(
     let chosen = chosen(args, records)?;
     let mut file = writing::open(path, &surroundings.places)?;
     // An answer that broke off comes in with any change, and so with this one.
-    let mut come_in: Vec<String> =
-        file.recovered().iter().map(|recovered| recovered.cell.clone()).collect();
+    let mut come_in: Vec<String> = file
+        .recovered()
+        .iter()
+        .map(|recovered| recovered.cell.clone())
+        .collect();
     let journal = file.journal().clone();
     let now = named(journal.records(file.document(), file.path()), file.path());
     let mut cells = Vec::new();
@@ -254,7 +269,9 @@ fn put_back(
             continue;
         }
         // What found no place has another name by now.
-        let found = now.iter().find(|named| !is_held && named.is_same(&before.record));
+        let found = now
+            .iter()
+            .find(|named| !is_held && named.is_same(&before.record));
         let Named { name, record, .. } = found.unwrap_or(before);
         if let Some(cell) = &record.stands_in {
             let message = format!("{name} is in the file already, as cell {cell}");
@@ -314,7 +331,10 @@ fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String
     let journal = file.journal().clone();
     let path = file.path().to_path_buf();
     file.try_edit(|document: &Document| {
-        let old = document.cell(&cell).map(|cell| cell.content().into_owned()).unwrap_or_default();
+        let old = document
+            .cell(&cell)
+            .map(|cell| cell.content().into_owned())
+            .unwrap_or_default();
         journal.keep_text(&path, &cell, &old, &record.text, Timestamp::now())?;
         let splice = msgfile::replace_text(document, &cell, &record.text);
         splice.map_err(|error| Failure::input(error.to_string()))
@@ -325,8 +345,17 @@ fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String
 
 /// Erases what was named, or all.
 fn forget(args: &Args, journal: &Journal, records: &[Named]) -> Result<(), Failure> {
-    let all = || records.iter().filter(|named| named.is_own).collect::<Vec<_>>();
-    let forgotten = if args.cells.is_empty() { all() } else { chosen(args, records)? };
+    let all = || {
+        records
+            .iter()
+            .filter(|named| named.is_own)
+            .collect::<Vec<_>>()
+    };
+    let forgotten = if args.cells.is_empty() {
+        all()
+    } else {
+        chosen(args, records)?
+    };
     for named in &forgotten {
         for record in named.twins.iter().chain([&named.record]) {
             journal.forget(record)?;
@@ -349,5 +378,9 @@ fn say_forgotten(args: &Args, count: usize) -> Result<(), Failure> {
 }
 
 fn words_for(count: usize) -> &'static str {
-    if count == 1 { "record is" } else { "records are" }
+    if count == 1 {
+        "record is"
+    } else {
+        "records are"
+    }
 }

@@ -54,8 +54,14 @@ struct Done<'a> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     refuse_other_formats(&args.path)?;
     let new = args.output.clone().unwrap_or_else(|| beside(&args.path));
-    let repaired =
-        repair_transcript(&Disk, &args.path, &new, LINE_LIMIT, &mut OsIds, Timestamp::now())?;
+    let repaired = repair_transcript(
+        &Disk,
+        &args.path,
+        &new,
+        LINE_LIMIT,
+        &mut OsIds,
+        Timestamp::now(),
+    )?;
     match args.json {
         true => print_json(args, &new, &repaired),
         false => {
@@ -75,7 +81,10 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
         frame::detect(&head(path)?, &name).map(|format| format.id())
     };
     let refuse = |hint: String| {
-        Err(Failure::usage(format!("{}: this is no transcript", path.display()), hint))
+        Err(Failure::usage(
+            format!("{}: this is no transcript", path.display()),
+            hint,
+        ))
     };
     match format {
         None | Some("transcript") => Ok(()),
@@ -97,7 +106,9 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
 /// How a file begins.
 fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut head = Vec::new();
-    let read = open_regular(path)?.take(frame::HEAD as u64).read_to_end(&mut head);
+    let read = open_regular(path)?
+        .take(frame::HEAD as u64)
+        .read_to_end(&mut head);
     read.map_err(|error| Failure::input(format!("{}: {}", path.display(), words(&error))))?;
     Ok(head)
 }
@@ -113,7 +124,10 @@ fn print_json(args: &Args, new: &Path, repaired: &Repaired) -> Result<(), Failur
     ui::print_json(&Done {
         path: &args.path.to_string_lossy(),
         output: &new.to_string_lossy(),
-        rest: repaired.rest.as_ref().map(|rest| rest.to_string_lossy().into_owned()),
+        rest: repaired
+            .rest
+            .as_ref()
+            .map(|rest| rest.to_string_lossy().into_owned()),
         problems: hints::shown_problems(&repaired.problems, &args.path),
     })
 }

@@ -53,8 +53,15 @@ pub fn back_to(
         Place::Session { .. } => "the session".to_string(),
     };
     let undo = outcome.last.map(|last| {
-        format!("; to undo this: analects rewind {} {}", place.word(), shell::word(&last))
+        format!(
+            "; to undo this: analects rewind {} {}",
+            place.word(),
+            shell::word(&last)
+        )
     });
-    ui::remark(&format!("{what} goes on from {from}{}", undo.unwrap_or_default()));
+    ui::remark(&format!(
+        "{what} goes on from {from}{}",
+        undo.unwrap_or_default()
+    ));
     Ok(())
 }

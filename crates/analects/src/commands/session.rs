@@ -84,8 +84,11 @@ impl Args {
 fn prune(args: &Prune) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     // All of them are looked up before anything is moved.
-    let names: Result<Vec<_>, Failure> =
-        args.sessions.iter().map(|word| sessions.find(Some(word))).collect();
+    let names: Result<Vec<_>, Failure> = args
+        .sessions
+        .iter()
+        .map(|word| sessions.find(Some(word)))
+        .collect();
     for name in names? {
         ui::print_line(&sessions.store.prune(&name)?)?;
     }

@@ -40,15 +40,28 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let default = reading::default_agent(&document);
         return ui::print_json(&shown.with_default_agent(default));
     }
-    let cells = document.cells().zip(msgfile::briefs(&document)).zip(reading::marks(&document));
+    let cells = document
+        .cells()
+        .zip(msgfile::briefs(&document))
+        .zip(reading::marks(&document));
     let rows = cells.map(|((cell, brief), mark)| {
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [cell.name().into_owned(), role, line, mark, reading::beginning(cell)]
+        [
+            cell.name().into_owned(),
+            role,
+            line,
+            mark,
+            reading::beginning(cell),
+        ]
     });
     let printed = ui::print_rows(rows.collect());
     if document.cells().len() == 0 {
         reading::remark_without_cells(&document, &path);
     }
-    ui::report_problems(&path, document.source(), &reading::problems(&document, &path));
+    ui::report_problems(
+        &path,
+        document.source(),
+        &reading::problems(&document, &path),
+    );
     printed
 }

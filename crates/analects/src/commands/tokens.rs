@@ -50,7 +50,11 @@ struct Shown<'a> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let config = Config::read_for(args.model.as_deref(), None, &surroundings)?;
-    let named = args.model.as_deref().map(|model| config.model(model)).transpose()?;
+    let named = args
+        .model
+        .as_deref()
+        .map(|model| config.model(model))
+        .transpose()?;
     let model = named.or_else(|| config.pointer("default").map(str::to_string));
     let model = model.unwrap_or_else(|| USUAL.to_string());
     check_model(&model)?;
@@ -64,14 +68,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     counter.use_vocabulary(true);
     let count = counter.text(&text);
     if args.json {
-        ui::print_json(&Shown { model: &model, count })
+        ui::print_json(&Shown {
+            model: &model,
+            count,
+        })
     } else {
         ui::print_line(&count.to_string())
     }
 }
 
 fn read(args: &Args) -> Result<String, Failure> {
-    let file = args.file.as_deref().filter(|file| *file != std::path::Path::new("-"));
+    let file = args
+        .file
+        .as_deref()
+        .filter(|file| *file != std::path::Path::new("-"));
     let name = file.map_or("stdin".to_string(), |path| path.display().to_string());
     let read = match file {
         Some(path) => {

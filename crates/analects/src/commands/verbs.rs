@@ -198,7 +198,10 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
     let refused = |error: ItemError| explain(path, &error);
     let file = change(path, surroundings, |document, _, _| {
         let read = CellMessages::of(document, &SessionId::default());
-        let place = verb.named().map(|name| find_one(document, name)).transpose();
+        let place = verb
+            .named()
+            .map(|name| find_one(document, name))
+            .transpose();
         let place = place.map_err(refused)?;
         let target = match place {
             Some(at) => {
@@ -208,7 +211,10 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
             None => None,
         };
         // To go back to a result is to its own message.
-        let message = place.and_then(|at| read.message(at)).cloned().map(Target::message);
+        let message = place
+            .and_then(|at| read.message(at))
+            .cloned()
+            .map(Target::message);
         let changes = match verb {
             Verb::Rewind(_) => verb.changes(&read.messages, message.as_ref()),
             _ => verb.changes(&read.messages, target),
@@ -222,12 +228,19 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
             return Err(why_not(VerbError::NotHidden(target.message.clone())));
         }
         let name = |at: usize| {
-            after.cells().nth(at).map(|cell| cell.name().into_owned()).unwrap_or_default()
+            after
+                .cells()
+                .nth(at)
+                .map(|cell| cell.name().into_owned())
+                .unwrap_or_default()
         };
         let id_name = |id: &MessageId| read.head(id).map(name).unwrap_or_default();
         outcome = outcome_of(&read.messages, target, &changes, id_name);
         outcome.target = place.map(name).unwrap_or_default();
-        outcome.changed = changed_cells(document, &after).into_iter().map(name).collect();
+        outcome.changed = changed_cells(document, &after)
+            .into_iter()
+            .map(name)
+            .collect();
         Ok(after)
     })?;
     if matches!(verb, Verb::Rewind(_)) {
@@ -243,11 +256,17 @@ fn changed_cells(before: &Document, after: &Document) -> Vec<usize> {
     let is_changed = |old: Cell<'_>, new: Cell<'_>| {
         old.history() != new.history() || old.content() != new.content()
     };
-    cells.filter(|(_, (old, new))| is_changed(*old, *new)).map(|(at, _)| at).collect()
+    cells
+        .filter(|(_, (old, new))| is_changed(*old, *new))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 fn in_session(sessions: &Sessions, name: &ChainName, verb: Verb<'_>) -> Result<Outcome, Failure> {
-    let message = verb.named().map(|word| sessions.message(name, word)).transpose()?;
+    let message = verb
+        .named()
+        .map(|word| sessions.message(name, word))
+        .transpose()?;
     let target = message.clone().map(Target::message);
     let mut session = Session::open(&*sessions.store, name.clone())?;
     let mut outcome = Outcome::default();
@@ -319,7 +338,10 @@ fn uncounted(
     if counts == Some(counted) {
         return None;
     }
-    Some((name(&messages[counted].id), counts.map(|at| name(&messages[at].id))))
+    Some((
+        name(&messages[counted].id),
+        counts.map(|at| name(&messages[at].id)),
+    ))
 }
 
 /// Says that a summary does not count where a conversation goes on, and whether an earlier one does.
@@ -330,7 +352,9 @@ fn remark_uncounted(summary: &str, earlier: Option<&str>) {
         }
         None => "the model sees everything before".to_string(),
     };
-    ui::remark(&format!("the summary {summary} does not count there: {instead}"));
+    ui::remark(&format!(
+        "the summary {summary} does not count there: {instead}"
+    ));
 }
 
 /// Says so if a summary stands for cells, so that nothing that is done with them is seen.
@@ -349,7 +373,9 @@ fn remark_summed_up(place: &str, cells: &[String]) {
 /// Says so if a summary stands for cells that are chosen for a call.
 pub fn remark_chosen(path: &Path, document: &Document, args: &CallArgs) {
     let lists = args.include.iter().chain(&args.exclude);
-    let cells = lists.filter_map(|list| find_cells(document, list).ok()).flatten();
+    let cells = lists
+        .filter_map(|list| find_cells(document, list).ok())
+        .flatten();
     let cells: BTreeSet<usize> = cells.collect();
     if cells.is_empty() {
         return;
@@ -359,7 +385,9 @@ pub fn remark_chosen(path: &Path, document: &Document, args: &CallArgs) {
         .cells()
         .enumerate()
         .filter(|(at, _)| cells.contains(at) && unseen[*at] == Some(Unseen::Compacted));
-    let names: Vec<String> = summed_up.map(|(_, cell)| format!("cell {}", cell.name())).collect();
+    let names: Vec<String> = summed_up
+        .map(|(_, cell)| format!("cell {}", cell.name()))
+        .collect();
     remark_summed_up(&shell::path(path), &names);
 }
 
@@ -373,7 +401,10 @@ pub fn fork_file(
 ) -> Result<PathBuf, Failure> {
     let document = reading::read(path)?;
     if document.kind() == Kind::Plain {
-        return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
+        return Err(StoreError::NotAMessageFile {
+            path: path.to_path_buf(),
+        }
+        .into());
     }
     let in_file = |error: ItemError| explain(path, &error);
     let mut lost_summary = None;
@@ -404,10 +435,13 @@ pub fn fork_file(
 fn uncounted_at(document: &Document, at: usize) -> Option<(String, Option<String>)> {
     let read = CellMessages::of(document, &SessionId::default());
     let tree = Tree::of(&read.messages);
-    let end = tree.position(&read.target(at)?.message).map(|at| step_end(&read.messages, at));
+    let end = tree
+        .position(&read.target(at)?.message)
+        .map(|at| step_end(&read.messages, at));
     uncounted(&read.messages, &tree, end, |id| {
         let cell = read.head(id).and_then(|at| document.cells().nth(at));
-        cell.map(|cell| cell.name().into_owned()).unwrap_or_default()
+        cell.map(|cell| cell.name().into_owned())
+            .unwrap_or_default()
     })
 }
 
@@ -418,7 +452,10 @@ pub fn fork_session(
     at: Option<&str>,
 ) -> Result<ChainName, Failure> {
     // A copy belongs where the original does.
-    let copy = ChainName { project: name.project.clone(), ..sessions.new_name() };
+    let copy = ChainName {
+        project: name.project.clone(),
+        ..sessions.new_name()
+    };
     let session = Session::open(&*sessions.store, name.clone())?;
     session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
     if at.is_none() {
@@ -466,21 +503,29 @@ fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failu
     if name.ends_with(".msg.md") != is_whole || !name.ends_with(".md") {
         let ending = if is_whole { ".msg.md" } else { ".md" };
         let message = format!("{}: a copy must end in {ending}, too", copy.display());
-        return Err(Failure::usage(message, "else it would not be read as this file is"));
+        return Err(Failure::usage(
+            message,
+            "else it would not be read as this file is",
+        ));
     }
     Ok(())
 }
 
 /// A name for a copy: `talk.fork-1.msg.md`.
 fn free_name(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let (stem, ending) = match name.strip_suffix(".msg.md") {
         Some(stem) => (stem, "msg.md"),
         None => (name.strip_suffix(".md").unwrap_or(&name), "md"),
     };
     let names = (1..).map(|number| path.with_file_name(format!("{stem}.fork-{number}.{ending}")));
     let mut free = names.filter(|name| name.symlink_metadata().is_err());
-    free.next().unwrap_or_else(|| path.with_extension("fork.msg.md"))
+    free.next()
+        .unwrap_or_else(|| path.with_extension("fork.msg.md"))
 }
 
 /// Changes a file that must be there; the change is told where the file itself lies.

@@ -31,7 +31,9 @@ pub fn read(folder: &Path, name: &str) -> Result<Option<KnownAgent>, Failure> {
         return Ok(None);
     }
     let path = path(folder, name);
-    let Some(text) = read_text(&path)? else { return Ok(None) };
+    let Some(text) = read_text(&path)? else {
+        return Ok(None);
+    };
     parse(&text, name, &path).map(Some)
 }
 
@@ -46,20 +48,33 @@ fn parse(text: &str, name: &str, path: &Path) -> Result<KnownAgent, Failure> {
     let document = decode_named(text.as_bytes(), "agent.md");
     let span = document.frontmatter_span();
     let yaml = span.and_then(|span| frontmatter::text_span(text.as_bytes(), span));
-    let yaml = yaml.map_or("", |yaml| text.get(yaml.start..yaml.end).unwrap_or_default());
-    let rest = text.get(span.map_or(0, |span| span.end)..).unwrap_or_default();
+    let yaml = yaml.map_or("", |yaml| {
+        text.get(yaml.start..yaml.end).unwrap_or_default()
+    });
+    let rest = text
+        .get(span.map_or(0, |span| span.end)..)
+        .unwrap_or_default();
     // The settings are those of an agent of a message file, so they are read as one.
-    let indented: String = yaml.split_inclusive('\n').map(|line| format!("    {line}")).collect();
+    let indented: String = yaml
+        .split_inclusive('\n')
+        .map(|line| format!("    {line}"))
+        .collect();
     let quoted = serde_json::Value::from(name);
     let front = frontmatter::read(&format!("agents:\n  {quoted}:\n{indented}"));
-    let worst = front.problems.iter().find(|problem| problem.severity > Severity::Hint);
+    let worst = front
+        .problems
+        .iter()
+        .find(|problem| problem.severity > Severity::Hint);
     let failure = |message: &str| Failure::input(format!("{}: {message}", path.display()));
     if let Some(problem) = worst {
         return Err(failure(&problem.message));
     }
     // An agent without settings is no map.
     let agent = front.agents.into_iter().next().unwrap_or_default();
-    let mut agent = analects_core::Agent { name: name.to_string(), ..agent };
+    let mut agent = analects_core::Agent {
+        name: name.to_string(),
+        ..agent
+    };
     let prompt = rest.trim_start_matches(['\r', '\n']).trim_end();
     if !prompt.is_empty() {
         if agent.system_prompt.is_some() {
@@ -80,7 +95,8 @@ fn parse(text: &str, name: &str, path: &Path) -> Result<KnownAgent, Failure> {
 fn lines_of_properties(yaml: &str) -> Vec<(&'static str, usize)> {
     let line_of = |property: &&'static str| {
         let starts = |line: &str| {
-            line.strip_prefix(*property).is_some_and(|rest| rest.trim_start().starts_with(':'))
+            line.strip_prefix(*property)
+                .is_some_and(|rest| rest.trim_start().starts_with(':'))
         };
         Some((*property, yaml.lines().position(starts)? + 2))
     };
@@ -100,8 +116,14 @@ mod tests {
         assert_eq!(known.agent.name, "coder");
         assert_eq!(known.agent.models, ["openai/big", "openai/small"]);
         assert_eq!(known.agent.temperature, 0.2);
-        assert_eq!(known.agent.system_prompt.as_deref(), Some("Be brief.\n\n# %% no cell"));
-        assert_eq!(known.lines, [("models", 2), ("temperature", 3), ("system_prompt", 6)]);
+        assert_eq!(
+            known.agent.system_prompt.as_deref(),
+            Some("Be brief.\n\n# %% no cell")
+        );
+        assert_eq!(
+            known.lines,
+            [("models", 2), ("temperature", 3), ("system_prompt", 6)]
+        );
     }
 
     #[test]
@@ -109,13 +131,22 @@ mod tests {
         let known = parse("Be brief.\n", "x", Path::new("x.md")).unwrap();
         assert_eq!(known.agent.system_prompt.as_deref(), Some("Be brief."));
         assert!(known.agent.models.is_empty());
-        assert_eq!(parse("", "x", Path::new("x.md")).unwrap().agent.system_prompt, None);
+        assert_eq!(
+            parse("", "x", Path::new("x.md"))
+                .unwrap()
+                .agent
+                .system_prompt,
+            None
+        );
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         for (text, part) in [
-            ("---\ntemperature: hot\n---\n", "temperature must be a number"),
+            (
+                "---\ntemperature: hot\n---\n",
+                "temperature must be a number",
+            ),
             ("---\nmodels: [a\n---\n", "cannot be read"),
             ("---\nsystem_prompt: a\n---\nb\n", "twice"),
         ] {
@@ -126,7 +157,9 @@ mod tests {
 
     #[test]
     fn no_name_leads_out_of_the_folder() {
-        for name in ["", ".", "..", "../x", "/x", "a/b", "a\\b", "c:x", ".hidden", "a/"] {
+        for name in [
+            "", ".", "..", "../x", "/x", "a/b", "a\\b", "c:x", ".hidden", "a/",
+        ] {
             assert!(!is_file_name(name), "{name}");
         }
         assert!(is_file_name("coder") && is_file_name("gpt-5.1") && is_file_name("论语"));

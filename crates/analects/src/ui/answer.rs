@@ -29,7 +29,9 @@ impl Answer {
     pub fn new() -> Answer {
         Answer {
             to_terminal: io::stdout().is_terminal(),
-            markdown: Colour::of(&io::stdout()).is_on().then(|| Markdown::new(width())),
+            markdown: Colour::of(&io::stdout())
+                .is_on()
+                .then(|| Markdown::new(width())),
             shows_thoughts: io::stderr().is_terminal(),
             ends_line: true,
             ends_thought: true,
@@ -57,7 +59,9 @@ impl Answer {
     /// Prints what can be shown now. No style stays on while we wait, since others may write meanwhile
     /// and the program may be ended.
     fn print_markdown(&mut self, take: impl FnOnce(&mut Markdown) -> String) {
-        let Some(markdown) = &mut self.markdown else { return };
+        let Some(markdown) = &mut self.markdown else {
+            return;
+        };
         markdown.set_width(width());
         let before = markdown.style_code().unwrap_or_default();
         let shown = take(markdown);

@@ -95,8 +95,16 @@ mod tests {
 
     #[test]
     fn a_terminal_can_be_without_colours_by_its_name() {
-        assert!(["dumb", "xterm-mono", "linux-m"].into_iter().all(has_no_colour));
-        assert!(!["xterm", "xterm-256color", "vt220", "", "tmux"].into_iter().any(has_no_colour));
+        assert!(
+            ["dumb", "xterm-mono", "linux-m"]
+                .into_iter()
+                .all(has_no_colour)
+        );
+        assert!(
+            !["xterm", "xterm-256color", "vt220", "", "tmux"]
+                .into_iter()
+                .any(has_no_colour)
+        );
     }
 
     #[test]

@@ -80,10 +80,17 @@ impl Renderer<'_> {
             let marks = colour.paint(ink, &"^".repeat(line.marked.width().max(1)));
             let text = [&*line.before, &*line.marked, &*line.after].concat();
             out.push_str(format!("{number} {text}").trim_end_matches(' '));
-            out.push_str(&format!("\n{below} {}{marks}\n", " ".repeat(line.before.width())));
+            out.push_str(&format!(
+                "\n{below} {}{marks}\n",
+                " ".repeat(line.before.width())
+            ));
         }
         if let Some(hint) = hints::of_problem(problem, Path::new(self.path), self.interface) {
-            out.push_str(&format!("  {}: {}\n", colour.paint(Ink::Hint, "hint"), safe(&hint)));
+            out.push_str(&format!(
+                "  {}: {}\n",
+                colour.paint(Ink::Hint, "hint"),
+                safe(&hint)
+            ));
         }
         out
     }
@@ -92,12 +99,19 @@ impl Renderer<'_> {
 /// How many problems of each severity, such as `2 errors, 1 hint`.
 pub fn count(problems: &[Problem]) -> String {
     let words = [Severity::Error, Severity::Warning, Severity::Hint].map(|severity| {
-        let number = problems.iter().filter(|problem| problem.severity == severity).count();
+        let number = problems
+            .iter()
+            .filter(|problem| problem.severity == severity)
+            .count();
         let plural = if number == 1 { "" } else { "s" };
         (number > 0).then(|| format!("{number} {}{plural}", word(severity)))
     });
     let words: Vec<String> = words.into_iter().flatten().collect();
-    if words.is_empty() { "no problems".to_string() } else { words.join(", ") }
+    if words.is_empty() {
+        "no problems".to_string()
+    } else {
+        words.join(", ")
+    }
 }
 
 fn word(severity: Severity) -> &'static str {
@@ -135,14 +149,23 @@ impl Line {
         }
         let is_inside = |at: usize| source.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
         let from = line_start.max(span.start.saturating_sub(WINDOW));
-        let from = (from..span.start).take(4).find(|at| !is_inside(*at)).unwrap_or(from);
+        let from = (from..span.start)
+            .take(4)
+            .find(|at| !is_inside(*at))
+            .unwrap_or(from);
         let to = source.len().min(span.start + WINDOW);
-        let to = (span.start..=to).rev().take(4).find(|at| !is_inside(*at)).unwrap_or(to);
+        let to = (span.start..=to)
+            .rev()
+            .take(4)
+            .find(|at| !is_inside(*at))
+            .unwrap_or(to);
         let rest = source.get(span.start..to)?;
         let end = rest
             .iter()
             .position(|byte| *byte == b'\n')
-            .map_or(rest.len(), |at| at - usize::from(at > 0 && rest[at - 1] == b'\r'));
+            .map_or(rest.len(), |at| {
+                at - usize::from(at > 0 && rest[at - 1] == b'\r')
+            });
         let marked = span.len().min(end);
         Some(Line {
             before: displayed(source.get(from..span.start)?),
@@ -157,14 +180,22 @@ impl Line {
         let room = width.saturating_sub(self.marked.width());
         let before = if self.is_cut || self.before.width() > room.max(width / 3) {
             // Some of the room is for what follows.
-            format!("…{}", last_columns(&self.before, (room * 2 / 3).max(width / 3) - 1))
+            format!(
+                "…{}",
+                last_columns(&self.before, (room * 2 / 3).max(width / 3) - 1)
+            )
         } else {
             self.before
         };
         let marked = first_columns(self.marked, width.saturating_sub(before.width()));
         let used = before.width() + marked.width();
         let after = first_columns(self.after, width.saturating_sub(used));
-        Line { before, marked, after, is_cut: self.is_cut }
+        Line {
+            before,
+            marked,
+            after,
+            is_cut: self.is_cut,
+        }
     }
 }
 
@@ -180,7 +211,9 @@ fn displayed(bytes: &[u8]) -> String {
 
 fn last_columns(text: &str, width: usize) -> String {
     let all = text.chars().count();
-    text.chars().skip(all - fitting(text.chars().rev(), width)).collect()
+    text.chars()
+        .skip(all - fitting(text.chars().rev(), width))
+        .collect()
 }
 
 #[cfg(test)]

@@ -93,16 +93,26 @@ assert termios.tcgetattr(terminal) == before, termios.tcgetattr(terminal)
         if std::env::var_os(mark).is_some() {
             let _hushed = super::Hushed::new();
             let settings = rustix::termios::tcgetattr(std::io::stdin()).unwrap();
-            assert!(!settings.local_modes.contains(rustix::termios::LocalModes::ECHO));
+            assert!(
+                !settings
+                    .local_modes
+                    .contains(rustix::termios::LocalModes::ECHO)
+            );
             panic!("on purpose");
         }
         let name = "ui::keys::tests::a_panic_leaves_the_terminal_as_it_was";
         let mut python = Command::new("python3");
-        python.args(["-c", AGAIN]).arg(std::env::current_exe().unwrap());
+        python
+            .args(["-c", AGAIN])
+            .arg(std::env::current_exe().unwrap());
         python.args(["--exact", name, "--nocapture"]).env(mark, "1");
         // Without Python, there is no terminal.
         if let Ok(output) = python.output() {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
         }
     }
 

@@ -83,7 +83,10 @@ struct Block {
 
 impl Line {
     fn start() -> Line {
-        Line::Start { head: String::new(), lead: Lead::default() }
+        Line::Start {
+            head: String::new(),
+            lead: Lead::default(),
+        }
     }
 }
 
@@ -123,7 +126,9 @@ impl Markdown {
     fn take_words(&mut self, text: &str) -> usize {
         match &mut self.line {
             Line::Text(line) if !self.after_return => {
-                let Some(words) = line.inline.words(text) else { return 0 };
+                let Some(words) = line.inline.words(text) else {
+                    return 0;
+                };
                 self.paint.write(words.style, &words.text);
                 words.text.len()
             }
@@ -154,7 +159,9 @@ impl Markdown {
     /// The code of the style that is on, if any: whoever prints something else meanwhile has to switch it
     /// off, and on again.
     pub fn style_code(&self) -> Option<String> {
-        Some(self.paint.style()).filter(|style| *style != Style::PLAIN).map(Style::code)
+        Some(self.paint.style())
+            .filter(|style| *style != Style::PLAIN)
+            .map(Style::code)
     }
 
     /// Whether the last line that was shown is complete.
@@ -252,7 +259,10 @@ impl Markdown {
     }
 }
 
-const INDENTED: Style = Style { ink: Some(Ink::Cyan), ..Style::PLAIN };
+const INDENTED: Style = Style {
+    ink: Some(Ink::Cyan),
+    ..Style::PLAIN
+};
 
 /// How lines begin.
 impl Markdown {
@@ -277,7 +287,11 @@ impl Markdown {
                     return;
                 }
             }
-            let found = if lead.is_deep() { Some(Begin::Text) } else { begin(head, ends) };
+            let found = if lead.is_deep() {
+                Some(Begin::Text)
+            } else {
+                begin(head, ends)
+            };
             match found {
                 None => return,
                 Some(found) => self.begin(found),
@@ -314,12 +328,18 @@ impl Markdown {
         match found {
             Begin::Quote { indent, skip } => {
                 lead.add_quote(&head[..indent]);
-                self.line = Line::Start { head: head[skip..].to_string(), lead };
+                self.line = Line::Start {
+                    head: head[skip..].to_string(),
+                    lead,
+                };
             }
             Begin::Item { indent, skip } => {
                 self.in_list = true;
                 lead.add_item(&head[..indent], head[indent..skip].trim_end());
-                self.line = Line::Start { head: head[skip..].to_string(), lead };
+                self.line = Line::Start {
+                    head: head[skip..].to_string(),
+                    lead,
+                };
             }
             Begin::Text if self.goes_on(&lead) => self.go_on(&head, &lead),
             Begin::Row => {
@@ -339,7 +359,11 @@ impl Markdown {
     fn show(&mut self, found: Begin, head: &str, lead: &Lead) {
         match found {
             Begin::Heading { level, skip } => {
-                let style = Style { bold: true, underlined: level <= 2, ..Style::PLAIN };
+                let style = Style {
+                    bold: true,
+                    underlined: level <= 2,
+                    ..Style::PLAIN
+                };
                 self.text(&head[skip..], style, lead, false);
             }
             Begin::Fence(fence) => {
@@ -351,7 +375,9 @@ impl Markdown {
                 self.paint.write(Style::PLAIN, head);
                 self.open(Until::Mark(mark), lead, Code::new(""));
             }
-            Begin::Rule => self.paint.write(Style::FAINT, &"-".repeat(RULE.min(self.width))),
+            Begin::Rule => self
+                .paint
+                .write(Style::FAINT, &"-".repeat(RULE.min(self.width))),
             Begin::Text => self.text(head, Style::PLAIN, lead, true),
             // Of these, nothing but what leads them in is shown, or they are no end of it.
             Begin::Blank | Begin::Quote { .. } | Begin::Item { .. } | Begin::Row => {}
@@ -360,7 +386,12 @@ impl Markdown {
 
     fn text(&mut self, text: &str, style: Style, lead: &Lead, is_paragraph: bool) {
         let (margin, quotes) = (lead.margin().to_string(), lead.quotes());
-        let mut line = Text { inline: Inline::new(style), margin, quotes, is_paragraph };
+        let mut line = Text {
+            inline: Inline::new(style),
+            margin,
+            quotes,
+            is_paragraph,
+        };
         self.push_text(&mut line, text);
         self.line = Line::Text(line);
     }
@@ -374,11 +405,15 @@ impl Markdown {
 
     /// Whether a text that is led in so is part of the paragraph that waits for it.
     fn goes_on(&self, lead: &Lead) -> bool {
-        self.waiting.as_ref().is_some_and(|it| it.quotes == lead.quotes() && !lead.has_item())
+        self.waiting
+            .as_ref()
+            .is_some_and(|it| it.quotes == lead.quotes() && !lead.has_item())
     }
 
     fn go_on(&mut self, head: &str, lead: &Lead) {
-        let Some(mut line) = self.waiting.take() else { return };
+        let Some(mut line) = self.waiting.take() else {
+            return;
+        };
         line.margin = lead.margin().to_string();
         self.push_text(&mut line, head);
         self.line = Line::Text(line);
@@ -397,7 +432,12 @@ impl Markdown {
 /// Blocks of code, and formulas.
 impl Markdown {
     fn open(&mut self, until: Until, lead: &Lead, code: Code) {
-        self.block = Some(Block { until, quotes: lead.quotes(), code, tail: String::new() });
+        self.block = Some(Block {
+            until,
+            quotes: lead.quotes(),
+            code,
+            tail: String::new(),
+        });
     }
 
     /// Goes on with a line that began in a block.
@@ -454,7 +494,10 @@ impl Markdown {
 impl Markdown {
     /// Takes a row that is complete.
     fn row(&mut self, row: String, lead: &Lead) {
-        let goes_on = self.table.as_ref().is_some_and(|table| table.takes(&row, lead));
+        let goes_on = self
+            .table
+            .as_ref()
+            .is_some_and(|table| table.takes(&row, lead));
         if !goes_on {
             self.end_table();
             self.paint.write_all(lead.spans());
@@ -467,7 +510,9 @@ impl Markdown {
 
     /// Shows what waits: no row follows.
     fn end_table(&mut self) {
-        let Some(mut table) = self.table.take() else { return };
+        let Some(mut table) = self.table.take() else {
+            return;
+        };
         for line in table.end(self.width) {
             self.paint.write_all(&line);
         }

@@ -84,7 +84,10 @@ pub fn lines<const N: usize>(rows: Vec<[String; N]>, width: Option<usize>) -> Ve
         let mut line = String::new();
         for (entry, column) in row.iter().zip(widths).filter(|(_, column)| *column > 0) {
             line.push_str(&entry.text);
-            line.extend(std::iter::repeat_n(' ', column.saturating_sub(entry.width) + 2));
+            line.extend(std::iter::repeat_n(
+                ' ',
+                column.saturating_sub(entry.width) + 2,
+            ));
         }
         line.push_str(row.last().map_or("", |entry| &entry.text));
         let end = line.trim_end_matches(' ').len();
@@ -107,11 +110,17 @@ impl Entry {
     fn new(text: String) -> Entry {
         // Nearly every entry is such a text.
         if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Entry { width: text.len(), text };
+            return Entry {
+                width: text.len(),
+                text,
+            };
         }
         // What stands in a row is one line, so a tab is a blank.
         let text = safe(&text).replace('\t', " ");
-        Entry { width: text.width(), text }
+        Entry {
+            width: text.width(),
+            text,
+        }
     }
 }
 
@@ -123,20 +132,31 @@ mod tests {
 
     #[test]
     fn nothing_reaches_the_terminal_as_an_escape_code() {
-        assert_eq!(safe("a\u{1b}[31mb\r\u{9b}c"), "a<U+001B>[31mb<U+000D><U+009B>c");
+        assert_eq!(
+            safe("a\u{1b}[31mb\r\u{9b}c"),
+            "a<U+001B>[31mb<U+000D><U+009B>c"
+        );
         assert_eq!(safe("x\u{202e}y\u{e0041}"), "x<U+202E>y<U+E0041>");
         assert_eq!(safe("one\ntwo"), "one␊two");
-        assert_eq!(safe_lines("one\n\ttwo 你好 👩\u{200d}💻"), "one\n\ttwo 你好 👩\u{200d}💻");
+        assert_eq!(
+            safe_lines("one\n\ttwo 你好 👩\u{200d}💻"),
+            "one\n\ttwo 你好 👩\u{200d}💻"
+        );
     }
 
     #[test]
     fn escaped_json_means_the_same() {
-        let every = (0..=u32::from(char::MAX)).filter_map(char::from_u32).collect::<String>();
+        let every = (0..=u32::from(char::MAX))
+            .filter_map(char::from_u32)
+            .collect::<String>();
         let json = serde_json::to_string(&every).unwrap();
         let escaped = escape_json(&json);
         assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), every);
         assert!(!escaped.chars().any(|c| c.is_control() || is_invisible(c)));
-        assert_eq!(escape_json("\"\u{9b}\u{e0041}你\""), "\"\\u009b\\udb40\\udc41你\"");
+        assert_eq!(
+            escape_json("\"\u{9b}\u{e0041}你\""),
+            "\"\\u009b\\udb40\\udc41你\""
+        );
     }
 
     fn rows(texts: &[[&str; 3]]) -> Vec<[String; 3]> {
@@ -145,7 +165,11 @@ mod tests {
 
     #[test]
     fn columns_stand_below_each_other() {
-        let rows = rows(&[["1", "user", "hi"], ["论语", "reply", "学\tx\u{1b}"], ["x", "", ""]]);
+        let rows = rows(&[
+            ["1", "user", "hi"],
+            ["论语", "reply", "学\tx\u{1b}"],
+            ["x", "", ""],
+        ]);
         let expected = ["1     user   hi", "论语  reply  学 x<U+001B>", "x"];
         assert_eq!(lines(rows, None), expected);
     }
@@ -158,7 +182,10 @@ mod tests {
 
     #[test]
     fn a_column_without_entries_takes_no_room() {
-        assert_eq!(lines(rows(&[["a", "", "b"], ["c", "", "d"]]), None), ["a  b", "c  d"]);
+        assert_eq!(
+            lines(rows(&[["a", "", "b"], ["c", "", "d"]]), None),
+            ["a  b", "c  d"]
+        );
     }
 
     #[test]

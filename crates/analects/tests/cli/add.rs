@@ -14,16 +14,27 @@ const CODE: &str = "# %% [^1]\n\n[^1]: [code]\n\n```python\nprint(1)\n```\n";
 fn contents(sandbox: &Sandbox, name: &str) -> Vec<String> {
     let show = sandbox.show(name);
     let cells = show["cells"].as_array().unwrap().iter();
-    cells.map(|cell| cell["content"].as_str().unwrap().to_string()).collect()
+    cells
+        .map(|cell| cell["content"].as_str().unwrap().to_string())
+        .collect()
 }
 
 #[test]
 fn arguments_or_stdin() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["add", "a.msg.md", "one", "two"]).assert_answer("1\n");
-    sandbox.run_with_stdin(&["add", "a.msg.md", "Look:"], "a\nb\r\n\n").assert_answer("2\n");
-    sandbox.run_with_stdin(&["add", "a.msg.md"], "a\nb\r\n\n").assert_answer("3\n");
-    assert_eq!(contents(&sandbox, "a.msg.md"), ["one two", "Look:", "a\nb\r\n\n"]);
+    sandbox
+        .run(&["add", "a.msg.md", "one", "two"])
+        .assert_answer("1\n");
+    sandbox
+        .run_with_stdin(&["add", "a.msg.md", "Look:"], "a\nb\r\n\n")
+        .assert_answer("2\n");
+    sandbox
+        .run_with_stdin(&["add", "a.msg.md"], "a\nb\r\n\n")
+        .assert_answer("3\n");
+    assert_eq!(
+        contents(&sandbox, "a.msg.md"),
+        ["one two", "Look:", "a\nb\r\n\n"]
+    );
 }
 
 #[test]
@@ -62,7 +73,11 @@ fn any_text_comes_back_exactly() {
     let back = contents(&sandbox, "a.msg.md");
     assert_eq!(back.len(), added.len());
     for (back, added) in back.into_iter().zip(added) {
-        assert!(back == added, "{:?}", added.chars().take(80).collect::<String>());
+        assert!(
+            back == added,
+            "{:?}",
+            added.chars().take(80).collect::<String>()
+        );
     }
 }
 
@@ -121,12 +136,18 @@ fn nothing_is_not_added() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["add", "a.msg.md"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.starts_with("analects: nothing to add\nhint: "), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("analects: nothing to add\nhint: "),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.run(&["add", "a.msg.md", ""]).code, Some(2));
     assert!(!sandbox.path("a.msg.md").exists());
     // A program may well have printed nothing.
     sandbox.write("a.msg.md", CODE);
-    sandbox.run(&["add", "a.msg.md", "--output", "--of", "1"]).assert_answer("1.1\n");
+    sandbox
+        .run(&["add", "a.msg.md", "--output", "--of", "1"])
+        .assert_answer("1.1\n");
 }
 
 #[test]
@@ -140,7 +161,14 @@ fn bytes_that_are_not_text_need_a_type() {
          hint: say what it is, such as --mime-type image/png\n",
     );
     assert!(!sandbox.path("a.msg.md").exists());
-    let args = ["add", "a.msg.md", "--mime-type", "image/png", "--attr", "history=none"];
+    let args = [
+        "add",
+        "a.msg.md",
+        "--mime-type",
+        "image/png",
+        "--attr",
+        "history=none",
+    ];
     sandbox.run_with_stdin(&args, bytes).assert_answer("1\n");
     assert_eq!(
         sandbox.read("a.msg.md"),
@@ -153,26 +181,49 @@ fn bytes_that_are_not_text_need_a_type() {
     }
     let run = sandbox.run(&["add", "a.msg.md", "--mime-type", "image/png"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    let args = ["add", "a.msg.md", "--output", "--type", "x", "--mime-type", "image/png", "x"];
+    let args = [
+        "add",
+        "a.msg.md",
+        "--output",
+        "--type",
+        "x",
+        "--mime-type",
+        "image/png",
+        "x",
+    ];
     assert_eq!(sandbox.run(&args).code, Some(2));
 }
 
 #[test]
 fn replies() {
     let sandbox = Sandbox::new();
-    sandbox.write("a.msg.md", format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"));
+    sandbox.write(
+        "a.msg.md",
+        format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"),
+    );
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md", "--output"], args].concat());
     add(&["from the default"]).assert_answer("1\n");
     add(&["--agent", "poet", "--of", "q", "a poem"]).assert_answer("2\n");
-    sandbox.run(&["add", "a.msg.md", "more"]).assert_answer("3\n");
+    sandbox
+        .run(&["add", "a.msg.md", "more"])
+        .assert_answer("3\n");
     add(&["--of", "q", "a second thought"]).assert_answer("4\n");
     add(&["--of", "3", "--id", "last", "an answer"]).assert_answer("last\n");
     let show = sandbox.show("a.msg.md");
     let cells = show["cells"].as_array().unwrap();
-    let authors: Vec<_> = cells.iter().map(|cell| cell["agent"].as_str().unwrap_or("")).collect();
+    let authors: Vec<_> = cells
+        .iter()
+        .map(|cell| cell["agent"].as_str().unwrap_or(""))
+        .collect();
     assert_eq!(authors, ["", "coder", "poet", "", "poet", "poet"]);
-    let parents: Vec<_> = cells.iter().map(|cell| &cell["attributes"]["parent"]).collect();
-    assert_eq!(parents.iter().filter(|parent| parent.is_string()).count(), 1);
+    let parents: Vec<_> = cells
+        .iter()
+        .map(|cell| &cell["attributes"]["parent"])
+        .collect();
+    assert_eq!(
+        parents.iter().filter(|parent| parent.is_string()).count(),
+        1
+    );
     assert_eq!(parents[4], "q");
     assert_eq!(show["problems"], json!([]));
     let run = add(&["--agent", "poett", "x"]);
@@ -183,11 +234,17 @@ fn replies() {
     assert_eq!(add(&["--of", "nowhere", "x"]).code, Some(3));
     assert_eq!(add(&["--of", "2", "x"]).code, Some(2));
     assert_eq!(add(&["--of", "q", "--type", "tool", "x"]).code, Some(2));
-    assert_eq!(add(&["--type", "coder", "--agent", "coder", "x"]).code, Some(2));
+    assert_eq!(
+        add(&["--type", "coder", "--agent", "coder", "x"]).code,
+        Some(2)
+    );
     for word in ["markdown", "agent", "details", "tool", "a]b"] {
         assert_eq!(add(&["--type", word, "x"]).code, Some(2), "{word}");
     }
-    assert_eq!(sandbox.show("a.msg.md")["cells"].as_array().unwrap().len(), 6);
+    assert_eq!(
+        sandbox.show("a.msg.md")["cells"].as_array().unwrap().len(),
+        6
+    );
 }
 
 #[test]
@@ -195,15 +252,27 @@ fn an_output_needs_an_author() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["add", "a.msg.md", "--output", "x"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.ends_with("hint: say with --agent who the output comes from\n"));
-    sandbox.run(&["add", "a.msg.md", "--output", "--agent", "someone", "x"]).assert_answer("1\n");
+    assert!(
+        run.stderr
+            .ends_with("hint: say with --agent who the output comes from\n")
+    );
+    sandbox
+        .run(&["add", "a.msg.md", "--output", "--agent", "someone", "x"])
+        .assert_answer("1\n");
     // A loose cell that is not the last message cannot be referred to.
     sandbox.write("b.msg.md", "# %%\n\none\n\n# %%\n\ntwo\n");
-    let run = sandbox.run(&["add", "b.msg.md", "--output", "--agent", "x", "--of", "1", "y"]);
+    let run = sandbox.run(&[
+        "add", "b.msg.md", "--output", "--agent", "x", "--of", "1", "y",
+    ]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: end its first line with an id, such as [^1]"));
+    assert!(
+        run.stderr
+            .contains("hint: end its first line with an id, such as [^1]")
+    );
     sandbox
-        .run(&["add", "b.msg.md", "--output", "--agent", "x", "--of", "2", "y"])
+        .run(&[
+            "add", "b.msg.md", "--output", "--agent", "x", "--of", "2", "y",
+        ])
         .assert_answer("3\n");
 }
 
@@ -221,7 +290,10 @@ fn outputs_of_code() {
     add(&["--of", "1", "--type", "ipython"], b"").assert_answer("1.3\n");
     let show = sandbox.show("a.msg.md");
     let cells = show["cells"].as_array().unwrap();
-    assert!(cells[1..].iter().all(|cell| cell["role"] == "code_output"), "{cells:#?}");
+    assert!(
+        cells[1..].iter().all(|cell| cell["role"] == "code_output"),
+        "{cells:#?}"
+    );
     assert_eq!(cells[1]["content"], "stdout> 1\nstdout>\\ no end");
     assert_eq!(
         (&cells[1]["language"], &cells[5]["language"]),
@@ -229,7 +301,10 @@ fn outputs_of_code() {
     );
     assert_eq!(cells[2]["content"], "stderr> already so");
     assert_eq!(
-        (&cells[3]["content_base64"], &cells[3]["attributes"]["mime_type"]),
+        (
+            &cells[3]["content_base64"],
+            &cells[3]["attributes"]["mime_type"]
+        ),
         (&json!("/wA="), &json!("image/png"))
     );
     assert_eq!(
@@ -241,13 +316,21 @@ fn outputs_of_code() {
     assert_eq!(add(&["--of", "1", "--type", "tool"], b"x").code, Some(2));
     // A code cell whose block names no language.
     sandbox.write("b.msg.md", CODE.replace("python", ""));
-    assert_eq!(sandbox.run(&["add", "b.msg.md", "--output", "--of", "1", "x"]).code, Some(2));
+    assert_eq!(
+        sandbox
+            .run(&["add", "b.msg.md", "--output", "--of", "1", "x"])
+            .code,
+        Some(2)
+    );
 }
 
 #[test]
 fn tool_calls_and_their_results() {
     let sandbox = Sandbox::new();
-    sandbox.write("a.msg.md", format!("{AGENTS}# %% [^1]\n\n[^1]: [markdown]\n\nhi\n"));
+    sandbox.write(
+        "a.msg.md",
+        format!("{AGENTS}# %% [^1]\n\n[^1]: [markdown]\n\nhi\n"),
+    );
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md", "--output"], args].concat());
     add(&["let me see"]).assert_answer("2\n");
     let call = "<invoke name=\"weather\">\n<parameter name=\"city\">Paris</parameter>\n</invoke>";
@@ -261,13 +344,24 @@ fn tool_calls_and_their_results() {
         run.assert_answer(&format!("{name}.{number}\n"));
     }
     let show = sandbox.show("a.msg.md");
-    let roles: Vec<_> =
-        show["cells"].as_array().unwrap().iter().map(|cell| &cell["role"]).collect();
-    assert_eq!(roles, ["user", "reply", "tool_call", "tool_result", "tool_result"]);
+    let roles: Vec<_> = show["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| &cell["role"])
+        .collect();
+    assert_eq!(
+        roles,
+        ["user", "reply", "tool_call", "tool_result", "tool_result"]
+    );
     assert_eq!(show["problems"], json!([]));
     let run = add(&[&tool[..], &["2", "not XML"]].concat());
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("cannot read this tool call"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot read this tool call"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(add(&["--of", &name, "--type", "coder", "x"]).code, Some(2));
     assert_eq!(add(&["--of", &format!("{name}.1"), "x"]).code, Some(2));
 }
@@ -278,10 +372,23 @@ fn attributes_ids_and_titles() {
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md"], args].concat());
     let value = "quo\"te \\ \n \u{1b} [x] = 你";
     let attribute = format!("note={value}");
-    let args = ["--id", "idea", "--title", "On\nlines", "--attr", &attribute, "--attr", "n=1", "x"];
+    let args = [
+        "--id",
+        "idea",
+        "--title",
+        "On\nlines",
+        "--attr",
+        &attribute,
+        "--attr",
+        "n=1",
+        "x",
+    ];
     add(&args).assert_answer("idea\n");
     let cell = sandbox.show("a.msg.md")["cells"][0].clone();
-    assert_eq!((&cell["title"], &cell["attributes"]["note"]), (&json!("On\nlines"), &json!(value)));
+    assert_eq!(
+        (&cell["title"], &cell["attributes"]["note"]),
+        (&json!("On\nlines"), &json!(value))
+    );
     let before = sandbox.read("a.msg.md");
     let wrong: [(&[&str], i32); 14] = [
         (&["--attr", "stored=lines=1", "x"], 2),
@@ -301,7 +408,12 @@ fn attributes_ids_and_titles() {
     ];
     for (args, code) in wrong {
         let run = add(args);
-        assert_eq!((run.code, &*run.stdout), (Some(code), ""), "{args:?}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(code), ""),
+            "{args:?}: {}",
+            run.stderr
+        );
         assert_eq!(run.stderr.lines().count(), 2, "{args:?}: {}", run.stderr);
     }
     let long = "x".repeat(65);
@@ -320,7 +432,10 @@ fn types_and_agents_of_messages() {
     add(&["--agent", "poet", "x"]).assert_answer("3\n");
     let show = sandbox.show("a.msg.md");
     assert_eq!(
-        (&show["cells"][0]["language"], &show["cells"][2]["attributes"]["agent"]),
+        (
+            &show["cells"][0]["language"],
+            &show["cells"][2]["attributes"]["agent"]
+        ),
         (&json!("sh"), &json!("poet"))
     );
     assert_eq!(add(&["--type", "code", "no fence"]).code, Some(1));
@@ -351,16 +466,28 @@ fn files_that_cannot_be_added_to() {
     for (name, code, part) in [
         ("notes.md", 2, "new NOTES.md makes such a file"),
         ("talk.txt", 2, "not a message file"),
-        ("bad.msg.md", 1, "bad.msg.md:3:1: the bytes at offset 6 are not UTF-8"),
+        (
+            "bad.msg.md",
+            1,
+            "bad.msg.md:3:1: the bytes at offset 6 are not UTF-8",
+        ),
         ("folder.msg.md", 1, "not a regular file"),
         ("no/a.msg.md", 3, "not found"),
     ] {
         let run = sandbox.run(&["add", name, "x"]);
-        assert_eq!((run.code, &*run.stdout), (Some(code), ""), "{name}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(code), ""),
+            "{name}: {}",
+            run.stderr
+        );
         assert!(run.stderr.contains(part), "{name}: {}", run.stderr);
     }
     assert_eq!(sandbox.read("notes.md"), "mine");
-    assert_eq!(std::fs::read(sandbox.path("bad.msg.md")).unwrap(), b"# %%\n\n\xff\n");
+    assert_eq!(
+        std::fs::read(sandbox.path("bad.msg.md")).unwrap(),
+        b"# %%\n\n\xff\n"
+    );
 }
 
 #[test]
@@ -371,15 +498,22 @@ fn programs_get_json() {
     assert_eq!(json, json!({ "path": "a.msg.md", "name": "1" }));
     let run = sandbox.run(&["add", "--json", "a.msg.md", "--output", "--of", "7", "x"]);
     let json: Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!((run.code, &json["error"]["kind"]), (Some(3), &json!("not_found")));
+    assert_eq!(
+        (run.code, &json["error"]["kind"]),
+        (Some(3), &json!("not_found"))
+    );
 }
 
 /// The lock of the file, as somebody has it who writes to it.
 fn busy(sandbox: &Sandbox) -> std::fs::File {
-    sandbox.run(&["add", "a.msg.md", "one"]).assert_answer("1\n");
+    sandbox
+        .run(&["add", "a.msg.md", "one"])
+        .assert_answer("1\n");
     let locks = std::fs::read_dir(sandbox.path("home/state/locks")).unwrap();
     let mut locks = locks.map(|entry| entry.unwrap().path());
-    let lock = locks.find(|path| path.extension().is_some_and(|end| end == "lock")).unwrap();
+    let lock = locks
+        .find(|path| path.extension().is_some_and(|end| end == "lock"))
+        .unwrap();
     let file = std::fs::File::options().write(true).open(lock).unwrap();
     file.lock().unwrap();
     file
@@ -404,7 +538,10 @@ fn a_writer_that_does_not_end_is_waited_for_only_so_long() {
     let run = sandbox.run(&["add", "--json", "a.msg.md", "two"]);
     assert!(start.elapsed().as_secs() >= 10);
     let json: Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!((run.code, &json["error"]["kind"]), (Some(4), &json!("locked")));
+    assert_eq!(
+        (run.code, &json["error"]["kind"]),
+        (Some(4), &json!("locked"))
+    );
     assert_eq!(sandbox.texts("a.msg.md"), ["one"]);
 }
 
@@ -412,8 +549,10 @@ fn a_writer_that_does_not_end_is_waited_for_only_so_long() {
 fn many_at_once_lose_nothing() {
     let sandbox = Sandbox::new();
     let texts: Vec<String> = (0..12).map(|number| format!("text {number}")).collect();
-    let children: Vec<_> =
-        texts.iter().map(|text| sandbox.spawn(&["add", "a.msg.md", text])).collect();
+    let children: Vec<_> = texts
+        .iter()
+        .map(|text| sandbox.spawn(&["add", "a.msg.md", text]))
+        .collect();
     for child in children {
         let run: Run = child.wait_with_output().unwrap().into();
         assert_eq!(run.code, Some(0), "{}", run.stderr);

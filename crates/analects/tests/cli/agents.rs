@@ -12,34 +12,50 @@ const RECORDED: &str =
 
 #[test]
 fn whoever_answered_last_answers() {
-    let server =
-        Server::new(vec![answer(&["1"]), answer(&["2"]), error("400 Oops", "{}"), answer(&["4"])]);
+    let server = Server::new(vec![
+        answer(&["1"]),
+        answer(&["2"]),
+        error("400 Oops", "{}"),
+        answer(&["4"]),
+    ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", TWO_AGENTS);
     sandbox.write("r.sse", RECORDED);
     let chat = |args: &[&str], model: &str| {
         let run = sandbox.run(&[&["chat", "a.msg.md"], args].concat());
         let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
         run
     };
     chat(&["to the first"], "big").assert_answer("1\n");
     chat(&["-m", "openai/rhyme", "to the poet"], "rhyme").assert_answer("2\n");
     // Neither an error nor a recording answers.
     assert_eq!(chat(&["-m", "openai/big", "fails"], "big").code, Some(5));
-    sandbox.run(&["chat", "a.msg.md", "-m", "replay:r.sse", "plays"]).assert_answer("recorded\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "replay:r.sse", "plays"])
+        .assert_answer("recorded\n");
     chat(&["to the poet again"], "rhyme").assert_answer("4\n");
     let file = sandbox.read("a.msg.md");
     assert_eq!(file.matches("[agent]").count(), 2, "{file}");
     let authors: Vec<_> = sandbox.messages("a.msg.md").messages;
-    let authors: Vec<_> = authors.iter().filter_map(|message| message.author.as_deref()).collect();
+    let authors: Vec<_> = authors
+        .iter()
+        .filter_map(|message| message.author.as_deref())
+        .collect();
     assert_eq!(authors, ["coder", "poet", "coder", "replay", "poet"]);
 }
 
 #[test]
 fn the_default_that_is_named_answers_and_else_whoever_answered_last() {
-    let chat =
-        [&["one"][..], &["-m", "openai/rhyme", "two"], &["three"], &["-m", "openai/big", "four"]];
+    let chat = [
+        &["one"][..],
+        &["-m", "openai/rhyme", "two"],
+        &["three"],
+        &["-m", "openai/big", "four"],
+    ];
     let chat = [&chat[..], &[&["five"]]].concat();
     let named = ["rhyme", "rhyme", "rhyme", "big", "rhyme"];
     let unnamed = ["big", "rhyme", "rhyme", "big", "big"];
@@ -48,9 +64,15 @@ fn the_default_that_is_named_answers_and_else_whoever_answered_last() {
         let sandbox = Sandbox::new().with_server(&server.base_url);
         sandbox.write("a.msg.md", format!("{front}{TWO_AGENTS}"));
         for (args, model) in chat.iter().zip(models) {
-            assert_eq!(sandbox.run(&[&["chat", "a.msg.md"], *args].concat()).code, Some(0));
+            assert_eq!(
+                sandbox.run(&[&["chat", "a.msg.md"], *args].concat()).code,
+                Some(0)
+            );
             let request = server.request();
-            assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+            assert!(
+                request.contains(&format!("\"model\":\"{model}\"")),
+                "{request}"
+            );
         }
     }
 }
@@ -59,7 +81,9 @@ fn the_default_that_is_named_answers_and_else_whoever_answered_last() {
 fn recordings_are_nobody_to_ask() {
     let sandbox = Sandbox::new();
     sandbox.write("r.sse", RECORDED);
-    sandbox.run(&["chat", "a.msg.md", "-m", "replay:r.sse", "hi"]).assert_answer("recorded\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "replay:r.sse", "hi"])
+        .assert_answer("recorded\n");
     sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model();
 }
 
@@ -69,7 +93,9 @@ fn agents_that_cannot_be_asked_are_passed_over() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let nobody = "# %% x[^0]\n\n[^0]: [agent] name=\"x\" models=\"nobody/x,replay:secret\"\n\n";
     sandbox.write("a.msg.md", format!("{nobody}{TWO_AGENTS}"));
-    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_answer("1\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "hi"])
+        .assert_answer("1\n");
     assert!(server.request().contains("\"model\":\"big\""));
 }
 
@@ -78,7 +104,9 @@ fn a_wanted_model_is_asked_by_the_agent_that_has_it() {
     let server = Server::new(vec![answer(&["1"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", TWO_AGENTS);
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/big", "hi"]).assert_answer("1\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/big", "hi"])
+        .assert_answer("1\n");
     let request = server.request();
     assert!(request.contains("\"temperature\":0.25"), "{request}");
     let messages = sandbox.messages("a.msg.md").messages;
@@ -90,11 +118,18 @@ fn a_new_agent_takes_no_other_agents_name() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", TWO_AGENTS);
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/poet", "hi"]).assert_answer("1\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/poet", "hi"])
+        .assert_answer("1\n");
     assert!(server.request().contains("\"model\":\"poet\""));
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("  poet-2:\n    models: [openai/poet]\n"), "{file}");
-    sandbox.run(&["chat", "a.msg.md", "again"]).assert_answer("2\n");
+    assert!(
+        file.contains("  poet-2:\n    models: [openai/poet]\n"),
+        "{file}"
+    );
+    sandbox
+        .run(&["chat", "a.msg.md", "again"])
+        .assert_answer("2\n");
     assert!(server.request().contains("\"model\":\"poet\""));
 }
 
@@ -104,9 +139,15 @@ fn a_message_is_answered_by_the_agent_that_it_is_meant_for() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", TWO_AGENTS);
     let chat = |args: &[&str], model: &str| {
-        assert_eq!(sandbox.run(&[&["chat", "a.msg.md"], args].concat()).code, Some(0));
+        assert_eq!(
+            sandbox.run(&[&["chat", "a.msg.md"], args].concat()).code,
+            Some(0)
+        );
         let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
     };
     let for_poet = ["add", "a.msg.md", "--agent", "poet", "a poem, please"];
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
@@ -126,7 +167,11 @@ fn what_of_an_agent_does_not_go_out_is_told() {
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"));
     assert!(!server.request().contains("temperature"));
-    assert!(run.stderr.contains("the temperature is not sent"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the temperature is not sent"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -148,9 +193,14 @@ fn whoever_answered_last_on_the_branch_answers() {
         if !verb.is_empty() {
             assert_eq!(sandbox.run(verb).code, Some(0));
         }
-        sandbox.run(&["chat", "a.msg.md", "and now?"]).assert_answer("1\n");
+        sandbox
+            .run(&["chat", "a.msg.md", "and now?"])
+            .assert_answer("1\n");
         let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{verb:?}: {request}");
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{verb:?}: {request}"
+        );
     }
 }
 
@@ -159,13 +209,26 @@ fn a_model_makes_an_agent_of_the_name_that_is_wanted() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", TWO_AGENTS);
-    let run = ["chat", "a.msg.md", "-m", "openai/fifth", "--set-default-agent", "wise", "hi"];
+    let run = [
+        "chat",
+        "a.msg.md",
+        "-m",
+        "openai/fifth",
+        "--set-default-agent",
+        "wise",
+        "hi",
+    ];
     sandbox.run(&run).assert_answer("1\n");
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("  wise:\n    models: [openai/fifth]\n"), "{file}");
+    assert!(
+        file.contains("  wise:\n    models: [openai/fifth]\n"),
+        "{file}"
+    );
     assert!(file.contains("default_agent: wise"), "{file}");
     server.request();
-    sandbox.run(&["chat", "a.msg.md", "again"]).assert_answer("2\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "again"])
+        .assert_answer("2\n");
     assert!(server.request().contains("\"model\":\"fifth\""));
     // What may be a slip is not made.
     for name in ["codr", "Coder", "no name", "markdown"] {
@@ -194,11 +257,27 @@ fn cells_for_several_agents_are_answered_by_them_in_their_order() {
     };
     let (poet, coder) = ("agent=poet", "agent=coder");
     let cases = [
-        (cell("3", coder) + &cell("4", poet), "q3:- 1:coder q4:- 2:poet", &["big", "rhyme"][..]),
-        (cell("3", poet) + &cell("4", coder), "q3:- 1:poet q4:- 2:coder", &["rhyme", "big"]),
+        (
+            cell("3", coder) + &cell("4", poet),
+            "q3:- 1:coder q4:- 2:poet",
+            &["big", "rhyme"][..],
+        ),
+        (
+            cell("3", poet) + &cell("4", coder),
+            "q3:- 1:poet q4:- 2:coder",
+            &["rhyme", "big"],
+        ),
         // Whoever answered last answers what is meant for nobody.
-        (cell("3", poet) + "\n# %%\n\nq4\n", "q3:- 1:poet q4:- 2:poet", &["rhyme", "rhyme"]),
-        (cell("3", "") + &cell("4", poet), "q3:- 1:coder q4:- 2:poet", &["big", "rhyme"]),
+        (
+            cell("3", poet) + "\n# %%\n\nq4\n",
+            "q3:- 1:poet q4:- 2:poet",
+            &["rhyme", "rhyme"],
+        ),
+        (
+            cell("3", "") + &cell("4", poet),
+            "q3:- 1:coder q4:- 2:poet",
+            &["big", "rhyme"],
+        ),
         (
             cell("3", poet) + &cell("4", poet) + &cell("5", coder) + &cell("6", poet),
             "q3:- q4:- 1:poet q5:- 2:coder q6:- 3:poet",
@@ -212,22 +291,50 @@ fn cells_for_several_agents_are_answered_by_them_in_their_order() {
         sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
         let dry = sandbox.run(&["chat", "a.msg.md", "--dry-run"]);
         let context = sandbox.run(&["context", "a.msg.md", "--request"]);
-        assert_eq!((&context.stdout, &context.stderr), (&dry.stdout, &dry.stderr));
+        assert_eq!(
+            (&context.stdout, &context.stderr),
+            (&dry.stdout, &dry.stderr)
+        );
         let last = expected.rsplit(' ').nth(1).unwrap().trim_end_matches(":-");
-        assert!(dry.stdout.contains("q3") && !dry.stdout.contains(last), "{}", dry.stdout);
-        assert!(dry.stdout.contains(&format!("\"model\":\"{}\"", models[0])), "{}", dry.stdout);
+        assert!(
+            dry.stdout.contains("q3") && !dry.stdout.contains(last),
+            "{}",
+            dry.stdout
+        );
+        assert!(
+            dry.stdout.contains(&format!("\"model\":\"{}\"", models[0])),
+            "{}",
+            dry.stdout
+        );
         let run = sandbox.run(&["chat", "a.msg.md"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let out: String = (1..=models.len()).map(|number| format!("{number}\n")).collect();
+        let out: String = (1..=models.len())
+            .map(|number| format!("{number}\n"))
+            .collect();
         assert_eq!(run.stdout, out);
-        assert_eq!(run.stderr.matches(" answers cell").count(), models.len(), "{}", run.stderr);
+        assert_eq!(
+            run.stderr.matches(" answers cell").count(),
+            models.len(),
+            "{}",
+            run.stderr
+        );
         for (at, model) in models.iter().enumerate() {
             let request = server.request();
-            assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+            assert!(
+                request.contains(&format!("\"model\":\"{model}\"")),
+                "{request}"
+            );
             // Nobody sees what comes after, and everybody sees what came before.
             let last = spoken_before(expected, at + 1);
-            for word in expected.split([' ', ':']).filter(|word| word.starts_with('q')) {
-                assert_eq!(request.contains(word), last.contains(word), "{word}: {request}");
+            for word in expected
+                .split([' ', ':'])
+                .filter(|word| word.starts_with('q'))
+            {
+                assert_eq!(
+                    request.contains(word),
+                    last.contains(word),
+                    "{word}: {request}"
+                );
             }
         }
         assert_eq!(spoken(&sandbox), expected);
@@ -243,7 +350,11 @@ fn spoken_before(all: &str, answer: usize) -> &str {
 
 #[test]
 fn what_is_not_answered_still_waits_for_its_agent() {
-    let server = Server::new(vec![answer(&["1"]), error("400 Oops", "{}"), answer(&["3"])]);
+    let server = Server::new(vec![
+        answer(&["1"]),
+        error("400 Oops", "{}"),
+        answer(&["3"]),
+    ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let cells = "\n# %% [^3]\n\n[^3]: [markdown] agent=coder\n\nq3\n\n\
                  # %% [^4]\n\n[^4]: [markdown] agent=poet\n\nq4\n";
@@ -253,22 +364,34 @@ fn what_is_not_answered_still_waits_for_its_agent() {
     sandbox.run(&["chat", "a.msg.md"]).assert_answer("3\n");
     for model in ["big", "rhyme", "rhyme"] {
         let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
     }
     // The person's word is for all that waits.
     let server = Server::new(vec![answer(&["1"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
-    sandbox.run(&["chat", "a.msg.md", "--agent", "poet"]).assert_answer("1\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "--agent", "poet"])
+        .assert_answer("1\n");
     let request = server.request();
-    assert!(request.contains("q3") && request.contains("q4"), "{request}");
+    assert!(
+        request.contains("q3") && request.contains("q4"),
+        "{request}"
+    );
     assert_eq!(spoken(&sandbox), "q3:- q4:- 1:poet");
 }
 
 #[test]
 #[cfg(unix)]
 fn a_watched_file_is_answered_by_several_agents_too() {
-    let server = Server::new(vec![error("400 Oops", "{}"), answer(&["one"]), answer(&["two"])]);
+    let server = Server::new(vec![
+        error("400 Oops", "{}"),
+        answer(&["one"]),
+        answer(&["two"]),
+    ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let cells = "\n# %% [^3]\n\n[^3]: [markdown] agent=coder\n\nq3\n\n\
                  # %% [^4]\n\n[^4]: [markdown] agent=poet\n\nq4\n";
@@ -283,7 +406,10 @@ fn a_watched_file_is_answered_by_several_agents_too() {
     child.wait().unwrap();
     for model in ["big", "big", "rhyme"] {
         let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
         assert_eq!(request.contains("q4"), model == "rhyme", "{request}");
     }
     let file = sandbox.read("a.msg.md");
@@ -307,8 +433,14 @@ fn a_question_that_shares_its_id_with_another_is_answered_where_it_stands() {
             "q1:- old:coder q2:- 1:coder",
         ),
         // The same text, too.
-        (question("3", "", "q") + answered + &question("3", "", "q"), "q:- old:coder q:- 1:coder"),
-        (question("3", coder, "q") + &question("3", poet, "q"), "q:- 1:coder q:- 2:poet"),
+        (
+            question("3", "", "q") + answered + &question("3", "", "q"),
+            "q:- old:coder q:- 1:coder",
+        ),
+        (
+            question("3", coder, "q") + &question("3", poet, "q"),
+            "q:- 1:coder q:- 2:poet",
+        ),
         (
             question("3", coder, "q1") + &question("3", poet, "q2") + &question("3", coder, "q3"),
             "q1:- 1:coder q2:- 2:poet q3:- 3:coder",
@@ -330,7 +462,11 @@ fn a_question_that_shares_its_id_with_another_is_answered_where_it_stands() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(!run.stderr.contains("was changed"), "{}", run.stderr);
         assert_eq!(spoken(&sandbox), expected);
-        assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2), "{expected}");
+        assert_eq!(
+            sandbox.run(&["chat", "a.msg.md"]).code,
+            Some(2),
+            "{expected}"
+        );
     }
 }
 
@@ -338,9 +474,17 @@ fn a_question_that_shares_its_id_with_another_is_answered_where_it_stands() {
 fn a_choice_of_cells_is_for_one_answer_and_a_recording_too() {
     let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
     let cases = [
-        (two.clone() + &question("n", "", "n"), &["-e", "n"][..], "q1:- 1:coder q2:- n:-"),
+        (
+            two.clone() + &question("n", "", "n"),
+            &["-e", "n"][..],
+            "q1:- 1:coder q2:- n:-",
+        ),
         (two.clone(), &["--record", "r.sse"], "q1:- 1:coder q2:-"),
-        (question("0", "history=none", "old") + &two, &["-i", "0"], "old:- q1:- 1:coder q2:-"),
+        (
+            question("0", "history=none", "old") + &two,
+            &["-i", "0"],
+            "old:- q1:- 1:coder q2:-",
+        ),
     ];
     for (cells, args, expected) in cases {
         let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
@@ -348,20 +492,35 @@ fn a_choice_of_cells_is_for_one_answer_and_a_recording_too() {
         sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
         let run = sandbox.run(&[&["chat", "a.msg.md"], args].concat());
         assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"), "{}", run.stderr);
-        let own = if args[0] == "--record" { "" } else { ", with its own -i or -e" };
+        let own = if args[0] == "--record" {
+            ""
+        } else {
+            ", with its own -i or -e"
+        };
         let told = format!("coder answers cell x; cell y waits: a further call asks it{own}\n");
         assert!(run.stderr.contains(&told), "{}", run.stderr);
         assert_eq!(spoken(&sandbox), expected);
         let request = server.request();
-        assert!(request.contains("q1") && !request.contains("q2"), "{request}");
+        assert!(
+            request.contains("q1") && !request.contains("q2"),
+            "{request}"
+        );
         assert!(!request.contains("\"n\""), "{request}");
         let again = if args[0] == "--record" { &[][..] } else { args };
         let run = sandbox.run(&[&["chat", "a.msg.md"], again].concat());
         assert_eq!((run.code, &*run.stdout), (Some(0), "2\n"), "{}", run.stderr);
         assert!(!server.request().contains("\"n\""));
-        assert!(spoken(&sandbox).contains("q2:- 2:poet"), "{}", spoken(&sandbox));
+        assert!(
+            spoken(&sandbox).contains("q2:- 2:poet"),
+            "{}",
+            spoken(&sandbox)
+        );
         if args[0] == "--record" {
-            assert!(sandbox.read("r.sse").contains("\"1\""), "{}", sandbox.read("r.sse"));
+            assert!(
+                sandbox.read("r.sse").contains("\"1\""),
+                "{}",
+                sandbox.read("r.sse")
+            );
         }
     }
 }
@@ -370,8 +529,14 @@ fn a_choice_of_cells_is_for_one_answer_and_a_recording_too() {
 fn a_choice_by_places_is_kept_for_the_cells_that_had_them() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let (one, two) = (question("x", "agent=coder", "q1"), question("y", "agent=poet", "q2"));
-    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{one}\n# %%\n\nsecret\n{two}"));
+    let (one, two) = (
+        question("x", "agent=coder", "q1"),
+        question("y", "agent=poet", "q2"),
+    );
+    sandbox.write(
+        "a.msg.md",
+        format!("{TWO_AGENTS}{one}\n# %%\n\nsecret\n{two}"),
+    );
     let run = sandbox.run(&["chat", "a.msg.md", "-e", "#4", "--save"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"), "{}", run.stderr);
     sandbox.run(&["chat", "a.msg.md"]).assert_answer("2\n");
@@ -389,7 +554,12 @@ fn a_choice_by_places_is_kept_for_the_cells_that_had_them() {
 fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
     use crate::server::{Step, done, piece, stream_head};
     let mut sandbox = Sandbox::new();
-    let first = vec![stream_head(), Step::Until(sandbox.path("go")), piece("1"), done()];
+    let first = vec![
+        stream_head(),
+        Step::Until(sandbox.path("go")),
+        piece("1"),
+        done(),
+    ];
     let server = Server::new(vec![first, answer(&["2"]), answer(&["3"])]);
     sandbox.set_server(&server.base_url);
     let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
@@ -427,15 +597,26 @@ fn a_question_that_is_taken_away_before_its_turn_is_no_failure() {
     assert!(!stderr.contains("error"), "{stderr}");
     let (stderr, said) = changed_meanwhile(|file| without(file) + &question("z", "", "q3"));
     assert_eq!(said, "q1:- 1:coder q3:-");
-    assert!(stderr.contains("cell z waits: a further call asks it\n"), "{stderr}");
+    assert!(
+        stderr.contains("cell z waits: a further call asks it\n"),
+        "{stderr}"
+    );
     // Nor is one that is taken away while it is answered: its answer is not that to the next one, and is kept.
-    let from = |file: &str| (file.find("\n# %% [^x]").unwrap(), file.find("\n# %% [^y]").unwrap());
+    let from = |file: &str| {
+        (
+            file.find("\n# %% [^x]").unwrap(),
+            file.find("\n# %% [^y]").unwrap(),
+        )
+    };
     let (stderr, said) = changed_meanwhile(|file| {
         let (first, second) = from(file);
         format!("{}{}", &file[..first], &file[second..])
     });
     assert_eq!(said, "q2:- 2:poet", "{stderr}");
-    assert!(stderr.contains("analects recover a.msg.md has it"), "{stderr}");
+    assert!(
+        stderr.contains("analects recover a.msg.md has it"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -449,6 +630,10 @@ fn what_is_odd_is_shown_as_it_was_before_an_answer_came_above_it() {
     for line in [15, 21] {
         let shown = format!("a.msg.md:{line}:1: error: the id 3 is used by an earlier cell");
         assert!(run.stderr.contains(&shown), "{}", run.stderr);
-        assert!(run.stderr.contains(&format!(" {line} | # %% [^3]\n")), "{}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!(" {line} | # %% [^3]\n")),
+            "{}",
+            run.stderr
+        );
     }
 }

@@ -18,7 +18,10 @@ fn with_models(models: &str) -> String {
 fn the_first_model_that_can_be_asked_answers_and_who_is_passed_over_is_said() {
     let cases = [
         ("openai/tiny, anthropic/claude-sonnet-4-5", ""),
-        ("anthropc/x, openai/tiny", "warning: w: anthropc/x is passed over (unknown model)"),
+        (
+            "anthropc/x, openai/tiny",
+            "warning: w: anthropc/x is passed over (unknown model)",
+        ),
         (
             "anthropic/claude-sonnet-4-5, openai/tiny",
             "is passed over (no key for this model: ANTHROPIC_API_KEY is not set); openai/tiny answers",
@@ -29,7 +32,12 @@ fn the_first_model_that_can_be_asked_answers_and_who_is_passed_over_is_said() {
         let sandbox = Sandbox::new().with_server(&server.base_url);
         sandbox.write("a.msg.md", with_models(models));
         let run = sandbox.run(&["chat", "a.msg.md", "Are you there?"]);
-        assert_eq!((run.code, &*run.stdout), (Some(0), "Yes.\n"), "{models}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(0), "Yes.\n"),
+            "{models}: {}",
+            run.stderr
+        );
         assert_eq!(json(&server.request())["model"], "tiny");
         assert!(
             run.stderr.contains(told) && run.stderr.is_empty() == told.is_empty(),
@@ -39,10 +47,17 @@ fn the_first_model_that_can_be_asked_answers_and_who_is_passed_over_is_said() {
     }
     // Where none can be asked, the first says what is missing.
     let sandbox = Sandbox::new();
-    sandbox.write("a.msg.md", with_models("anthropic/claude-sonnet-4-5, openai/tiny"));
+    sandbox.write(
+        "a.msg.md",
+        with_models("anthropic/claude-sonnet-4-5, openai/tiny"),
+    );
     let run = sandbox.run(&["chat", "a.msg.md", "Are you there?"]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
-    assert!(run.stderr.contains("ANTHROPIC_API_KEY is not set"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("ANTHROPIC_API_KEY is not set"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -54,16 +69,25 @@ fn a_session_goes_on_with_the_agent_that_answered_last() {
     let system = || {
         let sent = json(&server.request());
         let is_system = sent["messages"][0]["role"] == "system";
-        (is_system.then(|| sent["messages"][0]["content"].clone()), sent["temperature"].clone())
+        (
+            is_system.then(|| sent["messages"][0]["content"].clone()),
+            sent["temperature"].clone(),
+        )
     };
     let coder = (Some(Value::from("Be terse.")), Value::from(0.1));
-    for args in [&["chat", "--agent", "coder", "one?"][..], &["chat", "-c", "two?"]] {
+    for args in [
+        &["chat", "--agent", "coder", "one?"][..],
+        &["chat", "-c", "two?"],
+    ] {
         let run = sandbox.run(args);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
         assert_eq!(system(), coder, "{args:?}");
     }
     // A model that is named is asked as it is, and goes on for itself.
-    for args in [&["chat", "-c", "-m", "openai/tiny", "three?"][..], &["chat", "-c", "four?"]] {
+    for args in [
+        &["chat", "-c", "-m", "openai/tiny", "three?"][..],
+        &["chat", "-c", "four?"],
+    ] {
         let run = sandbox.run(args);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
         assert_eq!(system().0, None, "{args:?}");
@@ -78,7 +102,10 @@ fn an_agent_that_is_not_configured_any_more_is_missed_aloud() {
         "config.toml",
         "[agents.coder]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"Be terse.\"\n",
     );
-    assert_eq!(sandbox.run(&["chat", "--agent", "coder", "one?"]).code, Some(0));
+    assert_eq!(
+        sandbox.run(&["chat", "--agent", "coder", "one?"]).code,
+        Some(0)
+    );
     sandbox.configure("config.toml", "");
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -93,7 +120,10 @@ fn a_session_from_elsewhere_goes_on_with_the_model_that_answered_there() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let lines = "{\"type\":\"user\",\"content\":\"one?\"}\n\
                  {\"type\":\"assistant\",\"content\":\"1\",\"model\":\"gpt-5-mini\"}\n";
-    assert_eq!(sandbox.run_with_stdin(&["session", "append"], lines).code, Some(0));
+    assert_eq!(
+        sandbox.run_with_stdin(&["session", "append"], lines).code,
+        Some(0)
+    );
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     assert_eq!(json(&server.request())["model"], "gpt-5-mini");
@@ -106,9 +136,10 @@ fn an_agent_whose_answer_was_nothing_but_a_call_goes_on() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let agents = "---\nagents:\n  a: {models: [openai/one]}\n  b: {models: [openai/two]}\n---\n";
     sandbox.write("a.msg.md", agents);
-    for args in
-        [&["chat", "a.msg.md", "--agent", "b", "look"][..], &["chat", "a.msg.md", "and now?"]]
-    {
+    for args in [
+        &["chat", "a.msg.md", "--agent", "b", "look"][..],
+        &["chat", "a.msg.md", "and now?"],
+    ] {
         sandbox.run(args);
         assert_eq!(json(&server.request())["model"], "two", "{args:?}");
     }
@@ -124,14 +155,27 @@ fn an_agent_goes_on_with_the_model_that_answered_and_a_dry_run_names_it() {
         &format!("[agents.poet]\n{models}\nsystem_prompt = \"Rhyme.\"\n"),
     );
     let told = "warning: poet: groq/rhyme is passed over (no key";
-    let calls: [&[&str]; 3] =
-        [&["chat", "--agent", "poet", "one?"], &["chat", "-c", "two?"], &["chat", "-c", "three?"]];
+    let calls: [&[&str]; 3] = [
+        &["chat", "--agent", "poet", "one?"],
+        &["chat", "-c", "two?"],
+        &["chat", "-c", "three?"],
+    ];
     for (at, args) in calls.into_iter().enumerate() {
         let dry = sandbox.run(&[args, &["--dry-run"]].concat());
-        assert!(dry.stdout.contains(&server.base_url), "{args:?}: {} {}", dry.stdout, dry.stderr);
+        assert!(
+            dry.stdout.contains(&server.base_url),
+            "{args:?}: {} {}",
+            dry.stdout,
+            dry.stderr
+        );
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
-        assert_eq!(run.stderr.contains(told), at == 0, "{args:?}: {}", run.stderr);
+        assert_eq!(
+            run.stderr.contains(told),
+            at == 0,
+            "{args:?}: {}",
+            run.stderr
+        );
         let sent = json(&server.request());
         assert_eq!(
             (&sent["model"], &sent["messages"][0]["content"]),
@@ -148,7 +192,10 @@ fn a_model_that_answered_for_itself_does_not_become_an_agent_of_its_name() {
         "config.toml",
         "[agents.tiny]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"I am tiny.\"\n",
     );
-    for args in [&["chat", "-m", "openai/tiny", "one?"][..], &["chat", "-c", "two?"]] {
+    for args in [
+        &["chat", "-m", "openai/tiny", "one?"][..],
+        &["chat", "-c", "two?"],
+    ] {
         assert_eq!(sandbox.run(args).code, Some(0));
         assert!(!server.request().contains("I am tiny."), "{args:?}");
     }
@@ -161,7 +208,10 @@ fn a_session_from_elsewhere_is_answered_by_the_default_where_its_model_cannot_be
     sandbox.configure("config.toml", "[models]\ndefault = \"openai/tiny\"\n");
     let lines = "{\"type\":\"user\",\"content\":\"one?\"}\n\
                  {\"type\":\"assistant\",\"content\":\"1\",\"model\":\"claude-opus-4-1\"}\n";
-    assert_eq!(sandbox.run_with_stdin(&["session", "append"], lines).code, Some(0));
+    assert_eq!(
+        sandbox.run_with_stdin(&["session", "append"], lines).code,
+        Some(0)
+    );
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     assert_eq!(json(&server.request())["model"], "tiny");

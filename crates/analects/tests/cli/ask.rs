@@ -17,7 +17,12 @@ fn ask(sandbox: &Sandbox, args: &[&str], stdin: Option<&str>) -> Run {
         command.stdin(std::fs::File::open(sandbox.path("stdin")).unwrap());
     }
     let run: Run = command.output().unwrap().into();
-    assert!(!run.stdout.contains(KEY) && !run.stderr.contains(KEY), "{}{}", run.stdout, run.stderr);
+    assert!(
+        !run.stdout.contains(KEY) && !run.stderr.contains(KEY),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
     run
 }
 
@@ -30,8 +35,15 @@ fn the_answer_is_printed_and_nothing_is_kept() {
     let server = Server::new(vec![answer(&["Hel", "lo"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     ask(&sandbox, &["Hi", "there"], None).assert_answer("Hello\n");
-    assert_eq!(body(&server.request())["messages"][0]["content"], "Hi there");
-    assert_eq!(std::fs::read_dir(sandbox.path("")).unwrap().count(), 0, "something was kept");
+    assert_eq!(
+        body(&server.request())["messages"][0]["content"],
+        "Hi there"
+    );
+    assert_eq!(
+        std::fs::read_dir(sandbox.path("")).unwrap().count(),
+        0,
+        "something was kept"
+    );
 }
 
 #[test]
@@ -40,14 +52,25 @@ fn arguments_files_and_stdin_are_one_question() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the notes\n");
     sandbox.write("dot.png", b"\x89PNG\r\n");
-    let args = ["-s", "Be brief", "-f", "notes.txt", "-f", "dot.png", "Look:"];
+    let args = [
+        "-s",
+        "Be brief",
+        "-f",
+        "notes.txt",
+        "-f",
+        "dot.png",
+        "Look:",
+    ];
     ask(&sandbox, &args, Some("and this\n")).assert_answer("ok\n");
     let sent = body(&server.request());
     assert_eq!(sent["messages"][0]["content"], "Be brief");
     let parts = sent["messages"][1]["content"].as_array().unwrap();
     assert_eq!(parts[0]["text"], "Look:");
     assert_eq!(parts[1]["text"], "notes.txt:\n\nthe notes\n");
-    assert_eq!(parts[2]["image_url"]["url"], "data:image/png;base64,iVBORw0K");
+    assert_eq!(
+        parts[2]["image_url"]["url"],
+        "data:image/png;base64,iVBORw0K"
+    );
     assert_eq!(parts[3]["text"], "and this");
 }
 
@@ -59,7 +82,8 @@ fn figures_and_thoughts_stay_out_of_the_answer() {
     let run = ask(&sandbox, &["-u", "Really?"], None);
     assert_eq!((run.code, &*run.stdout), (Some(0), "Yes\n"));
     assert!(
-        run.stderr.starts_with("5 tokens in, 7 tokens out, cost unknown, first token "),
+        run.stderr
+            .starts_with("5 tokens in, 7 tokens out, cost unknown, first token "),
         "{}",
         run.stderr
     );
@@ -72,14 +96,20 @@ fn json_has_everything_that_is_known() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = ask(&sandbox, &["--json", "Hi"], None);
     let found = body(&run.stdout);
-    assert_eq!((&found["text"], &found["complete"]), (&"Hello".into(), &true.into()));
+    assert_eq!(
+        (&found["text"], &found["complete"]),
+        (&"Hello".into(), &true.into())
+    );
     assert_eq!(found["message"]["type"], "assistant");
     assert_eq!(found["message"]["content"][0]["text"], "Hello");
     assert!(found["first_token_ms"].is_u64() && found["message"]["duration_ms"].is_u64());
     assert_eq!(found["problems"], serde_json::json!([]));
     let mut keys: Vec<&String> = found.as_object().unwrap().keys().collect();
     keys.sort();
-    assert_eq!(keys, ["complete", "first_token_ms", "message", "problems", "text"]);
+    assert_eq!(
+        keys,
+        ["complete", "first_token_ms", "message", "problems", "text"]
+    );
 }
 
 #[test]
@@ -98,11 +128,18 @@ fn a_dry_run_needs_no_key() {
     let sandbox = Sandbox::new();
     for (model, host) in [
         ("anthropic/claude-sonnet-4-5", "https://api.anthropic.com/"),
-        ("gemini/gemini-2.5-flash", "https://generativelanguage.googleapis.com/"),
+        (
+            "gemini/gemini-2.5-flash",
+            "https://generativelanguage.googleapis.com/",
+        ),
     ] {
         let run = sandbox.run(&["ask", "--dry-run", "-m", model, "Hi"]);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-        assert!(body(&run.stdout)["url"].as_str().unwrap().starts_with(host), "{}", run.stdout);
+        assert!(
+            body(&run.stdout)["url"].as_str().unwrap().starts_with(host),
+            "{}",
+            run.stdout
+        );
         assert_ne!(sandbox.run(&["ask", "-m", model, "Hi"]).code, Some(0));
     }
 }
@@ -111,8 +148,12 @@ fn a_dry_run_needs_no_key() {
 fn no_more_is_asked_for_than_a_model_can_give() {
     let sandbox = Sandbox::new();
     let asked_for = |more: &[&str]| {
-        let args =
-            [&["ask", "--dry-run", "-m", "anthropic/claude-3-haiku"], more, &["Hi"]].concat();
+        let args = [
+            &["ask", "--dry-run", "-m", "anthropic/claude-3-haiku"],
+            more,
+            &["Hi"],
+        ]
+        .concat();
         body(&sandbox.run(&args).stdout)["body"]["max_tokens"].clone()
     };
     assert_eq!(asked_for(&[]), 4096);
@@ -138,21 +179,40 @@ fn failures_say_which_and_what_to_do() {
     let said = format!(
         "{{\"error\":{{\"message\":\"bad key {KEY}\",\"type\":\"authentication_error\"}}}}"
     );
-    let server = Server::new(vec![error("401 No", &said), vec![stream_head(), piece("Half")]]);
+    let server = Server::new(vec![
+        error("401 No", &said),
+        vec![stream_head(), piece("Half")],
+    ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = ask(&sandbox, &["Hi"], None);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
-    assert!(run.stderr.contains("answered 401: bad key [key]"), "{}", run.stderr);
-    assert!(run.stderr.contains("\nhint: check the key"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("answered 401: bad key [key]"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("\nhint: check the key"),
+        "{}",
+        run.stderr
+    );
     let run = ask(&sandbox, &["Hi"], None);
-    assert_eq!((run.code, &*run.stdout), (Some(5), "Half\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(5), "Half\n"),
+        "{}",
+        run.stderr
+    );
     let run = ask(&sandbox, &["--json", "-f", "none.txt", "Hi"], None);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert_eq!(body(&run.stderr)["error"]["kind"], "not_found");
     sandbox.write("bytes", b"\xff\xfe\x00");
     assert_eq!(ask(&sandbox, &["-f", "bytes", "Hi"], None).code, Some(1));
     assert_eq!(ask(&sandbox, &[], None).code, Some(2));
-    assert_eq!(ask(&sandbox, &["--timeout", "never", "Hi"], None).code, Some(2));
+    assert_eq!(
+        ask(&sandbox, &["--timeout", "never", "Hi"], None).code,
+        Some(2)
+    );
 }
 
 #[test]
@@ -160,7 +220,9 @@ fn a_recording_of_any_provider_plays_again() {
     let server = Server::new(vec![answer(&["Recorded"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     ask(&sandbox, &["--record", "r.sse", "Hi"], None).assert_answer("Recorded\n");
-    sandbox.run(&["ask", "-m", "replay:r.sse", "Hi"]).assert_answer("Recorded\n");
+    sandbox
+        .run(&["ask", "-m", "replay:r.sse", "Hi"])
+        .assert_answer("Recorded\n");
     let anthropic = concat!(
         "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[],\"usage\":{\"input_tokens\":1}}}\n\n",
         "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
@@ -170,10 +232,14 @@ fn a_recording_of_any_provider_plays_again() {
         "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     );
     sandbox.write("a.sse", anthropic);
-    sandbox.run(&["ask", "-m", "replay:a.sse", "Hi"]).assert_answer("From Claude\n");
+    sandbox
+        .run(&["ask", "-m", "replay:a.sse", "Hi"])
+        .assert_answer("From Claude\n");
     let gemini = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"From Gemini\"}]},\"finishReason\":\"STOP\"}]}\n\n";
     sandbox.write("g.sse", gemini);
-    sandbox.run(&["ask", "-m", "replay:g.sse", "Hi"]).assert_answer("From Gemini\n");
+    sandbox
+        .run(&["ask", "-m", "replay:g.sse", "Hi"])
+        .assert_answer("From Gemini\n");
 }
 
 #[test]
@@ -182,7 +248,8 @@ fn nothing_is_sent_in_the_clear_to_others() {
     let run = ask(&sandbox, &["Hi"], None);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
     assert!(
-        run.stderr.contains("hint: use https://, or allow it with --allow-http"),
+        run.stderr
+            .contains("hint: use https://, or allow it with --allow-http"),
         "{}",
         run.stderr
     );
@@ -191,8 +258,14 @@ fn nothing_is_sent_in_the_clear_to_others() {
 #[test]
 fn an_answer_that_is_not_what_one_expects_says_so() {
     let cases = [
-        (vec![stream_head(), piece("half"), done_because("length")], "was cut at the token limit"),
-        (vec![stream_head(), done_because("content_filter")], "refused to answer"),
+        (
+            vec![stream_head(), piece("half"), done_because("length")],
+            "was cut at the token limit",
+        ),
+        (
+            vec![stream_head(), done_because("content_filter")],
+            "refused to answer",
+        ),
         (vec![stream_head(), done()], "holds no text"),
     ];
     for (script, words) in cases {
@@ -201,7 +274,10 @@ fn an_answer_that_is_not_what_one_expects_says_so() {
         for args in [&["Hi"][..], &["--no-stream", "Hi"]] {
             let run = ask(&sandbox, args, None);
             assert_eq!(run.code, Some(0));
-            assert!(run.stderr.starts_with("warning: ") && run.stderr.contains(words), "{words}");
+            assert!(
+                run.stderr.starts_with("warning: ") && run.stderr.contains(words),
+                "{words}"
+            );
         }
     }
 }
@@ -212,7 +288,10 @@ fn json_of_any_depth_and_size_is_printed_as_it_came() {
     let data = format!(
         r#"{{"id":"r","deep":{deep},"big":123456789012345678901234567890,"choices":[{{"index":0,"delta":{{"content":"Hi"}},"finish_reason":"stop"}}]}}"#
     );
-    let script = vec![stream_head(), Step::Send(format!("data: {data}\n\ndata: [DONE]\n\n"))];
+    let script = vec![
+        stream_head(),
+        Step::Send(format!("data: {data}\n\ndata: [DONE]\n\n")),
+    ];
     let server = Server::new(vec![script]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = ask(&sandbox, &["--json", "Hi"], None);
@@ -223,7 +302,10 @@ fn json_of_any_depth_and_size_is_printed_as_it_came() {
 #[test]
 fn nobody_pays_for_what_nobody_reads() {
     let more = std::iter::repeat_n([Step::Pause(20), piece("more\n")], 500).flatten();
-    let script = [stream_head(), piece("one\n")].into_iter().chain(more).chain([Step::Hang]);
+    let script = [stream_head(), piece("one\n")]
+        .into_iter()
+        .chain(more)
+        .chain([Step::Hang]);
     let server = Server::new(vec![script.collect()]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut child = sandbox.spawn(&["ask", "-m", "openai/tiny", "Hi"]);
@@ -248,7 +330,8 @@ fn settings_that_make_no_sense_are_refused() {
         let run = ask(&sandbox, &["--dry-run", name, value, "Hi"], None);
         assert_eq!(run.code, Some(2), "{name} {value}");
         assert!(
-            run.stderr.contains(&format!("invalid value '{value}' for '{name}")),
+            run.stderr
+                .contains(&format!("invalid value '{value}' for '{name}")),
             "{}",
             run.stderr
         );
@@ -272,7 +355,10 @@ fn stdin_without_an_end_is_refused() {
         command.env("OPENAI_API_KEY", KEY);
         command.stdin(std::fs::File::open(sandbox.path("large")).unwrap());
         let run: Run = command.output().unwrap().into();
-        assert_eq!((run.code, &*run.stderr), (Some(1), "analects: stdin: larger than 30 MB\n"));
+        assert_eq!(
+            (run.code, &*run.stderr),
+            (Some(1), "analects: stdin: larger than 30 MB\n")
+        );
     }
     let run = sandbox.run_with_stdin(&["ask", "-m", "openai/tiny", "--dry-run"], b"a\xff");
     let told = "analects: stdin: no text: the bytes at offset 1 are not UTF-8\n";
@@ -284,13 +370,26 @@ fn stdin_without_an_end_is_refused() {
 fn a_pipe_is_read_like_a_file() {
     let sandbox = Sandbox::new();
     let pipe = sandbox.path("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     let writer = std::thread::spawn(move || std::fs::write(pipe, "from a pipe"));
     let run = ask(&sandbox, &["--dry-run", "-f", "pipe", "Hi"], None);
     writer.join().unwrap().unwrap();
-    assert_eq!(body(&run.stdout)["body"]["messages"][0]["content"], "Hi\n\nfrom a pipe");
+    assert_eq!(
+        body(&run.stdout)["body"]["messages"][0]["content"],
+        "Hi\n\nfrom a pipe"
+    );
     let run = ask(&sandbox, &["--dry-run", "-f", "/dev/zero", "Hi"], None);
-    assert!(run.stderr.contains("neither a file nor a pipe"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("neither a file nor a pipe"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -301,18 +400,41 @@ fn a_recording_never_overwrites_a_file() {
     sandbox.write("talk.msg.md", talk);
     for args in [
         &["ask", "-m", "openai/tiny", "--record", "talk.msg.md", "Hi"][..],
-        &["chat", "talk.msg.md", "-m", "openai/tiny", "--record", "./talk.msg.md"],
+        &[
+            "chat",
+            "talk.msg.md",
+            "-m",
+            "openai/tiny",
+            "--record",
+            "./talk.msg.md",
+        ],
         &["chat", "-m", "openai/tiny", "--record", "talk.msg.md", "Hi"],
         &["model", "list", "openai", "--record", "talk.msg.md"],
     ] {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
-        assert!(run.stderr.contains("talk.msg.md: there is a file already"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("talk.msg.md: there is a file already"),
+            "{}",
+            run.stderr
+        );
         assert_eq!(sandbox.read("talk.msg.md"), talk);
     }
-    let args = ["chat", "new.msg.md", "-m", "openai/tiny", "--record", "./new.msg.md", "Hi"];
+    let args = [
+        "chat",
+        "new.msg.md",
+        "-m",
+        "openai/tiny",
+        "--record",
+        "./new.msg.md",
+        "Hi",
+    ];
     let run = sandbox.run(&args);
-    assert!(run.stderr.contains("new.msg.md: there is a file already"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("new.msg.md: there is a file already"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -322,7 +444,12 @@ fn a_recording_that_cannot_be_made_is_told_before_anything_is_asked() {
         std::fs::create_dir_all(sandbox.path("home")).unwrap();
         let run = ask(&sandbox, &["--record", place, "Hi"], None);
         assert_eq!(run.code, Some(1), "{}", run.stderr);
-        assert!(run.stderr.contains(&format!("{place}: cannot record there: ")), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains(&format!("{place}: cannot record there: ")),
+            "{}",
+            run.stderr
+        );
     }
     #[cfg(target_os = "linux")]
     {
@@ -331,7 +458,8 @@ fn a_recording_that_cannot_be_made_is_told_before_anything_is_asked() {
         let run = ask(&sandbox, &["--record", "/dev/full", "Hi"], None);
         assert_eq!((run.code, &*run.stdout), (Some(0), "Hello\n"));
         assert!(
-            run.stderr.contains("/dev/full: the answer could not be recorded"),
+            run.stderr
+                .contains("/dev/full: the answer could not be recorded"),
             "{}",
             run.stderr
         );

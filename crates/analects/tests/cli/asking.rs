@@ -37,7 +37,9 @@ fn a_wait_is_told_and_the_answer_comes_after_it() {
             _ => &["chat", "a.msg.md", "-m", "openai/tiny", "where?"],
         };
         let test = "a_wait_is_told_and_the_answer_comes_after_it";
-        let Some((seen, code)) = on_terminal(test, &sandbox, args, &[]) else { return };
+        let Some((seen, code)) = on_terminal(test, &sandbox, args, &[]) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         let (before, after) = seen.split_once("trying again in 0.").unwrap();
         assert!(before.contains("slow down"), "{seen}");
@@ -58,7 +60,11 @@ fn ctrl_c_ends_a_wait_at_once() {
         return;
     };
     assert_eq!(code, 130, "{seen}");
-    assert!(clock.elapsed() < Duration::from_secs(15), "{:?}", clock.elapsed());
+    assert!(
+        clock.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        clock.elapsed()
+    );
 }
 
 #[test]
@@ -68,7 +74,9 @@ fn ctrl_c_in_mid_answer_keeps_it_on_the_screen_and_in_the_recording() {
     let args = ["ask", "-m", "openai/tiny", "--record", "r.sse", "tell me"];
     let keys = [("half an ans", CTRL_C)];
     let test = "ctrl_c_in_mid_answer_keeps_it_on_the_screen_and_in_the_recording";
-    let Some((seen, code)) = on_terminal(test, &sandbox, &args, &keys) else { return };
+    let Some((seen, code)) = on_terminal(test, &sandbox, &args, &keys) else {
+        return;
+    };
     assert_eq!(code, 130, "{seen}");
     assert!(seen.contains("interrupted"), "{seen}");
     let again = sandbox.run(&["ask", "-m", "replay:r.sse", "tell me"]);
@@ -87,6 +95,9 @@ fn a_hostile_answer_does_not_command_the_terminal() {
         return;
     };
     assert_eq!(code, 0);
-    assert!(!seen.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']), "{seen:?}");
+    assert!(
+        !seen.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']),
+        "{seen:?}"
+    );
     assert!(seen.contains("red") && seen.contains('z'), "{seen:?}");
 }

@@ -45,7 +45,11 @@ fn cells(sandbox: &Sandbox) -> Vec<[String; 3]> {
     let cells = shown["cells"].as_array().unwrap().iter();
     let cells = cells.filter(|cell| cell["content"] != "");
     let columns = |cell: &Value| {
-        [word(&cell["name"]), word(&cell["attributes"]["parent"]), word(&cell["content"])]
+        [
+            word(&cell["name"]),
+            word(&cell["attributes"]["parent"]),
+            word(&cell["content"]),
+        ]
     };
     cells.map(columns).collect()
 }
@@ -71,16 +75,27 @@ fn after_a_rewind_the_question_is_asked_again_and_the_way_back_is_told() {
     assert_eq!(mark(&sandbox), ("5".into(), Some("1".into())));
     sandbox.run(&["chat", "a.msg.md"]).assert_answer("42.\n");
     let request = server.request();
-    assert!(request.contains("six times seven?") && !request.contains("Forty"), "{request}");
+    assert!(
+        request.contains("six times seven?") && !request.contains("Forty"),
+        "{request}"
+    );
     assert!(!request.contains("and eight?"), "{request}");
     // The answer took the place of the mark, and follows the question.
     assert_eq!(cells(&sandbox)[4], ["5", "1", "42."]);
     assert!(sandbox.read("a.msg.md").starts_with(FILE));
     // The way back leads to everything that was there.
     done(&sandbox.run(&["rewind", "a.msg.md", "4"]));
-    sandbox.run(&["chat", "a.msg.md", "times", "eight?"]).assert_answer("56.\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "times", "eight?"])
+        .assert_answer("56.\n");
     let request = server.request();
-    for said in ["six times seven?", "Forty-two.", "and eight?", "Forty-eight.", "times eight?"] {
+    for said in [
+        "six times seven?",
+        "Forty-two.",
+        "and eight?",
+        "Forty-eight.",
+        "times eight?",
+    ] {
         assert!(request.contains(said), "{request}");
     }
     assert!(!request.contains("\"42.\""), "{request}");
@@ -93,21 +108,34 @@ fn a_prompt_after_a_rewind_is_sent_with_its_branch_alone() {
     let sandbox = sandbox_with(&server);
     done(&sandbox.run(&["rewind", "a.msg.md", "2"]));
     assert_eq!(mark(&sandbox), ("5".into(), Some("2".into())));
-    sandbox.run(&["chat", "a.msg.md", "times eight?"]).assert_answer("Fifty-six.\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "times eight?"])
+        .assert_answer("Fifty-six.\n");
     let request = server.request();
     for said in ["six times seven?", "Forty-two.", "times eight?"] {
         assert!(request.contains(said), "{said}: {request}");
     }
-    assert!(!request.contains("and eight?") && !request.contains("Forty-eight."), "{request}");
+    assert!(
+        !request.contains("and eight?") && !request.contains("Forty-eight."),
+        "{request}"
+    );
     let after = cells(&sandbox);
     assert_eq!(after[4], ["5", "2", "times eight?"]);
     assert_eq!(after[5][2], "Fifty-six.");
     assert!(sandbox.read("a.msg.md").starts_with(FILE));
     // What comes next follows that, and needs no mark.
-    sandbox.run(&["chat", "a.msg.md", "times nine?"]).assert_answer("Sixty-three.\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "times nine?"])
+        .assert_answer("Sixty-three.\n");
     let request = server.request();
-    assert!(request.contains("Fifty-six.") && request.contains("times nine?"), "{request}");
-    assert!(!request.contains("and eight?") && !request.contains("Forty-eight."), "{request}");
+    assert!(
+        request.contains("Fifty-six.") && request.contains("times nine?"),
+        "{request}"
+    );
+    assert!(
+        !request.contains("and eight?") && !request.contains("Forty-eight."),
+        "{request}"
+    );
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
 }
 
@@ -118,16 +146,27 @@ fn what_is_typed_or_added_after_a_rewind_follows_the_cell_that_was_gone_back_to(
         let sandbox = sandbox_with(&server);
         done(&sandbox.run(&["rewind", "a.msg.md", "2"]));
         if by_verb {
-            assert_eq!(done(&sandbox.run(&["add", "a.msg.md", "times eight?"])), "5");
+            assert_eq!(
+                done(&sandbox.run(&["add", "a.msg.md", "times eight?"])),
+                "5"
+            );
         } else {
             let file = sandbox.read("a.msg.md");
             sandbox.write("a.msg.md", format!("{file}\ntimes eight?\n"));
         }
         assert_eq!(cells(&sandbox)[4], ["5", "2", "times eight?"]);
-        sandbox.run(&["chat", "a.msg.md"]).assert_answer("Fifty-six.\n");
+        sandbox
+            .run(&["chat", "a.msg.md"])
+            .assert_answer("Fifty-six.\n");
         let request = server.request();
-        assert!(request.contains("Forty-two.") && request.contains("times eight?"), "{request}");
-        assert!(!request.contains("and eight?") && !request.contains("Forty-eight."), "{request}");
+        assert!(
+            request.contains("Forty-two.") && request.contains("times eight?"),
+            "{request}"
+        );
+        assert!(
+            !request.contains("and eight?") && !request.contains("Forty-eight."),
+            "{request}"
+        );
     }
 }
 
@@ -137,9 +176,14 @@ fn an_empty_parent_goes_back_before_the_first_message() {
     let sandbox = sandbox_with(&server);
     let mark = "\n# %% [^5]\n\n[^5]: [markdown] parent=\"\"\n";
     sandbox.write("a.msg.md", format!("{FILE}{mark}"));
-    sandbox.run(&["chat", "a.msg.md", "anew?"]).assert_answer("Fine.\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "anew?"])
+        .assert_answer("Fine.\n");
     let request = server.request();
-    assert!(request.contains("anew?") && !request.contains("six times seven?"), "{request}");
+    assert!(
+        request.contains("anew?") && !request.contains("six times seven?"),
+        "{request}"
+    );
     assert!(!request.contains("Forty"), "{request}");
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
 }
@@ -153,7 +197,10 @@ fn several_rewinds_leave_one_mark_and_the_last_one_counts() {
     let to_one = sent_of_file(&sandbox);
     done(&sandbox.run(&["rewind", "a.msg.md", "2"]));
     let to_two = sent_of_file(&sandbox);
-    assert!(to_two.contains("Forty-two.") && !to_one.contains("Forty-two."), "{to_two}");
+    assert!(
+        to_two.contains("Forty-two.") && !to_one.contains("Forty-two."),
+        "{to_two}"
+    );
     let run = sandbox.run(&["rewind", "a.msg.md", "1"]);
     let told = "a.msg.md goes on from cell 1; to undo this: analects rewind a.msg.md 2\n";
     assert_eq!((done(&run), &*run.stderr), ("", told));
@@ -176,7 +223,10 @@ fn to_go_back_to_an_answer_is_to_the_last_result_of_its_calls() {
         done(&sandbox.run(&["rewind", "a.msg.md", cell]));
         assert_eq!(mark(&sandbox), ("5".into(), Some("2.a.1".into())), "{cell}");
         let sent = sent_of_file(&sandbox);
-        assert!(sent.contains("\"sun\"") && !sent.contains("and eight?"), "{cell}: {sent}");
+        assert!(
+            sent.contains("\"sun\"") && !sent.contains("and eight?"),
+            "{cell}: {sent}"
+        );
         done(&sandbox.run(&["fork", "a.msg.md", "--at", cell, "-o", "b.msg.md"]));
         let copied = sandbox.texts("b.msg.md");
         assert_eq!(copied.len(), 3, "{cell}: {copied:?}");
@@ -187,7 +237,10 @@ fn to_go_back_to_an_answer_is_to_the_last_result_of_its_calls() {
 fn a_fork_is_a_file_of_its_own_and_writes_over_nothing() {
     let server = Server::new(vec![answer(&["else"])]);
     let sandbox = sandbox_with(&server);
-    assert_eq!(done(&sandbox.run(&["fork", "a.msg.md", "--at", "2"])), "a.fork-1.msg.md");
+    assert_eq!(
+        done(&sandbox.run(&["fork", "a.msg.md", "--at", "2"])),
+        "a.fork-1.msg.md"
+    );
     let end = FILE.find("# %% [^3]").unwrap();
     assert_eq!(sandbox.read("a.fork-1.msg.md"), FILE[..end]);
     assert_eq!(done(&sandbox.run(&["fork", "a.msg.md"])), "a.fork-2.msg.md");
@@ -195,11 +248,17 @@ fn a_fork_is_a_file_of_its_own_and_writes_over_nothing() {
     let over = ["fork", "a.msg.md", "--at", "1", "-o", "a.fork-2.msg.md"];
     let run = sandbox.run(&over);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("there is a file already"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("there is a file already"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.read("a.fork-2.msg.md"), FILE);
     done(&sandbox.run(&[&over[..], &["--force"]].concat()));
     assert!(!sandbox.read("a.fork-2.msg.md").contains("Forty-two."));
-    sandbox.run(&["chat", "a.fork-1.msg.md", "something"]).assert_answer("else\n");
+    sandbox
+        .run(&["chat", "a.fork-1.msg.md", "something"])
+        .assert_answer("else\n");
     assert_eq!(sandbox.read("a.msg.md"), FILE);
     for wrong in ["a.msg.md", "./a.msg.md", "b.md", "b.txt"] {
         let run = sandbox.run(&["fork", "a.msg.md", "-o", wrong, "--force"]);
@@ -214,11 +273,20 @@ fn wrong_cells_and_wrong_files_change_nothing() {
     sandbox.write("a.msg.md", FILE);
     sandbox.write("bad.msg.md", b"# %% [^1]\n\n[^1]: [markdown]\n\n\xff\n");
     sandbox.write("plain.md", "# Notes\n");
-    for (verb, more) in [("rewind", &[][..]), ("drop", &[]), ("restore", &[]), ("edit", &["x"])] {
+    for (verb, more) in [
+        ("rewind", &[][..]),
+        ("drop", &[]),
+        ("restore", &[]),
+        ("edit", &["x"]),
+    ] {
         let run = |file: &str, cell: &str| sandbox.run(&[&[verb, file, cell], more].concat());
         let unknown = run("a.msg.md", "17");
         assert_eq!(unknown.code, Some(3), "{verb}: {}", unknown.stderr);
-        assert!(unknown.stderr.contains("a.msg.md: there is no cell 17"), "{}", unknown.stderr);
+        assert!(
+            unknown.stderr.contains("a.msg.md: there is no cell 17"),
+            "{}",
+            unknown.stderr
+        );
         assert_eq!(run("nowhere.msg.md", "1").code, Some(3), "{verb}");
         assert!(!sandbox.path("nowhere.msg.md").exists());
         assert_eq!(run("bad.msg.md", "1").code, Some(1), "{verb}");
@@ -242,9 +310,19 @@ fn a_file_in_a_section_can_be_rewound_and_edited_too() {
     assert_eq!(sandbox.read("notes.md"), edited);
     done(&sandbox.run(&["rewind", "notes.md", "1"]));
     let rewound = sandbox.read("notes.md");
-    assert!(rewound.starts_with(&format!("{edited}\n### %% [^3]\n")), "{rewound}");
-    assert_eq!(done(&sandbox.run(&["fork", "notes.md", "--at", "1"])), "notes.fork-1.md");
-    assert!(sandbox.read("notes.fork-1.md").ends_with("[^1]: [markdown]\n\nuno\n\n"));
+    assert!(
+        rewound.starts_with(&format!("{edited}\n### %% [^3]\n")),
+        "{rewound}"
+    );
+    assert_eq!(
+        done(&sandbox.run(&["fork", "notes.md", "--at", "1"])),
+        "notes.fork-1.md"
+    );
+    assert!(
+        sandbox
+            .read("notes.fork-1.md")
+            .ends_with("[^1]: [markdown]\n\nuno\n\n")
+    );
     assert_eq!(sandbox.run(&["check", "notes.md"]).code, Some(0));
 }
 
@@ -254,7 +332,10 @@ fn one_cell_is_named_at_a_time() {
     let cells = "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %% [^2]\n\n[^2]: [markdown]\n\ntwo\n";
     sandbox.write("a.msg.md", cells);
     for list in ["1-2", "1,2", "#1-#2"] {
-        for args in [&["drop", "a.msg.md", list][..], &["edit", "a.msg.md", list, "x"]] {
+        for args in [
+            &["drop", "a.msg.md", list][..],
+            &["edit", "a.msg.md", list, "x"],
+        ] {
             let run = sandbox.run(args);
             assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
             assert!(run.stderr.contains("names several cells"), "{}", run.stderr);
@@ -269,12 +350,18 @@ fn one_cell_is_named_at_a_time() {
 /// The commands that a remark tells, as a shell would read them, without the name of the program.
 #[cfg(unix)]
 pub(crate) fn told(stderr: &str) -> Vec<Vec<String>> {
-    let line = stderr.lines().find(|line| line.contains("analects ")).unwrap_or_default();
+    let line = stderr
+        .lines()
+        .find(|line| line.contains("analects "))
+        .unwrap_or_default();
     let commands = line.split("analects ").skip(1);
     let words = |command: &str| {
         let command = command.trim_end_matches(", then ");
         let shell = format!("printf '%s\\n' {command}");
-        let ran = std::process::Command::new("sh").args(["-c", &shell]).output().unwrap();
+        let ran = std::process::Command::new("sh")
+            .args(["-c", &shell])
+            .output()
+            .unwrap();
         let words = String::from_utf8(ran.stdout).unwrap();
         words.lines().map(str::to_string).collect()
     };
@@ -298,7 +385,11 @@ pub(crate) fn run_told(sandbox: &Sandbox, stderr: &str) -> Vec<Run> {
 #[cfg(unix)]
 fn what_is_told_can_be_pasted_into_a_shell() {
     for name in ["my talk.msg.md", "-x.msg.md", "it's $HOME.msg.md"] {
-        let given = if name.starts_with('-') { format!("./{name}") } else { name.to_string() };
+        let given = if name.starts_with('-') {
+            format!("./{name}")
+        } else {
+            name.to_string()
+        };
         for file in [name, &given] {
             let sandbox = Sandbox::new();
             sandbox.write(name, FILE);
@@ -316,12 +407,25 @@ fn what_is_told_can_be_pasted_into_a_shell() {
             done(&sandbox.run(&["drop", "--", file, "2"]));
             let run = sandbox.run(&["drop", "--", file, "2"]);
             assert_eq!(run.code, Some(1));
-            assert_eq!(told(&run.stderr)[0][..3], ["restore", &given, "2"], "{}", run.stderr);
+            assert_eq!(
+                told(&run.stderr)[0][..3],
+                ["restore", &given, "2"],
+                "{}",
+                run.stderr
+            );
             let run = sandbox.run(&["edit", "--", file, "3", "and nine?"]);
             done(&run);
-            let old = run.stderr.lines().find(|line| line.starts_with("the old text: ")).unwrap();
+            let old = run
+                .stderr
+                .lines()
+                .find(|line| line.starts_with("the old text: "))
+                .unwrap();
             let listed = run_told(&sandbox, old);
-            assert!(listed[0].stdout.contains("and eight?"), "{name}: {}", listed[0].stdout);
+            assert!(
+                listed[0].stdout.contains("and eight?"),
+                "{name}: {}",
+                listed[0].stdout
+            );
         }
     }
 }
@@ -363,7 +467,10 @@ fn an_undo_keeps_what_code_printed_before_the_question() {
     };
     assert_eq!(code, 0, "{seen}");
     let request = server.request();
-    assert!(request.contains("print(1)") && request.contains("else?"), "{request}");
+    assert!(
+        request.contains("print(1)") && request.contains("else?"),
+        "{request}"
+    );
     assert!(!request.contains("and eight?"), "{request}");
     assert!(request.contains("stdout> 1"), "{request}");
 }
@@ -374,11 +481,18 @@ fn an_answer_that_broke_off_on_another_branch_is_not_what_there_is_to_ask_again(
     let broken = FILE.replace("[^4]: [coder]", "[^4]: [coder] stop_reason=\"interrupted\"");
     assert_ne!(broken, FILE);
     sandbox.write("a.msg.md", &broken);
-    let ask = || sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]).stderr;
+    let ask = || {
+        sandbox
+            .run(&["chat", "a.msg.md", "-m", "openai/tiny"])
+            .stderr
+    };
     assert!(ask().contains("analects drop a.msg.md 4"), "{}", ask());
     assert_eq!(sandbox.run(&["rewind", "a.msg.md", "2"]).code, Some(0));
     let told = ask();
-    assert!(told.contains("nothing to ask") && !told.contains("broke off"), "{told}");
+    assert!(
+        told.contains("nothing to ask") && !told.contains("broke off"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -396,7 +510,14 @@ fn chat_says_once_that_the_mark_of_a_rewind_is_gone() {
     let gone = "analects: a.msg.md: the rewind to cell 2 is undone: its empty cell was removed\n\
         hint: run this again to continue from the last cell, or go back: analects rewind a.msg.md 2\n";
     ask("three?").assert_failure(1, gone);
-    assert_eq!(sandbox.read("a.msg.md"), file[..end], "nothing was sent or written");
+    assert_eq!(
+        sandbox.read("a.msg.md"),
+        file[..end],
+        "nothing was sent or written"
+    );
     ask("three?").assert_answer("Yes.\n");
-    assert_eq!(sandbox.texts("a.msg.md"), ["one?", "Yes.", "two?", "Yes.", "three?", "Yes."]);
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["one?", "Yes.", "two?", "Yes.", "three?", "Yes."]
+    );
 }

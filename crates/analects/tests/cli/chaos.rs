@@ -25,8 +25,11 @@ pub enum Moment {
     After(Duration),
 }
 
-pub const MOMENTS: [Moment; 3] =
-    [Moment::BeforeTheFirstWord, Moment::InMidAnswer, Moment::AfterTheAnswer];
+pub const MOMENTS: [Moment; 3] = [
+    Moment::BeforeTheFirstWord,
+    Moment::InMidAnswer,
+    Moment::AfterTheAnswer,
+];
 
 /// What is done to save a file that was opened.
 pub type Save = Box<dyn FnOnce(&Sandbox)>;
@@ -46,7 +49,12 @@ impl Talk {
         let server = Server::new((0..turns).map(|turn| script(&sandbox, turn)).collect());
         let sandbox = sandbox.with_server(&server.base_url);
         sandbox.write(FILE, format!("{AGENT}{NOTES}"));
-        Talk { sandbox, server, turns: 0, recovered: 0 }
+        Talk {
+            sandbox,
+            server,
+            turns: 0,
+            recovered: 0,
+        }
     }
 
     /// Types a question, asks it, and lets somebody who has opened the file save it meanwhile, with a line below the
@@ -54,11 +62,18 @@ impl Talk {
     pub fn turn(&mut self, moment: Moment, open: &dyn Fn(&Sandbox, &str) -> Save) {
         let (sandbox, turn) = (&self.sandbox, self.turns);
         let what = format!("turn {turn}, {moment:?}");
-        sandbox.write(FILE, format!("{}\n# %%\n\nquestion {turn:04}\n", sandbox.read(FILE)));
+        sandbox.write(
+            FILE,
+            format!("{}\n# %%\n\nquestion {turn:04}\n", sandbox.read(FILE)),
+        );
         let save = open(sandbox, &format!("typed line {turn:04}"));
         let mut child = sandbox.spawn(&["chat", FILE]);
         let gates = [format!("first {turn}"), format!("rest {turn}")];
-        let open_gates = |count| gates[..count].iter().for_each(|gate| sandbox.write(gate, ""));
+        let open_gates = |count| {
+            gates[..count]
+                .iter()
+                .for_each(|gate| sandbox.write(gate, ""))
+        };
         match moment {
             Moment::BeforeTheFirstWord => {
                 let question = format!("question {turn:04}");
@@ -107,7 +122,11 @@ impl Talk {
         for turn in 0..self.turns {
             let answer = parts(turn).concat();
             let count = |text: &str| texts.iter().filter(|other| *other == text).count();
-            assert_eq!(count(&format!("question {turn:04}")), 1, "{what}: {turn}: {file}");
+            assert_eq!(
+                count(&format!("question {turn:04}")),
+                1,
+                "{what}: {turn}: {file}"
+            );
             assert_eq!(count(&answer), 1, "{what}: {turn}: {file}");
             for words in [format!("typed line {turn:04}"), parts(turn)[1].clone()] {
                 assert_eq!(file.matches(&words).count(), 1, "{what}: {words}: {file}");
@@ -117,19 +136,34 @@ impl Talk {
         assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
         let left = std::fs::read_dir(sandbox.path("")).unwrap();
         let is_kept = |name: std::ffi::OsString| name.to_string_lossy().contains("kept");
-        assert!(!left.into_iter().any(|entry| is_kept(entry.unwrap().file_name())), "{what}");
+        assert!(
+            !left
+                .into_iter()
+                .any(|entry| is_kept(entry.unwrap().file_name())),
+            "{what}"
+        );
     }
 }
 
 /// The two parts of an answer, which come when there are files.
 fn parts(turn: usize) -> [String; 2] {
-    [format!("answer {turn:04}\n# %% no head[^1]\n"), format!("end of answer {turn:04}")]
+    [
+        format!("answer {turn:04}\n# %% no head[^1]\n"),
+        format!("end of answer {turn:04}"),
+    ]
 }
 
 fn script(sandbox: &Sandbox, turn: usize) -> Vec<Step> {
     let gate = |name: &str| Step::Until(sandbox.path(&format!("{name} {turn}")));
     let [first, rest] = parts(turn).map(|part| piece(&part));
-    vec![stream_head(), gate("first"), first, gate("rest"), rest, done()]
+    vec![
+        stream_head(),
+        gate("first"),
+        first,
+        gate("rest"),
+        rest,
+        done(),
+    ]
 }
 
 /// Saves what was read when the file was opened, or what is in it when it is saved.
@@ -139,7 +173,10 @@ fn plain(is_older: bool, save: fn(&Sandbox, &str)) -> impl Fn(&Sandbox, &str) ->
         let line = line.to_string();
         Box::new(move |sandbox| {
             let text = if is_older { older } else { sandbox.read(FILE) };
-            save(sandbox, &text.replacen("notes:\n", &format!("notes:\n{line}\n"), 1))
+            save(
+                sandbox,
+                &text.replacen("notes:\n", &format!("notes:\n{line}\n"), 1),
+            )
         })
     }
 }
@@ -154,7 +191,10 @@ fn by_emptying(sandbox: &Sandbox, text: &str) {
 }
 
 fn by_overwriting(sandbox: &Sandbox, text: &str) {
-    let mut file = std::fs::File::options().write(true).open(sandbox.path(FILE)).unwrap();
+    let mut file = std::fs::File::options()
+        .write(true)
+        .open(sandbox.path(FILE))
+        .unwrap();
     file.write_all(text.as_bytes()).unwrap();
     file.set_len(text.len() as u64).unwrap();
 }
@@ -162,7 +202,10 @@ fn by_overwriting(sandbox: &Sandbox, text: &str) {
 fn with_sed(_: &Sandbox, line: &str) -> Save {
     let script = format!("s/^notes:$/notes:\\n{line}/");
     Box::new(move |sandbox| {
-        let sed = Command::new("sed").args(["-i", &script]).arg(sandbox.path(FILE)).status();
+        let sed = Command::new("sed")
+            .args(["-i", &script])
+            .arg(sandbox.path(FILE))
+            .status();
         assert!(sed.unwrap().success());
     })
 }
@@ -184,7 +227,11 @@ fn a_save_at_any_moment_of_a_turn_loses_nothing() {
 /// The same wherever the turn is, also in the middle of a write.
 #[test]
 fn saves_that_meet_a_write_lose_nothing() {
-    let turns = if std::env::var_os("ANALECTS_TORTURE").is_some() { 300 } else { 12 };
+    let turns = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        300
+    } else {
+        12
+    };
     let mut step: u64 = 0;
     for _ in 0..turns / 12 {
         let mut talk = Talk::new(12);

@@ -15,37 +15,68 @@ fn a_recorded_answer_is_printed_and_kept() {
     run.assert_answer(&format!("{text}\n"));
     assert_eq!(sandbox.texts("hello.msg.md"), ["hi", text]);
     let file = sandbox.read("hello.msg.md");
-    assert!(file.contains("\n\\# %% And this line only looks like a cell.\n"), "{file}");
-    assert!(!file.contains(RECORDING), "a path of this machine has no place in the file");
-    assert!(!file.contains("[agent]") && file.contains(": [replay] "), "{file}");
+    assert!(
+        file.contains("\n\\# %% And this line only looks like a cell.\n"),
+        "{file}"
+    );
+    assert!(
+        !file.contains(RECORDING),
+        "a path of this machine has no place in the file"
+    );
+    assert!(
+        !file.contains("[agent]") && file.contains(": [replay] "),
+        "{file}"
+    );
 }
 
 #[test]
 fn a_conversation_goes_on_in_its_file() {
-    let server = Server::new(vec![answer(&["Forty", "-two", "."]), answer(&["Forty-eight."])]);
+    let server = Server::new(vec![
+        answer(&["Forty", "-two", "."]),
+        answer(&["Forty-eight."]),
+    ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let run = sandbox.run(&["chat", "talk.msg.md", "-m", "openai/tiny", "six", "times", "seven?"]);
+    let run = sandbox.run(&[
+        "chat",
+        "talk.msg.md",
+        "-m",
+        "openai/tiny",
+        "six",
+        "times",
+        "seven?",
+    ]);
     run.assert_answer("Forty-two.\n");
     let first = server.request();
-    assert!(first.contains(r#""model":"tiny""#) && first.contains("six times seven?"), "{first}");
+    assert!(
+        first.contains(r#""model":"tiny""#) && first.contains("six times seven?"),
+        "{first}"
+    );
 
     // The file knows its model now, and a question may be typed into it by hand.
     let typed = format!("{}\n# %%\n\nAnd eight?\n", sandbox.read("talk.msg.md"));
     sandbox.write("talk.msg.md", &typed);
-    sandbox.run(&["chat", "talk.msg.md"]).assert_answer("Forty-eight.\n");
+    sandbox
+        .run(&["chat", "talk.msg.md"])
+        .assert_answer("Forty-eight.\n");
     let second = server.request();
     for said in ["six times seven?", "Forty-two.", "And eight?"] {
         assert!(second.contains(said), "{second}");
     }
     let file = sandbox.read("talk.msg.md");
     // The question has got an id, and nothing else has changed.
-    let sealed = typed.replace("# %%\n\nAnd eight?", "# %% [^3]\n\n[^3]: [markdown]\n\nAnd eight?");
+    let sealed = typed.replace(
+        "# %%\n\nAnd eight?",
+        "# %% [^3]\n\n[^3]: [markdown]\n\nAnd eight?",
+    );
     assert!(file.starts_with(&sealed), "{file}");
     assert_eq!(file.matches("  tiny:").count(), 1, "{file}");
     let decoded = sandbox.messages("talk.msg.md");
     assert_eq!(decoded.problems, []);
     let usage = decoded.messages[1].usage.clone().unwrap();
-    assert_eq!((usage.input_tokens, usage.output_tokens), (Some(5), Some(7)));
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(5), Some(7))
+    );
     assert_eq!(decoded.messages[1].author.as_deref(), Some("tiny"));
 }
 
@@ -54,9 +85,13 @@ fn the_prompt_is_the_arguments_and_then_stdin() {
     let server = Server::new(vec![answer(&["ok"]), answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "Review this:"];
-    sandbox.run_with_stdin(&args, "- old\n+ new\n").assert_answer("ok\n");
+    sandbox
+        .run_with_stdin(&args, "- old\n+ new\n")
+        .assert_answer("ok\n");
     assert_eq!(sandbox.texts("a.msg.md")[0], "Review this:\n\n- old\n+ new");
-    sandbox.run_with_stdin(&["chat", "a.msg.md"], "# %% [^9]\n").assert_answer("ok\n");
+    sandbox
+        .run_with_stdin(&["chat", "a.msg.md"], "# %% [^9]\n")
+        .assert_answer("ok\n");
     assert_eq!(sandbox.texts("a.msg.md")[2], "# %% [^9]");
 }
 
@@ -65,7 +100,9 @@ fn empty_lines_on_stdin_add_nothing() {
     let server = Server::new(vec![answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "hi"];
-    sandbox.run_with_stdin(&args, "\r\n\n").assert_answer("ok\n");
+    sandbox
+        .run_with_stdin(&args, "\r\n\n")
+        .assert_answer("ok\n");
     assert_eq!(sandbox.texts("a.msg.md")[0], "hi");
 }
 
@@ -73,10 +110,14 @@ fn empty_lines_on_stdin_add_nothing() {
 fn a_sentence_that_ends_in_a_file_name_is_a_prompt() {
     let server = Server::new(vec![answer(&["ok"]), answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["chat", "-m", "openai/tiny", "Explain README.md"]).assert_answer("ok\n");
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "Explain README.md"])
+        .assert_answer("ok\n");
     assert!(server.request().contains("Explain README.md"));
     sandbox.write("my talk.msg.md", "");
-    sandbox.run(&["chat", "my talk.msg.md", "-m", "openai/tiny", "hi"]).assert_answer("ok\n");
+    sandbox
+        .run(&["chat", "my talk.msg.md", "-m", "openai/tiny", "hi"])
+        .assert_answer("ok\n");
     assert_eq!(sandbox.texts("my talk.msg.md"), ["hi", "ok"]);
 }
 
@@ -84,10 +125,14 @@ fn a_sentence_that_ends_in_a_file_name_is_a_prompt() {
 fn without_a_file_the_conversation_is_kept_in_the_store() {
     let server = Server::new(vec![answer(&["A set."]), answer(&["Two operations."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["chat", "-m", "openai/tiny", "What is a group?"]).assert_answer("A set.\n");
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "What is a group?"])
+        .assert_answer("A set.\n");
     server.request();
     // The store knows the model that answered.
-    sandbox.run(&["chat", "-c", "And a ring?"]).assert_answer("Two operations.\n");
+    sandbox
+        .run(&["chat", "-c", "And a ring?"])
+        .assert_answer("Two operations.\n");
     let request = server.request();
     assert!(request.contains(r#""model":"tiny""#), "{request}");
     for said in ["What is a group?", "A set.", "And a ring?"] {
@@ -101,8 +146,18 @@ fn without_a_file_the_conversation_is_kept_in_the_store() {
 }
 
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
 }
 
 #[test]
@@ -123,9 +178,14 @@ fn thinking_is_kept_beside_the_answer() {
     script.insert(1, crate::server::Step::Send(format!("data: {thought}\n\n")));
     let server = Server::new(vec![script]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"]).assert_answer("Yes.\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"])
+        .assert_answer("Yes.\n");
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("# %%% [^2.think]\n\n[^2.think]: [tiny]\n\nlet me see\n"), "{file}");
+    assert!(
+        file.contains("# %%% [^2.think]\n\n[^2.think]: [tiny]\n\nlet me see\n"),
+        "{file}"
+    );
 }
 
 #[test]
@@ -138,20 +198,43 @@ fn what_no_cell_can_say_is_kept_in_the_journal() {
     };
     let server = Server::new(vec![script("one"), script("two")]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "1"]).assert_answer("one\n");
-    sandbox.run(&["chat", "a.msg.md", "2"]).assert_answer("two\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/tiny", "1"])
+        .assert_answer("one\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "2"])
+        .assert_answer("two\n");
     assert_eq!(sandbox.texts("a.msg.md"), ["1", "one", "2", "two"]);
     let file = sandbox.read("a.msg.md");
-    assert!(!file.contains("12345678901234567890123") && !file.contains('{'), "{file}");
+    assert!(
+        !file.contains("12345678901234567890123") && !file.contains('{'),
+        "{file}"
+    );
     // The file alone has no more than its words; with the journal, everything is there.
     let alone = sandbox.run(&["convert", "a.msg.md", "--to", "transcript", "--lossy"]);
-    assert!(!alone.stdout.contains("12345678901234567890123"), "{}", alone.stdout);
+    assert!(
+        !alone.stdout.contains("12345678901234567890123"),
+        "{}",
+        alone.stdout
+    );
     let other_machine = Sandbox::new();
     other_machine.write("a.msg.md", &file);
     let there = other_machine.run(&["convert", "a.msg.md", "--to", "transcript", "--lossy"]);
     assert_eq!(there.stdout, alone.stdout, "the same bytes everywhere");
-    let full = sandbox.run(&["convert", "a.msg.md", "--to", "transcript", "--full", "--lossy"]);
-    assert_eq!(full.stdout.matches("12345678901234567890123").count(), 2, "{}", full.stdout);
+    let full = sandbox.run(&[
+        "convert",
+        "a.msg.md",
+        "--to",
+        "transcript",
+        "--full",
+        "--lossy",
+    ]);
+    assert_eq!(
+        full.stdout.matches("12345678901234567890123").count(),
+        2,
+        "{}",
+        full.stdout
+    );
 }
 
 #[test]
@@ -165,14 +248,22 @@ fn a_question_that_the_model_would_not_see_is_named() {
         assert_eq!(run.code, Some(2), "{}", run.stderr);
         let why = format!("nothing to ask: cell 7 has history=\"{history}\"");
         assert!(run.stderr.contains(&why), "{}", run.stderr);
-        assert!(run.stderr.contains("hint: take that out of the cell"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("hint: take that out of the cell"),
+            "{}",
+            run.stderr
+        );
     }
 }
 
 #[test]
 fn calls_of_one_name_in_several_answers_get_their_own_results() {
     use crate::server::{call, done_because, stream_head};
-    let script = vec![stream_head(), call(0, "time", "{}"), done_because("tool_calls")];
+    let script = vec![
+        stream_head(),
+        call(0, "time", "{}"),
+        done_because("tool_calls"),
+    ];
     let server = Server::new(vec![script; 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     for _ in 0..5 {
@@ -181,9 +272,17 @@ fn calls_of_one_name_in_several_answers_get_their_own_results() {
     }
     let cells = sandbox.show("a.msg.md")["cells"].clone();
     let ids = |role: &str| -> Vec<String> {
-        let all = cells.as_array().unwrap().iter().filter(|cell| cell["role"] == role);
-        all.map(|cell| cell["id"].as_str().unwrap().to_string()).collect()
+        let all = cells
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|cell| cell["role"] == role);
+        all.map(|cell| cell["id"].as_str().unwrap().to_string())
+            .collect()
     };
-    let expected: Vec<String> = ids("tool_call").iter().map(|call| format!("{call}.1")).collect();
+    let expected: Vec<String> = ids("tool_call")
+        .iter()
+        .map(|call| format!("{call}.1"))
+        .collect();
     assert_eq!((expected.len(), ids("tool_result")), (5, expected));
 }

@@ -16,7 +16,11 @@ fn severity_decides_on_the_exit_code() {
         (CLEAN, 0, "checked 1 file: no problems\n"),
         (HINT, 0, "checked 1 file: 1 hint\n"),
         (WARNING, 1, "analects: checked 1 file: 1 warning\n"),
-        (&format!("{WARNING}\n{WARNING}"), 1, "analects: checked 1 file: 1 error, 2 warnings\n"),
+        (
+            &format!("{WARNING}\n{WARNING}"),
+            1,
+            "analects: checked 1 file: 1 error, 2 warnings\n",
+        ),
     ] {
         sandbox.write("a.msg.md", text);
         let run = sandbox.run(&["check", "a.msg.md"]);
@@ -33,12 +37,21 @@ fn json_is_one_line_for_each_file() {
     sandbox.write("clean.msg.md", CLEAN);
     sandbox.write("torn.jsonl", "{\"v\":1,\"type\":\"us");
     sandbox.write("notes.txt", "x");
-    let run =
-        sandbox.run(&["check", "--json", "talk.msg.md", "clean.msg.md", "torn.jsonl", "notes.txt"]);
+    let run = sandbox.run(&[
+        "check",
+        "--json",
+        "talk.msg.md",
+        "clean.msg.md",
+        "torn.jsonl",
+        "notes.txt",
+    ]);
     assert_eq!((run.code, run.stdout.lines().count()), (Some(1), 4));
     assert_expected("check.jsonl", &run.stdout);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!(error["error"]["message"], "checked 4 files: 2 errors, 1 warning, 1 hint");
+    assert_eq!(
+        error["error"]["message"],
+        "checked 4 files: 2 errors, 1 warning, 1 hint"
+    );
 }
 
 #[test]
@@ -52,7 +65,11 @@ fn problems_of_text_messages_agents_and_chain_are_found() {
     );
     let run = sandbox.run(&["check", "a.msg.md", "--json"]);
     for code in ["unknown-agent", "orphan-result", "no-code"] {
-        assert!(run.stdout.contains(&format!("\"code\":\"{code}\"")), "{code}: {}", run.stdout);
+        assert!(
+            run.stdout.contains(&format!("\"code\":\"{code}\"")),
+            "{code}: {}",
+            run.stdout
+        );
     }
     let message = |id: &str, parent: &str| {
         format!(
@@ -75,7 +92,10 @@ fn a_folder_is_searched() {
         sandbox.write(&format!("{folder}/x.msg.md"), WARNING);
     }
     sandbox.write("n/a.msg.md", CLEAN);
-    sandbox.write("n/section.md", "---\nmessage_section: Talk\n---\n\n## Talk\n\n### %%\n\nhi\n");
+    sandbox.write(
+        "n/section.md",
+        "---\nmessage_section: Talk\n---\n\n## Talk\n\n### %%\n\nhi\n",
+    );
     sandbox.write("n/plain.md", "# %%\n\nnot a message file\n");
     sandbox.write("n/b.jsonl", "");
     sandbox.write("n/notes.txt", "x");
@@ -86,13 +106,23 @@ fn a_folder_is_searched() {
         line["path"].as_str().unwrap().to_string()
     };
     let paths: Vec<String> = run.stdout.lines().map(path).collect();
-    assert_eq!(paths, ["n/a.msg.md", "n/b.jsonl", "n/deep/x.msg.md", "n/section.md"]);
+    assert_eq!(
+        paths,
+        ["n/a.msg.md", "n/b.jsonl", "n/deep/x.msg.md", "n/section.md"]
+    );
     assert_eq!(run.code, Some(1));
     // What is named is checked wherever it is.
     let run = sandbox.run(&["check", "n/.hidden", "n/target/x.msg.md"]);
-    assert!(run.stderr.ends_with("analects: checked 2 files: 2 warnings\n"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .ends_with("analects: checked 2 files: 2 warnings\n"),
+        "{}",
+        run.stderr
+    );
     fs::create_dir(sandbox.path("empty")).unwrap();
-    sandbox.run(&["check", "empty"]).assert_failure(0, "checked 0 files: no problems\n");
+    sandbox
+        .run(&["check", "empty"])
+        .assert_failure(0, "checked 0 files: no problems\n");
 }
 
 #[cfg(unix)]
@@ -104,7 +134,9 @@ fn links_that_lead_back_are_not_followed() {
     std::os::unix::fs::symlink("..", sandbox.path("n/back")).unwrap();
     std::os::unix::fs::symlink("gone", sandbox.path("n/gone.msg.md")).unwrap();
     std::os::unix::fs::symlink("a.msg.md", sandbox.path("n/same.msg.md")).unwrap();
-    sandbox.run(&["check", "n"]).assert_failure(0, "checked 2 files: no problems\n");
+    sandbox
+        .run(&["check", "n"])
+        .assert_failure(0, "checked 2 files: no problems\n");
 }
 
 #[test]
@@ -123,12 +155,17 @@ fn another_kind_of_file_is_said_to_be_one() {
 fn what_is_not_there_does_not_hide_the_rest() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", WARNING);
-    sandbox.run(&["check", "gone.md"]).assert_failure(3, "analects: gone.md: not found\n");
+    sandbox
+        .run(&["check", "gone.md"])
+        .assert_failure(3, "analects: gone.md: not found\n");
     let run = sandbox.run(&["check", "gone.msg.md", "a.msg.md", "gone.jsonl"]);
     assert_eq!(run.code, Some(3));
-    for text in
-        ["gone.msg.md: not found", "gone.jsonl: not found", "sumary", "checked 1 file: 1 warning"]
-    {
+    for text in [
+        "gone.msg.md: not found",
+        "gone.jsonl: not found",
+        "sumary",
+        "checked 1 file: 1 warning",
+    ] {
         assert!(run.stderr.contains(text), "{}", run.stderr);
     }
     assert_eq!(sandbox.run(&["check"]).code, Some(2));

@@ -24,7 +24,9 @@ fn sandbox_with(answers: usize) -> (Server, Sandbox) {
 /// The words of FILE that a request holds.
 fn words(request: &str) -> Vec<&'static str> {
     let all = ["alpha", "beta", "gamma", "delta", "omega"];
-    all.into_iter().filter(|word| request.contains(word)).collect()
+    all.into_iter()
+        .filter(|word| request.contains(word))
+        .collect()
 }
 
 #[test]
@@ -47,7 +49,11 @@ fn cells_are_chosen_for_one_call() {
         assert!(file.starts_with(FILE), "{flags:?}: {file}");
         // What is shown before is what is sent.
         sandbox.write("a.msg.md", FILE.to_string() + "\n# %%\n\nomega\n");
-        let args = [&["context", "a.msg.md", "--agent", "coder", "--request"], flags].concat();
+        let args = [
+            &["context", "a.msg.md", "--agent", "coder", "--request"],
+            flags,
+        ]
+        .concat();
         assert_eq!(words(&sandbox.run(&args).stdout), expected, "{flags:?}");
     }
 }
@@ -70,7 +76,10 @@ fn a_choice_shows_nothing_that_is_hidden_behind_the_question() {
         let request: Value = serde_json::from_str(&server.request()).unwrap();
         assert_eq!(shown["body"]["messages"], request["messages"], "{save:?}");
         let sent = request.to_string();
-        assert!(!sent.contains("PRIVATE") && !sent.contains("DROPPED"), "{save:?}: {sent}");
+        assert!(
+            !sent.contains("PRIVATE") && !sent.contains("DROPPED"),
+            "{save:?}: {sent}"
+        );
         assert!(sent.contains("alpha") && sent.contains("omega") && sent.contains("zeta"));
         let file = sandbox.show("a.msg.md");
         let cells = file["cells"].as_array().unwrap();
@@ -92,7 +101,9 @@ fn a_saved_choice_holds_for_the_next_call() {
         .replace("[^2]: [coder]", "[^2]: [coder] history=\"none\"")
         .replace("[^3]: [markdown]", "[^3]: [markdown] history=\"none\"");
     assert!(file.starts_with(&saved), "{file}");
-    sandbox.run(&["chat", "a.msg.md", "so?"]).assert_answer("fine\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "so?"])
+        .assert_answer("fine\n");
     assert_eq!(words(&server.request()), ["alpha", "delta", "omega"]);
     // What was hidden can be chosen again.
     let args = ["chat", "a.msg.md", "-i", "3", "-m", "openai/big", "well?"];
@@ -103,7 +114,9 @@ fn a_saved_choice_holds_for_the_next_call() {
 #[test]
 fn the_others_of_a_file_are_heard_by_name() {
     let (server, sandbox) = sandbox_with(2);
-    sandbox.run(&["chat", "a.msg.md", "--agent", "coder", "omega"]).assert_answer("fine\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "--agent", "coder", "omega"])
+        .assert_answer("fine\n");
     let request: Value = serde_json::from_str(&server.request()).unwrap();
     assert_eq!(request["model"], "big");
     let turns: Vec<String> = request["messages"]
@@ -142,16 +155,35 @@ fn a_model_gets_one_agent_with_the_settings_of_its_first_call() {
     let args = [&["chat", "a.msg.md", "-m", "openai/tiny", "one"], &more[..]].concat();
     sandbox.run(&args).assert_answer("fine\n");
     let request: Value = serde_json::from_str(&server.request()).unwrap();
-    assert_eq!((&request["temperature"], &request["model"]), (&0.25.into(), &"tiny".into()));
+    assert_eq!(
+        (&request["temperature"], &request["model"]),
+        (&0.25.into(), &"tiny".into())
+    );
     assert!(request.to_string().contains(":77"), "{request}");
     let file = sandbox.read("a.msg.md");
-    assert!(file.contains("  tiny:\n    models: [openai/tiny]\n"), "{file}");
-    assert!(file.contains("temperature: 0.25") && file.contains("max_output_tokens: 77"), "{file}");
+    assert!(
+        file.contains("  tiny:\n    models: [openai/tiny]\n"),
+        "{file}"
+    );
+    assert!(
+        file.contains("temperature: 0.25") && file.contains("max_output_tokens: 77"),
+        "{file}"
+    );
     // For an agent that is there, they count for this call alone.
-    let args = ["chat", "a.msg.md", "-m", "openai/tiny", "--temperature", "0.5", "two"];
+    let args = [
+        "chat",
+        "a.msg.md",
+        "-m",
+        "openai/tiny",
+        "--temperature",
+        "0.5",
+        "two",
+    ];
     sandbox.run(&args).assert_answer("fine\n");
     assert!(server.request().contains("\"temperature\":0.5"));
-    sandbox.run(&["chat", "a.msg.md", "three"]).assert_answer("fine\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "three"])
+        .assert_answer("fine\n");
     assert!(server.request().contains("\"temperature\":0.25"));
     assert_eq!(sandbox.read("a.msg.md").matches("  tiny:").count(), 1);
 }
@@ -162,7 +194,11 @@ fn the_default_agent_is_set_and_answers() {
     let args = ["chat", "a.msg.md", "--set-default-agent", "coder", "omega"];
     sandbox.run(&args).assert_answer("fine\n");
     assert!(server.request().contains("\"model\":\"big\""));
-    assert!(sandbox.read("a.msg.md").contains("\ndefault_agent: coder\n---\n"));
+    assert!(
+        sandbox
+            .read("a.msg.md")
+            .contains("\ndefault_agent: coder\n---\n")
+    );
     let before = sandbox.read("a.msg.md");
     let run = sandbox.run(&["chat", "a.msg.md", "--set-default-agent", "ghost", "omega"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
@@ -196,13 +232,23 @@ fn a_dry_run_prints_the_request_and_writes_nothing() {
     );
     assert_eq!(words(&run.stdout), ["beta", "gamma", "delta", "omega"]);
     assert_eq!(sandbox.read("a.msg.md"), FILE);
-    let run = sandbox.run(&["chat", "new.msg.md", "--dry-run", "-m", "openai/tiny", "omega"]);
+    let run = sandbox.run(&[
+        "chat",
+        "new.msg.md",
+        "--dry-run",
+        "-m",
+        "openai/tiny",
+        "omega",
+    ]);
     assert_eq!((run.code, words(&run.stdout)), (Some(0), vec!["omega"]));
     assert!(!sandbox.path("new.msg.md").exists());
     let run = sandbox.run(&["chat", "--dry-run", "-m", "openai/tiny", "omega"]);
     assert_eq!((run.code, words(&run.stdout)), (Some(0), vec!["omega"]));
     assert!(!sandbox.path("home/data/sessions").exists());
-    assert_eq!(sandbox.run(&["chat", "a.msg.md", "--dry-run"]).code, Some(2));
+    assert_eq!(
+        sandbox.run(&["chat", "a.msg.md", "--dry-run"]).code,
+        Some(2)
+    );
 }
 
 #[test]
@@ -241,7 +287,9 @@ fn a_plain_file_becomes_a_message_file_only_by_force() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("--force"), "{}", run.stderr);
     assert_eq!(sandbox.read("notes.md"), notes);
-    sandbox.run(&[&args[..], &["--force"]].concat()).assert_answer("fine\n");
+    sandbox
+        .run(&[&args[..], &["--force"]].concat())
+        .assert_answer("fine\n");
     let file = sandbox.read("notes.md");
     let start = format!(
         "---\r\nmessage_section: Discussion\r\nagents:\r\n  tiny:\r\n    models: [openai/tiny]\r\n---\r\n\r\n\
@@ -250,8 +298,13 @@ fn a_plain_file_becomes_a_message_file_only_by_force() {
     assert!(file.starts_with(&start), "{file:?}");
     assert!(!server.request().contains("Mine"));
     // From then on it is one.
-    sandbox.run(&["chat", "notes.md", "again"]).assert_answer("fine\n");
-    assert_eq!(sandbox.texts("notes.md"), ["omega", "fine", "again", "fine"]);
+    sandbox
+        .run(&["chat", "notes.md", "again"])
+        .assert_answer("fine\n");
+    assert_eq!(
+        sandbox.texts("notes.md"),
+        ["omega", "fine", "again", "fine"]
+    );
     sandbox.write("taken.md", "# A\n\n## Discussion\n\nours\n");
     let run = sandbox.run(&["chat", "taken.md", "--force", "-m", "openai/tiny", "omega"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
@@ -267,10 +320,18 @@ fn wrong_choices_are_told_before_anything_is_sent() {
     assert_eq!(run(&["--temperature", "9", "omega"]).code, Some(2));
     assert_eq!(run(&["--max-tokens", "0", "omega"]).code, Some(2));
     assert_eq!(sandbox.read("a.msg.md"), FILE);
-    sandbox.write("open.msg.md", format!("{FILE}\n# %% [^5]\n\n[^5]: [markdown]\n\nomega\n"));
+    sandbox.write(
+        "open.msg.md",
+        format!("{FILE}\n# %% [^5]\n\n[^5]: [markdown]\n\nomega\n"),
+    );
     let run = sandbox.run(&["chat", "open.msg.md", "-e", "5"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    for flags in [&["-i", "1"][..], &["--save"], &["--force"], &["--set-default-agent", "x"]] {
+    for flags in [
+        &["-i", "1"][..],
+        &["--save"],
+        &["--force"],
+        &["--set-default-agent", "x"],
+    ] {
         let run = sandbox.run(&[&["chat", "-m", "openai/tiny", "omega"], flags].concat());
         assert_eq!(run.code, Some(2), "{flags:?}: {}", run.stderr);
     }
@@ -282,7 +343,11 @@ fn without_a_model_the_prompt_is_kept_and_nothing_else_is_written() {
     sandbox.write("a.msg.md", "---\ntitle: x\n---\n\n# %%\n\n");
     let run = sandbox.run(&["chat", "a.msg.md", "my long thought"]);
     run.assert_no_model();
-    assert!(run.stderr.contains("your prompt is kept in a.msg.md"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("your prompt is kept in a.msg.md"),
+        "{}",
+        run.stderr
+    );
     let kept = "---\ntitle: x\n---\n\n# %% [^1]\n\n[^1]: [markdown]\n\nmy long thought\n";
     assert_eq!(sandbox.read("a.msg.md"), kept);
     sandbox.run(&["chat", "a.msg.md"]).assert_no_model();
@@ -290,7 +355,9 @@ fn without_a_model_the_prompt_is_kept_and_nothing_else_is_written() {
     let server = Server::new(vec![answer(&["fine"])]);
     let mut sandbox = sandbox;
     sandbox.set_server(&server.base_url);
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]).assert_answer("fine\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/tiny"])
+        .assert_answer("fine\n");
     assert_eq!(sandbox.texts("a.msg.md"), ["my long thought", "fine"]);
 }
 
@@ -305,15 +372,31 @@ fn a_typed_cell_is_not_taken_for_one_whose_id_is_its_place() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", GAPS);
     let list = sandbox.run(&["list", "a.msg.md"]).stdout;
-    assert!(list.contains("#4  user") && list.contains("\n#4") && list.starts_with("4 "), "{list}");
+    assert!(
+        list.contains("#4  user") && list.contains("\n#4") && list.starts_with("4 "),
+        "{list}"
+    );
     let get = sandbox.run(&["get", "a.msg.md", "#4"]);
-    assert!(get.stdout.contains("my question"), "{}{}", get.stdout, get.stderr);
+    assert!(
+        get.stdout.contains("my question"),
+        "{}{}",
+        get.stdout,
+        get.stderr
+    );
     let dry = sandbox.run(&["chat", "a.msg.md", "-i", "5", "--dry-run"]);
-    assert!(!dry.stdout.contains("SECRET"), "{}{}", dry.stdout, dry.stderr);
+    assert!(
+        !dry.stdout.contains("SECRET"),
+        "{}{}",
+        dry.stdout,
+        dry.stderr
+    );
     let run = sandbox.run(&["chat", "a.msg.md", "-i", "5"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let request = server.request();
-    assert!(request.contains("my question") && request.contains("public answer"), "{request}");
+    assert!(
+        request.contains("my question") && request.contains("public answer"),
+        "{request}"
+    );
     assert!(!request.contains("SECRET"), "{request}");
     sandbox.run(&["drop", "a.msg.md", "#4"]);
     let hidden = sandbox.show("a.msg.md");
@@ -325,16 +408,31 @@ fn a_typed_cell_is_not_taken_for_one_whose_id_is_its_place() {
 fn a_range_without_an_end_ends_before_what_is_said_now() {
     let server = Server::new(vec![answer(&["one"]), answer(&["two"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "first"]).assert_answer("one\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/tiny", "first"])
+        .assert_answer("one\n");
     let before = sandbox.read("a.msg.md");
     let run = sandbox.run(&["chat", "a.msg.md", "-e", "3", "more"]);
-    assert_eq!((run.code, sandbox.read("a.msg.md")), (Some(1), before), "{}", run.stderr);
+    assert_eq!(
+        (run.code, sandbox.read("a.msg.md")),
+        (Some(1), before),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("is empty"), "{}", run.stderr);
     let run = sandbox.run(&["chat", "a.msg.md", "-e", "2-", "go on"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "two\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "two\n"),
+        "{}",
+        run.stderr
+    );
     server.request();
     let request = server.request();
-    assert!(request.contains("go on") && !request.contains("one"), "{request}");
+    assert!(
+        request.contains("go on") && !request.contains("one"),
+        "{request}"
+    );
 }
 
 #[test]
@@ -343,13 +441,19 @@ fn an_id_that_looks_like_a_place_sends_nothing_that_was_excluded() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let cell = |head: &str, text: &str| format!("# %%{head}\n\n{text}\n\n");
     let agent = "# %% t[^a]\n\n[^a]: [agent] name=\"tiny\" models=\"openai/tiny\"\n\n";
-    let texts = [cell("", "SECRET two"), cell(" [^#4]\n\n[^#4]: [markdown]", "SECRET three")];
+    let texts = [
+        cell("", "SECRET two"),
+        cell(" [^#4]\n\n[^#4]: [markdown]", "SECRET three"),
+    ];
     let file = format!("{agent}{}{}", texts.concat(), cell("", "SECRET four"));
     sandbox.write("a.msg.md", file);
     let run = sandbox.run(&["chat", "a.msg.md", "-e", "#2-", "well?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let request = server.request();
-    assert!(request.contains("well?") && !request.contains("SECRET"), "{request}");
+    assert!(
+        request.contains("well?") && !request.contains("SECRET"),
+        "{request}"
+    );
 }
 
 #[test]
@@ -358,12 +462,21 @@ fn the_default_that_a_file_names_answers_again_after_another_one_was_asked() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let agents = "agents:\n  a:\n    models: [openai/first]\n  b:\n    models: [openai/second]\n";
     sandbox.write("a.msg.md", format!("---\ndefault_agent: a\n{agents}---\n"));
-    sandbox.run(&["chat", "a.msg.md", "1"]).assert_answer("one\n");
-    sandbox.run(&["chat", "a.msg.md", "--agent", "b", "2"]).assert_answer("two\n");
-    sandbox.run(&["chat", "a.msg.md", "3"]).assert_answer("three\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "1"])
+        .assert_answer("one\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "--agent", "b", "2"])
+        .assert_answer("two\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "3"])
+        .assert_answer("three\n");
     for model in ["first", "second", "first"] {
         let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
     }
 }
 
@@ -373,7 +486,11 @@ fn a_new_file_becomes_a_message_file_by_force_on_a_terminal_too() {
     use crate::pseudo_terminal::{converse, press};
     let server = Server::new(vec![answer(&["fine"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let steps = vec![press("> ", "alpha\r"), press("fine", ""), press("> ", "\u{4}")];
+    let steps = vec![
+        press("> ", "alpha\r"),
+        press("fine", ""),
+        press("> ", "\u{4}"),
+    ];
     let command = sandbox.command(&["chat", "new.md", "--force", "-m", "openai/tiny"]);
     let Some((seen, code)) = converse(&sandbox, &command, steps) else {
         return crate::sandbox::skip("choosing", "there is no Python to make a terminal");
@@ -408,31 +525,59 @@ fn changed_while_summarised(args: &[&str], change: (&str, &str)) -> (String, Vec
     let output = child.wait_with_output().unwrap();
     let within = Duration::from_millis(200);
     let sent = std::iter::from_fn(|| server.request_within(within)).collect();
-    (String::from_utf8(output.stderr).unwrap(), sent, sandbox.read("a.msg.md"))
+    (
+        String::from_utf8(output.stderr).unwrap(),
+        sent,
+        sandbox.read("a.msg.md"),
+    )
 }
 
 #[test]
 fn cells_that_are_left_out_by_their_places_stay_out_when_these_move() {
     let typed = ("# %%\n\nSECRET", "# %%\n\nNew.\n\n# %%\n\nSECRET");
     let (told, sent, file) = changed_while_summarised(&["-e", "1", "What now?"], typed);
-    assert!(sent.len() == 1 && !sent[0].contains("SECRET"), "{sent:?} {told}");
-    assert!(sent[0].contains("New.") && file.contains("What now?"), "{sent:?} {file}");
+    assert!(
+        sent.len() == 1 && !sent[0].contains("SECRET"),
+        "{sent:?} {told}"
+    );
+    assert!(
+        sent[0].contains("New.") && file.contains("What now?"),
+        "{sent:?} {file}"
+    );
     // What was left out and says something else now may be anything.
     let changed = ("# %%\n\nSECRET", "# %%\n\nNew.\n\n# %%\n\nSECRETS");
     let (told, sent, file) = changed_while_summarised(&["-e", "1", "What now?"], changed);
     assert!(sent.is_empty(), "{sent:?}");
-    assert!(told.contains("not sent: a chosen cell was changed or removed"), "{told}");
-    assert!(file.contains("What now?") && file.contains("New."), "{file}");
+    assert!(
+        told.contains("not sent: a chosen cell was changed or removed"),
+        "{told}"
+    );
+    assert!(
+        file.contains("What now?") && file.contains("New."),
+        "{file}"
+    );
     // What is named by its id may move.
     let (told, sent, _) = changed_while_summarised(&["-e", "10", "What now?"], typed);
-    assert!(sent.len() == 1 && !sent[0].contains("\"ok\""), "{sent:?} {told}");
-    assert!(sent[0].contains("New.") && sent[0].contains("SECRET"), "{sent:?}");
+    assert!(
+        sent.len() == 1 && !sent[0].contains("\"ok\""),
+        "{sent:?} {told}"
+    );
+    assert!(
+        sent[0].contains("New.") && sent[0].contains("SECRET"),
+        "{sent:?}"
+    );
 }
 
 #[test]
 fn a_cell_does_not_get_the_summary_of_what_it_said_before() {
     let (told, sent, file) = changed_while_summarised(&["What now?"], ("is 10", "is 20"));
     assert!(sent.is_empty(), "{sent:?}");
-    assert!(told.contains("it was changed while its summary was being written"), "{told}");
-    assert!(!file.contains("In short.") && file.contains("the price is 20"), "{file}");
+    assert!(
+        told.contains("it was changed while its summary was being written"),
+        "{told}"
+    );
+    assert!(
+        !file.contains("In short.") && file.contains("the price is 20"),
+        "{file}"
+    );
 }

@@ -58,7 +58,10 @@ fn what_is_left_out_is_told() {
     let told = "s.jsonl: 16 provider details, 3 other records; --full keeps them\n";
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", told));
     let text = sandbox.read("s.msg.md");
-    assert!(text.contains("Read both.") && text.contains("One and two."), "{text}");
+    assert!(
+        text.contains("Read both.") && text.contains("One and two."),
+        "{text}"
+    );
 }
 
 #[test]
@@ -67,13 +70,19 @@ fn a_session_that_is_being_written_is_converted_with_a_warning() {
     sandbox.write("s.jsonl", &SESSION[..SESSION.len() - 10]);
     let run = sandbox.run(&["convert", "s.jsonl", "-o", "s.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stderr.contains("s.jsonl:9:1: warning"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("s.jsonl:9:1: warning"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("[torn-line]"), "{}", run.stderr);
     assert!(sandbox.read("s.msg.md").contains("Read both."));
     // A line in the middle is another matter: that one will never be complete.
     let lines: Vec<&str> = SESSION.lines().collect();
-    let damaged =
-        lines.iter().enumerate().map(|(at, line)| if at == 3 { &line[..20] } else { line });
+    let damaged = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| if at == 3 { &line[..20] } else { line });
     sandbox.write("t.jsonl", damaged.collect::<Vec<_>>().join("\n"));
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.msg.md"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
@@ -88,7 +97,10 @@ fn check_says_what_is_wrong_with_a_session_and_where() {
     assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
     let foreign = r#"{"parentUuid":"lost","sessionId":"s0","type":"user","uuid":"x1","message":{"role":"user","content":"Hi"}}"#;
     let other = r#"{"parentUuid":null,"sessionId":"s0","type":"user","uuid":"u1","message":{"role":"user","content":"Another"}}"#;
-    sandbox.write("bad.jsonl", format!("{SESSION}\n{foreign}\n{other}\n{{\"torn"));
+    sandbox.write(
+        "bad.jsonl",
+        format!("{SESSION}\n{foreign}\n{other}\n{{\"torn"),
+    );
     let run = sandbox.run(&["check", "--json", "bad.jsonl"]);
     assert_eq!(run.code, Some(1));
     let found: serde_json::Value =
@@ -98,7 +110,12 @@ fn check_says_what_is_wrong_with_a_session_and_where() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|odd| (odd["code"].as_str().unwrap().to_string(), odd["line"].as_u64().unwrap()))
+        .map(|odd| {
+            (
+                odd["code"].as_str().unwrap().to_string(),
+                odd["line"].as_u64().unwrap(),
+            )
+        })
         .collect();
     for expected in [
         ("foreign-session", 10),
@@ -107,8 +124,11 @@ fn check_says_what_is_wrong_with_a_session_and_where() {
         ("torn-line", 12),
     ] {
         // Each of them once, with its line.
-        let of_code: Vec<u64> =
-            codes.iter().filter(|(code, _)| code == expected.0).map(|(_, line)| *line).collect();
+        let of_code: Vec<u64> = codes
+            .iter()
+            .filter(|(code, _)| code == expected.0)
+            .map(|(_, line)| *line)
+            .collect();
         assert_eq!(of_code, [expected.1], "{}: {codes:?}", expected.0);
     }
 }
@@ -132,7 +152,10 @@ fn all_real_sessions_go_through_the_command() {
     let root =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples/claude-code");
     let Ok(folder) = fs::read_dir(root) else {
-        return skip("claude_code::all_real_sessions_go_through_the_command", "no samples here");
+        return skip(
+            "claude_code::all_real_sessions_go_through_the_command",
+            "no samples here",
+        );
     };
     let sandbox = Sandbox::new();
     for entry in folder {

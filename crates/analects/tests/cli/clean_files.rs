@@ -58,7 +58,12 @@ const PROVIDERS: [Provider; 4] = [
 /// A text of a thousand characters in plain words.
 fn answer(turn: usize) -> String {
     let words = format!("Turn {turn} says what a reader of the file wants to read. ");
-    words.repeat(1 + 1000 / words.len()).chars().take(999).chain(['.']).collect()
+    words
+        .repeat(1 + 1000 / words.len())
+        .chars()
+        .take(999)
+        .chain(['.'])
+        .collect()
 }
 
 fn question(turn: usize) -> String {
@@ -88,7 +93,10 @@ fn chat_events(turn: usize) -> Vec<Value> {
             "accepted_prediction_tokens": 0, "rejected_prediction_tokens": 0},
     });
     vec![
-        chunk(json!({"role": "assistant", "content": "", "refusal": null}), Value::Null),
+        chunk(
+            json!({"role": "assistant", "content": "", "refusal": null}),
+            Value::Null,
+        ),
         chunk(json!({"content": answer(turn)}), Value::Null),
         chunk(json!({}), json!("stop")),
         usage,
@@ -143,11 +151,23 @@ fn anthropic_events(turn: usize) -> Vec<Value> {
         json!({"type": "message_start", "message": {"id": format!("msg_{turn}"), "type": "message",
             "role": "assistant", "content": [], "model": "claude-sonnet-4-5-20250929", "stop_reason": null,
             "stop_sequence": null, "usage": usage}}),
-        start(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
-        delta(0, json!({"type": "thinking_delta", "thinking": "Let me think about it."})),
-        delta(0, json!({"type": "signature_delta", "signature": seal("signature", turn)})),
+        start(
+            0,
+            json!({"type": "thinking", "thinking": "", "signature": ""}),
+        ),
+        delta(
+            0,
+            json!({"type": "thinking_delta", "thinking": "Let me think about it."}),
+        ),
+        delta(
+            0,
+            json!({"type": "signature_delta", "signature": seal("signature", turn)}),
+        ),
         stop(0),
-        start(1, json!({"type": "redacted_thinking", "data": seal("redacted", turn)})),
+        start(
+            1,
+            json!({"type": "redacted_thinking", "data": seal("redacted", turn)}),
+        ),
         stop(1),
         start(2, json!({"type": "text", "text": ""})),
         delta(2, json!({"type": "text_delta", "text": answer(turn)})),
@@ -172,7 +192,10 @@ fn gemini_events(turn: usize) -> Vec<Value> {
     let signature = format!("dGhvdWdodA{turn:02}{}", "QUJD".repeat(40));
     vec![
         chunk(json!({"text": "I think about it.", "thought": true}), None),
-        chunk(json!({"text": answer(turn), "thoughtSignature": signature}), Some("STOP")),
+        chunk(
+            json!({"text": answer(turn), "thoughtSignature": signature}),
+            Some("STOP"),
+        ),
     ]
 }
 
@@ -202,11 +225,23 @@ fn ask(provider: &Provider, server: &Server, sandbox: &Sandbox, turn: usize) -> 
     args.push(&question);
     let [address, key] = provider.variables;
     let mut command = sandbox.command(&args);
-    command.env(address, &server.base_url).env(key, "sk-0123456789abcdef");
+    command
+        .env(address, &server.base_url)
+        .env(key, "sk-0123456789abcdef");
     let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let body = server.request();
-    assert_eq!(validate(provider.rules, body.as_bytes()), [], "{}: {body}", provider.model);
+    assert_eq!(
+        validate(provider.rules, body.as_bytes()),
+        [],
+        "{}: {body}",
+        provider.model
+    );
     body
 }
 
@@ -223,13 +258,21 @@ fn ten_turns_leave_a_clean_file_and_the_details_go_back_from_the_journal() {
         let body = ask(provider, &server, &sandbox, 11);
         let sealed: Vec<String> = (1..=10).filter_map(provider.sealed).collect();
         for seal in &sealed {
-            assert!(body.contains(seal.as_str()), "{}: {seal} is not in {body}", provider.model);
+            assert!(
+                body.contains(seal.as_str()),
+                "{}: {seal} is not in {body}",
+                provider.model
+            );
         }
         // On another machine there is no journal.
         std::fs::remove_dir_all(sandbox.path("home/state/journal")).unwrap();
         sandbox.write("a.msg.md", file);
         let body = ask(provider, &server, &sandbox, 12);
-        assert!(sealed.iter().all(|seal| !body.contains(seal.as_str())), "{}", provider.model);
+        assert!(
+            sealed.iter().all(|seal| !body.contains(seal.as_str())),
+            "{}",
+            provider.model
+        );
         assert!(body.contains("Turn 10 says"), "{}", provider.model);
     }
 }
@@ -238,11 +281,21 @@ fn ten_turns_leave_a_clean_file_and_the_details_go_back_from_the_journal() {
 #[track_caller]
 fn check_file(provider: &Provider, file: &str) {
     let what = format!("{}:\n{file}", provider.model);
-    for odd in ["{", "}", "residue", "details", "signature", "encrypted", "fp_1"] {
+    for odd in [
+        "{",
+        "}",
+        "residue",
+        "details",
+        "signature",
+        "encrypted",
+        "fp_1",
+    ] {
         assert!(!file.contains(odd), "{odd} in {what}");
     }
     let cells = &file[file.find("# %%").unwrap()..];
-    let said: usize = (1..=10).map(|turn| question(turn).len() + answer(turn).len()).sum();
+    let said: usize = (1..=10)
+        .map(|turn| question(turn).len() + answer(turn).len())
+        .sum();
     let thought = cells.matches("Let me think about it.").count() * 22
         + cells.matches("I think about it.").count() * 17;
     let metadata = cells.len() - said - thought;
@@ -255,8 +308,14 @@ fn check_file(provider: &Provider, file: &str) {
         .collect();
     let expected: Vec<String> = (1..=20).map(|id| id.to_string()).collect();
     assert_eq!(ids, expected, "{what}");
-    let line = cells.lines().find(|line| line.starts_with("[^2]:")).unwrap();
-    assert!(line.contains(" tokens=1200/") && line.contains(" cost="), "{line}");
+    let line = cells
+        .lines()
+        .find(|line| line.starts_with("[^2]:"))
+        .unwrap();
+    assert!(
+        line.contains(" tokens=1200/") && line.contains(" cost="),
+        "{line}"
+    );
     for unwanted in ["model=", "duration", "response_id", "_tokens", "uuid"] {
         assert!(!line.contains(unwanted), "{line}");
     }

@@ -38,14 +38,27 @@ fn a_file_is_compacted_and_that_can_be_undone() {
     let before = sandbox.read("a.msg.md");
     let run = sandbox.run(&["compact", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.ends_with("They spoke of rivers.\n"), "{}", run.stdout);
-    assert!(run.stderr.contains("a summary stands for"), "{}", run.stderr);
+    assert!(
+        run.stdout.ends_with("They spoke of rivers.\n"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stderr.contains("a summary stands for"),
+        "{}",
+        run.stderr
+    );
     assert!(server.request().contains("Question 0?"));
     let after = sandbox.read("a.msg.md");
     // Nothing that was there changed, and one cell came.
-    let added = after.strip_prefix(&before).unwrap_or_else(|| panic!("{after}"));
+    let added = after
+        .strip_prefix(&before)
+        .unwrap_or_else(|| panic!("{after}"));
     assert_eq!(added.matches("# %%").count(), 1, "{added}");
-    assert!(added.contains("# %%% [^s1]\n\n[^s1]: [summary] through=\"r4\" "), "{added}");
+    assert!(
+        added.contains("# %%% [^s1]\n\n[^s1]: [summary] through=\"r4\" "),
+        "{added}"
+    );
     assert!(added.ends_with("\n\nThey spoke of rivers.\n"), "{added}");
     // The summary, and the last question with its answer.
     assert_eq!(seen(&sandbox, "a.msg.md"), 3);
@@ -53,18 +66,29 @@ fn a_file_is_compacted_and_that_can_be_undone() {
     assert_eq!(check.code, Some(0), "{}", check.stderr);
     let undo = sandbox.run(&["compact", "a.msg.md", "--undo"]);
     let told = "the summary is hidden, and the model sees everything that it stood for\n";
-    assert_eq!((undo.code, &*undo.stdout, &*undo.stderr), (Some(0), "", told));
+    assert_eq!(
+        (undo.code, &*undo.stdout, &*undo.stderr),
+        (Some(0), "", told)
+    );
     assert_eq!(seen(&sandbox, "a.msg.md"), 12);
     let hidden = sandbox.read("a.msg.md");
     let mark = "[summary] history=\"none\" ";
-    assert!(hidden.replacen(mark, "[summary] ", 1) == after && hidden != after, "{hidden}");
+    assert!(
+        hidden.replacen(mark, "[summary] ", 1) == after && hidden != after,
+        "{hidden}"
+    );
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
     sandbox
         .run(&["compact", "a.msg.md", "--undo"])
         .assert_failure(1, "analects: a.msg.md: there is no compaction to undo\n");
     // It compacts again when it is shown again.
     let restored = sandbox.run(&["restore", "a.msg.md", "s1"]);
-    assert_eq!((restored.code, &*restored.stdout), (Some(0), "s1\n"), "{}", restored.stderr);
+    assert_eq!(
+        (restored.code, &*restored.stdout),
+        (Some(0), "s1\n"),
+        "{}",
+        restored.stderr
+    );
     assert_eq!(sandbox.read("a.msg.md"), after);
     assert_eq!(seen(&sandbox, "a.msg.md"), 3);
 }
@@ -75,7 +99,10 @@ fn a_session_is_compacted_and_that_can_be_undone() {
     let summaries = vec![answer(&["They counted."]); 9];
     let server = Server::new(answers.into_iter().chain(summaries).collect());
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code, Some(0));
+    assert_eq!(
+        sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code,
+        Some(0)
+    );
     for prompt in ["two?", "three?"] {
         assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
     }
@@ -90,13 +117,22 @@ fn a_session_is_compacted_and_that_can_be_undone() {
     assert!(done["messages"].as_u64() >= Some(2), "{done}");
     // The server of the test claims that it read five tokens and wrote seven.
     assert_eq!(done["tokens_before"], 12);
-    assert!(done["summary"].as_str().unwrap().contains("They counted."), "{done}");
-    assert_eq!((&done["without_model"], &done["files"]), (&false.into(), &0.into()));
+    assert!(
+        done["summary"].as_str().unwrap().contains("They counted."),
+        "{done}"
+    );
+    assert_eq!(
+        (&done["without_model"], &done["files"]),
+        (&false.into(), &0.into())
+    );
     let compacted = seen(&sandbox, "last");
     assert!(compacted < 6);
     let undo = sandbox.run(&["compact", "last", "--undo"]);
     let told = "the summary is hidden, and the model sees everything that it stood for\n";
-    assert_eq!((undo.code, &*undo.stdout, &*undo.stderr), (Some(0), "", told));
+    assert_eq!(
+        (undo.code, &*undo.stdout, &*undo.stderr),
+        (Some(0), "", told)
+    );
     assert_eq!(seen(&sandbox, "last"), 6);
     sandbox
         .run(&["compact", "last", "--undo"])
@@ -110,7 +146,9 @@ fn a_session_is_compacted_and_that_can_be_undone() {
         assert_eq!(sandbox.run(&["restore", "last", id]).code, Some(0));
         assert_eq!(seen(&sandbox, "last"), compacted);
         let again = format!("analects: {id} is not hidden\n");
-        sandbox.run(&["restore", "last", id]).assert_failure(1, &again);
+        sandbox
+            .run(&["restore", "last", id])
+            .assert_failure(1, &again);
         assert_eq!(sandbox.run(&["drop", "last", id]).code, Some(0));
         assert_eq!(seen(&sandbox, "last"), 6);
     }
@@ -122,7 +160,11 @@ fn a_file_shown_right_after_a_compaction_is_not_a_part_of_it() {
     for target in ["a.msg.md", "last"] {
         let long = "One and two. ".repeat(100);
         let mut answers = vec![answer(&[long.as_str()]); 3];
-        answers.extend([answer(&["They counted."]), answer(&["Seen."]), answer(&["Still."])]);
+        answers.extend([
+            answer(&["They counted."]),
+            answer(&["Seen."]),
+            answer(&["Still."]),
+        ]);
         let server = Server::new(answers);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         sandbox.write("notes.txt", "the tide table\n");
@@ -143,9 +185,14 @@ fn a_file_shown_right_after_a_compaction_is_not_a_part_of_it() {
         talk(&["-f", "notes.txt", "What do you see?"], false);
         assert_eq!(sandbox.run(&["compact", target, "--undo"]).code, Some(0));
         talk(&["And now?"], false);
-        let sent = std::iter::from_fn(|| Some(server.request())).nth(5).unwrap();
+        let sent = std::iter::from_fn(|| Some(server.request()))
+            .nth(5)
+            .unwrap();
         assert!(sent.contains("the tide table"), "{target}: {sent}");
-        assert!(sent.contains("one?") && !sent.contains("They counted."), "{target}: {sent}");
+        assert!(
+            sent.contains("one?") && !sent.contains("They counted."),
+            "{target}: {sent}"
+        );
     }
 }
 
@@ -158,20 +205,41 @@ fn a_choice_for_one_call_makes_no_summary() {
         sandbox.write("a.msg.md", talk(30));
         let args = ["chat", "a.msg.md", "Now?", choice[0], choice[1]];
         let shown = sandbox.run(&[&args[..], &["--dry-run"]].concat());
-        assert!(!shown.stderr.contains("summarise"), "{choice:?}: {}", shown.stderr);
+        assert!(
+            !shown.stderr.contains("summarise"),
+            "{choice:?}: {}",
+            shown.stderr
+        );
         let run = sandbox.run(&args);
-        assert_eq!((run.code, &*run.stdout), (Some(0), "Fine.\n"), "{choice:?}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(0), "Fine.\n"),
+            "{choice:?}: {}",
+            run.stderr
+        );
         assert!(server.request().contains("Now?"), "{choice:?}");
         let file = sandbox.read("a.msg.md");
-        assert!(!file.contains("[summary]") && !file.contains("compact"), "{choice:?}: {file}");
+        assert!(
+            !file.contains("[summary]") && !file.contains("compact"),
+            "{choice:?}: {file}"
+        );
         let told = "no summary is made while cells are chosen for one call";
         assert!(run.stderr.contains(told), "{choice:?}: {}", run.stderr);
     }
     // A choice that is kept is the conversation.
     sandbox.write("a.msg.md", talk(30));
     let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", "r2", "--save"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "Fine.\n"), "{}", run.stderr);
-    assert!(run.stderr.contains("a summary stands for"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "Fine.\n"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("a summary stands for"),
+        "{}",
+        run.stderr
+    );
     let file = sandbox.read("a.msg.md");
     assert!(file.contains("[summary]"), "{file}");
 }
@@ -205,10 +273,17 @@ fn what_waits_for_another_agent_without_an_id_is_no_change_of_the_file() {
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(!run.stderr.contains("was changed"), "{}", run.stderr);
-    assert!(run.stderr.contains("a summary stands for"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("a summary stands for"),
+        "{}",
+        run.stderr
+    );
     let mut requests = std::iter::from_fn(|| Some(server.request()));
     let asked = requests.find(|request| request.contains("Mine?")).unwrap();
-    assert!(asked.contains("They spoke of rivers.") && !asked.contains("Later?"), "{asked}");
+    assert!(
+        asked.contains("They spoke of rivers.") && !asked.contains("Later?"),
+        "{asked}"
+    );
     // Nothing that waited is lost, nor taken for a part of what the summary stands for.
     let text = sandbox.read("a.msg.md");
     for word in ["Later?", "Yours?", "Last?"] {
@@ -234,10 +309,22 @@ fn questions_for_others_may_be_changed_while_a_summary_is_written() {
     let above = |file: &str| file.replace(&one, &format!("# %%\n\nA word.\n\n{one}"));
     type Case<'a> = (&'a dyn Fn(&str) -> String, &'a [&'a str], &'a [&'a str]);
     let cases: [Case<'_>; 3] = [
-        (&|file| file.replace(&two, ""), &["Mine?", "They spoke"], &[]),
-        (&above, &["A word.", "Mine?", "They spoke", "Yours?", "They spoke"], &[]),
+        (
+            &|file| file.replace(&two, ""),
+            &["Mine?", "They spoke"],
+            &[],
+        ),
+        (
+            &above,
+            &["A word.", "Mine?", "They spoke", "Yours?", "They spoke"],
+            &[],
+        ),
         // Whose question is gone need not be asked anything.
-        (&|file| file.replace(&one, ""), &["Yours?"], &["the question was taken away"]),
+        (
+            &|file| file.replace(&one, ""),
+            &["Yours?"],
+            &["the question was taken away"],
+        ),
     ];
     for (change, order, told) in cases {
         let mut sandbox = Sandbox::new();
@@ -259,7 +346,11 @@ fn questions_for_others_may_be_changed_while_a_summary_is_written() {
         for words in told {
             assert!(stderr.contains(words), "{stderr}");
         }
-        assert_eq!(output.status.code(), Some(if told.is_empty() { 0 } else { 5 }), "{stderr}");
+        assert_eq!(
+            output.status.code(),
+            Some(if told.is_empty() { 0 } else { 5 }),
+            "{stderr}"
+        );
         let requests = || server.request_within(std::time::Duration::from_millis(100));
         for sent in std::iter::from_fn(requests) {
             let sent = json(&sent);
@@ -273,10 +364,16 @@ fn questions_for_others_may_be_changed_while_a_summary_is_written() {
         let end = &file[file.find("Answer 23").unwrap()..];
         let mut rest = end;
         for words in order {
-            let at = rest.find(words).unwrap_or_else(|| panic!("{words}: {end}\n{stderr}"));
+            let at = rest
+                .find(words)
+                .unwrap_or_else(|| panic!("{words}: {end}\n{stderr}"));
             rest = &rest[at + words.len()..];
         }
-        assert_eq!(end.matches(": [t] time").count(), usize::from(told.is_empty()), "{end}");
+        assert_eq!(
+            end.matches(": [t] time").count(),
+            usize::from(told.is_empty()),
+            "{end}"
+        );
     }
 }
 
@@ -285,7 +382,10 @@ fn what_cannot_be_compacted_stays_as_it_is() {
     let refusal = r#"{"error":{"message":"no"}}"#;
     let server = Server::new(vec![error("400 Bad Request", refusal)]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("short.msg.md", format!("{HEAD}# %%\n\nA question that nobody has answered\n"));
+    sandbox.write(
+        "short.msg.md",
+        format!("{HEAD}# %%\n\nA question that nobody has answered\n"),
+    );
     let run = sandbox.run(&["compact", "short.msg.md"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("nothing to compact"), "{}", run.stderr);
@@ -296,7 +396,12 @@ fn what_cannot_be_compacted_stays_as_it_is() {
     assert_eq!(sandbox.read("long.msg.md"), before);
     assert_eq!(sandbox.run(&["compact", "none.msg.md"]).code, Some(3));
     assert_eq!(sandbox.run(&["compact", "nobody"]).code, Some(3));
-    assert_eq!(sandbox.run(&["compact", "long.msg.md", "--undo", "-m", "x"]).code, Some(2));
+    assert_eq!(
+        sandbox
+            .run(&["compact", "long.msg.md", "--undo", "-m", "x"])
+            .code,
+        Some(2)
+    );
     assert!(!sandbox.path("none.msg.md").exists());
 }
 
@@ -305,7 +410,10 @@ fn what_cannot_be_compacted_stays_as_it_is() {
 fn a_named_model_writes_the_summary() {
     let server = Server::new(vec![answer(&["By the writer."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("a.msg.md", talk(6).replace("openai/tiny", "anthropic/claude-opus-4-1"));
+    sandbox.write(
+        "a.msg.md",
+        talk(6).replace("openai/tiny", "anthropic/claude-opus-4-1"),
+    );
     let run = sandbox.run(&["compact", "a.msg.md", "-m", "openai/writer"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(json(&server.request())["model"], "writer");
@@ -321,14 +429,25 @@ fn chat_compacts_a_full_context_by_itself_unless_told_not_to() {
     sandbox.write("a.msg.md", &talk);
     let run = sandbox.run(&["chat", "a.msg.md", "Really?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stderr.contains("the context is nearly full"), "{}", run.stderr);
-    assert!(run.stderr.contains("compact --undo brings it back"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the context is nearly full"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("compact --undo brings it back"),
+        "{}",
+        run.stderr
+    );
     let mut sent = server.request();
     assert!(sent.contains("Question 0?"), "{sent}");
     while sent.contains("You summarise conversations") {
         sent = server.request();
     }
-    assert!(sent.contains("They spoke of rivers.") && sent.contains("Really?"), "{sent}");
+    assert!(
+        sent.contains("They spoke of rivers.") && sent.contains("Really?"),
+        "{sent}"
+    );
     assert!(!sent.contains("Question 0?"), "{sent}");
     // Not if it is configured so; then what does not fit is left out in sight.
     sandbox.configure("config.toml", "[context]\ncompact_at = \"never\"\n");
@@ -338,9 +457,16 @@ fn chat_compacts_a_full_context_by_itself_unless_told_not_to() {
     let run = sandbox.run(&["chat", "b.msg.md", "Really?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(!run.stderr.contains("summar"), "{}", run.stderr);
-    assert!(run.stderr.contains("earlier messages are not sent"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("earlier messages are not sent"),
+        "{}",
+        run.stderr
+    );
     let show = sandbox.run(&["config", "show"]).stdout;
-    assert!(show.contains("context.compact_at") && show.contains("never"), "{show}");
+    assert!(
+        show.contains("context.compact_at") && show.contains("never"),
+        "{show}"
+    );
     sandbox.configure("config.toml", "[context]\ncompact_at = \"a lot\"\n");
     let run = sandbox.run(&["config", "show"]);
     assert_eq!(run.code, Some(1));
@@ -353,20 +479,39 @@ fn a_file_is_shown_to_the_model_and_its_changes_are_told_once() {
     let server = Server::new(answers);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "first");
-    let first = ["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "Look."];
+    let first = [
+        "chat",
+        "a.msg.md",
+        "-m",
+        "openai/tiny",
+        "-f",
+        "notes.txt",
+        "Look.",
+    ];
     assert_eq!(sandbox.run(&first).code, Some(0));
-    assert!(server.request().contains("<file path=\\\"notes.txt\\\">\\nfirst\\n</file>"));
+    assert!(
+        server
+            .request()
+            .contains("<file path=\\\"notes.txt\\\">\\nfirst\\n</file>")
+    );
     sandbox.write("notes.txt", "other");
     let run = sandbox.run(&["chat", "a.msg.md", "And now?"]);
     assert!(
-        run.stderr.contains("the model is told: The file notes.txt was changed"),
+        run.stderr
+            .contains("the model is told: The file notes.txt was changed"),
         "{}",
         run.stderr
     );
     assert!(server.request().contains("was changed by somebody else"));
     let run = sandbox.run(&["chat", "a.msg.md", "Still?"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert_eq!(server.request().matches("was changed by somebody else").count(), 1);
+    assert_eq!(
+        server
+            .request()
+            .matches("was changed by somebody else")
+            .count(),
+        1
+    );
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
     let run = sandbox.run(&["chat", "a.msg.md", "-f", "nothing.txt", "Look."]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
@@ -375,14 +520,34 @@ fn a_file_is_shown_to_the_model_and_its_changes_are_told_once() {
 #[test]
 fn a_limit_for_the_cost_is_kept() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
-    let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/gpt-5", "--max-cost", "0", "Hello"]);
+    let run = sandbox.run(&[
+        "chat",
+        "a.msg.md",
+        "-m",
+        "openai/gpt-5",
+        "--max-cost",
+        "0",
+        "Hello",
+    ]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
     assert!(run.stderr.contains("not sent") && run.stderr.contains("--max-cost"));
     assert_eq!(sandbox.texts("a.msg.md"), ["Hello"]);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "--max-cost", "1"]);
-    assert!(run.stderr.contains("what this model costs is not known"), "{}", run.stderr);
-    assert_eq!(sandbox.run(&["chat", "a.msg.md", "--max-cost", "much"]).code, Some(2));
-    assert_eq!(sandbox.run(&["chat", "a.msg.md", "--max-turns", "0"]).code, Some(2));
+    assert!(
+        run.stderr.contains("what this model costs is not known"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(
+        sandbox
+            .run(&["chat", "a.msg.md", "--max-cost", "much"])
+            .code,
+        Some(2)
+    );
+    assert_eq!(
+        sandbox.run(&["chat", "a.msg.md", "--max-turns", "0"]).code,
+        Some(2)
+    );
 }
 
 #[test]
@@ -393,7 +558,11 @@ fn where_the_local_model_for_summaries_is_not_there_the_one_that_answers_writes_
     sandbox.write("a.msg.md", talk(6));
     let run = sandbox.run(&["compact", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.ends_with("They spoke of rivers.\n"), "{}", run.stdout);
+    assert!(
+        run.stdout.ends_with("They spoke of rivers.\n"),
+        "{}",
+        run.stdout
+    );
     let warning = "warning: the model for summaries cannot be asked: ";
     assert!(run.stderr.contains(warning), "{}", run.stderr);
 }
@@ -405,11 +574,19 @@ fn to_hide_the_summary_of_a_file_is_to_undo_its_compaction() {
     sandbox.write("a.msg.md", talk(6));
     assert_eq!(sandbox.run(&["compact", "a.msg.md"]).code, Some(0));
     let before = sandbox.read("a.msg.md");
-    assert_eq!(sandbox.run(&["compact", "a.msg.md", "--undo"]).code, Some(0));
+    assert_eq!(
+        sandbox.run(&["compact", "a.msg.md", "--undo"]).code,
+        Some(0)
+    );
     let undone = sandbox.read("a.msg.md");
     sandbox.write("a.msg.md", &before);
     let run = sandbox.run(&["drop", "a.msg.md", "s1"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "s1\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "s1\n"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(run.stderr, "to undo this: analects restore a.msg.md s1\n");
     assert_eq!(sandbox.read("a.msg.md"), undone);
     assert_eq!(seen(&sandbox, "a.msg.md"), 12);
@@ -430,26 +607,48 @@ fn where_the_summary_of_a_session_does_not_count_that_is_told() {
     let summaries = vec![answer(&["They counted."]); 9];
     let server = Server::new(answers.into_iter().chain(summaries).collect());
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code, Some(0));
+    assert_eq!(
+        sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code,
+        Some(0)
+    );
     for prompt in ["two?", "three?"] {
         assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
     }
     let tail = || -> Vec<Value> {
-        sandbox.run(&["session", "tail", "last", "--json"]).stdout.lines().map(json).collect()
+        sandbox
+            .run(&["session", "tail", "last", "--json"])
+            .stdout
+            .lines()
+            .map(json)
+            .collect()
     };
     let first = tail()[0]["id"].as_str().unwrap().to_string();
     let run = sandbox.run(&["compact", "last"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let summary = tail().into_iter().find(|message| message["type"] == "summary").unwrap();
-    let (session, id) = (summary["session_id"].as_str().unwrap(), summary["id"].as_str().unwrap());
+    let summary = tail()
+        .into_iter()
+        .find(|message| message["type"] == "summary")
+        .unwrap();
+    let (session, id) = (
+        summary["session_id"].as_str().unwrap(),
+        summary["id"].as_str().unwrap(),
+    );
     // The copy is the last one then.
-    for verb in [&["fork", session, "--at", &first][..], &["rewind", session, &first]] {
+    for verb in [
+        &["fork", session, "--at", &first][..],
+        &["rewind", session, &first],
+    ] {
         let run = sandbox.run(verb);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let told =
             format!("the summary {id} does not count there: the model sees everything before\n");
         assert!(run.stderr.starts_with(&told), "{}", run.stderr);
-        assert_eq!(run.stderr.matches("does not count").count(), 1, "{}", run.stderr);
+        assert_eq!(
+            run.stderr.matches("does not count").count(),
+            1,
+            "{}",
+            run.stderr
+        );
         assert_eq!(seen(&sandbox, "last"), 1);
     }
 }

@@ -38,7 +38,10 @@ fn seen(sandbox: &Sandbox) -> String {
     let decoded = sandbox.messages("a.msg.md");
     let chain = chain(&decoded.messages);
     assert_eq!((decoded.problems.len(), chain.problems.len()), (0, 0));
-    let shown = chain.messages.iter().filter(|message| message.history != History::Exclude);
+    let shown = chain
+        .messages
+        .iter()
+        .filter(|message| message.history != History::Exclude);
     let texts: Vec<String> = shown.map(|message| message.text()).collect();
     texts.join("\n")
 }
@@ -57,7 +60,10 @@ fn first_kept(sandbox: &Sandbox) -> (String, String) {
     let cells = shown["cells"].as_array().unwrap();
     let summary = cells.iter().find(|cell| cell["role"] == "summary").unwrap();
     let through = &summary["attributes"]["through"];
-    let last = cells.iter().position(|cell| cell["name"] == *through).unwrap();
+    let last = cells
+        .iter()
+        .position(|cell| cell["name"] == *through)
+        .unwrap();
     let word = |key: &str| cells[last + 1][key].as_str().unwrap().to_string();
     assert_eq!(word("role"), "user", "{shown}");
     (word("name"), word("content"))
@@ -67,7 +73,10 @@ fn first_kept(sandbox: &Sandbox) -> (String, String) {
 fn an_edit_above_what_is_kept_moves_nothing() {
     let sandbox = compacted();
     let before = seen(&sandbox);
-    assert!(before.contains("They spoke of rivers.") && before.contains("Question 5?"), "{before}");
+    assert!(
+        before.contains("They spoke of rivers.") && before.contains("Question 5?"),
+        "{before}"
+    );
     assert!(!before.contains("Question 0?"), "{before}");
     done(&sandbox.run(&["edit", "a.msg.md", "r0", "x"]));
     assert_eq!(seen(&sandbox), before);
@@ -94,10 +103,17 @@ fn what_a_summary_stands_for_is_not_changed_in_silence() {
         assert_eq!(seen(&sandbox), before);
     }
     // Of what is kept, nothing is said.
-    for args in [&["drop", "a.msg.md", "r5"][..], &["edit", "a.msg.md", "r5", "x"]] {
+    for args in [
+        &["drop", "a.msg.md", "r5"][..],
+        &["edit", "a.msg.md", "r5", "x"],
+    ] {
         let run = sandbox.run(args);
         done(&run);
-        assert!(!run.stderr.contains("a summary"), "{args:?}: {}", run.stderr);
+        assert!(
+            !run.stderr.contains("a summary"),
+            "{args:?}: {}",
+            run.stderr
+        );
     }
     for (choice, words) in [("-i", "cell r1"), ("-e", "cell r1")] {
         let server = Server::new(vec![answer(&["Fine."])]);
@@ -116,7 +132,11 @@ fn the_summary_is_not_left_out_for_good() {
     let summary = of_role(&sandbox, "summary");
     let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", &summary, "--save"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("it is the summary of a compaction"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("it is the summary of a compaction"),
+        "{}",
+        run.stderr
+    );
     assert!(seen(&sandbox).contains("They spoke of rivers."));
 }
 
@@ -131,16 +151,28 @@ fn the_first_kept_question_and_the_summary_can_be_edited() {
     let summary = of_role(&sandbox, "summary");
     done(&sandbox.run(&["edit", "a.msg.md", &summary, "Of streams."]));
     let after = seen(&sandbox);
-    assert!(after.contains("Of streams.") && after.contains("Another one?"), "{after}");
+    assert!(
+        after.contains("Of streams.") && after.contains("Another one?"),
+        "{after}"
+    );
     assert!(!after.contains("They spoke of rivers."), "{after}");
     // Undone, neither summary is seen; restored, it says what it was edited to.
     done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
     let after = seen(&sandbox);
-    assert!(after.contains("Question 0?") && after.contains("Another one?"), "{after}");
-    assert!(!after.contains("Of streams.") && !after.contains("They spoke"), "{after}");
+    assert!(
+        after.contains("Question 0?") && after.contains("Another one?"),
+        "{after}"
+    );
+    assert!(
+        !after.contains("Of streams.") && !after.contains("They spoke"),
+        "{after}"
+    );
     done(&sandbox.run(&["restore", "a.msg.md", &summary]));
     let after = seen(&sandbox);
-    assert!(after.contains("Of streams.") && !after.contains("Question 0?"), "{after}");
+    assert!(
+        after.contains("Of streams.") && !after.contains("Question 0?"),
+        "{after}"
+    );
     let old = sandbox.run(&["recover", "a.msg.md", &summary]);
     assert_eq!(done(&old), summary);
     assert_eq!(seen(&sandbox), asked);
@@ -154,7 +186,11 @@ fn instructions_are_edited_in_their_copy_behind_a_compaction() {
     assert_ne!(copy, "sys");
     let run = sandbox.run(&["edit", "a.msg.md", "sys", "Be long."]);
     assert_eq!(done(&run), "sys");
-    assert!(run.stderr.contains("a summary stands for cell sys"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("a summary stands for cell sys"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(seen(&sandbox), before);
     let run = sandbox.run(&["edit", "a.msg.md", &copy, "Be quick."]);
     assert_eq!(done(&run), copy);
@@ -163,7 +199,10 @@ fn instructions_are_edited_in_their_copy_behind_a_compaction() {
     // What somebody wrote there is not the compaction's any more, and stays when that goes.
     done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
     let after = seen(&sandbox);
-    assert!(after.contains("Be long.") && after.contains("Be quick."), "{after}");
+    assert!(
+        after.contains("Be long.") && after.contains("Be quick."),
+        "{after}"
+    );
 }
 
 #[test]
@@ -172,14 +211,23 @@ fn a_compaction_goes_and_comes_back_with_the_instructions_that_it_copied() {
     let (before, file) = (seen(&sandbox), sandbox.read("a.msg.md"));
     let (summary, copy) = (of_role(&sandbox, "summary"), of_role(&sandbox, "system"));
     let both = format!("{summary}\n{copy}");
-    for undo in [&["drop", "a.msg.md", &summary][..], &["compact", "a.msg.md", "--undo"]] {
+    for undo in [
+        &["drop", "a.msg.md", &summary][..],
+        &["compact", "a.msg.md", "--undo"],
+    ] {
         let run = sandbox.run(undo);
         assert_eq!(done(&run), if undo[0] == "drop" { &*both } else { "" });
         let after = seen(&sandbox);
-        assert!(after.contains("Question 0?") && !after.contains("They spoke"), "{after}");
+        assert!(
+            after.contains("Question 0?") && !after.contains("They spoke"),
+            "{after}"
+        );
         assert_eq!(after.matches("Be brief.").count(), 1, "{after}");
         assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", &summary])), both);
-        assert_eq!((seen(&sandbox), sandbox.read("a.msg.md")), (before.clone(), file.clone()));
+        assert_eq!(
+            (seen(&sandbox), sandbox.read("a.msg.md")),
+            (before.clone(), file.clone())
+        );
     }
 }
 
@@ -220,7 +268,15 @@ fn a_rewind_before_a_compaction_says_that_its_summary_does_not_count() {
 #[track_caller]
 fn seen_from(sandbox: &Sandbox, cell: &str) -> (String, String) {
     let file = sandbox.read("a.msg.md");
-    done(&sandbox.run(&["fork", "a.msg.md", "--at", cell, "-o", "copy.msg.md", "--force"]));
+    done(&sandbox.run(&[
+        "fork",
+        "a.msg.md",
+        "--at",
+        cell,
+        "-o",
+        "copy.msg.md",
+        "--force",
+    ]));
     sandbox.write("a.msg.md", sandbox.read("copy.msg.md"));
     let copied = seen(sandbox);
     sandbox.write("a.msg.md", &file);
@@ -234,19 +290,27 @@ fn seen_from(sandbox: &Sandbox, cell: &str) -> (String, String) {
 fn a_copy_brings_back_nothing_that_was_taken_back() {
     let sandbox = compacted();
     done(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
-    sandbox
-        .write("a.msg.md", sandbox.read("a.msg.md") + "\n# %% [^end]\n\n[^end]: [x]\n\nAnd now?\n");
+    sandbox.write(
+        "a.msg.md",
+        sandbox.read("a.msg.md") + "\n# %% [^end]\n\n[^end]: [x]\n\nAnd now?\n",
+    );
     let summary = of_role(&sandbox, "summary");
     let copy = sandbox.run(&["fork", "a.msg.md", "--at", &summary, "-o", "copy.msg.md"]);
     assert_eq!((copy.code, &*copy.stderr), (Some(0), ""));
     sandbox.write("a.msg.md", sandbox.read("copy.msg.md"));
     let copied = seen(&sandbox);
-    assert!(copied.contains("Question 0?") && !copied.contains("They spoke"), "{copied}");
+    assert!(
+        copied.contains("Question 0?") && !copied.contains("They spoke"),
+        "{copied}"
+    );
     assert!(!copied.contains("And now?"), "{copied}");
     // It is there to be shown again, though.
     done(&sandbox.run(&["restore", "a.msg.md", &summary]));
     let restored = seen(&sandbox);
-    assert!(restored.contains("They spoke") && !restored.contains("Question 0?"), "{restored}");
+    assert!(
+        restored.contains("They spoke") && !restored.contains("Question 0?"),
+        "{restored}"
+    );
 }
 
 #[test]
@@ -261,7 +325,10 @@ fn where_an_earlier_summary_counts_that_is_told() {
             )
         })
         .collect();
-    sandbox.write("a.msg.md", sandbox.read("a.msg.md").trim_end().to_string() + "\n" + &rounds);
+    sandbox.write(
+        "a.msg.md",
+        sandbox.read("a.msg.md").trim_end().to_string() + "\n" + &rounds,
+    );
     done(&sandbox.run(&["compact", "a.msg.md"]));
     let second = of_role(&sandbox, "summary");
     assert_ne!(first, second);
@@ -305,6 +372,12 @@ fn an_undo_goes_back_past_a_compaction_that_was_taken_back() {
     };
     assert_eq!(code, 0, "{shown}");
     let seen = seen(&sandbox);
-    assert!(seen.contains("Question 0?") && seen.contains("Answer 4."), "{seen}");
-    assert!(!seen.contains("Question 5?") && !seen.contains("They spoke"), "{seen}");
+    assert!(
+        seen.contains("Question 0?") && seen.contains("Answer 4."),
+        "{seen}"
+    );
+    assert!(
+        !seen.contains("Question 5?") && !seen.contains("They spoke"),
+        "{seen}"
+    );
 }

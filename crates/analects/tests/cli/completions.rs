@@ -15,15 +15,23 @@ fn bash_completes_verbs_and_options() {
                   _analects analects \"${@: -1}\" \"${@: -2:1}\"; echo \"${COMPREPLY[*]}\"; }
         words analects fm; words analects set d; words analects add a.msg.md --out; words analects completions f";
     let mut bash = Command::new("bash");
-    bash.args(["--norc", "-c", program]).current_dir(sandbox.path(""));
+    bash.args(["--norc", "-c", program])
+        .current_dir(sandbox.path(""));
     let Ok(output) = bash.output() else {
         return skip("bash_completes_verbs_and_options", "there is no bash");
     };
     let stdout = String::from_utf8(output.stdout).unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     let lines: Vec<&str> = stdout.lines().collect();
-    assert!(lines[0].ends_with("-F _analects analects"), "{stdout} {stderr}");
-    assert_eq!(lines[1..], ["fmt", "default", "--output", "fish"], "{stderr}");
+    assert!(
+        lines[0].ends_with("-F _analects analects"),
+        "{stdout} {stderr}"
+    );
+    assert_eq!(
+        lines[1..],
+        ["fmt", "default", "--output", "fish"],
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -49,10 +57,20 @@ fn rendered(page: &str, sandbox: &Sandbox) -> Option<String> {
     ];
     readers.into_iter().find_map(|reader| {
         let mut command = Command::new(reader[0]);
-        command.args(&reader[1..]).current_dir(sandbox.path("")).stdin(Stdio::null());
-        command.env("MANPAGER", "cat").env("MANWIDTH", "100").env("GROFF_NO_SGR", "1");
+        command
+            .args(&reader[1..])
+            .current_dir(sandbox.path(""))
+            .stdin(Stdio::null());
+        command
+            .env("MANPAGER", "cat")
+            .env("MANWIDTH", "100")
+            .env("GROFF_NO_SGR", "1");
         let output = command.output().ok()?;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         // Bold is a letter, a step back, and the letter again.
         let mut chars = Vec::new();
@@ -72,9 +90,19 @@ fn rendered(page: &str, sandbox: &Sandbox) -> Option<String> {
 fn pages_can_be_read() {
     let sandbox = Sandbox::new();
     for (verb, parts) in [
-        (&[][..], ["NAME", "analects - Keep AI conversations", "analects-chat(1)"]),
+        (
+            &[][..],
+            [
+                "NAME",
+                "analects - Keep AI conversations",
+                "analects-chat(1)",
+            ],
+        ),
         (&["chat"], ["SYNOPSIS", "analects chat", "--model"]),
-        (&["set", "default"], ["analects-set-default", "analects set default", "AGENT"]),
+        (
+            &["set", "default"],
+            ["analects-set-default", "analects set default", "AGENT"],
+        ),
     ] {
         let run = sandbox.run(&[&["man"], verb].concat());
         assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{verb:?}");
@@ -90,9 +118,19 @@ fn pages_can_be_read() {
 #[test]
 fn all_pages_go_into_a_folder() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["man", "--dir", "share/man1"]).assert_answer("");
-    for page in ["analects.1", "analects-add.1", "analects-set-default.1", "analects-man.1"] {
-        assert!(sandbox.read(&format!("share/man1/{page}")).contains(".TH"), "{page}");
+    sandbox
+        .run(&["man", "--dir", "share/man1"])
+        .assert_answer("");
+    for page in [
+        "analects.1",
+        "analects-add.1",
+        "analects-set-default.1",
+        "analects-man.1",
+    ] {
+        assert!(
+            sandbox.read(&format!("share/man1/{page}")).contains(".TH"),
+            "{page}"
+        );
     }
     let one = sandbox.run(&["man", "set", "default"]).stdout;
     assert_eq!(sandbox.read("share/man1/analects-set-default.1"), one);
@@ -101,7 +139,11 @@ fn all_pages_go_into_a_folder() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let run = sandbox.run(&["man", "nothing"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: expected one of "), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("hint: expected one of "),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.run(&["man", "chat", "more"]).code, Some(3));
     assert_eq!(sandbox.run(&["man", "--dir", "x", "chat"]).code, Some(2));
 }

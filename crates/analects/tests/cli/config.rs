@@ -15,13 +15,19 @@ fn settings(sandbox: &Sandbox) -> Vec<Value> {
 
 #[track_caller]
 fn setting(sandbox: &Sandbox, key: &str) -> Value {
-    settings(sandbox).into_iter().find(|setting| setting["key"] == key).unwrap()
+    settings(sandbox)
+        .into_iter()
+        .find(|setting| setting["key"] == key)
+        .unwrap()
 }
 
 #[test]
 fn every_value_says_where_it_came_from() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
-    sandbox.configure("config.toml", "[models]\ndefault = 'openai/a'\nquick = 'openai/b'\n");
+    sandbox.configure(
+        "config.toml",
+        "[models]\ndefault = 'openai/a'\nquick = 'openai/b'\n",
+    );
     sandbox.configure("agents/poet.md", "---\nmodels: openai/rhyme\n---\nRhyme.\n");
     sandbox.write(
         ".analects.toml",
@@ -36,23 +42,61 @@ fn every_value_says_where_it_came_from() {
     let variable = |name: &str| json!({ "kind": "environment", "name": name });
     let data = sandbox.path("home/data");
     for (key, value, from) in [
-        ("folders.data", json!(data.to_string_lossy()), variable("ANALECTS_HOME")),
-        ("openai.base_url", json!("http://127.0.0.1:9/v1"), variable("OPENAI_BASE_URL")),
+        (
+            "folders.data",
+            json!(data.to_string_lossy()),
+            variable("ANALECTS_HOME"),
+        ),
+        (
+            "openai.base_url",
+            json!("http://127.0.0.1:9/v1"),
+            variable("OPENAI_BASE_URL"),
+        ),
         ("openai.key", json!("not set"), variable("OPENAI_API_KEY")),
         ("models.default", json!("openai/a"), home("config.toml", 2)),
         ("models.quick", json!("openai/c"), file(".analects.toml", 3)),
-        ("models.task", json!("not set"), json!({ "kind": "built-in" })),
-        ("agents.coder.reasoning", json!(true), file(".analects.toml", 5)),
-        ("agents.coder.temperature", json!(0.7), json!({ "kind": "built-in" })),
-        ("agents.poet.models", json!(["openai/rhyme"]), home("agents/poet.md", 2)),
-        ("agents.poet.system_prompt", json!("Rhyme."), home("agents/poet.md", 4)),
+        (
+            "models.task",
+            json!("not set"),
+            json!({ "kind": "built-in" }),
+        ),
+        (
+            "agents.coder.reasoning",
+            json!(true),
+            file(".analects.toml", 5),
+        ),
+        (
+            "agents.coder.temperature",
+            json!(0.7),
+            json!({ "kind": "built-in" }),
+        ),
+        (
+            "agents.poet.models",
+            json!(["openai/rhyme"]),
+            home("agents/poet.md", 2),
+        ),
+        (
+            "agents.poet.system_prompt",
+            json!("Rhyme."),
+            home("agents/poet.md", 4),
+        ),
     ] {
-        assert_eq!(setting(&sandbox, key), json!({ "key": key, "value": value, "from": from }));
+        assert_eq!(
+            setting(&sandbox, key),
+            json!({ "key": key, "value": value, "from": from })
+        );
     }
     let run = sandbox.run(&["config", "show"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    let line = run.stdout.lines().find(|line| line.starts_with("models.default")).unwrap();
-    assert!(line.contains(" openai/a ") && line.ends_with("config.toml:2"), "{line}");
+    let line = run
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("models.default"))
+        .unwrap();
+    assert!(
+        line.contains(" openai/a ") && line.ends_with("config.toml:2"),
+        "{line}"
+    );
     assert_eq!(run.stdout.lines().count(), settings(&sandbox).len());
 }
 
@@ -62,8 +106,13 @@ fn no_key_is_ever_shown() {
     let secret = "sk-very-secret";
     let run = |args: &[&str]| -> Run {
         let mut command = sandbox.command(args);
-        command.env("OPENAI_API_KEY", secret).env("ALL_PROXY", format!("http://me:{secret}@proxy"));
-        command.env("OPENAI_BASE_URL", format!("https://me:{secret}@host/v1?key={secret}"));
+        command
+            .env("OPENAI_API_KEY", secret)
+            .env("ALL_PROXY", format!("http://me:{secret}@proxy"));
+        command.env(
+            "OPENAI_BASE_URL",
+            format!("https://me:{secret}@host/v1?key={secret}"),
+        );
         command.output().unwrap().into()
     };
     let all: [&[&str]; 4] = [
@@ -91,7 +140,10 @@ fn no_key_is_ever_shown() {
     }
     sandbox.configure("config.toml", "");
     let shown = run(&["config", "show"]).stdout;
-    let line = shown.lines().find(|line| line.starts_with("openai.key")).unwrap();
+    let line = shown
+        .lines()
+        .find(|line| line.starts_with("openai.key"))
+        .unwrap();
     assert_eq!(
         line.split_whitespace().collect::<Vec<_>>(),
         ["openai.key", "set", "OPENAI_API_KEY"]
@@ -105,11 +157,18 @@ fn a_project_may_not_decide_where_things_go() {
         ".analects.toml",
         "[models]\ndefault = 'openai/a'\n\n[openai]\nbase_url = 'http://evil'\n",
     );
-    for args in [&["config", "show"][..], &["chat", "a.msg.md", "hi"], &["new", "a.msg.md"]] {
+    for args in [
+        &["config", "show"][..],
+        &["chat", "a.msg.md", "hi"],
+        &["new", "a.msg.md"],
+    ] {
         let run = sandbox.run(args);
         assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{args:?}");
         let (first, hint) = run.stderr.split_once('\n').unwrap();
-        assert!(first.ends_with("/.analects.toml:5:1: a project may not set base_url"), "{first}");
+        assert!(
+            first.ends_with("/.analects.toml:5:1: a project may not set base_url"),
+            "{first}"
+        );
         assert_eq!(
             hint,
             "hint: a project's file may set [models], [agents.NAME] and [context] only\n"
@@ -139,7 +198,10 @@ fn the_usual_folders_count_without_a_home_of_ours() {
         std::fs::create_dir_all(sandbox.path(folder)).unwrap();
     }
     sandbox.write("xdg/analects/config.toml", config);
-    sandbox.write(".config/analects/config.toml", config.replace("xdg", "usual"));
+    sandbox.write(
+        ".config/analects/config.toml",
+        config.replace("xdg", "usual"),
+    );
     for (xdg, model) in [(Some("xdg"), "openai/xdg"), (None, "openai/usual")] {
         let mut command = sandbox.command(&["config", "show"]);
         command
@@ -162,23 +224,40 @@ fn folders_do_not_depend_on_where_the_command_is_called() {
          hint: set it to a path from the root on\n",
     );
     let mut add = sandbox.command(&["add", "a.msg.md", "x"]);
-    add.env_remove("ANALECTS_HOME").env("HOME", sandbox.path("")).env("XDG_STATE_HOME", "mine");
+    add.env_remove("ANALECTS_HOME")
+        .env("HOME", sandbox.path(""))
+        .env("XDG_STATE_HOME", "mine");
     Run::from(add.output().unwrap()).assert_answer("1\n");
     assert!(sandbox.path(".local/state/analects/locks").is_dir() && !sandbox.path("mine").exists());
 }
 
 #[test]
 fn chat_asks_the_configured_model_if_nobody_else_is_named() {
-    let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"]), answer(&["4"])]);
+    let server = Server::new(vec![
+        answer(&["1"]),
+        answer(&["2"]),
+        answer(&["3"]),
+        answer(&["4"]),
+    ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure("config.toml", "[models]\ndefault = 'openai/usual'\nquick = 'openai/fast'\n");
+    sandbox.configure(
+        "config.toml",
+        "[models]\ndefault = 'openai/usual'\nquick = 'openai/fast'\n",
+    );
     let asked = |args: &[&str], model: &str| {
         assert_eq!(sandbox.run(args).code, Some(0), "{args:?}");
         let request = server.request();
-        assert!(request.contains(&format!("\"model\":\"{model}\"")), "{request}");
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
     };
     asked(&["chat", "a.msg.md", "hi"], "usual");
-    assert!(sandbox.read("a.msg.md").contains("  usual:\n    models: [openai/usual]\n"));
+    assert!(
+        sandbox
+            .read("a.msg.md")
+            .contains("  usual:\n    models: [openai/usual]\n")
+    );
     asked(&["chat", "b.msg.md", "-m", "quick", "hi"], "fast");
     // The file counts before the configuration.
     asked(&["chat", "b.msg.md", "again"], "fast");
@@ -192,7 +271,12 @@ fn a_file_whose_agents_cannot_be_asked_is_not_taken_over() {
     sandbox.write("a.msg.md", "---\nagents:\n  x: {models: nobody/x}\n---\n");
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("the agent x names no model that can be asked"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("the agent x names no model that can be asked"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -203,8 +287,13 @@ fn chat_knows_configured_agents() {
         "config.toml",
         "[agents.coder]\nmodels = ['openai/big']\nsystem_prompt = 'Be brief.'\ntemperature = 0.25\n",
     );
-    sandbox.write("a.msg.md", "---\ntitle: mine # mine\n---\n\n# %%\n\nfirst\n");
-    sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]).assert_answer("1\n");
+    sandbox.write(
+        "a.msg.md",
+        "---\ntitle: mine # mine\n---\n\n# %%\n\nfirst\n",
+    );
+    sandbox
+        .run(&["chat", "a.msg.md", "--agent", "coder"])
+        .assert_answer("1\n");
     let request = server.request();
     for part in ["\"model\":\"big\"", "Be brief.", "\"temperature\":0.25"] {
         assert!(request.contains(part), "{request}");
@@ -216,7 +305,9 @@ fn chat_knows_configured_agents() {
     assert!(file.starts_with(front), "{file}");
     // From now on the file knows it, whatever the configuration says.
     sandbox.configure("config.toml", "");
-    sandbox.run(&["chat", "a.msg.md", "--agent", "coder", "again"]).assert_answer("2\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "--agent", "coder", "again"])
+        .assert_answer("2\n");
     assert!(server.request().contains("Be brief."));
     assert_eq!(sandbox.read("a.msg.md").matches("coder:").count(), 1);
     let run = sandbox.run(&["chat", "b.msg.md", "--agent", "coder", "hi"]);
@@ -229,8 +320,13 @@ fn a_broken_configuration_does_not_matter_to_who_names_a_model() {
     let server = Server::new(vec![answer(&["1"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.configure("config.toml", "[models\n");
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]).assert_answer("1\n");
-    assert_eq!(sandbox.run(&["new", "b.msg.md", "-m", "openai/tiny"]).code, Some(0));
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"])
+        .assert_answer("1\n");
+    assert_eq!(
+        sandbox.run(&["new", "b.msg.md", "-m", "openai/tiny"]).code,
+        Some(0)
+    );
     assert_eq!(sandbox.run(&["chat", "c.msg.md", "hi"]).code, Some(1));
     assert_eq!(sandbox.run(&["new", "c.msg.md"]).code, Some(1));
 }
@@ -243,7 +339,8 @@ fn configurations_that_cannot_be_read() {
     let run = sandbox.run(&["config", "show"]);
     assert_eq!(run.code, Some(1));
     assert!(
-        run.stderr.contains("config.toml: the bytes at offset 5 are not UTF-8"),
+        run.stderr
+            .contains("config.toml: the bytes at offset 5 are not UTF-8"),
         "{}",
         run.stderr
     );
@@ -251,7 +348,12 @@ fn configurations_that_cannot_be_read() {
     std::fs::create_dir(sandbox.path("home/config/config.toml")).unwrap();
     let run = sandbox.run(&["config", "show"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("config.toml: cannot read: is a directory"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("config.toml: cannot read: is a directory"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -260,7 +362,11 @@ fn a_configured_model_that_this_version_does_not_know_is_said_when_it_is_asked()
     sandbox.configure("config.toml", "[models]\ndefault = 'somebody/new'\n");
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("unknown model \"somebody/new\""), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("unknown model \"somebody/new\""),
+        "{}",
+        run.stderr
+    );
     // Nothing but what the person said is written, so that it need not be typed again.
     assert_eq!(sandbox.texts("a.msg.md"), ["hi"]);
 }
@@ -269,10 +375,18 @@ fn a_configured_model_that_this_version_does_not_know_is_said_when_it_is_asked()
 fn a_wrong_model_that_nobody_named_in_the_call_is_told_with_its_place() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.configure("config.toml", "[models]\ndefault = 'opnai/tiny'\n");
-    for args in [&["ask", "hi"][..], &["chat", "hi"], &["chat", "a.msg.md", "hi"]] {
+    for args in [
+        &["ask", "hi"][..],
+        &["chat", "hi"],
+        &["chat", "a.msg.md", "hi"],
+    ] {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
-        for part in ["unknown model \"opnai/tiny\"", "did you mean openai/tiny?", "config.toml:2"] {
+        for part in [
+            "unknown model \"opnai/tiny\"",
+            "did you mean openai/tiny?",
+            "config.toml:2",
+        ] {
             assert!(run.stderr.contains(part), "{args:?}: {}", run.stderr);
         }
     }
@@ -287,10 +401,23 @@ fn a_key_in_the_file_is_told_to_be_there_for_nothing() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.configure("config.toml", "[openai]\napi_key = 'sk-1'\n");
     let run = sandbox.run(&["model", "list"]);
-    let run = if run.stderr.is_empty() { sandbox.run(&["config", "show"]) } else { run };
-    assert!(run.stderr.contains("keys are read from the environment only"), "{}", run.stderr);
+    let run = if run.stderr.is_empty() {
+        sandbox.run(&["config", "show"])
+    } else {
+        run
+    };
+    assert!(
+        run.stderr
+            .contains("keys are read from the environment only"),
+        "{}",
+        run.stderr
+    );
     assert!(!run.stderr.contains("sk-1"), "{}", run.stderr);
     sandbox.configure("config.toml", "[agents.c]\nmax_output_token = 4\n");
     let run = sandbox.run(&["config", "show"]);
-    assert!(run.stderr.contains("did you mean max_output_tokens?"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("did you mean max_output_tokens?"),
+        "{}",
+        run.stderr
+    );
 }

@@ -31,7 +31,10 @@ fn every_message_has_its_fate_and_the_numbers_add_up() {
     let before = sandbox.read("a.msg.md");
     let shown = json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout);
     let messages = shown["messages"].as_array().unwrap();
-    let fates: Vec<_> = messages.iter().map(|row| row["fate"].as_str().unwrap()).collect();
+    let fates: Vec<_> = messages
+        .iter()
+        .map(|row| row["fate"].as_str().unwrap())
+        .collect();
     assert_eq!(fates, ["sent", "sent", "left out", "sent"]);
     assert_eq!(messages[2]["why"], "hidden");
     assert_eq!(messages[2]["cell"], "3");
@@ -44,7 +47,11 @@ fn every_message_has_its_fate_and_the_numbers_add_up() {
     assert_eq!(shown["limit"], 200_000 - 8192);
     let table = sandbox.run(&["context", "a.msg.md"]);
     assert_eq!(table.code, Some(0), "{}", table.stderr);
-    assert!(table.stdout.contains("left out: hidden"), "{}", table.stdout);
+    assert!(
+        table.stdout.contains("left out: hidden"),
+        "{}",
+        table.stdout
+    );
     assert!(table.stdout.contains('░'), "{}", table.stdout);
     assert_eq!(sandbox.read("a.msg.md"), before);
 }
@@ -70,8 +77,14 @@ fn what_does_not_fit_is_dropped_in_sight_or_refused_with_numbers() {
     );
     assert_eq!(shown["fits"], true);
     assert!(shown["count"]["tokens"].as_u64() <= shown["limit"].as_u64());
-    sandbox.write("huge.msg.md", format!("{head}# %%\n\n{}\n", "word ".repeat(2000)));
-    for args in [&["context", "huge.msg.md"][..], &["context", "huge.msg.md", "--request"]] {
+    sandbox.write(
+        "huge.msg.md",
+        format!("{head}# %%\n\n{}\n", "word ".repeat(2000)),
+    );
+    for args in [
+        &["context", "huge.msg.md"][..],
+        &["context", "huge.msg.md", "--request"],
+    ] {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(1), "{}", run.stderr);
         assert!(run.stderr.contains("300 fit"), "{}", run.stderr);
@@ -91,7 +104,9 @@ fn the_window_is_what_is_known_of_the_model_unless_the_agent_says_less() {
             "a.msg.md",
             format!("---\ndefault_agent: t\nagents:\n  t: {agent}\n---\n\n# %%\n\nHi\n"),
         );
-        json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout)["window"].as_u64().unwrap()
+        json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout)["window"]
+            .as_u64()
+            .unwrap()
     };
     assert_eq!(window("local/smollm2", ""), 8192);
     assert_eq!(window("openai/gpt-5", ""), 400_000);
@@ -106,7 +121,10 @@ fn the_window_is_what_is_known_of_the_model_unless_the_agent_says_less() {
 fn a_session_has_a_context_too() {
     let server = Server::new(vec![answer(&["One."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "Count"]).code, Some(0));
+    assert_eq!(
+        sandbox.run(&["chat", "-m", "openai/tiny", "Count"]).code,
+        Some(0)
+    );
     let shown = json(&sandbox.run(&["context", "last", "--json"]).stdout);
     assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
     assert_eq!(shown["model"], "openai/tiny");
@@ -118,12 +136,16 @@ fn a_session_has_a_context_too() {
 fn tokens_of_a_text_say_how_sure_they_are() {
     let sandbox = Sandbox::new();
     let text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
-    let run =
-        sandbox.run_with_stdin(&["tokens", "--json", "-m", "anthropic/claude-sonnet-4-5"], &text);
+    let run = sandbox.run_with_stdin(
+        &["tokens", "--json", "-m", "anthropic/claude-sonnet-4-5"],
+        &text,
+    );
     let shown = json(&run.stdout);
     assert_eq!(shown["method"], "estimate");
-    let (tokens, bound) =
-        (shown["tokens"].as_u64().unwrap(), shown["error_bound"].as_u64().unwrap());
+    let (tokens, bound) = (
+        shown["tokens"].as_u64().unwrap(),
+        shown["error_bound"].as_u64().unwrap(),
+    );
     assert!((150..300).contains(&tokens) && bound > 0, "{shown}");
     let plain = sandbox.run_with_stdin(&["tokens", "-m", "anthropic/claude-sonnet-4-5"], &text);
     assert_eq!(plain.stdout, format!("~{tokens} ±{bound}\n"));
@@ -132,10 +154,15 @@ fn tokens_of_a_text_say_how_sure_they_are() {
     assert_eq!(sandbox.run(&["tokens", "missing"]).code, Some(3));
     // OpenAI's vocabulary is public, and counts exactly.
     assert_eq!(sandbox.run_with_stdin(&["tokens", "-"], "").stdout, "0\n");
-    let exact =
-        sandbox.run_with_stdin(&["tokens", "-m", "openai/gpt-5-mini", "--json"], "Hello world");
+    let exact = sandbox.run_with_stdin(
+        &["tokens", "-m", "openai/gpt-5-mini", "--json"],
+        "Hello world",
+    );
     assert_eq!(
-        (&json(&exact.stdout)["tokens"], &json(&exact.stdout)["method"]),
+        (
+            &json(&exact.stdout)["tokens"],
+            &json(&exact.stdout)["method"]
+        ),
         (&2.into(), &"tokenizer".into())
     );
 }

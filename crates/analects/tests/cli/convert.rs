@@ -42,7 +42,9 @@ fn a_name_tells_the_format_of_the_new_file() {
     run.assert_answer("");
     assert_eq!(sandbox.texts("again.jsonl"), ["Hello", "Hi there"]);
     assert_eq!(
-        sandbox.run(&["check", "talk.msg.md", "again.chat.md", "again.jsonl"]).code,
+        sandbox
+            .run(&["check", "talk.msg.md", "again.chat.md", "again.jsonl"])
+            .code,
         Some(0)
     );
 }
@@ -52,21 +54,39 @@ fn without_a_file_it_is_stdout_and_a_dash_is_stdin() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     let run = sandbox.run(&["convert", "talk.md", "--to", "transcript"]);
-    assert_eq!((run.code, &*run.stderr, run.stdout.lines().count()), (Some(0), "", 2));
+    assert_eq!(
+        (run.code, &*run.stderr, run.stdout.lines().count()),
+        (Some(0), "", 2)
+    );
     assert_eq!(json(run.stdout.lines().next().unwrap())["content"], "Hello");
     for args in [
         &["convert", "-", "--to", "transcript"][..],
-        &["convert", "-", "-o", "-", "--to", "transcript", "--from", "chatmd"],
+        &[
+            "convert",
+            "-",
+            "-o",
+            "-",
+            "--to",
+            "transcript",
+            "--from",
+            "chatmd",
+        ],
     ] {
         let run = sandbox.run_with_stdin(args, CHAT);
-        assert_eq!((run.code, &*run.stderr, run.stdout.lines().count()), (Some(0), "", 2));
+        assert_eq!(
+            (run.code, &*run.stderr, run.stdout.lines().count()),
+            (Some(0), "", 2)
+        );
     }
 }
 
 #[test]
 fn what_would_be_lost_stops_it_and_is_listed_by_message() {
     let sandbox = Sandbox::new();
-    sandbox.write("t.jsonl", LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""));
+    sandbox.write(
+        "t.jsonl",
+        LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""),
+    );
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md"]);
     run.assert_failure(
         1,
@@ -79,16 +99,25 @@ fn what_would_be_lost_stops_it_and_is_listed_by_message() {
     assert_eq!((run.code, &*run.stdout), (Some(1), ""));
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--lossy"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), ""));
-    assert_eq!(run.stderr, "t.jsonl: message m1 loses duration_ms: there is no place for it\n");
+    assert_eq!(
+        run.stderr,
+        "t.jsonl: message m1 loses duration_ms: there is no place for it\n"
+    );
     assert!(sandbox.read("t.chat.md").contains("Hello"));
     let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd", "--lossy"]);
-    assert_eq!((run.code, &run.stdout), (Some(0), &sandbox.read("t.chat.md")));
+    assert_eq!(
+        (run.code, &run.stdout),
+        (Some(0), &sandbox.read("t.chat.md"))
+    );
 }
 
 #[test]
 fn losses_are_data() {
     let sandbox = Sandbox::new();
-    sandbox.write("t.jsonl", LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""));
+    sandbox.write(
+        "t.jsonl",
+        LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""),
+    );
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--json"]);
     assert_eq!(run.code, Some(1));
     let done = json(&run.stdout);
@@ -101,7 +130,10 @@ fn losses_are_data() {
     assert_eq!(done, expected);
     assert_eq!(json(&run.stderr)["error"]["kind"], "input");
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--json", "--lossy"]);
-    assert_eq!((run.code, &json(&run.stdout)["written"]), (Some(0), &Value::Bool(true)));
+    assert_eq!(
+        (run.code, &json(&run.stdout)["written"]),
+        (Some(0), &Value::Bool(true))
+    );
     let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd", "--json"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }
@@ -131,7 +163,9 @@ fn a_file_that_is_there_is_not_replaced() {
          hint: name another one, or add --force; nothing was written\n",
     );
     assert_eq!(sandbox.read("talk.msg.md"), "mine");
-    sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md", "--force"]).assert_answer("");
+    sandbox
+        .run(&["convert", "talk.md", "-o", "talk.msg.md", "--force"])
+        .assert_answer("");
     assert_eq!(sandbox.texts("talk.msg.md"), ["Hello", "Hi there"]);
     let left: Vec<String> = names(&sandbox, ".");
     assert_eq!(left, ["talk.md", "talk.msg.md"]);
@@ -140,8 +174,9 @@ fn a_file_that_is_there_is_not_replaced() {
 /// The names in a folder, sorted.
 fn names(sandbox: &Sandbox, folder: &str) -> Vec<String> {
     let entries = fs::read_dir(sandbox.path(folder)).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.retain(|name| name != "home" && name != "stdin");
     names.sort();
     names
@@ -150,7 +185,10 @@ fn names(sandbox: &Sandbox, folder: &str) -> Vec<String> {
 #[test]
 fn nothing_is_left_behind_by_a_failure() {
     let sandbox = Sandbox::new();
-    sandbox.write("t.jsonl", LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""));
+    sandbox.write(
+        "t.jsonl",
+        LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""),
+    );
     sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md"]);
     assert_eq!(names(&sandbox, "."), ["t.jsonl"]);
 }
@@ -160,18 +198,34 @@ fn the_same_format_is_copied_byte_by_byte() {
     let sandbox = Sandbox::new();
     let odd = "Preamble.\r\n\r\n> -----\r\n> <user author='a'>\r\n\r\nHi  \n\n\n";
     sandbox.write("odd.md", odd);
-    sandbox.run(&["convert", "odd.md", "-o", "copy.chat.md"]).assert_answer("");
+    sandbox
+        .run(&["convert", "odd.md", "-o", "copy.chat.md"])
+        .assert_answer("");
     assert_eq!(sandbox.read("copy.chat.md"), odd);
     // A dialect is another way of writing.
-    let run = sandbox.run(&["convert", "odd.md", "--to", "chatmd", "--dialect", "v2", "--lossy"]);
-    assert!(run.stdout.contains("> ---\n>\n> <USER author=\"a\"/>"), "{}", run.stdout);
+    let run = sandbox.run(&[
+        "convert",
+        "odd.md",
+        "--to",
+        "chatmd",
+        "--dialect",
+        "v2",
+        "--lossy",
+    ]);
+    assert!(
+        run.stdout.contains("> ---\n>\n> <USER author=\"a\"/>"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
 fn requests_come_back_by_way_of_a_message_file() {
     let sandbox = Sandbox::new();
     sandbox.write("r.json", REQUEST);
-    sandbox.run(&["convert", "r.json", "-o", "r.msg.md", "--full"]).assert_answer("");
+    sandbox
+        .run(&["convert", "r.json", "-o", "r.msg.md", "--full"])
+        .assert_answer("");
     let run = sandbox.run(&["convert", "r.msg.md", "--to", "openai"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     assert_eq!(json(&run.stdout), json(REQUEST));
@@ -194,7 +248,9 @@ fn progress_is_kept_only_if_everything_is() {
     assert_eq!(run.code, Some(0));
     let said = "t.jsonl: 1 record that is no conversation is left out; --full keeps them\n";
     assert_eq!(run.stderr, said);
-    sandbox.run(&["convert", "t.jsonl", "-o", "b.msg.md", "--full"]).assert_answer("");
+    sandbox
+        .run(&["convert", "t.jsonl", "-o", "b.msg.md", "--full"])
+        .assert_answer("");
     assert_eq!(sandbox.messages("b.msg.md").messages.len(), 2);
 }
 
@@ -204,19 +260,60 @@ fn wrong_use_is_explained() {
     sandbox.write("talk.md", CHAT);
     sandbox.write("notes.txt", "nothing");
     for (args, code, said) in [
-        (&["convert", "talk.md"][..], 2, "the format to write is not named"),
-        (&["convert", "talk.md", "-o", "x.md"], 2, "fits several formats"),
-        (&["convert", "talk.md", "-o", "x.json"], 2, "fits several formats"),
-        (&["convert", "talk.md", "-o", "x"], 2, "does not tell the format"),
-        (&["convert", "talk.md", "--to", "opnai"], 2, "did you mean openai?"),
-        (&["convert", "talk.md", "--to", "openai", "--from", "markdown"], 2, "only be written"),
-        (&["convert", "talk.md", "--to", "openai", "--dialect", "v1"], 2, "--dialect"),
+        (
+            &["convert", "talk.md"][..],
+            2,
+            "the format to write is not named",
+        ),
+        (
+            &["convert", "talk.md", "-o", "x.md"],
+            2,
+            "fits several formats",
+        ),
+        (
+            &["convert", "talk.md", "-o", "x.json"],
+            2,
+            "fits several formats",
+        ),
+        (
+            &["convert", "talk.md", "-o", "x"],
+            2,
+            "does not tell the format",
+        ),
+        (
+            &["convert", "talk.md", "--to", "opnai"],
+            2,
+            "did you mean openai?",
+        ),
+        (
+            &["convert", "talk.md", "--to", "openai", "--from", "markdown"],
+            2,
+            "only be written",
+        ),
+        (
+            &["convert", "talk.md", "--to", "openai", "--dialect", "v1"],
+            2,
+            "--dialect",
+        ),
         (&["convert", "gone.md", "--to", "openai"], 3, "gone.md"),
-        (&["convert", "notes.txt", "--to", "openai"], 1, "tells a format"),
-        (&["convert", "talk.md", "-o", "no/such/x.msg.md"], 3, "make its folder first"),
+        (
+            &["convert", "notes.txt", "--to", "openai"],
+            1,
+            "tells a format",
+        ),
+        (
+            &["convert", "talk.md", "-o", "no/such/x.msg.md"],
+            3,
+            "make its folder first",
+        ),
     ] {
         let run = sandbox.run(args);
-        assert_eq!((run.code, &*run.stdout), (Some(code), ""), "{args:?}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(code), ""),
+            "{args:?}: {}",
+            run.stderr
+        );
         assert!(run.stderr.contains(said), "{args:?}: {}", run.stderr);
     }
     assert_eq!(names(&sandbox, "."), ["notes.txt", "talk.md"]);
@@ -233,12 +330,17 @@ fn a_folder_is_not_written_over_itself() {
         let run = sandbox.run(&["convert", from, "-o", to, "--to", "msgfile", "--force"]);
         assert_eq!(run.code, Some(1), "{}", run.stderr);
         assert!(
-            run.stderr.contains("this file is one of those that are converted"),
+            run.stderr
+                .contains("this file is one of those that are converted"),
             "{}",
             run.stderr
         );
         assert_eq!(sandbox.read("in/t.msg.md"), "# %%\n\nmine\n");
-        assert_eq!(sandbox.texts("in/sub/t.msg.md"), ["Hello"], "the others are");
+        assert_eq!(
+            sandbox.texts("in/sub/t.msg.md"),
+            ["Hello"],
+            "the others are"
+        );
         fs::remove_file(sandbox.path("in/sub/t.msg.md")).unwrap();
         fs::remove_file(sandbox.path("in/t.msg.md.msg.md")).unwrap();
     }
@@ -256,22 +358,52 @@ fn a_folder_becomes_a_folder() {
     sandbox.write("in/notes.txt", "nothing");
     let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), ""), "{}", run.stderr);
-    assert_eq!(run.stderr, "in: 3 files written, 1 file of no known format skipped\n");
+    assert_eq!(
+        run.stderr,
+        "in: 3 files written, 1 file of no known format skipped\n"
+    );
     assert_eq!(names(&sandbox, "out"), ["a.jsonl", "a.md.jsonl", "deep"]);
     assert_eq!(names(&sandbox, "out/deep"), ["x.jsonl"]);
     assert_eq!(sandbox.texts("out/deep/x.jsonl"), ["Hello", "Hi there"]);
     // Once more: nothing is replaced.
     let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.ends_with("skipped, 3 files not converted\n"), "{}", run.stderr);
-    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript", "--force"]);
+    assert!(
+        run.stderr.ends_with("skipped, 3 files not converted\n"),
+        "{}",
+        run.stderr
+    );
+    let run = sandbox.run(&[
+        "convert",
+        "in",
+        "-o",
+        "out",
+        "--to",
+        "transcript",
+        "--force",
+    ]);
     assert_eq!(run.code, Some(0));
     // What is in the target is not read, also if it lies in the source.
     let run = sandbox.run(&["convert", "in", "-o", "in/new", "--to", "transcript"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let run = sandbox.run(&["convert", "in", "-o", "in/new", "--to", "transcript", "--force"]);
-    assert!(run.stderr.starts_with("in: 3 files written"), "{}", run.stderr);
-    assert_eq!(sandbox.run(&["convert", "in", "--to", "transcript"]).code, Some(2));
+    let run = sandbox.run(&[
+        "convert",
+        "in",
+        "-o",
+        "in/new",
+        "--to",
+        "transcript",
+        "--force",
+    ]);
+    assert!(
+        run.stderr.starts_with("in: 3 files written"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(
+        sandbox.run(&["convert", "in", "--to", "transcript"]).code,
+        Some(2)
+    );
     assert_eq!(sandbox.run(&["convert", "in", "-o", "y"]).code, Some(2));
 }
 
@@ -290,8 +422,16 @@ fn links_lead_nowhere() {
     symlink(sandbox.path("elsewhere"), sandbox.path("out/sub")).unwrap();
     let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("links are not followed"), "{}", run.stderr);
-    assert!(run.stderr.contains("2 links not followed"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("links are not followed"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("2 links not followed"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(names(&sandbox, "elsewhere"), ["b.md"]);
     // A link in the place of a new file of a folder is replaced, not followed: nobody named it.
     fs::remove_file(sandbox.path("out/sub")).unwrap();
@@ -300,7 +440,15 @@ fn links_lead_nowhere() {
     symlink(sandbox.path("victim"), sandbox.path("out/sub/a.jsonl")).unwrap();
     let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
     assert_eq!(run.code, Some(1));
-    let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript", "--force"]);
+    let run = sandbox.run(&[
+        "convert",
+        "in",
+        "-o",
+        "out",
+        "--to",
+        "transcript",
+        "--force",
+    ]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(sandbox.read("victim"), "mine");
     assert_eq!(sandbox.texts("out/sub/a.jsonl"), ["Hello", "Hi there"]);
@@ -311,7 +459,11 @@ fn links_lead_nowhere() {
 #[cfg(unix)]
 fn mode(sandbox: &Sandbox, name: &str) -> u32 {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o777
+    fs::metadata(sandbox.path(name))
+        .unwrap()
+        .permissions()
+        .mode()
+        & 0o777
 }
 
 #[cfg(target_os = "linux")]
@@ -336,12 +488,21 @@ fn a_file_that_is_replaced_keeps_its_mode_and_the_links_to_it() {
     sandbox.write("talk.md", CHAT);
     fs::create_dir(sandbox.path("far")).unwrap();
     sandbox.write("far/target", "old");
-    fs::set_permissions(sandbox.path("far/target"), fs::Permissions::from_mode(0o664)).unwrap();
+    fs::set_permissions(
+        sandbox.path("far/target"),
+        fs::Permissions::from_mode(0o664),
+    )
+    .unwrap();
     symlink("far/target", sandbox.path("link.jsonl")).unwrap();
     symlink("far/new", sandbox.path("nowhere.jsonl")).unwrap();
     for (link, target) in [("link.jsonl", "far/target"), ("nowhere.jsonl", "far/new")] {
-        assert_eq!(sandbox.run(&["convert", "talk.md", "-o", link]).code, Some(1));
-        sandbox.run(&["convert", "talk.md", "-o", link, "--force"]).assert_answer("");
+        assert_eq!(
+            sandbox.run(&["convert", "talk.md", "-o", link]).code,
+            Some(1)
+        );
+        sandbox
+            .run(&["convert", "talk.md", "-o", link, "--force"])
+            .assert_answer("");
         assert!(sandbox.path(link).is_symlink(), "{link}");
         assert_eq!(sandbox.texts(link), ["Hello", "Hi there"]);
         assert_eq!(sandbox.read(link), sandbox.read(target));
@@ -379,9 +540,17 @@ fn a_kill_leaves_nothing_behind() {
     for args in [&[][..], &["--force"]] {
         let sandbox = Sandbox::new();
         sandbox.write("out.msg.md", "mine");
-        let name = if args.is_empty() { "new.msg.md" } else { "out.msg.md" };
+        let name = if args.is_empty() {
+            "new.msg.md"
+        } else {
+            "out.msg.md"
+        };
         let args = [&["convert", "-", "-o", name], args].concat();
-        let mut child = sandbox.command(&args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = sandbox
+            .command(&args)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // More than is looked at to find the format, so that the new file is begun.
         stdin.write_all(LINE.repeat(2000).as_bytes()).unwrap();
@@ -417,7 +586,15 @@ fn files_whose_names_become_the_same_all_get_one() {
     // A name that another file would get if nobody had it.
     sandbox.write("in/\u{fffd}.md-2.md", CHAT);
     for _ in 0..2 {
-        let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript", "--force"]);
+        let run = sandbox.run(&[
+            "convert",
+            "in",
+            "-o",
+            "out",
+            "--to",
+            "transcript",
+            "--force",
+        ]);
         assert_eq!((run.code, &*run.stderr), (Some(0), "in: 7 files written\n"));
         assert_eq!(names(&sandbox, "out").len(), 7);
     }
@@ -437,15 +614,36 @@ fn names_in_a_file_are_only_names() {
     );
     fs::create_dir(sandbox.path("in")).unwrap();
     fs::copy(sandbox.path("h.json"), sandbox.path("in/h.json")).unwrap();
-    for to in ["msgfile", "chatmd", "transcript", "openai", "anthropic", "markdown"] {
+    for to in [
+        "msgfile",
+        "chatmd",
+        "transcript",
+        "openai",
+        "anthropic",
+        "markdown",
+    ] {
         let run = sandbox.run(&["convert", "in", "-o", "out", "--to", to, "--lossy"]);
         assert_eq!(run.code, Some(0), "{to}: {}", run.stderr);
-        assert!(!run.stderr.contains(['\u{1b}', '\u{7}']), "{to}: {:?}", run.stderr);
+        assert!(
+            !run.stderr.contains(['\u{1b}', '\u{7}']),
+            "{to}: {:?}",
+            run.stderr
+        );
         let run = sandbox.run(&["convert", "h.json", "-o", "x.txt", "--force", "--to", to]);
-        assert!(!run.stderr.contains(['\u{1b}', '\u{7}']), "{to}: {:?}", run.stderr);
-        let args = ["convert", "h.json", "-o", "x.txt", "--force", "--lossy", "--json", "--to", to];
+        assert!(
+            !run.stderr.contains(['\u{1b}', '\u{7}']),
+            "{to}: {:?}",
+            run.stderr
+        );
+        let args = [
+            "convert", "h.json", "-o", "x.txt", "--force", "--lossy", "--json", "--to", to,
+        ];
         let run = sandbox.run(&args);
-        assert!(!run.stdout.contains(['\u{1b}', '\u{7}']), "{to}: {:?}", run.stdout);
+        assert!(
+            !run.stdout.contains(['\u{1b}', '\u{7}']),
+            "{to}: {:?}",
+            run.stdout
+        );
     }
     assert_eq!(names(&sandbox, "."), ["h.json", "in", "out", "x.txt"]);
     assert_eq!(names(&sandbox, "out").len(), 6);
@@ -462,9 +660,16 @@ fn limited(sandbox: &Sandbox, limit: u32, args: &[&str]) -> std::process::Comman
 fn in_shell(sandbox: &Sandbox, before: &str, args: &[&str]) -> std::process::Command {
     let inner = sandbox.command(args);
     let mut command = std::process::Command::new("sh");
-    command.arg("-c").arg(format!("{before}; exec \"$0\" \"$@\""));
-    command.arg(inner.get_program()).args(inner.get_args()).current_dir(sandbox.path("."));
-    command.env("ANALECTS_HOME", sandbox.path("home")).stdin(Stdio::null());
+    command
+        .arg("-c")
+        .arg(format!("{before}; exec \"$0\" \"$@\""));
+    command
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .current_dir(sandbox.path("."));
+    command
+        .env("ANALECTS_HOME", sandbox.path("home"))
+        .stdin(Stdio::null());
     command
 }
 
@@ -475,14 +680,32 @@ fn a_line_of_a_gigabyte_takes_no_memory() {
     let file = fs::File::create(sandbox.path("big.jsonl")).unwrap();
     file.set_len(1 << 30).unwrap();
     drop(file);
-    let mut file = fs::File::options().append(true).open(sandbox.path("big.jsonl")).unwrap();
+    let mut file = fs::File::options()
+        .append(true)
+        .open(sandbox.path("big.jsonl"))
+        .unwrap();
     file.write_all(format!("\n{LINE}").as_bytes()).unwrap();
-    let args = ["convert", "big.jsonl", "-o", "big.msg.md", "--from", "transcript", "--lossy"];
+    let args = [
+        "convert",
+        "big.jsonl",
+        "-o",
+        "big.msg.md",
+        "--from",
+        "transcript",
+        "--lossy",
+    ];
     let run: Run = limited(&sandbox, 600_000, &args).output().unwrap().into();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("[long-line]"), "{}", run.stderr);
     assert_eq!(sandbox.texts("big.msg.md"), ["Hello"]);
-    let args = ["convert", "big.jsonl", "--to", "msgfile", "--from", "openai"];
+    let args = [
+        "convert",
+        "big.jsonl",
+        "--to",
+        "msgfile",
+        "--from",
+        "openai",
+    ];
     let run: Run = limited(&sandbox, 600_000, &args).output().unwrap().into();
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("[no-messages]"), "{}", run.stderr);
@@ -493,9 +716,15 @@ fn a_line_of_a_gigabyte_takes_no_memory() {
 fn a_gigabyte_that_has_to_be_read_as_a_whole_is_refused() {
     let sandbox = Sandbox::new();
     let mut command = limited(&sandbox, 2_000_000, &["convert", "-", "--to", "msgfile"]);
-    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"{\"messages\":[{\"role\":\"user\",\"content\":\"").unwrap();
+    stdin
+        .write_all(b"{\"messages\":[{\"role\":\"user\",\"content\":\"")
+        .unwrap();
     let piece = vec![b'x'; 1 << 20];
     for _ in 0..1024 {
         stdin.write_all(&piece).unwrap();
@@ -510,7 +739,10 @@ fn a_gigabyte_that_has_to_be_read_as_a_whole_is_refused() {
 fn deep_json_does_no_harm() {
     let sandbox = Sandbox::new();
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    sandbox.write("d.json", format!("{{\"messages\":[{{\"role\":\"user\",\"content\":{deep}}}]}}"));
+    sandbox.write(
+        "d.json",
+        format!("{{\"messages\":[{{\"role\":\"user\",\"content\":{deep}}}]}}"),
+    );
     for to in ["msgfile", "transcript", "anthropic", "chatmd", "markdown"] {
         let run = sandbox.run(&["convert", "d.json", "--to", to, "--lossy"]);
         assert_eq!(run.code, Some(0), "{to}: {}", run.stderr);
@@ -526,7 +758,10 @@ fn check_knows_every_format() {
     let run = sandbox.run(&["check", "--json", "talk.md", "r.json", "bad.json"]);
     assert_eq!(run.code, Some(1));
     let lines: Vec<Value> = run.stdout.lines().map(json).collect();
-    let formats: Vec<&str> = lines.iter().map(|line| line["format"].as_str().unwrap()).collect();
+    let formats: Vec<&str> = lines
+        .iter()
+        .map(|line| line["format"].as_str().unwrap())
+        .collect();
     assert_eq!(formats, ["chatmd", "openai", "openai"]);
     assert_eq!(lines[0]["problems"], serde_json::json!([]));
     assert_eq!(lines[2]["problems"][0]["code"], "unknown-role");
@@ -545,7 +780,10 @@ fn json_of_other_programs_is_not_taken_for_a_request() {
     assert!(run.stderr.starts_with(said), "{}", run.stderr);
     assert!(!sandbox.path("x.msg.md").exists());
     let run = sandbox.run(&["check", "--json", "other.json"]);
-    assert_eq!((run.code, &json(&run.stdout)["format"]), (Some(1), &"unknown".into()));
+    assert_eq!(
+        (run.code, &json(&run.stdout)["format"]),
+        (Some(1), &"unknown".into())
+    );
 }
 
 #[test]
@@ -556,7 +794,11 @@ fn repair_says_what_it_is_not_for() {
     for name in ["r.json", "talk.md"] {
         let run = sandbox.run(&["repair", name]);
         assert_eq!(run.code, Some(2));
-        assert!(run.stderr.contains("this is no transcript"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("this is no transcript"),
+            "{}",
+            run.stderr
+        );
     }
 }
 
@@ -574,7 +816,11 @@ fn a_page_for_reading_shows_who_said_what() {
 fn the_help_names_every_format() {
     let help = Sandbox::new().run(&["convert", "--help"]).stdout;
     for format in analects_formats::frame::FORMATS {
-        assert!(help.contains(format.id()), "{} is not in the help", format.id());
+        assert!(
+            help.contains(format.id()),
+            "{} is not in the help",
+            format.id()
+        );
     }
 }
 
@@ -589,7 +835,11 @@ fn a_session_of_claude_code_becomes_a_transcript() {
     assert_eq!(json(&run.stdout)["id"], "u1");
     let run = sandbox.run(&["repair", "s1.jsonl"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("analects convert s1.jsonl"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("analects convert s1.jsonl"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.run(&["check", "s1.jsonl"]).code, Some(0));
 }
 
@@ -612,13 +862,19 @@ fn a_terminal_sees_how_far_it_is_and_obeys_nothing() {
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains("1 of 2 files: a.md"), "{seen:?}");
     assert!(seen.ends_with("in: 2 files written\n"), "{seen:?}");
-    assert!(!seen.contains("\u{1b}]0;") && !seen.contains('\u{7}'), "{seen:?}");
+    assert!(
+        !seen.contains("\u{1b}]0;") && !seen.contains('\u{7}'),
+        "{seen:?}"
+    );
     for to in ["transcript", "msgfile", "markdown", "chatmd"] {
         let args = ["convert", "b.json", "--to", to, "--lossy"];
         let (seen, code) = on_terminal(&sandbox, &args, true).unwrap();
         assert_eq!(code, 0, "{seen}");
         assert!(seen.contains("owned"), "{seen:?}");
-        assert!(!seen.contains('\u{1b}') && !seen.contains('\u{7}'), "{to}: {seen:?}");
+        assert!(
+            !seen.contains('\u{1b}') && !seen.contains('\u{7}'),
+            "{to}: {seen:?}"
+        );
     }
 }
 
@@ -631,8 +887,17 @@ fn a_full_disk_is_told() {
         &["convert", "talk.md", "--to", "transcript"][..],
         &["convert", "talk.md", "--to", "transcript", "--lossy"],
     ] {
-        let run: Run = sandbox.command(lossy).stdout(Sandbox::full()).output().unwrap().into();
+        let run: Run = sandbox
+            .command(lossy)
+            .stdout(Sandbox::full())
+            .output()
+            .unwrap()
+            .into();
         assert_eq!(run.code, Some(1), "{}", run.stderr);
-        assert!(run.stderr.contains("cannot write to stdout"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("cannot write to stdout"),
+            "{}",
+            run.stderr
+        );
     }
 }

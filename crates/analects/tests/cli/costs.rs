@@ -9,16 +9,35 @@ use crate::server::{Server, Step, answer, done, piece, stream_head};
 fn written(sandbox: &Sandbox, args: &[&str]) -> Option<u64> {
     let plain = sandbox.command(args);
     let mut strace = sandbox.in_place_of(&plain, "strace");
-    strace.args(["-f", "-qq", "-yy", "-s", "0", "-e", "trace=write,writev,pwrite64,pwritev", "-o"]);
-    strace.arg(sandbox.path("trace")).arg(plain.get_program()).args(plain.get_args());
+    strace.args([
+        "-f",
+        "-qq",
+        "-yy",
+        "-s",
+        "0",
+        "-e",
+        "trace=write,writev,pwrite64,pwritev",
+        "-o",
+    ]);
+    strace
+        .arg(sandbox.path("trace"))
+        .arg(plain.get_program())
+        .args(plain.get_args());
     strace.stdout(Stdio::null());
     let output = strace.output().ok()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let folder = sandbox.path("").canonicalize().unwrap();
     let place = format!("<{}", folder.display());
     let trace = sandbox.read("trace");
     let ours = trace.lines().filter(|line| line.contains(&place));
-    let count = |line: &str| line.rsplit_once("= ").and_then(|(_, n)| n.trim().parse::<u64>().ok());
+    let count = |line: &str| {
+        line.rsplit_once("= ")
+            .and_then(|(_, n)| n.trim().parse::<u64>().ok())
+    };
     Some(ours.filter_map(count).sum())
 }
 
@@ -40,17 +59,24 @@ fn an_answer_of_100_kb_is_written_four_times_and_the_file_once() {
             "# %% [^1]\n\n[^1]: [markdown] history=\"none\"\n\nx\n{}\n",
             line.repeat(file_lines)
         );
-        sandbox
-            .write("a.msg.md", format!("{front}\n{notes}# %% [^2]\n\n[^2]: [markdown]\n\nwell?\n"));
+        sandbox.write(
+            "a.msg.md",
+            format!("{front}\n{notes}# %% [^2]\n\n[^2]: [markdown]\n\nwell?\n"),
+        );
         let before = sandbox.read("a.msg.md").len() as u64;
         let Some(bytes) = written(&sandbox, &["chat", "a.msg.md"]) else {
             return skip(test, "no strace");
         };
         assert!(sandbox.texts("a.msg.md").last() == Some(&text));
         let answer = text.len() as u64;
-        say(&format!("{bytes} bytes for an answer of {answer} in a file of {before}"));
+        say(&format!(
+            "{bytes} bytes for an answer of {answer} in a file of {before}"
+        ));
         // As it comes, as a whole, by the hash of its cells, and in the file.
-        assert!(bytes * 10 <= answer * 42 + before * 10, "{bytes} bytes written");
+        assert!(
+            bytes * 10 <= answer * 42 + before * 10,
+            "{bytes} bytes written"
+        );
         assert!(bytes >= 2 * answer, "the trace saw only {bytes} bytes");
     }
 }
@@ -59,7 +85,12 @@ fn an_answer_of_100_kb_is_written_four_times_and_the_file_once() {
 fn time_of_children() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     // The name may hold anything; the fields after it are numbers.
-    let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
     fields[13].parse::<u64>().unwrap() + fields[14].parse::<u64>().unwrap()
 }
 
@@ -68,10 +99,14 @@ fn thousands_of_cells_that_wait_cost_no_more_than_their_number() {
     let ask = |count: usize| {
         let server = Server::new(vec![answer(&["to all of them"])]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
-        let cells: String = (0..count).map(|at| format!("# %%\n\nquestion {at}\n\n")).collect();
+        let cells: String = (0..count)
+            .map(|at| format!("# %%\n\nquestion {at}\n\n"))
+            .collect();
         sandbox.write("a.msg.md", cells);
         let before = time_of_children();
-        sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]).assert_answer("to all of them\n");
+        sandbox
+            .run(&["chat", "a.msg.md", "-m", "openai/tiny"])
+            .assert_answer("to all of them\n");
         time_of_children() - before
     };
     let (few, many) = (ask(2_500), ask(10_000));

@@ -14,8 +14,15 @@ fn decodes(sandbox: &Sandbox, args: &[&str]) -> usize {
     sandbox.write("talk.msg.md", TALK);
     let note = sandbox.path("decodes");
     let mut command = sandbox.command(args);
-    let output = command.env("ANALECTS_NOTE_DECODES", &note).output().unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = command
+        .env("ANALECTS_NOTE_DECODES", &note)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let count = std::fs::read_to_string(&note).unwrap();
     std::fs::remove_file(note).unwrap();
     count.parse().unwrap()
@@ -32,7 +39,15 @@ fn a_command_that_reads_decodes_a_file_once() {
         &["check", "talk.msg.md"],
         &["recover", "talk.msg.md"],
         &["fork", "talk.msg.md", "--at", "2"],
-        &["convert", "talk.msg.md", "--from", "msgfile", "--to", "transcript", "--lossy"],
+        &[
+            "convert",
+            "talk.msg.md",
+            "--from",
+            "msgfile",
+            "--to",
+            "transcript",
+            "--lossy",
+        ],
     ] {
         assert_eq!(decodes(&sandbox, args), 1, "{args:?}");
     }

@@ -47,8 +47,12 @@ fn colour_is_for_terminals_unless_somebody_insists() {
     assert!(!coloured(&mut command()));
     assert!(coloured(command().env("CLICOLOR_FORCE", "1")));
     assert!(!coloured(command().env("CLICOLOR_FORCE", "0")));
-    assert!(!coloured(command().env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1")));
-    assert!(coloured(command().env("CLICOLOR_FORCE", "1").env("NO_COLOR", "")));
+    assert!(!coloured(
+        command().env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1")
+    ));
+    assert!(coloured(
+        command().env("CLICOLOR_FORCE", "1").env("NO_COLOR", "")
+    ));
 }
 
 #[test]
@@ -56,7 +60,10 @@ fn a_thousand_problems_are_not_a_flood() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE.repeat(1000));
     let run = sandbox.run(&["check", "a.msg.md"]);
-    assert_eq!((run.code, run.stderr.matches("  hint: ").count()), (Some(1), 50));
+    assert_eq!(
+        (run.code, run.stderr.matches("  hint: ").count()),
+        (Some(1), 50)
+    );
     assert!(
         run.stderr.ends_with(
             "\na.msg.md: and 974 errors, 975 warnings more\n\
@@ -74,12 +81,30 @@ fn a_thousand_problems_are_not_a_flood() {
 fn a_line_of_ten_megabytes_is_cut_around_the_spot() {
     let sandbox = Sandbox::new();
     let long = "x".repeat(5_000_000);
-    let bytes = [b"# %%\n\n", long.as_bytes(), b"\xff", long.as_bytes(), b"\n"].concat();
+    let bytes = [
+        b"# %%\n\n",
+        long.as_bytes(),
+        b"\xff",
+        long.as_bytes(),
+        b"\n",
+    ]
+    .concat();
     sandbox.write("a.msg.md", bytes);
     let run = sandbox.run(&["check", "a.msg.md"]);
-    assert!(run.stderr.starts_with("a.msg.md:3:5000001: error: the bytes"), "{}", run.stderr);
-    let (line, marks) = (run.stderr.lines().nth(1).unwrap(), run.stderr.lines().nth(2).unwrap());
-    assert!(line.starts_with("  3 | …xxx") && line.ends_with('…'), "{line}");
+    assert!(
+        run.stderr
+            .starts_with("a.msg.md:3:5000001: error: the bytes"),
+        "{}",
+        run.stderr
+    );
+    let (line, marks) = (
+        run.stderr.lines().nth(1).unwrap(),
+        run.stderr.lines().nth(2).unwrap(),
+    );
+    assert!(
+        line.starts_with("  3 | …xxx") && line.ends_with('…'),
+        "{line}"
+    );
     assert!(line.chars().count() <= 100, "{line}");
     let columns = |line: &str, c: char| line.chars().position(|found| found == c);
     assert_eq!(columns(line, '<'), columns(marks, '^'), "{line}\n{marks}");

@@ -9,7 +9,9 @@ use crate::sandbox::{Run, Sandbox, skip};
 use crate::server::{Server, answer};
 
 fn is_root() -> bool {
-    Path::new("/proc/self").metadata().is_ok_and(|facts| facts.uid() == 0)
+    Path::new("/proc/self")
+        .metadata()
+        .is_ok_and(|facts| facts.uid() == 0)
 }
 
 fn mode(path: &Path) -> u32 {
@@ -18,7 +20,10 @@ fn mode(path: &Path) -> u32 {
 
 /// Runs a program of the system; false if it is not there or fails.
 fn works(program: &str, args: &[&str]) -> bool {
-    Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+    Command::new(program)
+        .args(args)
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 /// Something mounted, which goes away with this.
@@ -60,8 +65,16 @@ fn a_full_disk_costs_nothing_that_was_there() {
         } else {
             refused += 1;
             assert_eq!(run.code, Some(1), "{}", run.stderr);
-            assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
-            assert!(run.stderr.contains("hint: free some space"), "{}", run.stderr);
+            assert!(
+                run.stderr.contains("no space left on device"),
+                "{}",
+                run.stderr
+            );
+            assert!(
+                run.stderr.contains("hint: free some space"),
+                "{}",
+                run.stderr
+            );
             assert_eq!(texts, ["the question"], "fill {fill}");
         }
         std::fs::remove_file(sandbox.path("disk/ballast")).unwrap();
@@ -72,7 +85,10 @@ fn a_full_disk_costs_nothing_that_was_there() {
         assert_eq!(names, 1, "fill {fill}: something was left behind");
         std::fs::remove_file(sandbox.path("disk/a.msg.md")).unwrap();
     }
-    assert!((10..fills).contains(&refused), "{refused} of {fills} did not fit");
+    assert!(
+        (10..fills).contains(&refused),
+        "{refused} of {fills} did not fit"
+    );
 }
 
 #[test]
@@ -83,15 +99,30 @@ fn a_large_file_on_a_full_disk_is_as_before() {
     let Some(_mounted) = Mounted::tmpfs(&disk, "9m") else {
         return skip("disk::full_large", "a tmpfs cannot be mounted here");
     };
-    let before = format!("# %%\n\n{}\n", "All that was said is kept.\n".repeat(310_000));
+    let before = format!(
+        "# %%\n\n{}\n",
+        "All that was said is kept.\n".repeat(310_000)
+    );
     sandbox.write("disk/a.msg.md", &before);
     let text = "more and more\n".repeat(100_000);
     let run = sandbox.run_with_stdin(&["add", "disk/a.msg.md"], &text);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
-    assert!(sandbox.read("disk/a.msg.md") == before, "the file has changed");
-    sandbox.run(&["add", "disk/a.msg.md", "little"]).assert_answer("2\n");
-    assert!(sandbox.read("disk/a.msg.md").starts_with(&before), "the file has changed");
+    assert!(
+        run.stderr.contains("no space left on device"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        sandbox.read("disk/a.msg.md") == before,
+        "the file has changed"
+    );
+    sandbox
+        .run(&["add", "disk/a.msg.md", "little"])
+        .assert_answer("2\n");
+    assert!(
+        sandbox.read("disk/a.msg.md").starts_with(&before),
+        "the file has changed"
+    );
 }
 
 #[test]
@@ -108,22 +139,42 @@ fn an_answer_for_which_there_is_no_room_is_shown_and_comes_into_the_file_when_th
         let args = ["chat", "disk/a.msg.md", "-m", "openai/tiny", "Tell me all"];
         let run = sandbox.run(&[&args, stream].concat());
         assert_eq!(run.code, Some(1), "{}", run.stderr);
-        assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("no space left on device"),
+            "{}",
+            run.stderr
+        );
         let kept = "the answer is kept, and comes into the file with its next change";
         assert!(run.stderr.contains(kept), "{}", run.stderr);
-        assert!(!run.stderr.contains("asks it"), "it would be asked for nothing: {}", run.stderr);
+        assert!(
+            !run.stderr.contains("asks it"),
+            "it would be asked for nothing: {}",
+            run.stderr
+        );
         assert!(run.stdout.trim_end() == text, "{stream:?}: {}", run.stderr);
         assert_eq!(sandbox.texts("disk/a.msg.md"), ["Tell me all"]);
         let run = sandbox.run(&["check", "disk/a.msg.md"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert!(run.stderr.contains("is kept, and comes into the file"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("is kept, and comes into the file"),
+            "{}",
+            run.stderr
+        );
         // A verb that finds no room for it either writes nothing.
         assert_eq!(sandbox.run(&["add", "disk/a.msg.md", "next"]).code, Some(1));
         assert_eq!(sandbox.texts("disk/a.msg.md"), ["Tell me all"]);
-        assert!(works("mount", &["-o", "remount,size=1m", disk.to_str().unwrap()]));
+        assert!(works(
+            "mount",
+            &["-o", "remount,size=1m", disk.to_str().unwrap()]
+        ));
         let run = sandbox.run(&["add", "disk/a.msg.md", "next"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert!(run.stderr.contains("an answer that was not in the file yet"), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains("an answer that was not in the file yet"),
+            "{}",
+            run.stderr
+        );
         assert!(sandbox.texts("disk/a.msg.md") == ["Tell me all", &text, "next"]);
     }
 }
@@ -132,10 +183,14 @@ fn an_answer_for_which_there_is_no_room_is_shown_and_comes_into_the_file_when_th
 fn with_failing_calls(sandbox: &Sandbox, failing: &[&str], args: &[&str]) -> Option<Run> {
     let command = sandbox.command(args);
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-o"]).arg(sandbox.path("home/trace"));
+    strace
+        .args(["-f", "-qq", "-o"])
+        .arg(sandbox.path("home/trace"));
     strace.args(failing.iter().map(|call| format!("-einject={call}")));
     strace.arg("--").arg(command.get_program()).args(args);
-    strace.current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
+    strace
+        .current_dir(sandbox.path(""))
+        .stdin(std::process::Stdio::null());
     strace.env("ANALECTS_HOME", sandbox.path("home"));
     Some(strace.output().ok()?.into())
 }
@@ -153,20 +208,31 @@ fn nameless(sandbox: &Sandbox, file: &str) -> Option<String> {
     };
     let opened = trace.lines().position(|line| line.contains("O_TMPFILE"))?;
     let name = call(trace.lines().nth(opened)?)?;
-    let earlier = trace.lines().take(opened).filter(|line| call(line).as_ref() == Some(&name));
-    Some(format!("{name}:error=EOPNOTSUPP:when={}", earlier.count() + 1))
+    let earlier = trace
+        .lines()
+        .take(opened)
+        .filter(|line| call(line).as_ref() == Some(&name));
+    Some(format!(
+        "{name}:error=EOPNOTSUPP:when={}",
+        earlier.count() + 1
+    ))
 }
 
 #[test]
 fn file_systems_without_hard_links_and_nameless_files_will_do() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["add", "a.msg.md", "one"]).assert_answer("1\n");
+    sandbox
+        .run(&["add", "a.msg.md", "one"])
+        .assert_answer("1\n");
     let Some(old) = nameless(&sandbox, "a.msg.md") else {
         return skip("disk::links", "strace is not there, or may not trace");
     };
     let new = nameless(&sandbox, "new.msg.md").unwrap();
     let (links, swaps) = ("linkat:error=EPERM", "renameat2:error=EINVAL");
-    for (at, failing) in [&[][..], &[links], &[links, swaps], &[swaps]].into_iter().enumerate() {
+    for (at, failing) in [&[][..], &[links], &[links, swaps], &[swaps]]
+        .into_iter()
+        .enumerate()
+    {
         for (file, nameless) in [("a.msg.md", &old), (&*format!("new-{at}.msg.md"), &new)] {
             let failing: Vec<&str> = [&[nameless.as_str()], failing].concat();
             let run = with_failing_calls(&sandbox, &failing, &["add", file, "more"]).unwrap();
@@ -175,9 +241,12 @@ fn file_systems_without_hard_links_and_nameless_files_will_do() {
         }
     }
     assert_eq!(sandbox.texts("a.msg.md").len(), 6);
-    let names =
-        std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().file_name());
-    let hidden: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
+    let names = std::fs::read_dir(sandbox.path(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let hidden: Vec<_> = names
+        .filter(|name| name.to_string_lossy().starts_with('.'))
+        .collect();
     assert!(hidden.is_empty(), "{hidden:?}");
 }
 
@@ -191,9 +260,16 @@ fn as_nobody(sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
     let program = sandbox.path("bin");
     std::fs::copy(command.get_program(), &program).ok()?;
     let mut nobody = Command::new("setpriv");
-    nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program);
-    nobody.args(args).current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
-    nobody.env("ANALECTS_HOME", sandbox.path("home")).env("HOME", sandbox.path(""));
+    nobody
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(program);
+    nobody
+        .args(args)
+        .current_dir(sandbox.path(""))
+        .stdin(std::process::Stdio::null());
+    nobody
+        .env("ANALECTS_HOME", sandbox.path("home"))
+        .env("HOME", sandbox.path(""));
     Some(nobody.output().ok()?.into())
 }
 
@@ -224,7 +300,11 @@ fn a_folder_or_file_that_cannot_be_written_to_is_said_and_left_alone() {
     set(&sandbox.path("folder/a.msg.md"), 0o444);
     let run = as_nobody(&sandbox, &["add", "folder/a.msg.md", "more"]).unwrap();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("cannot write to: permission denied"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot write to: permission denied"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.read("folder/a.msg.md"), text);
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
 }
@@ -237,16 +317,17 @@ fn mode_owner_links_and_attributes_survive_every_verb_that_writes() {
     std::fs::write(&real, &text).unwrap();
     symlink("real.msg.md", &link).unwrap();
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
-    let has_attributes =
-        works("setfattr", &["-n", "user.note", "-v", "kept", real.to_str().unwrap()])
-            || works(
-                "python3",
-                &[
-                    "-c",
-                    "import os,sys; os.setxattr(sys.argv[1], 'user.note', b'kept')",
-                    real.to_str().unwrap(),
-                ],
-            );
+    let has_attributes = works(
+        "setfattr",
+        &["-n", "user.note", "-v", "kept", real.to_str().unwrap()],
+    ) || works(
+        "python3",
+        &[
+            "-c",
+            "import os,sys; os.setxattr(sys.argv[1], 'user.note', b'kept')",
+            real.to_str().unwrap(),
+        ],
+    );
     if is_root() {
         chown(&real, Some(1234), Some(4321)).unwrap();
     }
@@ -264,10 +345,17 @@ fn mode_owner_links_and_attributes_survive_every_verb_that_writes() {
         text = now;
         assert!(link.is_symlink(), "{args:?}");
         assert_eq!(mode(&real), 0o640, "{args:?}");
-        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()), "{args:?}");
+        assert_eq!(
+            (after.uid(), after.gid()),
+            (before.uid(), before.gid()),
+            "{args:?}"
+        );
         if has_attributes {
             let script = "import os,sys; assert os.getxattr(sys.argv[1], 'user.note') == b'kept'";
-            assert!(works("python3", &["-c", script, real.to_str().unwrap()]), "{args:?}");
+            assert!(
+                works("python3", &["-c", script, real.to_str().unwrap()]),
+                "{args:?}"
+            );
         }
     }
     if !has_attributes {
@@ -286,13 +374,20 @@ fn an_owner_that_cannot_be_kept_is_a_reason_not_to_write() {
     for name in ["", "home"] {
         chown(sandbox.path(name), Some(65534), Some(65534)).unwrap();
     }
-    std::fs::set_permissions(sandbox.path("a.msg.md"), std::fs::Permissions::from_mode(0o666))
-        .unwrap();
+    std::fs::set_permissions(
+        sandbox.path("a.msg.md"),
+        std::fs::Permissions::from_mode(0o666),
+    )
+    .unwrap();
     let Some(run) = as_nobody(&sandbox, &["add", "a.msg.md", "more"]) else {
         return skip("disk::owner", "setpriv is not there");
     };
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("cannot keep everything about: owner: "), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("cannot keep everything about: owner: "),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.read("a.msg.md"), "# %%\n\nx\n");
 }
 
@@ -304,7 +399,10 @@ fn a_new_file_gets_what_the_umask_says_and_our_own_are_private() {
         let add = sandbox.command(&["add", &name, "x"]);
         let script = format!("umask {umask}; exec \"$0\" \"$@\"");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &script]).arg(add.get_program()).args(add.get_args());
+        shell
+            .args(["-c", &script])
+            .arg(add.get_program())
+            .args(add.get_args());
         shell.env("ANALECTS_HOME", sandbox.path(&format!("home{umask}")));
         let status = shell.current_dir(sandbox.path("")).output().unwrap().status;
         assert!(status.success());

@@ -25,10 +25,22 @@ fn agrees(sandbox: &Sandbox, server: &Server, args: &[&str]) -> String {
 #[test]
 fn problems_of_the_frontmatter_are_told() {
     for (front, told) in [
-        ("agents: [[[", "a.msg.md:2:1: error: frontmatter cannot be read: unclosed bracket"),
-        ("agents: 5", "a.msg.md:2:1: error: agents must be a map of names to properties, not 5"),
-        ("title: a\ntitle: b", "a.msg.md:3:1: error: frontmatter cannot be read: duplicate"),
-        ("default_agent: nobody", "error: the default agent nobody is defined nowhere"),
+        (
+            "agents: [[[",
+            "a.msg.md:2:1: error: frontmatter cannot be read: unclosed bracket",
+        ),
+        (
+            "agents: 5",
+            "a.msg.md:2:1: error: agents must be a map of names to properties, not 5",
+        ),
+        (
+            "title: a\ntitle: b",
+            "a.msg.md:3:1: error: frontmatter cannot be read: duplicate",
+        ),
+        (
+            "default_agent: nobody",
+            "error: the default agent nobody is defined nowhere",
+        ),
     ] {
         let server = Server::new(vec![answer(&["Fine."])]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -43,16 +55,33 @@ fn problems_of_the_frontmatter_are_told() {
 
 #[test]
 fn files_that_are_shown_and_reminders_are_in_it() {
-    for first in [&["chat", "a.msg.md", "-m", "openai/tiny"][..], &["chat", "-m", "openai/tiny"]] {
+    for first in [
+        &["chat", "a.msg.md", "-m", "openai/tiny"][..],
+        &["chat", "-m", "openai/tiny"],
+    ] {
         let server = Server::new(vec![answer(&["I see."]); 4]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
-        let next: &[&str] = if first.len() == 4 { &["chat", "a.msg.md"] } else { &["chat", "-c"] };
+        let next: &[&str] = if first.len() == 4 {
+            &["chat", "a.msg.md"]
+        } else {
+            &["chat", "-c"]
+        };
         sandbox.write("notes.txt", "the tide table");
-        assert_eq!(agrees(&sandbox, &server, &[first, &["-f", "notes.txt", "Look."]].concat()), "");
+        assert_eq!(
+            agrees(
+                &sandbox,
+                &server,
+                &[first, &["-f", "notes.txt", "Look."]].concat()
+            ),
+            ""
+        );
         assert_eq!(agrees(&sandbox, &server, &[next, &["And?"]].concat()), "");
         sandbox.write("notes.txt", "another table");
         let told = agrees(&sandbox, &server, &[next, &["And now?"]].concat());
-        assert!(told.contains("would be told: The file notes.txt was changed"), "{told}");
+        assert!(
+            told.contains("would be told: The file notes.txt was changed"),
+            "{told}"
+        );
         assert_eq!(agrees(&sandbox, &server, &[next, &["Still?"]].concat()), "");
     }
 }
@@ -82,10 +111,17 @@ fn a_summary_that_would_come_first_is_told() {
     }
     // What has no summary yet is named as a person would name it.
     let cell = "# %% [^9]\n\n[^9]: [markdown] history=summary\n\nlong\n\n# %%% [^10]\n\n[^10]: [t]\n\nok\n";
-    sandbox
-        .write("b.msg.md", format!("---\nagents:\n  t: {{models: [openai/tiny]}}\n---\n\n{cell}"));
+    sandbox.write(
+        "b.msg.md",
+        format!("---\nagents:\n  t: {{models: [openai/tiny]}}\n---\n\n{cell}"),
+    );
     let run = sandbox.run(&["chat", "b.msg.md", "Really?", "--dry-run"]);
-    assert!(run.stderr.contains("would ask for a summary of cell 9 first"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("would ask for a summary of cell 9 first"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -102,7 +138,11 @@ fn a_plain_file_is_rehearsed_as_it_would_be_made() {
     );
     let forced = ["chat", "plain.md", "-m", "openai/tiny", "--force", "Hi"];
     agrees(&sandbox, &server, &forced);
-    assert!(sandbox.read("plain.md").contains("message_section: Discussion"));
+    assert!(
+        sandbox
+            .read("plain.md")
+            .contains("message_section: Discussion")
+    );
 }
 
 #[test]
@@ -120,10 +160,22 @@ fn what_is_refused_makes_nothing_of_a_file() {
         sandbox.write("plain.md", plain);
         let run = sandbox.run(&[&["chat", "plain.md", "--force"], args].concat());
         assert!(matches!(run.code, Some(1..=3)), "{args:?}: {}", run.stderr);
-        assert!(!run.stderr.contains("--force does that"), "{args:?}: {}", run.stderr);
+        assert!(
+            !run.stderr.contains("--force does that"),
+            "{args:?}: {}",
+            run.stderr
+        );
         assert_eq!(sandbox.read("plain.md"), plain, "{args:?}");
     }
-    let run = sandbox.run(&["chat", "new.msg.md", "-m", "openai/tiny", "-f", "nothing.txt", "hi"]);
+    let run = sandbox.run(&[
+        "chat",
+        "new.msg.md",
+        "-m",
+        "openai/tiny",
+        "-f",
+        "nothing.txt",
+        "hi",
+    ]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(!sandbox.path("new.msg.md").exists());
 }
@@ -133,9 +185,17 @@ fn a_file_that_is_shown_again_is_not_reminded_of() {
     let server = Server::new(vec![answer(&["I see."]); 2]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the tide table");
-    agrees(&sandbox, &server, &["chat", "-m", "openai/tiny", "-f", "notes.txt", "Look."]);
+    agrees(
+        &sandbox,
+        &server,
+        &["chat", "-m", "openai/tiny", "-f", "notes.txt", "Look."],
+    );
     sandbox.write("notes.txt", "another table");
-    let told = agrees(&sandbox, &server, &["chat", "-c", "-f", "notes.txt", "And now?"]);
+    let told = agrees(
+        &sandbox,
+        &server,
+        &["chat", "-c", "-f", "notes.txt", "And now?"],
+    );
     assert_eq!(told, "");
 }
 
@@ -148,7 +208,15 @@ fn a_conversation_behind_a_link_is_where_the_link_leads() {
     sandbox.write("talks/real.msg.md", "");
     sandbox.write("talks/notes.txt", "the tide table");
     std::os::unix::fs::symlink("talks/real.msg.md", sandbox.path("a.msg.md")).unwrap();
-    let first = ["chat", "a.msg.md", "-m", "openai/tiny", "-f", "talks/notes.txt", "Look."];
+    let first = [
+        "chat",
+        "a.msg.md",
+        "-m",
+        "openai/tiny",
+        "-f",
+        "talks/notes.txt",
+        "Look.",
+    ];
     agrees(&sandbox, &server, &first);
     assert_eq!(agrees(&sandbox, &server, &["chat", "a.msg.md", "And?"]), "");
 }
@@ -159,5 +227,9 @@ fn a_plain_file_that_is_not_there_yet_is_rehearsed_too() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = sandbox.run(&["chat", "new.md", "-m", "openai/tiny", "Hi", "--dry-run"]);
     assert!(run.stderr.contains("new.md: not found"), "{}", run.stderr);
-    agrees(&sandbox, &server, &["chat", "new.md", "-m", "openai/tiny", "--force", "Hi"]);
+    agrees(
+        &sandbox,
+        &server,
+        &["chat", "new.md", "-m", "openai/tiny", "--force", "Hi"],
+    );
 }

@@ -12,7 +12,10 @@ use crate::server::answer;
 fn with_editor(sandbox: &Sandbox, script: &str, steps: Vec<Step>) -> Option<(String, i32)> {
     sandbox.write("editor.sh", script);
     let mut command = sandbox.command(&FILE);
-    command.env("NO_COLOR", "1").env("VISUAL", " ").env("EDITOR", "sh ./editor.sh");
+    command
+        .env("NO_COLOR", "1")
+        .env("VISUAL", " ")
+        .env("EDITOR", "sh ./editor.sh");
     let ran = converse(sandbox, &command, steps);
     if ran.is_none() {
         skip("editing", "there is no Python to make a terminal");
@@ -22,7 +25,9 @@ fn with_editor(sandbox: &Sandbox, script: &str, steps: Vec<Step>) -> Option<(Str
 
 /// The files that were left over from an editor.
 fn left(sandbox: &Sandbox) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(sandbox.path("home/state")).unwrap().flatten();
+    let files = std::fs::read_dir(sandbox.path("home/state"))
+        .unwrap()
+        .flatten();
     let files = files.filter(|file| file.file_name().to_string_lossy().starts_with("prompt-"));
     files.map(|file| file.path()).collect()
 }
@@ -30,9 +35,21 @@ fn left(sandbox: &Sandbox) -> Vec<PathBuf> {
 #[test]
 fn what_cannot_be_used_is_kept_and_named() {
     for (script, why, written) in [
-        ("printf 'caf\\351' > \"$1\"", "is not UTF-8", &b"caf\xe9"[..]),
-        ("echo precious > \"$1\"; kill -9 $$", "the editor sh ./editor.sh", b"precious\n"),
-        ("echo precious > \"$1\"; exit 1", "the editor sh ./editor.sh", b"precious\n"),
+        (
+            "printf 'caf\\351' > \"$1\"",
+            "is not UTF-8",
+            &b"caf\xe9"[..],
+        ),
+        (
+            "echo precious > \"$1\"; kill -9 $$",
+            "the editor sh ./editor.sh",
+            b"precious\n",
+        ),
+        (
+            "echo precious > \"$1\"; exit 1",
+            "the editor sh ./editor.sh",
+            b"precious\n",
+        ),
     ] {
         let (sandbox, _server) = sandbox(vec![]);
         let mut steps = Vec::new();
@@ -45,13 +62,22 @@ fn what_cannot_be_used_is_kept_and_named() {
             ]);
         }
         steps.push(press(PROMPT, CTRL_D));
-        let Some((seen, code)) = with_editor(&sandbox, script, steps) else { return };
+        let Some((seen, code)) = with_editor(&sandbox, script, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         let left = left(&sandbox);
-        assert_eq!(left.len(), 2, "the second one does not write over the first: {left:?}");
+        assert_eq!(
+            left.len(),
+            2,
+            "the second one does not write over the first: {left:?}"
+        );
         for path in left {
             assert_eq!(std::fs::read(&path).unwrap(), written);
-            assert!(seen.contains(&*path.to_string_lossy()), "{path:?} in {seen}");
+            assert!(
+                seen.contains(&*path.to_string_lossy()),
+                "{path:?} in {seen}"
+            );
         }
         assert!(!sandbox.path("a.msg.md").exists(), "nothing is sent");
     }
@@ -62,11 +88,16 @@ fn an_editor_that_fails_with_nothing_new_leaves_nothing() {
     let (sandbox, _server) = sandbox(vec![]);
     let steps = vec![
         press(PROMPT, "/edit first\r"),
-        press("the editor sh ./editor.sh ended with exit status: 1, so nothing is sent", ""),
+        press(
+            "the editor sh ./editor.sh ended with exit status: 1, so nothing is sent",
+            "",
+        ),
         press("> first", CTRL_C),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = with_editor(&sandbox, "exit 1", steps) else { return };
+    let Some((seen, code)) = with_editor(&sandbox, "exit 1", steps) else {
+        return;
+    };
     assert_eq!((code, left(&sandbox).len()), (0, 0), "{seen}");
 }
 
@@ -79,7 +110,9 @@ fn a_file_that_the_editor_took_away_cannot_be_read() {
         press("> first", CTRL_C),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = with_editor(&sandbox, "rm \"$1\"", steps) else { return };
+    let Some((seen, code)) = with_editor(&sandbox, "rm \"$1\"", steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
 }
 
@@ -95,7 +128,9 @@ fn a_text_that_was_not_changed_stands_in_the_line_and_is_not_sent() {
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = with_editor(&sandbox, "true", steps) else { return };
+    let Some((seen, code)) = with_editor(&sandbox, "true", steps) else {
+        return;
+    };
     assert_eq!((code, left(&sandbox).len()), (0, 0), "{seen}");
     assert_eq!(sandbox.texts("a.msg.md"), ["/help me!", "Fine."]);
     assert!(server.request().contains("/help me!"));
@@ -129,8 +164,14 @@ fn the_terminal_is_the_editor_s_also_after_ctrl_z() {
     let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
     sandbox.write("editor.py", STOPPED);
     let script = "exec python3 editor.py \"$1\"";
-    let steps = vec![press(PROMPT, "/edit\r"), press("Fine.", ""), press(PROMPT, CTRL_D)];
-    let Some((seen, code)) = with_editor(&sandbox, script, steps) else { return };
+    let steps = vec![
+        press(PROMPT, "/edit\r"),
+        press("Fine.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = with_editor(&sandbox, script, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[0], "the same", "{seen}");
 }

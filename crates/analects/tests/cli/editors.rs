@@ -8,8 +8,10 @@ use crate::sandbox::{Sandbox, skip, wait_until};
 use crate::server::{Server, answer};
 use crate::watch::{AGENT, Watching};
 
-const GUIDE: &str =
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/editors.md"));
+const GUIDE: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/guide/editors.md"
+));
 
 /// The first block of that language in the guide.
 fn block(language: &str) -> &'static str {
@@ -18,17 +20,26 @@ fn block(language: &str) -> &'static str {
 }
 
 fn is_there(editor: &str) -> bool {
-    Command::new(editor).arg("--version").output().is_ok_and(|output| output.status.success())
+    Command::new(editor)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 /// The editor with these arguments, in a folder of its own. If it asks whether to save a file that has changed, it is
 /// to save it.
 fn editor(sandbox: &Sandbox, program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.args(args).current_dir(sandbox.path("")).env("HOME", sandbox.path("home"));
+    command
+        .args(args)
+        .current_dir(sandbox.path(""))
+        .env("HOME", sandbox.path("home"));
     sandbox.write("yes", "y\n");
     let yes = std::fs::File::open(sandbox.path("yes")).unwrap();
-    command.stdin(yes).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(yes)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -43,7 +54,10 @@ fn watched(start: impl Fn(&Sandbox) -> Output) {
     let said = String::from_utf8_lossy(&editor.stderr).into_owned();
     assert!(editor.status.success(), "{said}\n{}", sandbox.read(FILE));
     assert_eq!(watching.stop().stderr, "");
-    assert_eq!(sandbox.texts(FILE), ["Why?", "The whole answer.", "And then?", "No more."]);
+    assert_eq!(
+        sandbox.texts(FILE),
+        ["Why?", "The whole answer.", "And then?", "No more."]
+    );
 }
 
 #[test]
@@ -120,7 +134,11 @@ fn vim_script(line: &str, is_older: bool) -> String {
 
 /// The same for Emacs, whose person answers that the file is to be saved all the same.
 fn emacs_script(line: &str, is_older: bool) -> String {
-    let read_again = if is_older { "(set-visited-file-modtime)" } else { "(revert-buffer t t t)" };
+    let read_again = if is_older {
+        "(set-visited-file-modtime)"
+    } else {
+        "(revert-buffer t t t)"
+    };
     format!(
         "(setq create-lockfiles nil)\n(find-file \"{FILE}\")\n(write-region \"\" nil \"open\")\n\
          (while (not (file-exists-p \"save\")) (sleep-for 0.005))\n{read_again}\n\
@@ -132,11 +150,17 @@ fn emacs_script(line: &str, is_older: bool) -> String {
 fn open(sandbox: &Sandbox, program: &str, args: &[&str], script: String) -> Save {
     sandbox.write("script", script);
     let child = editor(sandbox, program, args).spawn().unwrap();
-    wait_until(&format!("the file, open in {program}"), || sandbox.path("open").exists());
+    wait_until(&format!("the file, open in {program}"), || {
+        sandbox.path("open").exists()
+    });
     Box::new(move |sandbox| {
         sandbox.write("save", "");
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         for name in ["open", "save"] {
             std::fs::remove_file(sandbox.path(name)).unwrap();
         }
@@ -148,7 +172,11 @@ fn saves_at_every_moment(program: &str, args: &[&str], script: fn(&str, bool) ->
     if !is_there(program) {
         return skip(&format!("editors::saves: {program}"), "it is not there");
     }
-    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() { 17 } else { 1 };
+    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        17
+    } else {
+        1
+    };
     for _ in 0..rounds {
         let mut talk = Talk::new(2 * MOMENTS.len());
         for moment in MOMENTS {
@@ -166,20 +194,28 @@ fn saves_at_every_moment(program: &str, args: &[&str], script: fn(&str, bool) ->
 #[test]
 fn vim_that_writes_into_the_file_loses_nothing() {
     let set = "set backupcopy=yes writebackup";
-    let args = ["-N", "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE];
+    let args = [
+        "-N", "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE,
+    ];
     saves_at_every_moment("vim", &args, vim_script);
 }
 
 #[test]
 fn neovim_that_puts_another_file_in_its_place_loses_nothing() {
     let set = "set backupcopy=no writebackup";
-    let args = ["-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE];
+    let args = [
+        "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE,
+    ];
     saves_at_every_moment("nvim", &args, vim_script);
 }
 
 #[test]
 fn emacs_loses_nothing() {
-    saves_at_every_moment("emacs", &["--batch", "--quick", "--load", "script"], emacs_script);
+    saves_at_every_moment(
+        "emacs",
+        &["--batch", "--quick", "--load", "script"],
+        emacs_script,
+    );
 }
 
 #[test]
@@ -187,11 +223,17 @@ fn the_task_of_the_guide_is_json_and_its_arguments_are_known() {
     let task: serde_json::Value = serde_json::from_str(block("json")).unwrap();
     let task = &task["tasks"][0];
     assert_eq!(task["command"], "analects");
-    let args: Vec<&str> =
-        task["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
+    let args: Vec<&str> = task["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|arg| arg.as_str().unwrap())
+        .collect();
     let sandbox = Sandbox::new();
-    let args: Vec<&str> =
-        args.into_iter().map(|arg| if arg == "${file}" { "gone.msg.md" } else { arg }).collect();
+    let args: Vec<&str> = args
+        .into_iter()
+        .map(|arg| if arg == "${file}" { "gone.msg.md" } else { arg })
+        .collect();
     // The file is not there, but the command understood what it was told.
     assert_eq!(sandbox.run(&args).code, Some(3));
 }

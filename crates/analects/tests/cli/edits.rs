@@ -17,10 +17,15 @@ fn an_edited_cell_has_its_new_text_in_its_place_and_the_old_one_comes_back() {
     );
     let edited = FILE.replace("six times seven?", "\\# %% seven times six?");
     assert_eq!(sandbox.read("a.msg.md"), edited);
-    sandbox.run(&["chat", "a.msg.md", "so?"]).assert_answer("fine\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "so?"])
+        .assert_answer("fine\n");
     let request = server.request();
     assert!(request.contains("# %% seven times six?") && !request.contains("six times seven?"));
-    assert!(request.contains("Forty-two.") && request.contains("Forty-eight."), "{request}");
+    assert!(
+        request.contains("Forty-two.") && request.contains("Forty-eight."),
+        "{request}"
+    );
     let listed = sandbox.run(&["recover", "a.msg.md"]).stdout;
     assert!(listed.ends_with("  text  six times seven?\n"), "{listed}");
     let asked = sandbox.read("a.msg.md");
@@ -44,7 +49,10 @@ fn an_edit_keeps_every_other_cell_byte_for_byte() {
         let run = sandbox.run(&["edit", "a.msg.md", "b", "--json", "new text"]);
         let json: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
         assert_eq!(json, serde_json::json!({ "cell": "b" }));
-        assert_eq!(sandbox.read("a.msg.md"), file.replace("old text", "new text"));
+        assert_eq!(
+            sandbox.read("a.msg.md"),
+            file.replace("old text", "new text")
+        );
         done(&sandbox.run(&["recover", "a.msg.md", "b"]));
         assert_eq!(sandbox.read("a.msg.md"), file);
     }
@@ -55,7 +63,10 @@ fn an_edit_keeps_the_head_of_its_cell_as_somebody_typed_it() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", ODD);
     done(&sandbox.run(&["edit", "a.msg.md", "a", "new text"]));
-    assert_eq!(sandbox.read("a.msg.md"), ODD.replace("odd text", "new text"));
+    assert_eq!(
+        sandbox.read("a.msg.md"),
+        ODD.replace("odd text", "new text")
+    );
     done(&sandbox.run(&["recover", "a.msg.md", "a"]));
     assert_eq!(sandbox.read("a.msg.md"), ODD);
 }
@@ -84,7 +95,9 @@ fn of_several_edits_the_newest_is_sent_and_every_text_comes_back() {
         assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
         let texts = |sandbox: &Sandbox| -> Vec<_> {
             let records = sandbox.records("a.msg.md").into_iter();
-            records.map(|record| (record["name"].clone(), record["text"].clone())).collect()
+            records
+                .map(|record| (record["name"].clone(), record["text"].clone()))
+                .collect()
         };
         let name = |number: usize| serde_json::Value::from(format!("{cell}@{number}"));
         let expected = [
@@ -94,7 +107,10 @@ fn of_several_edits_the_newest_is_sent_and_every_text_comes_back() {
         ];
         assert_eq!(texts(&sandbox), expected);
         // The first one comes back, and the last one is kept in its stead.
-        assert_eq!(done(&sandbox.run(&["recover", "a.msg.md", &format!("{cell}@3")])), cell);
+        assert_eq!(
+            done(&sandbox.run(&["recover", "a.msg.md", &format!("{cell}@3")])),
+            cell
+        );
         assert_eq!(sandbox.read("a.msg.md"), file, "{cell}");
         assert_eq!(sent_of_file(&sandbox), before, "{cell}");
         assert_eq!(texts(&sandbox)[0], (cell.into(), "third edit".into()));
@@ -125,7 +141,10 @@ fn the_old_text_is_listed_however_the_file_is_named() {
         let listed = sandbox.run(&["recover", name]).stdout;
         assert_eq!(listed.lines().count(), 3, "{name}: {listed}");
         assert!(!listed.contains("(of "), "{name}: {listed}");
-        assert!(listed.contains("1@3") && listed.contains("six times seven?"), "{listed}");
+        assert!(
+            listed.contains("1@3") && listed.contains("six times seven?"),
+            "{listed}"
+        );
     }
 }
 
@@ -136,14 +155,27 @@ fn an_edited_question_is_asked_again_and_its_old_text_comes_back_after_that() {
         let sandbox = sandbox_with(&server);
         done(&sandbox.run(&["edit", "a.msg.md", cell, "an edit"]));
         let run = sandbox.run(&["rewind", "a.msg.md", cell]);
-        assert!(run.stderr.contains(&format!("goes on from cell {cell};")), "{}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!("goes on from cell {cell};")),
+            "{}",
+            run.stderr
+        );
         done(&sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]));
         let request = server.request();
-        assert!(request.contains("an edit") && !request.contains("Forty-eight."), "{request}");
+        assert!(
+            request.contains("an edit") && !request.contains("Forty-eight."),
+            "{request}"
+        );
         done(&sandbox.run(&["recover", "a.msg.md", cell]));
         let sent = sent_of_file(&sandbox);
-        assert!(sent.contains(old) && sent.contains("after the edit"), "{cell}: {sent}");
-        assert!(!sent.contains("an edit") && !sent.contains("Forty-eight."), "{cell}: {sent}");
+        assert!(
+            sent.contains(old) && sent.contains("after the edit"),
+            "{cell}: {sent}"
+        );
+        assert!(
+            !sent.contains("an edit") && !sent.contains("Forty-eight."),
+            "{cell}: {sent}"
+        );
         assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
     }
 }
@@ -156,7 +188,10 @@ fn an_edited_answer_keeps_its_calls_and_what_followed_still_follows() {
     done(&sandbox.run(&["edit", "a.msg.md", "2", "Let me look."]));
     let sent = sent_of_file(&sandbox);
     assert_eq!(sent, before.replace("Forty-two.", "Let me look."));
-    assert!(sent.contains("tool_calls") && sent.contains("Forty-eight."), "{sent}");
+    assert!(
+        sent.contains("tool_calls") && sent.contains("Forty-eight."),
+        "{sent}"
+    );
 }
 
 #[test]
@@ -176,7 +211,11 @@ fn an_edit_of_a_hidden_cell_stays_hidden_and_that_is_said() {
         done(&sandbox.run(&["restore", "a.msg.md", shown]));
         let sent = sent_of_file(&sandbox);
         assert_eq!(sent.matches("new text").count(), 1, "{cell}: {sent}");
-        assert_eq!(sent.matches("\"role\":\"tool\"").count(), 1, "{cell}: {sent}");
+        assert_eq!(
+            sent.matches("\"role\":\"tool\"").count(),
+            1,
+            "{cell}: {sent}"
+        );
         done(&sandbox.run(&["recover", "a.msg.md", cell]));
         assert_eq!(sandbox.read("a.msg.md"), with_call(), "{cell}");
     }
@@ -197,16 +236,28 @@ fn what_a_model_called_thought_or_code_printed_is_not_edited() {
         ("c.1", "it is what code printed"),
     ] {
         let told = format!("analects: a.msg.md: cell {cell} cannot be edited: {why}\n");
-        sandbox.run(&["edit", "a.msg.md", cell, "x"]).assert_failure(1, &told);
+        sandbox
+            .run(&["edit", "a.msg.md", cell, "x"])
+            .assert_failure(1, &told);
     }
     // Code stays code.
     let run = sandbox.run(&["edit", "a.msg.md", "c", "x"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: give a fenced code block"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("hint: give a fenced code block"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.read("a.msg.md"), file);
-    assert!(sandbox.records("a.msg.md").is_empty(), "nothing was taken out");
+    assert!(
+        sandbox.records("a.msg.md").is_empty(),
+        "nothing was taken out"
+    );
     done(&sandbox.run(&["edit", "a.msg.md", "c", "```python\nprint(2)\n```"]));
-    assert_eq!(sandbox.read("a.msg.md"), file.replace("print(1)", "print(2)"));
+    assert_eq!(
+        sandbox.read("a.msg.md"),
+        file.replace("print(1)", "print(2)")
+    );
 }
 
 #[test]
@@ -232,9 +283,15 @@ fn what_is_told_after_an_edit_works_for_every_kind_of_cell() {
         let run = sandbox.run(&["edit", "a.msg.md", cell, "new text"]);
         done(&run);
         assert!(run.stderr.starts_with(advice), "{cell}: {}", run.stderr);
-        crate::branches::run_told(&sandbox, &run.stderr).last().unwrap().assert_answer("fine\n");
+        crate::branches::run_told(&sandbox, &run.stderr)
+            .last()
+            .unwrap()
+            .assert_answer("fine\n");
         let request = server.request();
-        assert!(request.contains("new text") && !request.contains(gone), "{cell}: {request}");
+        assert!(
+            request.contains("new text") && !request.contains(gone),
+            "{cell}: {request}"
+        );
     }
     // Nothing is to be asked after instructions, and after the last answer.
     let sandbox = Sandbox::new();

@@ -7,10 +7,14 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
 /// Every example: its name and its text.
 fn examples() -> Vec<(String, String)> {
-    let entries = std::fs::read_dir(FOLDER).unwrap().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(FOLDER)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let files = entries.filter(|path| path.extension().is_some_and(|end| end == "md"));
     let name = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_string();
-    files.map(|path| (name(&path), std::fs::read_to_string(&path).unwrap())).collect()
+    files
+        .map(|path| (name(&path), std::fs::read_to_string(&path).unwrap()))
+        .collect()
 }
 
 #[test]
@@ -25,8 +29,15 @@ fn nothing_is_wrong_with_the_examples() {
             "checked 1 file: no problems\n",
             "{name}"
         );
-        assert!(sandbox.run(&["list", &name]).stdout.contains("user"), "{name}");
-        assert_eq!(sandbox.run(&["fmt", "--check", &name]).code, Some(0), "{name}");
+        assert!(
+            sandbox.run(&["list", &name]).stdout.contains("user"),
+            "{name}"
+        );
+        assert_eq!(
+            sandbox.run(&["fmt", "--check", &name]).code,
+            Some(0),
+            "{name}"
+        );
         let run = sandbox.run(&["context", &name, "--json"]);
         assert_eq!(run.code, Some(0), "{name}: {}", run.stderr);
         let plan: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
@@ -47,10 +58,16 @@ fn every_example_waits_for_an_answer_and_takes_one() {
         sandbox.write(&name, text.replace("local/smollm2", "openai/tiny"));
         sandbox.run(&["chat", &name]).assert_answer("An answer.\n");
         let request = server.request();
-        assert!(!request.contains("80 °C") && !request.contains("analects chat"), "{request}");
+        assert!(
+            !request.contains("80 °C") && !request.contains("analects chat"),
+            "{request}"
+        );
         if name == "two-agents.msg.md" {
             assert!(request.contains("You name one weakness"), "{request}");
-            assert!(request.contains("[writer]: People keep diaries"), "{request}");
+            assert!(
+                request.contains("[writer]: People keep diaries"),
+                "{request}"
+            );
         }
         assert_eq!(sandbox.texts(&name).last().unwrap(), "An answer.");
         assert_eq!(
@@ -72,14 +89,22 @@ fn shown_file(readme: &str) -> String {
 /// A file without what differs from one answer to the next.
 fn without_times(file: &str) -> String {
     let words = file.split_inclusive(' ');
-    words.filter(|word| !word.starts_with("time=") && !word.starts_with("duration=")).collect()
+    words
+        .filter(|word| !word.starts_with("time=") && !word.starts_with("duration="))
+        .collect()
 }
 
 #[test]
 fn the_file_in_the_readme_is_what_the_command_above_it_makes() {
     let sandbox = Sandbox::new();
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/hello.sse");
-    let run = sandbox.run(&["chat", "hello.msg.md", "-m", &format!("replay:{recording}"), "hi"]);
+    let run = sandbox.run(&[
+        "chat",
+        "hello.msg.md",
+        "-m",
+        &format!("replay:{recording}"),
+        "hi",
+    ]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let made = without_times(&sandbox.read("hello.msg.md"));
     for readme in ["README.md", "README.zh.md"] {

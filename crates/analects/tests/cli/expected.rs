@@ -9,7 +9,9 @@ pub const TALK: &str = include_str!("expected/talk.msg.md");
 
 #[track_caller]
 pub fn assert_expected(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/expected").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/cli/expected")
+        .join(name);
     if std::env::var_os("ANALECTS_BLESS").is_some() {
         return fs::write(&path, found).unwrap();
     }

@@ -46,7 +46,9 @@ fn no_such_file() {
         "analects: a.msg.md: not found\nhint: check the name; chat makes a new file\n",
     );
     let json = "{\"error\":{\"hint\":\"check the name; chat makes a new file\",\"kind\":\"not_found\",\"message\":\"a.msg.md: not found\"}}\n";
-    sandbox.run(&["show", "--json", "a.msg.md"]).assert_failure(3, json);
+    sandbox
+        .run(&["show", "--json", "a.msg.md"])
+        .assert_failure(3, json);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:gone.sse", "hi"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("gone.sse"), "{}", run.stderr);
@@ -55,7 +57,10 @@ fn no_such_file() {
     for verb in ["add", "new"] {
         let args: &[&str] = if verb == "add" { &["hi"] } else { &[] };
         let run = sandbox.run(&[&[verb, "no/folder/a.msg.md"], args].concat());
-        run.assert_failure(3, "analects: no/folder: not found\nhint: make the folder first\n");
+        run.assert_failure(
+            3,
+            "analects: no/folder: not found\nhint: make the folder first\n",
+        );
     }
 }
 
@@ -63,12 +68,18 @@ fn no_such_file() {
 fn a_recording_is_looked_at_before_anything_is_written() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:gone.sse", "hi"]);
-    run.assert_failure(3, "analects: cannot read gone.sse: no such file or directory\n");
+    run.assert_failure(
+        3,
+        "analects: cannot read gone.sse: no such file or directory\n",
+    );
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:folder", "hi"]);
     run.assert_failure(1, "analects: cannot read folder: is a directory\n");
     assert!(!sandbox.path("a.msg.md").exists());
-    assert_eq!(sandbox.run(&["chat", "-m", "replay:folder", "hi"]).code, Some(1));
+    assert_eq!(
+        sandbox.run(&["chat", "-m", "replay:folder", "hi"]).code,
+        Some(1)
+    );
     assert!(!sandbox.path("home/data").exists());
 }
 
@@ -77,8 +88,12 @@ fn no_conversation_to_go_on_with() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let expected = "analects: no conversation in this folder yet\n\
                     hint: start one, such as analects chat \"Hello\", or see analects session list --all\n";
-    sandbox.run(&["chat", "-c", "hi"]).assert_failure(3, expected);
-    sandbox.run(&["chat", "-c", "-m", "openai/tiny", "hi"]).assert_failure(3, expected);
+    sandbox
+        .run(&["chat", "-c", "hi"])
+        .assert_failure(3, expected);
+    sandbox
+        .run(&["chat", "-c", "-m", "openai/tiny", "hi"])
+        .assert_failure(3, expected);
 }
 
 #[test]
@@ -88,7 +103,9 @@ fn no_model_to_go_on_with() {
         "r.sse",
         "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\ndata: [DONE]\n\n",
     );
-    sandbox.run(&["chat", "-m", "replay:r.sse", "hi"]).assert_answer("x\n");
+    sandbox
+        .run(&["chat", "-m", "replay:r.sse", "hi"])
+        .assert_answer("x\n");
     sandbox.run(&["chat", "-c", "hi"]).assert_no_model();
 }
 
@@ -96,13 +113,18 @@ fn no_model_to_go_on_with() {
 fn a_home_that_cannot_be_written_to() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.write("home", "a file where a folder should be");
-    for args in
-        [&["chat", "a.msg.md", "-m", "openai/tiny", "hi"][..], &["chat", "-m", "openai/x", "hi"]]
-    {
+    for args in [
+        &["chat", "a.msg.md", "-m", "openai/tiny", "hi"][..],
+        &["chat", "-m", "openai/x", "hi"],
+    ] {
         let run = sandbox.run(args);
         assert_eq!(run.code, Some(1), "{}", run.stderr);
         let hint = "\nhint: set ANALECTS_HOME to a folder that you can write to\n";
-        assert!(run.stderr.ends_with(&format!("not a directory{hint}")), "{}", run.stderr);
+        assert!(
+            run.stderr.ends_with(&format!("not a directory{hint}")),
+            "{}",
+            run.stderr
+        );
     }
 }
 
@@ -111,14 +133,22 @@ fn nothing_to_ask() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.starts_with("analects: nothing to ask"), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("analects: nothing to ask"),
+        "{}",
+        run.stderr
+    );
     assert!(!sandbox.path("a.msg.md").exists());
 
     sandbox.write("a.msg.md", "Is this a question?\n");
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(2));
     let hint = "hint: text before the first # %% is not sent; put a line # %% above it\n";
-    assert!(run.stderr.starts_with("analects: nothing to ask"), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("analects: nothing to ask"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.ends_with(hint), "{}", run.stderr);
 }
 
@@ -142,11 +172,15 @@ fn a_file_that_is_not_utf8_is_not_written_to() {
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(
-        run.stderr.contains("a.msg.md:3:1: the bytes at offset 6 are not UTF-8"),
+        run.stderr
+            .contains("a.msg.md:3:1: the bytes at offset 6 are not UTF-8"),
         "{}",
         run.stderr
     );
-    assert_eq!(std::fs::read(sandbox.path("a.msg.md")).unwrap(), b"# %%\n\n\xff\xfe\n");
+    assert_eq!(
+        std::fs::read(sandbox.path("a.msg.md")).unwrap(),
+        b"# %%\n\n\xff\xfe\n"
+    );
 }
 
 #[test]
@@ -155,18 +189,29 @@ fn an_unreachable_server_loses_no_prompt_and_asking_again_works() {
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
     assert!(run.stderr.contains("; trying again in "), "{}", run.stderr);
-    assert!(run.stderr.contains("\nanalects: cannot reach http://127.0.0.1:9"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("\nanalects: cannot reach http://127.0.0.1:9"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("\nhint: "), "{}", run.stderr);
     assert_eq!(sandbox.texts("a.msg.md")[0], "hi");
     assert!(sandbox.messages("a.msg.md").messages[1].is_api_error_message);
     let file = sandbox.read("a.msg.md");
     assert!(file.contains("\ncannot reach the provider"), "{file}");
-    assert!(!file.contains("127.0.0.1"), "an address of this machine has no place in the file");
+    assert!(
+        !file.contains("127.0.0.1"),
+        "an address of this machine has no place in the file"
+    );
 
     let server = Server::new(vec![answer(&["hello"])]);
     sandbox.set_server(&server.base_url);
     sandbox.run(&["chat", "a.msg.md"]).assert_answer("hello\n");
-    assert!(!server.request().contains("cannot reach"), "errors are not sent");
+    assert!(
+        !server.request().contains("cannot reach"),
+        "errors are not sent"
+    );
     assert_eq!(sandbox.texts("a.msg.md").len(), 3);
 }
 
@@ -177,11 +222,18 @@ fn what_the_provider_says_is_passed_on() {
     let server = Server::new(vec![error("401 Unauthorized", body)]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut command = sandbox.command(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
-    let output = command.env("OPENAI_API_KEY", "sk-very-secret").output().unwrap();
+    let output = command
+        .env("OPENAI_API_KEY", "sk-very-secret")
+        .output()
+        .unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(5), "{stderr}");
     assert!(stderr.contains("Incorrect API key provided"), "{stderr}");
-    assert!(sandbox.read("a.msg.md").contains("Incorrect API key provided"));
+    assert!(
+        sandbox
+            .read("a.msg.md")
+            .contains("Incorrect API key provided")
+    );
     assert!(!stderr.contains("sk-very-secret") && !sandbox.read("a.msg.md").contains("sk-very"));
 }
 
@@ -189,7 +241,10 @@ fn what_the_provider_says_is_passed_on() {
 fn a_file_cannot_name_a_recording() {
     let sandbox = Sandbox::new();
     sandbox.write("secret", "data: x\n\n");
-    sandbox.write("a.msg.md", "# %% x[^1]\n\n[^1]: [agent] name=\"x\" models=\"replay:secret\"\n");
+    sandbox.write(
+        "a.msg.md",
+        "# %% x[^1]\n\n[^1]: [agent] name=\"x\" models=\"replay:secret\"\n",
+    );
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("hint: "), "{}", run.stderr);
@@ -199,18 +254,36 @@ fn a_file_cannot_name_a_recording() {
 fn wrong_options_are_explained() {
     let sandbox = Sandbox::new();
     for (args, usage) in [
-        (&["chat", "--modle", "x"][..], "usage: analects chat [OPTIONS]"),
-        (&["shwo"], "usage: analects <COMMAND>; see analects --help\n"),
-        (&["show"], "usage: analects show [OPTIONS] <FILE>; see analects show --help\n"),
+        (
+            &["chat", "--modle", "x"][..],
+            "usage: analects chat [OPTIONS]",
+        ),
+        (
+            &["shwo"],
+            "usage: analects <COMMAND>; see analects --help\n",
+        ),
+        (
+            &["show"],
+            "usage: analects show [OPTIONS] <FILE>; see analects show --help\n",
+        ),
     ] {
         let run = sandbox.run(args);
         assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{args:?}");
         let (message, hint) = run.stderr.split_once('\n').unwrap();
         assert!(message.starts_with("analects: "), "{}", run.stderr);
-        assert!(hint.starts_with("hint: ") && hint.contains(usage), "{}", run.stderr);
+        assert!(
+            hint.starts_with("hint: ") && hint.contains(usage),
+            "{}",
+            run.stderr
+        );
         assert_eq!(run.stderr.lines().count(), 2);
     }
-    assert!(sandbox.run(&["chat", "--modle", "x"]).stderr.contains("'--model'"));
+    assert!(
+        sandbox
+            .run(&["chat", "--modle", "x"])
+            .stderr
+            .contains("'--model'")
+    );
     let run = sandbox.run(&["chat", "a.msg.md", "-c", "-m", "replay:x", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }
@@ -229,7 +302,11 @@ fn help_is_data_only_if_asked_for() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&[]);
     assert_eq!((run.code, &*run.stdout), (Some(2), ""));
-    assert!(run.stderr.contains("\nUsage: analects <COMMAND>\n"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("\nUsage: analects <COMMAND>\n"),
+        "{}",
+        run.stderr
+    );
     for args in [&["--help"][..], &["show", "--help"], &["--version"]] {
         let run = sandbox.run(args);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{args:?}");

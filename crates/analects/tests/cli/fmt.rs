@@ -13,11 +13,22 @@ const TIDY: &str =
 fn a_file_is_tidied_once() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", UNTIDY);
-    sandbox.run(&["fmt", "a.msg.md"]).assert_failure(0, "a.msg.md: tidied\n");
+    sandbox
+        .run(&["fmt", "a.msg.md"])
+        .assert_failure(0, "a.msg.md: tidied\n");
     assert_eq!(sandbox.read("a.msg.md"), TIDY);
-    let facts = fs::metadata(sandbox.path("a.msg.md")).unwrap().modified().unwrap();
+    let facts = fs::metadata(sandbox.path("a.msg.md"))
+        .unwrap()
+        .modified()
+        .unwrap();
     sandbox.run(&["fmt", "a.msg.md"]).assert_answer("");
-    assert_eq!(fs::metadata(sandbox.path("a.msg.md")).unwrap().modified().unwrap(), facts);
+    assert_eq!(
+        fs::metadata(sandbox.path("a.msg.md"))
+            .unwrap()
+            .modified()
+            .unwrap(),
+        facts
+    );
 }
 
 #[test]
@@ -28,9 +39,17 @@ fn check_names_files_and_writes_nothing() {
     sandbox.write("c.msg.md", UNTIDY);
     let run = sandbox.run(&["fmt", "--check", "a.msg.md", "b.msg.md", "c.msg.md"]);
     assert_eq!((run.code, &*run.stdout), (Some(1), "a.msg.md\nc.msg.md\n"));
-    assert_eq!(run.stderr, "analects: 2 files would change\nhint: tidy with analects fmt FILE\n");
-    assert_eq!((sandbox.read("a.msg.md"), sandbox.path("home").exists()), (UNTIDY.into(), false));
-    sandbox.run(&["fmt", "--check", "b.msg.md"]).assert_answer("");
+    assert_eq!(
+        run.stderr,
+        "analects: 2 files would change\nhint: tidy with analects fmt FILE\n"
+    );
+    assert_eq!(
+        (sandbox.read("a.msg.md"), sandbox.path("home").exists()),
+        (UNTIDY.into(), false)
+    );
+    sandbox
+        .run(&["fmt", "--check", "b.msg.md"])
+        .assert_answer("");
 }
 
 #[test]
@@ -51,11 +70,29 @@ fn what_must_not_be_written_to_is_refused() {
     for args in [&["fmt"][..], &["fmt", "--check"]] {
         let run = |name: &str| sandbox.run(&[args, &[name]].concat());
         let plain = run("plain.md");
-        assert_eq!((plain.code, &*plain.stdout), (Some(2), ""), "{}", plain.stderr);
-        assert!(plain.stderr.starts_with("analects: plain.md: not a message file\nhint: "));
+        assert_eq!(
+            (plain.code, &*plain.stdout),
+            (Some(2), ""),
+            "{}",
+            plain.stderr
+        );
+        assert!(
+            plain
+                .stderr
+                .starts_with("analects: plain.md: not a message file\nhint: ")
+        );
         let not_text = run("bad.msg.md");
-        assert_eq!((not_text.code, &*not_text.stdout), (Some(1), ""), "{}", not_text.stderr);
-        assert!(not_text.stderr.starts_with("analects: bad.msg.md:4:1: the bytes"));
+        assert_eq!(
+            (not_text.code, &*not_text.stdout),
+            (Some(1), ""),
+            "{}",
+            not_text.stderr
+        );
+        assert!(
+            not_text
+                .stderr
+                .starts_with("analects: bad.msg.md:4:1: the bytes")
+        );
         assert_eq!(run("gone.msg.md").code, Some(3));
     }
     assert_eq!(fs::read(sandbox.path("bad.msg.md")).unwrap(), bad);
@@ -70,7 +107,11 @@ fn every_file_gets_its_turn() {
     sandbox.write("a.msg.md", UNTIDY);
     let run = sandbox.run(&["fmt", "gone.msg.md", "a.msg.md", "gone2.msg.md"]);
     assert_eq!(run.code, Some(3));
-    for text in ["gone.msg.md: not found", "a.msg.md: tidied", "gone2.msg.md: not found"] {
+    for text in [
+        "gone.msg.md: not found",
+        "a.msg.md: tidied",
+        "gone2.msg.md: not found",
+    ] {
         assert!(run.stderr.contains(text), "{}", run.stderr);
     }
     assert_eq!(sandbox.read("a.msg.md"), TIDY);
@@ -86,8 +127,15 @@ fn rights_and_links_are_kept() {
     fs::set_permissions(sandbox.path("a.msg.md"), fs::Permissions::from_mode(0o640)).unwrap();
     symlink("a.msg.md", sandbox.path("link.msg.md")).unwrap();
     assert_eq!(sandbox.run(&["fmt", "link.msg.md"]).code, Some(0));
-    assert!(fs::symlink_metadata(sandbox.path("link.msg.md")).unwrap().is_symlink());
+    assert!(
+        fs::symlink_metadata(sandbox.path("link.msg.md"))
+            .unwrap()
+            .is_symlink()
+    );
     assert_eq!(sandbox.read("a.msg.md"), TIDY);
-    let mode = fs::metadata(sandbox.path("a.msg.md")).unwrap().permissions().mode();
+    let mode = fs::metadata(sandbox.path("a.msg.md"))
+        .unwrap()
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o640);
 }

@@ -29,7 +29,11 @@ fn end(child: Child) -> Run {
 fn said(request: &str) -> Vec<String> {
     let messages = json(request)["messages"].as_array().unwrap().clone();
     let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_string();
-    messages.iter().filter(|it| it["role"] != "system").map(text).collect()
+    messages
+        .iter()
+        .filter(|it| it["role"] != "system")
+        .map(text)
+        .collect()
 }
 
 /// The messages that are marked in the tail of the last session: `text:why`.
@@ -39,7 +43,9 @@ fn marked(sandbox: &Sandbox) -> Vec<String> {
     let decoded = analects_formats::transcript::decode(run.stdout.as_bytes()).messages;
     let lines = run.stdout.lines().map(json).zip(decoded);
     let marked = lines.filter(|(line, _)| !line["unseen"].is_null());
-    marked.map(|(line, it)| format!("{}:{}", it.text(), line["unseen"].as_str().unwrap())).collect()
+    marked
+        .map(|(line, it)| format!("{}:{}", it.text(), line["unseen"].as_str().unwrap()))
+        .collect()
 }
 
 fn show(sandbox: &Sandbox) -> Value {
@@ -49,7 +55,10 @@ fn show(sandbox: &Sandbox) -> Value {
 /// The id of the message with this text.
 fn id_of(sandbox: &Sandbox, text: &str) -> String {
     let tail = sandbox.run(&["session", "tail", "last", "--json"]).stdout;
-    let line = tail.lines().find(|line| line.contains(&format!("\"{text}\""))).unwrap();
+    let line = tail
+        .lines()
+        .find(|line| line.contains(&format!("\"{text}\"")))
+        .unwrap();
     json(line)["id"].as_str().unwrap().to_string()
 }
 
@@ -73,12 +82,20 @@ fn two_at_once(first_ends_first: bool) -> Two {
         answer(&["Then."]),
     ]);
     let sandbox = sandbox.with_server(&server.base_url);
-    sandbox.run(&["chat", "-m", "openai/tiny", "old question"]).assert_answer("Old answer.\n");
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "old question"])
+        .assert_answer("Old answer.\n");
     server.request();
     let first = sandbox.spawn(&["session", "resume", "last", "question A"]);
-    assert_eq!(said(&server.request()), ["old question", "Old answer.", "question A"]);
+    assert_eq!(
+        said(&server.request()),
+        ["old question", "Old answer.", "question A"]
+    );
     let second = sandbox.spawn(&["session", "resume", "last", "question B"]);
-    assert_eq!(said(&server.request()), ["old question", "Old answer.", "question B"]);
+    assert_eq!(
+        said(&server.request()),
+        ["old question", "Old answer.", "question B"]
+    );
     let (first, second) = if first_ends_first {
         std::fs::write(&gates[0], "").unwrap();
         let first = end(first);
@@ -90,27 +107,46 @@ fn two_at_once(first_ends_first: bool) -> Two {
         std::fs::write(&gates[0], "").unwrap();
         (end(first), second)
     };
-    Two { sandbox, server, first, second }
+    Two {
+        sandbox,
+        server,
+        first,
+        second,
+    }
 }
 
 #[test]
 fn two_that_go_on_at_once_are_told_of_their_branches() {
     for first_ends_first in [true, false] {
-        let Two { sandbox, first, second, .. } = two_at_once(first_ends_first);
+        let Two {
+            sandbox,
+            first,
+            second,
+            ..
+        } = two_at_once(first_ends_first);
         let told = "another process continued this session from the same message";
         let session = show(&sandbox)["id"].as_str().unwrap().to_string();
-        for (run, own, other) in
-            [(&first, "Answer A.", "Answer B."), (&second, "Answer B.", "Answer A.")]
-        {
+        for (run, own, other) in [
+            (&first, "Answer A.", "Answer B."),
+            (&second, "Answer B.", "Answer A."),
+        ] {
             assert_eq!(run.stdout, format!("{own}\n"));
             assert!(run.stderr.contains(told), "{}", run.stderr);
             assert!(run.stderr.contains("2 branches"), "{}", run.stderr);
             let own = format!("analects rewind {session} {}", id_of(&sandbox, own));
             assert!(run.stderr.contains(&own), "{own}: {}", run.stderr);
             // Who ends first can only name the other's question.
-            let question = if other == "Answer A." { "question A" } else { "question B" };
+            let question = if other == "Answer A." {
+                "question A"
+            } else {
+                "question B"
+            };
             let others = [id_of(&sandbox, other), id_of(&sandbox, question)];
-            assert!(others.iter().any(|id| run.stderr.contains(id)), "{}", run.stderr);
+            assert!(
+                others.iter().any(|id| run.stderr.contains(id)),
+                "{}",
+                run.stderr
+            );
         }
     }
 }
@@ -118,7 +154,9 @@ fn two_that_go_on_at_once_are_told_of_their_branches() {
 #[test]
 fn after_two_at_once_every_question_goes_out_with_its_own_answer() {
     for first_ends_first in [true, false] {
-        let Two { sandbox, server, .. } = two_at_once(first_ends_first);
+        let Two {
+            sandbox, server, ..
+        } = two_at_once(first_ends_first);
         let run = sandbox.run(&["session", "resume", "last", "and now?"]);
         run.assert_answer("Now.\n");
         let last = if first_ends_first {
@@ -136,8 +174,16 @@ fn after_two_at_once_every_question_goes_out_with_its_own_answer() {
         // The other branch is gone on with by its last message.
         let id = id_of(&sandbox, other[1]);
         assert_eq!(sandbox.run(&["rewind", "last", &id]).code, Some(0));
-        sandbox.run(&["session", "resume", "last", "and then?"]).assert_answer("Then.\n");
-        let expected = ["old question", "Old answer.", other[0], other[1], "and then?"];
+        sandbox
+            .run(&["session", "resume", "last", "and then?"])
+            .assert_answer("Then.\n");
+        let expected = [
+            "old question",
+            "Old answer.",
+            other[0],
+            other[1],
+            "and then?",
+        ];
         assert_eq!(said(&server.request()), expected);
     }
 }
@@ -146,25 +192,51 @@ fn after_two_at_once_every_question_goes_out_with_its_own_answer() {
 fn branches_are_counted_with_everything_that_was_paid_and_marked() {
     let Two { sandbox, .. } = two_at_once(true);
     let shown = show(&sandbox);
-    assert_eq!((&shown["branches"], &shown["messages"]), (&2.into(), &6.into()), "{shown}");
+    assert_eq!(
+        (&shown["branches"], &shown["messages"]),
+        (&2.into(), &6.into()),
+        "{shown}"
+    );
     // All answers have one name here, as some servers have it, and each was paid.
-    assert_eq!((&shown["input_tokens"], &shown["output_tokens"]), (&15.into(), &21.into()));
+    assert_eq!(
+        (&shown["input_tokens"], &shown["output_tokens"]),
+        (&15.into(), &21.into())
+    );
     assert_eq!(marked(&sandbox), ["question A:branch", "Answer A.:branch"]);
     let text = sandbox.run(&["session", "show", "last"]).stdout;
-    assert!(text.lines().any(|line| line.starts_with("branches") && line.contains(" 2")), "{text}");
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with("branches") && line.contains(" 2")),
+        "{text}"
+    );
     let tail = sandbox.run(&["session", "tail", "last"]).stdout;
-    let heads: Vec<&str> = tail.lines().filter(|line| line.ends_with("other branch")).collect();
+    let heads: Vec<&str> = tail
+        .lines()
+        .filter(|line| line.ends_with("other branch"))
+        .collect();
     assert_eq!(heads.len(), 2, "{tail}");
     // However little of it is looked at.
-    let tail = sandbox.run(&["session", "tail", "last", "-n", "3", "--json"]).stdout;
-    let marks: Vec<bool> = tail.lines().map(|line| json(line)["unseen"] == "branch").collect();
+    let tail = sandbox
+        .run(&["session", "tail", "last", "-n", "3", "--json"])
+        .stdout;
+    let marks: Vec<bool> = tail
+        .lines()
+        .map(|line| json(line)["unseen"] == "branch")
+        .collect();
     assert_eq!(marks.len(), 3);
-    assert_eq!(marks.iter().filter(|is_marked| **is_marked).count(), 1, "{tail}");
+    assert_eq!(
+        marks.iter().filter(|is_marked| **is_marked).count(),
+        1,
+        "{tail}"
+    );
     // What is dropped was paid all the same.
     let id = id_of(&sandbox, "Answer B.");
     assert_eq!(sandbox.run(&["drop", "last", &id]).code, Some(0));
     let shown = show(&sandbox);
-    assert_eq!((&shown["input_tokens"], &shown["output_tokens"]), (&15.into(), &21.into()));
+    assert_eq!(
+        (&shown["input_tokens"], &shown["output_tokens"]),
+        (&15.into(), &21.into())
+    );
 }
 
 #[test]
@@ -172,7 +244,10 @@ fn a_message_that_was_dropped_is_marked_in_the_tail() {
     let sandbox = Sandbox::new();
     let lines = "{\"type\":\"user\",\"content\":\"my key is hunter2\"}\n\
         {\"type\":\"assistant\",\"content\":\"I see.\"}\n{\"type\":\"user\",\"content\":\"bye\"}\n";
-    assert_eq!(sandbox.run_with_stdin(&["session", "append"], lines).code, Some(0));
+    assert_eq!(
+        sandbox.run_with_stdin(&["session", "append"], lines).code,
+        Some(0)
+    );
     assert!(marked(&sandbox).is_empty());
     assert_eq!(show(&sandbox)["branches"], 1);
     let secret = id_of(&sandbox, "my key is hunter2");
@@ -188,7 +263,12 @@ fn a_message_that_was_dropped_is_marked_in_the_tail() {
     assert_eq!(marked(&sandbox), ["I see.:branch", "bye:branch"]);
     assert_eq!(show(&sandbox)["branches"], 1, "nothing is said there yet");
     let more = "{\"type\":\"assistant\",\"content\":\"Never mind.\"}\n";
-    assert_eq!(sandbox.run_with_stdin(&["session", "append", "last"], more).code, Some(0));
+    assert_eq!(
+        sandbox
+            .run_with_stdin(&["session", "append", "last"], more)
+            .code,
+        Some(0)
+    );
     assert_eq!(show(&sandbox)["branches"], 2);
     let bye = id_of(&sandbox, "bye");
     assert_eq!(sandbox.run(&["rewind", "last", &bye]).code, Some(0));
@@ -221,7 +301,10 @@ fn a_question_whose_asker_died_is_gone_on_with() {
     let run = sandbox.run(&["session", "resume", "last", "question B"]);
     run.assert_answer("Both.\n");
     let request = server.request();
-    assert!(request.contains("question A") && request.contains("question B"), "{request}");
+    assert!(
+        request.contains("question A") && request.contains("question B"),
+        "{request}"
+    );
 }
 
 #[test]
@@ -236,13 +319,30 @@ fn a_session_whose_first_question_is_being_answered_begins_a_second_branch() {
     let sandbox = sandbox.with_server(&server.base_url);
     let first = sandbox.spawn(&["chat", "-m", "openai/tiny", "question A"]);
     server.request();
-    let second = sandbox.run(&["session", "resume", "last", "-m", "openai/tiny", "question B"]);
-    assert_eq!((second.code, &*second.stdout), (Some(0), "Answer B.\n"), "{}", second.stderr);
+    let second = sandbox.run(&[
+        "session",
+        "resume",
+        "last",
+        "-m",
+        "openai/tiny",
+        "question B",
+    ]);
+    assert_eq!(
+        (second.code, &*second.stdout),
+        (Some(0), "Answer B.\n"),
+        "{}",
+        second.stderr
+    );
     assert_eq!(said(&server.request()), ["question B"]);
     std::fs::write(&gate, "").unwrap();
     assert_eq!(end(first).stdout, "Answer A.\n");
-    sandbox.run(&["session", "resume", "last", "and now?"]).assert_answer("Now.\n");
-    assert_eq!(said(&server.request()), ["question A", "Answer A.", "and now?"]);
+    sandbox
+        .run(&["session", "resume", "last", "and now?"])
+        .assert_answer("Now.\n");
+    assert_eq!(
+        said(&server.request()),
+        ["question A", "Answer A.", "and now?"]
+    );
     assert_eq!(show(&sandbox)["branches"], 2);
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
 }
@@ -260,16 +360,36 @@ fn a_question_that_is_asked_again_is_left_to_its_asker() {
         answer(&["Now."]),
     ]);
     let sandbox = sandbox.with_server(&server.base_url);
-    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "question"]).code, Some(5));
+    assert_eq!(
+        sandbox.run(&["chat", "-m", "openai/tiny", "question"]).code,
+        Some(5)
+    );
     server.request();
     let first = sandbox.spawn(&["session", "resume", "last"]);
     assert_eq!(said(&server.request()), ["question"]);
     // The question is being answered, so what else is said does not follow it.
-    let second = sandbox.run(&["session", "resume", "last", "-m", "openai/tiny", "something else"]);
-    assert_eq!((second.code, &*second.stdout), (Some(0), "Answer B.\n"), "{}", second.stderr);
+    let second = sandbox.run(&[
+        "session",
+        "resume",
+        "last",
+        "-m",
+        "openai/tiny",
+        "something else",
+    ]);
+    assert_eq!(
+        (second.code, &*second.stdout),
+        (Some(0), "Answer B.\n"),
+        "{}",
+        second.stderr
+    );
     assert_eq!(said(&server.request()), ["something else"]);
     std::fs::write(&gate, "").unwrap();
     end(first);
-    sandbox.run(&["session", "resume", "last", "and now?"]).assert_answer("Now.\n");
-    assert_eq!(said(&server.request()), ["question", "Answer A.", "and now?"]);
+    sandbox
+        .run(&["session", "resume", "last", "and now?"])
+        .assert_answer("Now.\n");
+    assert_eq!(
+        said(&server.request()),
+        ["question", "Answer A.", "and now?"]
+    );
 }

@@ -8,7 +8,11 @@ use crate::expected::{TALK, assert_expected};
 use crate::sandbox::Sandbox;
 
 fn bytes(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
-    let output = sandbox.command(args).stderr(Stdio::piped()).output().unwrap();
+    let output = sandbox
+        .command(args)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), &*said), (Some(0), ""), "{args:?}");
     output.stdout
@@ -41,7 +45,11 @@ fn any_text_comes_out_byte_for_byte() {
     }
     sandbox.write("a.msg.md", file.source());
     for (id, text) in ids.iter().zip(texts) {
-        assert_eq!(bytes(&sandbox, &["get", "a.msg.md", id]), text.as_bytes(), "{text:?}");
+        assert_eq!(
+            bytes(&sandbox, &["get", "a.msg.md", id]),
+            text.as_bytes(),
+            "{text:?}"
+        );
     }
     assert_eq!(sandbox.read("a.msg.md").as_bytes(), file.source());
 }
@@ -51,8 +59,15 @@ fn bytes_that_are_not_utf8_come_out_too() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", b"# %%\n\na\xff\xfe\n\\# %% \xfd\n");
     let output = sandbox.command(&["get", "a.msg.md", "1"]).output().unwrap();
-    assert_eq!((output.status.code(), &*output.stdout), (Some(0), &b"a\xff\xfe\n# %% \xfd"[..]));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("[not-utf8]"));
+    assert_eq!(
+        (output.status.code(), &*output.stdout),
+        (Some(0), &b"a\xff\xfe\n# %% \xfd"[..])
+    );
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("[not-utf8]")
+    );
 }
 
 #[test]
@@ -71,7 +86,10 @@ fn outputs_and_binary_content_can_be_had() {
 #[test]
 fn what_should_be_base64_and_is_not_comes_as_it_is() {
     let sandbox = Sandbox::new();
-    sandbox.write("a.msg.md", "# %% [^1]\n\n[^1]: [raw] mime_type=\"image/png\"\n\nno base64!\n");
+    sandbox.write(
+        "a.msg.md",
+        "# %% [^1]\n\n[^1]: [raw] mime_type=\"image/png\"\n\nno base64!\n",
+    );
     let run = sandbox.run(&["get", "a.msg.md", "1"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "no base64!"));
     assert!(run.stderr.contains("[bad-base64]"), "{}", run.stderr);
@@ -84,7 +102,12 @@ fn json_gives_the_cell_of_show() {
     let run = sandbox.run(&["show", "talk.msg.md", "--json"]);
     let show: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     for cell in show["cells"].as_array().unwrap() {
-        let run = sandbox.run(&["get", "talk.msg.md", cell["name"].as_str().unwrap(), "--json"]);
+        let run = sandbox.run(&[
+            "get",
+            "talk.msg.md",
+            cell["name"].as_str().unwrap(),
+            "--json",
+        ]);
         let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!((run.code, &found), (Some(0), cell));
     }
@@ -106,17 +129,26 @@ fn a_missing_item_names_the_nearest() {
         "analects: talk.msg.md: there is no item coed\n\
          hint: did you mean code? see analects show talk.msg.md\n",
     );
-    sandbox.run(&["get", "talk.msg.md", "nothing like it"]).assert_failure(
-        3,
-        "analects: talk.msg.md: there is no item nothing like it\n\
+    sandbox
+        .run(&["get", "talk.msg.md", "nothing like it"])
+        .assert_failure(
+            3,
+            "analects: talk.msg.md: there is no item nothing like it\n\
          hint: see analects show talk.msg.md\n",
-    );
+        );
     for item in ["0", "", "12", "-1x"] {
-        assert_eq!(sandbox.run(&["get", "talk.msg.md", "--", item]).code, Some(3), "{item}");
+        assert_eq!(
+            sandbox.run(&["get", "talk.msg.md", "--", item]).code,
+            Some(3),
+            "{item}"
+        );
     }
     let run = sandbox.run(&["get", "talk.msg.md", "99", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!((run.code, &error["error"]["kind"]), (Some(3), &"not_found".into()));
+    assert_eq!(
+        (run.code, &error["error"]["kind"]),
+        (Some(3), &"not_found".into())
+    );
     assert_eq!(sandbox.run(&["get", "gone.msg.md", "1"]).code, Some(3));
     assert_eq!(sandbox.run(&["get", "talk.msg.md"]).code, Some(2));
 }
@@ -131,7 +163,11 @@ fn of_two_cells_with_one_id_the_first_is_meant_and_that_is_said() {
     );
     let run = sandbox.run(&["get", "a.msg.md", "1"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "one"));
-    assert!(run.stderr.starts_with("a.msg.md:7:1: error: the id 1"), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("a.msg.md:7:1: error: the id 1"),
+        "{}",
+        run.stderr
+    );
     // What is wrong with other cells is not said here.
     assert!(!run.stderr.contains("sumary"), "{}", run.stderr);
 }

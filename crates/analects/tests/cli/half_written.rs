@@ -45,12 +45,18 @@ impl Writer {
             Style::Append | Style::Offset => ">>",
         };
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("exec cat {redirection}\"$0\"")]).arg(sandbox.path(FILE));
+        command
+            .args(["-c", &format!("exec cat {redirection}\"$0\"")])
+            .arg(sandbox.path(FILE));
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         input.write_all(first.as_bytes()).unwrap();
         sandbox.wait_for(FILE, first.trim_end());
-        Writer { child, input, second }
+        Writer {
+            child,
+            input,
+            second,
+        }
     }
 
     fn end(mut self) {
@@ -108,7 +114,11 @@ fn is_done(verb: &[&str], text: &str) -> bool {
 fn check(sandbox: &Sandbox, verb: &[&str], run: &Run, what: &str) {
     let text = sandbox.read(FILE);
     let what = format!("{what}: {:?} {}\n{text}", run.code, run.stderr);
-    assert_eq!(text.matches("second, and its end").count(), 1, "theirs is lost: {what}");
+    assert_eq!(
+        text.matches("second, and its end").count(),
+        1,
+        "theirs is lost: {what}"
+    );
     match run.code {
         Some(0) => assert!(is_done(verb, &text), "ours is lost: {what}"),
         Some(4) => assert!(!is_done(verb, &text), "refused, and done: {what}"),
@@ -174,7 +184,13 @@ fn an_answer_waits_for_a_program_that_began_to_write_meanwhile() {
         // Whoever writes the file anew takes the question away, and the answer is kept.
         let answer = "The first half\nand the second.";
         let records = sandbox.records(FILE);
-        assert_eq!(records.iter().filter(|record| record["text"] == answer).count(), 1);
+        assert_eq!(
+            records
+                .iter()
+                .filter(|record| record["text"] == answer)
+                .count(),
+            1
+        );
         let is_there = text.matches(answer).count() == 1;
         assert_eq!(is_there, matches!(style, Style::Append), "{text}");
     }
@@ -214,13 +230,22 @@ fn race(verb: &[&str], style: Style, pause: Duration, share: f64) -> Option<i32>
         writer.join().unwrap();
         sandbox.wait_for(FILE, "Fine.");
         watching.stop();
-        Run { code: Some(0), stdout: String::new(), stderr: String::new() }
+        Run {
+            code: Some(0),
+            stdout: String::new(),
+            stderr: String::new(),
+        }
     } else {
         let run = sandbox.run(verb);
         writer.join().unwrap();
         run
     };
-    check(&sandbox, verb, &run, &format!("{verb:?} {style:?} {pause:?} {share}"));
+    check(
+        &sandbox,
+        verb,
+        &run,
+        &format!("{verb:?} {style:?} {pause:?} {share}"),
+    );
     drop(server);
     run.code
 }
@@ -228,11 +253,18 @@ fn race(verb: &[&str], style: Style, pause: Duration, share: f64) -> Option<i32>
 #[test]
 fn writers_that_pause_in_mid_file_and_verbs_lose_nothing() {
     let is_torture = std::env::var_os("ANALECTS_TORTURE").is_some();
-    let pauses: &[u64] = if is_torture { &[1, 5, 20, 100, 1000] } else { &[5] };
+    let pauses: &[u64] = if is_torture {
+        &[1, 5, 20, 100, 1000]
+    } else {
+        &[5]
+    };
     let rounds: u32 = if is_torture { 6 } else { 1 };
     let mut codes = Vec::new();
     for verb in [&VERBS[..], &[&["--watch"]]].concat() {
-        for (pause, style) in pauses.iter().flat_map(|pause| STYLES.map(|style| (*pause, style))) {
+        for (pause, style) in pauses
+            .iter()
+            .flat_map(|pause| STYLES.map(|style| (*pause, style)))
+        {
             for round in 0..rounds {
                 let share = f64::from(round) / f64::from(rounds);
                 codes.push(race(verb, style, Duration::from_millis(pause), share));

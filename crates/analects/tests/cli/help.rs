@@ -7,7 +7,9 @@ fn verbs(sandbox: &Sandbox) -> Vec<String> {
     let (_, groups) = run.stdout.split_once("\nTalk:\n").unwrap();
     let (groups, _) = groups.split_once("\n\nOptions:\n").unwrap();
     let lines = groups.lines().filter(|line| line.starts_with("  "));
-    lines.map(|line| line.split_whitespace().next().unwrap().to_string()).collect()
+    lines
+        .map(|line| line.split_whitespace().next().unwrap().to_string())
+        .collect()
 }
 
 #[test]
@@ -16,15 +18,32 @@ fn the_short_help_fits_on_a_screen() {
     let run = sandbox.run(&["-h"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     assert!(run.stdout.lines().count() <= 40, "{}", run.stdout);
-    assert!(run.stdout.lines().all(|line| line.chars().count() <= 100), "{}", run.stdout);
-    for group in ["Talk:", "Write:", "Look:", "Sessions of the store:", "Surroundings:", "Options:"]
-    {
-        assert!(run.stdout.contains(&format!("\n{group}\n")), "{}", run.stdout);
+    assert!(
+        run.stdout.lines().all(|line| line.chars().count() <= 100),
+        "{}",
+        run.stdout
+    );
+    for group in [
+        "Talk:",
+        "Write:",
+        "Look:",
+        "Sessions of the store:",
+        "Surroundings:",
+        "Options:",
+    ] {
+        assert!(
+            run.stdout.contains(&format!("\n{group}\n")),
+            "{}",
+            run.stdout
+        );
     }
     assert!(!run.stdout.contains("Examples:") && !run.stdout.contains('\u{1b}'));
     // The same without arguments, where nobody asked for it.
     let silent = sandbox.run(&[]);
-    assert_eq!((silent.code, &*silent.stdout, silent.stderr), (Some(2), "", run.stdout));
+    assert_eq!(
+        (silent.code, &*silent.stdout, silent.stderr),
+        (Some(2), "", run.stdout)
+    );
 }
 
 #[test]
@@ -32,7 +51,11 @@ fn the_long_help_has_examples() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["--help"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert!(run.stdout.contains("\nExamples:\n  analects new "), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("\nExamples:\n  analects new "),
+        "{}",
+        run.stdout
+    );
     assert!(run.stdout.contains("\nTalk:\n"), "{}", run.stdout);
 }
 
@@ -53,7 +76,11 @@ fn every_verb_has_a_short_and_a_long_help() {
         let short = sandbox.run(&[&words[..], &["-h"]].concat());
         let long = sandbox.run(&[&words[..], &["--help"]].concat());
         assert_eq!((short.code, long.code), (Some(0), Some(0)), "{verb}");
-        assert!(!short.stdout.contains("Example"), "{verb}: {}", short.stdout);
+        assert!(
+            !short.stdout.contains("Example"),
+            "{verb}: {}",
+            short.stdout
+        );
         assert!(long.stdout.contains("\nExample"), "{verb}: {}", long.stdout);
         assert!(short.stdout.len() < long.stdout.len(), "{verb}");
     }

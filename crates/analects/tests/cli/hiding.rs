@@ -50,13 +50,20 @@ fn every_kind_of_cell_is_hidden_and_shown_again_byte_for_byte() {
         assert!(before.contains(text), "{before}");
         let run = sandbox.run(&["drop", "a.msg.md", cell]);
         let changed = done(&run).to_string();
-        assert_eq!(run.stderr, format!("to undo this: analects restore a.msg.md {cell}\n"));
+        assert_eq!(
+            run.stderr,
+            format!("to undo this: analects restore a.msg.md {cell}\n")
+        );
         let sent = sent_of_file(&sandbox);
         assert!(!sent.contains(text), "{cell}: {sent}");
         assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
         assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", cell])), changed);
         assert_eq!(sandbox.read("a.msg.md"), file, "{cell}");
-        assert_eq!(sandbox.run(&["restore", "a.msg.md", cell]).code, Some(1), "{cell}");
+        assert_eq!(
+            sandbox.run(&["restore", "a.msg.md", cell]).code,
+            Some(1),
+            "{cell}"
+        );
     }
 }
 
@@ -78,11 +85,21 @@ fn a_result_is_hidden_with_its_call_and_the_answer_stays() {
         let hidden = file.replace("[^2.a]: [tool] name=\"w\"", call);
         assert_eq!(sandbox.read("a.msg.md"), hidden);
         let sent = sent_of_file(&sandbox);
-        assert!(!sent.contains("tool_calls") && !sent.contains("\"role\":\"tool\""), "{sent}");
-        assert!(sent.contains("Forty-two.") && !sent.contains("sun"), "{sent}");
+        assert!(
+            !sent.contains("tool_calls") && !sent.contains("\"role\":\"tool\""),
+            "{sent}"
+        );
+        assert!(
+            sent.contains("Forty-two.") && !sent.contains("sun"),
+            "{sent}"
+        );
         let shown = sandbox.show("a.msg.md");
         let cells = shown["cells"].as_array().unwrap().iter();
-        assert_eq!(cells.filter(|cell| cell["unseen"] == "hidden").count(), 2, "{shown}");
+        assert_eq!(
+            cells.filter(|cell| cell["unseen"] == "hidden").count(),
+            2,
+            "{shown}"
+        );
         assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", cell])), "2.a");
         assert_eq!(sandbox.read("a.msg.md"), file);
         assert_eq!(sent_of_file(&sandbox), before);
@@ -98,13 +115,19 @@ fn code_is_hidden_with_what_it_printed() {
     sandbox.write("a.msg.md", &file);
     assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "c"])), "c");
     let sent = sent_of_file(&sandbox);
-    assert!(!sent.contains("print(1)") && !sent.contains("stdout> 1"), "{sent}");
+    assert!(
+        !sent.contains("print(1)") && !sent.contains("stdout> 1"),
+        "{sent}"
+    );
     assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", "c"])), "c");
     assert_eq!(sandbox.read("a.msg.md"), file);
     // What it printed goes alone.
     assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "c.1"])), "c.1");
     let sent = sent_of_file(&sandbox);
-    assert!(sent.contains("print(1)") && !sent.contains("stdout> 1"), "{sent}");
+    assert!(
+        sent.contains("print(1)") && !sent.contains("stdout> 1"),
+        "{sent}"
+    );
 }
 
 #[test]
@@ -114,7 +137,10 @@ fn a_dropped_answer_leaves_its_question_open() {
     done(&sandbox.run(&["drop", "a.msg.md", "4"]));
     sandbox.run(&["chat", "a.msg.md"]).assert_answer("48!\n");
     let request = server.request();
-    assert!(request.contains("and eight?") && !request.contains("Forty-eight."), "{request}");
+    assert!(
+        request.contains("and eight?") && !request.contains("Forty-eight."),
+        "{request}"
+    );
 }
 
 #[test]
@@ -124,20 +150,33 @@ fn a_cell_with_a_summary_of_its_own_is_shown_again_by_that() {
     let file = FILE.replace("[^1]: [markdown]", summary);
     sandbox.write("a.msg.md", &file);
     let before = sent_of_file(&sandbox);
-    assert!(before.contains("about six") && !before.contains("six times seven?"), "{before}");
+    assert!(
+        before.contains("about six") && !before.contains("six times seven?"),
+        "{before}"
+    );
     for _ in 0..2 {
         done(&sandbox.run(&["drop", "a.msg.md", "1"]));
         assert!(!sent_of_file(&sandbox).contains("about six"));
         assert!(!sent_of_file(&sandbox).contains("six times seven?"));
         // Who sends it for once sends no more of it than before.
-        let args = ["context", "a.msg.md", "--agent", "coder", "--request", "-i", "1-"];
+        let args = [
+            "context",
+            "a.msg.md",
+            "--agent",
+            "coder",
+            "--request",
+            "-i",
+            "1-",
+        ];
         assert_eq!(sandbox.run(&args).stdout, before);
         done(&sandbox.run(&["restore", "a.msg.md", "1"]));
         assert_eq!(sent_of_file(&sandbox), before);
     }
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
     // Also where a person had shown all of it by hand before it was hidden.
-    let shown = sandbox.read("a.msg.md").replace("history=\"summary\"", "history=\"include\"");
+    let shown = sandbox
+        .read("a.msg.md")
+        .replace("history=\"summary\"", "history=\"include\"");
     sandbox.write("a.msg.md", shown);
     assert!(sent_of_file(&sandbox).contains("six times seven?"));
     done(&sandbox.run(&["drop", "a.msg.md", "1"]));

@@ -28,15 +28,25 @@ fn a_reply_full_of_heads_and_escapes_is_one_reply() {
         // The question, the answer, and the empty cell that is ready for the next question.
         assert_eq!(shown["cells"].as_array().unwrap().len(), 3, "{shown}");
         assert_eq!(shown["cells"][2]["content"], "");
-        let agents: Vec<_> =
-            shown["agents"].as_array().unwrap().iter().map(|a| &a["name"]).collect();
+        let agents: Vec<_> = shown["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|a| &a["name"])
+            .collect();
         assert_eq!(agents, ["tiny"]);
         // The next turn sends it back as what it was: one answer of the model.
-        sandbox.run(&["chat", "a.msg.md", "and?"]).assert_answer("fine\n");
+        sandbox
+            .run(&["chat", "a.msg.md", "and?"])
+            .assert_answer("fine\n");
         server.request();
         let request: serde_json::Value = serde_json::from_str(&server.request()).unwrap();
-        let roles: Vec<_> =
-            request["messages"].as_array().unwrap().iter().map(|m| &m["role"]).collect();
+        let roles: Vec<_> = request["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| &m["role"])
+            .collect();
         assert_eq!(roles, ["user", "assistant", "user"]);
         assert_eq!(request["messages"][1]["content"], EVIL);
     }
@@ -53,7 +63,14 @@ fn no_command_of_a_reply_reaches_the_terminal() {
         return crate::sandbox::skip("no_command_of_a_reply_reaches_the_terminal", "no python3");
     };
     assert_eq!(code, 0, "{seen}");
-    for bad in ["\u{1b}]52", "\u{1b}]8", "\u{1b}[2J", "\u{7}", "\u{9b}", "\u{202e}"] {
+    for bad in [
+        "\u{1b}]52",
+        "\u{1b}]8",
+        "\u{1b}[2J",
+        "\u{7}",
+        "\u{9b}",
+        "\u{202e}",
+    ] {
         assert!(!seen.contains(bad), "{bad:?}: {seen:?}");
     }
 }
@@ -72,11 +89,22 @@ fn a_frontmatter_that_names_commands_and_addresses_does_nothing() {
     );
     sandbox.write("a.msg.md", format!("{front}\n# %%\n\n`touch ran`\n"));
     let run = sandbox.run(&["chat", "a.msg.md"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "fine\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "fine\n"),
+        "{}",
+        run.stderr
+    );
     let request = server.request();
-    assert!(request.contains("$(touch ran)"), "the prompt is text: {request}");
+    assert!(
+        request.contains("$(touch ran)"),
+        "the prompt is text: {request}"
+    );
     #[cfg(unix)]
-    assert_eq!(trap.request_within(std::time::Duration::from_millis(200)), None);
+    assert_eq!(
+        trap.request_within(std::time::Duration::from_millis(200)),
+        None
+    );
     assert!(!sandbox.path("ran").exists());
     assert!(sandbox.read("a.msg.md").starts_with(&front));
 }
@@ -88,13 +116,21 @@ fn models_that_are_files_or_programs_are_not_asked() {
         "r.sse",
         "data: {\"choices\":[{\"delta\":{\"content\":\"recorded\"}}]}\n\ndata: [DONE]\n\n",
     );
-    for model in
-        ["replay:r.sse", "replay:/etc/passwd", "http://127.0.0.1:9/v1", "sh -c 'touch ran'"]
-    {
+    for model in [
+        "replay:r.sse",
+        "replay:/etc/passwd",
+        "http://127.0.0.1:9/v1",
+        "sh -c 'touch ran'",
+    ] {
         let file = format!("---\nagents:\n  x:\n    models: [{model:?}]\n---\n\n# %%\n\nhi\n");
         sandbox.write("a.msg.md", &file);
         let run = sandbox.run(&["chat", "a.msg.md"]);
-        assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{model}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(2), ""),
+            "{model}: {}",
+            run.stderr
+        );
         assert_eq!(sandbox.read("a.msg.md"), file);
     }
     assert!(!sandbox.path("ran").exists());

@@ -15,7 +15,10 @@ pub const FILE: [&str; 4] = ["chat", "a.msg.md", "-m", "openai/tiny"];
 /// A session with these arguments; skips, loudly, where there is no terminal.
 pub fn session(sandbox: &Sandbox, args: &[&str], steps: Vec<Step>) -> Option<(String, i32)> {
     let mut command = sandbox.command(args);
-    command.env("NO_COLOR", "1").env_remove("VISUAL").env("EDITOR", "false");
+    command
+        .env("NO_COLOR", "1")
+        .env_remove("VISUAL")
+        .env("EDITOR", "false");
     let ran = converse(sandbox, &command, steps);
     if ran.is_none() {
         skip("interactive", "there is no Python to make a terminal");
@@ -42,9 +45,14 @@ fn a_conversation_in_a_file_from_beginning_to_end() {
         press("Two.", ""),
         press(PROMPT, "/quit\r"),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
-    assert!(seen.contains("a.msg.md, with openai/tiny; /help for help"), "{seen}");
+    assert!(
+        seen.contains("a.msg.md, with openai/tiny; /help for help"),
+        "{seen}"
+    );
     let texts = sandbox.texts("a.msg.md");
     assert_eq!(texts, ["什么是 a group?", "A set.", "And a ring?", "Two."]);
     server.request();
@@ -54,7 +62,11 @@ fn a_conversation_in_a_file_from_beginning_to_end() {
         &std::fs::metadata(&history).unwrap().permissions(),
     );
     assert_eq!(mode & 0o777, 0o600);
-    assert!(std::fs::read_to_string(history).unwrap().starts_with("\"什么是 a group?\"\n"));
+    assert!(
+        std::fs::read_to_string(history)
+            .unwrap()
+            .starts_with("\"什么是 a group?\"\n")
+    );
 }
 
 #[test]
@@ -83,7 +95,11 @@ fn a_conversation_in_the_store_can_be_taken_back_and_copied() {
     assert!(seen.contains("to go on: analects session resume"), "{seen}");
     let requests: Vec<String> = (0..4).map(|_| server.request()).collect();
     assert!(requests[1].contains("One.") && requests[1].contains("second"));
-    assert!(requests[2].contains("One.") && !requests[2].contains("second"), "{}", requests[2]);
+    assert!(
+        requests[2].contains("One.") && !requests[2].contains("second"),
+        "{}",
+        requests[2]
+    );
     assert!(requests[3].contains("Three."), "{}", requests[3]);
     let list = sandbox.run(&["session", "list"]);
     assert_eq!(list.stdout.lines().count(), 2, "{}", list.stdout);
@@ -114,10 +130,16 @@ fn an_exchange_in_a_file_is_taken_back_and_the_file_copied() {
         press("Four.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let requests: Vec<String> = (0..4).map(|_| server.request()).collect();
-    assert!(requests[2].contains("One.") && !requests[2].contains("second"), "{}", requests[2]);
+    assert!(
+        requests[2].contains("One.") && !requests[2].contains("second"),
+        "{}",
+        requests[2]
+    );
     for gone in ["first", "One.", "second", "third", "Three."] {
         assert!(!requests[3].contains(gone), "{gone} in {}", requests[3]);
     }
@@ -145,12 +167,22 @@ fn what_is_taken_back_twice_comes_back_as_it_is_told() {
         press("Three.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
-    let third = std::iter::from_fn(|| Some(server.request())).nth(2).unwrap();
-    assert!(third.contains("third") && !third.contains("first"), "{third}");
+    let third = std::iter::from_fn(|| Some(server.request()))
+        .nth(2)
+        .unwrap();
+    assert!(
+        third.contains("third") && !third.contains("first"),
+        "{third}"
+    );
     let told = |at: usize| -> String {
-        let words = seen.split("to undo this: analects rewind a.msg.md ").nth(at).unwrap();
+        let words = seen
+            .split("to undo this: analects rewind a.msg.md ")
+            .nth(at)
+            .unwrap();
         words.chars().take_while(char::is_ascii_digit).collect()
     };
     let sent = |cell: &str| {
@@ -174,7 +206,10 @@ fn a_conversation_is_compacted_on_the_spot() {
     let (sandbox, server) = sandbox(scripts);
     let agent = "tiny: { models: [openai/tiny], context_window: 10000, max_output_tokens: 1000 }";
     sandbox.write("a.msg.md", format!("---\nagents:\n  {agent}\n---\n"));
-    let mut steps = vec![press(PROMPT, "/context\r"), press("nothing was said yet", "")];
+    let mut steps = vec![
+        press(PROMPT, "/context\r"),
+        press("nothing was said yet", ""),
+    ];
     for question in ["one", "two", "three"] {
         steps.push(press(PROMPT, format!("{question}\r")));
         steps.push(press("things. \r\n", ""));
@@ -186,7 +221,9 @@ fn a_conversation_is_compacted_on_the_spot() {
         press("After.", ""),
         press(PROMPT, CTRL_D),
     ]);
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let requests: Vec<String> = (0..5).map(|_| server.request()).collect();
     assert!(requests[4].contains("In short: things."), "{}", requests[4]);
@@ -209,9 +246,14 @@ fn ctrl_c_ends_the_answer_and_not_the_session() {
         press("whole", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md"), ["one", "half one", "two", "half two", "three", "whole"]);
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["one", "half one", "two", "half two", "three", "whole"]
+    );
     assert_eq!(sandbox.read("a.msg.md").matches("interrupted").count(), 2);
 }
 
@@ -228,15 +270,23 @@ fn ctrl_c_before_the_first_word_says_that_nothing_came() {
         });
         let steps = vec![
             press(PROMPT, "hello there\r"),
-            shell("hello there", "for i in $(seq 400); do [ -e asked ] && break; sleep 0.05; done"),
+            shell(
+                "hello there",
+                "for i in $(seq 400); do [ -e asked ] && break; sleep 0.05; done",
+            ),
             press("", CTRL_C),
-            press("interrupted before anything came; your question is kept", ""),
+            press(
+                "interrupted before anything came; your question is kept",
+                "",
+            ),
             press("/retry asks it again", ""),
             press(PROMPT, "/retry\r"),
             press("Now.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, place, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         let request = watch.join().unwrap().request();
         assert_eq!(request.matches("hello there").count(), 1, "{request}");
@@ -257,7 +307,9 @@ fn an_error_comes_back_to_the_prompt_and_the_question_can_be_asked_again() {
             press("nothing to ask again", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, place, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         server.request();
         let request = server.request();
@@ -278,7 +330,9 @@ fn words_that_could_not_be_kept_stand_in_the_line_again() {
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert!(server.request().contains("precious words!"));
 }
@@ -297,19 +351,32 @@ fn a_pasted_megabyte_is_a_mark_in_the_line_and_whole_in_the_question() {
         press(PROMPT, CTRL_D),
     ];
     let clock = Instant::now();
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+        return;
+    };
     assert_eq!(code, 0);
     assert!(seen.len() < 100_000, "the paste itself is not shown");
     let text = &sandbox.texts("a.msg.md")[0];
-    assert_eq!(*text, format!("Look: {} please", pasted.replace('\r', "\n")));
+    assert_eq!(
+        *text,
+        format!("Look: {} please", pasted.replace('\r', "\n"))
+    );
     assert!(server.request().len() > 1_000_000);
-    assert!(clock.elapsed() < Duration::from_secs(60), "{:?}", clock.elapsed());
+    assert!(
+        clock.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        clock.elapsed()
+    );
 }
 
 #[test]
 fn a_prompt_may_have_several_lines() {
-    let (sandbox, _server) =
-        sandbox(vec![answer(&["1."]), answer(&["2."]), answer(&["3."]), answer(&["4."])]);
+    let (sandbox, _server) = sandbox(vec![
+        answer(&["1."]),
+        answer(&["2."]),
+        answer(&["3."]),
+        answer(&["4."]),
+    ]);
     let steps = vec![
         press(PROMPT, "one\u{1b}\rtwo\r"),
         press("1.", ""),
@@ -321,11 +388,16 @@ fn a_prompt_may_have_several_lines() {
         press("4.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let texts = sandbox.texts("a.msg.md");
     let said: Vec<&String> = texts.iter().step_by(2).collect();
-    assert_eq!(said, ["one\ntwo", "one\ntwo", "```\ncode\n\n```", "a \\\nb"]);
+    assert_eq!(
+        said,
+        ["one\ntwo", "one\ntwo", "```\ncode\n\n```", "a \\\nb"]
+    );
 }
 
 #[test]
@@ -339,13 +411,24 @@ fn commands_are_completed_and_earlier_prompts_come_back() {
         press("tiny answers", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     // Another session knows what was typed in the first one; the command is the last of it.
-    let steps =
-        vec![press(PROMPT, "\u{1b}[A\u{1b}[A\r"), press("Twice.", ""), press(PROMPT, CTRL_D)];
-    let Some((seen, _)) = session(&sandbox, &FILE, steps) else { return };
-    assert_eq!(sandbox.texts("a.msg.md"), ["say it", "Once.", "say it", "Twice."], "{seen}");
+    let steps = vec![
+        press(PROMPT, "\u{1b}[A\u{1b}[A\r"),
+        press("Twice.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, _)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["say it", "Once.", "say it", "Twice."],
+        "{seen}"
+    );
 }
 
 #[test]
@@ -360,8 +443,14 @@ fn a_damaged_history_hurts_nobody() {
     for damage in [&folder as &dyn Fn(&Sandbox), &garbage] {
         let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
         damage(&sandbox);
-        let steps = vec![press(PROMPT, "hello\r"), press("Fine.", ""), press(PROMPT, CTRL_D)];
-        let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+        let steps = vec![
+            press(PROMPT, "hello\r"),
+            press("Fine.", ""),
+            press(PROMPT, CTRL_D),
+        ];
+        let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         assert_eq!(sandbox.texts("a.msg.md"), ["hello", "Fine."]);
     }
@@ -380,24 +469,41 @@ fn a_terminal_may_change_its_size() {
         press("End.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let texts = sandbox.texts("a.msg.md");
-    assert_eq!((&*texts[0], &*texts[2]), ("a long line that is typed and goes on", "more"));
+    assert_eq!(
+        (&*texts[0], &*texts[2]),
+        ("a long line that is typed and goes on", "more")
+    );
 }
 
 #[test]
 fn without_colour_there_is_none_and_a_hostile_answer_commands_nothing() {
     let bad = "\u{1b}]52;c;AAAA\u{7}\u{1b}[2J\u{202e}x";
     let (sandbox, _server) = sandbox(vec![answer(&[bad, "**end**"])]);
-    let steps = vec![press(PROMPT, "hello\r"), press("**end**", ""), press(PROMPT, CTRL_D)];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let steps = vec![
+        press(PROMPT, "hello\r"),
+        press("**end**", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let (_, after) = seen.split_once("<U+001B>]52").unwrap();
     let (reply, _) = after.split_once("**end**").unwrap();
-    assert!(!reply.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{reply:?}");
+    assert!(
+        !reply.contains(['\u{1b}', '\u{7}', '\u{202e}']),
+        "{reply:?}"
+    );
     for ink in 30..=37 {
-        assert!(!seen.contains(&format!("\u{1b}[{ink}m")), "{ink} in {seen:?}");
+        assert!(
+            !seen.contains(&format!("\u{1b}[{ink}m")),
+            "{ink} in {seen:?}"
+        );
     }
 }
 
@@ -412,14 +518,26 @@ fn answers_go_to_a_file_and_a_closed_pipe_ends_nothing() {
         shell.arg("-c").arg(line);
         converse(&sandbox, &shell, steps)
     };
-    let steps = vec![press(PROMPT, "one\\\n"), press("| ", "more\n"), press(PROMPT, CTRL_D)];
+    let steps = vec![
+        press(PROMPT, "one\\\n"),
+        press("| ", "more\n"),
+        press(PROMPT, CTRL_D),
+    ];
     let Some((seen, code)) = run(line("> out.txt"), steps) else {
         return skip("interactive::pipe", "there is no Python to make a terminal");
     };
-    assert_eq!((code, &*sandbox.read("out.txt")), (0, "**One.**\n"), "{seen}");
+    assert_eq!(
+        (code, &*sandbox.read("out.txt")),
+        (0, "**One.**\n"),
+        "{seen}"
+    );
     let steps = vec![press(PROMPT, "two\n"), press(PROMPT, CTRL_D)];
     let (seen, _) = run(line("| true"), steps).unwrap();
-    assert_eq!(sandbox.texts("a.msg.md"), ["one\nmore", "**One.**", "two", "Two."], "{seen}");
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["one\nmore", "**One.**", "two", "Two."],
+        "{seen}"
+    );
 }
 
 #[test]
@@ -427,7 +545,11 @@ fn a_dumb_terminal_gets_plain_lines() {
     let (sandbox, _server) = sandbox(vec![answer(&["Plain."])]);
     let mut command = sandbox.command(&FILE);
     command.env("TERM", "dumb");
-    let steps = vec![press(PROMPT, "hello\n"), press("Plain.", ""), press(PROMPT, CTRL_D)];
+    let steps = vec![
+        press(PROMPT, "hello\n"),
+        press("Plain.", ""),
+        press(PROMPT, CTRL_D),
+    ];
     let Some((seen, code)) = converse(&sandbox, &command, steps) else {
         return skip("interactive::dumb", "there is no Python to make a terminal");
     };
@@ -440,22 +562,38 @@ fn a_prompt_can_be_written_in_an_editor() {
     let (sandbox, _server) = sandbox(vec![answer(&["Seen."])]);
     let mut command = sandbox.command(&FILE);
     sandbox.write("editor.sh", "#!/bin/sh\necho second line >> \"$2\"\n");
-    command.env("NO_COLOR", "1").env("VISUAL", "sh ./editor.sh --wait").env("EDITOR", "false");
-    let steps = vec![press(PROMPT, "/edit first \r"), press("Seen.", ""), press(PROMPT, CTRL_D)];
+    command
+        .env("NO_COLOR", "1")
+        .env("VISUAL", "sh ./editor.sh --wait")
+        .env("EDITOR", "false");
+    let steps = vec![
+        press(PROMPT, "/edit first \r"),
+        press("Seen.", ""),
+        press(PROMPT, CTRL_D),
+    ];
     let Some((seen, code)) = converse(&sandbox, &command, steps) else {
         return skip("interactive::edit", "there is no Python to make a terminal");
     };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[0], "firstsecond line");
-    let left: Vec<_> = std::fs::read_dir(sandbox.path("home/state")).unwrap().flatten().collect();
-    assert!(!left.iter().any(|it| it.file_name().to_string_lossy().starts_with("prompt-")));
+    let left: Vec<_> = std::fs::read_dir(sandbox.path("home/state"))
+        .unwrap()
+        .flatten()
+        .collect();
+    assert!(
+        !left
+            .iter()
+            .any(|it| it.file_name().to_string_lossy().starts_with("prompt-"))
+    );
     // An editor that fails sends nothing.
     let steps = vec![
         press(PROMPT, "/edit x\r"),
         press("the editor false ended with exit status: 1", CTRL_C),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md").len(), 2);
 }
@@ -469,7 +607,9 @@ fn a_session_begins_only_where_it_makes_sense() {
     assert!(run.stderr.contains("nothing to ask"), "{}", run.stderr);
     // A cell that waits is asked at once.
     sandbox.write("a.msg.md", "# %%\n\nWaiting?\n");
-    let Some((seen, code)) = session(&sandbox, &FILE, vec![press("Asked.", "")]) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, vec![press("Asked.", "")]) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("/help"), "{seen}");
     // Nobody types a question for a model that is not there.
@@ -479,10 +619,15 @@ fn a_session_begins_only_where_it_makes_sense() {
     };
     assert_eq!(code, 2, "{seen}");
     // What is for one prompt is refused.
-    let one = [("--record", "records one answer"), ("-e", "choose cells for one prompt")];
+    let one = [
+        ("--record", "records one answer"),
+        ("-e", "choose cells for one prompt"),
+    ];
     for (option, why) in one {
         let args = ["chat", "a.msg.md", "-m", "openai/tiny", option, "1"];
-        let Some((seen, code)) = session(&sandbox, &args, vec![press(why, "")]) else { return };
+        let Some((seen, code)) = session(&sandbox, &args, vec![press(why, "")]) else {
+            return;
+        };
         assert_eq!(code, 2, "{seen}");
     }
     sandbox.write("plain.md", "# Notes\n");
@@ -496,19 +641,34 @@ fn a_session_begins_only_where_it_makes_sense() {
 #[test]
 fn a_stored_session_is_resumed_and_a_plain_file_taken_by_force() {
     let (sandbox, server) = sandbox(vec![answer(&["One."]), answer(&["Two."]), answer(&["3."])]);
-    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
-    let steps = vec![press(PROMPT, "second\r"), press("Two.", ""), press(PROMPT, CTRL_D)];
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "first"])
+        .assert_answer("One.\n");
+    let steps = vec![
+        press(PROMPT, "second\r"),
+        press("Two.", ""),
+        press(PROMPT, CTRL_D),
+    ];
     let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     server.request();
     let request = server.request();
-    assert!(request.contains("first") && request.contains("second"), "{request}");
+    assert!(
+        request.contains("first") && request.contains("second"),
+        "{request}"
+    );
     sandbox.write("plain.md", "# Notes\n");
     let args = ["chat", "plain.md", "--force", "-m", "openai/tiny"];
-    let steps = vec![press(PROMPT, "third\r"), press("3.", ""), press(PROMPT, CTRL_D)];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    let steps = vec![
+        press(PROMPT, "third\r"),
+        press("3.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert!(
         sandbox.read("plain.md").contains("# Notes") && sandbox.read("plain.md").contains("third")

@@ -26,7 +26,10 @@ fn with_scripts(mut sandbox: Sandbox, scripts: Vec<Vec<Step>>) -> (Sandbox, Serv
 
 /// Such a file; the model answers so.
 fn sandbox(answers: &[&str]) -> (Sandbox, Server) {
-    with_scripts(Sandbox::new(), answers.iter().map(|text| answer(&[text])).collect())
+    with_scripts(
+        Sandbox::new(),
+        answers.iter().map(|text| answer(&[text])).collect(),
+    )
 }
 
 /// A file whose question has its answer, `One.`; the model answers so next.
@@ -65,7 +68,12 @@ fn under_way(name: &str) -> (Sandbox, Server, Child) {
 fn finish(sandbox: &Sandbox, child: Child) -> Run {
     sandbox.write("go", "");
     let run: Run = child.wait_with_output().unwrap().into();
-    assert_eq!((run.code, &*run.stdout), (Some(0), "half and half\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "half and half\n"),
+        "{}",
+        run.stderr
+    );
     run
 }
 
@@ -86,8 +94,10 @@ pub fn assert_whole(sandbox: &Sandbox, name: &str, texts: &[&str]) {
 
 /// Whether any file below a folder holds these bytes, or has them in its name.
 pub fn holds(folder: &Path, secret: &str) -> bool {
-    let entries =
-        std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let entries = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path());
     entries.into_iter().any(|path| match path.is_dir() {
         true => holds(&path, secret),
         false => String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(secret),
@@ -116,14 +126,29 @@ fn a_file_that_is_moved_takes_its_answers_with_it() {
 fn a_file_and_its_copy_both_go_on() {
     let (sandbox, server) = answered(&["In the file.", "In the copy."]);
     std::fs::copy(sandbox.path(FILE), sandbox.path("b.msg.md")).unwrap();
-    sandbox.run(&["chat", FILE, "and then?"]).assert_answer("In the file.\n");
-    sandbox.run(&["chat", "b.msg.md", "and then?"]).assert_answer("In the copy.\n");
+    sandbox
+        .run(&["chat", FILE, "and then?"])
+        .assert_answer("In the file.\n");
+    sandbox
+        .run(&["chat", "b.msg.md", "and then?"])
+        .assert_answer("In the copy.\n");
     for _ in 0..2 {
         let request = server.request();
-        assert!(request.contains("One.") && !request.contains("In the"), "{request}");
+        assert!(
+            request.contains("One.") && !request.contains("In the"),
+            "{request}"
+        );
     }
-    assert_whole(&sandbox, FILE, &["Why?", "One.", "and then?", "In the file."]);
-    assert_whole(&sandbox, "b.msg.md", &["Why?", "One.", "and then?", "In the copy."]);
+    assert_whole(
+        &sandbox,
+        FILE,
+        &["Why?", "One.", "and then?", "In the file."],
+    );
+    assert_whole(
+        &sandbox,
+        "b.msg.md",
+        &["Why?", "One.", "and then?", "In the copy."],
+    );
 
     // What broke off belongs to the file in which it was asked; the copy can have it, too.
     let (sandbox, _server) = killed();
@@ -152,8 +177,17 @@ fn a_file_that_git_takes_back_and_forth_has_the_answers_of_its_version() {
     let (sandbox, server) = sandbox(&["One.", "Again.", "Next."]);
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
-        git.args(["-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]);
-        git.args(args).current_dir(sandbox.path("")).env("HOME", sandbox.path("home"));
+        git.args([
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@x",
+            "-c",
+            "commit.gpgsign=false",
+        ]);
+        git.args(args)
+            .current_dir(sandbox.path(""))
+            .env("HOME", sandbox.path("home"));
         git.output().is_ok_and(|output| output.status.success())
     };
     if !git(&["init", "-q", "-b", "main"]) {
@@ -173,24 +207,37 @@ fn a_file_that_git_takes_back_and_forth_has_the_answers_of_its_version() {
     assert_whole(&sandbox, FILE, &["Why?", "One."]);
     assert!(git(&["checkout", "-q", "asked"]));
     assert_whole(&sandbox, FILE, &["Why?", "Again."]);
-    sandbox.run(&["chat", FILE, "next"]).assert_answer("Next.\n");
+    sandbox
+        .run(&["chat", FILE, "next"])
+        .assert_answer("Next.\n");
     let [_, _, request] = [server.request(), server.request(), server.request()];
-    assert!(request.contains("Again.") && !request.contains("One."), "{request}");
+    assert!(
+        request.contains("Again.") && !request.contains("One."),
+        "{request}"
+    );
 }
 
 #[test]
 fn a_fork_goes_on_with_the_answers_that_it_has() {
     let (sandbox, server) = answered(&["In the fork.", "In the file."]);
     told(&sandbox, &["fork", FILE, "-o", "b.msg.md"]);
-    sandbox.run(&["chat", "b.msg.md", "next"]).assert_answer("In the fork.\n");
+    sandbox
+        .run(&["chat", "b.msg.md", "next"])
+        .assert_answer("In the fork.\n");
     assert!(server.request().contains("One."));
     told(&sandbox, &["fork", FILE, "--at", "q", "-o", "c.msg.md"]);
     // There the question is to be asked again: nothing is missing.
     assert_eq!(sandbox.texts("c.msg.md"), ["Why?"]);
     assert_eq!(told(&sandbox, &["check", "c.msg.md"]), "");
-    sandbox.run(&["chat", FILE, "next"]).assert_answer("In the file.\n");
+    sandbox
+        .run(&["chat", FILE, "next"])
+        .assert_answer("In the file.\n");
     assert_whole(&sandbox, FILE, &["Why?", "One.", "next", "In the file."]);
-    assert_whole(&sandbox, "b.msg.md", &["Why?", "One.", "next", "In the fork."]);
+    assert_whole(
+        &sandbox,
+        "b.msg.md",
+        &["Why?", "One.", "next", "In the fork."],
+    );
 }
 
 #[test]
@@ -223,10 +270,19 @@ fn a_name_that_leads_elsewhere_by_now_leaves_the_answer_where_its_question_is() 
 fn while_an_answer_is_under_way_others_may_write_and_nobody_asks() {
     let (sandbox, server, child) = under_way(FILE);
     let before = sandbox.read(FILE);
-    for more in [&[][..], &["another question"], &["-m", "openai/other", "another question"]] {
+    for more in [
+        &[][..],
+        &["another question"],
+        &["-m", "openai/other", "another question"],
+    ] {
         let run = sandbox.run(&[&["chat", FILE], more].concat());
         assert_eq!((run.code, &*run.stdout), (Some(4), ""), "{}", run.stderr);
-        assert!(run.stderr.contains("the question is being answered already"), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains("the question is being answered already"),
+            "{}",
+            run.stderr
+        );
     }
     assert_eq!(sandbox.read(FILE), before);
     assert_eq!(told(&sandbox, &["check", FILE]), "");
@@ -234,10 +290,17 @@ fn while_an_answer_is_under_way_others_may_write_and_nobody_asks() {
     told(&sandbox, &["add", FILE, "--id", "m", "and more"]);
     told(&sandbox, &["drop", FILE, "n"]);
     assert_eq!(finish(&sandbox, child).stderr, "");
-    assert_whole(&sandbox, FILE, &["Why?", "half and half", "next", "and more"]);
+    assert_whole(
+        &sandbox,
+        FILE,
+        &["Why?", "half and half", "next", "and more"],
+    );
     sandbox.run(&["chat", FILE]).assert_answer("One.\n");
     let request = server.request();
-    assert!(request.contains("and more") && !request.contains("next"), "{request}");
+    assert!(
+        request.contains("and more") && !request.contains("next"),
+        "{request}"
+    );
 }
 
 #[test]
@@ -245,12 +308,18 @@ fn a_question_that_is_changed_while_it_is_answered_is_a_new_one() {
     let (sandbox, server, child) = under_way(FILE);
     sandbox.write(FILE, sandbox.read(FILE).replace("Why?", "Why not?"));
     let said = finish(&sandbox, child).stderr;
-    assert!(said.contains("so the answer is not in the file; analects recover a.msg.md"), "{said}");
+    assert!(
+        said.contains("so the answer is not in the file; analects recover a.msg.md"),
+        "{said}"
+    );
     assert_eq!(sandbox.texts(FILE), ["Why not?"]);
     sandbox.run(&["chat", FILE]).assert_answer("One.\n");
     assert!(server.request().contains("Why not?"));
     let records = sandbox.records(FILE);
-    let kept = records.iter().find(|record| record["text"] == "half and half").unwrap();
+    let kept = records
+        .iter()
+        .find(|record| record["text"] == "half and half")
+        .unwrap();
     told(&sandbox, &["recover", FILE, kept["name"].as_str().unwrap()]);
     // It answers nothing that stands there, so the model does not see it.
     assert_whole(&sandbox, FILE, &["Why not?", "One.", "half and half"]);
@@ -288,7 +357,9 @@ fn where_the_journal_cannot_be_written_nothing_is_asked() {
     assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
     assert_eq!(sandbox.read(FILE), before);
     // This one keeps no journal, and is the first that the server hears of.
-    sandbox.run(&["ask", "-m", "openai/tiny", "How?"]).assert_answer("One.\n");
+    sandbox
+        .run(&["ask", "-m", "openai/tiny", "How?"])
+        .assert_answer("One.\n");
     assert!(server.request().contains("How?"));
 }
 
@@ -296,15 +367,24 @@ fn where_the_journal_cannot_be_written_nothing_is_asked() {
 fn whoever_only_reads_is_told_of_an_answer_that_broke_off() {
     let (sandbox, server) = killed();
     let before = sandbox.read(FILE);
-    let verbs: [&[&str]; 4] =
-        [&["check", FILE], &["list", FILE], &["context", FILE], &["chat", FILE, "--dry-run"]];
+    let verbs: [&[&str]; 4] = [
+        &["check", FILE],
+        &["list", FILE],
+        &["context", FILE],
+        &["chat", FILE, "--dry-run"],
+    ];
     for verb in verbs {
         assert!(told(&sandbox, verb).contains(WAITS), "{verb:?}");
     }
     assert_eq!(sandbox.records(FILE)[0]["kind"], "interrupted");
     assert_eq!(sandbox.read(FILE), before);
     let run = sandbox.run(&["chat", FILE, "go on"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "One.\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "One.\n"),
+        "{}",
+        run.stderr
+    );
     assert!(server.request().contains("half"));
     assert_whole(&sandbox, FILE, &["Why?", "half", "go on", "One."]);
 }
@@ -313,15 +393,27 @@ fn whoever_only_reads_is_told_of_an_answer_that_broke_off() {
 fn a_key_that_a_server_complains_of_is_not_in_the_journal() {
     let key = "sk-very-secret-0123456789";
     let body = format!(r#"{{"error":{{"message":"Incorrect API key: {key}"}}}}"#);
-    let broken = vec![stream_head(), piece("half"), Step::Send(format!("data: {body}\n\n"))];
+    let broken = vec![
+        stream_head(),
+        piece("half"),
+        Step::Send(format!("data: {body}\n\n")),
+    ];
     let server = Server::new(vec![error("401 Unauthorized", &body), broken]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write(FILE, format!("{AGENT}{QUESTION}"));
     for _ in 0..2 {
-        let output = sandbox.command(&["chat", FILE]).env("OPENAI_API_KEY", key).output().unwrap();
+        let output = sandbox
+            .command(&["chat", FILE])
+            .env("OPENAI_API_KEY", key)
+            .output()
+            .unwrap();
         let run = Run::from(output);
         assert_eq!(run.code, Some(5), "{}", run.stderr);
-        assert!(run.stderr.contains("Incorrect API key: [key]"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("Incorrect API key: [key]"),
+            "{}",
+            run.stderr
+        );
     }
     assert!(holds(&sandbox.path("home/state"), "half"));
     assert!(!holds(&sandbox.path(""), key));

@@ -17,7 +17,11 @@ fn sandbox(scripts: &[&[&str]]) -> (Sandbox, Server) {
     };
     let script = |pieces: &&[&str]| {
         let pieces = pieces.iter().map(step);
-        [stream_head()].into_iter().chain(pieces).chain([done()]).collect()
+        [stream_head()]
+            .into_iter()
+            .chain(pieces)
+            .chain([done()])
+            .collect()
     };
     let server = Server::new(scripts.iter().map(script).collect());
     (sandbox.with_server(&server.base_url), server)
@@ -53,7 +57,9 @@ fn tab_shows_nothing_where_there_is_nothing_to_offer() {
         press("for the answer", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("RECORDS"), "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[0], "hello  there");
@@ -72,9 +78,14 @@ fn keys_typed_into_an_answer_stand_in_the_line_after_it() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
-    assert!(seen.contains("begin end.\n"), "keys are shown in the answer: {seen}");
+    assert!(
+        seen.contains("begin end.\n"),
+        "keys are shown in the answer: {seen}"
+    );
     assert_eq!(sandbox.texts("a.msg.md")[2], "second line\nnext 学!");
     server.request();
     assert!(server.request().contains("second line\\nnext 学!"));
@@ -93,9 +104,14 @@ fn a_paste_into_an_answer_is_not_sent_by_itself() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md")[2], "a line\n".repeat(3_000).trim_end());
+    assert_eq!(
+        sandbox.texts("a.msg.md")[2],
+        "a line\n".repeat(3_000).trim_end()
+    );
 }
 
 #[test]
@@ -111,11 +127,18 @@ fn ctrl_c_ends_an_answer_however_much_was_typed_before_it() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let texts = sandbox.texts("a.msg.md");
     assert_eq!(texts[..2], ["first", "begin"]);
-    assert!(texts[2] == pasted.replace('\r', "\n"), "{} of {}", texts[2].len(), pasted.len());
+    assert!(
+        texts[2] == pasted.replace('\r', "\n"),
+        "{} of {}",
+        texts[2].len(),
+        pasted.len()
+    );
 }
 
 #[test]
@@ -132,7 +155,9 @@ fn keys_typed_before_ctrl_z_are_there_after_fg() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[2], "before after");
 }
@@ -154,7 +179,9 @@ fn ctrl_c_with_nothing_to_end_says_how_to_leave() {
         press("whole", ""),
         press(PROMPT, "/quit\r"),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(seen.matches("to end the session").count(), 2, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md"), ["one", "half", "two", "whole"]);
@@ -183,7 +210,10 @@ fn a_dumb_terminal_shows_no_keys_in_an_answer_and_says_how_to_leave() {
         return skip("keys::dumb", "there is no Python to make a terminal");
     };
     assert_eq!(code, 0, "{seen}");
-    assert!(seen.contains("begin end.\n") && !seen.contains('\u{1b}'), "{seen:?}");
+    assert!(
+        seen.contains("begin end.\n") && !seen.contains('\u{1b}'),
+        "{seen:?}"
+    );
     server.request();
     assert!(server.request().contains("\"second\""));
 }
@@ -192,16 +222,35 @@ fn a_dumb_terminal_shows_no_keys_in_an_answer_and_says_how_to_leave() {
 fn the_terminal_is_left_as_it_was_found() {
     let end = "kill -TERM $(cat pid)";
     for (code, steps) in [
-        ("0", vec![press(PROMPT, "one\r"), press("half", CTRL_C), press(PROMPT, CTRL_D)]),
+        (
+            "0",
+            vec![
+                press(PROMPT, "one\r"),
+                press("half", CTRL_C),
+                press(PROMPT, CTRL_D),
+            ],
+        ),
         ("143", vec![press(PROMPT, "typed"), shell("typed", end)]),
         ("143", vec![press(PROMPT, "one\r"), shell("half", end)]),
-        ("129", vec![press(PROMPT, "one\r"), shell("half", "kill -HUP $(cat pid)")]),
+        (
+            "129",
+            vec![
+                press(PROMPT, "one\r"),
+                shell("half", "kill -HUP $(cat pid)"),
+            ],
+        ),
         ("131", vec![press(PROMPT, "one\r"), press("half", "\u{1c}")]),
     ] {
         let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
-        let Some((seen, _)) = in_shell(&sandbox, steps) else { return };
+        let Some((seen, _)) = in_shell(&sandbox, steps) else {
+            return;
+        };
         assert_eq!(sandbox.read("code").trim(), code, "{seen}");
-        assert_eq!(sandbox.read("before"), sandbox.read("after"), "{code}: {seen}");
+        assert_eq!(
+            sandbox.read("before"),
+            sandbox.read("after"),
+            "{code}: {seen}"
+        );
         let last = |code: &str| seen.rfind(code).unwrap_or(0);
         assert!(last("\u{1b}[?2004l") >= last("\u{1b}[?2004h"), "{seen:?}");
     }
@@ -220,9 +269,14 @@ fn a_second_ctrl_c_ends_a_session_that_is_stuck() {
     let twice =
         format!("touch go; {stuck}; {press_often} 2> /dev/null; [ -e code ] || kill -9 $(cat pid)");
     let steps = vec![press(PROMPT, "one\r"), shell("half", &twice)];
-    let Some((seen, _)) = in_shell(&sandbox, steps) else { return };
+    let Some((seen, _)) = in_shell(&sandbox, steps) else {
+        return;
+    };
     assert_eq!(sandbox.read("code").trim(), "130");
-    assert!(seen.len() < long.len(), "all of it was shown, so nothing was stuck");
+    assert!(
+        seen.len() < long.len(),
+        "all of it was shown, so nothing was stuck"
+    );
     assert_eq!(sandbox.read("before"), sandbox.read("after"));
     assert_eq!(sandbox.texts("a.msg.md")[0], "one");
 }
@@ -234,7 +288,9 @@ fn a_closed_terminal_ends_the_session_and_the_file_keeps_what_came() {
         vec![press(PROMPT, "one\r"), press("half", CTRL_C), close(PROMPT)],
     ] {
         let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
-        let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+            return;
+        };
         assert_eq!(code, 129, "{seen}");
         assert_eq!(sandbox.texts("a.msg.md"), ["one", "half"]);
     }
@@ -256,7 +312,12 @@ fn ctrl_z_stops_the_session_and_fg_goes_on_with_it() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md"), ["first", "begin end.", "second", "Two."]);
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["first", "begin end.", "second", "Two."]
+    );
 }

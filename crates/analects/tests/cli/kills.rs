@@ -11,7 +11,12 @@ use crate::server::{Server, Step, answer, done, piece, stream_head};
 
 #[test]
 fn a_kill_in_mid_stream_keeps_what_came_and_the_next_call_goes_on() {
-    let begun = vec![stream_head(), piece("The first half"), piece(" of it\n# %%"), Step::Hang];
+    let begun = vec![
+        stream_head(),
+        piece("The first half"),
+        piece(" of it\n# %%"),
+        Step::Hang,
+    ];
     let server = Server::new(vec![begun, answer(&["The rest."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
@@ -21,14 +26,31 @@ fn a_kill_in_mid_stream_keeps_what_came_and_the_next_call_goes_on() {
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me"]);
 
     let run = sandbox.run(&["chat", "a.msg.md", "go on"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "The rest.\n"), "{}", run.stderr);
-    assert!(run.stderr.contains("what came of an answer that broke off is cell"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "The rest.\n"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .contains("what came of an answer that broke off is cell"),
+        "{}",
+        run.stderr
+    );
     server.request();
     assert!(server.request().contains("The first half of it"));
-    let texts = ["tell me", "The first half of it\n# %%", "go on", "The rest."];
+    let texts = [
+        "tell me",
+        "The first half of it\n# %%",
+        "go on",
+        "The rest.",
+    ];
     assert_eq!(sandbox.texts("a.msg.md"), texts);
     let decoded = sandbox.messages("a.msg.md");
-    let Body::Assistant(body) = &decoded.messages[1].body else { panic!("not an answer") };
+    let Body::Assistant(body) = &decoded.messages[1].body else {
+        panic!("not an answer")
+    };
     assert_eq!(body.stop_reason, Some(StopReason::Interrupted));
 }
 
@@ -38,7 +60,11 @@ const LINES: &str = "a line\n# %% a line that is no head\n\\# %%% nor this\n";
 /// Kills at many moments: whatever the moment, the file reads, and the next call brings in all that was printed.
 #[test]
 fn kills_at_any_moment_lose_nothing_that_was_printed() {
-    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() { 1000 } else { 21 };
+    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        1000
+    } else {
+        21
+    };
     for kill in 0..kills {
         let mut script = vec![stream_head()];
         for _ in 0..30 {
@@ -67,17 +93,26 @@ fn kills_at_any_moment_lose_nothing_that_was_printed() {
         let left = sandbox.texts("a.msg.md");
         let whole = LINES.repeat(30) + "The end.";
         let possible: [&[&str]; 3] = [&[], &[PROMPT], &[PROMPT, &whole]];
-        assert!(possible[usize::from(is_asked)..].contains(&as_strs(&left).as_slice()), "{what}");
+        assert!(
+            possible[usize::from(is_asked)..].contains(&as_strs(&left).as_slice()),
+            "{what}"
+        );
         let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "still there?"]);
         assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
         let mut texts = sandbox.texts("a.msg.md");
         let last = texts.split_off(texts.len() - 2);
         assert_eq!(last, ["still there?", run.stdout.trim_end()], "{what}");
         assert!(texts.len() >= left.len(), "{what}: {texts:?}");
-        assert!(texts.first().is_none_or(|text| text == PROMPT), "{what}: {texts:?}");
+        assert!(
+            texts.first().is_none_or(|text| text == PROMPT),
+            "{what}: {texts:?}"
+        );
         let came = texts.get(1).map(String::as_str).unwrap_or_default();
         assert!(came.starts_with(printed.trim_end()), "{what}: {texts:?}");
-        assert!(texts.len() <= 2 && whole.starts_with(came), "{what}: {texts:?}");
+        assert!(
+            texts.len() <= 2 && whole.starts_with(came),
+            "{what}: {texts:?}"
+        );
     }
 }
 
@@ -93,11 +128,20 @@ fn ctrl_c_keeps_what_came_and_says_so() {
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
     sandbox.wait_for_journal("half an ans");
     let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.ends_with("analects: interrupted; what came so far is kept\n"), "{stderr}");
+    assert!(
+        stderr.ends_with("analects: interrupted; what came so far is kept\n"),
+        "{stderr}"
+    );
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half an ans"]);
 }
 
@@ -105,20 +149,35 @@ fn ctrl_c_keeps_what_came_and_says_so() {
 #[test]
 fn ctrl_c_before_the_first_word_keeps_the_question_and_says_so() {
     for (place, again) in [
-        (&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"][..], "analects chat a.msg.md asks"),
-        (&["chat", "-m", "openai/tiny", "tell me"], "then /retry, asks it again"),
+        (
+            &["chat", "a.msg.md", "-m", "openai/tiny", "tell me"][..],
+            "analects chat a.msg.md asks",
+        ),
+        (
+            &["chat", "-m", "openai/tiny", "tell me"],
+            "then /retry, asks it again",
+        ),
     ] {
         let server = Server::new(vec![vec![stream_head(), Step::Hang], answer(&["Told."])]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         let child = sandbox.spawn(place);
         server.request();
         let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130));
         let stderr = String::from_utf8(output.stderr).unwrap();
         let expected = "analects: interrupted before anything came; your question is kept\n";
-        assert!(stderr.contains(expected) && stderr.contains(again), "{stderr}");
+        assert!(
+            stderr.contains(expected) && stderr.contains(again),
+            "{stderr}"
+        );
         if place.contains(&"a.msg.md") {
             assert_eq!(sandbox.texts("a.msg.md"), ["tell me"]);
             sandbox.run(&["chat", "a.msg.md"]).assert_answer("Told.\n");
@@ -141,7 +200,13 @@ fn the_second_ctrl_c_ends_the_process_whatever_it_does() {
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     let status = loop {
         // Signals that come too close to each other are one.
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args(["-INT", &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
         std::thread::sleep(Duration::from_millis(50));
         if let Some(status) = child.try_wait().unwrap() {
             break status;
@@ -157,6 +222,11 @@ fn a_connection_that_breaks_keeps_what_came_and_fails() {
     let server = Server::new(vec![vec![stream_head(), piece("half an ans")]]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
-    assert_eq!((run.code, &*run.stdout), (Some(5), "half an ans\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(5), "half an ans\n"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half an ans"]);
 }

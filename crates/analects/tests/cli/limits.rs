@@ -25,12 +25,17 @@ fn is_torture() -> bool {
 
 /// Adds a line to a file that is longer than is read. Its middle is a hole in the file.
 fn add_long_line(path: &Path) {
-    let size = if is_torture() { 1 << 30 } else { LINE + (1 << 20) };
+    let size = if is_torture() {
+        1 << 30
+    } else {
+        LINE + (1 << 20)
+    };
     let mut file = File::options().append(true).open(path).unwrap();
     file.write_all(LONG.as_bytes()).unwrap();
     let length = file.metadata().unwrap().len();
     file.set_len(length + size).unwrap();
-    file.write_all(format!("\"}}\n{LAST}\n").as_bytes()).unwrap();
+    file.write_all(format!("\"}}\n{LAST}\n").as_bytes())
+        .unwrap();
 }
 
 /// A transcript with such a line in its middle.
@@ -48,7 +53,10 @@ open(sys.argv[1], 'w').write(str(peak * 1024))
 sys.exit(code)";
     let plain = sandbox.command(args);
     let mut python = sandbox.in_place_of(&plain, "python3");
-    python.args(["-c", MEASURE, "peak"]).arg(plain.get_program()).args(plain.get_args());
+    python
+        .args(["-c", MEASURE, "peak"])
+        .arg(plain.get_program())
+        .args(plain.get_args());
     let run: Run = python.output().ok()?.into();
     let peak = sandbox.read("peak").parse().unwrap();
     Some((run, peak))
@@ -57,7 +65,9 @@ sys.exit(code)";
 /// Runs the command, which takes no more memory than three of the longest lines.
 #[track_caller]
 fn run(sandbox: &Sandbox, args: &[&str]) -> Run {
-    let Some((run, peak)) = run_measured(sandbox, args) else { return sandbox.run(args) };
+    let Some((run, peak)) = run_measured(sandbox, args) else {
+        return sandbox.run(args);
+    };
     assert!(peak <= 3 * LINE, "{args:?} took {} MB", peak >> 20);
     run
 }
@@ -71,13 +81,20 @@ fn a_line_that_is_too_long_is_said_by_all_who_read_files() {
     let checked = run(&sandbox, &["check", "long.jsonl"]);
     assert_eq!(checked.code, Some(1));
     assert!(checked.stderr.contains("[long-line]") && checked.stderr.contains(&at));
-    assert!(!checked.stderr.contains("unknown-parent"), "{}", checked.stderr);
+    assert!(
+        !checked.stderr.contains("unknown-parent"),
+        "{}",
+        checked.stderr
+    );
 
     let refused = run(&sandbox, &["convert", "long.jsonl", "-o", "talk.msg.md"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains(&at), "{}", refused.stderr);
     assert!(!sandbox.path("talk.msg.md").exists());
-    let lossy = run(&sandbox, &["convert", "long.jsonl", "-o", "talk.msg.md", "--lossy"]);
+    let lossy = run(
+        &sandbox,
+        &["convert", "long.jsonl", "-o", "talk.msg.md", "--lossy"],
+    );
     assert_eq!(lossy.code, Some(0), "{}", lossy.stderr);
     let listed = sandbox.run(&["show", "talk.msg.md"]).stdout;
     for text in ["first question", "first answer", "last question"] {
@@ -102,8 +119,14 @@ fn a_line_that_is_too_long_leaves_its_place_in_an_import() {
     with_long_line(&sandbox);
     let imported = run(&sandbox, &["session", "import", "long.jsonl"]);
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
-    assert!(imported.stderr.contains("[long-line]"), "{}", imported.stderr);
-    let seen = sandbox.run(&["context", "last", "-m", "openai/tiny"]).stdout;
+    assert!(
+        imported.stderr.contains("[long-line]"),
+        "{}",
+        imported.stderr
+    );
+    let seen = sandbox
+        .run(&["context", "last", "-m", "openai/tiny"])
+        .stdout;
     for text in ["first question", "first answer", "last question"] {
         assert!(seen.contains(text), "{seen}");
     }
@@ -117,11 +140,18 @@ fn a_line_that_is_too_long_leaves_its_place_in_an_import() {
 fn a_session_with_a_line_that_is_too_long_goes_on() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.jsonl", format!("{FIRST}\n{ANSWER}\n"));
-    assert_eq!(sandbox.run(&["session", "import", "talk.jsonl"]).code, Some(0));
+    assert_eq!(
+        sandbox.run(&["session", "import", "talk.jsonl"]).code,
+        Some(0)
+    );
     let shown = sandbox.run(&["session", "show", "--json"]).stdout;
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     add_long_line(Path::new(shown["path"].as_str().unwrap()));
-    for args in [&["session", "show"][..], &["session", "tail"], &["session", "list"]] {
+    for args in [
+        &["session", "show"][..],
+        &["session", "tail"],
+        &["session", "list"],
+    ] {
         assert_eq!(run(&sandbox, args).code, Some(0), "{args:?}");
     }
     let exported = run(&sandbox, &["session", "export", "-o", "out.msg.md"]);
@@ -132,7 +162,10 @@ fn a_session_with_a_line_that_is_too_long_goes_on() {
     let event =
         "data: {\"choices\":[{\"delta\":{\"content\":\"Here.\"},\"finish_reason\":\"stop\"}]}\n\n";
     sandbox.write("a.sse", event);
-    let resumed = run(&sandbox, &["session", "resume", "last", "-m", "replay:a.sse", "Go on"]);
+    let resumed = run(
+        &sandbox,
+        &["session", "resume", "last", "-m", "replay:a.sse", "Go on"],
+    );
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     let seen = run(&sandbox, &["context", "last", "-m", "openai/tiny"]).stdout;
     for text in ["first question", "last question", "Go on", "Here."] {
@@ -171,7 +204,9 @@ fn a_message_file_that_is_too_large_is_refused_before_it_is_read() {
 #[test]
 fn devices_and_pipes_are_refused_before_they_are_opened() {
     let sandbox = Sandbox::new();
-    let made = std::process::Command::new("mkfifo").arg(sandbox.path("pipe")).status();
+    let made = std::process::Command::new("mkfifo")
+        .arg(sandbox.path("pipe"))
+        .status();
     assert!(made.unwrap().success());
     for path in ["/dev/zero", "pipe"] {
         let replay = format!("replay:{path}");
@@ -185,7 +220,11 @@ fn devices_and_pipes_are_refused_before_they_are_opened() {
         ] {
             let run = sandbox.run(args);
             assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
-            assert!(run.stderr.contains("not a regular file"), "{args:?}: {}", run.stderr);
+            assert!(
+                run.stderr.contains("not a regular file"),
+                "{args:?}: {}",
+                run.stderr
+            );
         }
     }
     assert_eq!(sandbox.run_with_stdin(&["tokens"], "one two").code, Some(0));
@@ -196,8 +235,11 @@ fn devices_and_pipes_are_refused_before_they_are_opened() {
 #[test]
 fn an_answer_that_does_not_stop_is_cut_off() {
     let sandbox = Sandbox::new();
-    let answers: &[(usize, usize)] =
-        if is_torture() { &[(5, 300), (16_000, 300)] } else { &[(16_000, 40)] };
+    let answers: &[(usize, usize)] = if is_torture() {
+        &[(5, 300), (16_000, 300)]
+    } else {
+        &[(16_000, 40)]
+    };
     for &(size, megabytes) in answers {
         let text = "x".repeat(size);
         let event = format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
@@ -212,8 +254,15 @@ fn an_answer_that_does_not_stop_is_cut_off() {
             return skip("limits::endless", "there is no Python to measure with");
         };
         assert_eq!(run.code, Some(5), "{}", run.stderr);
-        assert!(run.stderr.contains("the most that is taken"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("the most that is taken"),
+            "{}",
+            run.stderr
+        );
         assert!(peak <= 512 << 20, "pieces of {size}: {} MB", peak >> 20);
-        assert!(sandbox.texts("talk.msg.md").last().unwrap().len() > 1 << 20, "what came is kept");
+        assert!(
+            sandbox.texts("talk.msg.md").last().unwrap().len() > 1 << 20,
+            "what came is kept"
+        );
     }
 }

@@ -28,7 +28,10 @@ fn the_plural_and_no_part_work_too() {
     let list = |name: &str| sandbox.run(&["list", name]).stdout;
     assert_eq!(list("talk.msg.md"), list("talk.msg.md/item"));
     for part in ["item", "output", "agent", "tool"] {
-        let (one, many) = (format!("talk.msg.md/{part}"), format!("talk.msg.md/{part}s"));
+        let (one, many) = (
+            format!("talk.msg.md/{part}"),
+            format!("talk.msg.md/{part}s"),
+        );
         assert_eq!(list(&one), list(&many), "{part}");
         assert!(list(&one).lines().count() >= 2, "{part}");
     }
@@ -41,10 +44,15 @@ fn a_file_that_is_called_like_a_part_is_meant() {
     sandbox.write("x.msg.md/agent", "mine\n");
     let run = sandbox.run(&["list", "x.msg.md/agent"]);
     let expected = "x.msg.md/agent: no cells, because this is not a message file\n";
-    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", expected));
+    assert_eq!(
+        (run.code, &*run.stdout, &*run.stderr),
+        (Some(0), "", expected)
+    );
     std::fs::create_dir(sandbox.path("tools")).unwrap();
     sandbox.write("tools/a.msg.md", "# %%\n\nhi\n");
-    sandbox.run(&["list", "tools/a.msg.md"]).assert_answer("1  user  line 1  hi\n");
+    sandbox
+        .run(&["list", "tools/a.msg.md"])
+        .assert_answer("1  user  line 1  hi\n");
     sandbox.write("agent", "# %%\n\nhi\n");
     assert_eq!(sandbox.run(&["list", "agent"]).code, Some(0));
 }
@@ -72,11 +80,18 @@ fn wrong_names_are_told_apart() {
     for name in ["folder/agent", "./tools", "folder/gone.msg.md"] {
         let run = sandbox.run(&["list", name]);
         let expected = format!("analects: {name}: not found\n");
-        assert!(run.code == Some(3) && run.stderr.starts_with(&expected), "{}", run.stderr);
+        assert!(
+            run.code == Some(3) && run.stderr.starts_with(&expected),
+            "{}",
+            run.stderr
+        );
     }
     let run = sandbox.run(&["list", "gone.msg.md/tool", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!((run.code, &error["error"]["kind"]), (Some(3), &"not_found".into()));
+    assert_eq!(
+        (run.code, &error["error"]["kind"]),
+        (Some(3), &"not_found".into())
+    );
 }
 
 #[test]
@@ -86,7 +101,10 @@ fn an_empty_part_says_so() {
     for part in ["outputs", "agents", "tools"] {
         let run = sandbox.run(&["list", &format!("a.msg.md/{part}")]);
         let expected = format!("a.msg.md: no {part}\n");
-        assert_eq!((run.code, &*run.stdout, run.stderr), (Some(0), "", expected));
+        assert_eq!(
+            (run.code, &*run.stdout, run.stderr),
+            (Some(0), "", expected)
+        );
         let run = sandbox.run(&["list", &format!("a.msg.md/{part}"), "--json"]);
         let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(json[part], serde_json::json!([]));
@@ -98,7 +116,9 @@ fn a_line_of_any_length_is_whole_without_a_terminal() {
     let sandbox = Sandbox::new();
     let long = "学".repeat(4_000_000);
     sandbox.write("a.msg.md", format!("# %%\n\n{long}\n"));
-    sandbox.run(&["list", "a.msg.md"]).assert_answer(&format!("1  user  line 1  {long}\n"));
+    sandbox
+        .run(&["list", "a.msg.md"])
+        .assert_answer(&format!("1  user  line 1  {long}\n"));
 }
 
 #[test]
@@ -110,7 +130,10 @@ fn odd_bytes_hinder_nobody() {
     );
     let run: Run = sandbox.run(&["list", "a.msg.md"]);
     assert_eq!(run.code, Some(0));
-    assert_eq!(run.stdout, "1  user  line 1  a\u{fffd}: hi \u{fffd}\n1  user  line 7\n");
+    assert_eq!(
+        run.stdout,
+        "1  user  line 1  a\u{fffd}: hi \u{fffd}\n1  user  line 7\n"
+    );
     for code in ["not-utf8", "duplicate-id"] {
         assert!(run.stderr.contains(code), "{}", run.stderr);
     }

@@ -40,8 +40,10 @@ fn of_a_long_session_what_is_shown_is_what_is_sent() {
     let (said, sent) = (json(&dry.stdout)["body"].clone(), json(&server.request()));
     assert_eq!(said["messages"], sent["messages"]);
     let messages = sent["messages"].as_array().unwrap();
-    let (roles, count): (Vec<&Value>, usize) =
-        (messages.iter().take(3).map(|it| &it["role"]).collect(), messages.len());
+    let (roles, count): (Vec<&Value>, usize) = (
+        messages.iter().take(3).map(|it| &it["role"]).collect(),
+        messages.len(),
+    );
     assert_eq!(roles, ["system", "user", "assistant"]);
     assert_eq!(messages[0]["content"], "Be brief.");
     assert_eq!(messages[count - 1]["content"], "And now?");
@@ -58,16 +60,33 @@ fn what_is_left_out_of_a_long_session_is_a_row_of_its_context() {
     long_session(&sandbox);
     let shown = |model: &str| {
         let table = sandbox.run(&["context", "last", "-m", model]);
-        let plan = json(&sandbox.run(&["context", "last", "-m", model, "--json"]).stdout);
+        let plan = json(
+            &sandbox
+                .run(&["context", "last", "-m", model, "--json"])
+                .stdout,
+        );
         assert_eq!(table.code, Some(0), "{}", table.stderr);
-        let row =
-            table.stdout.lines().find(|line| line.contains("of the session")).map(str::to_string);
-        (row, plan["earlier_bytes"].as_u64(), plan["messages"].as_array().unwrap().len())
+        let row = table
+            .stdout
+            .lines()
+            .find(|line| line.contains("of the session"))
+            .map(str::to_string);
+        (
+            row,
+            plan["earlier_bytes"].as_u64(),
+            plan["messages"].as_array().unwrap().len(),
+        )
     };
     let (row, earlier, small) = shown("openai/gpt-4o");
     let row = row.unwrap();
-    assert!(row.contains("not sent: no room") && row.contains("the first 1."), "{row}");
-    assert!(earlier.is_some_and(|bytes| bytes > 1_000_000), "{earlier:?}");
+    assert!(
+        row.contains("not sent: no room") && row.contains("the first 1."),
+        "{row}"
+    );
+    assert!(
+        earlier.is_some_and(|bytes| bytes > 1_000_000),
+        "{earlier:?}"
+    );
     assert!(small < 500, "{small}");
     // The model with the largest window sees all of it.
     assert_eq!(shown("openai/gpt-4.1"), (None, None, 801));

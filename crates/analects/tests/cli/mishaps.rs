@@ -20,7 +20,10 @@ fn a_prompt_that_is_in_the_file_is_not_said_twice_where_cells_were_taken_away() 
     let server = Server::new(vec![[wait, refused()].concat(), answer(&["Now."])]);
     let sandbox = sandbox.with_server(&server.base_url);
     let old = "# %%\n\nold question\n\n# %%%\n\nold answer\n\n";
-    sandbox.write("a.msg.md", format!("{old}{old}# %%\n\nlast\n\n# %%%\n\nkept\n\n"));
+    sandbox.write(
+        "a.msg.md",
+        format!("{old}{old}# %%\n\nlast\n\n# %%%\n\nkept\n\n"),
+    );
     let less = "until grep -q 'new words' a.msg.md; do sleep 0.05; done; \
                 python3 -c \"t = open('a.msg.md').read(); open('b', 'w').write(t[t.index('# %%\\n\\nlast'):])\" && \
                 cat b > a.msg.md; touch go";
@@ -33,7 +36,9 @@ fn a_prompt_that_is_in_the_file_is_not_said_twice_where_cells_were_taken_away() 
         press("Now.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.read("a.msg.md").matches("new words").count(), 1);
     server.request();
@@ -50,7 +55,9 @@ fn a_line_that_was_cleared_takes_nothing_out_of_the_next() {
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[0], "curl \\\n  -x y");
 }
@@ -78,7 +85,9 @@ fn an_answer_that_broke_off_is_asked_for_again() {
             press("nothing to ask again", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, place, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         assert!(!seen.contains("analects drop"), "{seen}");
         let requests: Vec<String> = (0..4).map(|_| server.request()).collect();
@@ -108,16 +117,24 @@ fn the_half_of_an_earlier_answer_stays_where_a_later_question_fails() {
             press("interrupted", ""),
             press(PROMPT, "second\r"),
             press("no such key", ""),
-            press("your prompt is kept: /retry asks it again, /undo takes it back", ""),
+            press(
+                "your prompt is kept: /retry asks it again, /undo takes it back",
+                "",
+            ),
             press(PROMPT, "/retry\r"),
             press("Now.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, place, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         let requests: Vec<String> = (0..3).map(|_| server.request()).collect();
         let request = &requests[2];
-        assert!(request.contains("half one") && request.contains("second"), "{request}");
+        assert!(
+            request.contains("half one") && request.contains("second"),
+            "{request}"
+        );
     }
 }
 
@@ -127,7 +144,11 @@ fn a_file_that_cannot_be_read_is_not_called_empty() {
     let no_file = "mv a.msg.md good; mkdir a.msg.md";
     for (damage, why) in [(not_text, "not UTF-8"), (no_file, "not a regular file")] {
         let (sandbox, _server) = sandbox(vec![answer(&["One."])]);
-        let mut steps = vec![press(PROMPT, "first\r"), press("One.", ""), shell(PROMPT, damage)];
+        let mut steps = vec![
+            press(PROMPT, "first\r"),
+            press("One.", ""),
+            shell(PROMPT, damage),
+        ];
         steps.push(press("", ""));
         for command in ["/undo", "/fork", "/context", "/retry", "/compact"] {
             steps.push(press("", format!("{command}\r")));
@@ -136,9 +157,15 @@ fn a_file_that_cannot_be_read_is_not_called_empty() {
             steps.push(press(PROMPT, ""));
         }
         steps.push(press("", CTRL_D));
-        let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
-        for lie in ["nothing to take back", "nothing was said", "nothing to ask again"] {
+        for lie in [
+            "nothing to take back",
+            "nothing was said",
+            "nothing to ask again",
+        ] {
             assert!(!seen.contains(lie), "{seen}");
         }
     }
@@ -157,11 +184,16 @@ fn a_file_that_is_gone_is_told_before_a_new_one_begins() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     server.request();
     let request = server.request();
-    assert!(request.contains("second!") && !request.contains("first"), "{request}");
+    assert!(
+        request.contains("second!") && !request.contains("first"),
+        "{request}"
+    );
     assert_eq!(sandbox.texts("a.msg.md"), ["second!", "Two."]);
 }
 
@@ -178,7 +210,9 @@ fn a_stored_session_that_is_gone_is_told_before_it_begins_anew() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &STORE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &STORE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
 }
 
@@ -190,7 +224,9 @@ fn a_file_to_be_shown_is_looked_for_before_something_is_typed() {
     sandbox.write("bytes", b"\xff\0");
     for (name, code) in [("none.txt", 3), ("bytes", 1)] {
         let args = [&FILE[..], &["-f", name]].concat();
-        let Some((seen, ended)) = session(&sandbox, &args, vec![press(name, "")]) else { return };
+        let Some((seen, ended)) = session(&sandbox, &args, vec![press(name, "")]) else {
+            return;
+        };
         assert_eq!(ended, code, "{seen}");
         assert!(!seen.contains("/help"), "{seen}");
     }
@@ -205,7 +241,9 @@ fn a_file_to_be_shown_is_looked_for_before_something_is_typed() {
         press("One.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let request = server.request();
     assert!(request.contains("hello!"), "{request}");
@@ -218,7 +256,8 @@ fn only_answers_go_where_the_answers_go() {
     let plain = sandbox.command(&[]);
     let program = plain.get_program().to_string_lossy().into_owned();
     let mut line = sandbox.in_place_of(&plain, "sh");
-    line.arg("-c").arg(format!("'{program}' {} > out.txt", FILE.join(" ")));
+    line.arg("-c")
+        .arg(format!("'{program}' {} > out.txt", FILE.join(" ")));
     let steps = vec![
         press(PROMPT, "hello\n"),
         press(PROMPT, "/help\n"),
@@ -256,7 +295,9 @@ fn a_long_prompt_that_was_typed_comes_back_to_be_read() {
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("[pasted"), "{seen}");
     assert_eq!(sandbox.texts("a.msg.md")[0], format!("{typed}end"));
@@ -282,7 +323,9 @@ fn the_summary_of_a_session_is_shown() {
         press("a summary stands for", ""),
         press(PROMPT, CTRL_D),
     ]);
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
 }
 
@@ -293,17 +336,25 @@ fn a_prompt_that_is_too_large_can_be_taken_back() {
     let pasted = "many words in a line\r".repeat(2_000);
     let steps = vec![
         press(PROMPT, format!("\u{1b}[200~{pasted}\u{1b}[201~\r")),
-        press("your prompt is kept: /retry asks it again, /undo takes it back", ""),
+        press(
+            "your prompt is kept: /retry asks it again, /undo takes it back",
+            "",
+        ),
         press(PROMPT, "/undo\r"),
         press("goes on from its beginning", ""),
         press(PROMPT, "short\r"),
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let request = server.request();
-    assert!(request.contains("short") && !request.contains("many words"), "{request}");
+    assert!(
+        request.contains("short") && !request.contains("many words"),
+        "{request}"
+    );
 }
 
 #[test]
@@ -321,7 +372,9 @@ fn warnings_and_hints_name_commands_of_the_session() {
         press("hint: /compact, or choose a model", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("--agent"), "{seen}");
 }

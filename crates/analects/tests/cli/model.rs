@@ -9,15 +9,30 @@ use crate::server::{Server, Step};
 fn providers_are_listed_with_their_keys_names_and_not_the_keys() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["model", "list"]);
-    let output = command.env("ANTHROPIC_API_KEY", "sk-never-shown-anywhere").output().unwrap();
+    let output = command
+        .env("ANTHROPIC_API_KEY", "sk-never-shown-anywhere")
+        .output()
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!text.contains("sk-never-shown"), "{text}");
-    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_string();
-    assert!(row("anthropic ").contains("ready") && row("openai ").contains("no key"), "{text}");
+    let row = |name: &str| {
+        text.lines()
+            .find(|line| line.starts_with(name))
+            .unwrap()
+            .to_string()
+    };
+    assert!(
+        row("anthropic ").contains("ready") && row("openai ").contains("no key"),
+        "{text}"
+    );
     assert!(row("local ").contains("not pulled"), "{text}");
     let found: Value =
         serde_json::from_str(&sandbox.run(&["model", "list", "--json"]).stdout).unwrap();
-    let openai = found["providers"].as_array().unwrap().iter().find(|row| row["name"] == "openai");
+    let openai = found["providers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["name"] == "openai");
     assert_eq!(
         openai.unwrap(),
         &json!({"name": "openai", "ready": false, "needs_key": true, "key_variables": ["OPENAI_API_KEY"],
@@ -31,7 +46,9 @@ fn a_provider_is_asked_for_its_models() {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
     let server = Server::new(vec![vec![Step::Send(head + body)]]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["model", "list", "openai"]).assert_answer("openai/big\nopenai/small\n");
+    sandbox
+        .run(&["model", "list", "openai"])
+        .assert_answer("openai/big\nopenai/small\n");
     assert_eq!(sandbox.run(&["model", "list", "nobody"]).code, Some(3));
 }
 
@@ -41,14 +58,21 @@ fn what_is_known_about_a_model_is_shown() {
     let run = sandbox.run(&["model", "info", "claude-sonnet-4-5"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
-        run.stdout.starts_with("anthropic/claude-sonnet-4-5\ncontext window   200000 tokens\n"),
+        run.stdout
+            .starts_with("anthropic/claude-sonnet-4-5\ncontext window   200000 tokens\n"),
         "{}",
         run.stdout
     );
     let run = sandbox.run(&["model", "info", "openai/no-such-model", "--json"]);
     let found: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(found, json!({"provider": "openai", "name": "no-such-model", "facts": null}));
-    assert_eq!(sandbox.run(&["model", "info", "no-such-model"]).code, Some(2));
+    assert_eq!(
+        found,
+        json!({"provider": "openai", "name": "no-such-model", "facts": null})
+    );
+    assert_eq!(
+        sandbox.run(&["model", "info", "no-such-model"]).code,
+        Some(2)
+    );
 }
 
 #[test]
@@ -58,9 +82,22 @@ fn a_person_may_know_more_about_a_model() {
     let own = r#"{"models":[{"provider":"openai","patterns":["tiny"],"context_window":4096,"prices":{"date":"2026-01-01","rates":{"input":1.5,"output":2.5}}}]}"#;
     sandbox.write("home/config/models.json", own);
     let run = sandbox.run(&["model", "info", "openai/tiny"]);
-    assert!(run.stdout.contains("context window   4096 tokens\n"), "{}{}", run.stdout, run.stderr);
-    assert!(run.stdout.contains("input            $1.5 a million tokens\n"), "{}", run.stdout);
-    sandbox.write("home/config/models.json", r#"{"models":[{"provider":"openai"}]}"#);
+    assert!(
+        run.stdout.contains("context window   4096 tokens\n"),
+        "{}{}",
+        run.stdout,
+        run.stderr
+    );
+    assert!(
+        run.stdout
+            .contains("input            $1.5 a million tokens\n"),
+        "{}",
+        run.stdout
+    );
+    sandbox.write(
+        "home/config/models.json",
+        r#"{"models":[{"provider":"openai"}]}"#,
+    );
     let run = sandbox.run(&["model", "info", "openai/tiny"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("models.json: "), "{}", run.stderr);
@@ -71,7 +108,9 @@ fn a_model_without_a_name_is_none() {
     let hint = "hint: name a model as provider/NAME; analects model list has the providers\n";
     for name in ["openai/", "replay:x", "nobody/x"] {
         let expected = format!("analects: unknown model \"{name}\"\n{hint}");
-        Sandbox::new().run(&["model", "info", name]).assert_failure(2, &expected);
+        Sandbox::new()
+            .run(&["model", "info", name])
+            .assert_failure(2, &expected);
     }
 }
 
@@ -91,9 +130,16 @@ fn a_model_or_a_file_that_is_not_there_is_told_as_such() {
     }
     // What is there, and no model, is the fault of whoever named it.
     sandbox.write("no.gguf", "GGML");
-    assert_eq!(sandbox.run(&["model", "add", "mine", "no.gguf"]).code, Some(1));
+    assert_eq!(
+        sandbox.run(&["model", "add", "mine", "no.gguf"]).code,
+        Some(1)
+    );
     let found: Value =
         serde_json::from_str(&sandbox.run(&["model", "list", "--json"]).stdout).unwrap();
-    let local = found["providers"].as_array().unwrap().iter().find(|row| row["name"] == "local");
+    let local = found["providers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["name"] == "local");
     assert_eq!(local.unwrap()["ready"], false);
 }

@@ -5,7 +5,9 @@ use crate::sandbox::Sandbox;
 /// What is made has nothing odd about it.
 #[track_caller]
 fn made(sandbox: &Sandbox, args: &[&str]) -> String {
-    sandbox.run(&[&["new"], args].concat()).assert_answer(&format!("{}\n", args[0]));
+    sandbox
+        .run(&[&["new"], args].concat())
+        .assert_answer(&format!("{}\n", args[0]));
     assert_eq!(sandbox.show(args[0])["problems"], serde_json::json!([]));
     sandbox.read(args[0])
 }
@@ -14,20 +16,35 @@ fn made(sandbox: &Sandbox, args: &[&str]) -> String {
 fn a_whole_file() {
     let sandbox = Sandbox::new();
     assert_eq!(made(&sandbox, &["talk.msg.md"]), "# %%\n\n");
-    let text = made(&sandbox, &["b.msg.md", "-m", "openai/gpt-5-mini", "-s", "Be brief."]);
+    let text = made(
+        &sandbox,
+        &["b.msg.md", "-m", "openai/gpt-5-mini", "-s", "Be brief."],
+    );
     let expected = "---\nagents:\n  gpt-5-mini:\n    models: [openai/gpt-5-mini]\n    \
                     system_prompt: \"Be brief.\"\n---\n\n# %%\n\n";
     assert_eq!(text, expected);
-    let text = made(&sandbox, &["c.msg.md", "--agent", "tutor", "-m", "openai/gpt-5"]);
-    assert_eq!(text, "---\nagents:\n  tutor:\n    models: [openai/gpt-5]\n---\n\n# %%\n\n");
+    let text = made(
+        &sandbox,
+        &["c.msg.md", "--agent", "tutor", "-m", "openai/gpt-5"],
+    );
+    assert_eq!(
+        text,
+        "---\nagents:\n  tutor:\n    models: [openai/gpt-5]\n---\n\n# %%\n\n"
+    );
 }
 
 #[test]
 fn a_section() {
     let sandbox = Sandbox::new();
     let text = made(&sandbox, &["notes.md"]);
-    assert_eq!(text, "---\nmessage_section: Discussion\n---\n\n## Discussion\n\n### %%\n\n");
-    let text = made(&sandbox, &["more.md", "--section", "讨论 #1", "-m", "openai/x"]);
+    assert_eq!(
+        text,
+        "---\nmessage_section: Discussion\n---\n\n## Discussion\n\n### %%\n\n"
+    );
+    let text = made(
+        &sandbox,
+        &["more.md", "--section", "讨论 #1", "-m", "openai/x"],
+    );
     let expected = "---\nmessage_section: \"讨论 #1\"\nagents:\n  x:\n    \
                     models: [openai/x]\n---\n\n## 讨论 #1\n\n### %%\n\n";
     assert_eq!(text, expected);
@@ -47,7 +64,9 @@ fn what_is_added_takes_the_place_of_the_empty_cell() {
         );
     }
     made(&sandbox, &["named.msg.md"]);
-    sandbox.run(&["add", "named.msg.md", "--id", "1", "hello"]).assert_answer("1\n");
+    sandbox
+        .run(&["add", "named.msg.md", "--id", "1", "hello"])
+        .assert_answer("1\n");
 }
 
 #[test]
@@ -62,7 +81,10 @@ fn any_system_prompt_comes_back() {
     ];
     for (number, prompt) in prompts.into_iter().enumerate() {
         let name = format!("{number}.msg.md");
-        made(&sandbox, &[&name, "-m", "openai/x", &format!("--system={prompt}")]);
+        made(
+            &sandbox,
+            &[&name, "-m", "openai/x", &format!("--system={prompt}")],
+        );
         assert_eq!(sandbox.show(&name)["agents"][0]["system_prompt"], prompt);
     }
 }
@@ -101,7 +123,10 @@ fn the_umask_decides_the_mode() {
     for (umask, mode) in [("022", 0o644), ("077", 0o600), ("000", 0o666)] {
         let command = sandbox.command(&[]);
         let name = format!("{umask}.msg.md");
-        let call = format!("umask {umask}; '{}' new {name}", command.get_program().display());
+        let call = format!(
+            "umask {umask}; '{}' new {name}",
+            command.get_program().display()
+        );
         let mut shell = std::process::Command::new("sh");
         shell
             .args(["-c", &call])
@@ -120,23 +145,60 @@ fn wrong_names_are_explained_and_make_nothing() {
         (&["talk.txt"], 2, "hint: name it talk.msg.md, or talk.md"),
         (&["talk"], 2, "hint: name it talk.msg.md, or talk.md"),
         (&[""], 2, "a value is required for '<FILE>'"),
-        (&["a.msg.md", "--section", "x"], 2, "hint: leave out --section"),
-        (&["a.md", "--section", "%% x"], 2, "must be the text of a heading"),
-        (&["a.md", "--section", "a\nb"], 2, "must be the text of a heading"),
+        (
+            &["a.msg.md", "--section", "x"],
+            2,
+            "hint: leave out --section",
+        ),
+        (
+            &["a.md", "--section", "%% x"],
+            2,
+            "must be the text of a heading",
+        ),
+        (
+            &["a.md", "--section", "a\nb"],
+            2,
+            "must be the text of a heading",
+        ),
         (&["a.md", "--section", " "], 2, "the section has no name"),
         (&["a.md", "--section", ""], 2, "the section has no name"),
-        (&["a.msg.md", "--agent", "nobody"], 3, "hint: define it as [agents.nobody]"),
-        (&["a.msg.md", "--agent", "tool", "-m", "openai/x"], 2, "is a type of cell"),
-        (&["a.msg.md", "--agent", "a]b", "-m", "openai/x"], 2, "cannot be the name of an agent"),
+        (
+            &["a.msg.md", "--agent", "nobody"],
+            3,
+            "hint: define it as [agents.nobody]",
+        ),
+        (
+            &["a.msg.md", "--agent", "tool", "-m", "openai/x"],
+            2,
+            "is a type of cell",
+        ),
+        (
+            &["a.msg.md", "--agent", "a]b", "-m", "openai/x"],
+            2,
+            "cannot be the name of an agent",
+        ),
         (&["a.msg.md", "-s", "x"], 2, "hint: name a model with -m"),
-        (&["a.msg.md", "-m", "replay:x"], 2, "a recording is named on the command line"),
+        (
+            &["a.msg.md", "-m", "replay:x"],
+            2,
+            "a recording is named on the command line",
+        ),
         (&["a.msg.md", "-m", "nobody/x"], 2, "unknown model"),
-        (&["a.msg.md", "-m", "quick"], 3, "hint: set quick under [models]"),
+        (
+            &["a.msg.md", "-m", "quick"],
+            3,
+            "hint: set quick under [models]",
+        ),
         (&["no/a.msg.md"], 3, "no: not found"),
     ];
     for (args, code, part) in cases {
         let run = sandbox.run(&[&["new"], args].concat());
-        assert_eq!((run.code, &*run.stdout), (Some(code), ""), "{args:?}: {}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(code), ""),
+            "{args:?}: {}",
+            run.stderr
+        );
         assert!(run.stderr.contains(part), "{args:?}: {}", run.stderr);
     }
     assert!(!sandbox.path("a.msg.md").exists() && !sandbox.path("a.md").exists());
@@ -150,16 +212,25 @@ fn configured_agents_and_the_default() {
         "[models]\ndefault = 'openai/usual'\n[agents.coder]\nmodels = ['openai/big']\n\
          temperature = 0.2\nsystem_prompt = \"Be brief.\"\n[agents.bare]\n",
     );
-    sandbox.configure("agents/poet.md", "---\nmodels: [openai/rhyme]\n---\n\nRhyme.\n");
+    sandbox.configure(
+        "agents/poet.md",
+        "---\nmodels: [openai/rhyme]\n---\n\nRhyme.\n",
+    );
     let text = made(&sandbox, &["a.msg.md"]);
-    assert_eq!(text, "---\nagents:\n  usual:\n    models: [openai/usual]\n---\n\n# %%\n\n");
+    assert_eq!(
+        text,
+        "---\nagents:\n  usual:\n    models: [openai/usual]\n---\n\n# %%\n\n"
+    );
     made(&sandbox, &["b.msg.md", "--agent", "coder"]);
     let agent = sandbox.show("b.msg.md")["agents"][0].clone();
     assert_eq!(
         (&agent["temperature"], &agent["system_prompt"]),
         (&0.2.into(), &"Be brief.".into())
     );
-    made(&sandbox, &["c.msg.md", "--agent", "poet", "-s", "Do not rhyme."]);
+    made(
+        &sandbox,
+        &["c.msg.md", "--agent", "poet", "-s", "Do not rhyme."],
+    );
     let agent = sandbox.show("c.msg.md")["agents"][0].clone();
     assert_eq!(
         (&agent["models"][0], &agent["system_prompt"]),
@@ -167,9 +238,15 @@ fn configured_agents_and_the_default() {
     );
     // An agent without models takes the default one.
     made(&sandbox, &["d.msg.md", "--agent", "bare", "-s", "x"]);
-    assert_eq!(sandbox.show("d.msg.md")["agents"][0]["models"][0], "openai/usual");
+    assert_eq!(
+        sandbox.show("d.msg.md")["agents"][0]["models"][0],
+        "openai/usual"
+    );
     let run = sandbox.run(&["new", "e.msg.md", "--agent", "codr"]);
-    run.assert_failure(3, "analects: there is no agent codr\nhint: did you mean coder?\n");
+    run.assert_failure(
+        3,
+        "analects: there is no agent codr\nhint: did you mean coder?\n",
+    );
 }
 
 #[test]
@@ -180,7 +257,10 @@ fn programs_get_json() {
     assert_eq!(json, serde_json::json!({ "path": "a.msg.md" }));
     let run = sandbox.run(&["new", "--json", "a.msg.md"]);
     let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!((run.code, &json["error"]["kind"]), (Some(1), &"input".into()));
+    assert_eq!(
+        (run.code, &json["error"]["kind"]),
+        (Some(1), &"input".into())
+    );
 }
 
 #[cfg(unix)]

@@ -13,11 +13,19 @@ const DUPLICATE: &str =
 fn a_stderr_that_takes_nothing_changes_nothing_else() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", DUPLICATE);
-    let run: Run =
-        sandbox.command(&["show", "a.msg.md"]).stderr(Sandbox::full()).output().unwrap().into();
+    let run: Run = sandbox
+        .command(&["show", "a.msg.md"])
+        .stderr(Sandbox::full())
+        .output()
+        .unwrap()
+        .into();
     assert_eq!((run.code, run.stdout.lines().count()), (Some(0), 2));
     for (args, code) in [(&["show", "gone.msg.md"][..], 3), (&["shwo"], 2), (&[], 2)] {
-        let status = sandbox.command(args).stderr(Sandbox::full()).status().unwrap();
+        let status = sandbox
+            .command(args)
+            .stderr(Sandbox::full())
+            .status()
+            .unwrap();
         assert_eq!(status.code(), Some(code), "{args:?}");
     }
 }
@@ -48,7 +56,10 @@ fn data_that_cannot_be_written_is_a_failure() {
     full(&["--help"]).assert_failure(1, &format!("analects: {message}\n"));
     let run = full(&["show", "a.msg.md", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!((run.code, error["error"]["message"].as_str()), (Some(1), Some(message)));
+    assert_eq!(
+        (run.code, error["error"]["message"].as_str()),
+        (Some(1), Some(message))
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -57,9 +68,16 @@ fn an_answer_that_cannot_be_printed_is_kept_all_the_same() {
     let server = Server::new(vec![answer(&["one ", "two ", "three"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut command = sandbox.command(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
-    let child = command.stdout(Sandbox::full()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command
+        .stdout(Sandbox::full())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let run: Run = child.wait_with_output().unwrap().into();
-    run.assert_failure(1, "analects: cannot write to stdout: no space left on device\n");
+    run.assert_failure(
+        1,
+        "analects: cannot write to stdout: no space left on device\n",
+    );
     assert_eq!(sandbox.texts("a.msg.md"), ["hi", "one two three"]);
 }
 
@@ -67,23 +85,42 @@ fn an_answer_that_cannot_be_printed_is_kept_all_the_same() {
 fn an_unusual_end_gets_a_warning() {
     let cut = |text: &str, reason: &str| vec![stream_head(), piece(text), done_because(reason)];
     let cases: [(Vec<Step>, &str, &str); 6] = [
-        (cut("half", "length"), "half\n", "the answer was cut at the token limit"),
+        (
+            cut("half", "length"),
+            "half\n",
+            "the answer was cut at the token limit",
+        ),
         (
             vec![stream_head(), thought("hm"), done_because("length")],
             "",
             "the answer was cut at the token limit before any text came",
         ),
-        (cut("no", "content_filter"), "no\n", "the model or its provider refused to answer"),
-        (cut("so", "weather"), "so\n", "the answer ended for an unusual reason: weather"),
+        (
+            cut("no", "content_filter"),
+            "no\n",
+            "the model or its provider refused to answer",
+        ),
+        (
+            cut("so", "weather"),
+            "so\n",
+            "the answer ended for an unusual reason: weather",
+        ),
         (vec![stream_head(), done()], "", "the answer holds no text"),
-        (vec![stream_head(), thought("hm"), done()], "", "the answer holds no text"),
+        (
+            vec![stream_head(), thought("hm"), done()],
+            "",
+            "the answer holds no text",
+        ),
     ];
     for (script, stdout, warning) in cases {
         let server = Server::new(vec![script]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
         let expected = format!("warning: {warning}\n");
-        assert_eq!((run.code, &*run.stdout, run.stderr), (Some(0), stdout, expected));
+        assert_eq!(
+            (run.code, &*run.stdout, run.stderr),
+            (Some(0), stdout, expected)
+        );
     }
 }
 
@@ -97,13 +134,21 @@ fn problems_of_the_file_are_told_with_their_place() {
     let run = sandbox.run(&["chat", "talk.msg.md", "-m", "openai/tiny"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "ok\n"));
     let (first, rest) = run.stderr.split_once('\n').unwrap();
-    assert!(first.starts_with("talk.msg.md:6:1: warning: unknown history value"), "{first}");
+    assert!(
+        first.starts_with("talk.msg.md:6:1: warning: unknown history value"),
+        "{first}"
+    );
     assert_eq!(
         rest,
         "  6 | [^1]: [markdown] history=sumary\n    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n  \
          hint: it is read as include\n"
     );
-    assert!(sandbox.run(&["show", "talk.msg.md"]).stderr.contains("near-head"));
+    assert!(
+        sandbox
+            .run(&["show", "talk.msg.md"])
+            .stderr
+            .contains("near-head")
+    );
 }
 
 #[test]
@@ -119,7 +164,12 @@ fn an_answer_ends_its_line_before_an_error() {
     std::fs::create_dir(sandbox.path("a.msg.md")).unwrap();
     sandbox.write("go", "");
     let run: Run = child.wait_with_output().unwrap().into();
-    assert_eq!((run.code, &*run.stdout), (Some(1), "half\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(1), "half\n"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.starts_with("analects: "), "{}", run.stderr);
 }
 
@@ -127,20 +177,38 @@ fn an_answer_ends_its_line_before_an_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn thoughts_are_shown_on_a_terminal_only() {
-    let script = vec![stream_head(), thought("let me \u{1b}[31msee"), piece("Yes."), done()];
+    let script = vec![
+        stream_head(),
+        thought("let me \u{1b}[31msee"),
+        piece("Yes."),
+        done(),
+    ];
     let server = Server::new(vec![script.clone(), script]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"]).assert_answer("Yes.\n");
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"])
+        .assert_answer("Yes.\n");
     let command = sandbox.command(&["chat", "a.msg.md", "again"]);
-    let call = format!("'{}' chat a.msg.md again > out", command.get_program().display());
+    let call = format!(
+        "'{}' chat a.msg.md again > out",
+        command.get_program().display()
+    );
     let mut terminal = sandbox.in_place_of(&command, "script");
-    terminal.args(["-q", "-e", "-c", &call, "seen"]).stdout(Stdio::null());
+    terminal
+        .args(["-q", "-e", "-c", &call, "seen"])
+        .stdout(Stdio::null());
     terminal.env("SHELL", "/bin/sh");
     let Ok(status) = terminal.status() else {
-        return skip("thoughts_are_shown_on_a_terminal_only", "there is no script command");
+        return skip(
+            "thoughts_are_shown_on_a_terminal_only",
+            "there is no script command",
+        );
     };
     assert!(status.success(), "{}", sandbox.read("seen"));
     assert_eq!(sandbox.read("out"), "Yes.\n");
     let seen = sandbox.read("seen");
-    assert!(seen.contains("\u{1b}[2mlet me <U+001B>[31msee\u{1b}[0m\r\n"), "{seen:?}");
+    assert!(
+        seen.contains("\u{1b}[2mlet me <U+001B>[31msee\u{1b}[0m\r\n"),
+        "{seen:?}"
+    );
 }

@@ -26,7 +26,10 @@ fn type_before_the_first_word(
     );
     let child = sandbox.spawn(&[&["chat", "a.msg.md"], more].concat());
     assert!(server.request().contains("Question one?"));
-    sandbox.write("a.msg.md", sandbox.read("a.msg.md") + "\n# %%\n\nQuestion two?\n");
+    sandbox.write(
+        "a.msg.md",
+        sandbox.read("a.msg.md") + "\n# %%\n\nQuestion two?\n",
+    );
     sandbox.write("go", "");
     (sandbox, server, child)
 }
@@ -34,7 +37,11 @@ fn type_before_the_first_word(
 /// An answer in a file of that name, of which the first half has come; the rest comes when there is a file `go`.
 fn begin_in(name: &str, prepare: impl Fn(&Sandbox)) -> (Sandbox, Server, Child) {
     let sandbox = Sandbox::new();
-    let script = in_halves("The first half\n", sandbox.path("go"), "and the second half.");
+    let script = in_halves(
+        "The first half\n",
+        sandbox.path("go"),
+        "and the second half.",
+    );
     let server = Server::new(vec![script]);
     let sandbox = sandbox.with_server(&server.base_url);
     prepare(&sandbox);
@@ -84,7 +91,10 @@ fn a_file_that_is_gone_gets_its_answer_when_it_is_back() {
     let (sandbox, _server, child) = begin("# %%\n\nWhy?\n");
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("b.msg.md")).unwrap();
     let stderr = finish(&sandbox, child, 0);
-    assert!(stderr.contains("a.msg.md: the file is no longer there"), "{stderr}");
+    assert!(
+        stderr.contains("a.msg.md: the file is no longer there"),
+        "{stderr}"
+    );
     assert!(!sandbox.path("a.msg.md").exists());
     // Also under its new name.
     let run = sandbox.run(&["add", "b.msg.md", "next"]);
@@ -111,10 +121,19 @@ fn a_question_typed_before_the_first_word_stays_below_the_answer_and_is_asked_ne
         let answer = "The first half\n```\nthe second";
         let texts: Vec<String> = sandbox.texts("a.msg.md");
         let from = texts.iter().position(|text| text == answer).unwrap();
-        assert_eq!(texts[from + 1..], ["Question two?"], "{start} {more:?}: {texts:?}");
+        assert_eq!(
+            texts[from + 1..],
+            ["Question two?"],
+            "{start} {more:?}: {texts:?}"
+        );
         assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
         let run = sandbox.run(&["chat", "a.msg.md"]);
-        assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(0), "Two.\n"),
+            "{}",
+            run.stderr
+        );
         assert!(server.request().contains("Question two?"));
     }
 }
@@ -122,22 +141,40 @@ fn a_question_typed_before_the_first_word_stays_below_the_answer_and_is_asked_ne
 #[test]
 fn a_kill_while_an_answer_comes_above_a_question_keeps_what_came() {
     let start = "\n# %%\n\nQuestion one?\n";
-    let steps = [piece("The first half\n```\n"), piece("and more\n"), Step::Hang];
+    let steps = [
+        piece("The first half\n```\n"),
+        piece("and more\n"),
+        Step::Hang,
+    ];
     let (sandbox, server, mut child) = type_before_the_first_word(start, &[], &steps);
     sandbox.wait_for_journal("and more\n");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(sandbox.texts("a.msg.md"), ["Question one?", "Question two?"]);
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["Question one?", "Question two?"]
+    );
     let run = sandbox.run(&["chat", "a.msg.md"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "Two.\n"),
+        "{}",
+        run.stderr
+    );
     assert!(server.request().contains("Question two?"));
     let came = "The first half\n```\nand more\n";
-    assert_eq!(sandbox.texts("a.msg.md"), ["Question one?", came, "Question two?", "Two."]);
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["Question one?", came, "Question two?", "Two."]
+    );
 }
 
 #[test]
 fn results_of_calls_stand_below_their_calls_also_if_a_question_is_typed_meanwhile() {
-    let calls = [call(0, "weather", r#"{"city":"Paris"}"#), call(1, "time", "{}")];
+    let calls = [
+        call(0, "weather", r#"{"city":"Paris"}"#),
+        call(1, "time", "{}"),
+    ];
     for text in [&[][..], &[piece("I look it up.")]] {
         let steps = [text, &calls[..], &[done_because("tool_calls")]].concat();
         let start = "\n# %%\n\nQuestion one?\n";
@@ -145,19 +182,32 @@ fn results_of_calls_stand_below_their_calls_also_if_a_question_is_typed_meanwhil
         assert!(child.wait_with_output().unwrap().status.success());
         let file = sandbox.read("a.msg.md");
         let order = ["one?", "name=\"time\"", "time was not run", "Question two?"];
-        assert!(order.map(|word| file.find(word).unwrap()).is_sorted(), "{file}");
+        assert!(
+            order.map(|word| file.find(word).unwrap()).is_sorted(),
+            "{file}"
+        );
         assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
         let run = sandbox.run(&["chat", "a.msg.md"]);
-        assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+        assert_eq!(
+            (run.code, &*run.stdout),
+            (Some(0), "Two.\n"),
+            "{}",
+            run.stderr
+        );
         let request = server.request();
-        assert!(request.find("was not run") < request.find("Question two?"), "{request}");
+        assert!(
+            request.find("was not run") < request.find("Question two?"),
+            "{request}"
+        );
     }
 }
 
 #[test]
 fn an_editor_that_changes_line_ends_and_blanks_leaves_the_question_as_it_is() {
     let trimmed = |file: &str| -> String {
-        file.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+        file.lines()
+            .map(|line| format!("{}\n", line.trim_end()))
+            .collect()
     };
     let saves: [&dyn Fn(&str) -> String; 2] = [&trimmed, &|file| file.replace('\n', "\r\n")];
     for save in saves {
@@ -166,7 +216,12 @@ fn an_editor_that_changes_line_ends_and_blanks_leaves_the_question_as_it_is() {
         sandbox.write("a.msg.md", save(&file));
         assert_eq!(finish(&sandbox, child, 0), "");
         let texts = sandbox.texts("a.msg.md");
-        assert_eq!(texts[1..], [ANSWER, "Next question"], "{}", sandbox.read("a.msg.md"));
+        assert_eq!(
+            texts[1..],
+            [ANSWER, "Next question"],
+            "{}",
+            sandbox.read("a.msg.md")
+        );
     }
 }
 
@@ -188,7 +243,11 @@ fn a_symbolic_link_that_takes_the_place_of_the_file_stays_and_the_answer_goes_wh
         assert_eq!(finish(&sandbox, child, 0), "");
         let link = std::fs::read_link(sandbox.path("a.msg.md")).unwrap();
         assert_eq!(link, std::path::Path::new("real/a.msg.md"));
-        assert_eq!(sandbox.texts("real/a.msg.md"), ["Why?", ANSWER], "{is_copy}");
+        assert_eq!(
+            sandbox.texts("real/a.msg.md"),
+            ["Why?", ANSWER],
+            "{is_copy}"
+        );
     }
 }
 

@@ -28,10 +28,17 @@ fn chat(sandbox: &Sandbox, args: &[&str]) -> Run {
 fn chat_in_a_script_sends_no_picture_unless_told() {
     let (sandbox, server) = machine(3);
     let run = chat(&sandbox, &[]);
-    assert!(run.stderr.contains("the picture sea.png is not sent"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the picture sea.png is not sent"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("--pictures"), "{}", run.stderr);
     let sent = server.request();
-    assert!(!sent.contains(SENT) && sent.contains("![sea](sea.png)"), "{sent}");
+    assert!(
+        !sent.contains(SENT) && sent.contains("![sea](sea.png)"),
+        "{sent}"
+    );
     let run = chat(&sandbox, &["--pictures", "Again?"]);
     assert_eq!(run.stderr, "");
     assert!(server.request().contains(SENT));
@@ -50,7 +57,11 @@ fn a_picture_that_the_command_names_is_allowed_and_stays_so() {
     chat(&sandbox, &["And now?"]);
     assert!(server.request().contains(SENT), "it is in the conversation");
     let run = sandbox.run_with_stdin(&["chat", "talk.msg.md"], "![x](other.png)\n\nAnd this?");
-    assert!(run.stderr.contains("the picture other.png is not sent"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the picture other.png is not sent"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -62,7 +73,11 @@ fn the_persons_configuration_allows_pictures_and_a_project_does_not() {
     let (sandbox, _) = machine(0);
     sandbox.write(".analects.toml", "[context]\npictures = true\n");
     let run = sandbox.run(&["chat", "talk.msg.md"]);
-    assert!(run.stderr.contains("a project may not set pictures"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("a project may not set pictures"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -73,15 +88,27 @@ fn context_and_a_dry_run_show_what_is_sent() {
         sandbox.run(&args)
     };
     let run = context(&["--pictures"]);
-    assert!(run.stdout.contains("picture sea.png: image/png, 11 bytes"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("picture sea.png: image/png, 11 bytes"),
+        "{}",
+        run.stdout
+    );
     let run = context(&[]);
     assert!(!run.stdout.contains("picture sea.png:"), "{}", run.stdout);
-    assert!(run.stderr.contains("the picture sea.png is not sent"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("the picture sea.png is not sent"),
+        "{}",
+        run.stderr
+    );
     let json: serde_json::Value = serde_json::from_str(&context(&["--json"]).stdout).unwrap();
     assert_eq!(json["pictures"][0]["path"], "sea.png");
     assert_eq!(json["pictures"][0]["bytes"], serde_json::Value::Null);
     let dry = chat(&sandbox, &["--dry-run"]);
-    assert!(!dry.stdout.contains(SENT) && dry.stderr.contains("is not sent"), "{}", dry.stderr);
+    assert!(
+        !dry.stdout.contains(SENT) && dry.stderr.contains("is not sent"),
+        "{}",
+        dry.stderr
+    );
     let dry = chat(&sandbox, &["--dry-run", "--pictures"]);
     assert!(dry.stdout.contains(SENT), "{}", dry.stdout);
     let named = chat(&sandbox, &["--dry-run", "![sea](sea.png)"]);
@@ -97,12 +124,20 @@ fn a_link_and_a_text_in_the_place_of_a_picture_are_not_sent() {
     std::fs::remove_file(sandbox.path("sea.png")).unwrap();
     std::os::unix::fs::symlink(".env", sandbox.path("sea.png")).unwrap();
     let run = chat(&sandbox, &["--pictures"]);
-    assert!(run.stderr.contains("a symbolic link leads to it"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("a symbolic link leads to it"),
+        "{}",
+        run.stderr
+    );
     assert!(!server.request().contains("base64"));
     std::fs::remove_file(sandbox.path("sea.png")).unwrap();
     std::fs::copy(sandbox.path(".env"), sandbox.path("sea.png")).unwrap();
     let run = chat(&sandbox, &["--pictures", "Again?"]);
-    assert!(run.stderr.contains("not a png, jpeg, gif or webp picture"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("not a png, jpeg, gif or webp picture"),
+        "{}",
+        run.stderr
+    );
     assert!(!server.request().contains("base64"));
 }
 
@@ -123,7 +158,10 @@ fn on_a_terminal_pictures_are_asked_for_once() {
         return skip(test, "there is no pseudo terminal");
     };
     assert_eq!(code, 0, "{screen}");
-    assert!(screen.contains("talk.msg.md shows pictures: sea.png"), "{screen}");
+    assert!(
+        screen.contains("talk.msg.md shows pictures: sea.png"),
+        "{screen}"
+    );
     assert!(!server.request().contains(SENT));
     let (screen, _) = ask("y", &["Again?"]).unwrap();
     assert!(server.request().contains(SENT), "{screen}");
@@ -145,14 +183,25 @@ fn pictures_lie_beside_the_file_itself_and_not_beside_a_link_to_it() {
     let dry = sandbox.run(&[&["chat", "--dry-run"][..], &args].concat());
     assert!(dry.stdout.contains(SENT), "{}", dry.stdout);
     let context = sandbox.run(&[&["context"][..], &args].concat());
-    assert!(context.stdout.contains("picture sea.png"), "{}", context.stdout);
+    assert!(
+        context.stdout.contains("picture sea.png"),
+        "{}",
+        context.stdout
+    );
     assert_eq!(sandbox.run(&[&["chat"][..], &args].concat()).code, Some(0));
     assert!(server.request().contains(SENT));
     // What was allowed for the file is not allowed for a copy in another folder.
     chat(&sandbox, &["![sea](sea.png)"]);
     let run = sandbox.run(&["fork", "other/talk.msg.md", "-o", "other/copy.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let dry = sandbox.run(&["chat", "--dry-run", "other/copy.msg.md", "-m", "openai/tiny", "x"]);
+    let dry = sandbox.run(&[
+        "chat",
+        "--dry-run",
+        "other/copy.msg.md",
+        "-m",
+        "openai/tiny",
+        "x",
+    ]);
     assert!(!dry.stdout.contains("base64"), "{}", dry.stdout);
 }
 
@@ -168,5 +217,8 @@ fn the_name_of_a_picture_cannot_rewrite_the_question() {
     let Some((screen, _)) = converse(&sandbox, &command, steps) else {
         return skip(test, "there is no pseudo terminal");
     };
-    assert!(screen.contains("sea.png, <U+001B>[2K<U+001B>[1Ax.png"), "{screen:?}");
+    assert!(
+        screen.contains("sea.png, <U+001B>[2K<U+001B>[1Ax.png"),
+        "{screen:?}"
+    );
 }

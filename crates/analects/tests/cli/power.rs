@@ -15,7 +15,11 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))"
 
 fn works(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .is_ok_and(|output| output.status.success())
 }
 
 /// An ext4 in a file, mounted on a loop device.
@@ -26,9 +30,15 @@ pub struct Ext4 {
 
 impl Ext4 {
     pub fn new(sandbox: &Sandbox) -> Option<Ext4> {
-        let disk = Ext4 { image: sandbox.path("image"), folder: sandbox.path("disk") };
+        let disk = Ext4 {
+            image: sandbox.path("image"),
+            folder: sandbox.path("disk"),
+        };
         std::fs::create_dir(&disk.folder).ok()?;
-        std::fs::File::create(&disk.image).ok()?.set_len(96 << 20).ok()?;
+        std::fs::File::create(&disk.image)
+            .ok()?
+            .set_len(96 << 20)
+            .ok()?;
         let made = works("mkfs.ext4", &["-q", "-F", disk.image.to_str()?]);
         (made && disk.mount()).then_some(disk)
     }
@@ -41,7 +51,10 @@ impl Ext4 {
     }
 
     pub fn cut(&self) -> bool {
-        works("python3", &["-c", CUT, self.folder.to_str().unwrap_or_default()])
+        works(
+            "python3",
+            &["-c", CUT, self.folder.to_str().unwrap_or_default()],
+        )
     }
 
     pub fn umount(&self) {
@@ -81,7 +94,12 @@ fn add_cell(sandbox: &Sandbox, text: &str) -> bool {
 fn ask(sandbox: &Sandbox, text: &str) -> bool {
     let server = Server::new(vec![answer(&["answer to ", text])]);
     let mut command = on_disk(sandbox, &["chat", "disk/a.msg.md", text]);
-    command.env("OPENAI_BASE_URL", &server.base_url).output().unwrap().status.success()
+    command
+        .env("OPENAI_BASE_URL", &server.base_url)
+        .output()
+        .unwrap()
+        .status
+        .success()
 }
 
 /// Says one thing after the other until the power goes; gives those that were acknowledged before that.
@@ -133,10 +151,24 @@ fn disk(sandbox: &Sandbox) -> Option<Ext4> {
 #[track_caller]
 fn go_on(sandbox: &Sandbox, disk: &Ext4, what: &str) {
     let next = add(sandbox, "next").output().unwrap();
-    assert!(next.status.success(), "{what}: {}", String::from_utf8_lossy(&next.stderr));
-    assert_eq!(sandbox.texts("disk/a.msg.md").last().unwrap(), "next", "{what}");
-    let check = on_disk(sandbox, &["check", "disk/a.msg.md"]).output().unwrap();
-    assert!(check.status.success(), "{what}: {}", String::from_utf8_lossy(&check.stderr));
+    assert!(
+        next.status.success(),
+        "{what}: {}",
+        String::from_utf8_lossy(&next.stderr)
+    );
+    assert_eq!(
+        sandbox.texts("disk/a.msg.md").last().unwrap(),
+        "next",
+        "{what}"
+    );
+    let check = on_disk(sandbox, &["check", "disk/a.msg.md"])
+        .output()
+        .unwrap();
+    assert!(
+        check.status.success(),
+        "{what}: {}",
+        String::from_utf8_lossy(&check.stderr)
+    );
     let names = std::fs::read_dir(&disk.folder).unwrap();
     let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names.len(), 3, "{what}: {names:?}");
@@ -145,7 +177,11 @@ fn go_on(sandbox: &Sandbox, disk: &Ext4, what: &str) {
 fn cut_power(cuts: u64, large: bool) {
     let sandbox = Sandbox::new();
     let Some(disk) = disk(&sandbox) else { return };
-    let filler = if large { "All that was said is kept.\n".repeat(310_000) } else { "x".into() };
+    let filler = if large {
+        "All that was said is kept.\n".repeat(310_000)
+    } else {
+        "x".into()
+    };
     let mut before = format!("# %%\n\n{filler}\n");
     sandbox.write("disk/a.msg.md", &before);
     assert!(works("sync", &[]));
@@ -161,13 +197,18 @@ fn cut_power(cuts: u64, large: bool) {
         before = sandbox.read("disk/a.msg.md");
     }
     disk.umount();
-    say(&format!("{cuts} power cuts, {acknowledged_in_all} acknowledged cells"));
+    say(&format!(
+        "{cuts} power cuts, {acknowledged_in_all} acknowledged cells"
+    ));
 }
 
 #[track_caller]
 fn check(sandbox: &Sandbox, before: &str, acknowledged: &[String], what: &str) {
     let text = std::fs::read(sandbox.path("disk/a.msg.md")).unwrap();
-    assert!(text.starts_with(before.as_bytes()), "{what}: what was there has changed");
+    assert!(
+        text.starts_with(before.as_bytes()),
+        "{what}: what was there has changed"
+    );
     let texts = sandbox.texts("disk/a.msg.md");
     for cell in acknowledged {
         let count = texts.iter().filter(|text| *text == cell).count();
@@ -178,19 +219,37 @@ fn check(sandbox: &Sandbox, before: &str, acknowledged: &[String], what: &str) {
 
 #[test]
 fn power_cuts_take_nothing_that_was_acknowledged() {
-    cut_power(if std::env::var_os("ANALECTS_TORTURE").is_some() { 200 } else { 14 }, false);
+    cut_power(
+        if std::env::var_os("ANALECTS_TORTURE").is_some() {
+            200
+        } else {
+            14
+        },
+        false,
+    );
 }
 
 #[test]
 fn power_cuts_while_a_large_file_grows_take_nothing_that_was_acknowledged() {
-    cut_power(if std::env::var_os("ANALECTS_TORTURE").is_some() { 100 } else { 6 }, true);
+    cut_power(
+        if std::env::var_os("ANALECTS_TORTURE").is_some() {
+            100
+        } else {
+            6
+        },
+        true,
+    );
 }
 
 #[test]
 fn power_cuts_in_a_turn_take_nothing_that_was_acknowledged() {
     let sandbox = Sandbox::new();
     let Some(disk) = disk(&sandbox) else { return };
-    let cuts = if std::env::var_os("ANALECTS_TORTURE").is_some() { 200 } else { 8 };
+    let cuts = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        200
+    } else {
+        8
+    };
     let mut turns = 0;
     for cut in 0..cuts {
         sandbox.write("disk/a.msg.md", AGENT);
@@ -209,7 +268,11 @@ fn power_cuts_in_a_turn_take_nothing_that_was_acknowledged() {
             }
         }
         let unique: std::collections::BTreeSet<&String> = texts.iter().collect();
-        assert_eq!(unique.len(), texts.len(), "cut {cut}: something is there twice: {texts:?}");
+        assert_eq!(
+            unique.len(),
+            texts.len(),
+            "cut {cut}: something is there twice: {texts:?}"
+        );
     }
     disk.umount();
     say(&format!("{cuts} power cuts, {turns} acknowledged turns"));

@@ -50,7 +50,10 @@ pub fn with_keys(
 ) -> Option<(String, i32)> {
     let command = sandbox.command(args);
     let mut python = sandbox.in_place_of(&command, "python3");
-    python.arg("-c").arg(PTY).arg(serde_json::to_string(keys).unwrap());
+    python
+        .arg("-c")
+        .arg(PTY)
+        .arg(serde_json::to_string(keys).unwrap());
     python.arg(command.get_program()).args(command.get_args());
     if no_colour {
         python.env("NO_COLOR", "1");
@@ -136,27 +139,42 @@ pub struct Step {
 
 /// Presses keys once the terminal shows this.
 pub fn press(see: &str, keys: impl Into<String>) -> Step {
-    Step { see: see.into(), act: serde_json::json!({ "press": keys.into() }) }
+    Step {
+        see: see.into(),
+        act: serde_json::json!({ "press": keys.into() }),
+    }
 }
 
 /// Makes the terminal another size.
 pub fn resize(see: &str, rows: u16, columns: u16) -> Step {
-    Step { see: see.into(), act: serde_json::json!({ "size": [rows, columns] }) }
+    Step {
+        see: see.into(),
+        act: serde_json::json!({ "size": [rows, columns] }),
+    }
 }
 
 /// Waits until the command has stopped, with a terminal as a shell needs it, and lets it go on.
 pub fn go_on(see: &str) -> Step {
-    Step { see: see.into(), act: serde_json::json!({ "stopped": true }) }
+    Step {
+        see: see.into(),
+        act: serde_json::json!({ "stopped": true }),
+    }
 }
 
 /// Closes the terminal, as a person does with its window.
 pub fn close(see: &str) -> Step {
-    Step { see: see.into(), act: serde_json::json!({ "close": true }) }
+    Step {
+        see: see.into(),
+        act: serde_json::json!({ "close": true }),
+    }
 }
 
 /// Runs a line of the shell, in the sandbox.
 pub fn shell(see: &str, line: &str) -> Step {
-    Step { see: see.into(), act: serde_json::json!({ "shell": line }) }
+    Step {
+        see: see.into(),
+        act: serde_json::json!({ "shell": line }),
+    }
 }
 
 /// What the terminal got, and the exit code, of a command that is gone through step by step; `None` where
@@ -166,7 +184,10 @@ pub fn converse(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Optio
         step.act["see"] = step.see.into();
         step.act
     });
-    sandbox.write("steps.json", serde_json::Value::from_iter(steps).to_string());
+    sandbox.write(
+        "steps.json",
+        serde_json::Value::from_iter(steps).to_string(),
+    );
     let mut python = sandbox.in_place_of(command, "python3");
     python.arg("-c").arg(CONVERSE).arg("steps.json");
     python.arg(command.get_program()).args(command.get_args());

@@ -9,8 +9,10 @@ use crate::pseudo_terminal::on_terminal;
 use crate::sandbox::{Sandbox, skip};
 
 const PICTURE: &str = "docs/images/terminal.svg";
-const RECORDING: &str =
-    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/hello.sse"));
+const RECORDING: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/examples/hello.sse"
+));
 
 /// What somebody types, word by word.
 const TYPED: [&[&str]; 5] = [
@@ -41,21 +43,33 @@ fn the_picture_shows_what_the_command_prints() {
         };
         assert_eq!(code, 0, "{words:?}: {seen}");
         let quoted = words.iter().map(|word| {
-            if word.contains(' ') { format!("\"{word}\"") } else { (*word).to_string() }
+            if word.contains(' ') {
+                format!("\"{word}\"")
+            } else {
+                (*word).to_string()
+            }
         });
         let typed: Vec<String> = quoted.collect();
-        lines.push(vec![(32, "$ ".into()), (1, format!("analects {}", typed.join(" ")))]);
+        lines.push(vec![
+            (32, "$ ".into()),
+            (1, format!("analects {}", typed.join(" "))),
+        ]);
         lines.extend(painted(&seen));
         lines.push(Vec::new());
     }
     let picture = svg(&lines);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(PICTURE);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(PICTURE);
     if std::env::var_os("ANALECTS_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &picture).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == picture, "{PICTURE} is stale; run with ANALECTS_BLESS=1:\n{picture}");
+    assert!(
+        committed == picture,
+        "{PICTURE} is stale; run with ANALECTS_BLESS=1:\n{picture}"
+    );
 }
 
 /// The lines of what a terminal got; of its escape codes, colours alone.
@@ -67,11 +81,16 @@ fn painted(text: &str) -> Vec<Line> {
         let mut parts = text.split("\u{1b}[");
         line.push((colour, parts.next().unwrap_or_default().to_string()));
         for part in parts {
-            let end = part.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(part.len() - 1);
+            let end = part
+                .find(|c: char| c.is_ascii_alphabetic())
+                .unwrap_or(part.len() - 1);
             let (code, rest) = part.split_at(end + 1);
             if let Some(codes) = code.strip_suffix('m') {
-                colour =
-                    codes.split(';').filter_map(|code| code.parse().ok()).next_back().unwrap_or(0);
+                colour = codes
+                    .split(';')
+                    .filter_map(|code| code.parse().ok())
+                    .next_back()
+                    .unwrap_or(0);
             }
             line.push((colour, rest.to_string()));
         }
@@ -103,15 +122,22 @@ fn svg(lines: &[Line]) -> String {
     );
     for (at, colour) in ["#e06c75", "#e5c07b", "#98c379"].iter().enumerate() {
         let x = 20 + 18 * at;
-        writeln!(out, "<circle cx=\"{x}\" cy=\"18\" r=\"5\" fill=\"{colour}\"/>").unwrap();
+        writeln!(
+            out,
+            "<circle cx=\"{x}\" cy=\"18\" r=\"5\" fill=\"{colour}\"/>"
+        )
+        .unwrap();
     }
     let mut delay = 0;
     for (at, line) in lines.iter().enumerate() {
         let is_typed = line.first().is_some_and(|(_, text)| text == "$ ");
         delay += if is_typed { 900 } else { 120 };
         let y = 50 + at * HEIGHT;
-        write!(out, "<text class=\"l\" x=\"20\" y=\"{y}\" style=\"animation-delay:{delay}ms\">")
-            .unwrap();
+        write!(
+            out,
+            "<text class=\"l\" x=\"20\" y=\"{y}\" style=\"animation-delay:{delay}ms\">"
+        )
+        .unwrap();
         for (colour, text) in line {
             write!(out, "<tspan class=\"c{colour}\">{}</tspan>", escaped(text)).unwrap();
         }
@@ -143,5 +169,7 @@ fn wrapped(line: &Line) -> Vec<Line> {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

@@ -9,20 +9,35 @@ fn recover_lists_what_the_file_does_not_hold_and_puts_it_back() {
     let (sandbox, _server) = answered(&["Two."]);
     let run = sandbox.run(&["recover", FILE]);
     let nothing = "a.msg.md: nothing to recover; the journal holds 1 record that is in the file\n";
-    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", nothing));
+    assert_eq!(
+        (run.code, &*run.stdout, &*run.stderr),
+        (Some(0), "", nothing)
+    );
     let question = format!("{AGENT}{QUESTION}");
     sandbox.write(FILE, &question);
     told(&sandbox, &["chat", FILE]);
     sandbox.write(FILE, &question);
     let run = sandbox.run(&["recover", FILE]);
-    let rows: Vec<Vec<&str>> =
-        run.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let rows: Vec<Vec<&str>> = run
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     // The newest first: name, time, kind, first words.
     assert_eq!((rows[0][0], &rows[0][2..]), ("q", &["answer", "Two."][..]));
-    assert_eq!((rows[1][0], &rows[1][2..]), ("q@2", &["answer", "One."][..]));
+    assert_eq!(
+        (rows[1][0], &rows[1][2..]),
+        ("q@2", &["answer", "One."][..])
+    );
     let records = sandbox.records(FILE);
-    let names: Vec<_> = records.iter().map(|record| (&record["name"], &record["cell"])).collect();
-    assert_eq!(names, [(&"q".into(), &"q".into()), (&"q@2".into(), &"q".into())]);
+    let names: Vec<_> = records
+        .iter()
+        .map(|record| (&record["name"], &record["cell"]))
+        .collect();
+    assert_eq!(
+        names,
+        [(&"q".into(), &"q".into()), (&"q@2".into(), &"q".into())]
+    );
     let run = sandbox.run(&["recover", FILE, "q@7"]);
     let unknown = "analects: the journal holds nothing that is called q@7\n\
                    hint: analects recover a.msg.md lists what there is\n";
@@ -32,7 +47,11 @@ fn recover_lists_what_the_file_does_not_hold_and_puts_it_back() {
     let cells: Vec<String> = serde_json::from_str(&put_back.stdout).unwrap();
     assert_whole(&sandbox, FILE, &["Why?", "One."]);
     let run = sandbox.run(&["recover", FILE, &cells[0]]);
-    assert!(run.code == Some(1) && run.stderr.contains("in the file already"), "{}", run.stderr);
+    assert!(
+        run.code == Some(1) && run.stderr.contains("in the file already"),
+        "{}",
+        run.stderr
+    );
     // The other one has no place below its question any more.
     told(&sandbox, &["recover", FILE, "q"]);
     assert_whole(&sandbox, FILE, &["Why?", "One.", "Two."]);
@@ -43,14 +62,23 @@ fn recover_lists_what_the_file_does_not_hold_and_puts_it_back() {
 
 #[test]
 fn what_is_forgotten_is_nowhere_in_the_state_folder() {
-    for forget in [&["recover", FILE, "--forget"][..], &["recover", "--forget", "--older", "0h"]] {
+    for forget in [
+        &["recover", FILE, "--forget"][..],
+        &["recover", "--forget", "--older", "0h"],
+    ] {
         let (sandbox, _server) = answered(&["hunter2"]);
         let state = sandbox.path("home/state");
         told(&sandbox, &["chat", FILE, "which word?"]);
         sandbox.write(FILE, format!("{AGENT}{QUESTION}"));
         assert!(holds(&state, "hunter2") && holds(&state, "One."));
-        assert!(told(&sandbox, forget).contains("2 records are forgotten"), "{forget:?}");
-        assert!(!holds(&state, "hunter2") && !holds(&state, "One."), "{forget:?}");
+        assert!(
+            told(&sandbox, forget).contains("2 records are forgotten"),
+            "{forget:?}"
+        );
+        assert!(
+            !holds(&state, "hunter2") && !holds(&state, "One."),
+            "{forget:?}"
+        );
         assert!(sandbox.records(FILE).is_empty());
         assert_eq!(told(&sandbox, &["check", FILE]), "");
     }
@@ -79,7 +107,11 @@ fn an_answer_that_was_edited_is_brought_back_once() {
     sandbox.write(FILE, sandbox.read(FILE).replace("One.", "Three."));
     told(&sandbox, &["recover", FILE, "q"]);
     assert_eq!(sandbox.texts(FILE), ["Why?", "Three.", "One."]);
-    assert!(sandbox.read(FILE).contains("history=\"none\""), "{}", sandbox.read(FILE));
+    assert!(
+        sandbox.read(FILE).contains("history=\"none\""),
+        "{}",
+        sandbox.read(FILE)
+    );
     assert!(told(&sandbox, &["recover", FILE]).contains("nothing to recover"));
 }
 
@@ -89,7 +121,11 @@ fn another_file_with_the_same_question_keeps_its_records_and_its_answers() {
     sandbox.write("b.msg.md", format!("{AGENT}{QUESTION}"));
     told(&sandbox, &["chat", "b.msg.md"]);
     assert!(told(&sandbox, &["recover", "b.msg.md", "--forget"]).contains("1 record is forgotten"));
-    let names: Vec<_> = sandbox.records(FILE).iter().map(|it| it["text"].clone()).collect();
+    let names: Vec<_> = sandbox
+        .records(FILE)
+        .iter()
+        .map(|it| it["text"].clone())
+        .collect();
     assert_eq!(names, ["One."]);
     // A file that is gone can be forgotten, too.
     std::fs::remove_file(sandbox.path(FILE)).unwrap();

@@ -13,7 +13,10 @@ const TALK: &str = "{\"type\":\"user\",\"content\":\"old question\"}\n\
 #[test]
 fn a_session_from_elsewhere_is_gone_on_with_in_the_terminal() {
     let import = |sandbox: &Sandbox| {
-        sandbox.write("old.msg.md", "# %%\n\nold question\n\n# %%%\n\nold answer\n");
+        sandbox.write(
+            "old.msg.md",
+            "# %%\n\nold question\n\n# %%%\n\nold answer\n",
+        );
         sandbox.run(&["session", "import", "old.msg.md"])
     };
     let append = |sandbox: &Sandbox| sandbox.run_with_stdin(&["session", "append"], TALK);
@@ -24,7 +27,10 @@ fn a_session_from_elsewhere_is_gone_on_with_in_the_terminal() {
     let resume = ["session", "resume", "last", "-m", "openai/tiny"];
     let go_on = ["chat", "-c", "-m", "openai/tiny"];
     for (make, args) in [
-        (&import as &dyn Fn(&Sandbox) -> crate::sandbox::Run, &resume[..]),
+        (
+            &import as &dyn Fn(&Sandbox) -> crate::sandbox::Run,
+            &resume[..],
+        ),
         (&append, &go_on),
         (&fork, &resume),
     ] {
@@ -38,7 +44,9 @@ fn a_session_from_elsewhere_is_gone_on_with_in_the_terminal() {
             press("Now.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, args, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, args, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         let request = server.request();
         for said in ["old question", "old answer", "and now?"] {
@@ -91,9 +99,19 @@ fn a_model_that_was_stopped_before_the_first_word_is_known_when_the_session_is_r
     let mut child = sandbox.spawn(&["chat", "-m", "openai/tiny", "hello there"]);
     server.request();
     let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let steps = vec![press(PROMPT, "/retry\r"), press("Now.", ""), press(PROMPT, CTRL_D)];
+    let steps = vec![
+        press(PROMPT, "/retry\r"),
+        press("Now.", ""),
+        press(PROMPT, CTRL_D),
+    ];
     let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
         return;
     };
@@ -105,26 +123,45 @@ fn a_model_that_was_stopped_before_the_first_word_is_known_when_the_session_is_r
 fn a_first_question_that_was_edited_is_asked_again_after_a_rewind() {
     let answers = ["One.", "Two.", "Eins."].map(|text| answer(&[text]));
     let (sandbox, server) = sandbox(answers.to_vec());
-    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
-    sandbox.run(&["chat", "-c", "second"]).assert_answer("Two.\n");
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "first"])
+        .assert_answer("One.\n");
+    sandbox
+        .run(&["chat", "-c", "second"])
+        .assert_answer("Two.\n");
     let export = sandbox.run(&["session", "export", "last"]).stdout;
-    let line = export.lines().find(|line| line.contains("\"first\"")).unwrap();
+    let line = export
+        .lines()
+        .find(|line| line.contains("\"first\""))
+        .unwrap();
     let first: serde_json::Value = serde_json::from_str(line).unwrap();
     let id = first["id"].as_str().unwrap();
     assert_eq!(sandbox.run(&["edit", "last", id, "erstens"]).code, Some(0));
     assert_eq!(sandbox.run(&["rewind", "last", id]).code, Some(0));
-    let steps = vec![press(PROMPT, "/retry\r"), press("Eins.", ""), press(PROMPT, CTRL_D)];
-    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else { return };
+    let steps = vec![
+        press(PROMPT, "/retry\r"),
+        press("Eins.", ""),
+        press(PROMPT, CTRL_D),
+    ];
+    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else {
+        return;
+    };
     assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
     let requests: Vec<String> = (0..3).map(|_| server.request()).collect();
-    assert!(requests[2].contains("erstens") && !requests[2].contains("first"), "{}", requests[2]);
+    assert!(
+        requests[2].contains("erstens") && !requests[2].contains("first"),
+        "{}",
+        requests[2]
+    );
 }
 
 #[test]
 fn the_first_exchange_of_a_session_is_taken_back_and_the_session_stays() {
     let answers = ["One.", "Two.", "Three."].map(|text| answer(&[text]));
     let (sandbox, server) = sandbox(answers.to_vec());
-    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "first"])
+        .assert_answer("One.\n");
     let steps = vec![
         press(PROMPT, "/undo\r"),
         press("goes on from its beginning", ""),
@@ -140,17 +177,28 @@ fn the_first_exchange_of_a_session_is_taken_back_and_the_session_stays() {
         press("goes on from", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else {
+        return;
+    };
     assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
     let requests: Vec<String> = (0..2).map(|_| server.request()).collect();
-    assert!(!requests[1].contains("first") && !requests[1].contains("One."), "{}", requests[1]);
+    assert!(
+        !requests[1].contains("first") && !requests[1].contains("One."),
+        "{}",
+        requests[1]
+    );
     // The way back that was told leads to what was taken back.
     let (_, told) = seen.split_once("to undo this: ").unwrap();
     let told: Vec<&str> = told.split_whitespace().skip(1).take(3).collect();
     assert_eq!(sandbox.run(&told).code, Some(0), "{told:?}");
-    sandbox.run(&["chat", "-c", "third"]).assert_answer("Three.\n");
+    sandbox
+        .run(&["chat", "-c", "third"])
+        .assert_answer("Three.\n");
     let request = server.request();
-    assert!(request.contains("first") && request.contains("One."), "{request}");
+    assert!(
+        request.contains("first") && request.contains("One."),
+        "{request}"
+    );
     assert!(!request.contains("second"), "{request}");
     assert_eq!(sandbox.run(&["check", "home/data"]).code, Some(0));
 }
@@ -158,7 +206,9 @@ fn the_first_exchange_of_a_session_is_taken_back_and_the_session_stays() {
 #[test]
 fn what_was_begun_anew_is_converted_without_what_was_said_before() {
     let (sandbox, _server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
-    sandbox.run(&["chat", "-m", "openai/tiny", "first"]).assert_answer("One.\n");
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "first"])
+        .assert_answer("One.\n");
     let steps = vec![
         press(PROMPT, "/undo\r"),
         press("goes on from its beginning", ""),
@@ -166,17 +216,37 @@ fn what_was_begun_anew_is_converted_without_what_was_said_before() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
-    sandbox.write("s.jsonl", sandbox.run(&["session", "export", "last"]).stdout);
+    sandbox.write(
+        "s.jsonl",
+        sandbox.run(&["session", "export", "last"]).stdout,
+    );
     let run = sandbox.run(&["convert", "s.jsonl", "--to", "openai", "--lossy"]);
-    assert!(run.stdout.contains("second") && !run.stdout.contains("first"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("second") && !run.stdout.contains("first"),
+        "{}",
+        run.stdout
+    );
     // In a message file, both are there, and one of them goes on.
     let args = ["session", "export", "last", "-o", "b.msg.md"];
     assert_eq!(sandbox.run(&args).code, Some(0));
     assert!(sandbox.read("b.msg.md").contains("first"));
-    let run = sandbox.run(&["chat", "b.msg.md", "-m", "openai/tiny", "--dry-run", "third"]);
-    assert!(run.stdout.contains("second") && !run.stdout.contains("first"), "{}", run.stdout);
+    let run = sandbox.run(&[
+        "chat",
+        "b.msg.md",
+        "-m",
+        "openai/tiny",
+        "--dry-run",
+        "third",
+    ]);
+    assert!(
+        run.stdout.contains("second") && !run.stdout.contains("first"),
+        "{}",
+        run.stdout
+    );
 }
 
 #[test]
@@ -185,7 +255,10 @@ fn a_session_of_which_only_a_summary_is_seen_is_not_empty() {
         {\"type\":\"compact_boundary\",\"id\":\"B\",\"summary_id\":\"S\"}\n";
     let (sandbox, server) = sandbox(vec![answer(&["Now."]), answer(&["Then."])]);
     let lines = format!("{TALK}{}{compaction}", TALK.replace("old", "later"));
-    assert_eq!(sandbox.run_with_stdin(&["session", "append"], lines).code, Some(0));
+    assert_eq!(
+        sandbox.run_with_stdin(&["session", "append"], lines).code,
+        Some(0)
+    );
     let steps = vec![
         press("session ", ""),
         press(PROMPT, "/context\r"),
@@ -205,7 +278,9 @@ fn a_session_of_which_only_a_summary_is_seen_is_not_empty() {
         press("to go on: analects session resume", ""),
     ];
     let args = ["session", "resume", "last", "-m", "openai/tiny"];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let requests: Vec<String> = (0..2).map(|_| server.request()).collect();
     assert!(requests[0].contains("They talked.") && !requests[0].contains("old answer"));
@@ -225,7 +300,12 @@ fn words_that_are_kept_do_not_come_back_if_the_turn_compacts_and_fails() {
     let agent = "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 4000\n";
     sandbox.configure("config.toml", &format!("{agent}max_output_tokens = 500\n"));
     let long = TALK.replace("old answer", &"The river flows to the sea. ".repeat(90));
-    assert_eq!(sandbox.run_with_stdin(&["session", "append"], long.repeat(6)).code, Some(0));
+    assert_eq!(
+        sandbox
+            .run_with_stdin(&["session", "append"], long.repeat(6))
+            .code,
+        Some(0)
+    );
     let steps = vec![
         press(PROMPT, "precious words\r"),
         press("a summary stands for", ""),
@@ -236,10 +316,17 @@ fn words_that_are_kept_do_not_come_back_if_the_turn_compacts_and_fails() {
         press(PROMPT, CTRL_D),
     ];
     let args = ["session", "resume", "last", "--agent", "small"];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     let requests: Vec<String> = (0..4).map(|_| server.request()).collect();
-    assert_eq!(requests[3].matches("precious words").count(), 1, "{}", requests[3]);
+    assert_eq!(
+        requests[3].matches("precious words").count(),
+        1,
+        "{}",
+        requests[3]
+    );
 }
 
 #[test]
@@ -259,12 +346,17 @@ fn a_file_that_was_shown_with_what_is_taken_back_stays_shown_and_that_is_said() 
             press("Two.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, &args, steps) else { return };
+        let Some((seen, code)) = session(&sandbox, &args, steps) else {
+            return;
+        };
         assert_eq!(code, 0, "{seen}");
         server.request();
         let request = server.request();
         assert_eq!(request.matches("buy milk").count(), 1, "{request}");
-        assert!(request.contains("second") && !request.contains("first"), "{request}");
+        assert!(
+            request.contains("second") && !request.contains("first"),
+            "{request}"
+        );
     }
 }
 
@@ -287,7 +379,9 @@ fn in_a_session_the_hint_is_a_command_and_following_it_works() {
         press("Now.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else { return };
+    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+        return;
+    };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains(" -m "), "{seen}");
     assert_eq!(server.request().matches("hello there").count(), 1);

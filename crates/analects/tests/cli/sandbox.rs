@@ -21,7 +21,10 @@ pub struct Run {
 
 impl Sandbox {
     pub fn new() -> Sandbox {
-        Sandbox { folder: tempfile::tempdir().unwrap(), base_url: None }
+        Sandbox {
+            folder: tempfile::tempdir().unwrap(),
+            base_url: None,
+        }
     }
 
     /// Lets `openai/…` models answer at this address.
@@ -67,21 +70,36 @@ impl Sandbox {
     }
 
     pub fn texts(&self, name: &str) -> Vec<String> {
-        self.messages(name).messages.iter().map(|message| message.text()).collect()
+        self.messages(name)
+            .messages
+            .iter()
+            .map(|message| message.text())
+            .collect()
     }
 
     /// The command, with nothing of the environment that could reach a real model or a real home.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
         for vendor in analects_providers::vendors() {
             for name in vendor.key_variables.iter().chain(vendor.base_url_variables) {
                 command.env_remove(name);
             }
         }
-        command.env_remove("HTTP_PROXY").env_remove("http_proxy").env_remove("ALL_PROXY");
-        command.env("ANALECTS_HOME", self.path("home")).env_remove("ANALECTS_MODEL");
-        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TERM", "xterm");
+        command
+            .env_remove("HTTP_PROXY")
+            .env_remove("http_proxy")
+            .env_remove("ALL_PROXY");
+        command
+            .env("ANALECTS_HOME", self.path("home"))
+            .env_remove("ANALECTS_MODEL");
+        command
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .env("TERM", "xterm");
         match &self.base_url {
             Some(url) => command.env("OPENAI_BASE_URL", url),
             None => command.env_remove("OPENAI_BASE_URL"),
@@ -116,11 +134,18 @@ impl Sandbox {
     /// A file that takes nothing, as on a full disk.
     #[cfg(target_os = "linux")]
     pub fn full() -> std::fs::File {
-        std::fs::File::options().write(true).open("/dev/full").unwrap()
+        std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
     }
 
     pub fn spawn(&self, args: &[&str]) -> Child {
-        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// Waits until a file holds a text: there is no event for that, so it looks again and again.
@@ -133,7 +158,9 @@ impl Sandbox {
     /// Waits until the journal holds these words of an answer that is not in its file yet.
     #[track_caller]
     pub fn wait_for_journal(&self, text: &str) {
-        wait_until(&format!("{text:?} in the journal"), || self.journal().contains(text));
+        wait_until(&format!("{text:?} in the journal"), || {
+            self.journal().contains(text)
+        });
     }
 
     /// The words that came so far of answers that are not in their files yet.
@@ -178,7 +205,12 @@ pub fn read_until(printed: &mut impl std::io::Read, text: &str) -> String {
     let mut byte = [0];
     while !bytes.ends_with(text.as_bytes()) {
         let count = printed.read(&mut byte).unwrap();
-        assert_eq!(count, 1, "{text:?} was never printed: {}", String::from_utf8_lossy(&bytes));
+        assert_eq!(
+            count,
+            1,
+            "{text:?} was never printed: {}",
+            String::from_utf8_lossy(&bytes)
+        );
         bytes.extend(byte);
     }
     String::from_utf8(bytes).unwrap()
@@ -187,7 +219,11 @@ pub fn read_until(printed: &mut impl std::io::Read, text: &str) -> String {
 impl From<Output> for Run {
     fn from(output: Output) -> Run {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Run {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
     }
 }
 
@@ -195,7 +231,10 @@ impl Run {
     /// The command did what it should, and had nothing to say about it.
     #[track_caller]
     pub fn assert_answer(&self, stdout: &str) {
-        assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(0), stdout, ""));
+        assert_eq!(
+            (self.code, &*self.stdout, &*self.stderr),
+            (Some(0), stdout, "")
+        );
     }
 
     /// The command names the ways to a model, since nobody named one.
@@ -211,7 +250,10 @@ impl Run {
     /// The command failed with this code, these lines on stderr, and nothing on stdout.
     #[track_caller]
     pub fn assert_failure(&self, code: i32, stderr: &str) {
-        assert_eq!((self.code, &*self.stdout, &*self.stderr), (Some(code), "", stderr));
+        assert_eq!(
+            (self.code, &*self.stdout, &*self.stderr),
+            (Some(code), "", stderr)
+        );
     }
 }
 

@@ -30,8 +30,12 @@ fn script(who: &str, count: usize) -> String {
 
 /// The ids in acknowledgements; a last line that is cut off is none.
 fn acknowledged(stdout: &str) -> Vec<String> {
-    let lines = stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.filter_map(|ack| Some(ack["id"].as_str()?.to_string())).collect()
+    let lines = stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    lines
+        .filter_map(|ack| Some(ack["id"].as_str()?.to_string()))
+        .collect()
 }
 
 /// What a session holds: its records, and how many lines are none.
@@ -44,19 +48,32 @@ struct Stored {
 fn stored(sandbox: &Sandbox, what: &str) -> Stored {
     let run = sandbox.run(&["session", "export", "last"]);
     if run.code == Some(3) {
-        return Stored { records: Vec::new(), torn: 0 };
+        return Stored {
+            records: Vec::new(),
+            torn: 0,
+        };
     }
     assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    let records: Vec<Value> =
-        lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let records: Vec<Value> = lines
+        .iter()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
     let torn = lines.len() - records.len();
-    assert_eq!(torn > 0, run.stderr.contains("cannot be read"), "{what}: {}", run.stderr);
+    assert_eq!(
+        torn > 0,
+        run.stderr.contains("cannot be read"),
+        "{what}: {}",
+        run.stderr
+    );
     Stored { records, torn }
 }
 
 fn ids(records: &[Value]) -> Vec<String> {
-    records.iter().map(|record| record["id"].as_str().unwrap().to_string()).collect()
+    records
+        .iter()
+        .map(|record| record["id"].as_str().unwrap().to_string())
+        .collect()
 }
 
 /// What was acknowledged is a beginning of what is there, which is a beginning of what was to be written; and
@@ -65,7 +82,11 @@ fn ids(records: &[Value]) -> Vec<String> {
 fn check(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
     let Stored { records, torn } = stored(sandbox, what);
     assert!(torn <= 1, "{what}: {torn} lines are torn");
-    assert!(ids(&records).starts_with(acks), "{what}: {} acknowledged", acks.len());
+    assert!(
+        ids(&records).starts_with(acks),
+        "{what}: {} acknowledged",
+        acks.len()
+    );
     for (record, line) in records.iter().zip(script.lines()) {
         let line: Value = serde_json::from_str(line).unwrap();
         assert_eq!(record["content"], line["content"], "{what}");
@@ -79,10 +100,23 @@ fn check(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
     );
     assert_eq!(next.code, Some(0), "{what}: {}", next.stderr);
     let after = stored(sandbox, what);
-    assert_eq!((after.records.len(), after.torn), (records.len() + 1, torn), "{what}");
-    assert_eq!(after.records.last().unwrap()["parent_id"], records.last().unwrap()["id"], "{what}");
+    assert_eq!(
+        (after.records.len(), after.torn),
+        (records.len() + 1, torn),
+        "{what}"
+    );
+    assert_eq!(
+        after.records.last().unwrap()["parent_id"],
+        records.last().unwrap()["id"],
+        "{what}"
+    );
     let checked = sandbox.run(&["check", "home"]);
-    assert_eq!(checked.code, Some(i32::from(torn > 0)), "{what}: {}", checked.stderr);
+    assert_eq!(
+        checked.code,
+        Some(i32::from(torn > 0)),
+        "{what}: {}",
+        checked.stderr
+    );
 }
 
 #[test]
@@ -92,7 +126,10 @@ fn every_system_call_of_a_session_may_be_the_last() {
     let sandbox = Sandbox::new();
     sandbox.write("stdin", &script);
     let Some(counts) = counts(&sandbox, &append) else {
-        return skip("session_crashes::syscalls", "strace is not there, or may not trace");
+        return skip(
+            "session_crashes::syscalls",
+            "strace is not there, or may not trace",
+        );
     };
     let (mut kills, mut most) = (0, 0);
     for (call, count) in counts {
@@ -107,7 +144,10 @@ fn every_system_call_of_a_session_may_be_the_last() {
             check(&sandbox, &acks, &script, &format!("{call} number {when}"));
         }
     }
-    assert!(kills > 150 && most >= 29, "{kills} kills, at most {most} acknowledged");
+    assert!(
+        kills > 150 && most >= 29,
+        "{kills} kills, at most {most} acknowledged"
+    );
 }
 
 #[test]
@@ -120,12 +160,20 @@ fn kills_at_random_moments_take_nothing_that_was_acknowledged() {
         let _ = std::fs::remove_dir_all(sandbox.path("home"));
         sandbox.write("script", &script);
         let batch = kill % 2 == 1;
-        let args: &[&str] =
-            if batch { &["session", "append", "--batch"] } else { &["session", "append"] };
+        let args: &[&str] = if batch {
+            &["session", "append", "--batch"]
+        } else {
+            &["session", "append"]
+        };
         let stdin = std::fs::File::open(sandbox.path("script")).unwrap();
         let stdout = std::fs::File::create(sandbox.path("acks")).unwrap();
         let mut started = Instant::now();
-        let mut child = sandbox.command(args).stdin(stdin).stdout(stdout).spawn().unwrap();
+        let mut child = sandbox
+            .command(args)
+            .stdin(stdin)
+            .stdout(stdout)
+            .spawn()
+            .unwrap();
         // Every third is killed at its start; the others, however slow the machine is, in their work.
         if kill % 3 > 0 {
             sandbox.wait_for("acks", "\n");
@@ -140,7 +188,10 @@ fn kills_at_random_moments_take_nothing_that_was_acknowledged() {
         in_all += acks.len();
         check(&sandbox, &acks, &script, &format!("kill {kill}"));
     }
-    assert!(dead > 0 && in_all > 0, "{dead} killed, {in_all} acknowledged");
+    assert!(
+        dead > 0 && in_all > 0,
+        "{dead} killed, {in_all} acknowledged"
+    );
     say(&format!("{dead} kills, {in_all} acknowledged messages"));
 }
 
@@ -155,7 +206,11 @@ fn a_line_that_was_cut_off_anywhere_stays_and_is_told() {
         serde_json::from_str(&sandbox.run(&["session", "show", "last", "--json"]).stdout).unwrap();
     let path = listed["path"].as_str().unwrap().to_string();
     let whole = std::fs::read(&path).unwrap();
-    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    let last = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap()
+        + 1;
     let step = if torture() { 1 } else { 16 };
     for cut in (last..whole.len()).step_by(step) {
         std::fs::write(&path, &whole[..cut]).unwrap();
@@ -172,7 +227,11 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<Str
     let mut command = sandbox.command(&["session", "append"]);
     command.env("ANALECTS_HOME", sandbox.path("disk/home"));
     command.stdin(std::fs::File::open(sandbox.path("script")).unwrap());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // However slow the machine is, one is safe before the clock starts.
     let first = acknowledged(&lines.next().unwrap().unwrap());
@@ -183,8 +242,13 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<Str
             assert!(disk.cut(), "the power cannot be cut");
         });
         // What is acknowledged while the power goes may be lost.
-        let before = lines.map_while(Result::ok).take_while(|_| !cutting.load(Ordering::SeqCst));
-        first.into_iter().chain(before.flat_map(|line| acknowledged(&line))).collect()
+        let before = lines
+            .map_while(Result::ok)
+            .take_while(|_| !cutting.load(Ordering::SeqCst));
+        first
+            .into_iter()
+            .chain(before.flat_map(|line| acknowledged(&line)))
+            .collect()
     });
     let _ = child.kill();
     let _ = child.wait();
@@ -196,7 +260,10 @@ fn power_cuts_take_nothing_that_was_acknowledged_in_a_session() {
     let cuts = if torture() { 1000 } else { 20 };
     let sandbox = Sandbox::new();
     let Some(disk) = Ext4::new(&sandbox) else {
-        return skip("session_crashes::power", "an ext4 cannot be made and mounted here");
+        return skip(
+            "session_crashes::power",
+            "an ext4 cannot be made and mounted here",
+        );
     };
     sandbox.write("script", script("p", 3000));
     let mut in_all = 0;
@@ -208,29 +275,42 @@ fn power_cuts_take_nothing_that_was_acknowledged_in_a_session() {
         assert!(disk.mount(), "cut {cut}: the disk cannot be mounted again");
         let run = |args: &[&str]| {
             let mut command = sandbox.command(args);
-            command.env("ANALECTS_HOME", sandbox.path("disk/home")).output().unwrap()
+            command
+                .env("ANALECTS_HOME", sandbox.path("disk/home"))
+                .output()
+                .unwrap()
         };
         let export = run(&["session", "export", "last"]);
         let export = String::from_utf8_lossy(&export.stdout).into_owned();
         // A torn line at the end was never acknowledged.
-        let records: Vec<Value> =
-            export.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        assert!(ids(&records).starts_with(&acks), "cut {cut}: {} acknowledged", acks.len());
+        let records: Vec<Value> = export
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        assert!(
+            ids(&records).starts_with(&acks),
+            "cut {cut}: {} acknowledged",
+            acks.len()
+        );
         assert!(export.lines().count() <= records.len() + 1, "cut {cut}");
         let pruned = run(&["session", "prune", "last"]);
         assert!(pruned.status.success(), "cut {cut}");
         std::fs::remove_dir_all(sandbox.path("disk/home/data/trash")).unwrap();
     }
     disk.umount();
-    say(&format!("{cuts} power cuts, {in_all} acknowledged messages"));
+    say(&format!(
+        "{cuts} power cuts, {in_all} acknowledged messages"
+    ));
 }
 
 #[test]
 fn many_writers_lose_and_mix_nothing() {
     let (writers, each) = if torture() { (8, 10_000) } else { (4, 250) };
     let sandbox = Sandbox::new();
-    let first = sandbox
-        .run_with_stdin(&["session", "append"], "{\"type\":\"user\",\"content\":\"first\"}\n");
+    let first = sandbox.run_with_stdin(
+        &["session", "append"],
+        "{\"type\":\"user\",\"content\":\"first\"}\n",
+    );
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let children: Vec<_> = (0..writers)
         .map(|writer| {
@@ -241,7 +321,12 @@ fn many_writers_lose_and_mix_nothing() {
                 0 => &["session", "append", "last"],
                 _ => &["session", "append", "--batch", "last"],
             };
-            sandbox.command(args).stdin(stdin).stdout(Stdio::piped()).spawn().unwrap()
+            sandbox
+                .command(args)
+                .stdin(stdin)
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap()
         })
         .collect();
     let acks: Vec<Vec<String>> = children
@@ -256,8 +341,12 @@ fn many_writers_lose_and_mix_nothing() {
     assert_eq!((records.len(), torn), (writers * each + 1, 0));
     for (writer, acks) in acks.iter().enumerate() {
         let start = format!("w{writer} ");
-        let own = records.iter().filter(|it| it["content"].as_str().unwrap().starts_with(&start));
-        let own: Vec<String> = own.map(|it| it["id"].as_str().unwrap().to_string()).collect();
+        let own = records
+            .iter()
+            .filter(|it| it["content"].as_str().unwrap().starts_with(&start));
+        let own: Vec<String> = own
+            .map(|it| it["id"].as_str().unwrap().to_string())
+            .collect();
         assert_eq!(own, *acks, "writer {writer}");
     }
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
@@ -273,9 +362,17 @@ fn a_full_disk_is_said_and_leaves_whole_records() {
     let script = script("f", 400);
     let run = sandbox.run_with_stdin(&["session", "append"], &script);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("no space left on device"),
+        "{}",
+        run.stderr
+    );
     let acks = acknowledged(&run.stdout);
-    assert!(acks.len() > 3 && acks.len() < 400, "{} acknowledged", acks.len());
+    assert!(
+        acks.len() > 3 && acks.len() < 400,
+        "{} acknowledged",
+        acks.len()
+    );
     let Stored { records, torn } = stored(&sandbox, "full disk");
     assert_eq!((ids(&records), torn), (acks, 0));
 }

@@ -12,7 +12,10 @@ fn session(sandbox: &Sandbox, lines: &str) -> Vec<String> {
     let run = sandbox.run_with_stdin(&["session", "append"], lines);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].clone();
-    run.stdout.lines().map(|line| id(line).as_str().unwrap().to_string()).collect()
+    run.stdout
+        .lines()
+        .map(|line| id(line).as_str().unwrap().to_string())
+        .collect()
 }
 
 /// The id of the last session.
@@ -49,16 +52,26 @@ fn an_edited_message_of_a_session_is_sent_and_what_followed_still_follows() {
             let edited = json(done(&run));
             assert_eq!(edited["message_id"], **id);
             assert!(!ids.contains(&edited["revision_id"].as_str().unwrap().to_string()));
-            assert_eq!(sent(&sandbox), expected.replace(old, &new), "{}", run.stderr);
+            assert_eq!(
+                sent(&sandbox),
+                expected.replace(old, &new),
+                "{}",
+                run.stderr
+            );
         }
         expected = expected.replace(old, &format!("new {old}"));
     }
     // The last one waits for an answer, and that is told.
     let run = sandbox.run(&["edit", "last", &ids[2], "new three!"]);
     assert_eq!(done(&run), ids[2]);
-    let told = format!("to ask it: analects session resume {}\n", session_id(&sandbox));
+    let told = format!(
+        "to ask it: analects session resume {}\n",
+        session_id(&sandbox)
+    );
     assert_eq!(run.stderr, told);
-    sandbox.run(&["session", "resume", "last", "-m", "openai/tiny"]).assert_answer("four\n");
+    sandbox
+        .run(&["session", "resume", "last", "-m", "openai/tiny"])
+        .assert_answer("four\n");
     let request = json(&server.request());
     let texts: Vec<&str> = request["messages"]
         .as_array()
@@ -72,12 +85,21 @@ fn an_edited_message_of_a_session_is_sent_and_what_followed_still_follows() {
     for said in ["one", "two", "three"] {
         assert!(export.contains(&format!("\"{said}\"")), "{export}");
     }
-    assert_eq!(export.lines().filter(|line| json(line)["type"] == "revision").count(), 7);
+    assert_eq!(
+        export
+            .lines()
+            .filter(|line| json(line)["type"] == "revision")
+            .count(),
+        7
+    );
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
     // Whoever wants the old text writes it again.
     done(&sandbox.run(&["edit", "last", &ids[0], "one"]));
     let request = sent(&sandbox);
-    assert!(request.contains("\"one\"") && request.contains("\"four\""), "{request}");
+    assert!(
+        request.contains("\"one\"") && request.contains("\"four\""),
+        "{request}"
+    );
 }
 
 const CALL: &str = "{\"type\":\"user\",\"content\":\"weather?\"}\n\
@@ -91,8 +113,14 @@ fn an_edited_result_keeps_its_call_and_its_answer() {
     let ids = session(&sandbox, CALL);
     done(&sandbox.run(&["edit", "last", &ids[2], "rain"]));
     let request = sent(&sandbox);
-    assert!(request.contains("\"rain\"") && request.contains("t1"), "{request}");
-    assert!(!request.contains("\"sun\"") && request.contains("It is sunny."), "{request}");
+    assert!(
+        request.contains("\"rain\"") && request.contains("t1"),
+        "{request}"
+    );
+    assert!(
+        !request.contains("\"sun\"") && request.contains("It is sunny."),
+        "{request}"
+    );
     assert!(!request.contains("interrupted"), "{request}");
 }
 
@@ -105,13 +133,25 @@ fn a_result_of_a_session_is_hidden_with_its_call() {
         let id = &ids[dropped];
         assert_eq!(done(&sandbox.run(&["drop", "last", id])), id);
         let request = sent(&sandbox);
-        assert!(!request.contains("t1") && !request.contains("\"sun\""), "{request}");
-        assert!(request.contains("weather?") && request.contains("It is sunny."), "{request}");
-        assert_eq!(sandbox.run(&["drop", "last", id]).code, Some(1), "it is hidden already");
+        assert!(
+            !request.contains("t1") && !request.contains("\"sun\""),
+            "{request}"
+        );
+        assert!(
+            request.contains("weather?") && request.contains("It is sunny."),
+            "{request}"
+        );
+        assert_eq!(
+            sandbox.run(&["drop", "last", id]).code,
+            Some(1),
+            "it is hidden already"
+        );
         assert_eq!(done(&sandbox.run(&["restore", "last", id])), id);
         assert_eq!(sent(&sandbox), before);
         let not_hidden = format!("analects: {id} is not hidden\n");
-        sandbox.run(&["restore", "last", id]).assert_failure(1, &not_hidden);
+        sandbox
+            .run(&["restore", "last", id])
+            .assert_failure(1, &not_hidden);
     }
 }
 
@@ -152,7 +192,9 @@ fn to_go_back_to_the_summary_of_a_session_is_to_the_end_of_its_compaction() {
         let run = sandbox.run(&["compact", copy, "--undo"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let nothing = format!("analects: nothing comes after {name}\n");
-        sandbox.run(&["rewind", copy, name]).assert_failure(1, &nothing);
+        sandbox
+            .run(&["rewind", copy, name])
+            .assert_failure(1, &nothing);
     }
 }
 
@@ -180,11 +222,20 @@ fn calls_of_a_session_are_not_edited_and_their_results_are() {
     }
     done(&sandbox.run(&["edit", "last", &ids[5], "rain"]));
     let request = sent(&sandbox);
-    assert!(request.contains("rain") && !request.contains("sun"), "{request}");
+    assert!(
+        request.contains("rain") && !request.contains("sun"),
+        "{request}"
+    );
     done(&sandbox.run(&["edit", "last", &ids[4], "I cannot look."]));
     let request = sent(&sandbox);
-    assert!(request.contains("I cannot look.") && !request.contains("Let me look."), "{request}");
-    assert!(request.contains("rain") && request.contains("t1"), "{request}");
+    assert!(
+        request.contains("I cannot look.") && !request.contains("Let me look."),
+        "{request}"
+    );
+    assert!(
+        request.contains("rain") && request.contains("t1"),
+        "{request}"
+    );
 }
 
 #[test]
@@ -202,8 +253,14 @@ fn a_copy_hides_and_says_what_the_original_hides_and_says() {
         let run = sandbox.run(&[&["fork", "last"], at].concat());
         let run = sandbox.run(&["context", done(&run), "-m", "openai/tiny", "--request"]);
         let request = done(&run);
-        assert!(request.contains("\"uno\"") && !request.contains("\"one\""), "{request}");
-        assert!(!request.contains("\"two\"") && !request.contains("\"three\""), "{request}");
+        assert!(
+            request.contains("\"uno\"") && !request.contains("\"one\""),
+            "{request}"
+        );
+        assert!(
+            !request.contains("\"two\"") && !request.contains("\"three\""),
+            "{request}"
+        );
         let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
         assert_eq!(listed["sessions"].as_array().unwrap().len(), original + 1);
     }
@@ -214,10 +271,21 @@ fn an_edited_summary_of_a_session_stands_for_what_the_old_one_stood_for() {
     let sandbox = Sandbox::new();
     session(&sandbox, COMPACTED);
     let before = sent(&sandbox);
-    assert_eq!(done(&sandbox.run(&["edit", "last", "S", "They spoke of rivers."])), "S");
+    assert_eq!(
+        done(&sandbox.run(&["edit", "last", "S", "They spoke of rivers."])),
+        "S"
+    );
     let request = sent(&sandbox);
-    assert_eq!(request, before.replace("They talked.", "They spoke of rivers."));
-    for text in ["They spoke of rivers.", "Be brief.", "a file", "new question"] {
+    assert_eq!(
+        request,
+        before.replace("They talked.", "They spoke of rivers.")
+    );
+    for text in [
+        "They spoke of rivers.",
+        "Be brief.",
+        "a file",
+        "new question",
+    ] {
         assert_eq!(request.matches(text).count(), 1, "{text}: {request}");
     }
     for text in ["old question", "old answer", "They talked."] {
@@ -228,8 +296,14 @@ fn an_edited_summary_of_a_session_stands_for_what_the_old_one_stood_for() {
     let told = "the summary is hidden, and the model sees everything that it stood for\n";
     assert_eq!((undone.code, &*undone.stderr), (Some(0), told));
     let all = sent(&sandbox);
-    assert!(all.contains("old answer") && all.contains("new question"), "{all}");
-    assert!(!all.contains("rivers") && !all.contains("They talked."), "{all}");
+    assert!(
+        all.contains("old answer") && all.contains("new question"),
+        "{all}"
+    );
+    assert!(
+        !all.contains("rivers") && !all.contains("They talked."),
+        "{all}"
+    );
     done(&sandbox.run(&["restore", "last", "S"]));
     assert_eq!(sent(&sandbox), request);
 }
@@ -245,19 +319,50 @@ fn what_was_dropped_edited_or_failed_is_in_no_request_that_is_converted() {
          {\"type\":\"assistant\",\"is_api_error_message\":true,\"content\":\"answered 500\"}\n",
     );
     let converted = || {
-        sandbox.write("t.jsonl", sandbox.run(&["session", "export", "last"]).stdout);
+        sandbox.write(
+            "t.jsonl",
+            sandbox.run(&["session", "export", "last"]).stdout,
+        );
         sandbox.run(&["convert", "t.jsonl", "--to", "openai", "--lossy"])
     };
     assert_eq!(sandbox.run(&["drop", "last", &ids[1]]).code, Some(0));
     let run = converted();
-    assert!(run.stdout.contains("clumsy") && run.stdout.contains("more"), "{}", run.stdout);
-    assert!(!run.stdout.contains("SECRET") && !run.stdout.contains("500"), "{}", run.stdout);
-    assert!(run.stderr.contains("the model does not see it, so it is left out"), "{}", run.stderr);
-    assert!(run.stderr.contains("it is an error, which"), "{}", run.stderr);
-    assert_eq!(sandbox.run(&["edit", "last", &ids[0], "elegant"]).code, Some(0));
+    assert!(
+        run.stdout.contains("clumsy") && run.stdout.contains("more"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        !run.stdout.contains("SECRET") && !run.stdout.contains("500"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stderr
+            .contains("the model does not see it, so it is left out"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("it is an error, which"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(
+        sandbox.run(&["edit", "last", &ids[0], "elegant"]).code,
+        Some(0)
+    );
     let run = converted();
-    assert!(run.stdout.contains("elegant") && !run.stdout.contains("clumsy"), "{}", run.stdout);
-    assert!(run.stdout.contains("more") && !run.stdout.contains("SECRET"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("elegant") && !run.stdout.contains("clumsy"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stdout.contains("more") && !run.stdout.contains("SECRET"),
+        "{}",
+        run.stdout
+    );
     done(&sandbox.run(&["restore", "last", &ids[1]]));
     assert!(converted().stdout.contains("SECRET"));
 }
@@ -284,8 +389,22 @@ fn a_question_that_failed_in_a_session_waits_in_the_file_made_of_it() {
     let failed = crate::server::error("400 Bad Request", r#"{"error":{"message":"no"}}"#);
     let server = Server::new(vec![answer(&["Hi."]), failed, answer(&["Now."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.run(&["chat", "-m", "openai/tiny", "hello"]).assert_answer("Hi.\n");
-    assert_eq!(sandbox.run(&["chat", "-c", "-m", "openai/other", "and?"]).code, Some(5));
-    assert_eq!(sandbox.run(&["session", "export", "last", "-o", "x.msg.md"]).code, Some(0));
-    sandbox.run(&["chat", "x.msg.md", "-m", "openai/tiny"]).assert_answer("Now.\n");
+    sandbox
+        .run(&["chat", "-m", "openai/tiny", "hello"])
+        .assert_answer("Hi.\n");
+    assert_eq!(
+        sandbox
+            .run(&["chat", "-c", "-m", "openai/other", "and?"])
+            .code,
+        Some(5)
+    );
+    assert_eq!(
+        sandbox
+            .run(&["session", "export", "last", "-o", "x.msg.md"])
+            .code,
+        Some(0)
+    );
+    sandbox
+        .run(&["chat", "x.msg.md", "-m", "openai/tiny"])
+        .assert_answer("Now.\n");
 }

@@ -19,7 +19,10 @@ fn acks(run: &Run) -> (Vec<String>, String) {
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     let lines: Vec<Value> = run.stdout.lines().map(json).collect();
     let text = |value: &Value| value.as_str().unwrap().to_string();
-    (lines.iter().map(|ack| text(&ack["id"])).collect(), text(&lines[0]["session_id"]))
+    (
+        lines.iter().map(|ack| text(&ack["id"])).collect(),
+        text(&lines[0]["session_id"]),
+    )
 }
 
 /// The texts that `session tail` shows.
@@ -27,7 +30,11 @@ fn tail(sandbox: &Sandbox, session: &str) -> Vec<String> {
     let run = sandbox.run(&["session", "tail", session, "--json"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     let decoded = analects_formats::transcript::decode(run.stdout.as_bytes());
-    decoded.messages.iter().map(|message| message.text()).collect()
+    decoded
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect()
 }
 
 const TALK: &str = concat!(
@@ -41,18 +48,40 @@ fn messages_are_appended_acknowledged_and_listed() {
     let sandbox = Sandbox::new();
     let (ids, session) = acks(&append(&sandbox, &[], TALK));
     assert_eq!(ids.len(), 3);
-    assert_eq!(tail(&sandbox, "last"), ["Why is the sky blue?", "Rayleigh scattering.", "Thanks"]);
+    assert_eq!(
+        tail(&sandbox, "last"),
+        ["Why is the sky blue?", "Rayleigh scattering.", "Thanks"]
+    );
     let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
     let entry = &listed["sessions"][0];
-    assert_eq!((&entry["id"], &entry["messages"]), (&session.clone().into(), &3.into()));
+    assert_eq!(
+        (&entry["id"], &entry["messages"]),
+        (&session.clone().into(), &3.into())
+    );
     assert_eq!(entry["title"], "Why is the sky blue?");
-    let shown = json(&sandbox.run(&["session", "show", &session[..20], "--json"]).stdout);
-    assert_eq!((&shown["id"], &shown["side_chains"]), (&session.into(), &Value::Array(vec![])));
-    let export = sandbox.run(&["session", "export", "Why is the sky blue?"]).stdout;
+    let shown = json(
+        &sandbox
+            .run(&["session", "show", &session[..20], "--json"])
+            .stdout,
+    );
+    assert_eq!(
+        (&shown["id"], &shown["side_chains"]),
+        (&session.into(), &Value::Array(vec![]))
+    );
+    let export = sandbox
+        .run(&["session", "export", "Why is the sky blue?"])
+        .stdout;
     let records: Vec<Value> = export.lines().map(json).collect();
-    let parents: Vec<_> = records.iter().map(|record| record["parent_id"].as_str()).collect();
+    let parents: Vec<_> = records
+        .iter()
+        .map(|record| record["parent_id"].as_str())
+        .collect();
     assert_eq!(parents, [None, Some(&*ids[0]), Some(&*ids[1])]);
-    assert!(records.iter().all(|record| record["created_at"].is_string()));
+    assert!(
+        records
+            .iter()
+            .all(|record| record["created_at"].is_string())
+    );
 }
 
 #[test]
@@ -67,18 +96,32 @@ fn what_a_line_says_about_itself_is_kept() {
     assert_eq!(ids[0], "u1");
     let export = sandbox.run(&["session", "export", &session]).stdout;
     assert!(export.contains("\"mine\":{\"x\":1.50}"), "{export}");
-    assert!(export.contains("\"created_at\":\"2026-01-02T03:04:05Z\""), "{export}");
-    assert_eq!(export.lines().count(), 2, "a side chain is stored by itself");
+    assert!(
+        export.contains("\"created_at\":\"2026-01-02T03:04:05Z\""),
+        "{export}"
+    );
+    assert_eq!(
+        export.lines().count(),
+        2,
+        "a side chain is stored by itself"
+    );
     let shown = json(&sandbox.run(&["session", "show", "last", "--json"]).stdout);
     assert_eq!(shown["side_chains"], serde_json::json!(["helper"]));
-    let side = sandbox.run(&["session", "tail", "last", "--agent", "helper", "--json"]).stdout;
+    let side = sandbox
+        .run(&["session", "tail", "last", "--agent", "helper", "--json"])
+        .stdout;
     assert_eq!(json(&side)["content"], "aside");
 }
 
 #[test]
 fn a_bad_line_is_named_and_what_came_before_it_is_kept() {
-    for bad in ["{\"typ\":1}", "not json", "{\"type\":\"user\",\"content\":\"half", "\u{ff}[]", "7"]
-    {
+    for bad in [
+        "{\"typ\":1}",
+        "not json",
+        "{\"type\":\"user\",\"content\":\"half",
+        "\u{ff}[]",
+        "7",
+    ] {
         for args in [&[][..], &["--batch"]] {
             let sandbox = Sandbox::new();
             let run = append(&sandbox, args, &format!("{TALK}{bad}\n{TALK}"));
@@ -106,9 +149,16 @@ fn rewind_fork_and_drop_keep_the_original() {
     let (ids, session) = acks(&append(&sandbox, &[], TALK));
     let run = sandbox.run(&["rewind", &session, &ids[0]]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stderr.contains(&ids[2]), "how to undo it: {}", run.stderr);
-    let (next, _) =
-        acks(&append(&sandbox, &[&session], "{\"type\":\"assistant\",\"content\":\"Another\"}"));
+    assert!(
+        run.stderr.contains(&ids[2]),
+        "how to undo it: {}",
+        run.stderr
+    );
+    let (next, _) = acks(&append(
+        &sandbox,
+        &[&session],
+        "{\"type\":\"assistant\",\"content\":\"Another\"}",
+    ));
     let export = sandbox.run(&["session", "export", &session]).stdout;
     let record = |id: &str| export.lines().map(json).find(|it| it["id"] == id).unwrap();
     // The rewind is a record of its own, which follows the message that it goes back to.
@@ -119,8 +169,14 @@ fn rewind_fork_and_drop_keep_the_original() {
     );
 
     let fork = sandbox.run(&["fork", &session, "--at", &ids[1], "--json"]);
-    let fork = json(&fork.stdout)["session_id"].as_str().unwrap().to_string();
-    assert_eq!(tail(&sandbox, &fork), ["Why is the sky blue?", "Rayleigh scattering."]);
+    let fork = json(&fork.stdout)["session_id"]
+        .as_str()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        tail(&sandbox, &fork),
+        ["Why is the sky blue?", "Rayleigh scattering."]
+    );
     assert_eq!(tail(&sandbox, &session).len(), 4, "the original stays");
 
     let dropped = sandbox.run(&["drop", &fork, &ids[0], "--json"]);
@@ -131,16 +187,39 @@ fn rewind_fork_and_drop_keep_the_original() {
     );
     let revision = dropped["revision_id"].as_str().unwrap();
     let export = sandbox.run(&["session", "export", &fork]).stdout;
-    let record = export.lines().map(json).find(|it| it["id"] == revision).unwrap();
+    let record = export
+        .lines()
+        .map(json)
+        .find(|it| it["id"] == revision)
+        .unwrap();
     assert_eq!(
-        (&record["type"], &record["target"], &record["target_history"]),
-        (&"revision".into(), &ids[0].clone().into(), &"exclude".into())
+        (
+            &record["type"],
+            &record["target"],
+            &record["target_history"]
+        ),
+        (
+            &"revision".into(),
+            &ids[0].clone().into(),
+            &"exclude".into()
+        )
     );
     assert_eq!(loaded(&sandbox, &fork), ["Rayleigh scattering."]);
-    assert_eq!(sandbox.run(&["drop", &fork, &ids[0]]).code, Some(1), "it is hidden already");
-    assert_eq!(sandbox.run(&["drop", &fork, revision]).code, Some(1), "it is no message");
+    assert_eq!(
+        sandbox.run(&["drop", &fork, &ids[0]]).code,
+        Some(1),
+        "it is hidden already"
+    );
+    assert_eq!(
+        sandbox.run(&["drop", &fork, revision]).code,
+        Some(1),
+        "it is no message"
+    );
     assert_eq!(sandbox.run(&["restore", &fork, &ids[0]]).code, Some(0));
-    assert_eq!(loaded(&sandbox, &fork), ["Why is the sky blue?", "Rayleigh scattering."]);
+    assert_eq!(
+        loaded(&sandbox, &fork),
+        ["Why is the sky blue?", "Rayleigh scattering."]
+    );
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
 }
 
@@ -150,7 +229,10 @@ fn loaded(sandbox: &Sandbox, session: &str) -> Vec<String> {
     let decoded = analects_formats::transcript::decode(export.as_bytes());
     let messages = analects_core::verbs::revised(decoded.messages);
     let chain = analects_core::chain(&messages);
-    let sent = chain.messages.iter().filter(|message| message.why_not_sent().is_none());
+    let sent = chain
+        .messages
+        .iter()
+        .filter(|message| message.why_not_sent().is_none());
     sent.map(|message| message.text()).collect()
 }
 
@@ -161,16 +243,28 @@ fn sessions_and_messages_that_are_not_meant_by_one_word_are_named() {
     append(&sandbox, &[], TALK);
     let run = sandbox.run(&["session", "tail", "Why is the sky blue?"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("may be any of 2 sessions"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("may be any of 2 sessions"),
+        "{}",
+        run.stderr
+    );
     let run = sandbox.run(&["session", "tail", "nobody"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     let run = sandbox.run(&["rewind", &session, &ids[0][..8]]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("may be any of 3 messages"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("may be any of 3 messages"),
+        "{}",
+        run.stderr
+    );
     let run = sandbox.run(&["drop", &session, "nothing"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     for bad in ["../x", "a/b", ".", ""] {
-        assert_eq!(sandbox.run(&["session", "show", bad]).code, Some(3), "{bad}");
+        assert_eq!(
+            sandbox.run(&["session", "show", bad]).code,
+            Some(3),
+            "{bad}"
+        );
     }
 }
 
@@ -180,14 +274,24 @@ fn a_message_file_goes_into_the_store_and_out_again() {
     let text = "# %%\n\nWhat is six times seven?\n\n# %%% [^2]\n\n[^2]: [quick] model=\"tiny\"\n\nForty-two.\n";
     sandbox.write("a.msg.md", text);
     let run = sandbox.run(&["session", "import", "a.msg.md", "--json"]);
-    assert_eq!((run.code, &json(&run.stdout)["messages"]), (Some(0), &2.into()), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &json(&run.stdout)["messages"]),
+        (Some(0), &2.into()),
+        "{}",
+        run.stderr
+    );
     assert_eq!(sandbox.read("a.msg.md"), text, "the file is only read");
-    assert_eq!(tail(&sandbox, "last"), ["What is six times seven?", "Forty-two."]);
+    assert_eq!(
+        tail(&sandbox, "last"),
+        ["What is six times seven?", "Forty-two."]
+    );
     let run = sandbox.run(&["session", "export", "last", "-o", "b.msg.md", "--full"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let strip = |name: &str| -> Vec<_> {
         let messages = sandbox.messages(name).messages.into_iter();
-        messages.map(|message| (message.id, message.parent_id, message.body)).collect()
+        messages
+            .map(|message| (message.id, message.parent_id, message.body))
+            .collect()
     };
     assert_eq!(strip("b.msg.md"), strip("a.msg.md"));
     let again = sandbox.run(&["session", "export", "last", "-o", "b.msg.md"]);
@@ -199,8 +303,14 @@ fn a_message_file_goes_into_the_store_and_out_again() {
         # %%% [^2]\n\n[^2]: [quick] model=\"tiny\"\n\nForty-two.\n";
     assert_eq!(sandbox.read("c.msg.md"), readable);
     sandbox.write("empty.msg.md", "");
-    assert_eq!(sandbox.run(&["session", "import", "empty.msg.md"]).code, Some(1));
-    assert_eq!(sandbox.run(&["session", "import", "missing.msg.md"]).code, Some(3));
+    assert_eq!(
+        sandbox.run(&["session", "import", "empty.msg.md"]).code,
+        Some(1)
+    );
+    assert_eq!(
+        sandbox.run(&["session", "import", "missing.msg.md"]).code,
+        Some(3)
+    );
 }
 
 #[test]
@@ -214,10 +324,19 @@ fn a_session_is_gone_on_with_by_its_chain() {
     let here = std::fs::canonicalize(sandbox.path("")).unwrap();
     assert_eq!(shown["cwd"].as_str(), here.to_str());
     let run = sandbox.run(&["session", "resume", "Count", "Go", "on"]);
-    assert_eq!((run.code, &*run.stdout), (Some(0), "Two.\n"), "{}", run.stderr);
+    assert_eq!(
+        (run.code, &*run.stdout),
+        (Some(0), "Two.\n"),
+        "{}",
+        run.stderr
+    );
     let sent = json(&server.request());
-    let sent: Vec<_> =
-        sent["messages"].as_array().unwrap().iter().map(|it| &it["content"]).collect();
+    let sent: Vec<_> = sent["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["content"])
+        .collect();
     assert_eq!(sent, ["Count", "One.", "Go on"]);
     assert_eq!(tail(&sandbox, "last"), ["Count", "One.", "Go on", "Two."]);
 }
@@ -228,7 +347,11 @@ fn a_pruned_session_is_put_aside_and_not_deleted() {
     let (_, session) = acks(&append(&sandbox, &[], TALK));
     let run = sandbox.run(&["session", "prune", &session]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(std::fs::read_to_string(run.stdout.trim()).unwrap().contains("Rayleigh"));
+    assert!(
+        std::fs::read_to_string(run.stdout.trim())
+            .unwrap()
+            .contains("Rayleigh")
+    );
     assert_eq!(sandbox.run(&["session", "show", &session]).code, Some(3));
 }
 
@@ -244,14 +367,29 @@ fn a_damaged_transcript_is_mended_into_a_new_file() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let done = json(&run.stdout);
     assert!(!done["problems"].as_array().unwrap().is_empty());
-    assert_eq!(sandbox.read("d.jsonl"), damaged, "the old file is only read");
+    assert_eq!(
+        sandbox.read("d.jsonl"),
+        damaged,
+        "the old file is only read"
+    );
     assert_eq!(sandbox.run(&["check", "d~repaired.jsonl"]).code, Some(0));
     assert_eq!(sandbox.messages("d~repaired.jsonl").messages.len(), 3);
-    assert!(sandbox.read("d~repaired.jsonl.rest").ends_with(&whole[..40]));
-    assert_eq!(sandbox.run(&["repair", "d.jsonl"]).code, Some(1), "it never overwrites");
+    assert!(
+        sandbox
+            .read("d~repaired.jsonl.rest")
+            .ends_with(&whole[..40])
+    );
+    assert_eq!(
+        sandbox.run(&["repair", "d.jsonl"]).code,
+        Some(1),
+        "it never overwrites"
+    );
     let again = sandbox.run(&["repair", "d~repaired.jsonl", "-o", "again.jsonl"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
-    assert_eq!(sandbox.read("again.jsonl"), sandbox.read("d~repaired.jsonl"));
+    assert_eq!(
+        sandbox.read("again.jsonl"),
+        sandbox.read("d~repaired.jsonl")
+    );
     sandbox.write("a.msg.md", "# %%\n\nHi\n");
     assert_eq!(sandbox.run(&["repair", "a.msg.md"]).code, Some(2));
     assert_eq!(sandbox.run(&["repair", "missing.jsonl"]).code, Some(3));
@@ -262,7 +400,10 @@ fn what_could_not_be_read_again_is_not_acknowledged() {
     let sandbox = Sandbox::new();
     let (_, session) = acks(&append(&sandbox, &[], TALK));
     for (line, why) in [
-        ("{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}", "lacks what it needs"),
+        (
+            "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}",
+            "lacks what it needs",
+        ),
         ("{\"type\":\"user\",\"content\":7}", "has no content"),
         ("{\"type\":\"user\"}", "has no content"),
         (
@@ -272,14 +413,23 @@ fn what_could_not_be_read_again_is_not_acknowledged() {
     ] {
         let run = append(&sandbox, &[&session], &format!("{line}\n"));
         assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{line}");
-        assert!(run.stderr.contains("line 1: ") && run.stderr.contains(why), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("line 1: ") && run.stderr.contains(why),
+            "{}",
+            run.stderr
+        );
     }
     assert_eq!(tail(&sandbox, &session).len(), 3);
     // In a batch, what comes before such a line is kept.
     let lines = "{\"type\":\"user\",\"id\":\"a\",\"content\":\"A\"}\n{\"type\":\"user\",\"parent_id\":\"a\",\"content\":\"B\"}\n\
                  {\"type\":\"user\",\"parent_id\":\"b\",\"content\":\"C\"}\n";
     let run = append(&sandbox, &["--batch", &session], lines);
-    assert_eq!((run.code, run.stdout.lines().count()), (Some(1), 2), "{}", run.stderr);
+    assert_eq!(
+        (run.code, run.stdout.lines().count()),
+        (Some(1), 2),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -288,7 +438,12 @@ fn a_session_of_a_side_chain_alone_is_found() {
     let line = "{\"type\":\"user\",\"agent_id\":\"helper\",\"content\":\"aside\"}\n";
     let (_, session) = acks(&append(&sandbox, &[], line));
     let run = sandbox.run(&["session", "tail", &session, "--agent", "helper"]);
-    assert!(run.stdout.contains("aside"), "{} {}", run.stdout, run.stderr);
+    assert!(
+        run.stdout.contains("aside"),
+        "{} {}",
+        run.stdout,
+        run.stderr
+    );
     let run = sandbox.run(&["session", "tail", &session, "--agent", "nobody"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("there are helper"), "{}", run.stderr);
@@ -299,7 +454,12 @@ fn odd_entries_in_the_store_hurt_nobody() {
     let sandbox = Sandbox::new();
     let (_, session) = acks(&append(&sandbox, &[], TALK));
     let store = sandbox.path("home/data/sessions");
-    let project = std::fs::read_dir(&store).unwrap().next().unwrap().unwrap().path();
+    let project = std::fs::read_dir(&store)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     std::fs::write(store.join("README"), "not a project").unwrap();
     std::fs::create_dir(project.join("zz.jsonl")).unwrap();
     std::fs::write(project.join("notes.txt"), "x").unwrap();
@@ -313,7 +473,10 @@ fn odd_entries_in_the_store_hurt_nobody() {
     );
     let listed = json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
-    assert_eq!(sandbox.run(&["session", "show", "no such title"]).code, Some(3));
+    assert_eq!(
+        sandbox.run(&["session", "show", "no such title"]).code,
+        Some(3)
+    );
     assert_eq!(sandbox.run(&["session", "show", &session]).code, Some(0));
 }
 
@@ -334,7 +497,9 @@ fn a_fork_takes_a_summary_along_that_stands_beside_its_way() {
     let fork = sandbox.run(&["fork", &session]).stdout;
     assert_eq!(loaded(&sandbox, fork.trim()), seen);
     let nothing = "analects: p is a record of the conversation, not a message in it\n";
-    sandbox.run(&["rewind", &session, "p"]).assert_failure(1, nothing);
+    sandbox
+        .run(&["rewind", &session, "p"])
+        .assert_failure(1, nothing);
 }
 
 #[test]
@@ -347,7 +512,12 @@ fn whatever_can_be_read_can_be_imported() {
     };
     let said = "\"message\":{\"role\":\"user\",\"content\":\"Hello\"}";
     let snapshot = "{\"type\":\"file-history-snapshot\",\"messageId\":\"u1\",\"snapshot\":{}}\n";
-    let session = [snapshot, &record("u1", "null", said), &record("u2", "\"u1\"", said)].concat();
+    let session = [
+        snapshot,
+        &record("u1", "null", said),
+        &record("u2", "\"u1\"", said),
+    ]
+    .concat();
     let request = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"},{\"role\":\"user\",\"content\":\"Hello\"}]}";
     let chat = "> ---\n> <USER />\n\nHello\n\n> ---\n> <USER />\n\nHello\n";
     let line = "{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hello\"}\n";
@@ -369,13 +539,25 @@ fn whatever_can_be_read_can_be_imported() {
         assert_eq!(done["left_out"], left_out, "{name}");
         let session = done["session_id"].as_str().unwrap();
         let said: Vec<String> = loaded(&sandbox, session);
-        assert_eq!(said.iter().filter(|text| *text == "Hello").count(), 2, "{name}: {said:?}");
+        assert_eq!(
+            said.iter().filter(|text| *text == "Hello").count(),
+            2,
+            "{name}: {said:?}"
+        );
         assert_eq!(sandbox.run(&["check", "home"]).code, Some(0), "{name}");
     }
     let run = sandbox.run(&["session", "import", "claude.jsonl"]);
-    assert_eq!(run.stderr, "claude.jsonl: 1 record that is no conversation is left out\n");
-    let export = sandbox.run(&["session", "export", run.stdout.trim()]).stdout;
-    let ids: Vec<Value> = export.lines().map(|line| json(line)["id"].clone()).collect();
+    assert_eq!(
+        run.stderr,
+        "claude.jsonl: 1 record that is no conversation is left out\n"
+    );
+    let export = sandbox
+        .run(&["session", "export", run.stdout.trim()])
+        .stdout;
+    let ids: Vec<Value> = export
+        .lines()
+        .map(|line| json(line)["id"].clone())
+        .collect();
     assert_eq!(ids, ["u1", "u2"]);
 }
 
@@ -390,12 +572,22 @@ fn a_session_is_one_conversation() {
         "analects: many.jsonl: there are 3 conversations in it\n\
          hint: import files of one conversation each\n",
     );
-    sandbox.write("other.json", "{\"messages\":[{\"type\":\"user\",\"content\":\"Hi\"}]}");
-    sandbox.write("other.jsonl", "{\"type\":\"session_meta\",\"payload\":{}}\n");
+    sandbox.write(
+        "other.json",
+        "{\"messages\":[{\"type\":\"user\",\"content\":\"Hi\"}]}",
+    );
+    sandbox.write(
+        "other.jsonl",
+        "{\"type\":\"session_meta\",\"payload\":{}}\n",
+    );
     for name in ["other.json", "other.jsonl"] {
         let run = sandbox.run(&["session", "import", name]);
         assert_eq!((run.code, &*run.stdout), (Some(1), ""));
-        assert!(run.stderr.contains("in a format that is known here"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("in a format that is known here"),
+            "{}",
+            run.stderr
+        );
     }
     let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
     assert_eq!(listed["sessions"], Value::Array(vec![]));
@@ -405,17 +597,29 @@ fn a_session_is_one_conversation() {
 fn an_import_changes_nothing_about_the_messages() {
     let sandbox = Sandbox::new();
     sandbox.write("two.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"v\":1,\"type\":\"user\",\"id\":\"r2\",\"content\":\"b\"}\n");
-    assert_eq!(sandbox.run(&["session", "import", "two.jsonl"]).code, Some(0));
+    assert_eq!(
+        sandbox.run(&["session", "import", "two.jsonl"]).code,
+        Some(0)
+    );
     let export = sandbox.run(&["session", "export", "last"]).stdout;
     let records: Vec<Value> = export.lines().map(json).collect();
     assert!(
-        records.iter().all(|it| it["parent_id"].is_null() && it["created_at"].is_null()),
+        records
+            .iter()
+            .all(|it| it["parent_id"].is_null() && it["created_at"].is_null()),
         "{export}"
     );
     sandbox.write("bad.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"v\":1,\"type\":\"user\",\"id\":\"x\",\"agent_id\":\"../x\",\"content\":\"b\"}\n");
-    assert_eq!(sandbox.run(&["session", "import", "bad.jsonl"]).code, Some(1));
+    assert_eq!(
+        sandbox.run(&["session", "import", "bad.jsonl"]).code,
+        Some(1)
+    );
     let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
-    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "no half of a session is left");
+    assert_eq!(
+        listed["sessions"].as_array().unwrap().len(),
+        1,
+        "no half of a session is left"
+    );
     let run = sandbox.run(&["context", "two.jsonl"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }
@@ -425,13 +629,21 @@ fn an_import_changes_nothing_about_the_messages() {
 fn what_was_private_stays_so_when_it_is_mended() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = Sandbox::new();
-    sandbox
-        .write("d.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"torn");
-    std::fs::set_permissions(sandbox.path("d.jsonl"), std::fs::Permissions::from_mode(0o600))
-        .unwrap();
+    sandbox.write(
+        "d.jsonl",
+        "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"torn",
+    );
+    std::fs::set_permissions(
+        sandbox.path("d.jsonl"),
+        std::fs::Permissions::from_mode(0o600),
+    )
+    .unwrap();
     assert_eq!(sandbox.run(&["repair", "d.jsonl"]).code, Some(0));
     for name in ["d~repaired.jsonl", "d~repaired.jsonl.rest"] {
-        let mode = std::fs::metadata(sandbox.path(name)).unwrap().permissions().mode();
+        let mode = std::fs::metadata(sandbox.path(name))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
 }
@@ -441,11 +653,18 @@ fn without_a_prompt_a_question_without_an_answer_is_asked_again() {
     let refused = crate::server::error("401 Unauthorized", r#"{"error":{"message":"no"}}"#);
     let server = Server::new(vec![refused, answer(&["Now."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    assert_eq!(sandbox.run(&["chat", "-m", "openai/tiny", "hello there"]).code, Some(5));
+    assert_eq!(
+        sandbox
+            .run(&["chat", "-m", "openai/tiny", "hello there"])
+            .code,
+        Some(5)
+    );
     server.request();
     let shown = sandbox.run(&["chat", "-c", "--dry-run"]).stdout;
     assert_eq!(shown.matches("hello there").count(), 1, "{shown}");
-    sandbox.run(&["session", "resume", "last"]).assert_answer("Now.\n");
+    sandbox
+        .run(&["session", "resume", "last"])
+        .assert_answer("Now.\n");
     assert_eq!(server.request().matches("hello there").count(), 1);
     let run = sandbox.run(&["session", "resume", "last"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);

@@ -8,11 +8,18 @@ const FILE: &str = "---\n# mine\nagents: # two\n  coder:\n    models: [openai/bi
 fn one_line_is_added_or_changed() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
-    sandbox.run(&["set", "default", "a.msg.md", "poet"]).assert_answer("");
+    sandbox
+        .run(&["set", "default", "a.msg.md", "poet"])
+        .assert_answer("");
     let added = FILE.replace("---\n\n#", "default_agent: poet\n---\n\n#");
     assert_eq!(sandbox.read("a.msg.md"), added);
-    sandbox.run(&["set", "default", "a.msg.md", "coder"]).assert_answer("");
-    assert_eq!(sandbox.read("a.msg.md"), added.replace(": poet\n", ": coder\n"));
+    sandbox
+        .run(&["set", "default", "a.msg.md", "coder"])
+        .assert_answer("");
+    assert_eq!(
+        sandbox.read("a.msg.md"),
+        added.replace(": poet\n", ": coder\n")
+    );
     assert_eq!(sandbox.show("a.msg.md")["default_agent"], "coder");
 }
 
@@ -21,13 +28,18 @@ fn one_line_is_added_or_changed() {
 fn what_is_set_already_is_not_written_again() {
     use std::os::unix::fs::MetadataExt;
     let sandbox = Sandbox::new();
-    sandbox.write("a.msg.md", format!("---\ndefault_agent: poet\n{}", &FILE[4..]));
+    sandbox.write(
+        "a.msg.md",
+        format!("---\ndefault_agent: poet\n{}", &FILE[4..]),
+    );
     let facts = || {
         let facts = std::fs::metadata(sandbox.path("a.msg.md")).unwrap();
         (facts.ino(), facts.mtime_nsec())
     };
     let before = facts();
-    sandbox.run(&["set", "default", "a.msg.md", "poet"]).assert_answer("");
+    sandbox
+        .run(&["set", "default", "a.msg.md", "poet"])
+        .assert_answer("");
     assert_eq!(facts(), before);
 }
 
@@ -36,7 +48,9 @@ fn a_file_without_frontmatter_gets_some() {
     let sandbox = Sandbox::new();
     let cell = "# %% x[^1]\r\n\r\n[^1]: [agent] name=\"quick\" models=\"openai/x\"\r\n";
     sandbox.write("a.msg.md", cell);
-    sandbox.run(&["set", "default", "a.msg.md", "quick"]).assert_answer("");
+    sandbox
+        .run(&["set", "default", "a.msg.md", "quick"])
+        .assert_answer("");
     assert_eq!(
         sandbox.read("a.msg.md"),
         format!("---\r\ndefault_agent: quick\r\n---\r\n\r\n{cell}")
@@ -83,7 +97,9 @@ fn unknown_agents_and_files() {
              hint: name it notes.msg.md, or put message_section: into its frontmatter\n",
         ),
     ] {
-        sandbox.run(&["set", "default", name, agent]).assert_failure(code, stderr);
+        sandbox
+            .run(&["set", "default", name, agent])
+            .assert_failure(code, stderr);
     }
     assert_eq!(sandbox.read("a.msg.md"), FILE);
     assert!(!sandbox.path("gone.msg.md").exists());
@@ -97,7 +113,8 @@ fn frontmatter_that_cannot_be_changed_is_left_alone() {
     let run = sandbox.run(&["set", "default", "a.msg.md", "coder"]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(
-        run.stderr.ends_with("hint: type it yourself:\ndefault_agent: coder\n"),
+        run.stderr
+            .ends_with("hint: type it yourself:\ndefault_agent: coder\n"),
         "{}",
         run.stderr
     );
@@ -110,8 +127,14 @@ fn programs_get_json() {
     sandbox.write("a.msg.md", FILE);
     let run = sandbox.run(&["set", "default", "--json", "a.msg.md", "poet"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(json, serde_json::json!({ "path": "a.msg.md", "default_agent": "poet" }));
+    assert_eq!(
+        json,
+        serde_json::json!({ "path": "a.msg.md", "default_agent": "poet" })
+    );
     let run = sandbox.run(&["set", "default", "--json", "a.msg.md"]);
     let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
-    assert_eq!((run.code, &json["error"]["kind"]), (Some(2), &"usage".into()));
+    assert_eq!(
+        (run.code, &json["error"]["kind"]),
+        (Some(2), &"usage".into())
+    );
 }

@@ -47,7 +47,14 @@ fn json_holds_nothing_that_a_terminal_would_obey_or_hide() {
         "a\u{9b}31m \u{7f} \u{202e}b\u{200b}\u{feff} \u{e0041} 你好 \u{1f469}\u{200d}\u{1f4bb}";
     sandbox.write("a.msg.md", format!("# %%\n\n{text}\n"));
     let run = sandbox.run(&["show", "--json", "a.msg.md"]);
-    for harmful in ['\u{9b}', '\u{7f}', '\u{202e}', '\u{200b}', '\u{feff}', '\u{e0041}'] {
+    for harmful in [
+        '\u{9b}',
+        '\u{7f}',
+        '\u{202e}',
+        '\u{200b}',
+        '\u{feff}',
+        '\u{e0041}',
+    ] {
         assert!(!run.stdout.contains(harmful), "{harmful:?}");
     }
     assert!(
@@ -59,7 +66,11 @@ fn json_holds_nothing_that_a_terminal_would_obey_or_hide() {
     assert_eq!(json["cells"][0]["content"], text);
 
     let run = sandbox.run(&["show", "--json", "\u{9b}x.msg.md"]);
-    assert!(run.stderr.contains("\\u009bx.msg.md: not found"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("\\u009bx.msg.md: not found"),
+        "{}",
+        run.stderr
+    );
     let json: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(json["error"]["message"], "\u{9b}x.msg.md: not found");
 }
@@ -71,13 +82,19 @@ fn a_file_without_cells_says_so() {
     sandbox.write("empty.msg.md", "");
     sandbox.write("notes.md", "mine\n");
     for (name, why) in [
-        ("a.msg.md", "no cells; a line # %% starts one, and text before it is not sent"),
+        (
+            "a.msg.md",
+            "no cells; a line # %% starts one, and text before it is not sent",
+        ),
         ("empty.msg.md", "no cells"),
         ("notes.md", "no cells, because this is not a message file"),
     ] {
         let run = sandbox.run(&["show", name]);
         let expected = format!("{name}: {why}\n");
-        assert_eq!((run.code, &*run.stdout, run.stderr), (Some(0), "", expected));
+        assert_eq!(
+            (run.code, &*run.stdout, run.stderr),
+            (Some(0), "", expected)
+        );
     }
 }
 
@@ -90,8 +107,11 @@ fn problems_of_cells_as_messages_are_reported() {
          # %%% [^2]\n\n[^2]: [block] json=\"message\"\n\nno json\n",
     );
     let run = sandbox.run(&["show", "a.msg.md"]);
-    let places: Vec<&str> =
-        run.stderr.lines().filter(|line| line.starts_with("a.msg.md:")).collect();
+    let places: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("a.msg.md:"))
+        .collect();
     assert_eq!(places.len(), 2, "{}", run.stderr);
     assert!(places[1].starts_with("a.msg.md:7:1: error: the JSON of this cell is no message"));
     let run = sandbox.run(&["show", "--json", "a.msg.md"]);

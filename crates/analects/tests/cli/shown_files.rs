@@ -15,7 +15,9 @@ fn server(answers: usize) -> Server {
 /// All requests that come after so many.
 fn sent_after(server: &Server, before: usize) -> String {
     let within = std::time::Duration::from_millis(200);
-    std::iter::from_fn(|| server.request_within(within)).skip(before).collect()
+    std::iter::from_fn(|| server.request_within(within))
+        .skip(before)
+        .collect()
 }
 
 fn run(sandbox: &Sandbox, args: &[&str]) -> String {
@@ -31,7 +33,18 @@ fn a_file_that_another_machine_showed_is_not_read() {
         let theirs = Sandbox::new().with_server(&server.base_url);
         theirs.write("outside.txt", "the tide table\n");
         let outside = theirs.path("outside.txt").to_string_lossy().into_owned();
-        run(&theirs, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", &outside, "one?"]);
+        run(
+            &theirs,
+            &[
+                "chat",
+                "a.msg.md",
+                "-m",
+                "openai/tiny",
+                "-f",
+                &outside,
+                "one?",
+            ],
+        );
         run(&theirs, &["chat", "a.msg.md", "two?"]);
         run(&theirs, &["chat", "a.msg.md", "three?"]);
         // A machine with a state folder of its own, and the same file at the same path.
@@ -43,7 +56,10 @@ fn a_file_that_another_machine_showed_is_not_read() {
         let told = run(&mine, &["chat", "a.msg.md", "four?"]);
         assert!(!told.contains("is told"), "{told}");
         let sent = sent_after(&server, 4);
-        assert!(sent.contains("four?") && !sent.contains(now.trim()), "{sent}");
+        assert!(
+            sent.contains("four?") && !sent.contains(now.trim()),
+            "{sent}"
+        );
     }
 }
 
@@ -52,12 +68,26 @@ fn a_conversation_that_moves_still_knows_its_files() {
     let server = server(2);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the tide table\n");
-    run(&sandbox, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "one?"]);
+    run(
+        &sandbox,
+        &[
+            "chat",
+            "a.msg.md",
+            "-m",
+            "openai/tiny",
+            "-f",
+            "notes.txt",
+            "one?",
+        ],
+    );
     std::fs::create_dir(sandbox.path("moved")).unwrap();
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("moved/b.msg.md")).unwrap();
     sandbox.write("notes.txt", "another table\n");
     let told = run(&sandbox, &["chat", "moved/b.msg.md", "two?"]);
-    assert!(told.contains("the model is told: The file notes.txt was changed"), "{told}");
+    assert!(
+        told.contains("the model is told: The file notes.txt was changed"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -68,16 +98,30 @@ fn a_file_that_was_taken_back_is_not_shown_again() {
         let sandbox = Sandbox::new().with_server(&server.base_url);
         sandbox.write("notes.txt", "the tide table\n");
         let chat = |args: &[&str]| {
-            let place: &[&str] = if target == "last" { &["chat", "-c"] } else { &["chat", target] };
+            let place: &[&str] = if target == "last" {
+                &["chat", "-c"]
+            } else {
+                &["chat", target]
+            };
             run(&sandbox, &[place, args].concat())
         };
-        let first: &[&str] = if target == "last" { &["chat"] } else { &["chat", target] };
-        run(&sandbox, &[first, &["-m", "openai/tiny", "-f", "notes.txt", "one?"]].concat());
+        let first: &[&str] = if target == "last" {
+            &["chat"]
+        } else {
+            &["chat", target]
+        };
+        run(
+            &sandbox,
+            &[first, &["-m", "openai/tiny", "-f", "notes.txt", "one?"]].concat(),
+        );
         let shown = match target {
             "last" => {
                 let tail = sandbox.run(&["session", "tail", "last", "--json"]);
-                let line =
-                    tail.stdout.lines().find(|line| line.contains("the tide table")).unwrap();
+                let line = tail
+                    .stdout
+                    .lines()
+                    .find(|line| line.contains("the tide table"))
+                    .unwrap();
                 let message: serde_json::Value = serde_json::from_str(line).unwrap();
                 message["id"].as_str().unwrap().to_string()
             }
@@ -107,14 +151,32 @@ fn a_copy_of_a_conversation_knows_what_was_shown_in_it() {
     let server = server(2);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the tide table\n");
-    run(&sandbox, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "one?"]);
+    run(
+        &sandbox,
+        &[
+            "chat",
+            "a.msg.md",
+            "-m",
+            "openai/tiny",
+            "-f",
+            "notes.txt",
+            "one?",
+        ],
+    );
     run(&sandbox, &["fork", "a.msg.md", "-o", "b.msg.md"]);
     sandbox.write("notes.txt", "another table\n");
     let told = run(&sandbox, &["chat", "b.msg.md", "two?"]);
-    assert!(told.contains("the model is told: The file notes.txt was changed"), "{told}");
+    assert!(
+        told.contains("the model is told: The file notes.txt was changed"),
+        "{told}"
+    );
     sandbox.write("notes.md", "x\n");
     let run = sandbox.run(&["fork", "notes.md"]);
-    assert!(run.code == Some(2) && run.stderr.contains("not a message file"), "{}", run.stderr);
+    assert!(
+        run.code == Some(2) && run.stderr.contains("not a message file"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -123,7 +185,9 @@ fn nobody_waits_for_a_pipe_that_nobody_writes_to() {
     let server = server(2);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let make_pipe = |name: &str| {
-        let made = std::process::Command::new("mkfifo").arg(sandbox.path(name)).status();
+        let made = std::process::Command::new("mkfifo")
+            .arg(sandbox.path(name))
+            .status();
         assert!(made.unwrap().success());
     };
     make_pipe("pipe");
@@ -132,12 +196,27 @@ fn nobody_waits_for_a_pipe_that_nobody_writes_to() {
         let told = format!("{name}: a folder, a pipe or a device, not a file");
         assert_eq!(refused.code, Some(1), "{}", refused.stderr);
         assert!(refused.stderr.contains(&told), "{}", refused.stderr);
-        assert!(refused.stderr.contains("can come on stdin"), "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains("can come on stdin"),
+            "{}",
+            refused.stderr
+        );
         assert!(!sandbox.path("a.msg.md").exists());
     }
     // Also not where a pipe takes the place of a file that was shown.
     sandbox.write("notes.txt", "the tide table\n");
-    run(&sandbox, &["chat", "a.msg.md", "-m", "openai/tiny", "-f", "notes.txt", "one?"]);
+    run(
+        &sandbox,
+        &[
+            "chat",
+            "a.msg.md",
+            "-m",
+            "openai/tiny",
+            "-f",
+            "notes.txt",
+            "one?",
+        ],
+    );
     std::fs::remove_file(sandbox.path("notes.txt")).unwrap();
     make_pipe("notes.txt");
     let told = run(&sandbox, &["chat", "a.msg.md", "two?"]);

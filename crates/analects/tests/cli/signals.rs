@@ -27,7 +27,12 @@ fn hanging() -> (Server, Sandbox) {
 /// Sends a signal once the half of the answer is printed, and waits for the end.
 fn end(mut child: Child, signal: &str) -> Output {
     let mut printed = vec![0; HALF.len()];
-    child.stdout.as_mut().unwrap().read_exact(&mut printed).unwrap();
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut printed)
+        .unwrap();
     assert_eq!(String::from_utf8_lossy(&printed), HALF);
     send(&child, signal);
     child.wait_with_output().unwrap()
@@ -36,7 +41,13 @@ fn end(mut child: Child, signal: &str) -> Output {
 fn send(child: &Child, signal: &str) {
     let pid = child.id().to_string();
     let signal = format!("-{signal}");
-    assert!(Command::new("kill").args([&signal, &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args([&signal, &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[track_caller]
@@ -52,9 +63,17 @@ fn a_chat_in_a_file_keeps_what_was_printed() {
         let (_server, sandbox) = hanging();
         let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
         let output = end(child, signal);
-        assert_ended(&output, code, "analects: interrupted; what came so far is kept\n");
+        assert_ended(
+            &output,
+            code,
+            "analects: interrupted; what came so far is kept\n",
+        );
         assert_eq!(sandbox.texts("a.msg.md"), ["tell me", HALF]);
-        assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
+        assert!(
+            sandbox
+                .read("a.msg.md")
+                .contains("stop_reason=\"interrupted\"")
+        );
     }
 }
 
@@ -62,7 +81,10 @@ fn a_chat_in_a_file_keeps_what_was_printed() {
 fn a_chat_in_a_session_keeps_what_was_printed() {
     for (signal, code) in SIGNALS {
         let (_server, sandbox) = hanging();
-        let output = end(sandbox.spawn(&["chat", "-m", "openai/tiny", "tell me"]), signal);
+        let output = end(
+            sandbox.spawn(&["chat", "-m", "openai/tiny", "tell me"]),
+            signal,
+        );
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{stderr}");
         let run = sandbox.run(&["session", "export", "last"]);
@@ -75,9 +97,16 @@ fn a_chat_in_a_session_keeps_what_was_printed() {
 fn ask_says_that_it_was_interrupted() {
     for (signal, code) in SIGNALS {
         let (_server, sandbox) = hanging();
-        let output = end(sandbox.spawn(&["ask", "-m", "openai/tiny", "tell me"]), signal);
+        let output = end(
+            sandbox.spawn(&["ask", "-m", "openai/tiny", "tell me"]),
+            signal,
+        );
         assert_eq!(output.status.code(), Some(code));
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "\n", "the line of the answer ends");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "\n",
+            "the line of the answer ends"
+        );
     }
 }
 
@@ -107,11 +136,17 @@ fn a_session_at_a_terminal_keeps_what_was_printed_and_ends() {
         let (_server, sandbox) = hanging();
         let send = format!("kill -{signal} $(cat pid)");
         let steps = vec![press(PROMPT, "one\r"), shell("an ans", &send)];
-        let Some((seen, _)) = in_shell(&sandbox, steps) else { return };
+        let Some((seen, _)) = in_shell(&sandbox, steps) else {
+            return;
+        };
         assert_eq!(sandbox.read("code").trim(), code.to_string(), "{seen}");
         assert!(seen.contains(&format!("ended by SIG{signal}")), "{seen}");
         assert_eq!(sandbox.texts("a.msg.md"), ["one", HALF]);
-        assert!(sandbox.read("a.msg.md").contains("stop_reason=\"interrupted\""));
+        assert!(
+            sandbox
+                .read("a.msg.md")
+                .contains("stop_reason=\"interrupted\"")
+        );
     }
 }
 
@@ -126,14 +161,26 @@ fn nohup_keeps_its_promise() {
     let mut nohup = sandbox.in_place_of(&plain, "nohup");
     nohup.arg(plain.get_program()).args(plain.get_args());
     nohup.stdin(std::process::Stdio::null());
-    nohup.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    nohup
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
     let mut child = nohup.spawn().unwrap();
     let mut printed = vec![0; HALF.len()];
-    child.stdout.as_mut().unwrap().read_exact(&mut printed).unwrap();
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut printed)
+        .unwrap();
     send(&child, "HUP");
     sandbox.write("go", "");
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half of\nan answer"]);
 }
 
@@ -146,15 +193,28 @@ fn a_stop_that_is_longer_than_the_patience_costs_nothing_that_came_meanwhile() {
         let rest = [go, piece("two\n"), piece("three\n"), done()];
         let server = Server::new(vec![[&[stream_head()], begun, &rest].concat()]);
         sandbox.set_server(&server.base_url);
-        let child =
-            sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "--timeout", "3", "go"]);
+        let child = sandbox.spawn(&[
+            "chat",
+            "a.msg.md",
+            "-m",
+            "openai/tiny",
+            "--timeout",
+            "3",
+            "go",
+        ]);
         server.request();
         if !begun.is_empty() {
             sandbox.wait_for_journal("one\n");
         }
         let pid = child.id().to_string();
         let signal = |name: &str| {
-            assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+            assert!(
+                Command::new("kill")
+                    .args([name, &pid])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         };
         signal("-STOP");
         sandbox.write("go", "");
@@ -163,7 +223,11 @@ fn a_stop_that_is_longer_than_the_patience_costs_nothing_that_came_meanwhile() {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), &*stderr), (Some(0), ""));
-        let text = if begun.is_empty() { "two\nthree\n" } else { "one\ntwo\nthree\n" };
+        let text = if begun.is_empty() {
+            "two\nthree\n"
+        } else {
+            "one\ntwo\nthree\n"
+        };
         assert_eq!(output.stdout, text.as_bytes());
     }
 }

@@ -40,17 +40,31 @@ const CALLS: [&str; 23] = [
 
 /// Those that change something. With a large file each case takes long, so that only these are tried
 /// where there is no time for all.
-const CHANGING: [&str; 8] =
-    ["write", "pwrite64", "fsync", "fdatasync", "ftruncate", "flock", "linkat", "renameat2"];
+const CHANGING: [&str; 8] = [
+    "write",
+    "pwrite64",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "flock",
+    "linkat",
+    "renameat2",
+];
 
 const KILLED: &str = "killed\n# %% not a head\nand more";
 
 /// A file with a few cells, and as many bytes as it takes to grow in place.
 fn prepare(sandbox: &Sandbox, large: bool) -> Vec<String> {
-    let filler = if large { "All that was said is kept.\n".repeat(42_000) } else { "x".into() };
+    let filler = if large {
+        "All that was said is kept.\n".repeat(42_000)
+    } else {
+        "x".into()
+    };
     sandbox.write("a.msg.md", format!("# %%\n\nfirst\n\n# %%\n\n{filler}\n"));
     // The first write makes the folders, and seals the end of the file.
-    sandbox.run(&["add", "a.msg.md", "second"]).assert_answer("3\n");
+    sandbox
+        .run(&["add", "a.msg.md", "second"])
+        .assert_answer("3\n");
     sandbox.texts("a.msg.md")
 }
 
@@ -74,7 +88,10 @@ fn check(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
     assert_eq!(last, "after", "{what}");
     assert!(rest.starts_with(before), "{what}");
     assert!(matches!(&rest[before.len()..], [] | [_]), "{what}: doubled");
-    assert!(rest[before.len()..].iter().all(|text| text == KILLED), "{what}");
+    assert!(
+        rest[before.len()..].iter().all(|text| text == KILLED),
+        "{what}"
+    );
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0), "{what}");
     let litter = std::fs::read_dir(sandbox.path("")).unwrap();
     let litter: Vec<_> = litter.map(|entry| entry.unwrap().file_name()).collect();
@@ -90,7 +107,11 @@ fn traced(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
     let add = sandbox.command(args);
     let stdin = std::fs::File::open(sandbox.path("stdin"));
     let mut command = sandbox.in_place_of(&add, "strace");
-    command.args(["-f", "-qq", "-o", "trace"]).args(options).arg("--").arg(add.get_program());
+    command
+        .args(["-f", "-qq", "-o", "trace"])
+        .args(options)
+        .arg("--")
+        .arg(add.get_program());
     command.args(add.get_args());
     command.stdin(stdin.map_or(std::process::Stdio::null(), Into::into));
     command
@@ -118,7 +139,9 @@ fn kill(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> bool {
 pub fn run_killed(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> Output {
     let inject = format!("inject={call}:signal=KILL:when={when}");
     let trace = format!("trace={call}");
-    traced(sandbox, &["-e", &trace, "-e", &inject], args).output().unwrap()
+    traced(sandbox, &["-e", &trace, "-e", &inject], args)
+        .output()
+        .unwrap()
 }
 
 fn kill_at_every_call(large: bool) {
@@ -131,7 +154,10 @@ fn kill_at_every_call(large: bool) {
     let text = std::fs::read(sandbox.path("a.msg.md")).unwrap();
     let mut kills = 0;
     let all = !large || std::env::var_os("ANALECTS_TORTURE").is_some();
-    for (call, count) in counts.into_iter().filter(|(call, _)| all || CHANGING.contains(call)) {
+    for (call, count) in counts
+        .into_iter()
+        .filter(|(call, _)| all || CHANGING.contains(call))
+    {
         for when in 1..=count {
             sandbox.write("a.msg.md", &text);
             kills += usize::from(kill(&sandbox, call, when, &ADD));
@@ -154,21 +180,38 @@ fn every_system_call_of_a_growth_in_place_may_be_the_last() {
 #[test]
 fn what_an_editor_saved_while_a_write_was_killed_is_kept_and_told() {
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/hello.sse");
-    let chat = ["chat", "a.msg.md", "-m", &format!("replay:{recording}"), "hi"];
-    for next in [&["add", "a.msg.md", "next"][..], &["fmt", "a.msg.md"], &chat] {
+    let chat = [
+        "chat",
+        "a.msg.md",
+        "-m",
+        &format!("replay:{recording}"),
+        "hi",
+    ];
+    for next in [
+        &["add", "a.msg.md", "next"][..],
+        &["fmt", "a.msg.md"],
+        &chat,
+    ] {
         let sandbox = Sandbox::new();
         prepare(&sandbox, false);
         if counts(&sandbox, &ADD).is_none() {
             return skip("syscalls::kept", "strace is not there, or may not trace");
         }
         assert!(kill(&sandbox, "renameat2", 1, &ADD));
-        let names = std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().path());
-        let aside =
-            names.into_iter().find(|path| path.extension().is_some_and(|end| end == "swap"));
+        let names = std::fs::read_dir(sandbox.path(""))
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let aside = names
+            .into_iter()
+            .find(|path| path.extension().is_some_and(|end| end == "swap"));
         std::fs::write(aside.unwrap(), "saved by an editor").unwrap();
         let run = sandbox.run(next);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let told = run.stderr.lines().filter(|line| line.ends_with("a.kept-1.msg.md")).count();
+        let told = run
+            .stderr
+            .lines()
+            .filter(|line| line.ends_with("a.kept-1.msg.md"))
+            .count();
         assert_eq!(told, 1, "{}", run.stderr);
         assert_eq!(sandbox.read("a.kept-1.msg.md"), "saved by an editor");
     }
@@ -198,7 +241,11 @@ fn a_new_file_is_there_as_a_whole_or_not_at_all() {
 
 #[test]
 fn kills_at_random_moments_leave_the_old_file_or_the_new_one() {
-    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() { 1000 } else { 50 };
+    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        1000
+    } else {
+        50
+    };
     let mut dead = 0;
     for kill in 0..kills {
         let sandbox = Sandbox::new();
@@ -240,15 +287,29 @@ fn kill_a_turn(call: &str, when: usize) -> (bool, Vec<String>) {
     let before = sandbox.texts("a.msg.md");
     let whole = PIECES.concat();
     let possible: [&[&str]; 3] = [&[], &[PROMPT], &[PROMPT, &whole]];
-    assert!(possible[usize::from(is_asked)..].iter().any(|it| *it == before), "{what}: {before:?}");
+    assert!(
+        possible[usize::from(is_asked)..]
+            .iter()
+            .any(|it| *it == before),
+        "{what}: {before:?}"
+    );
     let run = sandbox.run(&["add", "a.msg.md", "after"]);
     assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
     let mut texts = sandbox.texts("a.msg.md");
     assert_eq!(texts.pop().as_deref(), Some("after"), "{what}: {texts:?}");
-    assert!(texts.starts_with(&before) && texts.len() <= 2, "{what}: {texts:?}");
-    assert!(texts.first().is_none_or(|text| text == PROMPT), "{what}: {texts:?}");
+    assert!(
+        texts.starts_with(&before) && texts.len() <= 2,
+        "{what}: {texts:?}"
+    );
+    assert!(
+        texts.first().is_none_or(|text| text == PROMPT),
+        "{what}: {texts:?}"
+    );
     let came = texts.get(1).map(String::as_str).unwrap_or_default();
-    assert!(came.starts_with(printed.trim_end()) && whole.starts_with(came), "{what}: {came:?}");
+    assert!(
+        came.starts_with(printed.trim_end()) && whole.starts_with(came),
+        "{what}: {came:?}"
+    );
     let check = sandbox.run(&["check", "a.msg.md"]);
     assert_eq!(
         (check.code, check.stderr.lines().count()),
@@ -269,15 +330,36 @@ fn every_system_call_of_a_turn_may_be_the_last() {
     };
     // Where there is no time for all: a few of each kind that changes something.
     let is_torture = std::env::var_os("ANALECTS_TORTURE").is_some();
-    let kinds = ["write", "fdatasync", "fsync", "linkat", "renameat2", "unlink"];
+    let kinds = [
+        "write",
+        "fdatasync",
+        "fsync",
+        "linkat",
+        "renameat2",
+        "unlink",
+    ];
     let mut kills = Vec::new();
-    for (call, count) in counts.into_iter().filter(|(call, _)| is_torture || kinds.contains(call)) {
+    for (call, count) in counts
+        .into_iter()
+        .filter(|(call, _)| is_torture || kinds.contains(call))
+    {
         let step = if is_torture { 1 } else { count.div_ceil(6) };
-        kills.extend((1..=count).step_by(step).map(|when| kill_a_turn(call, when)));
+        kills.extend(
+            (1..=count)
+                .step_by(step)
+                .map(|when| kill_a_turn(call, when)),
+        );
     }
     let dead = kills.iter().filter(|(is_dead, _)| *is_dead).count();
-    let left = |count| kills.iter().filter(|(_, texts)| texts.len() == count).count();
+    let left = |count| {
+        kills
+            .iter()
+            .filter(|(_, texts)| texts.len() == count)
+            .count()
+    };
     let [nothing, prompts, answers] = [left(0), left(1), left(2)];
-    say(&format!("{dead} kills: {nothing} left nothing, {prompts} a prompt, {answers} an answer"));
+    say(&format!(
+        "{dead} kills: {nothing} left nothing, {prompts} a prompt, {answers} an answer"
+    ));
     assert!(dead > 10 && nothing > 0 && answers > 0 && (prompts > 0 || !is_torture));
 }

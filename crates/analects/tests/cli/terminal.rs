@@ -78,8 +78,9 @@ fn nothing_of_a_hostile_file_reaches_the_terminal_raw() {
         // With colour, there are escape codes, and all of them are ours.
         let (seen, _) = on_terminal(&sandbox, &args, false).unwrap();
         let ours = ["1;31", "1;33", "1;36", "1", "2", "0"];
-        let rest =
-            ours.iter().fold(seen, |seen, code| seen.replace(&format!("\u{1b}[{code}m"), ""));
+        let rest = ours.iter().fold(seen, |seen, code| {
+            seen.replace(&format!("\u{1b}[{code}m"), "")
+        });
         let found: Vec<char> = rest.chars().filter(|c| is_harmful(*c)).collect();
         assert!(found.is_empty(), "{args:?}: {found:?} in {rest}");
     }
@@ -91,19 +92,30 @@ fn a_terminal_gets_lines_that_fit_and_text_that_ends() {
     let test = "a_terminal_gets_lines_that_fit_and_text_that_ends";
     let sandbox = Sandbox::new();
     let long = "学而时习之，不亦说乎？".repeat(20);
-    sandbox.write("a.msg.md", format!("# %%\n\n{long}\n\n# %% [^2]\n\n[^2]: [x\n\nab\r\ncd\n"));
+    sandbox.write(
+        "a.msg.md",
+        format!("# %%\n\n{long}\n\n# %% [^2]\n\n[^2]: [x\n\nab\r\ncd\n"),
+    );
     let Some((seen, code)) = on_terminal(&sandbox, &["list", "a.msg.md"], true) else {
         return skip(test, "there is no python3 to make a terminal with");
     };
     let columns = |line: &str| {
-        line.chars().map(|c| if c.is_ascii() || c == '…' { 1 } else { 2 }).sum::<usize>()
+        line.chars()
+            .map(|c| if c.is_ascii() || c == '…' { 1 } else { 2 })
+            .sum::<usize>()
     };
     let first = seen.lines().next().unwrap();
     assert_eq!(code, 0);
-    assert!((58..=60).contains(&columns(first)) && first.ends_with('…'), "{seen}");
+    assert!(
+        (58..=60).contains(&columns(first)) && first.ends_with('…'),
+        "{seen}"
+    );
     let (shown, _) = on_terminal(&sandbox, &["show", "a.msg.md"], true).unwrap();
     assert!(
-        shown.lines().filter(|line| line.contains('学')).all(|line| columns(line) <= 60),
+        shown
+            .lines()
+            .filter(|line| line.contains('学'))
+            .all(|line| columns(line) <= 60),
         "{shown}"
     );
     let (text, _) = on_terminal(&sandbox, &["get", "a.msg.md", "1"], true).unwrap();

@@ -18,7 +18,9 @@ fn defaults(sandbox: &Sandbox) -> [String; 4] {
         serde_json::from_str(done(&sandbox.run(args))).unwrap()
     };
     let listed = sandbox.run(&["list", "a.msg.md/agent"]);
-    let people = done(&listed).lines().filter(|line| line.contains("  default  "));
+    let people = done(&listed)
+        .lines()
+        .filter(|line| line.contains("  default  "));
     let people: Vec<&str> = people.map(|line| line.split(' ').next().unwrap()).collect();
     let agents = json(&["list", "a.msg.md/agent", "--json"]);
     let agents = agents["agents"].as_array().unwrap().iter();
@@ -29,7 +31,12 @@ fn defaults(sandbox: &Sandbox) -> [String; 4] {
     let shown = json(&["show", "a.msg.md", "--json"]);
     let asked = json(&["context", "a.msg.md", "--json"]);
     let word = |value: &serde_json::Value| value.as_str().unwrap().to_string();
-    [people.join(","), programs.join(","), word(&shown["default_agent"]), word(&asked["agent"])]
+    [
+        people.join(","),
+        programs.join(","),
+        word(&shown["default_agent"]),
+        word(&asked["agent"]),
+    ]
 }
 
 #[test]
@@ -44,7 +51,11 @@ fn the_default_agent_is_the_one_that_answers() {
     done(&sandbox.run(&["add", "a.msg.md", "--output", "also mine"]));
     assert!(sandbox.read("a.msg.md").contains("[critic]\n\nalso mine"));
     done(&sandbox.run(&["rewind", "a.msg.md", "1"]));
-    assert_eq!(defaults(&sandbox), ["coder"; 4], "nobody has answered on this branch");
+    assert_eq!(
+        defaults(&sandbox),
+        ["coder"; 4],
+        "nobody has answered on this branch"
+    );
     done(&sandbox.run(&["set", "default", "a.msg.md", "critic"]));
     done(&sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]));
     assert_eq!(defaults(&sandbox), ["critic"; 4], "whom the file names");
@@ -53,7 +64,10 @@ fn the_default_agent_is_the_one_that_answers() {
 #[test]
 fn an_agent_that_cannot_be_asked_is_not_the_default() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
-    sandbox.write("a.msg.md", AGENTS.replace("openai/big", "nobody/x") + "# %%\n\nhi\n");
+    sandbox.write(
+        "a.msg.md",
+        AGENTS.replace("openai/big", "nobody/x") + "# %%\n\nhi\n",
+    );
     assert_eq!(defaults(&sandbox), ["critic"; 4]);
 }
 
@@ -101,13 +115,22 @@ fn an_answer_of_a_session_that_broke_off_is_called_so_and_can_be_asked_again() {
         );
     }
     done(&sandbox.run(&["drop", &session, &ids[1]]));
-    sandbox.run(&["session", "resume", &session]).assert_answer("All of it.\n");
+    sandbox
+        .run(&["session", "resume", &session])
+        .assert_answer("All of it.\n");
     server.request();
     let request = server.request();
-    assert!(request.contains("tell me") && !request.contains("The half of"), "{request}");
+    assert!(
+        request.contains("tell me") && !request.contains("The half of"),
+        "{request}"
+    );
     // Now it has its answer.
     let run = sandbox.run(&["session", "resume", "last"]);
-    assert!(run.stderr.contains("what was asked last has its answer"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("what was asked last has its answer"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -122,7 +145,9 @@ fn a_dropped_message_of_a_session_is_shown_again_by_its_own_id() {
     };
     let undo = format!("analects restore {session} {}", ids[1]);
     let not_hidden = format!("analects: {} is not hidden\n", ids[1]);
-    sandbox.run(&["restore", "last", &ids[1]]).assert_failure(1, &not_hidden);
+    sandbox
+        .run(&["restore", "last", &ids[1]])
+        .assert_failure(1, &not_hidden);
     for _ in 0..2 {
         let run = sandbox.run(&["drop", "last", &ids[1]]);
         done(&run);
@@ -130,7 +155,10 @@ fn a_dropped_message_of_a_session_is_shown_again_by_its_own_id() {
         assert!(!seen());
         sandbox.run(&["drop", "last", &ids[1]]).assert_failure(
             1,
-            &format!("analects: {} is hidden already\nhint: {undo} shows it\n", ids[1]),
+            &format!(
+                "analects: {} is hidden already\nhint: {undo} shows it\n",
+                ids[1]
+            ),
         );
         let run = sandbox.run(&["restore", "last", &ids[1]]);
         assert_eq!((done(&run), &*run.stderr), (&*ids[1], ""));
@@ -145,7 +173,10 @@ fn a_dropped_message_of_a_session_is_shown_again_by_its_own_id() {
     assert!(dropped["revision_id"].is_string() && !seen(), "{dropped}");
     let run = sandbox.run(&["restore", "last", &ids[1], "--json"]);
     let shown: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
-    assert_eq!((&shown["message_id"], &shown["hidden"]), (&ids[1].clone().into(), &false.into()));
+    assert_eq!(
+        (&shown["message_id"], &shown["hidden"]),
+        (&ids[1].clone().into(), &false.into())
+    );
     assert!(seen());
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
 }
@@ -158,7 +189,11 @@ fn what_hides_a_message_twice_is_taken_back_at_once() {
         {\"type\":\"tombstone\",\"id\":\"t1\",\"target\":\"a1\"}\n\
         {\"type\":\"tombstone\",\"id\":\"t2\",\"target\":\"a1\"}\n";
     done(&sandbox.run_with_stdin(&["session", "append"], lines));
-    let seen = || sandbox.run(&["context", "last", "-m", "openai/tiny", "--request"]).stdout;
+    let seen = || {
+        sandbox
+            .run(&["context", "last", "-m", "openai/tiny", "--request"])
+            .stdout
+    };
     assert!(!seen().contains("two"));
     done(&sandbox.run(&["restore", "last", "a1"]));
     assert!(seen().contains("two"), "{}", seen());
@@ -171,18 +206,27 @@ fn the_beginning_of_an_id_means_a_message_that_people_see() {
     done(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
     // A record of the state may have been written in the same millisecond.
     let export = done(&sandbox.run(&["session", "export", "last"])).to_string();
-    let state = export.lines().find(|line| line.contains("\"type\":\"state\"")).unwrap();
+    let state = export
+        .lines()
+        .find(|line| line.contains("\"type\":\"state\""))
+        .unwrap();
     let state: serde_json::Value = serde_json::from_str(state).unwrap();
     let question = ids(&sandbox)[0].clone();
     let other = state["id"].as_str().unwrap();
-    let shared = question.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let shared = question
+        .chars()
+        .zip(other.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
     assert!(shared > 8, "{question} {other}");
     let run = sandbox.run(&["edit", "last", &question[..shared], "hello?"]);
     done(&run);
     assert_eq!(done(&run), question);
     // Where nothing else begins so, it is meant; but nothing was said there.
     let none = format!("analects: {other} is a record of the conversation, not a message in it\n");
-    sandbox.run(&["rewind", "last", &other[..shared + 1]]).assert_failure(1, &none);
+    sandbox
+        .run(&["rewind", "last", &other[..shared + 1]])
+        .assert_failure(1, &none);
 }
 
 #[test]
@@ -195,15 +239,28 @@ fn an_edited_question_of_a_session_says_how_it_is_asked() {
     done(&run);
     assert_eq!(run.stderr, "");
     // What has its answer is asked again after a rewind.
-    assert_eq!(sandbox.run(&["edit", "last", &ids[0], "hello again"]).stderr, "");
+    assert_eq!(
+        sandbox
+            .run(&["edit", "last", &ids[0], "hello again"])
+            .stderr,
+        ""
+    );
     done(&sandbox.run(&["rewind", "last", &ids[0]]));
     let run = sandbox.run(&["edit", "last", &ids[0], "hello there"]);
     assert_eq!(done(&run), ids[0]);
-    assert_eq!(run.stderr, format!("to ask it: analects session resume {session}\n"));
+    assert_eq!(
+        run.stderr,
+        format!("to ask it: analects session resume {session}\n")
+    );
     server.request();
-    sandbox.run(&["session", "resume", &session]).assert_answer("Hello!\n");
+    sandbox
+        .run(&["session", "resume", &session])
+        .assert_answer("Hello!\n");
     let request = server.request();
-    assert!(request.contains("hello there") && !request.contains("Good day."), "{request}");
+    assert!(
+        request.contains("hello there") && !request.contains("Good day."),
+        "{request}"
+    );
 }
 
 #[test]
@@ -227,7 +284,10 @@ fn a_plain_file_that_is_not_there_is_called_so() {
 #[test]
 fn whoever_names_a_cell_that_is_not_there_is_told_what_shows_all_of_them() {
     let sandbox = Sandbox::new();
-    sandbox.write("a.msg.md", format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"));
+    sandbox.write(
+        "a.msg.md",
+        format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"),
+    );
     let verbs: [&[&str]; 5] = [
         &["drop", "a.msg.md", "777"],
         &["restore", "a.msg.md", "777"],

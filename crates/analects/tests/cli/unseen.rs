@@ -29,7 +29,9 @@ fn marked(sandbox: &Sandbox) -> Vec<String> {
     let cells = shown["cells"].as_array().unwrap().iter();
     let marked = cells.filter(|cell| !cell["unseen"].is_null());
     let word = |value: &Value| value.as_str().unwrap().to_string();
-    marked.map(|cell| format!("{}:{}", word(&cell["name"]), word(&cell["unseen"]))).collect()
+    marked
+        .map(|cell| format!("{}:{}", word(&cell["name"]), word(&cell["unseen"])))
+        .collect()
 }
 
 #[test]
@@ -52,7 +54,9 @@ fn what_was_dropped_is_marked_as_hidden() {
                  4  reply  line 25          Forty-eight.\n";
     sandbox.run(&["show", "a.msg.md"]).assert_answer(shown);
     let listed = "2  reply  line 13  of 1  hidden  Forty-two.\n4  reply  line 25  of 3          Forty-eight.\n";
-    sandbox.run(&["list", "a.msg.md/output"]).assert_answer(listed);
+    sandbox
+        .run(&["list", "a.msg.md/output"])
+        .assert_answer(listed);
     // No item is hidden, so nothing is said of that.
     let listed =
         "1  user  line 7   1 output  six times seven?\n3  user  line 19  1 output  and eight?\n";
@@ -64,17 +68,26 @@ fn what_was_dropped_is_marked_as_hidden() {
 #[test]
 fn an_edited_question_is_one_cell_and_keeps_its_answer() {
     let sandbox = sandbox();
-    assert_eq!(done(&sandbox.run(&["edit", "a.msg.md", "1", "seven times six?"])), "1");
+    assert_eq!(
+        done(&sandbox.run(&["edit", "a.msg.md", "1", "seven times six?"])),
+        "1"
+    );
     assert!(marked(&sandbox).is_empty());
     let listed =
         "1  user  line 7   1 output  seven times six?\n3  user  line 19  1 output  and eight?\n";
     sandbox.run(&["list", "a.msg.md"]).assert_answer(listed);
     let outputs = done(&sandbox.run(&["list", "a.msg.md/output"])).to_string();
-    assert!(outputs.starts_with("2  reply  line 13  of 1  Forty-two."), "{outputs}");
+    assert!(
+        outputs.starts_with("2  reply  line 13  of 1  Forty-two."),
+        "{outputs}"
+    );
     let shown = sandbox.show("a.msg.md");
     let cells = shown["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 4, "{shown}");
-    assert!(cells.iter().all(|cell| cell.get("edited_by").is_none()), "{shown}");
+    assert!(
+        cells.iter().all(|cell| cell.get("edited_by").is_none()),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -94,18 +107,28 @@ fn after_a_rewind_the_other_branch_is_marked_and_answers_belong_to_their_questio
         .collect();
     assert_eq!(belongs[0], "2 reply line 13 of 1 other branch Forty-two.");
     assert_eq!(belongs[1], "4 reply line 25 of 3 other branch Forty-eight.");
-    assert_eq!((&*belongs[2], belongs.len()), ("5 reply line 31 of 1 42.", 3));
+    assert_eq!(
+        (&*belongs[2], belongs.len()),
+        ("5 reply line 31 of 1 42.", 3)
+    );
     // What is said then, and its answer, belong together; the way back leads to the first branch.
     done(&sandbox.run(&["chat", "a.msg.md", "times eight?"]));
     done(&sandbox.run(&["rewind", "a.msg.md", "4"]));
     let marks = marked(&sandbox);
-    assert!(marks.iter().all(|mark| mark.ends_with(":branch")), "{marks:?}");
+    assert!(
+        marks.iter().all(|mark| mark.ends_with(":branch")),
+        "{marks:?}"
+    );
     assert_eq!(marks.len(), 3, "{marks:?}");
     let shown = sandbox.show("a.msg.md");
     let cells = shown["cells"].as_array().unwrap();
     let parent = |text: &str| {
         let cell = cells.iter().find(|cell| cell["content"] == text).unwrap();
-        cells.iter().find(|other| other["name"] == cell["parent"]).unwrap()["content"].clone()
+        cells
+            .iter()
+            .find(|other| other["name"] == cell["parent"])
+            .unwrap()["content"]
+            .clone()
     };
     assert_eq!(parent("42."), "six times seven?");
     assert_eq!(parent("56."), "times eight?");

@@ -25,7 +25,10 @@ impl Watching {
         std::fs::create_dir_all(sandbox.path("home")).unwrap();
         let file = std::fs::File::create(&stderr).unwrap();
         let child = command.stdout(Stdio::piped()).stderr(file).spawn().unwrap();
-        let watching = Watching { child: Some(child), stderr };
+        let watching = Watching {
+            child: Some(child),
+            stderr,
+        };
         watching.wait_for(LISTENS);
         watching
     }
@@ -38,7 +41,9 @@ impl Watching {
     /// Waits until it has said something.
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
-        wait_until(&format!("{text:?} on stderr"), || self.said().contains(text));
+        wait_until(&format!("{text:?} on stderr"), || {
+            self.said().contains(text)
+        });
     }
 
     /// Presses Ctrl-C, and waits for the end.
@@ -51,9 +56,18 @@ impl Watching {
         let child = self.child.take().unwrap();
         let pid = child.id().to_string();
         let signal = format!("-{signal}");
-        assert!(Command::new("kill").args([&signal, &pid]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([&signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
         let run: Run = child.wait_with_output().unwrap().into();
-        Run { stderr: self.said().replacen(LISTENS, "", 1), ..run }
+        Run {
+            stderr: self.said().replacen(LISTENS, "", 1),
+            ..run
+        }
     }
 }
 

@@ -20,7 +20,10 @@ fn halves(first: &str, rest: &str, next: &str) -> (Sandbox, Server) {
 
 /// Saves one more cell as an editor does that replaces the file.
 fn save_by_rename(sandbox: &Sandbox, text: &str) {
-    sandbox.write(".a.swp", format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md")));
+    sandbox.write(
+        ".a.swp",
+        format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md")),
+    );
     std::fs::rename(sandbox.path(".a.swp"), sandbox.path("a.msg.md")).unwrap();
 }
 
@@ -62,7 +65,10 @@ fn whatever_is_saved_with_a_question_is_answered_once() {
     sandbox.wait_for("a.msg.md", "\nthree\n");
     assert!(server.request().contains("third?"));
     let run = watching.stop();
-    assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "one\ntwo\nthree\n", ""));
+    assert_eq!(
+        (run.code, &*run.stdout, &*run.stderr),
+        (Some(0), "one\ntwo\nthree\n", "")
+    );
     let texts = ["first?", "one", "second?", "two", "third?", "three"];
     assert_eq!(sandbox.texts("a.msg.md"), texts);
 }
@@ -82,8 +88,18 @@ fn what_fails_is_told_and_asked_again_only_when_it_is_saved_again() {
     sandbox.wait_for("a.msg.md", "\nat last\n");
     let run = watching.stop();
     assert_eq!(run.code, Some(0));
-    assert_eq!(run.stderr.matches("no such luck").count(), 1, "{}", run.stderr);
-    assert!(run.stderr.contains("hint: to ask again, save the file again\n"), "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("no such luck").count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr
+            .contains("hint: to ask again, save the file again\n"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -115,7 +131,10 @@ fn a_question_typed_while_another_is_answered_is_answered_next() {
     save_by_rename(&sandbox, "second?");
     sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "\nquickly\n");
-    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "slowly", "second?", "quickly"]);
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["first?", "slowly", "second?", "quickly"]
+    );
     assert_eq!(watching.stop().code, Some(0));
 }
 
@@ -135,7 +154,10 @@ fn a_question_that_is_changed_while_it_is_answered_is_another_question() {
     let told = "the question was changed while it was being answered";
     assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
     let offered = sandbox.records("a.msg.md");
-    assert!(offered.iter().any(|record| record["text"] == "slow\nly"), "{offered:?}");
+    assert!(
+        offered.iter().any(|record| record["text"] == "slow\nly"),
+        "{offered:?}"
+    );
 }
 
 #[test]
@@ -164,7 +186,10 @@ fn an_older_text_saved_over_an_answer_is_told_once_and_asks_nothing() {
     save_in_place(&sandbox, "second?");
     sandbox.wait_for("a.msg.md", "\ntwo\n");
     let request = server.request();
-    assert!(request.contains("one") && request.contains("second?"), "{request}");
+    assert!(
+        request.contains("one") && request.contains("second?"),
+        "{request}"
+    );
     let run = watching.stop();
     assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
     // Whoever wants another answer asks for it.
@@ -179,13 +204,21 @@ fn a_question_in_a_head_and_a_file_that_is_not_text_are_told_once() {
     let watching = Watching::start(&sandbox, &[]);
     let head = format!("{AGENT}\n# %% Is this one?\n").into_bytes();
     let bytes = [AGENT.as_bytes(), b"\n# %%\n\nCaf\xe9?\n"].concat();
-    for (file, told) in [(head, "the title of a cell is not sent"), (bytes, "are not UTF-8")] {
+    for (file, told) in [
+        (head, "the title of a cell is not sent"),
+        (bytes, "are not UTF-8"),
+    ] {
         for _ in 0..2 {
             sandbox.write("a.msg.md", &file);
             watching.wait_for(told);
             nothing_more_is_asked(&server);
         }
-        assert_eq!(watching.said().matches(told).count(), 1, "{}", watching.said());
+        assert_eq!(
+            watching.said().matches(told).count(),
+            1,
+            "{}",
+            watching.said()
+        );
     }
     sandbox.write("a.msg.md", format!("{AGENT}\n# %%\n\nCafé?\n"));
     sandbox.wait_for("a.msg.md", "\nfine\n");
@@ -216,9 +249,17 @@ fn somebody_else_who_asks_is_waited_for() {
     save_in_place(&sandbox, "next?");
     sandbox.wait_for("a.msg.md", "\nours\n");
     assert!(server.request().contains("next?"));
-    assert_eq!(sandbox.texts("a.msg.md"), ["question?", "by the other", "next?", "ours"]);
+    assert_eq!(
+        sandbox.texts("a.msg.md"),
+        ["question?", "by the other", "next?", "ours"]
+    );
     let run = watching.stop();
-    assert_eq!(run.stderr.matches("analects: ").count(), 1, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("analects: ").count(),
+        1,
+        "{}",
+        run.stderr
+    );
     // It is tried again without anybody's doing.
     assert!(!run.stderr.contains("try again"), "{}", run.stderr);
 }
@@ -226,7 +267,11 @@ fn somebody_else_who_asks_is_waited_for() {
 #[test]
 fn what_somebody_else_left_behind_who_was_killed_is_taken_up() {
     for (came, texts) in [("", ["question?", "ours"]), ("half", ["question?", "half"])] {
-        let pieces = if came.is_empty() { vec![] } else { vec![piece(came)] };
+        let pieces = if came.is_empty() {
+            vec![]
+        } else {
+            vec![piece(came)]
+        };
         let hangs = [vec![stream_head()], pieces, vec![Step::Hang]].concat();
         let server = Server::new(vec![hangs, answer(&["ours"]), answer(&["too many"])]);
         let sandbox = sandbox_with(&server);
@@ -257,11 +302,20 @@ fn an_answer_that_breaks_off_is_told_with_the_way_to_ask_again() {
     nothing_more_is_asked(&server);
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    let (_, cell) = run.stderr.trim_end().split_once("analects drop a.msg.md ").unwrap();
+    let (_, cell) = run
+        .stderr
+        .trim_end()
+        .split_once("analects drop a.msg.md ")
+        .unwrap();
     assert_eq!(sandbox.run(&["drop", "a.msg.md", cell]).code, Some(0));
     sandbox.wait_for("a.msg.md", "\nat last\n");
     let run = watching.stop();
-    assert_eq!(run.stderr.matches("analects: ").count(), 1, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("analects: ").count(),
+        1,
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]

@@ -9,7 +9,10 @@ use crate::server::{Server, Step, answer};
 #[track_caller]
 fn ways(run: &Run) -> Vec<String> {
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
-    let (_, hint) = run.stderr.split_once("\nhint: there are these ways:\n").unwrap();
+    let (_, hint) = run
+        .stderr
+        .split_once("\nhint: there are these ways:\n")
+        .unwrap();
     hint.lines().map(|line| line.trim().to_string()).collect()
 }
 
@@ -22,7 +25,9 @@ fn models(body: &str) -> Server {
 fn run_with(sandbox: &Sandbox, args: &[&str], variables: &[(&str, &str)]) -> Run {
     let mut command = sandbox.command(args);
     // A port at which nobody listens: whoever runs these tests may have an Ollama.
-    command.env("OLLAMA_HOST", "127.0.0.1:9").envs(variables.iter().copied());
+    command
+        .env("OLLAMA_HOST", "127.0.0.1:9")
+        .envs(variables.iter().copied());
     command.output().unwrap().into()
 }
 
@@ -35,7 +40,10 @@ fn without_anything_the_local_model_and_the_keys_are_named() {
         assert!(run.stderr.starts_with(start), "{}", run.stderr);
         let ways = ways(&run);
         assert_eq!(ways.len(), 3, "{ways:?}");
-        assert!(ways[0].contains(": -m local/smollm2 (a tiny model"), "{ways:?}");
+        assert!(
+            ways[0].contains(": -m local/smollm2 (a tiny model"),
+            "{ways:?}"
+        );
         assert!(
             ways[1].contains("OPENAI_API_KEY") && ways[1].contains("ANTHROPIC_API_KEY"),
             "{ways:?}"
@@ -44,27 +52,47 @@ fn without_anything_the_local_model_and_the_keys_are_named() {
     }
     let run = run_with(&sandbox, &["ask", "--json", "Hi"], &[]);
     let error: Value = serde_json::from_str(&run.stderr).unwrap();
-    assert!(error["error"]["hint"].as_str().unwrap().contains("-m local/smollm2"), "{error}");
+    assert!(
+        error["error"]["hint"]
+            .as_str()
+            .unwrap()
+            .contains("-m local/smollm2"),
+        "{error}"
+    );
 }
 
 #[test]
 fn an_ollama_that_runs_and_a_key_that_is_set_come_first() {
     let server =
         models("{\"object\":\"list\",\"data\":[{\"id\":\"qwen3:4b\"},{\"id\":\"other\"}]}");
-    let host = server.base_url.trim_start_matches("http://").trim_end_matches("/v1").to_string();
+    let host = server
+        .base_url
+        .trim_start_matches("http://")
+        .trim_end_matches("/v1")
+        .to_string();
     let sandbox = Sandbox::new();
     let run = run_with(&sandbox, &["ask", "Hi"], &[("OLLAMA_HOST", &host)]);
-    assert_eq!(ways(&run)[0], "the Ollama that runs here: -m ollama/qwen3:4b");
-    let key = [("OPENAI_API_KEY", "sk-never-shown-anywhere"), ("GROQ_API_KEY", "gsk-never-shown")];
+    assert_eq!(
+        ways(&run)[0],
+        "the Ollama that runs here: -m ollama/qwen3:4b"
+    );
+    let key = [
+        ("OPENAI_API_KEY", "sk-never-shown-anywhere"),
+        ("GROQ_API_KEY", "gsk-never-shown"),
+    ];
     let run = run_with(&sandbox, &["ask", "Hi"], &key);
     assert!(
-        run.stderr.starts_with("analects: no model to ask: none was named\n"),
+        run.stderr
+            .starts_with("analects: no model to ask: none was named\n"),
         "{}",
         run.stderr
     );
     assert!(!run.stderr.contains("never-shown"), "{}", run.stderr);
     let ways = ways(&run);
-    assert!(ways[0].starts_with("with your key for Groq: -m groq/NAME; "), "{ways:?}");
+    assert!(
+        ways[0].starts_with("with your key for Groq: -m groq/NAME; "),
+        "{ways:?}"
+    );
     assert_eq!(ways[1], "with your key for OpenAI: -m openai/gpt-5-mini");
     assert!(ways[2].contains("local/smollm2"), "{ways:?}");
 }
@@ -72,10 +100,18 @@ fn an_ollama_that_runs_and_a_key_that_is_set_come_first() {
 #[test]
 fn whoever_listens_in_place_of_an_ollama_changes_nothing() {
     let sandbox = Sandbox::new();
-    for body in ["", "not JSON", "{\"data\":3}", "{\"data\":[{\"id\":\"\u{1b}[31mred\"}]}"] {
+    for body in [
+        "",
+        "not JSON",
+        "{\"data\":3}",
+        "{\"data\":[{\"id\":\"\u{1b}[31mred\"}]}",
+    ] {
         let server = models(body);
-        let host =
-            server.base_url.trim_start_matches("http://").trim_end_matches("/v1").to_string();
+        let host = server
+            .base_url
+            .trim_start_matches("http://")
+            .trim_end_matches("/v1")
+            .to_string();
         let run = run_with(&sandbox, &["ask", "Hi"], &[("OLLAMA_HOST", &host)]);
         assert!(
             !run.stderr.contains('\u{1b}') && run.stderr.contains("local/smollm2"),
@@ -85,9 +121,21 @@ fn whoever_listens_in_place_of_an_ollama_changes_nothing() {
     }
     // One that never answers costs a moment.
     let silent = Server::new(vec![vec![Step::Hang]]);
-    let host = silent.base_url.trim_start_matches("http://").trim_end_matches("/v1").to_string();
+    let host = silent
+        .base_url
+        .trim_start_matches("http://")
+        .trim_end_matches("/v1")
+        .to_string();
     let start = std::time::Instant::now();
-    assert_eq!(ways(&run_with(&sandbox, &["ask", "Hi"], &[("OLLAMA_HOST", &host)])).len(), 3);
+    assert_eq!(
+        ways(&run_with(
+            &sandbox,
+            &["ask", "Hi"],
+            &[("OLLAMA_HOST", &host)]
+        ))
+        .len(),
+        3
+    );
     assert!(start.elapsed() < std::time::Duration::from_secs(10));
 }
 
@@ -115,9 +163,19 @@ fn the_environment_names_a_default() {
     run_with(&sandbox, &["ask", "-m", "default", "Hi"], &[]).assert_answer("four\n");
     assert_eq!(model(), "configured");
     let shown = run_with(&sandbox, &["config", "show"], &tiny).stdout;
-    let line = shown.lines().find(|line| line.starts_with("models.default")).unwrap();
-    assert!(line.contains("openai/tiny") && line.ends_with("ANALECTS_MODEL"), "{line}");
-    let run = run_with(&sandbox, &["ask", "Hi"], &[("ANALECTS_MODEL", "replay:a.sse")]);
+    let line = shown
+        .lines()
+        .find(|line| line.starts_with("models.default"))
+        .unwrap();
+    assert!(
+        line.contains("openai/tiny") && line.ends_with("ANALECTS_MODEL"),
+        "{line}"
+    );
+    let run = run_with(
+        &sandbox,
+        &["ask", "Hi"],
+        &[("ANALECTS_MODEL", "replay:a.sse")],
+    );
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }
 
@@ -126,8 +184,17 @@ fn a_server_of_this_machine_is_ready_when_it_runs() {
     let sandbox = Sandbox::new();
     let state = |host: &str| {
         let run = run_with(&sandbox, &["model", "list"], &[("OLLAMA_HOST", host)]);
-        let line = run.stdout.lines().find(|line| line.starts_with("ollama ")).unwrap();
-        line["ollama".len()..].trim_start().split("  ").next().unwrap().to_string()
+        let line = run
+            .stdout
+            .lines()
+            .find(|line| line.starts_with("ollama "))
+            .unwrap();
+        line["ollama".len()..]
+            .trim_start()
+            .split("  ")
+            .next()
+            .unwrap()
+            .to_string()
     };
     assert_eq!(state("127.0.0.1:9"), "not running");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -14,8 +14,16 @@ use crate::syscalls::{counts, run_killed};
 const IMPORT: [&str; 3] = ["session", "import", "talk.jsonl"];
 
 /// The calls that change something on the disk; a kill at any other comes to the same as one of these.
-const CHANGING: [&str; 8] =
-    ["write", "fsync", "fdatasync", "ftruncate", "mkdir", "rename", "unlink", "flock"];
+const CHANGING: [&str; 8] = [
+    "write",
+    "fsync",
+    "fdatasync",
+    "ftruncate",
+    "mkdir",
+    "rename",
+    "unlink",
+    "flock",
+];
 
 fn torture() -> bool {
     std::env::var_os("ANALECTS_TORTURE").is_some()
@@ -24,7 +32,11 @@ fn torture() -> bool {
 /// How often each call happens in one command that is worth a kill; `None` without strace.
 fn calls(sandbox: &Sandbox, args: &[&str]) -> Option<Vec<(&'static str, usize)>> {
     let counts = counts(sandbox, args)?.into_iter();
-    Some(counts.filter(|(call, _)| torture() || CHANGING.contains(call)).collect())
+    Some(
+        counts
+            .filter(|(call, _)| torture() || CHANGING.contains(call))
+            .collect(),
+    )
 }
 
 /// A transcript with two side chains, each message with so many bytes of text.
@@ -33,7 +45,9 @@ fn transcript(messages: usize, bytes: usize) -> String {
     let mut lines = String::new();
     for at in 0..messages {
         let kind = if at % 2 == 0 { "user" } else { "assistant" };
-        let parent = at.checked_sub(1).map(|before| format!(",\"parent_id\":\"m{before}\""));
+        let parent = at
+            .checked_sub(1)
+            .map(|before| format!(",\"parent_id\":\"m{before}\""));
         let parent = parent.unwrap_or_default();
         lines += &format!(
             "{{\"v\":1,\"type\":\"{kind}\",\"id\":\"m{at}\"{parent},\"content\":\"{filler}\"}}\n"
@@ -67,14 +81,20 @@ fn check_whole(sandbox: &Sandbox, messages: usize, what: &str) -> usize {
         let shown: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(shown["messages"], messages, "{what}: {shown}");
         assert_eq!(shown["damaged"], 0, "{what}: {shown}");
-        assert_eq!(shown["side_chains"], serde_json::json!(["one", "two"]), "{what}: {shown}");
+        assert_eq!(
+            shown["side_chains"],
+            serde_json::json!(["one", "two"]),
+            "{what}: {shown}"
+        );
     }
     listed.len()
 }
 
 /// What is in the folder of the project: the names of files and folders.
 fn names(sandbox: &Sandbox) -> Vec<String> {
-    let projects = std::fs::read_dir(sandbox.path("home/data/sessions")).into_iter().flatten();
+    let projects = std::fs::read_dir(sandbox.path("home/data/sessions"))
+        .into_iter()
+        .flatten();
     let mut names = Vec::new();
     for project in projects {
         let entries = std::fs::read_dir(project.unwrap().path()).unwrap();
@@ -98,7 +118,10 @@ fn every_system_call_of_an_import_may_be_the_last() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.jsonl", transcript(4, 100));
     let Some(calls) = calls(&sandbox, &IMPORT) else {
-        return skip("whole_sessions::syscalls", "strace is not there, or may not trace");
+        return skip(
+            "whole_sessions::syscalls",
+            "strace is not there, or may not trace",
+        );
     };
     let mut kills = 0;
     let mut made = 0;
@@ -109,13 +132,18 @@ fn every_system_call_of_an_import_may_be_the_last() {
             kills += usize::from(!output.status.success());
             let what = format!("{call} number {when}");
             let sessions = check_whole(&sandbox, 4, &what);
-            assert!(sessions == 1 || !output.status.success(), "{what}: {sessions} sessions");
+            assert!(
+                sessions == 1 || !output.status.success(),
+                "{what}: {sessions} sessions"
+            );
             made += sessions;
             check_next(&sandbox, sessions, &what);
         }
     }
     assert!(kills > 15 && made > 0, "{kills} kills, {made} sessions");
-    say(&format!("{kills} kills at system calls, {made} sessions were complete"));
+    say(&format!(
+        "{kills} kills at system calls, {made} sessions were complete"
+    ));
 }
 
 #[test]
@@ -132,7 +160,9 @@ fn an_import_that_is_killed_at_any_moment_leaves_no_part_of_a_session() {
     for kill in 0..kills {
         let _ = std::fs::remove_dir_all(sandbox.path("home"));
         let mut child = sandbox.spawn(&IMPORT);
-        std::thread::sleep(Duration::from_micros((kill * 7_919) % (usual + usual / 4).max(1)));
+        std::thread::sleep(Duration::from_micros(
+            (kill * 7_919) % (usual + usual / 4).max(1),
+        ));
         child.kill().unwrap();
         dead += usize::from(!child.wait().unwrap().success());
         let what = format!("kill {kill}");
@@ -142,7 +172,9 @@ fn an_import_that_is_killed_at_any_moment_leaves_no_part_of_a_session() {
             check_next(&sandbox, sessions, &what);
         }
     }
-    say(&format!("{dead} of {kills} imports killed, {left} of them while they wrote"));
+    say(&format!(
+        "{dead} of {kills} imports killed, {left} of them while they wrote"
+    ));
 }
 
 #[test]
@@ -151,10 +183,16 @@ fn a_fork_that_is_killed_at_any_system_call_leaves_no_part_of_a_session() {
     // More than is copied at once.
     sandbox.write("talk.jsonl", transcript(6, 300_000));
     assert_eq!(sandbox.run(&IMPORT).code, Some(0));
-    let original = listed(&sandbox, "original")[0]["id"].as_str().unwrap().to_string();
+    let original = listed(&sandbox, "original")[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_string();
     let fork = ["fork", &original];
     let Some(calls) = calls(&sandbox, &fork) else {
-        return skip("whole_sessions::fork", "strace is not there, or may not trace");
+        return skip(
+            "whole_sessions::fork",
+            "strace is not there, or may not trace",
+        );
     };
     let mut kills = 0;
     for (call, count) in calls {
@@ -168,15 +206,20 @@ fn a_fork_that_is_killed_at_any_system_call_leaves_no_part_of_a_session() {
     }
     assert!(kills > 10, "{kills} kills");
     assert_eq!(sandbox.run(&fork).code, Some(0));
-    let hidden: Vec<String> =
-        names(&sandbox).into_iter().filter(|it| it.starts_with('.')).collect();
+    let hidden: Vec<String> = names(&sandbox)
+        .into_iter()
+        .filter(|it| it.starts_with('.'))
+        .collect();
     assert_eq!(hidden, [] as [&str; 0], "the next fork clears up");
 }
 
 /// Runs a command whose home is on a disk of its own.
 fn on_disk(sandbox: &Sandbox, args: &[&str]) -> Output {
     let mut command = sandbox.command(args);
-    command.env("ANALECTS_HOME", sandbox.path("disk/home")).output().unwrap()
+    command
+        .env("ANALECTS_HOME", sandbox.path("disk/home"))
+        .output()
+        .unwrap()
 }
 
 /// The sessions on that disk, each of which must be whole; their ids.
@@ -191,7 +234,11 @@ fn whole_on_disk(sandbox: &Sandbox, messages: usize, what: &str) -> Vec<String> 
         let shown: Value = serde_json::from_slice(&shown).unwrap();
         assert_eq!(shown["messages"], messages, "{what}: {shown}");
         assert_eq!(shown["damaged"], 0, "{what}: {shown}");
-        assert_eq!(shown["side_chains"], serde_json::json!(["one", "two"]), "{what}: {shown}");
+        assert_eq!(
+            shown["side_chains"],
+            serde_json::json!(["one", "two"]),
+            "{what}: {shown}"
+        );
         ids.push(id);
     }
     ids
@@ -202,7 +249,10 @@ fn power_cuts_leave_no_part_of_an_imported_session() {
     let cuts = if torture() { 200 } else { 3 };
     let sandbox = Sandbox::new();
     let Some(disk) = Ext4::new(&sandbox) else {
-        return skip("whole_sessions::power", "an ext4 cannot be made and mounted here");
+        return skip(
+            "whole_sessions::power",
+            "an ext4 cannot be made and mounted here",
+        );
     };
     sandbox.write("talk.jsonl", transcript(40, 100_000));
     let mut complete = 0;
@@ -222,12 +272,17 @@ fn power_cuts_leave_no_part_of_an_imported_session() {
         assert!(disk.mount(), "{what}: the disk cannot be mounted again");
         let ids = whole_on_disk(&sandbox, 40, &what);
         let first = String::from_utf8_lossy(&first.stdout).trim().to_string();
-        assert!(ids.contains(&first), "{what}: what was acknowledged is lost");
+        assert!(
+            ids.contains(&first),
+            "{what}: what was acknowledged is lost"
+        );
         complete += ids.len() - 1;
         std::fs::remove_dir_all(sandbox.path("disk/home")).unwrap();
     }
     disk.umount();
-    say(&format!("{cuts} power cuts, {complete} imports were complete all the same"));
+    say(&format!(
+        "{cuts} power cuts, {complete} imports were complete all the same"
+    ));
 }
 
 #[test]
@@ -238,7 +293,10 @@ fn an_append_that_fails_leaves_no_empty_session() {
     let no_parent_beside =
         "{\"type\":\"user\",\"agent_id\":\"a\",\"parent_id\":\"nobody\",\"content\":\"x\"}\n";
     for line in [bad_agent, no_parent, no_parent_beside, "not json\n"] {
-        for args in [&["session", "append"][..], &["session", "append", "--batch"]] {
+        for args in [
+            &["session", "append"][..],
+            &["session", "append", "--batch"],
+        ] {
             let run = sandbox.run_with_stdin(args, line);
             assert_ne!(run.code, Some(0), "{line}");
             assert_eq!(listed(&sandbox, line), [] as [Value; 0], "{line}");
@@ -256,9 +314,19 @@ fn a_disk_without_space_leaves_no_empty_session() {
     sandbox.write("talk.jsonl", transcript(4, 100_000));
     let run = sandbox.run(&IMPORT);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
-    assert!(run.stderr.contains("no space left on device"), "{}", run.stderr);
-    let line = format!("{{\"type\":\"user\",\"content\":\"{}\"}}\n", "x".repeat(200_000));
-    assert_eq!(sandbox.run_with_stdin(&["session", "append"], line).code, Some(1));
+    assert!(
+        run.stderr.contains("no space left on device"),
+        "{}",
+        run.stderr
+    );
+    let line = format!(
+        "{{\"type\":\"user\",\"content\":\"{}\"}}\n",
+        "x".repeat(200_000)
+    );
+    assert_eq!(
+        sandbox.run_with_stdin(&["session", "append"], line).code,
+        Some(1)
+    );
     assert_eq!(listed(&sandbox, "full"), [] as [Value; 0]);
     assert!(names(&sandbox).is_empty(), "{:?}", names(&sandbox));
 }
@@ -271,7 +339,10 @@ fn every_system_call_of_a_first_append_may_be_the_last() {
     for line in ["{\"type\":\"user\",\"content\":\"x\"}\n", beside] {
         sandbox.write("stdin", line);
         let Some(calls) = calls(&sandbox, &append) else {
-            return skip("whole_sessions::append", "strace is not there, or may not trace");
+            return skip(
+                "whole_sessions::append",
+                "strace is not there, or may not trace",
+            );
         };
         let mut kills = 0;
         for (call, count) in calls {

@@ -82,7 +82,11 @@ impl Editor<'_> {
                 return text;
             }
             // For the moment of a swap, the file may hold another version.
-            assert!(Instant::now() < deadline, "round {} was overwritten: {text}", self.round);
+            assert!(
+                Instant::now() < deadline,
+                "round {} was overwritten: {text}",
+                self.round
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -90,9 +94,15 @@ impl Editor<'_> {
     /// Writes over its own line, and nothing else, in the file as it is.
     fn save_in_place(&mut self) {
         let path = self.sandbox.path(FILE);
-        let mut file = std::fs::File::options().read(true).write(true).open(path).unwrap();
+        let mut file = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .unwrap();
         let text = std::io::read_to_string(&file).unwrap();
-        let Some(at) = text.find(&line(self.round)) else { return };
+        let Some(at) = text.find(&line(self.round)) else {
+            return;
+        };
         file.seek(SeekFrom::Start(at as u64)).unwrap();
         file.write_all(line(self.round + 1).as_bytes()).unwrap();
         self.round += 1;
@@ -117,7 +127,8 @@ impl Editor<'_> {
         }
         let log = self.log.lock().unwrap();
         let all = log.acknowledged.iter().chain(&log.in_flight);
-        self.overwritten.extend(all.filter(|cell| !new.contains(*cell)).cloned());
+        self.overwritten
+            .extend(all.filter(|cell| !new.contains(*cell)).cloned());
         self.round += 1;
         self.saves += 1;
     }
@@ -128,23 +139,48 @@ impl Editor<'_> {
 fn check(sandbox: &Sandbox, log: &Log) -> BTreeSet<String> {
     let texts = sandbox.texts(FILE);
     let unique: BTreeSet<&String> = texts.iter().collect();
-    let certain = texts.iter().filter(|text| !log.uncertain.contains(*text)).count();
-    let unique_certain = unique.iter().filter(|text| !log.uncertain.contains(**text)).count();
-    assert_eq!(unique_certain, certain, "something is there twice: {texts:?}");
+    let certain = texts
+        .iter()
+        .filter(|text| !log.uncertain.contains(*text))
+        .count();
+    let unique_certain = unique
+        .iter()
+        .filter(|text| !log.uncertain.contains(**text))
+        .count();
+    assert_eq!(
+        unique_certain, certain,
+        "something is there twice: {texts:?}"
+    );
     let run = sandbox.run(&["check", FILE]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let kept = std::fs::read_dir(sandbox.path("")).unwrap();
     let kept: Vec<_> = kept.map(|entry| entry.unwrap().file_name()).collect();
-    let named =
-        |part: &str| kept.iter().filter(|name| name.to_string_lossy().contains(part)).count();
+    let named = |part: &str| {
+        kept.iter()
+            .filter(|name| name.to_string_lossy().contains(part))
+            .count()
+    };
     assert_eq!(named(".analects"), 0, "{kept:?}");
-    assert!(named(".kept-") <= log.uncertain.len(), "kept, and not told: {kept:?}");
-    log.acknowledged.iter().filter(|cell| !unique.contains(cell)).cloned().collect()
+    assert!(
+        named(".kept-") <= log.uncertain.len(),
+        "kept, and not told: {kept:?}"
+    );
+    log.acknowledged
+        .iter()
+        .filter(|cell| !unique.contains(cell))
+        .cloned()
+        .collect()
 }
 
 fn prepare() -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.write(FILE, format!("# %%\n\n{}\n\n# %% [^2]\n\n[^2]: [markdown]\n\nx\n", line(0)));
+    sandbox.write(
+        FILE,
+        format!(
+            "# %%\n\n{}\n\n# %% [^2]\n\n[^2]: [markdown]\n\nx\n",
+            line(0)
+        ),
+    );
     sandbox
 }
 
@@ -154,8 +190,13 @@ fn with_editor(each: usize, work: impl Fn(&mut Editor<'_>, usize) + Sync) -> (us
     let (saves, overwritten) = std::thread::scope(|scope| {
         let editing = scope.spawn(|| {
             let overwritten = BTreeSet::new();
-            let mut editor =
-                Editor { sandbox: &sandbox, log: &log, round: 0, saves: 0, overwritten };
+            let mut editor = Editor {
+                sandbox: &sandbox,
+                log: &log,
+                round: 0,
+                saves: 0,
+                overwritten,
+            };
             for number in 0.. {
                 if done.load(Ordering::SeqCst) {
                     break;
@@ -171,7 +212,11 @@ fn with_editor(each: usize, work: impl Fn(&mut Editor<'_>, usize) + Sync) -> (us
     });
     let missing = check(&sandbox, &log.lock().unwrap());
     let ours: Vec<&String> = missing.difference(&overwritten).collect();
-    assert_eq!(ours, [] as [&String; 0], "lost, and no save of the editor explains it");
+    assert_eq!(
+        ours,
+        [] as [&String; 0],
+        "lost, and no save of the editor explains it"
+    );
     assert!(saves > 0, "the editor never saved");
     (saves, missing.len())
 }
@@ -198,5 +243,7 @@ fn an_editor_that_saves_in_every_way_and_two_processes_lose_nothing() {
         1 => editor.save(true),
         _ => editor.save(false),
     });
-    say(&format!("{saves} saves, of which {overwritten} overwrote a cell"));
+    say(&format!(
+        "{saves} saves, of which {overwritten} overwrote a cell"
+    ));
 }

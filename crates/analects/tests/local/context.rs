@@ -24,9 +24,17 @@ use crate::machine::{Machine, Run, say};
 
 fn model(serving: &Serving) -> Model {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port)).unwrap();
-    let transport = Transport::Http { base_url, key: Key::new(&serving.key), as_bearer: false };
+    let transport = Transport::Http {
+        base_url,
+        key: Key::new(&serving.key),
+        as_bearer: false,
+    };
     let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
-    Model { transport, api: Api::OpenAiChat, ..model }
+    Model {
+        transport,
+        api: Api::OpenAiChat,
+        ..model
+    }
 }
 
 fn post(serving: &Serving, path: &str, body: &Value) -> Value {
@@ -45,10 +53,17 @@ fn post(serving: &Serving, path: &str, body: &Value) -> Value {
 /// What the server itself counts of a request, template and all.
 fn servers_count(serving: &Serving, model: &Model, request: &analects_core::Request) -> u64 {
     let body: Value = serde_json::from_slice(&model.encode(request).body).unwrap();
-    let prompt = post(serving, "/apply-template", &json!({ "messages": body["messages"] }));
+    let prompt = post(
+        serving,
+        "/apply-template",
+        &json!({ "messages": body["messages"] }),
+    );
     let content = prompt["prompt"].as_str().unwrap();
     let wanted = json!({ "content": content, "add_special": true, "parse_special": true });
-    post(serving, "/tokenize", &wanted)["tokens"].as_array().unwrap().len() as u64
+    post(serving, "/tokenize", &wanted)["tokens"]
+        .as_array()
+        .unwrap()
+        .len() as u64
 }
 
 fn read_tokens(answer: &Message) -> u64 {
@@ -80,7 +95,10 @@ fn agent(window: u64, answer: u64) -> Agent {
 }
 
 fn open(machine: &Machine, name: &str, agent: &Agent) -> FileConversation {
-    let places = Places { data: machine.path("d"), state: machine.path("s") };
+    let places = Places {
+        data: machine.path("d"),
+        state: machine.path("s"),
+    };
     let mut conversation = FileConversation::open(&machine.path(name), &places).unwrap();
     let resolved = ResolvedAgent::new(agent.clone(), "local/smollm2", &Surroundings::default());
     conversation.set_responder(&resolved.unwrap()).unwrap();
@@ -102,9 +120,18 @@ fn dirty_history() -> Vec<Message> {
         extra: analects_core::RawMap::new(),
     });
     let calls = Content::Blocks(vec![Block::from_text("I look."), call]);
-    let assistant = |content| analects_core::Assistant { content, stop_reason: None };
-    let user = |content| analects_core::User { content, ..Default::default() };
-    let failed = Message { is_api_error_message: true, ..Message::assistant("", "overloaded") };
+    let assistant = |content| analects_core::Assistant {
+        content,
+        stop_reason: None,
+    };
+    let user = |content| analects_core::User {
+        content,
+        ..Default::default()
+    };
+    let failed = Message {
+        is_api_error_message: true,
+        ..Message::assistant("", "overloaded")
+    };
     vec![
         Message::user("", "How is the weather?"),
         Message::new("", Body::Assistant(assistant(calls))),
@@ -119,13 +146,19 @@ fn dirty_history() -> Vec<Message> {
 
 #[test]
 fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
-    let Some(machine) = Machine::with_model("context") else { return };
+    let Some(machine) = Machine::with_model("context") else {
+        return;
+    };
     let serving = machine.local().serve("smollm2", &mut |_| {}).unwrap();
     let serving = Arc::new(serving);
     let (model, agent) = (model(&serving), agent(4000, 8));
     let mut conversation = open(&machine, "dirty.msg.md", &agent);
-    let changes = dirty_history().into_iter().map(|message| Change::Append(Box::new(message)));
-    conversation.apply(changes.collect(), &[], Timestamp::now()).unwrap();
+    let changes = dirty_history()
+        .into_iter()
+        .map(|message| Change::Append(Box::new(message)));
+    conversation
+        .apply(changes.collect(), &[], Timestamp::now())
+        .unwrap();
     let environment = Surroundings::default();
     let config = TurnConfig {
         tokenizer: Some(Arc::new(Vocabulary(serving.clone()))),
@@ -136,14 +169,24 @@ fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
         }],
         ..TurnConfig::default()
     };
-    let options = AskOptions { config, ..AskOptions::new(&environment) };
+    let options = AskOptions {
+        config,
+        ..AskOptions::new(&environment)
+    };
     let mut prepared = prepare(&mut conversation, &options).unwrap();
     *prepared.model_mut() = model.clone();
     let plan = prepared.plan(Precision::Exact).unwrap().plan;
     let request = plan.ready().unwrap().clone();
     let body = model.encode(&request).body;
-    assert_eq!(analects_testkit::validate(analects_testkit::Rules::OpenAiChat, &body), []);
-    let roles: Vec<&str> = request.turns.iter().map(|turn| turn.role.as_str()).collect();
+    assert_eq!(
+        analects_testkit::validate(analects_testkit::Rules::OpenAiChat, &body),
+        []
+    );
+    let roles: Vec<&str> = request
+        .turns
+        .iter()
+        .map(|turn| turn.role.as_str())
+        .collect();
     assert_eq!(roles, ["user", "assistant", "user"], "{request:?}");
     let system = request.system.as_ref().unwrap().as_str().into_owned();
     assert_eq!(
@@ -152,14 +195,21 @@ fn what_is_sent_is_normalised_and_counted_as_the_server_counts() {
          <context name=\"city\">Paris &amp; &lt;London&gt;</context>"
     );
     let expected = servers_count(&serving, &model, &request);
-    let outcome = prepared.ask_blocking(&mut |_| {}, std::future::pending()).unwrap();
+    let outcome = prepared
+        .ask_blocking(&mut |_| {}, std::future::pending())
+        .unwrap();
     assert!(matches!(outcome.end, TurnEnd::Done), "{:?}", outcome.end);
     // What was planned is what the model read, to the last token.
     let answer = outcome.answer.unwrap();
     assert_eq!(read_tokens(&answer), expected);
     let (counted, bound) = (plan.count.tokens, plan.count.error_bound);
-    say(&format!("the plan counts {counted} ± {bound}, the server {expected}"));
-    assert!(counted.abs_diff(expected) <= expected / 10, "{counted} against {expected}");
+    say(&format!(
+        "the plan counts {counted} ± {bound}, the server {expected}"
+    ));
+    assert!(
+        counted.abs_diff(expected) <= expected / 10,
+        "{counted} against {expected}"
+    );
     // The record has the same number.
     let messages = conversation.snapshot().messages;
     let chain = chain(&messages);
@@ -177,16 +227,22 @@ fn check_estimates(serving: &Serving) {
     let code = "pub fn next(&mut self) -> Option<Token> {\n    let start = self.at;\n    self.skip();\n}\n".repeat(40);
     for (class, text) in [("English", &english), ("code", &code)] {
         let real = serving.count_tokens(text).unwrap();
-        let estimated = analects_context::Counter::of_model("smollm2").text(text).tokens;
+        let estimated = analects_context::Counter::of_model("smollm2")
+            .text(text)
+            .tokens;
         let off = estimated.abs_diff(real) as f64 * 100.0 / real as f64;
-        say(&format!("{class}: {estimated} estimated, {real} real, {off:.1} % off"));
+        say(&format!(
+            "{class}: {estimated} estimated, {real} real, {off:.1} % off"
+        ));
     }
 }
 
 /// The same over the command: exact where it says so.
 #[test]
 fn the_command_counts_as_the_server_does() {
-    let Some(machine) = Machine::with_model("tokens") else { return };
+    let Some(machine) = Machine::with_model("tokens") else {
+        return;
+    };
     let text = "Wie heißt das? 论语 is 3 words, no?\n\tfn main() {}\n".repeat(30);
     fs::write(machine.path("text"), &text).unwrap();
     let run = machine.run(&["tokens", "text", "-m", "local/smollm2", "--json"]);
@@ -194,14 +250,25 @@ fn the_command_counts_as_the_server_does() {
     let shown: Value = serde_json::from_str(&run.stdout).unwrap();
     let serving = machine.local().serve("smollm2", &mut |_| {}).unwrap();
     let body = json!({ "content": text, "add_special": false });
-    let real = post(&serving, "/tokenize", &body)["tokens"].as_array().unwrap().len();
-    assert_eq!((&shown["tokens"], &shown["method"]), (&real.into(), &"tokenizer".into()));
+    let real = post(&serving, "/tokenize", &body)["tokens"]
+        .as_array()
+        .unwrap()
+        .len();
+    assert_eq!(
+        (&shown["tokens"], &shown["method"]),
+        (&real.into(), &"tokenizer".into())
+    );
 }
 
 fn chat(machine: &Machine, args: &[&str]) -> Run {
     let mut all = vec!["chat", "talk.msg.md"];
     all.extend(args);
-    let run: Run = machine.command(&all).stdin(Stdio::null()).output().unwrap().into();
+    let run: Run = machine
+        .command(&all)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+        .into();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run
 }
@@ -210,7 +277,9 @@ const SMALL: &str = "---\ndefault_agent: small\nagents:\n  small:\n    models: [
 
 #[test]
 fn a_long_conversation_is_compacted_by_the_real_model() {
-    let Some(machine) = Machine::with_model("compaction") else { return };
+    let Some(machine) = Machine::with_model("compaction") else {
+        return;
+    };
     fs::write(machine.path("talk.msg.md"), SMALL).unwrap();
     let mut compacted = None;
     for round in 0..20 {
@@ -221,7 +290,11 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
             compacted = Some(round);
             break;
         }
-        assert!(!run.stderr.contains("not sent"), "nothing is left out before: {}", run.stderr);
+        assert!(
+            !run.stderr.contains("not sent"),
+            "nothing is left out before: {}",
+            run.stderr
+        );
     }
     let round = compacted.unwrap();
     let file = fs::read_to_string(machine.path("talk.msg.md")).unwrap();
@@ -231,9 +304,15 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     let rows = shown["messages"].as_array().unwrap();
     assert!(rows.len() < 2 * round, "{shown}");
-    say(&format!("compacted before question {round}; {} messages are seen", rows.len()));
+    say(&format!(
+        "compacted before question {round}; {} messages are seen",
+        rows.len()
+    ));
     let request = machine.run(&["context", "talk.msg.md", "--request"]).stdout;
-    assert!(request.contains("This is a summary of the conversation so far"), "{request}");
+    assert!(
+        request.contains("This is a summary of the conversation so far"),
+        "{request}"
+    );
     assert!(!request.contains("Question 0: tell me"), "{request}");
     // It goes on from there.
     chat(&machine, &["And one more?"]);
@@ -242,9 +321,14 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
 
 #[test]
 fn files_that_change_are_told_to_the_real_model() {
-    let Some(machine) = Machine::with_model("freshness") else { return };
-    fs::write(machine.path("talk.msg.md"), SMALL.replace("40", "8").replace("700", "4000"))
-        .unwrap();
+    let Some(machine) = Machine::with_model("freshness") else {
+        return;
+    };
+    fs::write(
+        machine.path("talk.msg.md"),
+        SMALL.replace("40", "8").replace("700", "4000"),
+    )
+    .unwrap();
     let notes = machine.path("notes.txt");
     fs::write(&notes, "The tea is green.").unwrap();
     chat(&machine, &["-f", "notes.txt", "What colour is the tea?"]);
@@ -272,7 +356,9 @@ fn files_that_change_are_told_to_the_real_model() {
 /// The model that answers is elsewhere, and nobody asks it: the one of this machine writes the summary.
 #[test]
 fn a_local_model_that_is_configured_for_summaries_writes_them() {
-    let Some(machine) = Machine::with_model("summaries by a local model") else { return };
+    let Some(machine) = Machine::with_model("summaries by a local model") else {
+        return;
+    };
     let head = "---\nagents:\n  t: {models: [openai/elsewhere], context_window: 1600, max_output_tokens: 200}\n---\n\n";
     let round = |n: usize| {
         let answer = "The river flows to the sea. ".repeat(14);
@@ -282,13 +368,22 @@ fn a_local_model_that_is_configured_for_summaries_writes_them() {
     };
     let talk: String = (0..6).map(round).collect();
     fs::write(machine.path("talk.msg.md"), format!("{head}{talk}")).unwrap();
-    fs::write(machine.path(".analects.toml"), "[models]\ncompact = \"local/smollm2\"\n").unwrap();
+    fs::write(
+        machine.path(".analects.toml"),
+        "[models]\ncompact = \"local/smollm2\"\n",
+    )
+    .unwrap();
     let mut command = machine.command(&["compact", "talk.msg.md", "--json"]);
     // Nobody listens there.
-    command.env("OPENAI_API_KEY", "x").env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
+    command
+        .env("OPENAI_API_KEY", "x")
+        .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
     let run = Run::from(command.output().unwrap());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let done: Value = serde_json::from_str(&run.stdout).unwrap();
     assert!(done["summary"].as_str().unwrap().len() > 80, "{done}");
-    assert!(done["without_model"] == false && done["messages"].as_u64() > Some(4), "{done}");
+    assert!(
+        done["without_model"] == false && done["messages"].as_u64() > Some(4),
+        "{done}"
+    );
 }

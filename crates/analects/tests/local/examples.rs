@@ -7,7 +7,9 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 #[test]
 fn the_local_model_answers_every_example() {
     let test = "the_local_model_answers_every_example";
-    let Some(machine) = Machine::with_model(test) else { return };
+    let Some(machine) = Machine::with_model(test) else {
+        return;
+    };
     for name in ["chat.msg.md", "two-agents.msg.md", "notes.md"] {
         let before = std::fs::read_to_string(format!("{FOLDER}/{name}")).unwrap();
         std::fs::write(machine.path(name), &before).unwrap();
@@ -18,7 +20,11 @@ fn the_local_model_answers_every_example() {
         let decoded = analects_formats::decode(after.as_bytes(), name);
         assert_eq!(decoded.problems, [], "{name}");
         let answer = decoded.messages.last().unwrap();
-        let author = if name == "two-agents.msg.md" { "critic" } else { "smollm2" };
+        let author = if name == "two-agents.msg.md" {
+            "critic"
+        } else {
+            "smollm2"
+        };
         assert_eq!(answer.author.as_deref(), Some(author), "{name}");
         assert!(!answer.text().trim().is_empty(), "{name}");
     }

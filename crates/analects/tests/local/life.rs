@@ -17,7 +17,9 @@ fn answering(machine: &Machine) -> std::process::Child {
 
 #[test]
 fn many_commands_share_one_server_and_none_is_hurt_by_a_kill() {
-    let Some(machine) = Machine::with_model("sharing") else { return };
+    let Some(machine) = Machine::with_model("sharing") else {
+        return;
+    };
     for count in [2, 4, 8] {
         let start = Instant::now();
         let commands: Vec<_> = (0..count).map(|_| machine.spawn(&ASK)).collect();
@@ -30,19 +32,34 @@ fn many_commands_share_one_server_and_none_is_hurt_by_a_kill() {
             assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
             assert!(run.stdout.len() > 1, "{run:?}");
         }
-        say(&format!("{count} commands from a cold start: {:.1} s", start.elapsed().as_secs_f64()));
-        assert_eq!(machine.server("smollm2"), Some(server), "it is the same server");
+        say(&format!(
+            "{count} commands from a cold start: {:.1} s",
+            start.elapsed().as_secs_f64()
+        ));
+        assert_eq!(
+            machine.server("smollm2"),
+            Some(server),
+            "it is the same server"
+        );
         let processes = machine.all_processes();
-        assert_eq!(processes.len(), 2, "a keeper and a server, and no more: {processes:?}");
+        assert_eq!(
+            processes.len(),
+            2,
+            "a keeper and a server, and no more: {processes:?}"
+        );
         assert_eq!(machine.run(&["model", "stop"]).code, Some(0));
         assert!(!lives(server), "the server is ended when stop says so");
-        until("the end of the keeper", || machine.all_processes().is_empty().then_some(()));
+        until("the end of the keeper", || {
+            machine.all_processes().is_empty().then_some(())
+        });
     }
 }
 
 #[test]
 fn only_the_owner_can_read_the_key_and_no_list_of_processes_shows_it() {
-    let Some(machine) = Machine::with_model("key") else { return };
+    let Some(machine) = Machine::with_model("key") else {
+        return;
+    };
     assert_eq!(machine.run(&ASK).code, Some(0));
     let room = machine.room("smollm2");
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
@@ -55,40 +72,71 @@ fn only_the_owner_can_read_the_key_and_no_list_of_processes_shows_it() {
     let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
     let key = facts["key"].as_str().unwrap();
     assert!(
-        key.len() == 64 && !std::fs::read_to_string(room.join("server.log")).unwrap().contains(key)
+        key.len() == 64
+            && !std::fs::read_to_string(room.join("server.log"))
+                .unwrap()
+                .contains(key)
     );
-    for pid in machine.all_processes().into_iter().chain(machine.server("smollm2")) {
+    for pid in machine
+        .all_processes()
+        .into_iter()
+        .chain(machine.server("smollm2"))
+    {
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
-        assert!(!String::from_utf8_lossy(&command).contains(key), "process {pid} shows the key");
+        assert!(
+            !String::from_utf8_lossy(&command).contains(key),
+            "process {pid} shows the key"
+        );
     }
     // Nobody listens but on loopback.
     let port = facts["port"].as_u64().unwrap();
     let listening = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let rows: Vec<&str> =
-        listening.lines().filter(|row| row.contains(&format!(":{port:04X} 00000000"))).collect();
-    assert!(!rows.is_empty() && rows.iter().all(|row| row.contains("0100007F:")), "{rows:?}");
+    let rows: Vec<&str> = listening
+        .lines()
+        .filter(|row| row.contains(&format!(":{port:04X} 00000000")))
+        .collect();
+    assert!(
+        !rows.is_empty() && rows.iter().all(|row| row.contains("0100007F:")),
+        "{rows:?}"
+    );
 }
 
 #[test]
 fn a_server_stays_while_it_is_used_and_ends_when_its_lease_is_over() {
-    let Some(machine) = Machine::with_model("lease") else { return };
+    let Some(machine) = Machine::with_model("lease") else {
+        return;
+    };
     // Much shorter than the answer, so that it would be cut off if use did not count.
     let mut long = LONG.to_vec();
     long.splice(5..5, ["--max-tokens", "150"]);
-    let output = machine.command(&long).env("ANALECTS_LOCAL_LEASE", "0.1").output().unwrap();
+    let output = machine
+        .command(&long)
+        .env("ANALECTS_LOCAL_LEASE", "0.1")
+        .output()
+        .unwrap();
     let run = Run::from(output);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
-    until("the end of the server", || machine.all_processes().is_empty().then_some(()));
+    until("the end of the server", || {
+        machine.all_processes().is_empty().then_some(())
+    });
     assert!(!machine.room("smollm2").join("server.json").exists());
-    assert_eq!(machine.run(&ASK).code, Some(0), "the next one starts another");
+    assert_eq!(
+        machine.run(&ASK).code,
+        Some(0),
+        "the next one starts another"
+    );
 }
 
 #[test]
 fn a_kill_of_the_command_leaves_no_orphan() {
-    let Some(machine) = Machine::with_model("orphan") else { return };
+    let Some(machine) = Machine::with_model("orphan") else {
+        return;
+    };
     for wait_for_answer in [false, true] {
         let mut command = machine.command(&LONG);
-        command.env("ANALECTS_LOCAL_LEASE", "0.1").stdout(std::process::Stdio::piped());
+        command
+            .env("ANALECTS_LOCAL_LEASE", "0.1")
+            .stdout(std::process::Stdio::piped());
         let mut child = command.spawn().unwrap();
         if wait_for_answer {
             child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
@@ -98,13 +146,17 @@ fn a_kill_of_the_command_leaves_no_orphan() {
         }
         signal(child.id(), "KILL");
         child.wait().unwrap();
-        until("the end of the server", || machine.all_processes().is_empty().then_some(()));
+        until("the end of the server", || {
+            machine.all_processes().is_empty().then_some(())
+        });
     }
 }
 
 #[test]
 fn a_kill_of_the_keeper_ends_the_server() {
-    let Some(machine) = Machine::with_model("keeper") else { return };
+    let Some(machine) = Machine::with_model("keeper") else {
+        return;
+    };
     assert_eq!(machine.run(&ASK).code, Some(0));
     let server = until("a server", || machine.server("smollm2"));
     signal(machine.keeper("smollm2").unwrap(), "KILL");
@@ -117,15 +169,23 @@ fn a_kill_of_the_keeper_ends_the_server() {
 
 #[test]
 fn what_stands_in_the_state_folder_bothers_nobody() {
-    let Some(machine) = Machine::with_model("state") else { return };
+    let Some(machine) = Machine::with_model("state") else {
+        return;
+    };
     let room = machine.room("smollm2");
     std::fs::create_dir_all(&room).unwrap();
     // Of a keeper that is gone; as long as it likes, no text, another's port.
     let long = "x".repeat(10_000_000).into_bytes();
     let other = br#"{"port":9,"key":"nobody's"}"#.to_vec();
     for garbage in [long, b"\xff\xfe\0".to_vec(), other] {
-        for name in ["server.json", "server.new", "keeper.lock", "lease.lock", "start.lock", "stop"]
-        {
+        for name in [
+            "server.json",
+            "server.new",
+            "keeper.lock",
+            "lease.lock",
+            "start.lock",
+            "stop",
+        ] {
             std::fs::write(room.join(name), &garbage).unwrap();
         }
         let run = machine.run(&ASK);
@@ -142,20 +202,33 @@ fn what_stands_in_the_state_folder_bothers_nobody() {
 
 #[test]
 fn a_crash_in_the_middle_of_an_answer_is_told_and_the_next_one_works() {
-    let Some(machine) = Machine::with_model("crash") else { return };
+    let Some(machine) = Machine::with_model("crash") else {
+        return;
+    };
     let child = answering(&machine);
     signal(machine.server("smollm2").unwrap(), "KILL");
     let run = Run::from(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(5), "{run:?}");
-    assert!(run.stderr.contains("the server of the local model has ended"), "{}", run.stderr);
-    assert!(run.stderr.contains("hint: ask again: it is started anew"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("the server of the local model has ended"),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("hint: ask again: it is started anew"),
+        "{}",
+        run.stderr
+    );
     let run = machine.run(&ASK);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
 }
 
 #[test]
 fn a_server_that_hangs_is_ended_and_started_again() {
-    let Some(machine) = Machine::with_model("hang") else { return };
+    let Some(machine) = Machine::with_model("hang") else {
+        return;
+    };
     assert_eq!(machine.run(&ASK).code, Some(0));
     let server = machine.server("smollm2").unwrap();
     signal(server, "STOP");
@@ -172,12 +245,18 @@ fn a_server_that_hangs_is_ended_and_started_again() {
     signal(machine.server("smollm2").unwrap(), "STOP");
     let run = Run::from(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(5), "{run:?}");
-    assert!(run.stderr.contains("sent nothing more within 1 s"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("sent nothing more within 1 s"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
 fn the_first_token_comes_soon_after_a_cold_start() {
-    let Some(machine) = Machine::with_model("cold") else { return };
+    let Some(machine) = Machine::with_model("cold") else {
+        return;
+    };
     let (mut waited, mut worked) = (Vec::new(), Vec::new());
     for _ in 0..3 {
         let start = Instant::now();
@@ -191,7 +270,9 @@ fn the_first_token_comes_soon_after_a_cold_start() {
         assert_eq!(machine.run(&["model", "stop"]).code, Some(0));
     }
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
-    say(&format!("cold to first token: {waited:.2?} s, of work {worked:.2?} s; load {load}"));
+    say(&format!(
+        "cold to first token: {waited:.2?} s, of work {worked:.2?} s; load {load}"
+    ));
     // How long it takes depends on what else the machine does; how much work it is does not, and it is
     // done by one thread: on idle cores, it takes as long as this.
     let most = worked.into_iter().fold(0.0, f64::max);
@@ -200,12 +281,18 @@ fn the_first_token_comes_soon_after_a_cold_start() {
 
 #[test]
 fn a_llama_server_of_ones_own_is_preferred_and_ends_like_any_other() {
-    let Some(machine) = Machine::with_model("llama-server") else { return };
+    let Some(machine) = Machine::with_model("llama-server") else {
+        return;
+    };
     let bin = llama_server(&machine, None);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let secret = "sk-nothing-for-the-server-to-see";
     let mut command = machine.command(&ASK);
-    let output = command.env("PATH", &path).env("OPENAI_API_KEY", secret).output().unwrap();
+    let output = command
+        .env("PATH", &path)
+        .env("OPENAI_API_KEY", secret)
+        .output()
+        .unwrap();
     let run = Run::from(output);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
     let server = machine.server("smollm2").unwrap();
@@ -224,7 +311,9 @@ fn a_llama_server_of_ones_own_is_preferred_and_ends_like_any_other() {
 
 #[test]
 fn weights_that_are_none_are_told_and_nobody_waits() {
-    let Some(machine) = Machine::with_model("weights") else { return };
+    let Some(machine) = Machine::with_model("weights") else {
+        return;
+    };
     // Added to a store of its own, with the shared engine.
     let own = Machine::bare();
     std::fs::create_dir_all(own.store()).unwrap();
@@ -234,20 +323,38 @@ fn weights_that_are_none_are_told_and_nobody_waits() {
             std::os::unix::fs::symlink(entry.path(), own.store().join(entry.file_name())).unwrap();
         }
     }
-    std::fs::write(own.path("half.gguf"), b"GGUF\x03\0\0\0and nothing that makes sense").unwrap();
-    assert_eq!(own.run(&["model", "add", "half", "half.gguf"]).code, Some(0));
+    std::fs::write(
+        own.path("half.gguf"),
+        b"GGUF\x03\0\0\0and nothing that makes sense",
+    )
+    .unwrap();
+    assert_eq!(
+        own.run(&["model", "add", "half", "half.gguf"]).code,
+        Some(0)
+    );
     let start = Instant::now();
     let run = own.run(&["ask", "-m", "local/half", "Hi"]);
     assert_eq!(run.code, Some(5), "{run:?}");
-    assert!(run.stderr.starts_with("analects: the server of half did not start"), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .starts_with("analects: the server of half did not start"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("server.log"), "{}", run.stderr);
     assert!(start.elapsed() < Duration::from_secs(30));
-    until("the end of the keeper", || own.all_processes().is_empty().then_some(()));
+    until("the end of the keeper", || {
+        own.all_processes().is_empty().then_some(())
+    });
     // A file may go away, or become another.
     std::fs::remove_file(own.path("half.gguf")).unwrap();
     let run = own.run(&["ask", "-m", "local/half", "Hi"]);
     assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(own.run(&["model", "list", "local"]).stdout.contains("local/half     gone"));
+    assert!(
+        own.run(&["model", "list", "local"])
+            .stdout
+            .contains("local/half     gone")
+    );
     assert_eq!(own.run(&["model", "rm", "half"]).code, Some(0));
     assert!(!own.store().exists());
 }

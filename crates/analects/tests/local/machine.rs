@@ -27,7 +27,11 @@ impl From<Output> for Run {
         let stderr = text(&output.stderr);
         let stderr = stderr.replace("warning: the answer was cut at the token limit\n", "");
         let stdout = text(&output.stdout);
-        Run { code: output.status.code(), stdout, stderr }
+        Run {
+            code: output.status.code(),
+            stdout,
+            stderr,
+        }
     }
 }
 
@@ -35,7 +39,10 @@ pub use analects_testkit::skip;
 
 /// The line that says why a command failed.
 pub fn why(run: &Run) -> &str {
-    run.stderr.lines().find(|line| line.starts_with("analects: ")).unwrap_or("it did not say why")
+    run.stderr
+        .lines()
+        .find(|line| line.starts_with("analects: "))
+        .unwrap_or("it did not say why")
 }
 
 /// What a test measured.
@@ -46,7 +53,11 @@ pub fn say(text: &str) {
 
 /// The folder for what is fetched once and used by all tests.
 pub fn cache() -> PathBuf {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     set("ANALECTS_TEST_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("analects-test")))
         .or_else(|| set("HOME").map(|dir| dir.join(".cache/analects-test")))
@@ -95,14 +106,21 @@ impl Machine {
     /// The command, on this machine.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
-        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null());
         for vendor in analects_providers::vendors() {
             for name in vendor.key_variables.iter().chain(vendor.base_url_variables) {
                 command.env_remove(name);
             }
         }
-        command.env_remove("ANALECTS_HOME").env_remove("ANALECTS_MODEL");
-        command.env("XDG_DATA_HOME", &self.data).env("XDG_STATE_HOME", self.path("state"));
+        command
+            .env_remove("ANALECTS_HOME")
+            .env_remove("ANALECTS_MODEL");
+        command
+            .env("XDG_DATA_HOME", &self.data)
+            .env("XDG_STATE_HOME", self.path("state"));
         command.env("XDG_CONFIG_HOME", self.path("config"));
         command
     }
@@ -112,7 +130,11 @@ impl Machine {
     }
 
     pub fn spawn(&self, args: &[&str]) -> Child {
-        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        self.command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// The library's view of this machine.
@@ -137,7 +159,9 @@ impl Machine {
     /// The server of a model, if it lives.
     pub fn server(&self, name: &str) -> Option<u32> {
         let keeper = self.keeper(name)?;
-        processes().into_iter().find(|pid| parent(*pid) == Some(keeper) && lives(*pid))
+        processes()
+            .into_iter()
+            .find(|pid| parent(*pid) == Some(keeper) && lives(*pid))
     }
 
     /// Every process that belongs to this machine: it was started with its state folder.
@@ -162,12 +186,26 @@ impl Drop for Machine {
 }
 
 /// A question whose short answer is always the same.
-pub const ASK: [&str; 8] =
-    ["ask", "-m", "local/smollm2", "--temperature", "0", "--max-tokens", "5", "Say hello."];
+pub const ASK: [&str; 8] = [
+    "ask",
+    "-m",
+    "local/smollm2",
+    "--temperature",
+    "0",
+    "--max-tokens",
+    "5",
+    "Say hello.",
+];
 
 /// A question that is answered at length.
-pub const LONG: [&str; 6] =
-    ["ask", "-m", "local/smollm2", "--temperature", "0", "Write a long story."];
+pub const LONG: [&str; 6] = [
+    "ask",
+    "-m",
+    "local/smollm2",
+    "--temperature",
+    "0",
+    "Write a long story.",
+];
 
 /// Waits until something is so: there is no event for it, so it looks again and again.
 #[track_caller]
@@ -183,13 +221,17 @@ pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
 }
 
 pub fn signal(pid: u32, name: &str) {
-    let status = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), &pid.to_string()])
+        .status();
     assert!(status.unwrap().success());
 }
 
 fn processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap();
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 /// The third and the fourth word after the name: how it is, and who started it.
@@ -202,9 +244,17 @@ fn facts(pid: u32) -> Option<(String, u32)> {
 /// How long a process has kept processors busy.
 pub fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let words = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(11).take(2);
+    let words = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .skip(11)
+        .take(2);
     // In hundredths of a second, whatever the machine.
-    words.map(|ticks| ticks.parse::<f64>().unwrap() / 100.0).sum()
+    words
+        .map(|ticks| ticks.parse::<f64>().unwrap() / 100.0)
+        .sum()
 }
 
 fn parent(pid: u32) -> Option<u32> {
@@ -218,9 +268,13 @@ pub fn lives(pid: u32) -> bool {
 
 /// Everything below a folder.
 pub fn everything_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let paths = entries.map(|entry| entry.unwrap().path());
-    paths.flat_map(|path| [vec![path.clone()], everything_in(&path)].concat()).collect()
+    paths
+        .flat_map(|path| [vec![path.clone()], everything_in(&path)].concat())
+        .collect()
 }
 
 /// A `llama-server` for the PATH, with the arguments of the real one: llama.cpp, out of the wheel. The
@@ -228,7 +282,9 @@ pub fn everything_in(folder: &Path) -> Vec<PathBuf> {
 pub fn llama_server(machine: &Machine, template: Option<&str>) -> PathBuf {
     let entries = std::fs::read_dir(machine.store()).unwrap();
     let mut folders = entries.map(|entry| entry.unwrap().path());
-    let engine = folders.find(|path| path.to_string_lossy().contains("engine-")).unwrap();
+    let engine = folders
+        .find(|path| path.to_string_lossy().contains("engine-"))
+        .unwrap();
     let template = serde_json::to_string(&template.unwrap_or_default()).unwrap();
     let script = format!(
         "#!/usr/bin/env python3\nimport os, sys, threading\nsys.path.insert(0, {engine:?})\n\

@@ -14,17 +14,36 @@ use serde_json::{Value, json};
 
 use crate::machine::Machine;
 
-const APIS: [Api; 3] = [Api::AnthropicMessages, Api::OpenAiChat, Api::OpenAiResponses];
+const APIS: [Api; 3] = [
+    Api::AnthropicMessages,
+    Api::OpenAiChat,
+    Api::OpenAiResponses,
+];
 
 fn adapter(api: Api, serving: &Serving, key: &str) -> ModelAdapter {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port)).unwrap();
-    let transport = Transport::Http { base_url, key: Key::new(key), as_bearer: false };
+    let transport = Transport::Http {
+        base_url,
+        key: Key::new(key),
+        as_bearer: false,
+    };
     let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
-    ModelAdapter::new(Model { api, transport, ..model }, Options::default())
+    ModelAdapter::new(
+        Model {
+            api,
+            transport,
+            ..model
+        },
+        Options::default(),
+    )
 }
 
 pub fn request(text: &str, max: u64) -> Request {
-    let turn = Turn { role: Role::User, content: text.into(), model: None };
+    let turn = Turn {
+        role: Role::User,
+        content: text.into(),
+        model: None,
+    };
     Request {
         turns: vec![turn],
         temperature: Some(0.0),
@@ -43,12 +62,17 @@ pub async fn streamed(adapter: &ModelAdapter, request: &Request) -> Message {
         pieces += 1;
     }
     let folded = fold.finish(Message::assistant("", ""));
-    assert!(folded.complete && folded.error.is_none() && pieces > 3, "{folded:?}");
+    assert!(
+        folded.complete && folded.error.is_none() && pieces > 3,
+        "{folded:?}"
+    );
     folded.message
 }
 
 fn stop_reason(message: &Message) -> Option<StopReason> {
-    let Body::Assistant(body) = &message.body else { panic!("{message:?}") };
+    let Body::Assistant(body) = &message.body else {
+        panic!("{message:?}")
+    };
     body.stop_reason.clone()
 }
 
@@ -69,9 +93,14 @@ fn post(serving: &Serving, path: &str, body: &Value) -> Value {
 
 #[test]
 fn every_adapter_speaks_with_a_real_server() {
-    let Some(machine) = Machine::with_model("suite") else { return };
+    let Some(machine) = Machine::with_model("suite") else {
+        return;
+    };
     let serving = machine.local().serve("smollm2", &mut |_| {}).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let text = answers(&serving).await;
         stops(&serving, &text).await;
@@ -93,12 +122,19 @@ async fn answers(serving: &Serving) -> String {
         check_limited(api, &message, LIMIT);
         texts.push(message.text());
     }
-    let Response { message, complete, .. } =
-        adapter(APIS[1], serving, &serving.key).send_message(&question).await.unwrap();
+    let Response {
+        message, complete, ..
+    } = adapter(APIS[1], serving, &serving.key)
+        .send_message(&question)
+        .await
+        .unwrap();
     assert!(complete);
     check_limited(APIS[1], &message, LIMIT);
     texts.push(message.text());
-    assert!(!texts[0].trim().is_empty() && texts.iter().all(|text| *text == texts[0]), "{texts:?}");
+    assert!(
+        !texts[0].trim().is_empty() && texts.iter().all(|text| *text == texts[0]),
+        "{texts:?}"
+    );
     texts.remove(0)
 }
 
@@ -124,19 +160,33 @@ async fn stops(serving: &Serving, text: &str) {
         let expected = text.split(word).next().unwrap();
         assert_eq!(message.text(), expected, "{api:?}");
         let reason = stop_reason(&message);
-        assert!(reason.is_some() && reason != Some(StopReason::MaxTokens), "{api:?}: {reason:?}");
+        assert!(
+            reason.is_some() && reason != Some(StopReason::MaxTokens),
+            "{api:?}: {reason:?}"
+        );
     }
 }
 
 /// A wrong key, and a conversation that is too long.
 async fn refusals(serving: &Serving) {
-    let wrong = adapter(Api::AnthropicMessages, serving, "not-the-key-of-this-server");
-    let error = wrong.stream_message(&request("Hi", 4)).await.map(drop).unwrap_err();
+    let wrong = adapter(
+        Api::AnthropicMessages,
+        serving,
+        "not-the-key-of-this-server",
+    );
+    let error = wrong
+        .stream_message(&request("Hi", 4))
+        .await
+        .map(drop)
+        .unwrap_err();
     assert_eq!(error.kind(), ApiErrorKind::Auth, "{error}");
     assert!(!error.is_retryable() && matches!(error, ClientError::Api { .. }));
     let long = request(&"word ".repeat(9000), 4);
     for api in [Api::AnthropicMessages, Api::OpenAiResponses] {
-        let error = adapter(api, serving, &serving.key).send_message(&long).await.unwrap_err();
+        let error = adapter(api, serving, &serving.key)
+            .send_message(&long)
+            .await
+            .unwrap_err();
         assert!(error.is_context_overflow(), "{api:?}: {error}");
     }
 }
@@ -153,23 +203,45 @@ async fn counts(serving: &Serving) {
     let prompt = post(serving, "/apply-template", &json!({ "messages": messages }));
     let content = prompt["prompt"].as_str().unwrap();
     let wanted = json!({ "content": content, "add_special": true, "parse_special": true });
-    let tokens = post(serving, "/tokenize", &wanted)["tokens"].as_array().unwrap().len() as u64;
+    let tokens = post(serving, "/tokenize", &wanted)["tokens"]
+        .as_array()
+        .unwrap()
+        .len() as u64;
     assert_eq!(counted, tokens, "{content}");
     // And what the answer reports.
-    let usage = adapter.send_message(&question).await.unwrap().message.usage.unwrap_or_default();
+    let usage = adapter
+        .send_message(&question)
+        .await
+        .unwrap()
+        .message
+        .usage
+        .unwrap_or_default();
     let cached = usage.cache_read_input_tokens.unwrap_or(0);
-    assert_eq!(usage.input_tokens.unwrap_or(0) + cached, tokens, "{usage:?}");
+    assert_eq!(
+        usage.input_tokens.unwrap_or(0) + cached,
+        tokens,
+        "{usage:?}"
+    );
 }
 
 /// Dropping a stream ends the server's work on it: without that, it would write many thousand words.
 async fn cancel(serving: &Serving) {
     const WORK: u64 = 7000;
     let mut question = request("Count.", WORK);
-    question.metadata.push("ignore_eos", Raw::parse("true").unwrap());
-    let mut stream =
-        adapter(Api::OpenAiChat, serving, &serving.key).stream_message(&question).await.unwrap();
+    question
+        .metadata
+        .push("ignore_eos", Raw::parse("true").unwrap());
+    let mut stream = adapter(Api::OpenAiChat, serving, &serving.key)
+        .stream_message(&question)
+        .await
+        .unwrap();
     stream.next().await.unwrap().unwrap();
-    let slots = || post(serving, "/slots", &Value::Null).as_array().unwrap().clone();
+    let slots = || {
+        post(serving, "/slots", &Value::Null)
+            .as_array()
+            .unwrap()
+            .clone()
+    };
     let is_busy = |slot: &Value| slot["is_processing"] == true;
     assert!(slots().iter().any(is_busy), "nobody works on it");
     drop(stream);

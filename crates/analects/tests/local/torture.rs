@@ -19,7 +19,12 @@ use crate::suite::{request, streamed};
 /// As models of the family Hermes 2 Pro are told about tools, and call them.
 const TEMPLATE: &str = include_str!("hermes.jinja");
 
-const APIS: [Api; 4] = [Api::AnthropicMessages, Api::OpenAiChat, Api::OpenAiResponses, Api::Gemini];
+const APIS: [Api; 4] = [
+    Api::AnthropicMessages,
+    Api::OpenAiChat,
+    Api::OpenAiResponses,
+    Api::Gemini,
+];
 
 /// Which key the proxy wants to be shown.
 const KEY: &str = "sk-of-the-proxy-in-the-tests";
@@ -39,19 +44,39 @@ fn serving(machine: &Machine) -> Serving {
 
 fn adapter(api: Api, base_url: &str, key: &str) -> ModelAdapter {
     let base_url = BaseUrl::parse(base_url).unwrap();
-    let transport = Transport::Http { base_url, key: Key::new(key), as_bearer: false };
+    let transport = Transport::Http {
+        base_url,
+        key: Key::new(key),
+        as_bearer: false,
+    };
     let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
-    ModelAdapter::new(Model { api, transport, ..model }, Options::default())
+    ModelAdapter::new(
+        Model {
+            api,
+            transport,
+            ..model
+        },
+        Options::default(),
+    )
 }
 
 fn turn(role: Role, content: impl Into<Content>) -> Turn {
-    Turn { role, content: content.into(), model: None }
+    Turn {
+        role,
+        content: content.into(),
+        model: None,
+    }
 }
 
 fn call(id: &str, city: &str) -> Block {
     let input = Raw::parse(&format!("{{\"city\":\"{city}\"}}")).unwrap();
     let (id, name) = (id.to_string(), "get_weather".to_string());
-    Block::ToolUse(ToolUse { id, name, input, extra: RawMap::new() })
+    Block::ToolUse(ToolUse {
+        id,
+        name,
+        input,
+        extra: RawMap::new(),
+    })
 }
 
 fn result(id: &str, weather: &str) -> Turn {
@@ -68,8 +93,9 @@ fn result(id: &str, weather: &str) -> Turn {
 fn question() -> Request {
     let mut question = request("", 60);
     question.turns.clear();
-    for (number, (city, weather)) in
-        [("Rome", "sunny"), ("Oslo", "snowy"), ("Cairo", "hot")].into_iter().enumerate()
+    for (number, (city, weather)) in [("Rome", "sunny"), ("Oslo", "snowy"), ("Cairo", "hot")]
+        .into_iter()
+        .enumerate()
     {
         let id = format!("call_{number}");
         question.turns.extend([
@@ -79,7 +105,9 @@ fn question() -> Request {
             turn(Role::Assistant, &*format!("It is {weather} in {city}.")),
         ]);
     }
-    question.turns.push(turn(Role::User, "What is the weather in Paris?"));
+    question
+        .turns
+        .push(turn(Role::User, "What is the weather in Paris?"));
     let schema = r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}"#;
     question.tools = vec![ToolSpec {
         name: "get_weather".to_string(),
@@ -90,8 +118,12 @@ fn question() -> Request {
 }
 
 fn calls(message: &Message) -> Vec<ToolUse> {
-    let Body::Assistant(_) = &message.body else { panic!("{message:?}") };
-    let Some(Content::Blocks(blocks)) = message.body.content() else { return Vec::new() };
+    let Body::Assistant(_) = &message.body else {
+        panic!("{message:?}")
+    };
+    let Some(Content::Blocks(blocks)) = message.body.content() else {
+        return Vec::new();
+    };
     let call = |block: &Block| match block {
         Block::ToolUse(call) => Some(call.clone()),
         _ => None,
@@ -109,7 +141,9 @@ async fn ask_the_weather(adapter: &ModelAdapter, what: &str) {
     let input: serde_json::Value = serde_json::from_str(found[0].input.as_str()).unwrap();
     assert_eq!(input, serde_json::json!({ "city": "Paris" }), "{what}");
     let answer = message.body.content().cloned().unwrap();
-    question.turns.extend([turn(Role::Assistant, answer), result(&found[0].id, "rainy")]);
+    question
+        .turns
+        .extend([turn(Role::Assistant, answer), result(&found[0].id, "rainy")]);
     let message = streamed(adapter, &question).await;
     assert!(message.text().contains("rainy"), "{what}: {message:?}");
     say(&format!("{what}: called, answered {:?}", message.text()));
@@ -120,10 +154,15 @@ fn a_real_model_calls_a_tool_and_reads_its_result() {
     if !is_torture() {
         return;
     }
-    let Some(machine) = Machine::with_model("torture::tools") else { return };
+    let Some(machine) = Machine::with_model("torture::tools") else {
+        return;
+    };
     let serving = serving(&machine);
     let url = format!("http://127.0.0.1:{}/v1", serving.port);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     for api in &APIS[..3] {
         let adapter = adapter(*api, &url, &serving.key);
         runtime.block_on(ask_the_weather(&adapter, &format!("{api:?}")));
@@ -144,18 +183,28 @@ impl Drop for Proxy {
 fn proxy(machine: &Machine, serving: &Serving) -> Option<(Proxy, String)> {
     let folder = cache().join("litellm");
     let run = |program: &std::path::Path, args: &[&str]| {
-        Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+        Command::new(program)
+            .args(args)
+            .output()
+            .is_ok_and(|output| output.status.success())
     };
     let python = folder.join("bin/python");
     if !folder.join("installed").exists() {
         let made = run("python3".as_ref(), &["-m", "venv", folder.to_str()?])
-            && run(&python, &["-m", "pip", "install", "--quiet", "litellm[proxy]"]);
+            && run(
+                &python,
+                &["-m", "pip", "install", "--quiet", "litellm[proxy]"],
+            );
         if !made {
             return None;
         }
         std::fs::write(folder.join("installed"), "").unwrap();
     }
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
     let config = format!(
         "model_list:\n- model_name: smollm2\n  litellm_params:\n    model: openai/smollm2\n    \
          api_base: http://127.0.0.1:{}/v1\n    api_key: {}\ngeneral_settings:\n  master_key: {KEY}\n",
@@ -164,11 +213,25 @@ fn proxy(machine: &Machine, serving: &Serving) -> Option<(Proxy, String)> {
     std::fs::write(machine.path("proxy.yaml"), config).unwrap();
     let log = std::fs::File::create(machine.path("proxy.log")).unwrap();
     let mut command = Command::new(folder.join("bin/litellm"));
-    command.args(["--config", "proxy.yaml", "--host", "127.0.0.1", "--port", &free.to_string()]);
-    command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").current_dir(machine.path(""));
-    command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+    command.args([
+        "--config",
+        "proxy.yaml",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        &free.to_string(),
+    ]);
+    command
+        .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        .current_dir(machine.path(""));
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log);
     let proxy = Proxy(command.spawn().ok()?);
-    until("the proxy", || std::net::TcpStream::connect(("127.0.0.1", free)).ok());
+    until("the proxy", || {
+        std::net::TcpStream::connect(("127.0.0.1", free)).ok()
+    });
     Some((proxy, format!("http://127.0.0.1:{free}")))
 }
 
@@ -177,14 +240,23 @@ fn a_proxy_gives_a_second_opinion_on_every_api() {
     if !is_torture() {
         return;
     }
-    let Some(machine) = Machine::with_model("torture::proxy") else { return };
+    let Some(machine) = Machine::with_model("torture::proxy") else {
+        return;
+    };
     let serving = serving(&machine);
     let Some((_proxy, url)) = proxy(&machine, &serving) else {
         return skip("torture::proxy", "LiteLLM cannot be installed here");
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     for api in APIS {
-        let base = if api == Api::Gemini { format!("{url}/v1beta") } else { format!("{url}/v1") };
+        let base = if api == Api::Gemini {
+            format!("{url}/v1beta")
+        } else {
+            format!("{url}/v1")
+        };
         let adapter = adapter(api, &base, KEY);
         runtime.block_on(async {
             let question = request("What is Markdown?", 16);

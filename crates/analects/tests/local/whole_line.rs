@@ -45,7 +45,10 @@ fn chat(machine: &Machine, prompt: &str) -> Option<Shown> {
     command.args(limits);
     let mut python = Command::new("python3");
     python.arg("-c").arg(PTY).arg("hello.msg.md");
-    python.arg(command.get_program()).args(command.get_args()).current_dir(machine.path(""));
+    python
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(machine.path(""));
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => python.env(name, value),
@@ -60,7 +63,9 @@ fn chat(machine: &Machine, prompt: &str) -> Option<Shown> {
     let seen = seen.replace("warning: the answer was cut at the token limit\n", "");
     let number = |value: &Value| value.as_u64().unwrap();
     let steps = json["steps"].as_array().unwrap().iter();
-    let steps = steps.map(|step| (number(&step[0]), number(&step[1]))).collect();
+    let steps = steps
+        .map(|step| (number(&step[0]), number(&step[1])))
+        .collect();
     Some(Shown { seen, steps })
 }
 
@@ -69,16 +74,32 @@ fn messages(machine: &Machine) -> Vec<Message> {
     let bytes = std::fs::read(machine.path("hello.msg.md")).unwrap();
     let decoded = analects_formats::decode(&bytes, "hello.msg.md");
     assert_eq!(decoded.problems, []);
-    decoded.messages.into_iter().filter(|message| !message.text().is_empty()).collect()
+    decoded
+        .messages
+        .into_iter()
+        .filter(|message| !message.text().is_empty())
+        .collect()
 }
 
 /// An answer that came to the terminal in pieces, and to the file in one step, behind its agent and its question.
 fn check_streamed(shown: &Shown, answer: &str) {
-    assert!(shown.seen.trim_end().ends_with(answer.trim_end()), "{:?}: {answer:?}", shown.seen);
+    assert!(
+        shown.seen.trim_end().ends_with(answer.trim_end()),
+        "{:?}: {answer:?}",
+        shown.seen
+    );
     let grew = |sizes: Vec<u64>| sizes.windows(2).filter(|pair| pair[0] < pair[1]).count();
     let (terminal, file): (Vec<u64>, Vec<u64>) = shown.steps.iter().copied().unzip();
-    assert!(grew(terminal) > 1, "the terminal got all of it at once: {:?}", shown.steps);
-    assert!(grew(file) <= 3, "the file got it in pieces: {:?}", shown.steps);
+    assert!(
+        grew(terminal) > 1,
+        "the terminal got all of it at once: {:?}",
+        shown.steps
+    );
+    assert!(
+        grew(file) <= 3,
+        "the file got it in pieces: {:?}",
+        shown.steps
+    );
 }
 
 fn json(machine: &Machine, args: &[&str]) -> Value {
@@ -90,7 +111,9 @@ fn json(machine: &Machine, args: &[&str]) -> Value {
 #[test]
 fn two_turns_on_a_terminal_and_every_view_of_them_agrees() {
     let test = "two_turns_on_a_terminal_and_every_view_of_them_agrees";
-    let Some(machine) = Machine::with_model(test) else { return };
+    let Some(machine) = Machine::with_model(test) else {
+        return;
+    };
     let Some(first) = chat(&machine, "Tell me a story of three sentences.") else {
         return skip(test, "there is no Python to make a terminal");
     };
@@ -109,14 +132,28 @@ fn two_turns_on_a_terminal_and_every_view_of_them_agrees() {
         let usage = message.usage.clone().unwrap_or_default();
         usage.input_tokens.unwrap_or(0) + usage.cache_read_input_tokens.unwrap_or(0)
     };
-    let said = before[1].usage.clone().unwrap_or_default().output_tokens.unwrap();
+    let said = before[1]
+        .usage
+        .clone()
+        .unwrap_or_default()
+        .output_tokens
+        .unwrap();
     assert!(read(&after[3]) > read(&after[1]) + said, "{after:?}");
 
     check_list(&machine, &after);
     check_context(&machine, &after);
     let checked = machine.run(&["check", "hello.msg.md"]);
-    assert_eq!((checked.code, &*checked.stdout), (Some(0), ""), "{}", checked.stderr);
-    assert!(checked.stderr.contains("checked 1 file: no problems"), "{}", checked.stderr);
+    assert_eq!(
+        (checked.code, &*checked.stdout),
+        (Some(0), ""),
+        "{}",
+        checked.stderr
+    );
+    assert!(
+        checked.stderr.contains("checked 1 file: no problems"),
+        "{}",
+        checked.stderr
+    );
 }
 
 /// `list` names the questions with their answers, as they stand in the file.
@@ -131,7 +168,12 @@ fn check_list(machine: &Machine, messages: &[Message]) {
         assert_eq!(outputs.len(), 1, "{item}");
         let answer = outputs[0].as_str().unwrap();
         let run = machine.run(&["get", "hello.msg.md", answer]);
-        assert_eq!(run.stdout.trim_end(), pair[1].text().trim_end(), "{}", run.stderr);
+        assert_eq!(
+            run.stdout.trim_end(),
+            pair[1].text().trim_end(),
+            "{}",
+            run.stderr
+        );
     }
 }
 
@@ -141,15 +183,33 @@ fn check_context(machine: &Machine, messages: &[Message]) {
     let fates = context["messages"].as_array().unwrap();
     assert_eq!(fates.len(), messages.len(), "{context}");
     for (fate, message) in fates.iter().zip(messages) {
-        assert_eq!((&fate["fate"], &fate["id"]), (&"sent".into(), &message.id.to_string().into()));
+        assert_eq!(
+            (&fate["fate"], &fate["id"]),
+            (&"sent".into(), &message.id.to_string().into())
+        );
     }
-    let args = ["chat", "hello.msg.md", "-m", "local/smollm2", "--dry-run", "Go on."];
+    let args = [
+        "chat",
+        "hello.msg.md",
+        "-m",
+        "local/smollm2",
+        "--dry-run",
+        "Go on.",
+    ];
     let request = json(machine, &args);
     let sent = request["body"]["messages"].as_array().unwrap();
-    let sent: Vec<&str> = sent.iter().map(|turn| turn["content"].as_str().unwrap()).collect();
+    let sent: Vec<&str> = sent
+        .iter()
+        .map(|turn| turn["content"].as_str().unwrap())
+        .collect();
     let mut texts: Vec<String> = messages.iter().map(Message::text).collect();
     texts.push("Go on.".to_string());
-    let trimmed = |texts: &[&str]| texts.iter().map(|it| it.trim().to_string()).collect::<Vec<_>>();
+    let trimmed = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|it| it.trim().to_string())
+            .collect::<Vec<_>>()
+    };
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     assert_eq!(trimmed(&sent), trimmed(&texts));
 }

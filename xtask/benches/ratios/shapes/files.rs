@@ -53,7 +53,12 @@ const FRONT: &str = "---\nagents:\n  coder: {models: [openai/gpt-5-mini]}\n---\n
 
 /// A file with something between its first answer and its last question.
 pub fn file(middle: &str) -> String {
-    format!("{FRONT}{}{}{middle}{}", question("1"), answer("2"), question("last"))
+    format!(
+        "{FRONT}{}{}{middle}{}",
+        question("1"),
+        answer("2"),
+        question("last")
+    )
 }
 
 /// So many cells of one kind in a file.
@@ -66,20 +71,39 @@ fn cell(marker: &str, id: &str, metadata: &str, text: &str) -> String {
 }
 
 fn question(id: &str) -> String {
-    cell("%%", id, "[markdown]", &format!("What was asked, number {id}."))
+    cell(
+        "%%",
+        id,
+        "[markdown]",
+        &format!("What was asked, number {id}."),
+    )
 }
 
 fn asked(id: usize, metadata: &str) -> String {
-    cell("%%", &id.to_string(), &format!("[markdown] {metadata}"), &format!("Question {id}."))
+    cell(
+        "%%",
+        &id.to_string(),
+        &format!("[markdown] {metadata}"),
+        &format!("Question {id}."),
+    )
 }
 
 fn answer(id: &str) -> String {
     let facts = "time=\"2026-11-18T08:00:00.123Z\" tokens=1200/90 cost=0.00048";
-    cell("%%%", id, &format!("[coder] {facts}"), &format!("What was answered, number {id}."))
+    cell(
+        "%%%",
+        id,
+        &format!("[coder] {facts}"),
+        &format!("What was answered, number {id}."),
+    )
 }
 
 fn said(id: usize) -> String {
-    if id % 2 == 1 { question(&id.to_string()) } else { answer(&id.to_string()) }
+    if id % 2 == 1 {
+        question(&id.to_string())
+    } else {
+        answer(&id.to_string())
+    }
 }
 
 fn cells(count: usize) -> String {
@@ -87,7 +111,9 @@ fn cells(count: usize) -> String {
 }
 
 fn typed_cells(count: usize) -> String {
-    many(count, |id| format!("# %%\n\nTyped by hand, number {id}.\n\n# %%%\n\nPasted.\n\n"))
+    many(count, |id| {
+        format!("# %%\n\nTyped by hand, number {id}.\n\n# %%%\n\nPasted.\n\n")
+    })
 }
 
 fn empty_cells(count: usize) -> String {
@@ -131,23 +157,44 @@ fn branches(count: usize) -> String {
 fn forks_on_the_way(count: usize) -> String {
     many(count, |id| {
         let parent = format!("parent={}", if id < 6 { 2 } else { id - 3 });
-        if id % 3 == 0 { asked(id, &parent) } else { asked(id, &format!("{parent} note=x")) }
+        if id % 3 == 0 {
+            asked(id, &parent)
+        } else {
+            asked(id, &format!("{parent} note=x"))
+        }
     })
 }
 
 fn agents(count: usize) -> String {
-    let all: String =
-        (0..count).map(|at| format!("  agent{at}: {{models: [openai/gpt-{at}]}}\n")).collect();
+    let all: String = (0..count)
+        .map(|at| format!("  agent{at}: {{models: [openai/gpt-{at}]}}\n"))
+        .collect();
     let cells: String = (3..count + 3)
-        .map(|id| cell("%%%", &id.to_string(), &format!("[agent{id}]"), "An answer."))
+        .map(|id| {
+            cell(
+                "%%%",
+                &id.to_string(),
+                &format!("[agent{id}]"),
+                "An answer.",
+            )
+        })
         .collect();
     let last = question("last");
-    format!("---\nagents:\n{all}---\n\n{}{}{cells}{last}", question("1"), answer("2"))
+    format!(
+        "---\nagents:\n{all}---\n\n{}{}{cells}{last}",
+        question("1"),
+        answer("2")
+    )
 }
 
 fn agent_cells(count: usize) -> String {
     many(count, |id| {
-        cell("%%", &id.to_string(), &format!("[agent] name=a{id} models=openai/gpt-{id}"), "")
+        cell(
+            "%%",
+            &id.to_string(),
+            &format!("[agent] name=a{id} models=openai/gpt-{id}"),
+            "",
+        )
     })
 }
 
@@ -157,32 +204,59 @@ fn hidden_cells(count: usize) -> String {
 
 fn hidden_parts(count: usize) -> String {
     many(count, |id| {
-        cell("%%%", &format!("{id}.think"), "[thinking] history=none", "A thought.")
-            + &cell("%%%", &id.to_string(), "[coder] history=none", "An answer.")
+        cell(
+            "%%%",
+            &format!("{id}.think"),
+            "[thinking] history=none",
+            "A thought.",
+        ) + &cell("%%%", &id.to_string(), "[coder] history=none", "An answer.")
     })
 }
 
 fn summaries(count: usize) -> String {
     many(count, |id| {
-        let through = if id == 3 { "2".to_string() } else { format!("s{}", id - 1) };
-        cell("%%%", &format!("s{id}"), &format!("[summary] through=\"{through}\""), "So far.")
+        let through = if id == 3 {
+            "2".to_string()
+        } else {
+            format!("s{}", id - 1)
+        };
+        cell(
+            "%%%",
+            &format!("s{id}"),
+            &format!("[summary] through=\"{through}\""),
+            "So far.",
+        )
     })
 }
 
 fn own_summaries(count: usize) -> String {
-    many(count, |id| asked(id, "history=summary summary=\"In short.\""))
+    many(count, |id| {
+        asked(id, "history=summary summary=\"In short.\"")
+    })
 }
 
 fn code_outputs(count: usize) -> String {
     many(count, |id| {
         cell("%%", &id.to_string(), "[code]", "```sh\nls\n```")
-            + &cell("%%%", &format!("{id}.1"), "[sh] status=success", "stdout> file")
+            + &cell(
+                "%%%",
+                &format!("{id}.1"),
+                "[sh] status=success",
+                "stdout> file",
+            )
     })
 }
 
 fn outputs_of_one_code(count: usize) -> String {
     let code = cell("%%", "3", "[code]", "```sh\nls\n```");
-    let output = |at| cell("%%%", &format!("3.1-{at}"), "[sh] status=success", "stdout> file");
+    let output = |at| {
+        cell(
+            "%%%",
+            &format!("3.1-{at}"),
+            "[sh] status=success",
+            "stdout> file",
+        )
+    };
     file(&(1..=count).fold(code, |text, at| text + &output(at)))
 }
 
@@ -196,7 +270,12 @@ fn call_with(id: &str, more: &str) -> String {
 }
 
 fn result(id: &str) -> String {
-    cell("%%%", &format!("{id}.1"), "[tool] status=success", "The text of the file.")
+    cell(
+        "%%%",
+        &format!("{id}.1"),
+        "[tool] status=success",
+        "The text of the file.",
+    )
 }
 
 fn tool_pairs(count: usize) -> String {
@@ -231,22 +310,35 @@ fn thoughts(count: usize) -> String {
 
 fn thoughts_of_one_answer(count: usize) -> String {
     let thought = |at| cell("%%%", &format!("3.think{at}"), "[thinking]", "A thought.");
-    file(&format!("{}{}", (1..=count).map(thought).collect::<String>(), answer("3")))
+    file(&format!(
+        "{}{}",
+        (1..=count).map(thought).collect::<String>(),
+        answer("3")
+    ))
 }
 
 fn parts_of_a_hidden_answer(count: usize) -> String {
     let thought = |at| cell("%%%", &format!("3.think{at}"), "[thinking]", "A thought.");
     let thoughts: String = (1..=count).map(thought).collect();
-    file(&format!("{thoughts}{}", cell("%%%", "3", "[coder] history=none", "An answer.")))
+    file(&format!(
+        "{thoughts}{}",
+        cell("%%%", "3", "[coder] history=none", "An answer.")
+    ))
 }
 
 fn texts_of_one_answer(count: usize) -> String {
     let text = |at| cell("%%%", &format!("3.text{at}"), "[coder]", "More.");
-    file(&format!("{}{}", answer("3"), (2..=count).map(text).collect::<String>()))
+    file(&format!(
+        "{}{}",
+        answer("3"),
+        (2..=count).map(text).collect::<String>()
+    ))
 }
 
 fn headings(count: usize) -> String {
-    let text: String = (0..count).map(|at| format!("## Section {at}\n\nText.\n\n")).collect();
+    let text: String = (0..count)
+        .map(|at| format!("## Section {at}\n\nText.\n\n"))
+        .collect();
     file(&cell("%%%", "3", "[coder]", text.trim_end()))
 }
 
@@ -256,8 +348,9 @@ fn fences(count: usize) -> String {
 }
 
 fn open_fences(count: usize) -> String {
-    let text: String =
-        (0..count).map(|at| format!("{}x\n# %%\n", "`".repeat(3 + at % 40))).collect();
+    let text: String = (0..count)
+        .map(|at| format!("{}x\n# %%\n", "`".repeat(3 + at % 40)))
+        .collect();
     file(&cell("%%%", "3", "[coder]", text.trim_end()))
 }
 
@@ -292,37 +385,76 @@ fn same_parent(count: usize) -> String {
 }
 
 fn same_ids(count: usize) -> String {
-    many(count, |id| if id % 2 == 1 { question("7") } else { answer("8") })
+    many(count, |id| {
+        if id % 2 == 1 {
+            question("7")
+        } else {
+            answer("8")
+        }
+    })
 }
 
 fn dotted_ids(count: usize) -> String {
-    many(count, |id| cell("%%%", &format!("{}.a.b-c.{id}", id / 2), "[coder]", "Odd."))
+    many(count, |id| {
+        cell("%%%", &format!("{}.a.b-c.{id}", id / 2), "[coder]", "Odd.")
+    })
 }
 
 fn pending(count: usize) -> String {
-    many(count, |id| cell("%%%", &id.to_string(), "[coder] status=pending output_file=a/b.txt", ""))
+    many(count, |id| {
+        cell(
+            "%%%",
+            &id.to_string(),
+            "[coder] status=pending output_file=a/b.txt",
+            "",
+        )
+    })
 }
 
 fn failures(count: usize) -> String {
     many(count, |id| {
-        let word = if id % 2 == 1 { "[coder] error=1" } else { "[coder] stop_reason=interrupted" };
-        cell("%%%", &id.to_string(), word, if id % 2 == 1 { "It failed." } else { "" })
+        let word = if id % 2 == 1 {
+            "[coder] error=1"
+        } else {
+            "[coder] stop_reason=interrupted"
+        };
+        cell(
+            "%%%",
+            &id.to_string(),
+            word,
+            if id % 2 == 1 { "It failed." } else { "" },
+        )
     })
 }
 
 fn attachments(count: usize) -> String {
     many(count, |id| {
-        cell("%%%", &format!("a{id}"), "[attachment] kind=file path=notes.md", "What is in it.")
+        cell(
+            "%%%",
+            &format!("a{id}"),
+            "[attachment] kind=file path=notes.md",
+            "What is in it.",
+        )
     })
 }
 
 fn details(count: usize) -> String {
     let line = |id| format!("{{\"cell\":\"{id}\",\"fields\":{{\"x\":{id}}}}}\n");
     let lines: String = (3..count + 3).map(line).collect();
-    let details = cell("%%%", "details", "[details] history=none", &format!("```json\n{lines}```"));
+    let details = cell(
+        "%%%",
+        "details",
+        "[details] history=none",
+        &format!("```json\n{lines}```"),
+    );
     many(count, said) + &details
 }
 
 fn problems(count: usize) -> String {
-    many(count, |id| asked(id, &format!("parent=none{id} history=maybe junk\" part=x{id}")))
+    many(count, |id| {
+        asked(
+            id,
+            &format!("parent=none{id} history=maybe junk\" part=x{id}"),
+        )
+    })
 }

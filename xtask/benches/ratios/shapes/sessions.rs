@@ -75,8 +75,17 @@ fn side_chains(count: usize) -> String {
 
 fn side_chain(count: usize) -> String {
     session(count, "m2", |at| {
-        let parent = if at == 3 { String::new() } else { format!("m{}", at - 1) };
-        said("user", &format!("m{at}"), &parent, ",\"agent_id\":\"helper\"")
+        let parent = if at == 3 {
+            String::new()
+        } else {
+            format!("m{}", at - 1)
+        };
+        said(
+            "user",
+            &format!("m{at}"),
+            &parent,
+            ",\"agent_id\":\"helper\"",
+        )
     })
 }
 
@@ -90,22 +99,40 @@ fn stairs(count: usize) -> String {
 
 fn revisions(count: usize) -> String {
     session(count, &format!("r{}", count + 2), |at| {
-        let parent = if at == 3 { "m2".to_string() } else { format!("r{}", at - 1) };
+        let parent = if at == 3 {
+            "m2".to_string()
+        } else {
+            format!("r{}", at - 1)
+        };
         let id = format!("m{at}");
         said("user", &id, &parent, "")
-            + &said("revision", &format!("r{at}"), &id, &format!(",\"target\":\"{id}\""))
+            + &said(
+                "revision",
+                &format!("r{at}"),
+                &id,
+                &format!(",\"target\":\"{id}\""),
+            )
     })
 }
 
 fn revisions_of_one(count: usize) -> String {
     session(count, &format!("m{}", count + 2), |at| {
-        said("revision", &format!("m{at}"), &format!("m{}", at - 1), ",\"target\":\"m1\"")
+        said(
+            "revision",
+            &format!("m{at}"),
+            &format!("m{}", at - 1),
+            ",\"target\":\"m1\"",
+        )
     })
 }
 
 fn tombstones(count: usize) -> String {
     session(count, &format!("t{}", count + 2), |at| {
-        let parent = if at == 3 { "m2".to_string() } else { format!("t{}", at - 1) };
+        let parent = if at == 3 {
+            "m2".to_string()
+        } else {
+            format!("t{}", at - 1)
+        };
         let (id, target) = (format!("m{at}"), format!(",\"target\":\"m{at}\""));
         said("user", &id, &parent, "") + &record("tombstone", &format!("t{at}"), &id, &target)
     })
@@ -113,7 +140,11 @@ fn tombstones(count: usize) -> String {
 
 fn compactions(count: usize) -> String {
     session(count, &format!("b{}", count + 2), |at| {
-        let parent = if at == 3 { "m2".to_string() } else { format!("b{}", at - 1) };
+        let parent = if at == 3 {
+            "m2".to_string()
+        } else {
+            format!("b{}", at - 1)
+        };
         let (id, summary) = (format!("m{at}"), format!("s{at}"));
         said("user", &id, &parent, "")
             + &said("summary", &summary, &id, "")
@@ -139,12 +170,21 @@ fn result(id: &str) -> String {
 }
 
 fn blocks(kind: &str, id: &str, parent: &str, blocks: &[String]) -> String {
-    record(kind, id, parent, &format!(",\"content\":[{}]", blocks.join(",")))
+    record(
+        kind,
+        id,
+        parent,
+        &format!(",\"content\":[{}]", blocks.join(",")),
+    )
 }
 
 fn calls(count: usize) -> String {
     session(count, &format!("r{}", count + 2), |at| {
-        let parent = if at == 3 { "m2".to_string() } else { format!("r{}", at - 1) };
+        let parent = if at == 3 {
+            "m2".to_string()
+        } else {
+            format!("r{}", at - 1)
+        };
         let (id, name) = (format!("m{at}"), format!("t{at}"));
         blocks("assistant", &id, &parent, &[call(&name)])
             + &blocks("user", &format!("r{at}"), &id, &[result(&name)])
@@ -152,8 +192,11 @@ fn calls(count: usize) -> String {
 }
 
 fn calls_of_one(count: usize) -> String {
-    let all =
-        |make: fn(&str) -> String| (0..count).map(|at| make(&format!("t{at}"))).collect::<Vec<_>>();
+    let all = |make: fn(&str) -> String| {
+        (0..count)
+            .map(|at| make(&format!("t{at}")))
+            .collect::<Vec<_>>()
+    };
     session(1, "r3", |_| {
         blocks("assistant", "m3", "m2", &all(call)) + &blocks("user", "r3", "m3", &all(result))
     })
@@ -161,14 +204,22 @@ fn calls_of_one(count: usize) -> String {
 
 fn states(count: usize) -> String {
     session(count, &format!("m{}", count + 2), |at| {
-        let state = format!(",\"state\":{{\"title\":\"Title {at}\",\"own{}\":{at}}}", at % 50);
+        let state = format!(
+            ",\"state\":{{\"title\":\"Title {at}\",\"own{}\":{at}}}",
+            at % 50
+        );
         record("state", &format!("m{at}"), &format!("m{}", at - 1), &state)
     })
 }
 
 fn progress(count: usize) -> String {
     session(count, "m2", |at| {
-        record("progress", &format!("m{at}"), &format!("m{}", at - 1), ",\"content\":\"So far.\"")
+        record(
+            "progress",
+            &format!("m{at}"),
+            &format!("m{}", at - 1),
+            ",\"content\":\"So far.\"",
+        )
     })
 }
 
@@ -180,7 +231,13 @@ fn lost_parents(count: usize) -> String {
 
 /// Each follows the one behind it.
 fn late_parents(count: usize) -> String {
-    session(count, "m3", |at| if at == count + 2 { user(at, 2) } else { user(at, at + 1) })
+    session(count, "m3", |at| {
+        if at == count + 2 {
+            user(at, 2)
+        } else {
+            user(at, at + 1)
+        }
+    })
 }
 
 fn same_ids(count: usize) -> String {
@@ -197,7 +254,11 @@ fn torn_lines(count: usize) -> String {
     let text = messages(count);
     let mut torn = String::with_capacity(text.len());
     for (at, line) in text.lines().enumerate() {
-        let end = if at % 3 == 2 { line.len() / 2 } else { line.len() };
+        let end = if at % 3 == 2 {
+            line.len() / 2
+        } else {
+            line.len()
+        };
         let _ = writeln!(torn, "{}", &line[..end]);
     }
     torn

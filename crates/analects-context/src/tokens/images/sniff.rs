@@ -12,7 +12,21 @@ pub fn size(base64: &str) -> Option<Pixels> {
     match start.as_slice() {
         [0x89, b'P', b'N', b'G', ..] => Some(of(be(&start, 16)?, be(&start, 20)?)),
         [b'G', b'I', b'F', b'8', ..] => Some(of(le16(&start, 6)?, le16(&start, 8)?)),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => webp(&start),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => webp(&start),
         [0xff, 0xd8, ..] => jpeg(Decoded::new(base64)),
         _ => None,
     }
@@ -27,7 +41,9 @@ fn be(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 fn le16(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?)))
+    Some(u32::from(u16::from_le_bytes(
+        *bytes.get(at..)?.first_chunk()?,
+    )))
 }
 
 fn le24(bytes: &[u8], at: usize) -> Option<u32> {
@@ -78,9 +94,15 @@ struct Decoded<'a> {
 
 impl<'a> Decoded<'a> {
     fn new(base64: &'a str) -> Decoded<'a> {
-        let end = (0..=LOOKED_AT.min(base64.len())).rev().find(|at| base64.is_char_boundary(*at));
+        let end = (0..=LOOKED_AT.min(base64.len()))
+            .rev()
+            .find(|at| base64.is_char_boundary(*at));
         let start = &base64[..end.unwrap_or(0)];
-        Decoded { letters: start.bytes(), bits: 0, have: 0 }
+        Decoded {
+            letters: start.bytes(),
+            bits: 0,
+            have: 0,
+        }
     }
 
     fn first(&mut self, count: usize) -> Vec<u8> {
@@ -132,7 +154,11 @@ mod tests {
             let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
             for place in 0..4 {
                 let letter = LETTERS[((bits >> (18 - 6 * place)) & 63) as usize];
-                out.push(if place > chunk.len() { '=' } else { char::from(letter) });
+                out.push(if place > chunk.len() {
+                    '='
+                } else {
+                    char::from(letter)
+                });
             }
         }
         out

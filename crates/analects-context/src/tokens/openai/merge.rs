@@ -18,7 +18,11 @@ pub(super) fn count(piece: &[u8]) -> usize {
     if piece.len() < 2 || rank(piece).is_some() {
         return piece.len().min(1);
     }
-    if piece.len() <= SHORT { count_short(piece) } else { count_long(piece) }
+    if piece.len() <= SHORT {
+        count_short(piece)
+    } else {
+        count_long(piece)
+    }
 }
 
 /// By mergers alone, in an array of all places.
@@ -37,7 +41,9 @@ pub(super) fn count_short(piece: &[u8]) -> usize {
     }
     let mut tokens = length;
     loop {
-        let lowest = pairs[..length].iter().fold(NONE, |lowest, pair| lowest.min(*pair));
+        let lowest = pairs[..length]
+            .iter()
+            .fold(NONE, |lowest, pair| lowest.min(*pair));
         if lowest == NONE {
             return tokens;
         }
@@ -48,7 +54,11 @@ pub(super) fn count_short(piece: &[u8]) -> usize {
         next[start] = end as u8;
         before[end] = start as u8;
         pairs[middle] = NONE;
-        pairs[start] = if end < length { pair(start, usize::from(next[end])) } else { NONE };
+        pairs[start] = if end < length {
+            pair(start, usize::from(next[end]))
+        } else {
+            NONE
+        };
         if start > 0 {
             let first = usize::from(before[start]);
             pairs[first] = pair(first, end);
@@ -106,10 +116,12 @@ impl<'a> Merging<'a> {
         self.starts.clear(middle);
         self.tokens -= 1;
         if end < self.piece.len() {
-            self.pairs.extend(pair(self.piece, start, self.starts.after(end)));
+            self.pairs
+                .extend(pair(self.piece, start, self.starts.after(end)));
         }
         if start > 0 {
-            self.pairs.extend(pair(self.piece, self.starts.before(start), end));
+            self.pairs
+                .extend(pair(self.piece, self.starts.before(start), end));
         }
     }
 }
@@ -117,7 +129,9 @@ impl<'a> Merging<'a> {
 fn pair(piece: &[u8], start: usize, end: usize) -> Option<Reverse<Pair>> {
     let rank = u64::from(rank(&piece[start..end])?);
     let length = (end - start) as u64;
-    Some(Reverse((rank << BITS_OF_START | start as u64) << BITS_OF_LENGTH | length))
+    Some(Reverse(
+        (rank << BITS_OF_START | start as u64) << BITS_OF_LENGTH | length,
+    ))
 }
 
 /// Where tokens start, and where the last one ends: a bit for each place. Two are never farther apart than the

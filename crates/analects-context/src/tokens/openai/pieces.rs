@@ -75,7 +75,10 @@ fn end_of_mixed(text: &str) -> Option<usize> {
 }
 
 fn is_small(character: char) -> bool {
-    matches!(Kind::of(character), Kind::Lower | Kind::Caseless | Kind::Mark)
+    matches!(
+        Kind::of(character),
+        Kind::Lower | Kind::Caseless | Kind::Mark
+    )
 }
 
 /// Capitals alone: with any other letter behind them, it would be a mixed word.
@@ -86,7 +89,9 @@ fn end_of_capitals(text: &str) -> Option<usize> {
 
 /// The end of `'s`, `'ll` and their like at the beginning of a text, or 0. A long s counts as one.
 fn end_of_contraction(text: &str) -> usize {
-    let Some(after) = text.strip_prefix('\'') else { return 0 };
+    let Some(after) = text.strip_prefix('\'') else {
+        return 0;
+    };
     let mut characters = after.chars();
     let first = characters.next().unwrap_or_default();
     let second = characters.next().unwrap_or_default().to_ascii_lowercase();
@@ -98,7 +103,9 @@ fn end_of_contraction(text: &str) -> usize {
 }
 
 fn end_of_number(text: &str) -> usize {
-    let numbers = text.chars().take_while(|character| Kind::of(*character) == Kind::Number);
+    let numbers = text
+        .chars()
+        .take_while(|character| Kind::of(*character) == Kind::Number);
     numbers.take(3).map(char::len_utf8).sum()
 }
 
@@ -120,7 +127,11 @@ fn end_of_blanks(text: &str) -> usize {
         return line_end + 1;
     }
     let last = blanks.chars().next_back().map_or(0, char::len_utf8);
-    if end == text.len() || end == last { end } else { end - last }
+    if end == text.len() || end == last {
+        end
+    } else {
+        end - last
+    }
 }
 
 fn is_line_end(character: char) -> bool {
@@ -128,7 +139,8 @@ fn is_line_end(character: char) -> bool {
 }
 
 fn end_of_run(text: &str, mut belongs: impl FnMut(char) -> bool) -> usize {
-    text.find(|character| !belongs(character)).unwrap_or(text.len())
+    text.find(|character| !belongs(character))
+        .unwrap_or(text.len())
 }
 
 /// The kinds of characters that make a difference where a text is split. They are looked up in a table in two
@@ -152,8 +164,15 @@ pub(super) enum Kind {
 }
 
 /// The kinds in the order of their numbers in the table.
-pub(super) const KINDS: [Kind; 7] =
-    [Kind::Sign, Kind::Upper, Kind::Lower, Kind::Caseless, Kind::Mark, Kind::Number, Kind::Space];
+pub(super) const KINDS: [Kind; 7] = [
+    Kind::Sign,
+    Kind::Upper,
+    Kind::Lower,
+    Kind::Caseless,
+    Kind::Mark,
+    Kind::Number,
+    Kind::Space,
+];
 
 /// Characters in a block.
 pub(super) const BLOCK: usize = 128;

@@ -13,14 +13,21 @@ use super::pieces::{BLOCK, BLOCKS, KINDS, Kind};
 use super::{BUCKETS, O200k, bucket, bucket_of, merge, pieces, rank};
 
 fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("data").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("data")
+        .join(name)
 }
 
 /// All tokens, by their ranks.
 fn tokens() -> Vec<&'static [u8]> {
     let mut ranked: Vec<_> = (0..BUCKETS).flat_map(bucket).collect();
     ranked.sort_unstable();
-    assert!(ranked.iter().enumerate().all(|(at, (rank, _))| *rank as usize == at));
+    assert!(
+        ranked
+            .iter()
+            .enumerate()
+            .all(|(at, (rank, _))| *rank as usize == at)
+    );
     ranked.into_iter().map(|(_, token)| token).collect()
 }
 
@@ -140,6 +147,10 @@ const COUNTS: &str = include_str!("tests/counts.jsonl");
 fn texts_count_as_tiktoken_counts_them() {
     for line in COUNTS.lines() {
         let (text, repeats, tokens): (String, usize, u64) = serde_json::from_str(line).unwrap();
-        assert_eq!(O200k.count(&text.repeat(repeats)), Some(tokens), "{repeats} times {text:?}");
+        assert_eq!(
+            O200k.count(&text.repeat(repeats)),
+            Some(tokens),
+            "{repeats} times {text:?}"
+        );
     }
 }

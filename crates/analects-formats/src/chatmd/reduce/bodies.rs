@@ -20,14 +20,18 @@ impl Reducer<'_> {
         let message = self.message;
         match &message.body {
             Body::System(body) => {
-                vec![Body::System(System { content: self.content(&body.content, false) })]
+                vec![Body::System(System {
+                    content: self.content(&body.content, false),
+                })]
             }
             Body::User(body) => self.user(body),
             Body::Assistant(body) => vec![self.assistant(body)],
             Body::ToolResult(body) => self.result(body).into_iter().collect(),
             Body::CompactBoundary(body) => self.boundary(body).into_iter().collect(),
             Body::Other(other) if self.is_foreign_item() => {
-                vec![Body::Other(Other { type_name: other.type_name.clone() })]
+                vec![Body::Other(Other {
+                    type_name: other.type_name.clone(),
+                })]
             }
             body @ (Body::ToolUse(_)
             | Body::Progress(_)
@@ -70,13 +74,19 @@ impl Reducer<'_> {
         let is_result = |block: &&Block| matches!(block, Block::ToolResult(_));
         let mut bodies = Vec::new();
         for block in blocks.iter().filter(is_result) {
-            let Block::ToolResult(result) = block else { continue };
+            let Block::ToolResult(result) = block else {
+                continue;
+            };
             if let Some(body) = self.result(result) {
                 self.lose("message", "a tool's result becomes an item of its own");
                 bodies.push(body);
             }
         }
-        let rest: Vec<Block> = blocks.iter().filter(|block| !is_result(block)).cloned().collect();
+        let rest: Vec<Block> = blocks
+            .iter()
+            .filter(|block| !is_result(block))
+            .cloned()
+            .collect();
         // A message of nothing but results needs no item beside them.
         if !rest.is_empty() || blocks.is_empty() {
             bodies.push(user_body(self.content(&Content::Blocks(rest), false)));
@@ -89,7 +99,10 @@ impl Reducer<'_> {
             self.lose("stop_reason", "an answer counts as finished");
         }
         let content = self.content(&assistant.content, true);
-        Body::Assistant(Assistant { content, stop_reason: Some(StopReason::EndTurn) })
+        Body::Assistant(Assistant {
+            content,
+            stop_reason: Some(StopReason::EndTurn),
+        })
     }
 
     fn result(&mut self, result: &ToolResult) -> Option<Body> {
@@ -101,7 +114,11 @@ impl Reducer<'_> {
         self.lose_if(!result.extra.is_empty(), "extra fields of a tool_result");
         let content = self.content(&result.content, false);
         let tool_use_id = result.tool_use_id.clone();
-        Some(Body::ToolResult(ToolResult { tool_use_id, content, ..ToolResult::default() }))
+        Some(Body::ToolResult(ToolResult {
+            tool_use_id,
+            content,
+            ..ToolResult::default()
+        }))
     }
 
     fn boundary(&mut self, boundary: &CompactBoundary) -> Option<Body> {
@@ -115,7 +132,10 @@ impl Reducer<'_> {
         self.lose_if(boundary.summary_id.is_some(), "summary_id");
         self.lose_if(boundary.kept_from.is_some(), "kept_from");
         let trigger = Some(CompactTrigger::Separator);
-        Some(Body::CompactBoundary(CompactBoundary { trigger, ..CompactBoundary::default() }))
+        Some(Body::CompactBoundary(CompactBoundary {
+            trigger,
+            ..CompactBoundary::default()
+        }))
     }
 
     /// What of a content can be said. Answers are blocks where nothing else is known, all else is text.
@@ -158,7 +178,10 @@ impl Reducer<'_> {
     }
 
     fn blocks(&mut self, blocks: &[Block]) -> Vec<Block> {
-        let mut said: Vec<Block> = blocks.iter().filter_map(|block| self.block(block)).collect();
+        let mut said: Vec<Block> = blocks
+            .iter()
+            .filter_map(|block| self.block(block))
+            .collect();
         if self.target.is_plugin() {
             said = self.texts_first(said);
         }
@@ -180,7 +203,10 @@ impl Reducer<'_> {
                 match &said {
                     None => self.lose("image", "its source is of a kind that has no place"),
                     Some(said) if said != image => {
-                        self.lose("image", "its source or its extra fields cannot be said in full");
+                        self.lose(
+                            "image",
+                            "its source or its extra fields cannot be said in full",
+                        );
                     }
                     Some(_) => {}
                 }
@@ -205,7 +231,10 @@ impl Reducer<'_> {
             return read_image(line.as_bytes());
         }
         let source = source(&plugin_address(&address(&image.source)?));
-        Some(Image { source, extra: RawMap::new() })
+        Some(Image {
+            source,
+            extra: RawMap::new(),
+        })
     }
 
     /// The plugin reads one text, and then pictures.
@@ -213,7 +242,10 @@ impl Reducer<'_> {
         let is_text = |block: &Block| matches!(block, Block::Text(_));
         let sorted = blocks.is_sorted_by_key(|block| !is_text(block));
         if !sorted {
-            self.lose("order", "the plugin reads the text first and the pictures after it");
+            self.lose(
+                "order",
+                "the plugin reads the text first and the pictures after it",
+            );
         }
         let (texts, images): (Vec<Block>, Vec<Block>) = blocks.into_iter().partition(is_text);
         texts.into_iter().chain(images).collect()
@@ -247,21 +279,33 @@ impl Reducer<'_> {
     /// Joins the texts of a row.
     fn end_row(&mut self, row: &mut Vec<String>, said: &mut Vec<Block>) {
         let mut texts = row.drain(..);
-        let Some(mut joined) = texts.next() else { return };
+        let Some(mut joined) = texts.next() else {
+            return;
+        };
         let mut is_one = true;
         for text in texts {
             self.lose("text", "two texts in a row become one");
-            joined.push_str(if joined.ends_with('\r') { "\r\n\r\n" } else { "\n\n" });
+            joined.push_str(if joined.ends_with('\r') {
+                "\r\n\r\n"
+            } else {
+                "\n\n"
+            });
             joined.push_str(&text);
             is_one = false;
         }
         // What closed a code block of its own may open one behind a list.
-        said.push(Block::from_text(if is_one { joined } else { piece(&joined) }));
+        said.push(Block::from_text(if is_one {
+            joined
+        } else {
+            piece(&joined)
+        }));
     }
 
     /// JSON has parts for texts and pictures, and keeps every part that it does not know.
     fn json_content(&mut self, content: &Content) -> Content {
-        let Content::Blocks(blocks) = content else { return content.clone() };
+        let Content::Blocks(blocks) = content else {
+            return content.clone();
+        };
         let mut said = Vec::new();
         for block in blocks {
             match session_json::said(block) {
@@ -282,13 +326,19 @@ impl Reducer<'_> {
 }
 
 fn user_body(content: Content) -> Body {
-    Body::User(User { content, ..User::default() })
+    Body::User(User {
+        content,
+        ..User::default()
+    })
 }
 
 /// A text as it can stand beside pictures.
 fn piece(text: &str) -> String {
     let span = trimmed(text.as_bytes(), Span::new(0, text.len()));
-    let mut piece = text.get(span.start..span.end).unwrap_or_default().to_string();
+    let mut piece = text
+        .get(span.start..span.end)
+        .unwrap_or_default()
+        .to_string();
     if let Some(closer) = open_fence(&piece) {
         piece.push_str(if piece.ends_with('\r') { "\r\n" } else { "\n" });
         piece.push_str(&closer);
@@ -298,7 +348,10 @@ fn piece(text: &str) -> String {
 
 /// An address as it can stand in quotes for a reader that knows no entities.
 fn plugin_address(address: &str) -> String {
-    let encoded = address.replace('"', "%22").replace('>', "%3E").replace('<', "%3C");
+    let encoded = address
+        .replace('"', "%22")
+        .replace('>', "%3E")
+        .replace('<', "%3C");
     soften_value(&encoded)
 }
 

@@ -52,13 +52,20 @@ impl Reducer<'_> {
     }
 
     fn author(&mut self, bare: bool) -> Option<String> {
-        let name = self.message.author.as_ref().or(self.message.model.as_ref())?;
+        let name = self
+            .message
+            .author
+            .as_ref()
+            .or(self.message.model.as_ref())?;
         if !self.target.is_plugin() {
             return Some(name.clone());
         }
         let soft = Some(soften_value(name)).filter(|soft| !bare && !soft.is_empty());
         if soft.as_ref() != Some(name) {
-            self.lose("author", "the plugin cannot read it as it is, or has no place for it");
+            self.lose(
+                "author",
+                "the plugin cannot read it as it is, or has no place for it",
+            );
         }
         soft
     }
@@ -180,7 +187,10 @@ fn special_in_markdown(said: &Message) -> &'static [&'static str] {
 fn in_order(extra: &RawMap, first: &[&str]) -> RawMap {
     let rank = |key: &Raw| {
         let name = key.as_string().unwrap_or_default();
-        first.iter().position(|first| *first == name).unwrap_or(first.len())
+        first
+            .iter()
+            .position(|first| *first == name)
+            .unwrap_or(first.len())
     };
     let mut entries: Vec<(&Raw, &Raw)> = extra.iter().collect();
     entries.sort_by_cached_key(|(key, _)| rank(key));
@@ -193,7 +203,9 @@ fn can_say(key: &Raw, value: &Raw, said: &Message) -> bool {
     if name == NOTE_ATTRIBUTES {
         return note_attributes(value).is_some_and(|map| !map.is_empty());
     }
-    let Some(text) = exact(value) else { return false };
+    let Some(text) = exact(value) else {
+        return false;
+    };
     if name == TEXT && matches!(said.body, Body::CompactBoundary(_)) {
         return !text.is_empty();
     }

@@ -18,9 +18,11 @@ pub fn decode(bytes: &[u8]) -> (Session, Decoded) {
 /// The same, with a name for the conversation if it has none of its own.
 pub fn decode_named(bytes: &[u8], name: &SessionId) -> (Session, Decoded) {
     let mut decoded = Decoded::default();
-    let read = std::str::from_utf8(bytes).map_err(|error| error.to_string()).and_then(|text| {
-        RawMap::parse(text.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())
-    });
+    let read = std::str::from_utf8(bytes)
+        .map_err(|error| error.to_string())
+        .and_then(|text| {
+            RawMap::parse(text.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())
+        });
     let mut fields = match read {
         Ok(map) => Fields::of(&map),
         Err(error) => {
@@ -38,10 +40,15 @@ pub fn decode_named(bytes: &[u8], name: &SessionId) -> (Session, Decoded) {
         decoded.messages.push(system);
     }
     match fields.take("items", Raw::as_array) {
-        Some(items) => items.iter().for_each(|item| read_item(item, &id, &mut decoded)),
+        Some(items) => items
+            .iter()
+            .for_each(|item| read_item(item, &id, &mut decoded)),
         None => decoded.problems.push(
-            Problem::error("not-a-chat-session", "this chat session has no list of items")
-                .hint("a chat session is a JSON object with items"),
+            Problem::error(
+                "not-a-chat-session",
+                "this chat session has no list of items",
+            )
+            .hint("a chat session is a JSON object with items"),
         ),
     }
     session.extra = fields.rest();
@@ -53,7 +60,11 @@ pub(crate) struct Fields(Vec<(Raw, Raw)>);
 
 impl Fields {
     pub(crate) fn of(map: &RawMap) -> Fields {
-        Fields(map.iter().map(|(key, value)| (key.clone(), value.clone())).collect())
+        Fields(
+            map.iter()
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+        )
     }
 
     pub(crate) fn take<T>(&mut self, key: &str, read: impl FnOnce(&Raw) -> Option<T>) -> Option<T> {
@@ -70,7 +81,9 @@ impl Fields {
 
     pub(crate) fn rest(self) -> RawMap {
         let mut map = RawMap::new();
-        self.0.into_iter().for_each(|(key, value)| map.push_raw(key, value));
+        self.0
+            .into_iter()
+            .for_each(|(key, value)| map.push_raw(key, value));
         map
     }
 }
@@ -93,12 +106,20 @@ fn read_session(fields: &mut Fields) -> Session {
 }
 
 fn read_system(fields: &mut Fields, session: &SessionId) -> Option<Message> {
-    let text =
-        fields.take("sysPrompt", |raw| Text::from_raw(raw).filter(|text| !text.is_empty()))?;
+    let text = fields.take("sysPrompt", |raw| {
+        Text::from_raw(raw).filter(|text| !text.is_empty())
+    })?;
     let own = |raw: &Raw| raw.as_string().filter(|id| !id.is_empty());
-    let id = fields.take(SYSTEM_ID, own).map_or_else(|| system_id(session), MessageId::from);
-    let body = Body::System(System { content: Content::Text(text) });
-    Some(Message { session_id: session.clone(), ..Message::new(id, body) })
+    let id = fields
+        .take(SYSTEM_ID, own)
+        .map_or_else(|| system_id(session), MessageId::from);
+    let body = Body::System(System {
+        content: Content::Text(text),
+    });
+    Some(Message {
+        session_id: session.clone(),
+        ..Message::new(id, body)
+    })
 }
 
 fn read_item(item: &Raw, session: &SessionId, decoded: &mut Decoded) {
@@ -109,7 +130,9 @@ fn read_item(item: &Raw, session: &SessionId, decoded: &mut Decoded) {
             Problem::warning("unknown-item", text)
                 .hint("an item has a type, and a message with the role of who speaks"),
         );
-        let body = Body::Other(Other { type_name: Some(FOREIGN.to_string()) });
+        let body = Body::Other(Other {
+            type_name: Some(FOREIGN.to_string()),
+        });
         let mut message = Message::new("", body);
         message.unknown.push("item", item.clone());
         message
@@ -142,7 +165,10 @@ pub(super) fn known_item(item: &Raw) -> Option<Message> {
         // The later spelling stays a field, so that it is written as it was.
         let later = fields.take("type", |raw| is("separator")(raw).map(|_| raw.clone()));
         let trigger = Some(CompactTrigger::Separator);
-        let boundary = CompactBoundary { trigger, ..CompactBoundary::default() };
+        let boundary = CompactBoundary {
+            trigger,
+            ..CompactBoundary::default()
+        };
         let mut message = Message::new("", Body::CompactBoundary(boundary));
         match later {
             Some(word) => message.extra.push("type", word),
@@ -161,17 +187,24 @@ fn read_message(fields: &mut Fields) -> Option<Message> {
     let mut inner = Fields::of(&inner);
     let role = inner.take("role", Raw::as_string)?;
     let is_answer = role == "assistant";
-    let shape =
-        fields.take(SHAPE, |raw| raw.as_string().filter(|shape| is_answer && shape == "text"));
+    let shape = fields.take(SHAPE, |raw| {
+        raw.as_string().filter(|shape| is_answer && shape == "text")
+    });
     let read = |raw: &Raw| read_content(raw, is_answer && shape.is_none());
     let content = inner.take("content", read).unwrap_or_default();
     let parts = inner_is_one_part(&content, is_answer, shape.is_some());
     let body = match role.as_str() {
-        "user" => Body::User(User { content: content.0, ..User::default() }),
+        "user" => Body::User(User {
+            content: content.0,
+            ..User::default()
+        }),
         "system" => Body::System(System { content: content.0 }),
         "assistant" => {
             let stop_reason = Some(StopReason::EndTurn);
-            Body::Assistant(Assistant { content: content.0, stop_reason })
+            Body::Assistant(Assistant {
+                content: content.0,
+                stop_reason,
+            })
         }
         "tool" => {
             let some = |raw: &Raw| raw.as_string().filter(|id| !id.is_empty());
@@ -228,13 +261,19 @@ fn read_shared(fields: &mut Fields, message: &mut Message) {
     message.created_at = fields.take("timestamp", milliseconds);
     message.usage = fields.take("usage", read_usage).map(Box::new);
     let hidden = fields.take("hidden", |raw| (raw.as_str() == "true").then_some(()));
-    message.history = if hidden.is_some() { History::Exclude } else { History::Include };
+    message.history = if hidden.is_some() {
+        History::Exclude
+    } else {
+        History::Include
+    };
 }
 
 /// A time in milliseconds since 1970.
 pub(super) fn milliseconds(raw: &Raw) -> Option<Timestamp> {
     let number: i64 = raw.to()?;
-    Timestamp::from_millisecond(number).ok().filter(|_| number.to_string() == raw.as_str())
+    Timestamp::from_millisecond(number)
+        .ok()
+        .filter(|_| number.to_string() == raw.as_str())
 }
 
 /// Counts of tokens, if there is nothing else among them.

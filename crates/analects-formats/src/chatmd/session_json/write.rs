@@ -38,7 +38,11 @@ pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
     let mut out = top.to_raw().as_str().to_string();
     out.pop();
     let comma = if top.is_empty() { "" } else { "," };
-    let list = if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join(",\n")) };
+    let list = if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\n{}\n", lines.join(",\n"))
+    };
     out.push_str(&format!("{comma}\"items\":[{list}]}}\n"));
     (out, losses)
 }
@@ -54,9 +58,19 @@ fn session_fields(session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) -
         ("timestamp", session.timestamp.map(time)),
         ("updated", session.updated.map(time)),
         ("tags", (!tags.is_empty()).then(|| Raw::array(&tags))),
-        ("preamble", session.preamble.as_ref().filter(|text| !text.is_empty()).map(text)),
+        (
+            "preamble",
+            session
+                .preamble
+                .as_ref()
+                .filter(|text| !text.is_empty())
+                .map(text),
+        ),
     ];
-    for (what, time) in [("timestamp", session.timestamp), ("updated", session.updated)] {
+    for (what, time) in [
+        ("timestamp", session.timestamp),
+        ("updated", session.updated),
+    ] {
         if time.is_some_and(|time| milliseconds(&time.as_millisecond().into()) != Some(time)) {
             losses.push(Loss::of_session(what, "only milliseconds are kept"));
         }
@@ -100,7 +114,9 @@ fn is_read(name: &str, value: &Raw, has_prompt: bool) -> bool {
 
 /// The entries that have values.
 fn there<const N: usize>(entries: [(&str, Option<Raw>); N]) -> impl Iterator<Item = (&str, Raw)> {
-    entries.into_iter().filter_map(|(key, value)| Some((key, value?)))
+    entries
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)))
 }
 
 /// An item of which everything can be said.
@@ -112,7 +128,10 @@ fn item(message: &Message, session: &SessionId, ordinal: usize) -> Raw {
     let mut fields = RawMap::new();
     let is_separator = matches!(message.body, Body::CompactBoundary(_));
     if extra("type").is_none() {
-        fields.push("type", Raw::string(if is_separator { "seperator" } else { "message" }));
+        fields.push(
+            "type",
+            Raw::string(if is_separator { "seperator" } else { "message" }),
+        );
     }
     if message.id != item_id(session, ordinal) {
         fields.push("id", Raw::string(&message.id));
@@ -121,10 +140,19 @@ fn item(message: &Message, session: &SessionId, ordinal: usize) -> Raw {
         fields.push("message", inner(message));
     }
     let known = [
-        ("author", message.author.as_ref().map(|author| Raw::string(author))),
-        ("timestamp", message.created_at.map(|time| time.as_millisecond().into())),
+        (
+            "author",
+            message.author.as_ref().map(|author| Raw::string(author)),
+        ),
+        (
+            "timestamp",
+            message.created_at.map(|time| time.as_millisecond().into()),
+        ),
         ("usage", message.usage.as_deref().map(usage)),
-        ("hidden", (message.history == History::Exclude).then(|| true.into())),
+        (
+            "hidden",
+            (message.history == History::Exclude).then(|| true.into()),
+        ),
     ];
     there(known).for_each(|(key, value)| fields.push(key, value));
     if let Body::Assistant(body) = &message.body
@@ -180,7 +208,11 @@ fn inner(message: &Message) -> Raw {
     if let Some(content) = write_content(content, role == "assistant" && !is_list) {
         fields.push("content", content);
     }
-    let rest = message.extra.get("message").and_then(Raw::as_object).unwrap_or_default();
+    let rest = message
+        .extra
+        .get("message")
+        .and_then(Raw::as_object)
+        .unwrap_or_default();
     fields.extend(rest.iter());
     fields.to_raw()
 }
@@ -205,9 +237,15 @@ fn write_content(content: &Content, one_is_text: bool) -> Option<Raw> {
 /// Whether an extra field under a name that is known is read back as what it is: its value cannot be read
 /// as what the name means.
 pub(in crate::chatmd) fn can_say(name: &str, value: &Raw, said: &Message, kept: &RawMap) -> bool {
-    let mut written = Message { id: "x".into(), extra: kept.clone(), ..said.clone() };
+    let mut written = Message {
+        id: "x".into(),
+        extra: kept.clone(),
+        ..said.clone()
+    };
     written.extra.push(name, value.clone());
-    let Some(read) = known_item(&item(&written, &SessionId::default(), 0)) else { return false };
+    let Some(read) = known_item(&item(&written, &SessionId::default(), 0)) else {
+        return false;
+    };
     let fields = |message: &Message| {
         let entry = |(key, value): (&Raw, &Raw)| format!("{key}:{value}");
         let mut entries: Vec<String> = message.extra.iter().map(entry).collect();

@@ -14,8 +14,14 @@ fn set(at: usize, key: &str, value: Option<&str>) -> String {
 #[test]
 fn attributes_are_set_in_their_place() {
     let after = set(0, "author", Some("a \"b\" > c"));
-    assert_eq!(after, FILE.replace("author='me'", "author=\"a &quot;b&quot; &gt; c\""));
-    assert_eq!(set(0, "prompt", Some("5")), FILE.replace(":32\"/>", ":32\" prompt=\"5\"/>"));
+    assert_eq!(
+        after,
+        FILE.replace("author='me'", "author=\"a &quot;b&quot; &gt; c\"")
+    );
+    assert_eq!(
+        set(0, "prompt", Some("5")),
+        FILE.replace(":32\"/>", ":32\" prompt=\"5\"/>")
+    );
     assert_eq!(
         set(1, "author", Some("m")),
         FILE.replace("<ASSISTANT>", "<ASSISTANT author=\"m\">")
@@ -31,7 +37,10 @@ fn some_attributes_cannot_be_set() {
     for key in ["", "a b", "stored", "1", "a\"", "é"] {
         assert!(set_attribute(item, key, Some("x")).is_err(), "{key}");
     }
-    assert_eq!(set_attribute(item, "", Some("5")).unwrap_err().type_this, "=\"5\"");
+    assert_eq!(
+        set_attribute(item, "", Some("5")).unwrap_err().type_this,
+        "=\"5\""
+    );
 }
 
 /// Quotes of a new attribute must not be taken for those of an old one.

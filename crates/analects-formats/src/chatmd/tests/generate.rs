@@ -94,7 +94,9 @@ pub fn new_item() -> BoxedStrategy<NewItem> {
     (name, attributes, note, text())
         .prop_map(|(name, attributes, note, text)| {
             let own = |list: Vec<(&str, String)>| {
-                list.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
+                list.into_iter()
+                    .map(|(key, value)| (key.to_string(), value))
+                    .collect()
             };
             NewItem {
                 attributes: own(attributes),

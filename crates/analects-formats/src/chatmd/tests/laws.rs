@@ -22,13 +22,20 @@ fn check(conversation: &[Message], dialect: Dialect) -> (String, Vec<crate::Loss
     let zone = zone();
     let session = Session::default();
     let (text, losses) = encode_in(conversation, &session, dialect, &zone);
-    let id = conversation.first().map(|first| first.session_id.clone()).unwrap_or_default();
+    let id = conversation
+        .first()
+        .map(|first| first.session_id.clone())
+        .unwrap_or_default();
     let expected = reduce(conversation, &id, &Target::of(dialect, &zone)).messages;
     let document = decode(text.as_str());
     let read = messages_in(&document, &id, &zone);
     assert_eq!(read.messages, expected, "{text}");
     if dialect == Dialect::Ours {
-        assert_eq!(losses.is_empty(), read.messages == conversation, "{losses:#?}");
+        assert_eq!(
+            losses.is_empty(),
+            read.messages == conversation,
+            "{losses:#?}"
+        );
     } else {
         let same = read.messages == conversation && id.is_empty();
         assert!(!losses.is_empty() || same, "nothing was said to be lost");
@@ -39,7 +46,9 @@ fn check(conversation: &[Message], dialect: Dialect) -> (String, Vec<crate::Loss
     let (again, more) = encode_in(&read.messages, &session, dialect, &zone);
     assert_eq!(again, text);
     let lost = more.iter().filter(|loss| loss.message.is_some());
-    let lost: Vec<_> = lost.filter(|loss| !["system", "place"].contains(&&*loss.what)).collect();
+    let lost: Vec<_> = lost
+        .filter(|loss| !["system", "place"].contains(&&*loss.what))
+        .collect();
     assert!(lost.is_empty(), "{lost:#?}");
     (text, losses)
 }
@@ -55,7 +64,10 @@ fn linked(mut messages: Vec<Message>, session: &str) -> Vec<Message> {
 
 fn image() -> BoxedStrategy<Block> {
     let source = prop_oneof![
-        Just(Source::Base64 { media_type: "image/png".into(), data: "iVBORw0KGgo=".into() }),
+        Just(Source::Base64 {
+            media_type: "image/png".into(),
+            data: "iVBORw0KGgo=".into()
+        }),
         generate::text().prop_map(|text| Source::Url(format!("https://x/{text}"))),
         select(vec!["a.png", "a/b c.jpg", "论.gif"]).prop_map(|path| Source::File(path.into())),
     ];
@@ -65,7 +77,10 @@ fn image() -> BoxedStrategy<Block> {
             if let Some(alt) = alt {
                 extra.push("alt", Raw::string(&alt));
             }
-            Block::Image(Image { source: source.to_raw(), extra })
+            Block::Image(Image {
+                source: source.to_raw(),
+                extra,
+            })
         })
         .boxed()
 }
@@ -81,7 +96,8 @@ fn content() -> BoxedStrategy<Content> {
         generate::text().prop_map(|text| Content::Blocks(vec![Block::from_text(text)])),
         vec(image(), 1..3).prop_map(Content::Blocks),
         mixed
-            .prop_filter("blank", |(a, _, b, _)| !a.trim().is_empty() && !b.trim().is_empty())
+            .prop_filter("blank", |(a, _, b, _)| !a.trim().is_empty()
+                && !b.trim().is_empty())
             .prop_map(|(a, images, b, more)| {
                 let text = |text: String| Block::from_text(text);
                 let blocks = [vec![text(a)], images, vec![text(b)], more];
@@ -96,14 +112,22 @@ fn sayable() -> BoxedStrategy<Message> {
     let body =
         (content(), generate::text(), 0..5_u8).prop_map(|(content, text, kind)| match kind {
             0 => Body::System(System { content }),
-            1 => Body::User(User { content, ..User::default() }),
+            1 => Body::User(User {
+                content,
+                ..User::default()
+            }),
             2 => {
                 let stop_reason = Some(StopReason::EndTurn);
-                Body::Assistant(Assistant { content, stop_reason })
+                Body::Assistant(Assistant {
+                    content,
+                    stop_reason,
+                })
             }
-            3 => {
-                Body::ToolResult(ToolResult { tool_use_id: text, content, ..ToolResult::default() })
-            }
+            3 => Body::ToolResult(ToolResult {
+                tool_use_id: text,
+                content,
+                ..ToolResult::default()
+            }),
             _ => Body::CompactBoundary(CompactBoundary {
                 trigger: Some(CompactTrigger::Separator),
                 ..CompactBoundary::default()
@@ -113,26 +137,48 @@ fn sayable() -> BoxedStrategy<Message> {
         .prop_map(|(second, nano)| jiff::Timestamp::new(second, nano).unwrap_or_default());
     let id = generate::text().prop_filter("empty", |id| !id.is_empty());
     let tokens = (of(any::<u64>()), of(any::<u64>()));
-    let extra = vec((select(vec!["name", "version", "x-y", "prompt"]), generate::text()), 0..3);
+    let extra = vec(
+        (
+            select(vec!["name", "version", "x-y", "prompt"]),
+            generate::text(),
+        ),
+        0..3,
+    );
     (body, id, of(generate::text()), of(time), tokens, extra)
-        .prop_map(|(body, id, author, created_at, (input_tokens, output_tokens), extra)| {
-            let usage = TokenUsage { input_tokens, output_tokens, ..TokenUsage::default() };
-            let mut message = Message::new(id, body);
-            (message.author, message.created_at) = (author, created_at);
-            message.usage = (!usage.is_empty()).then(|| Box::new(usage));
-            // A count would be read as one.
-            let is_count = |key: &str, value: &str| key == "prompt" && value.parse::<u64>().is_ok();
-            for (key, value) in extra.into_iter().filter(|(key, value)| !is_count(key, value)) {
-                message.extra.push(key, Raw::string(&value));
-            }
-            message
-        })
+        .prop_map(
+            |(body, id, author, created_at, (input_tokens, output_tokens), extra)| {
+                let usage = TokenUsage {
+                    input_tokens,
+                    output_tokens,
+                    ..TokenUsage::default()
+                };
+                let mut message = Message::new(id, body);
+                (message.author, message.created_at) = (author, created_at);
+                message.usage = (!usage.is_empty()).then(|| Box::new(usage));
+                // A count would be read as one.
+                let is_count =
+                    |key: &str, value: &str| key == "prompt" && value.parse::<u64>().is_ok();
+                for (key, value) in extra
+                    .into_iter()
+                    .filter(|(key, value)| !is_count(key, value))
+                {
+                    message.extra.push(key, Raw::string(&value));
+                }
+                message
+            },
+        )
         .boxed()
 }
 
 /// A message whose texts are likely to look like parts of this format.
 fn hostile() -> BoxedStrategy<Message> {
-    (message(), vec(prop_oneof![generate::text().prop_map(Block::from_text), image()], 0..4))
+    (
+        message(),
+        vec(
+            prop_oneof![generate::text().prop_map(Block::from_text), image()],
+            0..4,
+        ),
+    )
         .prop_map(|(mut message, blocks)| {
             match &mut message.body {
                 Body::User(body) => body.content = Content::Blocks(blocks),

@@ -27,7 +27,10 @@ fn answer(blocks: Vec<Block>) -> Message {
     let content = Content::Blocks(blocks);
     Message::new(
         "a",
-        Body::Assistant(Assistant { content, stop_reason: Some(StopReason::EndTurn) }),
+        Body::Assistant(Assistant {
+            content,
+            stop_reason: Some(StopReason::EndTurn),
+        }),
     )
 }
 
@@ -38,25 +41,78 @@ fn hello() -> Message {
 #[test]
 fn fields_without_a_place() {
     check(hello(), &[]);
-    check(Message { model: Some("m".into()), ..hello() }, &["model"]);
     check(
-        Message { cost_usd: Some(0.1), duration_ms: Some(3), ..hello() },
+        Message {
+            model: Some("m".into()),
+            ..hello()
+        },
+        &["model"],
+    );
+    check(
+        Message {
+            cost_usd: Some(0.1),
+            duration_ms: Some(3),
+            ..hello()
+        },
         &["cost_usd", "duration_ms"],
     );
-    check(Message { response_id: Some("r".into()), ..hello() }, &["response_id"]);
-    check(Message { history: History::Exclude, ..hello() }, &["history"]);
-    check(Message { agent_id: Some("x".into()), ..hello() }, &["agent_id"]);
-    check(Message { is_api_error_message: true, ..hello() }, &["is_api_error_message"]);
-    check(Message { parent_id: Some("before".into()), ..hello() }, &["parent_id"]);
-    let usage = TokenUsage { cache_read_input_tokens: Some(1), ..TokenUsage::default() };
-    check(Message { usage: Some(usage.into()), ..hello() }, &["usage"]);
+    check(
+        Message {
+            response_id: Some("r".into()),
+            ..hello()
+        },
+        &["response_id"],
+    );
+    check(
+        Message {
+            history: History::Exclude,
+            ..hello()
+        },
+        &["history"],
+    );
+    check(
+        Message {
+            agent_id: Some("x".into()),
+            ..hello()
+        },
+        &["agent_id"],
+    );
+    check(
+        Message {
+            is_api_error_message: true,
+            ..hello()
+        },
+        &["is_api_error_message"],
+    );
+    check(
+        Message {
+            parent_id: Some("before".into()),
+            ..hello()
+        },
+        &["parent_id"],
+    );
+    let usage = TokenUsage {
+        cache_read_input_tokens: Some(1),
+        ..TokenUsage::default()
+    };
+    check(
+        Message {
+            usage: Some(usage.into()),
+            ..hello()
+        },
+        &["usage"],
+    );
     let mut odd = hello();
     odd.extra.push("n", Raw::parse("5").unwrap());
     odd.extra.push("id", Raw::string("x"));
     odd.extra.push("fine", Raw::string("x"));
     odd.unknown.push("later", Raw::string("x"));
     check(odd, &["unknown fields", "extra.n", "extra.id"]);
-    let user = User { content: "x".into(), command_name: Some("/x".into()), ..User::default() };
+    let user = User {
+        content: "x".into(),
+        command_name: Some("/x".into()),
+        ..User::default()
+    };
     check(Message::new("a", Body::User(user)), &["command_name"]);
 }
 
@@ -68,12 +124,21 @@ fn blocks_without_a_place() {
         input: Raw::empty_object(),
         extra: Default::default(),
     };
-    let thinking = Thinking { thinking: "hm".into(), ..Thinking::default() };
-    let blocks =
-        vec![Block::Thinking(thinking), Block::from_text("x"), Block::ToolUse(call.clone())];
+    let thinking = Thinking {
+        thinking: "hm".into(),
+        ..Thinking::default()
+    };
+    let blocks = vec![
+        Block::Thinking(thinking),
+        Block::from_text("x"),
+        Block::ToolUse(call.clone()),
+    ];
     check(answer(blocks), &["thinking", "tool_use weather"]);
     check(Message::new("a", Body::ToolUse(call)), &["tool_use"]);
-    check(answer(vec![Block::from_text("x"), Block::from_text("y")]), &["text"]);
+    check(
+        answer(vec![Block::from_text("x"), Block::from_text("y")]),
+        &["text"],
+    );
     let mut stopped = answer(vec![]);
     if let Body::Assistant(body) = &mut stopped.body {
         body.stop_reason = Some(StopReason::MaxTokens);
@@ -83,7 +148,10 @@ fn blocks_without_a_place() {
 
 #[test]
 fn messages_without_a_place_are_left_out() {
-    check(Message::new("a", Body::Summary(Summary::default())), &["summary"]);
+    check(
+        Message::new("a", Body::Summary(Summary::default())),
+        &["summary"],
+    );
     check(
         Message::new("a", Body::CompactBoundary(CompactBoundary::default())),
         &["compact_boundary"],
@@ -105,12 +173,18 @@ fn results_become_items_of_their_own() {
     let message = Message::user("a", blocks);
     assert_eq!(lost(&message, Dialect::Ours), ["message", "message"]);
     let (text, _) = encode(&[message], &Session::default(), Dialect::Ours);
-    let names: Vec<String> = decode(text).items().map(|item| item.name().into()).collect();
+    let names: Vec<String> = decode(text)
+        .items()
+        .map(|item| item.name().into())
+        .collect();
     assert_eq!(names, ["TOOL", "TOOL", "USER"]);
     // The plugin skips tools, and an empty message would say nothing.
     let only = Message::user("a", vec![result("t")]);
     let (text, losses) = encode(&[only], &Session::default(), Dialect::V2);
-    assert_eq!((text.as_str(), losses[0].what.as_str()), ("", "tool_result"));
+    assert_eq!(
+        (text.as_str(), losses[0].what.as_str()),
+        ("", "tool_result")
+    );
 }
 
 #[test]
@@ -123,17 +197,36 @@ fn what_the_plugin_cannot_read() {
     check(Message::user("a", "a > --- b"), &["text", "id"]);
     check(Message::user("a", "\n x \n"), &["text", "id"]);
     check(Message::user("a", "```\nopen"), &["text", "id"]);
-    check(Message { author: Some("a \"b\"".into()), ..hello() }, &["author", "id"]);
+    check(
+        Message {
+            author: Some("a \"b\"".into()),
+            ..hello()
+        },
+        &["author", "id"],
+    );
     let time = Some("2025-05-07T14:01:32.5Z".parse().unwrap());
-    check(Message { created_at: time, ..hello() }, &["created_at", "id"]);
-    check(Message::new("a", Body::ToolResult(ToolResult::default())), &["tool_result"]);
+    check(
+        Message {
+            created_at: time,
+            ..hello()
+        },
+        &["created_at", "id"],
+    );
+    check(
+        Message::new("a", Body::ToolResult(ToolResult::default())),
+        &["tool_result"],
+    );
 }
 
 /// Nothing that the plugin would split at, or take for a picture, is left.
 #[test]
 fn the_plugins_files_have_no_stray_separators() {
     let text = "> ---\n> <USER />\n`> ---` > -----";
-    let (file, _) = encode(&[Message::user("a", text)], &Session::default(), Dialect::V2);
+    let (file, _) = encode(
+        &[Message::user("a", text)],
+        &Session::default(),
+        Dialect::V2,
+    );
     assert_eq!(file.matches("> ---").count(), 1, "{file}");
 }
 

@@ -9,29 +9,54 @@ use super::*;
 fn check(file: &str, expected: &[(&str, &str)]) {
     let document = decode(file);
     assert_eq!(document.to_bytes(), file.as_bytes());
-    let items: Vec<(String, String)> =
-        document.items().map(|item| (item.name().into(), item.text().into())).collect();
-    let found: Vec<(&str, &str)> = items.iter().map(|(name, text)| (&**name, &**text)).collect();
+    let items: Vec<(String, String)> = document
+        .items()
+        .map(|item| (item.name().into(), item.text().into()))
+        .collect();
+    let found: Vec<(&str, &str)> = items
+        .iter()
+        .map(|(name, text)| (&**name, &**text))
+        .collect();
     assert_eq!(found, expected, "{file}");
 }
 
 #[test]
 fn the_seeds_examples() {
     let file = "> ---\n> <SYSTEM />\n\nsys\n\n> ---\n> <USER author=\"username\" timestamp=\"2025-05-07 14:01:32\" />\n\nhi\n\n> ---\n> <ASSISTANT author=\"gpt-model-name\" timestamp=\"2025-05-07 14:01:54\" />\n\nho\n\n> ---\n> <SEPERATOR />\n";
-    check(file, &[("SYSTEM", "sys"), ("USER", "hi"), ("ASSISTANT", "ho"), ("SEPERATOR", "")]);
+    check(
+        file,
+        &[
+            ("SYSTEM", "sys"),
+            ("USER", "hi"),
+            ("ASSISTANT", "ho"),
+            ("SEPERATOR", ""),
+        ],
+    );
     let messages = read(file);
-    let types: Vec<&str> = messages.iter().map(|message| message.body.type_name()).collect();
+    let types: Vec<&str> = messages
+        .iter()
+        .map(|message| message.body.type_name())
+        .collect();
     assert_eq!(types, ["system", "user", "assistant", "compact_boundary"]);
     assert_eq!(messages[1].author.as_deref(), Some("username"));
-    assert_eq!(messages[1].created_at.unwrap().to_string(), "2025-05-07T14:01:32Z");
+    assert_eq!(
+        messages[1].created_at.unwrap().to_string(),
+        "2025-05-07T14:01:32Z"
+    );
     assert_eq!(messages[3].parent_id, Some(messages[2].id.clone()));
     assert_eq!(codes(file), [""; 0]);
 }
 
 #[test]
 fn a_separator_line_inside_a_body_is_content() {
-    check("> ---\n> <USER />\n\na\n\n> ---\n\nb\n", &[("USER", "a\n\n> ---\n\nb")]);
-    check("> ---\n> <USER />\n\n> quoted\n> ---\n> more\n", &[("USER", "> quoted\n> ---\n> more")]);
+    check(
+        "> ---\n> <USER />\n\na\n\n> ---\n\nb\n",
+        &[("USER", "a\n\n> ---\n\nb")],
+    );
+    check(
+        "> ---\n> <USER />\n\n> quoted\n> ---\n> more\n",
+        &[("USER", "> quoted\n> ---\n> more")],
+    );
     check("> ---\n> <USER />\n\na\n> ---", &[("USER", "a\n> ---")]);
 }
 
@@ -43,9 +68,12 @@ fn a_separator_in_inline_code_is_content() {
 
 #[test]
 fn a_separator_and_a_tag_in_a_fence_are_content() {
-    for (open, close) in
-        [("```", "```"), ("```markdown", "```"), ("~~~~", "~~~~"), ("````md", "````")]
-    {
+    for (open, close) in [
+        ("```", "```"),
+        ("```markdown", "```"),
+        ("~~~~", "~~~~"),
+        ("````md", "````"),
+    ] {
         let body = format!("{open}\n> ---\n> <USER />\n\nquoted\n{close}\n\nafter");
         let file = format!("> ---\n> <ASSISTANT />\n\n{body}\n\n> ---\n> <USER />\n\nx\n");
         check(&file, &[("ASSISTANT", &body), ("USER", "x")]);
@@ -56,7 +84,10 @@ fn a_separator_and_a_tag_in_a_fence_are_content() {
 fn a_body_may_quote_a_whole_chat_file() {
     let quoted = "---\nchat: x\n---\n\n> ---\n> <SYSTEM />\n\nsys\n\n> ---\n> <USER author=\"a\" />\n\n```js\nlet x\n```\n\n> ---\n> <SEPERATOR />\n";
     let body = format!("````\n{quoted}````");
-    check(&format!("> ---\n> <USER />\n\n{body}\n"), &[("USER", &body)]);
+    check(
+        &format!("> ---\n> <USER />\n\n{body}\n"),
+        &[("USER", &body)],
+    );
     // Without a fence, whoever writes it escapes it.
     let file = append(&decode(""), &NewItem::new("USER", quoted)).apply(b"");
     let document = decode(file);
@@ -67,7 +98,10 @@ fn a_body_may_quote_a_whole_chat_file() {
 #[test]
 fn a_fence_that_nobody_closed_hides_nothing() {
     let file = "> ---\n> <ASSISTANT />\n\n```js\nlet x = 1\n\n> ---\n> <USER />\n\ngo on\n";
-    check(file, &[("ASSISTANT", "```js\nlet x = 1"), ("USER", "go on")]);
+    check(
+        file,
+        &[("ASSISTANT", "```js\nlet x = 1"), ("USER", "go on")],
+    );
 }
 
 /// An answer that was cut off in its code, and later ones with code of their own.
@@ -90,7 +124,10 @@ fn quotes_and_angles_in_attributes() {
         (r#"<USER author="a > b" />"#, "a > b"),
         (r#"<USER author="/>" />"#, "/>"),
         (r#"<USER author='say "hi"' />"#, "say \"hi\""),
-        (r#"<USER author="say &quot;hi&quot; &lt;&amp;&gt;&#10;" />"#, "say \"hi\" <&>\n"),
+        (
+            r#"<USER author="say &quot;hi&quot; &lt;&amp;&gt;&#10;" />"#,
+            "say \"hi\" <&>\n",
+        ),
         // The plugin escapes nothing.
         (
             r#"<USER author="my "best" model" timestamp="2025-05-07 14:01:32"/>"#,
@@ -122,8 +159,14 @@ fn single_quotes_keys_with_hyphens_and_any_case() {
 
 #[test]
 fn the_slash_and_the_blanks_are_optional() {
-    for tag in ["> <USER>", "> <USER/>", "><USER/>", ">  <USER />  ", "> <user / >", "> <USER\t/>"]
-    {
+    for tag in [
+        "> <USER>",
+        "> <USER/>",
+        "><USER/>",
+        ">  <USER />  ",
+        "> <user / >",
+        "> <USER\t/>",
+    ] {
         let file = format!("> ---\n{tag}\n\nx\n");
         assert_eq!(read(&file)[0].text(), "x", "{tag}");
     }
@@ -151,9 +194,9 @@ fn what_is_no_tag_makes_no_item() {
 
 #[test]
 fn what_is_no_separator_makes_no_item() {
-    for line in
-        ["> --", ">---", ">  ---", " > ---", "> --- x", "> - - -", "---", "> ***", "\\> ---"]
-    {
+    for line in [
+        "> --", ">---", ">  ---", " > ---", "> --- x", "> - - -", "---", "> ***", "\\> ---",
+    ] {
         let file = format!("{line}\n> <USER />\n\nx\n");
         assert_eq!(decode(file.as_str()).items().len(), 0, "{line}");
     }
@@ -164,9 +207,15 @@ fn dashes_blanks_and_line_ends_of_separators() {
     for line in ["> ---", "> -------", "> ---  ", "> ----\t", "> ---\r"] {
         check(&format!("{line}\n> <USER />\n\nx\n"), &[("USER", "x")]);
         check(&format!("{line}\n>\n> <USER />\n\nx\n"), &[("USER", "x")]);
-        check(&format!("{line}\n> \t\n> <USER />\n\nx\n"), &[("USER", "x")]);
+        check(
+            &format!("{line}\n> \t\n> <USER />\n\nx\n"),
+            &[("USER", "x")],
+        );
         // One such line, and no blank one.
-        assert_eq!(decode(format!("{line}\n>\n>\n> <USER />\n")).items().len(), 0);
+        assert_eq!(
+            decode(format!("{line}\n>\n>\n> <USER />\n")).items().len(),
+            0
+        );
         assert_eq!(decode(format!("{line}\n\n> <USER />\n")).items().len(), 0);
     }
     check("> ---\n> ---\n> <USER />\n\nx\n", &[("USER", "x")]);
@@ -186,7 +235,10 @@ fn a_byte_order_mark_and_bytes_that_are_no_text() {
     assert_eq!(document.to_bytes(), bytes);
     assert_eq!(document.item(0).unwrap().text(), "a\u{fffd}b\0");
     let problems = document.problems();
-    let codes: Vec<_> = problems.iter().map(|problem| (&*problem.code, problem.line)).collect();
+    let codes: Vec<_> = problems
+        .iter()
+        .map(|problem| (&*problem.code, problem.line))
+        .collect();
     assert_eq!(codes, [("not-utf8", 2), ("not-utf8", 4)]);
     assert_eq!(document.why_not_writable().unwrap().line, 2);
 }
@@ -210,7 +262,10 @@ fn unknown_tags_are_kept() {
     let message = &read(file)[0];
     assert_eq!(message.body.type_name(), "chat_item");
     assert_eq!(message.unknown.get("tag"), Some(&Raw::string("NOTE")));
-    assert_eq!(message.unknown.get("content"), Some(&Raw::string("remember")));
+    assert_eq!(
+        message.unknown.get("content"),
+        Some(&Raw::string("remember"))
+    );
     assert_eq!(codes(file), ["unknown-tag"]);
 }
 
@@ -218,7 +273,10 @@ fn unknown_tags_are_kept() {
 fn two_system_items_stay_in_their_places() {
     let file =
         "> ---\n> <SYSTEM />\n\none\n\n> ---\n> <USER />\n\nhi\n\n> ---\n> <SYSTEM />\n\ntwo\n";
-    check(file, &[("SYSTEM", "one"), ("USER", "hi"), ("SYSTEM", "two")]);
+    check(
+        file,
+        &[("SYSTEM", "one"), ("USER", "hi"), ("SYSTEM", "two")],
+    );
     assert_eq!(decode(file).system_prompt().as_deref(), Some("one"));
     assert_eq!(codes(file), [""; 0]);
 }
@@ -233,10 +291,16 @@ fn a_missing_time_is_missing() {
     let noon = times("timestamp=\"2025-05-07 12:00:00\" ");
     assert_eq!(times("time=\"2025-05-07 12:00:00\" "), noon);
     assert_eq!(times("timestamp=\"2025-05-07T14:00:00+02:00\" "), noon);
-    assert_eq!(times("timestamp=\"2025-05-07T12:00:00Z\" time=\"2020-01-01 00:00:00\" "), noon);
+    assert_eq!(
+        times("timestamp=\"2025-05-07T12:00:00Z\" time=\"2020-01-01 00:00:00\" "),
+        noon
+    );
     let file = "> ---\n> <USER timestamp=\"soon\" />\n\nx\n";
     assert_eq!(codes(file), ["bad-attribute"]);
-    assert_eq!(read(file)[0].extra.get("timestamp"), Some(&Raw::string("soon")));
+    assert_eq!(
+        read(file)[0].extra.get("timestamp"),
+        Some(&Raw::string("soon"))
+    );
 }
 
 #[test]
@@ -244,7 +308,10 @@ fn times_without_a_zone_are_local() {
     let document = decode("> ---\n> <USER timestamp=\"2025-05-07 14:01:32\" />\n\nx\n");
     let beijing = TimeZone::fixed(Offset::constant(8));
     let message = &messages_in(&document, &"s".into(), &beijing).messages[0];
-    assert_eq!(message.created_at.unwrap().to_string(), "2025-05-07T06:01:32Z");
+    assert_eq!(
+        message.created_at.unwrap().to_string(),
+        "2025-05-07T06:01:32Z"
+    );
 }
 
 #[test]
@@ -260,11 +327,20 @@ fn attributes_of_the_note_taking_program_are_no_content() {
         assert_eq!(read(&file)[0].extra.get("kramdown"), Some(&notes), "{line}");
         let (written, losses) = encode(&read(&file), &Session::default(), Dialect::Ours);
         assert_eq!(losses, vec![]);
-        assert_eq!(messages(&decode(written), &"s".into()).messages, read(&file));
+        assert_eq!(
+            messages(&decode(written), &"s".into()).messages,
+            read(&file)
+        );
     }
     // Elsewhere they are content.
-    check("> ---\n> <USER />\n\n{: a=\"b\" }\n", &[("USER", "{: a=\"b\" }")]);
-    check("> ---\n> <USER />\n{: not attributes }x\n", &[("USER", "{: not attributes }x")]);
+    check(
+        "> ---\n> <USER />\n\n{: a=\"b\" }\n",
+        &[("USER", "{: a=\"b\" }")],
+    );
+    check(
+        "> ---\n> <USER />\n{: not attributes }x\n",
+        &[("USER", "{: not attributes }x")],
+    );
 }
 
 #[track_caller]
@@ -291,7 +367,10 @@ fn pictures_in_the_plugins_div() {
     assert_eq!(found[0].text().as_deref(), Some("before\n\nmore"));
     let (media_type, data) = ("image/png".to_string(), "iVBORw0KGgo=".to_string());
     assert_eq!(source(&found[1]), Some(Source::Base64 { media_type, data }));
-    assert_eq!(source(&found[2]), Some(Source::Url("https://example.com/a.png?x=1&y=2".into())));
+    assert_eq!(
+        source(&found[2]),
+        Some(Source::Url("https://example.com/a.png?x=1&y=2".into()))
+    );
     // The plugin loses this.
     assert_eq!(found[3].text().as_deref(), Some("after"));
     assert_eq!(blocks(div).len(), 2);
@@ -303,10 +382,15 @@ fn bare_pictures() {
         "<img src=\"assets/a.png\" alt='A &amp; B'>\n\ntext\n<IMG src='data:text/plain,x'/>",
     );
     assert_eq!(source(&found[0]), Some(Source::File("assets/a.png".into())));
-    let Block::Image(image) = &found[0] else { panic!() };
+    let Block::Image(image) = &found[0] else {
+        panic!()
+    };
     assert_eq!(image.extra.get("alt"), Some(&Raw::string("A & B")));
     assert_eq!(found[1].text().as_deref(), Some("text"));
-    assert_eq!(source(&found[2]), Some(Source::Url("data:text/plain,x".into())));
+    assert_eq!(
+        source(&found[2]),
+        Some(Source::Url("data:text/plain,x".into()))
+    );
 }
 
 #[test]
@@ -322,7 +406,11 @@ fn what_is_no_picture_stays_text() {
         "<img src=\"a.png\"",
     ] {
         let file = format!("> ---\n> <USER />\n\n{body}\n");
-        assert_eq!(read(&file)[0].body.content(), Some(&Content::from(body)), "{body}");
+        assert_eq!(
+            read(&file)[0].body.content(),
+            Some(&Content::from(body)),
+            "{body}"
+        );
     }
 }
 
@@ -331,8 +419,13 @@ fn tools_have_a_place() {
     let file =
         "> ---\n> <TOOL tool_call_id=\"call_1\" name=\"weather\" version=\"2\" />\n\nsunny\n";
     let message = &read(file)[0];
-    let Body::ToolResult(result) = &message.body else { panic!() };
-    assert_eq!((result.tool_use_id.as_str(), result.content.text()), ("call_1", "sunny".into()));
+    let Body::ToolResult(result) = &message.body else {
+        panic!()
+    };
+    assert_eq!(
+        (result.tool_use_id.as_str(), result.content.text()),
+        ("call_1", "sunny".into())
+    );
     assert_eq!(message.extra.get("name"), Some(&Raw::string("weather")));
     assert_eq!(message.extra.get("version"), Some(&Raw::string("2")));
 }
@@ -341,18 +434,26 @@ fn tools_have_a_place() {
 fn separators_of_both_spellings() {
     let file = "> ---\n> <SEPERATOR />\n\n> ---\n> <Separator />\n\ntyped by mistake\n";
     for message in read(file) {
-        let Body::CompactBoundary(boundary) = &message.body else { panic!() };
+        let Body::CompactBoundary(boundary) = &message.body else {
+            panic!()
+        };
         assert_eq!(boundary.trigger.as_ref().unwrap().as_str(), "separator");
     }
     assert_eq!(codes(file), ["separator-text"]);
-    assert_eq!(read(file)[1].extra.get("text"), Some(&Raw::string("typed by mistake")));
+    assert_eq!(
+        read(file)[1].extra.get("text"),
+        Some(&Raw::string("typed by mistake"))
+    );
 }
 
 #[test]
 fn near_misses_are_pointed_at() {
-    for head in
-        [">---\n> <USER />", " > ---\n> <USER />", "> ---\n> <USER /> text", "> ---\n> <b>x</b>"]
-    {
+    for head in [
+        ">---\n> <USER />",
+        " > ---\n> <USER />",
+        "> ---\n> <USER /> text",
+        "> ---\n> <b>x</b>",
+    ] {
         assert_eq!(codes(&format!("a\n{head}\n\nx\n")), ["near-item"], "{head}");
     }
     // A quotation with a rule in it is nothing odd.
@@ -363,13 +464,22 @@ fn near_misses_are_pointed_at() {
 
 #[test]
 fn attributes_that_cannot_be_read_are_reported() {
-    assert_eq!(codes("> ---\n> <USER author=\"open />\n\nx\n"), ["bad-attribute"]);
+    assert_eq!(
+        codes("> ---\n> <USER author=\"open />\n\nx\n"),
+        ["bad-attribute"]
+    );
     assert_eq!(
         codes("> ---\n> <USER ?? author=\"a\" !/>\n\nx\n"),
         ["bad-attribute", "bad-attribute"]
     );
-    assert_eq!(codes("> ---\n> <USER prompt=\"many\" />\n\nx\n"), ["bad-attribute"]);
-    assert_eq!(codes("> ---\n> <USER stored=\"lines=4\" />\n\nx\n"), ["stored-mismatch"]);
+    assert_eq!(
+        codes("> ---\n> <USER prompt=\"many\" />\n\nx\n"),
+        ["bad-attribute"]
+    );
+    assert_eq!(
+        codes("> ---\n> <USER stored=\"lines=4\" />\n\nx\n"),
+        ["stored-mismatch"]
+    );
     assert_eq!(codes("---\nchat: [\n---\n"), ["frontmatter-yaml"]);
     assert_eq!(codes("---\nchat: 7\n---\n"), ["frontmatter-type"]);
 }
@@ -381,11 +491,20 @@ fn the_session_is_in_the_frontmatter() {
     let session = document.session_in(&TimeZone::fixed(Offset::constant(8)));
     assert_eq!(session.id.as_deref(), Some("20250507-abc"));
     assert_eq!(session.title.as_deref(), Some("A talk"));
-    assert_eq!(session.timestamp.unwrap().to_string(), "2025-05-07T06:01:32Z");
-    assert_eq!(session.updated.unwrap().to_string(), "2025-05-07T14:01:40.001Z");
+    assert_eq!(
+        session.timestamp.unwrap().to_string(),
+        "2025-05-07T06:01:32Z"
+    );
+    assert_eq!(
+        session.updated.unwrap().to_string(),
+        "2025-05-07T14:01:40.001Z"
+    );
     assert_eq!(session.tags, ["a", "2025"]);
     assert_eq!(session.preamble.as_deref(), Some("Notes."));
-    assert_eq!(session.extra.get("mine").unwrap().as_str(), r#"{"a":[1,true]}"#);
+    assert_eq!(
+        session.extra.get("mine").unwrap().as_str(),
+        r#"{"a":[1,true]}"#
+    );
     let read = messages(&document, &"other".into()).messages;
     assert_eq!(&*read[0].session_id, "20250507-abc");
     assert_eq!(document.problems(), vec![]);

@@ -22,7 +22,9 @@ fn sample(test: &str, name: &str) -> Option<Vec<u8>> {
 fn both_generations_are_read_and_written() {
     let test = "chatmd::tests::samples::both_generations_are_read_and_written";
     let files = ["v1-2025-05-09.full.md", "v2-2026-06.full.md"];
-    let [Some(one), Some(two)] = files.map(|name| sample(test, name)) else { return };
+    let [Some(one), Some(two)] = files.map(|name| sample(test, name)) else {
+        return;
+    };
     let beijing = TimeZone::fixed(Offset::constant(8));
     let read = |bytes: &[u8]| {
         let document = decode(bytes);

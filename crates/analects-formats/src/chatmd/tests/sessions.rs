@@ -36,15 +36,34 @@ fn every_field_of_the_plugin_comes_back() {
         {"type":"message","id":"t","message":{"role":"tool","tool_call_id":"c1","content":"42","name":"f"}}]}"#;
     let (session, messages) = check_json(text);
     assert_eq!(session.tags, ["a", "论语"]);
-    assert_eq!(session.timestamp.unwrap().to_string(), "2025-05-07T14:01:32Z");
+    assert_eq!(
+        session.timestamp.unwrap().to_string(),
+        "2025-05-07T14:01:32Z"
+    );
     assert_eq!(session.preamble.as_deref(), Some("Notes."));
-    let types: Vec<&str> = messages.iter().map(|message| message.body.type_name()).collect();
+    let types: Vec<&str> = messages
+        .iter()
+        .map(|message| message.body.type_name())
+        .collect();
     let boundary = "compact_boundary";
-    assert_eq!(types, ["system", "user", "assistant", boundary, boundary, "user", "tool_result"]);
+    assert_eq!(
+        types,
+        [
+            "system",
+            "user",
+            "assistant",
+            boundary,
+            boundary,
+            "user",
+            "tool_result"
+        ]
+    );
     assert_eq!(messages[1].history, History::Exclude);
     assert_eq!(messages[2].usage.as_ref().unwrap().total_tokens, Some(5));
     assert!(messages[2].extra.get("versions").is_some());
-    let Some(Content::Blocks(blocks)) = messages[5].body.content() else { panic!() };
+    let Some(Content::Blocks(blocks)) = messages[5].body.content() else {
+        panic!()
+    };
     assert!(matches!(blocks[1], Block::Image(_)) && matches!(blocks[3], Block::Other(_)));
 }
 
@@ -75,7 +94,11 @@ fn items_of_unknown_kinds_are_kept_and_reported() {
     let text = r#"{"items":[{"type":"note","x":1},7,{"type":"message"},{"type":"message","message":{"role":"judge"}}]}"#;
     check_json(text);
     let (_, decoded) = read_json(text.as_bytes());
-    let codes: Vec<_> = decoded.problems.iter().map(|problem| &*problem.code).collect();
+    let codes: Vec<_> = decoded
+        .problems
+        .iter()
+        .map(|problem| &*problem.code)
+        .collect();
     assert_eq!(codes, ["unknown-item"; 4]);
 }
 
@@ -85,7 +108,11 @@ fn what_is_no_session_is_a_problem() {
         let (_, decoded) = read_json(bytes);
         assert_eq!(decoded.problems[0].code, "not-a-chat-session");
     }
-    let deep = format!("{{\"items\":[{}{}]}}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep = format!(
+        "{{\"items\":[{}{}]}}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
     assert_eq!(read_json(deep.as_bytes()).1.messages.len(), 1);
 }
 
@@ -137,8 +164,10 @@ fn object() -> BoxedStrategy<String> {
     ];
     vec((name, value), 0..8)
         .prop_map(|fields| {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("\"{name}\":{value}"))
+                .collect();
             format!("{{{}}}", fields.join(","))
         })
         .boxed()

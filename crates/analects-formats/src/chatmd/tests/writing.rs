@@ -24,7 +24,13 @@ fn ours_in_full() {
         "---\nchat: s\ntitle: \"A: talk\"\ntimestamp: \"2025-05-07T14:00:00.5Z\"\ntags: [\"a b\", \"论语\"]\n---\n\nNotes.\n\n> ---\n> <SYSTEM />\n\nBe brief.\n\n> ---\n> <USER author=\"me\" timestamp=\"2025-05-07T14:01:32Z\" />\n\nLook:\n\n<div style=\"display: flex; flex-direction: column; gap: 10px;\">\n<img style=\"max-width: 100%; display: inline-block;\" src=\"https://example.com/a.png\" />\n</div>\n\n> ---\n> <SEPERATOR />\n\n> ---\n> <ASSISTANT author=\"gpt\" prompt=\"3\" completion=\"5\" />\n\nHi\n"
     );
     let document = decode(text);
-    assert_eq!(document.session(), Session { id: Some("s".into()), ..session });
+    assert_eq!(
+        document.session(),
+        Session {
+            id: Some("s".into()),
+            ..session
+        }
+    );
 }
 
 #[test]
@@ -47,35 +53,66 @@ fn the_plugins_generations() {
 #[test]
 fn a_line_that_would_start_an_item_is_escaped() {
     let text = "> ---\n> <USER />\n\\> -----\n>\n> <x>\n> ---\n> text";
-    let (file, losses) = encode(&[Message::user("a", text)], &Session::default(), Dialect::Ours);
+    let (file, losses) = encode(
+        &[Message::user("a", text)],
+        &Session::default(),
+        Dialect::Ours,
+    );
     assert_eq!(losses, vec![]);
     assert!(
         file.ends_with("\n\\> ---\n> <USER />\n\\\\> -----\n>\n> <x>\n> ---\n> text\n"),
         "{file}"
     );
-    assert_eq!(messages(&decode(file), &SessionId::default()).messages[0].text(), text);
+    assert_eq!(
+        messages(&decode(file), &SessionId::default()).messages[0].text(),
+        text
+    );
 }
 
 #[test]
 fn a_line_that_would_be_a_picture_is_escaped() {
     let text = "<img src=\"a\">\n\\<img src=\"a\">\n```\n<img src=\"a\">\n```";
     let message = Message::user("a", text);
-    let (file, _) = encode(std::slice::from_ref(&message), &Session::default(), Dialect::Ours);
+    let (file, _) = encode(
+        std::slice::from_ref(&message),
+        &Session::default(),
+        Dialect::Ours,
+    );
     assert!(
         file.contains("\n\\<img src=\"a\">\n\\\\<img src=\"a\">\n```\n<img src=\"a\">\n```\n"),
         "{file}"
     );
-    assert_eq!(messages(&decode(file), &SessionId::default()).messages, [message]);
+    assert_eq!(
+        messages(&decode(file), &SessionId::default()).messages,
+        [message]
+    );
 }
 
 #[test]
 fn blank_lines_around_a_text_are_kept() {
-    for text in ["\n", "\n\na\n", " ", "a\n\n", "\r", "a\r", "\t\n", "```\nopen", "\n```\n\n"] {
+    for text in [
+        "\n",
+        "\n\na\n",
+        " ",
+        "a\n\n",
+        "\r",
+        "a\r",
+        "\t\n",
+        "```\nopen",
+        "\n```\n\n",
+    ] {
         let message = Message::user("a", text);
-        let (file, losses) =
-            encode(std::slice::from_ref(&message), &Session::default(), Dialect::Ours);
+        let (file, losses) = encode(
+            std::slice::from_ref(&message),
+            &Session::default(),
+            Dialect::Ours,
+        );
         assert_eq!(losses, vec![]);
-        assert_eq!(messages(&decode(file), &SessionId::default()).messages, [message], "{text:?}");
+        assert_eq!(
+            messages(&decode(file), &SessionId::default()).messages,
+            [message],
+            "{text:?}"
+        );
     }
 }
 
@@ -98,7 +135,11 @@ fn preambles_are_kept_to_the_byte() {
         for messages in [vec![], vec![Message::user("a", "```\nx\n```")]] {
             for title in [None, Some("t".to_string())] {
                 let preamble = Some(preamble.to_string());
-                let session = Session { title, preamble, ..Session::default() };
+                let session = Session {
+                    title,
+                    preamble,
+                    ..Session::default()
+                };
                 let (file, losses) = encode(&messages, &session, Dialect::Ours);
                 assert_eq!(losses, vec![]);
                 let document = decode(file.as_str());
@@ -112,7 +153,10 @@ fn preambles_are_kept_to_the_byte() {
 
 #[test]
 fn an_attribute_called_text_keeps_its_place() {
-    for tag in ["<NOTE a=\"1\" text=\"x\" />", "<SEPERATOR a=\"1\" text=\"x\" />"] {
+    for tag in [
+        "<NOTE a=\"1\" text=\"x\" />",
+        "<SEPERATOR a=\"1\" text=\"x\" />",
+    ] {
         let read = messages(&decode(format!("> ---\n> {tag}\n")), &"s".into()).messages;
         let (text, losses) = encode(&read, &Session::default(), Dialect::Ours);
         assert_eq!(losses, [], "{text}");
@@ -123,10 +167,19 @@ fn an_attribute_called_text_keeps_its_place() {
 #[test]
 fn an_empty_conversation_is_an_empty_file() {
     for dialect in [Dialect::Ours, Dialect::V1, Dialect::V2] {
-        assert_eq!(encode(&[], &Session::default(), dialect), (String::new(), vec![]));
+        assert_eq!(
+            encode(&[], &Session::default(), dialect),
+            (String::new(), vec![])
+        );
     }
-    let session = Session { title: Some("t".into()), ..Session::default() };
-    assert_eq!(encode(&[], &session, Dialect::Ours).0, "---\nchat:\ntitle: t\n---\n");
+    let session = Session {
+        title: Some("t".into()),
+        ..Session::default()
+    };
+    assert_eq!(
+        encode(&[], &session, Dialect::Ours).0,
+        "---\nchat:\ntitle: t\n---\n"
+    );
 }
 
 proptest! {
@@ -153,5 +206,8 @@ proptest! {
 }
 
 fn without_extra(session: Session) -> Session {
-    Session { extra: Default::default(), ..session }
+    Session {
+        extra: Default::default(),
+        ..session
+    }
 }

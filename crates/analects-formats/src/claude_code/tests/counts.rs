@@ -25,7 +25,10 @@ fn progress(uuid: &str, response: &str, output: u64) -> String {
 fn totals(files: &[String]) -> Totals {
     let mut totals = Totals::default();
     for file in files {
-        read(file, true).messages.iter().for_each(|message| totals.add(message));
+        read(file, true)
+            .messages
+            .iter()
+            .for_each(|message| totals.add(message));
     }
     totals
 }
@@ -57,24 +60,43 @@ fn an_answer_is_counted_once_with_its_largest_output() {
 
 #[test]
 fn sub_agents_are_counted_once_over_all_files() {
-    let session =
-        [answer("a1", "msg_1", 1, "large"), progress("p1", "msg_s", 1), progress("p2", "msg_s", 5)];
+    let session = [
+        answer("a1", "msg_1", 1, "large"),
+        progress("p1", "msg_s", 1),
+        progress("p2", "msg_s", 5),
+    ];
     // The same answer of the sub-agent in its own file, and the session copied when it was resumed.
     let sub_agent = answer("s1", "msg_s", 7, "small");
-    let resumed = session.concat().replace("\"sessionId\":\"s1\"", "\"sessionId\":\"s2\"");
+    let resumed = session
+        .concat()
+        .replace("\"sessionId\":\"s1\"", "\"sessionId\":\"s2\"");
     let totals = totals(&[session.concat(), sub_agent, resumed]);
     let models = totals.by_model();
     assert_eq!((models["large"].output, models["large"].answers), (1, 1));
     // The record with the largest output counts, with all that it says.
-    assert_eq!((models["small"].output, models["small"].input, models["small"].answers), (7, 3, 1));
+    assert_eq!(
+        (
+            models["small"].output,
+            models["small"].input,
+            models["small"].answers
+        ),
+        (7, 3, 1)
+    );
     assert_eq!((totals.sum().output, totals.sum().cache_read), (8, 1000));
 }
 
 #[test]
 fn without_progress_sub_agents_are_not_counted() {
-    let file = [answer("a1", "msg_1", 1, "large"), progress("p1", "msg_s", 5)].concat();
+    let file = [
+        answer("a1", "msg_1", 1, "large"),
+        progress("p1", "msg_s", 5),
+    ]
+    .concat();
     let mut totals = Totals::default();
-    read(file, false).messages.iter().for_each(|message| totals.add(message));
+    read(file, false)
+        .messages
+        .iter()
+        .for_each(|message| totals.add(message));
     assert_eq!((totals.sum().answers, totals.sum().output), (1, 1));
 }
 
@@ -91,10 +113,14 @@ fn made_up_and_nameless_answers_are_told_apart() {
 
 #[test]
 fn sums_do_not_overflow() {
-    let most = answer("a1", "msg_1", 1, "m")
-        .replace("\"output_tokens\":1", &format!("\"output_tokens\":{}", u64::MAX));
-    let totals =
-        totals(&[most.clone(), most.replace("msg_1", "msg_2").replace("\"a1\"", "\"a2\"")]);
+    let most = answer("a1", "msg_1", 1, "m").replace(
+        "\"output_tokens\":1",
+        &format!("\"output_tokens\":{}", u64::MAX),
+    );
+    let totals = totals(&[
+        most.clone(),
+        most.replace("msg_1", "msg_2").replace("\"a1\"", "\"a2\""),
+    ]);
     assert_eq!(totals.sum().output, u64::MAX);
 }
 
@@ -109,7 +135,14 @@ fn a_session_is_recognised_by_its_lines() {
     let summary = r#"{"type":"summary","summary":"Tea","leafUuid":"x"}"#;
     let mode = r#"{"type":"permission-mode","permissionMode":"default","sessionId":"s"}"#;
     let marked = format!("\u{feff}{record}");
-    for head in [&record, snapshot, summary, mode, &marked, &format!("torn\n\0\0\n{record}")] {
+    for head in [
+        &record,
+        snapshot,
+        summary,
+        mode,
+        &marked,
+        &format!("torn\n\0\0\n{record}"),
+    ] {
         assert_eq!(sure(head), Sure::Yes, "{head}");
     }
     // The first line is longer than what is shown of it.
@@ -140,5 +173,8 @@ fn what_others_write_is_not_taken() {
     }
     let by_name = |name| ClaudeCode.recognise(b"", name);
     assert_eq!(by_name("~/.claude/projects/-work/0197.jsonl"), Sure::ByName);
-    assert_eq!(by_name("C:\\Users\\me\\.claude\\projects\\x\\0197.jsonl"), Sure::ByName);
+    assert_eq!(
+        by_name("C:\\Users\\me\\.claude\\projects\\x\\0197.jsonl"),
+        Sure::ByName
+    );
 }

@@ -9,15 +9,25 @@ fn ids(messages: &[Message]) -> Vec<&str> {
 }
 
 fn parents(messages: &[Message]) -> Vec<&str> {
-    messages.iter().map(|message| message.parent_id.as_deref().unwrap_or("-")).collect()
+    messages
+        .iter()
+        .map(|message| message.parent_id.as_deref().unwrap_or("-"))
+        .collect()
 }
 
 fn seen(messages: &[Message]) -> Vec<&str> {
-    chain(messages).messages.iter().map(|message| &*message.id).collect()
+    chain(messages)
+        .messages
+        .iter()
+        .map(|message| &*message.id)
+        .collect()
 }
 
 fn codes(got: &Read) -> Vec<(&str, usize)> {
-    got.problems.iter().map(|odd| (&*odd.code, odd.line)).collect()
+    got.problems
+        .iter()
+        .map(|odd| (&*odd.code, odd.line))
+        .collect()
 }
 
 fn extra<'a>(message: &'a Message, key: &str) -> Option<&'a str> {
@@ -26,14 +36,23 @@ fn extra<'a>(message: &'a Message, key: &str) -> Option<&'a str> {
 
 /// A record of the main chain; `rest` is what else it says.
 fn line(kind: &str, id: &str, parent: &str, rest: &str) -> String {
-    let parent = if parent == "-" { "null".to_string() } else { format!("\"{parent}\"") };
+    let parent = if parent == "-" {
+        "null".to_string()
+    } else {
+        format!("\"{parent}\"")
+    };
     format!(
         r#"{{"parentUuid":{parent},"isSidechain":false,"sessionId":"s1","type":"{kind}","uuid":"{id}",{rest}}}"#
     ) + "\n"
 }
 
 fn prompt(id: &str, parent: &str) -> String {
-    line("user", id, parent, r#""message":{"role":"user","content":"Please."}"#)
+    line(
+        "user",
+        id,
+        parent,
+        r#""message":{"role":"user","content":"Please."}"#,
+    )
 }
 
 fn answer(id: &str, parent: &str, response: &str, block: &str) -> String {
@@ -64,7 +83,12 @@ fn result(id: &str, parent: &str, call: &str) -> String {
 fn one_answer_is_several_records() {
     let file = [
         prompt("u1", "-"),
-        answer("a1", "u1", "msg_1", r#"{"type":"thinking","thinking":"Hm.","signature":"sig"}"#),
+        answer(
+            "a1",
+            "u1",
+            "msg_1",
+            r#"{"type":"thinking","thinking":"Hm.","signature":"sig"}"#,
+        ),
         answer("a2", "a1", "msg_1", &text("Hello.")),
         answer("a3", "a2", "msg_1", &call("t1")),
         result("r1", "a3", "t1"),
@@ -135,8 +159,13 @@ fn what_a_skill_says_stays_between_results() {
     ]
     .concat();
     let got = read(&file, false);
-    assert_eq!(seen(&got.messages), ["u1", "a1", "a2", "r1", "k1", "r2", "b1"]);
-    let Body::User(user) = &got.messages[4].body else { panic!() };
+    assert_eq!(
+        seen(&got.messages),
+        ["u1", "a1", "a2", "r1", "k1", "r2", "b1"]
+    );
+    let Body::User(user) = &got.messages[4].body else {
+        panic!()
+    };
     assert_eq!(user.source, Some(UserSource::Program));
 }
 
@@ -161,25 +190,44 @@ fn forks_share_a_prefix() {
 
 #[test]
 fn a_resumed_session_repeats_earlier_lines() {
-    let first = [prompt("u1", "-"), answer("a1", "u1", "msg_1", &text("One."))].concat();
+    let first = [
+        prompt("u1", "-"),
+        answer("a1", "u1", "msg_1", &text("One.")),
+    ]
+    .concat();
     let again = first.replace("\"s1\"", "\"s2\"");
-    let file = [first.clone(), again, prompt("u2", "a1").replace("\"s1\"", "\"s2\"")].concat();
+    let file = [
+        first.clone(),
+        again,
+        prompt("u2", "a1").replace("\"s1\"", "\"s2\""),
+    ]
+    .concat();
     let got = read(&file, false);
     assert_eq!(seen(&got.messages), ["u1", "a1", "u2"]);
     assert_eq!(got.left_out, 2);
-    assert_eq!(codes(&got), [("foreign-session", 3), ("repeated-records", 0)]);
+    assert_eq!(
+        codes(&got),
+        [("foreign-session", 3), ("repeated-records", 0)]
+    );
     let all = read(&file, true);
     assert_eq!(all.messages.len(), 5);
     assert_eq!(seen(&all.messages), ["u1", "a1", "u2"]);
     assert_eq!(extra(&all.messages[2], "uuid"), Some("\"u1\""));
-    assert!(extra(&all.messages[2], "message").unwrap().contains("Please."));
+    assert!(
+        extra(&all.messages[2], "message")
+            .unwrap()
+            .contains("Please.")
+    );
     assert_eq!(chain(&all.messages).problems, []);
 }
 
 #[test]
 fn a_name_may_be_used_for_two_records() {
     let other = prompt("u1", "-").replace("Please.", "Something else.");
-    let got = read([prompt("u1", "-"), other, prompt("u2", "u1")].concat(), false);
+    let got = read(
+        [prompt("u1", "-"), other, prompt("u2", "u1")].concat(),
+        false,
+    );
     assert_eq!(codes(&got), [("duplicate-message-id", 2)]);
     assert_eq!(ids(&got.messages), ["u1", "u1", "u2"]);
 }
@@ -187,8 +235,15 @@ fn a_name_may_be_used_for_two_records() {
 #[test]
 fn records_of_other_sessions_keep_their_session() {
     let foreign = prompt("x1", "-").replace("\"s1\"", "\"s0\"");
-    let got = read([prompt("u1", "-"), foreign, prompt("u2", "u1")].concat(), false);
-    let sessions: Vec<&str> = got.messages.iter().map(|message| &*message.session_id).collect();
+    let got = read(
+        [prompt("u1", "-"), foreign, prompt("u2", "u1")].concat(),
+        false,
+    );
+    let sessions: Vec<&str> = got
+        .messages
+        .iter()
+        .map(|message| &*message.session_id)
+        .collect();
     assert_eq!(sessions, ["s1", "s0", "s1"]);
     assert_eq!(codes(&got), [("foreign-session", 2)]);
     assert_eq!(seen(&got.messages), ["u1", "u2"]);
@@ -201,7 +256,12 @@ fn lines_of_several_megabytes_come_in_pieces() {
         r#"{{"type":"image","source":{{"type":"base64","media_type":"image/png","data":"{picture}"}}}}"#
     );
     let rest = format!(r#""message":{{"role":"user","content":[{block}]}}"#);
-    let file = [prompt("u1", "-"), line("user", "u2", "u1", &rest), prompt("u3", "u2")].concat();
+    let file = [
+        prompt("u1", "-"),
+        line("user", "u2", "u1", &rest),
+        prompt("u3", "u2"),
+    ]
+    .concat();
     let whole = read(&file, false);
     assert_eq!(codes(&whole), []);
     let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
@@ -241,16 +301,29 @@ fn the_last_line_may_be_cut_anywhere() {
     }
     // Without its line end, it is whole all the same: live files are like that.
     let got = read(&whole[..whole.len() - 1], false);
-    assert_eq!((ids(&got.messages), codes(&got)), (vec!["u1", "ü2"], vec![]));
+    assert_eq!(
+        (ids(&got.messages), codes(&got)),
+        (vec!["u1", "ü2"], vec![])
+    );
 }
 
 #[test]
 fn content_may_be_null_or_anything() {
     let file = [
-        line("user", "u1", "-", r#""message":{"role":"user","content":null}"#),
+        line(
+            "user",
+            "u1",
+            "-",
+            r#""message":{"role":"user","content":null}"#,
+        ),
         line("user", "u2", "u1", r#""message":{"role":"user"}"#),
         line("user", "u3", "u2", r#""message":"just text""#),
-        line("user", "u4", "u3", r#""message":{"role":"user","content":12345}"#),
+        line(
+            "user",
+            "u4",
+            "u3",
+            r#""message":{"role":"user","content":12345}"#,
+        ),
         line("assistant", "a1", "u4", r#""message":null"#),
         line(
             "assistant",
@@ -262,11 +335,19 @@ fn content_may_be_null_or_anything() {
     .concat();
     let got = read(&file, false);
     assert_eq!(seen(&got.messages), ["u1", "u2", "u3", "u4", "a1", "a2"]);
-    assert_eq!(extra(&got.messages[0], "message"), Some(r#"{"role":"user","content":null}"#));
+    assert_eq!(
+        extra(&got.messages[0], "message"),
+        Some(r#"{"role":"user","content":null}"#)
+    );
     assert_eq!(got.messages[2].text(), "just text");
-    assert_eq!(extra(&got.messages[3], "message"), Some(r#"{"role":"user","content":12345}"#));
+    assert_eq!(
+        extra(&got.messages[3], "message"),
+        Some(r#"{"role":"user","content":12345}"#)
+    );
     assert_eq!(extra(&got.messages[4], "message"), Some("null"));
-    let Some(Content::Blocks(blocks)) = got.messages[5].body.content() else { panic!() };
+    let Some(Content::Blocks(blocks)) = got.messages[5].body.content() else {
+        panic!()
+    };
     assert_eq!(blocks.len(), 2);
 }
 
@@ -295,18 +376,27 @@ fn records_of_unknown_types_are_counted_or_kept() {
     let all = read(&file, true);
     assert_eq!(seen(&all.messages), ["u1", "a1"]);
     assert_eq!(all.messages.len(), 7);
-    assert_eq!(extra(&all.messages[1], "thought"), Some(r#"{"deep":[1.50]}"#));
+    assert_eq!(
+        extra(&all.messages[1], "thought"),
+        Some(r#"{"deep":[1.50]}"#)
+    );
     assert_eq!(extra(&all.messages[1], "type"), Some("\"telepathy\""));
     assert_eq!(chain(&all.messages).problems, []);
 }
 
 #[test]
 fn a_killed_session_ends_with_calls() {
-    let file =
-        [prompt("u1", "-"), answer("a1", "u1", "msg_1", &call("t1")), result("r9", "a1", "t9")]
-            .concat();
+    let file = [
+        prompt("u1", "-"),
+        answer("a1", "u1", "msg_1", &call("t1")),
+        result("r9", "a1", "t9"),
+    ]
+    .concat();
     let got = read(&file, false);
-    assert_eq!(codes(&got), [("result-without-call", 3), ("call-without-result", 2)]);
+    assert_eq!(
+        codes(&got),
+        [("result-without-call", 3), ("call-without-result", 2)]
+    );
     assert_eq!(seen(&got.messages), ["u1", "a1", "r9"]);
 }
 
@@ -324,7 +414,11 @@ fn old_side_chains_stand_between_the_lines() {
     .concat();
     let got = read(&file, false);
     assert_eq!(seen(&got.messages), ["u1", "a1", "r1"]);
-    let agents: Vec<_> = got.messages.iter().map(|message| message.agent_id.as_deref()).collect();
+    let agents: Vec<_> = got
+        .messages
+        .iter()
+        .map(|message| message.agent_id.as_deref())
+        .collect();
     let (x, y) = (Some("sidechain-x1"), Some("sidechain-y1"));
     assert_eq!(agents, [None, None, x, x, None, y]);
     assert_eq!(got.messages[5].parent_id, None);
@@ -335,18 +429,29 @@ fn old_side_chains_stand_between_the_lines() {
 #[test]
 fn files_of_sub_agents_say_whose_they_are() {
     let side = |line: String| {
-        line.replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"a4f\"")
+        line.replace(
+            "\"isSidechain\":false",
+            "\"isSidechain\":true,\"agentId\":\"a4f\"",
+        )
     };
-    let file =
-        [side(prompt("x1", "-")), side(answer("x2", "x1", "msg_1", &text("Looking.")))].concat();
+    let file = [
+        side(prompt("x1", "-")),
+        side(answer("x2", "x1", "msg_1", &text("Looking."))),
+    ]
+    .concat();
     let got = read(&file, false);
     for message in &got.messages {
-        assert_eq!((message.agent_id.as_deref(), &*message.session_id), (Some("a4f"), "s1"));
+        assert_eq!(
+            (message.agent_id.as_deref(), &*message.session_id),
+            (Some("a4f"), "s1")
+        );
         assert_eq!(extra(message, "agentId"), None);
     }
     // Other programs name the main chain.
-    let main = prompt("u1", "-")
-        .replace("\"isSidechain\":false", "\"isSidechain\":false,\"agentId\":\"main\"");
+    let main = prompt("u1", "-").replace(
+        "\"isSidechain\":false",
+        "\"isSidechain\":false,\"agentId\":\"main\"",
+    );
     let got = read(main, false);
     assert_eq!(got.messages[0].agent_id, None);
     assert_eq!(extra(&got.messages[0], "agentId"), Some("\"main\""));
@@ -367,10 +472,15 @@ fn a_compaction_is_a_boundary_with_its_summary() {
     let got = read(&file, false);
     assert_eq!(codes(&got), []);
     assert_eq!(parents(&got.messages), ["-", "u1", "a1", "c1", "s2"]);
-    let Body::CompactBoundary(compaction) = &got.messages[2].body else { panic!() };
+    let Body::CompactBoundary(compaction) = &got.messages[2].body else {
+        panic!()
+    };
     assert_eq!(compaction.summary_id.as_deref(), Some("s2"));
     assert_eq!(compaction.trigger, Some(CompactTrigger::Manual));
-    assert_eq!((compaction.tokens_before, compaction.tokens_after), (Some(900), Some(80)));
+    assert_eq!(
+        (compaction.tokens_before, compaction.tokens_after),
+        (Some(900), Some(80))
+    );
     assert_eq!(seen(&got.messages), ["s2", "u2"]);
     assert_eq!(got.messages[3].text(), "We talked.");
 }
@@ -378,11 +488,18 @@ fn a_compaction_is_a_boundary_with_its_summary() {
 #[test]
 fn a_compaction_may_follow_what_is_elsewhere_and_lack_its_summary() {
     let boundary = r#""subtype":"compact_boundary","logicalParentUuid":"lost""#;
-    let file =
-        [prompt("u1", "-"), line("system", "c1", "-", boundary), prompt("u2", "c1")].concat();
+    let file = [
+        prompt("u1", "-"),
+        line("system", "c1", "-", boundary),
+        prompt("u2", "c1"),
+    ]
+    .concat();
     let got = read(&file, false);
     assert_eq!(parents(&got.messages), ["-", "u1", "c1"]);
-    assert_eq!(extra(&got.messages[1], "logicalParentUuid"), Some("\"lost\""));
+    assert_eq!(
+        extra(&got.messages[1], "logicalParentUuid"),
+        Some("\"lost\"")
+    );
     assert_eq!(seen(&got.messages), ["u1", "u2"]);
     // One that never gets its summary holds nothing back for long.
     let many: String = (0..100).map(|at| prompt(&format!("v{at}"), "u2")).collect();
@@ -395,15 +512,28 @@ fn a_compaction_may_follow_what_is_elsewhere_and_lack_its_summary() {
 #[test]
 fn a_small_compaction_is_a_notice() {
     let small = r#""subtype":"microcompact_boundary","content":"Context microcompacted","microcompactMetadata":{"preTokens":9}"#;
-    let file = [prompt("u1", "-"), line("system", "n1", "u1", small), prompt("u2", "n1")].concat();
+    let file = [
+        prompt("u1", "-"),
+        line("system", "n1", "u1", small),
+        prompt("u2", "n1"),
+    ]
+    .concat();
     let got = read(&file, false);
     assert_eq!(parents(&got.messages), ["-", "u1", "n1"]);
-    let Body::Notification(notice) = &got.messages[1].body else { panic!() };
+    let Body::Notification(notice) = &got.messages[1].body else {
+        panic!()
+    };
     assert_eq!(
         (&*notice.kind, notice.content.text()),
-        ("microcompact_boundary", "Context microcompacted".to_string())
+        (
+            "microcompact_boundary",
+            "Context microcompacted".to_string()
+        )
     );
-    assert_eq!(extra(&got.messages[1], "microcompactMetadata"), Some("{\"preTokens\":9}"));
+    assert_eq!(
+        extra(&got.messages[1], "microcompactMetadata"),
+        Some("{\"preTokens\":9}")
+    );
 }
 
 #[test]
@@ -423,7 +553,9 @@ fn progress_is_nobodys_parent() {
         assert_eq!(seen(&got.messages), ["u1", "a1", "r1", "b1"]);
         assert_eq!(chain(&got.messages).problems, []);
     }
-    let Body::Progress(progress) = &read(&file, true).messages[2].body else { panic!() };
+    let Body::Progress(progress) = &read(&file, true).messages[2].body else {
+        panic!()
+    };
     assert_eq!(progress.tool_use_id.as_deref(), Some("t1"));
     assert_eq!(
         progress.content.as_ref().unwrap().as_str(),
@@ -445,7 +577,14 @@ fn a_parent_may_be_lost() {
     .concat();
     let got = read(&file, false);
     assert_eq!(parents(&got.messages), ["-", "u1", "a1", "gone"]);
-    assert_eq!(codes(&got), [("unknown-parent", 3), ("unknown-parent", 5), ("left-out", 0)]);
+    assert_eq!(
+        codes(&got),
+        [
+            ("unknown-parent", 3),
+            ("unknown-parent", 5),
+            ("left-out", 0)
+        ]
+    );
 }
 
 #[test]
@@ -473,9 +612,16 @@ fn zeros_marks_and_other_line_ends_do_no_harm() {
     );
     let got = read(file, false);
     assert_eq!(seen(&got.messages), ["u1", "u2"]);
-    assert_eq!(codes(&got), [("nul-run", 3), ("unreadable-line", 4), ("nul-run", 5)]);
-    let bytes =
-        [prompt("u1", "-").as_bytes(), b"\xff\xfe{}\n", prompt("u2", "u1").as_bytes()].concat();
+    assert_eq!(
+        codes(&got),
+        [("nul-run", 3), ("unreadable-line", 4), ("nul-run", 5)]
+    );
+    let bytes = [
+        prompt("u1", "-").as_bytes(),
+        b"\xff\xfe{}\n",
+        prompt("u2", "u1").as_bytes(),
+    ]
+    .concat();
     let got = read(bytes, false);
     assert_eq!(codes(&got)[0], ("not-utf8", 2));
     assert_eq!(seen(&got.messages), ["u1", "u2"]);
@@ -486,12 +632,20 @@ fn half_characters_and_line_separators_stay() {
     let rest = "\"message\":{\"role\":\"user\",\"content\":\"half \\ud83d, \u{2028} and \\u2029 \u{85}\"},\"note\\ud800\":\"\\udc00\"";
     let got = read(line("user", "u1", "-", rest), false);
     assert_eq!(codes(&got), [("lone-surrogate", 1)]);
-    let Body::User(user) = &got.messages[0].body else { panic!() };
+    let Body::User(user) = &got.messages[0].body else {
+        panic!()
+    };
     assert!(matches!(user.content, Content::Text(Text::Broken(_))));
-    assert_eq!(got.messages[0].text(), "half \u{fffd}, \u{2028} and \u{2029} \u{85}");
+    assert_eq!(
+        got.messages[0].text(),
+        "half \u{fffd}, \u{2028} and \u{2029} \u{85}"
+    );
     let line = crate::transcript::encode(&got.messages[0]);
     assert!(line.contains(r#""note\ud800":"\udc00""#), "{line}");
-    assert_eq!(crate::transcript::decode(line.as_bytes()).messages, got.messages);
+    assert_eq!(
+        crate::transcript::decode(line.as_bytes()).messages,
+        got.messages
+    );
 }
 
 #[test]
@@ -500,14 +654,25 @@ fn depth_and_numbers_are_nobodys_problem() {
     let rest = format!(
         r#""message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":{deep}}}]}},"deep":{deep},"big":123456789012345678901234567890,"huge":1e400"#
     );
-    let bad = format!("{deep}\n{}\n{}\n", "[".repeat(100_000), "{\"a\":".repeat(100_000));
+    let bad = format!(
+        "{deep}\n{}\n{}\n",
+        "[".repeat(100_000),
+        "{\"a\":".repeat(100_000)
+    );
     let got = read([bad, line("user", "u1", "-", &rest)].concat(), true);
     assert_eq!(extra(&got.messages[1], "deep"), Some(&*deep));
-    assert_eq!(extra(&got.messages[1], "big"), Some("123456789012345678901234567890"));
+    assert_eq!(
+        extra(&got.messages[1], "big"),
+        Some("123456789012345678901234567890")
+    );
     assert_eq!(extra(&got.messages[1], "huge"), Some("1e400"));
     assert_eq!(
         codes(&got)[..3],
-        [("not-a-record", 1), ("unreadable-line", 2), ("unreadable-line", 3)]
+        [
+            ("not-a-record", 1),
+            ("unreadable-line", 2),
+            ("unreadable-line", 3)
+        ]
     );
 }
 
@@ -531,10 +696,21 @@ fn order_is_not_the_order_of_time() {
         .map(|message| message.created_at.map(|time| time.to_string()))
         .collect();
     let nought = Some("2026-01-02T00:00:00Z".to_string());
-    assert_eq!(times, [Some("2026-01-02T00:00:01.5Z".to_string()), nought.clone(), nought, None]);
+    assert_eq!(
+        times,
+        [
+            Some("2026-01-02T00:00:01.5Z".to_string()),
+            nought.clone(),
+            nought,
+            None
+        ]
+    );
     // Only what Claude Code would write again is taken apart.
     assert_eq!(extra(&got.messages[1], "timestamp"), None);
-    assert_eq!(extra(&got.messages[2], "timestamp"), Some("\"2026-01-02T01:00:00+01:00\""));
+    assert_eq!(
+        extra(&got.messages[2], "timestamp"),
+        Some("\"2026-01-02T01:00:00+01:00\"")
+    );
     assert_eq!(extra(&got.messages[3], "timestamp"), Some("\"soon\""));
 }
 
@@ -542,9 +718,12 @@ fn order_is_not_the_order_of_time() {
 fn synthetic_answers_and_errors_of_the_api_are_told_apart() {
     let rest = r#""isApiErrorMessage":true,"error":"rate_limit","message":{"id":"x","model":"<synthetic>","role":"assistant","content":[{"type":"text","text":"API Error"}],"usage":{"input_tokens":0,"output_tokens":0}}"#;
     let retry = r#""subtype":"api_error","level":"error","error":{"status":529},"retryAttempt":1"#;
-    let file =
-        [prompt("u1", "-"), line("system", "e1", "u1", retry), line("assistant", "a1", "e1", rest)]
-            .concat();
+    let file = [
+        prompt("u1", "-"),
+        line("system", "e1", "u1", retry),
+        line("assistant", "a1", "e1", rest),
+    ]
+    .concat();
     let got = read(&file, false);
     assert_eq!(parents(&got.messages), ["-", "u1"]);
     assert!(got.messages[1].is_api_error_message);
@@ -555,7 +734,12 @@ fn synthetic_answers_and_errors_of_the_api_are_told_apart() {
 #[test]
 fn what_people_typed_is_told_from_what_programs_wrote() {
     let said = |id: &str, rest: &str, text: &str| {
-        line("user", id, "-", &format!(r#"{rest}"message":{{"role":"user","content":"{text}"}}"#))
+        line(
+            "user",
+            id,
+            "-",
+            &format!(r#"{rest}"message":{{"role":"user","content":"{text}"}}"#),
+        )
     };
     let file = [
         said("u1", "", "Please."),
@@ -567,7 +751,11 @@ fn what_people_typed_is_told_from_what_programs_wrote() {
             "",
             "<command-name>/review</command-name>\\n<command-args>all of it</command-args>",
         ),
-        said("u6", r#""isMeta":null,"#, "Say <command-name>x</command-name>."),
+        said(
+            "u6",
+            r#""isMeta":null,"#,
+            "Say <command-name>x</command-name>.",
+        ),
     ]
     .concat();
     let got = read(&file, false);
@@ -579,7 +767,14 @@ fn what_people_typed_is_told_from_what_programs_wrote() {
     let review = Some("/review".to_string());
     assert_eq!(
         told,
-        [(false, None), (true, None), (true, None), (true, None), (false, review), (false, None)]
+        [
+            (false, None),
+            (true, None),
+            (true, None),
+            (true, None),
+            (false, review),
+            (false, None)
+        ]
     );
 }
 
@@ -599,12 +794,16 @@ fn attachments_and_prompts_in_the_queue_are_read() {
     .concat();
     let got = read(&file, false);
     assert_eq!(seen(&got.messages), ["u1", "t1", "t2", "t3", "a1"]);
-    let Body::Attachment(attachment) = &got.messages[1].body else { panic!() };
+    let Body::Attachment(attachment) = &got.messages[1].body else {
+        panic!()
+    };
     assert_eq!(
         (attachment.kind.as_str(), attachment.content.text()),
         ("skill_listing", "- simplify".to_string())
     );
-    let Body::Attachment(attachment) = &got.messages[2].body else { panic!() };
+    let Body::Attachment(attachment) = &got.messages[2].body else {
+        panic!()
+    };
     assert_eq!(attachment.kind.as_str(), "reminder");
     assert!(matches!(got.messages[3].body, Body::User(_)));
     assert_eq!(got.messages[3].text(), "And this.");
@@ -632,9 +831,18 @@ fn records_without_names_get_lasting_ones() {
     let file = "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"One\"}}\n{\"message\":{\"role\":\"assistant\",\"content\":\"Two\"},\"costUSD\":0.25,\"durationMs\":12}\n";
     let got = read(file, false);
     assert_eq!(got.messages, read(file, true).messages);
-    assert_eq!(got.messages[1].parent_id.as_ref(), Some(&got.messages[0].id));
-    assert_eq!((got.messages[1].cost_usd, got.messages[1].duration_ms), (Some(0.25), Some(12)));
-    assert_eq!(got.messages[0].session_id, crate::msgfile::session_of("talk.jsonl"));
+    assert_eq!(
+        got.messages[1].parent_id.as_ref(),
+        Some(&got.messages[0].id)
+    );
+    assert_eq!(
+        (got.messages[1].cost_usd, got.messages[1].duration_ms),
+        (Some(0.25), Some(12))
+    );
+    assert_eq!(
+        got.messages[0].session_id,
+        crate::msgfile::session_of("talk.jsonl")
+    );
 }
 
 #[test]
@@ -663,7 +871,10 @@ fn what_comes_before_the_first_session_is_of_it() {
         ..ReadOptions::named("talk.jsonl")
     }));
     let mut out = Read::default();
-    bytes.as_bytes().chunks(1).for_each(|piece| reader.feed(piece, &mut out));
+    bytes
+        .as_bytes()
+        .chunks(1)
+        .for_each(|piece| reader.feed(piece, &mut out));
     reader.finish(&mut out);
     assert_eq!(out.messages, got.messages);
     let got = read(SNAPSHOT.repeat(2), true);
@@ -673,9 +884,14 @@ fn what_comes_before_the_first_session_is_of_it() {
 
 #[test]
 fn a_session_is_waited_for_only_so_long() {
-    let options = ReadOptions { full: true, ..ReadOptions::named("talk.jsonl") };
-    let (many, large) =
-        (SNAPSHOT.repeat(1_100), SNAPSHOT.replace("{}", &format!("\"{}\"", "x".repeat(5 << 20))));
+    let options = ReadOptions {
+        full: true,
+        ..ReadOptions::named("talk.jsonl")
+    };
+    let (many, large) = (
+        SNAPSHOT.repeat(1_100),
+        SNAPSHOT.replace("{}", &format!("\"{}\"", "x".repeat(5 << 20))),
+    );
     for bytes in [many, large.repeat(4)] {
         let mut reader = Box::new(SessionReader::new(&options));
         let mut out = Read::default();

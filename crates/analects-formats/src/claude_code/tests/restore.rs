@@ -9,7 +9,10 @@ use super::super::message::time_text;
 /// The record that a message was made of.
 pub(super) fn record(message: &Message) -> Value {
     if let Body::Progress(progress) = &message.body
-        && message.extra.get("type").is_none_or(|kind| kind.as_str() != "\"progress\"")
+        && message
+            .extra
+            .get("type")
+            .is_none_or(|kind| kind.as_str() != "\"progress\"")
         && let Some(content) = &progress.content
     {
         return json(content);
@@ -26,10 +29,22 @@ pub(super) fn record(message: &Message) -> Value {
         _ => "parentUuid",
     };
     parent.into_iter().for_each(|parent| set(key, parent));
-    message.agent_id.iter().for_each(|agent| set("agentId", Value::from(&**agent)));
-    message.created_at.iter().for_each(|time| set("timestamp", time_text(*time).into()));
-    message.cost_usd.iter().for_each(|cost| set("costUSD", (*cost).into()));
-    message.duration_ms.iter().for_each(|time| set("durationMs", (*time).into()));
+    message
+        .agent_id
+        .iter()
+        .for_each(|agent| set("agentId", Value::from(&**agent)));
+    message
+        .created_at
+        .iter()
+        .for_each(|time| set("timestamp", time_text(*time).into()));
+    message
+        .cost_usd
+        .iter()
+        .for_each(|cost| set("costUSD", (*cost).into()));
+    message
+        .duration_ms
+        .iter()
+        .for_each(|time| set("durationMs", (*time).into()));
     if message.is_api_error_message {
         set("isApiErrorMessage", true.into());
     }
@@ -53,13 +68,18 @@ fn body(message: &Message, fields: &mut Map<String, Value>) {
         }
         Body::Notification(notice) => {
             fields.entry("content").or_insert(json(&notice.content));
-            fields.entry("subtype").or_insert(notice.kind.clone().into());
+            fields
+                .entry("subtype")
+                .or_insert(notice.kind.clone().into());
         }
         Body::Attachment(attachment) => {
             fields.insert("attachment".into(), json(attachment.data.as_ref().unwrap()));
         }
         Body::Progress(progress) => {
-            progress.content.iter().for_each(|data| drop(fields.insert("data".into(), json(data))));
+            progress
+                .content
+                .iter()
+                .for_each(|data| drop(fields.insert("data".into(), json(data))));
             let call = progress.tool_use_id.iter();
             call.for_each(|id| drop(fields.insert("parentToolUseID".into(), id.clone().into())));
         }
@@ -72,16 +92,29 @@ fn body(message: &Message, fields: &mut Map<String, Value>) {
 }
 
 fn speech(message: &Message, said: Option<Value>, fields: &mut Map<String, Value>) {
-    let content = message.body.content().filter(|content| **content != Content::Empty);
+    let content = message
+        .body
+        .content()
+        .filter(|content| **content != Content::Empty);
     let Some(Value::Object(mut said)) = said else {
-        content.into_iter().for_each(|text| drop(fields.insert("message".into(), json(text))));
+        content
+            .into_iter()
+            .for_each(|text| drop(fields.insert("message".into(), json(text))));
         return;
     };
-    content.into_iter().for_each(|content| drop(said.insert("content".into(), json(content))));
-    message.model.iter().for_each(|model| drop(said.insert("model".into(), model.clone().into())));
+    content
+        .into_iter()
+        .for_each(|content| drop(said.insert("content".into(), json(content))));
+    message
+        .model
+        .iter()
+        .for_each(|model| drop(said.insert("model".into(), model.clone().into())));
     let id = message.response_id.iter();
     id.for_each(|id| drop(said.insert("id".into(), id.clone().into())));
-    message.usage.iter().for_each(|counts| drop(said.insert("usage".into(), usage(counts))));
+    message
+        .usage
+        .iter()
+        .for_each(|counts| drop(said.insert("usage".into(), usage(counts))));
     if let Body::Assistant(answer) = &message.body {
         let stop = answer.stop_reason.iter();
         stop.for_each(|stop| drop(said.insert("stop_reason".into(), stop.as_str().into())));
@@ -94,8 +127,13 @@ fn usage(counts: &TokenUsage) -> Value {
     let fields = value.as_object_mut().unwrap();
     let short = fields.remove("cache_creation_5m_tokens");
     let long = fields.remove("cache_creation_1h_tokens");
-    let named = [("ephemeral_5m_input_tokens", short), ("ephemeral_1h_input_tokens", long)];
-    let named = named.into_iter().filter_map(|(key, count)| Some((key.to_string(), count?)));
+    let named = [
+        ("ephemeral_5m_input_tokens", short),
+        ("ephemeral_1h_input_tokens", long),
+    ];
+    let named = named
+        .into_iter()
+        .filter_map(|(key, count)| Some((key.to_string(), count?)));
     let lifetimes: Map<String, Value> = named.collect();
     if !lifetimes.is_empty() {
         fields.entry("cache_creation").or_insert(lifetimes.into());
@@ -139,7 +177,9 @@ pub(super) fn readable(json: &str) -> String {
 /// The code unit of an escape at the start of a text, if it is half of a pair.
 fn surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xD800..=0xDFFF).contains(unit))
+    u16::from_str_radix(digits, 16)
+        .ok()
+        .filter(|unit| (0xD800..=0xDFFF).contains(unit))
 }
 
 /// The record as its file has it: names that were made for it are taken out again.

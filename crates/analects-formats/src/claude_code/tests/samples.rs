@@ -19,11 +19,17 @@ fn samples(test: &str) -> Vec<(String, Vec<u8>)> {
     let mut found: Vec<(String, Vec<u8>)> = Vec::new();
     for entry in folders.into_iter().flatten().flatten() {
         let path = entry.unwrap().path();
-        found.push((path.to_string_lossy().into_owned(), fs::read(&path).unwrap()));
+        found.push((
+            path.to_string_lossy().into_owned(),
+            fs::read(&path).unwrap(),
+        ));
     }
     found.sort();
     if found.is_empty() {
-        skip(&format!("claude_code::tests::samples::{test}"), "the samples are not here");
+        skip(
+            &format!("claude_code::tests::samples::{test}"),
+            "the samples are not here",
+        );
     }
     found
 }
@@ -70,10 +76,18 @@ fn tools_of_real_sessions_keep_their_results() {
             continue;
         }
         let got = read(&bytes, false);
-        let orphans = got.problems.iter().filter(|odd| odd.code == "call-without-result").count();
+        let orphans = got
+            .problems
+            .iter()
+            .filter(|odd| odd.code == "call-without-result")
+            .count();
         let chain = chain(&got.messages);
         assert_eq!(chain.problems, vec![], "{name}");
-        assert!(chain.unpaired().len() <= orphans, "{name}: {:?}", chain.unpaired());
+        assert!(
+            chain.unpaired().len() <= orphans,
+            "{name}: {:?}",
+            chain.unpaired()
+        );
         let tree = analects_core::Tree::of(&got.messages);
         assert_eq!(tree.branches(None).len(), 1, "{name}");
     }
@@ -83,11 +97,17 @@ fn tools_of_real_sessions_keep_their_results() {
 fn the_two_readings_differ_in_what_is_beside_only() {
     for (name, bytes) in samples("the_two_readings_differ_in_what_is_beside_only") {
         let all = read(&bytes, true);
-        let spoken =
-            all.messages.iter().filter(|message| !matches!(message.body, Body::Progress(_)));
+        let spoken = all
+            .messages
+            .iter()
+            .filter(|message| !matches!(message.body, Body::Progress(_)));
         let some = read(&bytes, false);
         assert!(spoken.eq(&some.messages), "{name}");
-        assert_eq!(all.messages.len(), some.messages.len() + some.left_out, "{name}");
+        assert_eq!(
+            all.messages.len(),
+            some.messages.len() + some.left_out,
+            "{name}"
+        );
     }
 }
 
@@ -95,8 +115,14 @@ fn the_two_readings_differ_in_what_is_beside_only() {
 fn usage_of_real_sessions_is_counted_once() {
     let files = samples("usage_of_real_sessions_is_counted_once");
     let mut totals = Totals::default();
-    for (_, bytes) in files.iter().filter(|(name, _)| name.contains("claude-code/")) {
-        read(bytes, true).messages.iter().for_each(|message| totals.add(message));
+    for (_, bytes) in files
+        .iter()
+        .filter(|(name, _)| name.contains("claude-code/"))
+    {
+        read(bytes, true)
+            .messages
+            .iter()
+            .for_each(|message| totals.add(message));
     }
     if files.is_empty() {
         return;

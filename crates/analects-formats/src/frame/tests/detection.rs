@@ -9,12 +9,33 @@ fn check(head: &str, name: &str, expected: &str) {
 
 #[test]
 fn content_tells_whatever_the_name_is() {
-    for name in ["-", "x", "x.txt", "x.md", "x.json", "x.jsonl", "x.msg.md", "x.chat.md"] {
+    for name in [
+        "-",
+        "x",
+        "x.txt",
+        "x.md",
+        "x.json",
+        "x.jsonl",
+        "x.msg.md",
+        "x.chat.md",
+    ] {
         check("> ---\n> <USER />\n\nHi\n", name, "chatmd");
         check("---\nchat: x\n---\n", name, "chatmd");
-        check("# %% Hi[^1]\n\n[^1]: [markdown]\n\nHello\n", name, "msgfile");
-        check("{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", name, "transcript");
-        check("{\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", name, "transcript");
+        check(
+            "# %% Hi[^1]\n\n[^1]: [markdown]\n\nHello\n",
+            name,
+            "msgfile",
+        );
+        check(
+            "{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n",
+            name,
+            "transcript",
+        );
+        check(
+            "{\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n",
+            name,
+            "transcript",
+        );
         check(
             "{\"type\":\"user\",\"uuid\":\"u\",\"parentUuid\":null,\"sessionId\":\"s\",\"message\":{\"role\":\
              \"user\",\"content\":\"Hi\"}}\n",
@@ -22,11 +43,27 @@ fn content_tells_whatever_the_name_is() {
             "claude-code",
         );
         check("{\"items\": [{\"type\": \"message\",", name, "chat-session");
-        check("{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}", name, "openai");
+        check(
+            "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}",
+            name,
+            "openai",
+        );
         check("[{\"role\":\"user\",\"content\":\"Hi\"}]", name, "openai");
-        check("{\"role\":\"user\",\"content\":\"Hi\"}\n{\"role\"", name, "openai");
-        check("{\"system\":\"Be brief.\",\"messages\":[{\"role\":\"user\",", name, "anthropic");
-        check("{\"model\":\"claude-opus-4\",\"messages\":[{\"role\":\"user\",", name, "anthropic");
+        check(
+            "{\"role\":\"user\",\"content\":\"Hi\"}\n{\"role\"",
+            name,
+            "openai",
+        );
+        check(
+            "{\"system\":\"Be brief.\",\"messages\":[{\"role\":\"user\",",
+            name,
+            "anthropic",
+        );
+        check(
+            "{\"model\":\"claude-opus-4\",\"messages\":[{\"role\":\"user\",",
+            name,
+            "anthropic",
+        );
         check(
             "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",",
             name,
@@ -52,15 +89,33 @@ fn what_says_nothing_has_no_format() {
         ("# A heading\n\nText.\n", "notes.md"),
         ("x = 1\n\n# %%\nprint(x)\n", "script.py"),
         ("{\"name\":\"package\"}", "package.json"),
-        ("{\"type\":\"session_meta\",\"payload\":{}}\n", "other.jsonl"),
+        (
+            "{\"type\":\"session_meta\",\"payload\":{}}\n",
+            "other.jsonl",
+        ),
         ("{\"some\":\"record\"}\n", "other.jsonl"),
         ("\0\0\0\0", "x.bin"),
         ("{\"messages\":[]}", "x.json"),
-        ("{\"messages\":[{\"type\":\"user\",\"content\":\"Hi\"}]}", "gemini.json"),
-        ("{\"messages\":[{\"role\":\"robot\",\"content\":\"Hi\"}]}", "x.json"),
-        ("[{\"message\":{\"author\":{\"role\":\"user\"},\"content\":{}}}]", "export.json"),
-        ("{\"system\":\"x\",\"messages\":[{\"type\":\"tool_use\",\"role\":1}]}", "x.json"),
-        ("{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Hi\"}]}]}", "request.json"),
+        (
+            "{\"messages\":[{\"type\":\"user\",\"content\":\"Hi\"}]}",
+            "gemini.json",
+        ),
+        (
+            "{\"messages\":[{\"role\":\"robot\",\"content\":\"Hi\"}]}",
+            "x.json",
+        ),
+        (
+            "[{\"message\":{\"author\":{\"role\":\"user\"},\"content\":{}}}]",
+            "export.json",
+        ),
+        (
+            "{\"system\":\"x\",\"messages\":[{\"type\":\"tool_use\",\"role\":1}]}",
+            "x.json",
+        ),
+        (
+            "{\"contents\":[{\"role\":\"user\",\"parts\":[{\"text\":\"Hi\"}]}]}",
+            "request.json",
+        ),
     ] {
         check(head, name, "none");
     }
@@ -76,9 +131,11 @@ fn a_byte_order_mark_is_no_hindrance() {
 fn names_of_new_files_tell_the_format_or_ask() {
     let of = |name: &str| match of_name(name) {
         Target::One(format) => format.id().to_string(),
-        Target::Several(formats) => {
-            formats.iter().map(|format| format.id()).collect::<Vec<_>>().join(" ")
-        }
+        Target::Several(formats) => formats
+            .iter()
+            .map(|format| format.id())
+            .collect::<Vec<_>>()
+            .join(" "),
         Target::Unknown => "unknown".to_string(),
     };
     assert_eq!(of("a.msg.md"), "msgfile");

@@ -6,7 +6,9 @@ use super::*;
 fn survives(bytes: &[u8]) {
     for from in FORMATS {
         from.recognise(&bytes[..bytes.len().min(HEAD)], "x.json");
-        let Some(mut reader) = from.reader(&ReadOptions::named("../../x")) else { continue };
+        let Some(mut reader) = from.reader(&ReadOptions::named("../../x")) else {
+            continue;
+        };
         let mut out = Read::default();
         reader.feed(bytes, &mut out);
         reader.finish(&mut out);
@@ -71,7 +73,11 @@ fn bytes_that_are_no_text_are_a_problem() {
         b"{\"role\":\"user\",\"content\":\"\xff\"}\n",
     ] {
         let found = read(format_named("openai"), file);
-        let codes: Vec<&str> = found.problems.iter().map(|problem| &*problem.code).collect();
+        let codes: Vec<&str> = found
+            .problems
+            .iter()
+            .map(|problem| &*problem.code)
+            .collect();
         assert_eq!(codes, ["not-utf8"]);
         assert_eq!(found.messages.last().unwrap().text(), "\u{fffd}");
     }

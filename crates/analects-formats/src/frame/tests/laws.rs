@@ -44,7 +44,9 @@ fn in_order(extra: &RawMap) -> RawMap {
     let mut entries: Vec<_> = extra.iter().collect();
     entries.sort_by(|left, right| left.0.as_str().cmp(right.0.as_str()));
     let mut ordered = RawMap::new();
-    entries.into_iter().for_each(|(key, value)| ordered.push_raw(key.clone(), value.clone()));
+    entries
+        .into_iter()
+        .for_each(|(key, value)| ordered.push_raw(key.clone(), value.clone()));
     ordered
 }
 
@@ -89,24 +91,44 @@ pub(super) fn check(
         );
     }
     // By message: one that loses nothing is there as it was, apart from whom it follows.
-    let lossy: HashSet<&str> = written.losses.iter().filter_map(|l| l.message.as_deref()).collect();
-    let whole =
-        written.losses.iter().any(|loss| loss.message.is_none() && loss.what == "session id");
+    let lossy: HashSet<&str> = written
+        .losses
+        .iter()
+        .filter_map(|l| l.message.as_deref())
+        .collect();
+    let whole = written
+        .losses
+        .iter()
+        .any(|loss| loss.message.is_none() && loss.what == "session id");
     let bare = |message: &Message| {
         let name = |name: &str| if is_derived(&name.into()) { "" } else { name }.to_string();
         let session = named(message.clone()).session_id;
         let (session_id, id) = (name(&session).into(), name(&message.id).into());
         let extra = in_order(&message.extra);
-        Message { parent_id: None, session_id, id, extra, ..message.clone() }
+        Message {
+            parent_id: None,
+            session_id,
+            id,
+            extra,
+            ..message.clone()
+        }
     };
     let mut there: HashMap<String, usize> = HashMap::new();
     for message in &back {
         *there.entry(format!("{:?}", bare(message))).or_default() += 1;
     }
-    for message in conversation.iter().filter(|m| !lossy.contains(&*m.id) && !whole) {
-        let found = there.get_mut(&format!("{:?}", bare(message))).filter(|count| **count > 0);
+    for message in conversation
+        .iter()
+        .filter(|m| !lossy.contains(&*m.id) && !whole)
+    {
+        let found = there
+            .get_mut(&format!("{:?}", bare(message)))
+            .filter(|count| **count > 0);
         let Some(found) = found else {
-            panic!("{id}: no loss names this message:\n{message:#?}\n{:#?}\n{text}", written.losses)
+            panic!(
+                "{id}: no loss names this message:\n{message:#?}\n{:#?}\n{text}",
+                written.losses
+            )
         };
         *found -= 1;
     }

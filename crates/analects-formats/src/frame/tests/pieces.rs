@@ -5,7 +5,9 @@ use super::*;
 fn lines(limit: usize, pieces: &[&str]) -> Vec<(usize, Option<String>)> {
     let mut found = Vec::new();
     let mut each = |line: LineOf<'_>| {
-        let text = line.bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        let text = line
+            .bytes
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         found.push((line.number, text));
     };
     let mut lines = Lines::with_limit(limit);
@@ -45,7 +47,10 @@ fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
     for _ in 0..1024 {
         reader.feed(&piece, &mut out);
     }
-    reader.feed(b"\n{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n", &mut out);
+    reader.feed(
+        b"\n{\"v\":1,\"type\":\"user\",\"id\":\"m\",\"content\":\"Hi\"}\n",
+        &mut out,
+    );
     reader.finish(&mut out);
     assert_eq!(out.messages.len(), 1);
     let codes: Vec<(&str, usize)> = out.problems.iter().map(|p| (&*p.code, p.line)).collect();
@@ -55,12 +60,17 @@ fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
 #[test]
 fn of_very_many_problems_the_first_are_kept_and_all_are_counted() {
     let (from, to) = (format("transcript").unwrap(), format("markdown").unwrap());
-    let (reader, writer) =
-        (from.reader(&ReadOptions::named("x")), to.writer(&WriteOptions::default()));
+    let (reader, writer) = (
+        from.reader(&ReadOptions::named("x")),
+        to.writer(&WriteOptions::default()),
+    );
     let mut conversion = Conversion::new(reader.unwrap(), writer.unwrap());
     conversion.feed("nonsense\n".repeat(12_000).as_bytes());
     conversion.finish();
-    assert_eq!((conversion.errors, conversion.problems.len()), (12_000, 10_001));
+    assert_eq!(
+        (conversion.errors, conversion.problems.len()),
+        (12_000, 10_001)
+    );
     assert_eq!(conversion.problems[10_000].code, "more-problems");
     assert!(!conversion.is_exact());
 }

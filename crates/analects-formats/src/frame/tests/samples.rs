@@ -12,7 +12,9 @@ use super::*;
 const LARGEST: u64 = 300 << 10;
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
     for path in entries.map(|entry| entry.unwrap().path()) {
         match path.is_dir() {
             true => files(&path, found),
@@ -28,9 +30,15 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
 /// All samples, or a word about why there are none.
 fn samples(test: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    files(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples"), &mut found);
+    files(
+        &PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples"),
+        &mut found,
+    );
     if found.is_empty() {
-        skip(&format!("frame::tests::samples::{test}"), "the samples are not here");
+        skip(
+            &format!("frame::tests::samples::{test}"),
+            "the samples are not here",
+        );
     }
     found
 }
@@ -43,7 +51,9 @@ fn every_sample_goes_to_every_format_or_says_what_is_lost() {
     for path in &all {
         let bytes = fs::read(path).unwrap();
         let name = path.to_string_lossy();
-        let Some(from) = detect(&bytes[..bytes.len().min(HEAD)], &name) else { continue };
+        let Some(from) = detect(&bytes[..bytes.len().min(HEAD)], &name) else {
+            continue;
+        };
         let said = read(from, &bytes).messages;
         known += usize::from(!said.is_empty());
         for to in both_ways() {
@@ -51,9 +61,15 @@ fn every_sample_goes_to_every_format_or_says_what_is_lost() {
         }
         let file = format("msgfile").unwrap();
         let (kept, exact) = check(file, &said, Dialect::Ours);
-        assert!(exact && renamed(&kept) == renamed(&said), "{name} by way of a message file");
+        assert!(
+            exact && renamed(&kept) == renamed(&said),
+            "{name} by way of a message file"
+        );
     }
-    assert!(all.is_empty() || known >= 3, "only {known} samples are of a known format");
+    assert!(
+        all.is_empty() || known >= 3,
+        "only {known} samples are of a known format"
+    );
 }
 
 #[test]
@@ -69,13 +85,19 @@ fn every_reader_takes_every_sample() {
 #[test]
 fn a_file_for_fine_tuning_comes_back() {
     let all = samples("a_file_for_fine_tuning_comes_back");
-    for path in all.iter().filter(|path| path.to_string_lossy().contains("fine_tuning")) {
+    for path in all
+        .iter()
+        .filter(|path| path.to_string_lossy().contains("fine_tuning"))
+    {
         let text = fs::read_to_string(path).unwrap();
         let openai = format("openai").unwrap();
         let said = read(openai, text.as_bytes());
         assert_eq!(said.problems, []);
-        let sessions: std::collections::HashSet<_> =
-            said.messages.iter().map(|message| &message.session_id).collect();
+        let sessions: std::collections::HashSet<_> = said
+            .messages
+            .iter()
+            .map(|message| &message.session_id)
+            .collect();
         assert_eq!(sessions.len(), text.lines().count());
         let file = format("msgfile").unwrap();
         let kept = read(file, &write(file, &said.messages).bytes).messages;
@@ -91,7 +113,9 @@ fn a_file_for_fine_tuning_comes_back() {
 fn conversations_of_other_programs_are_not_taken_for_requests() {
     let programs = ["chatgpt", "gemini-cli", "claude-ai", "codex", "pi"];
     for path in samples("conversations_of_other_programs_are_not_taken_for_requests") {
-        let is_other = path.iter().any(|part| programs.iter().any(|program| part == *program));
+        let is_other = path
+            .iter()
+            .any(|part| programs.iter().any(|program| part == *program));
         let bytes = fs::read(&path).unwrap();
         let found = detect(&bytes[..bytes.len().min(HEAD)], &path.to_string_lossy());
         let is_request = found.is_some_and(|found| ["openai", "anthropic"].contains(&found.id()));

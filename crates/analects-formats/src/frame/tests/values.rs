@@ -10,8 +10,15 @@ use super::*;
 
 /// A message of the API, sometimes an odd one.
 fn item() -> BoxedStrategy<String> {
-    let role =
-        select(vec!["user", "assistant", "system", "developer", "tool", "function", "model"]);
+    let role = select(vec![
+        "user",
+        "assistant",
+        "system",
+        "developer",
+        "tool",
+        "function",
+        "model",
+    ]);
     let text = any::<String>().prop_map(|text| analects_core::Raw::string(&text).to_string());
     let block = select(vec![
         r#"{"type":"text","text":"a"}"#,
@@ -89,13 +96,20 @@ fn file() -> BoxedStrategy<String> {
 fn values(text: &str) -> Vec<analects_core::Raw> {
     match analects_core::Raw::parse(text) {
         Ok(one) => vec![one],
-        Err(_) => text.lines().map(|line| analects_core::Raw::parse(line).unwrap()).collect(),
+        Err(_) => text
+            .lines()
+            .map(|line| analects_core::Raw::parse(line).unwrap())
+            .collect(),
     }
 }
 
 fn same(left: &str, right: &str) -> bool {
     let (left, right) = (values(left), values(right));
-    left.len() == right.len() && left.iter().zip(&right).all(|(l, r)| crate::requests::same(l, r))
+    left.len() == right.len()
+        && left
+            .iter()
+            .zip(&right)
+            .all(|(l, r)| crate::requests::same(l, r))
 }
 
 proptest! {

@@ -67,8 +67,9 @@ fn anything_else_is_refused() {
 
 #[test]
 fn megabytes_take_no_noticeable_time() {
-    let bytes: Vec<u8> =
-        (0..2_000_000_u32).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect();
+    let bytes: Vec<u8> = (0..2_000_000_u32)
+        .map(|n| (n.wrapping_mul(0x9e37_79b9) >> 24) as u8)
+        .collect();
     assert_eq!(decode(&encode(&bytes)), Some(bytes));
 }
 

@@ -9,7 +9,10 @@ use super::*;
 #[track_caller]
 fn check(content: &str, language: Option<&str>, body: &str, reasoning: &str) {
     let found = code(content).unwrap();
-    assert_eq!((found.language, found.body, &*found.reasoning), (language, body, reasoning));
+    assert_eq!(
+        (found.language, found.body, &*found.reasoning),
+        (language, body, reasoning)
+    );
     assert_eq!(&content[found.body_span], body);
 }
 
@@ -53,13 +56,23 @@ fn bodies() {
     check("```\nx\n`````", None, "x", "");
     check("~~~\n```\n~~~", None, "```", "");
     check("~~~ a`b\nx\n~~~", Some("a`b"), "x", "");
-    check("```\n    ```\n```` x\n\t```\n``` ", None, "    ```\n```` x\n\t```", "");
+    check(
+        "```\n    ```\n```` x\n\t```\n``` ",
+        None,
+        "    ```\n```` x\n\t```",
+        "",
+    );
 }
 
 #[test]
 fn reasonings() {
     check("a\n```\nx\n```\nb", None, "x", "a\n\nb");
-    check("\n \n  a\nb  \n\n```\nx\n```\n\nc\n \n", None, "x", "  a\nb  \n\nc");
+    check(
+        "\n \n  a\nb  \n\n```\nx\n```\n\nc\n \n",
+        None,
+        "x",
+        "  a\nb  \n\nc",
+    );
     check("a\r\n\r\n```\r\nx\r\n```\r\n\r\nb\r\n", None, "x", "a\n\nb");
     check("\n\n```\nx\n```\n\n", None, "x", "");
     check("```\nx\n```\n```\ny\n```", None, "x", "```\ny\n```");
@@ -94,15 +107,24 @@ fn without_code() {
 fn hostile_content_takes_no_noticeable_time() {
     let many = format!("````\n{}", "```\n".repeat(1_000_000));
     assert_eq!(code(&many), Err(NoCode::Unclosed { offset: 0 }));
-    assert_eq!(code(&"`".repeat(5_000_000)), Err(NoCode::Unclosed { offset: 0 }));
+    assert_eq!(
+        code(&"`".repeat(5_000_000)),
+        Err(NoCode::Unclosed { offset: 0 })
+    );
     assert_eq!(code(&"\n \r".repeat(1_000_000)), Err(NoCode::NoFence));
     let blanks = " \n".repeat(1_000_000);
-    check(&format!("{blanks}a\n{blanks}```\nx\n```\n{blanks}"), None, "x", "a");
+    check(
+        &format!("{blanks}a\n{blanks}```\nx\n```\n{blanks}"),
+        None,
+        "x",
+        "a",
+    );
 }
 
 fn content() -> impl Strategy<Value = String> {
-    let parts =
-        ["```", "~~~", "`", "~", "\n", "\n", "\r\n", " ", "\t", "py", "{.py}", "论", "    "];
+    let parts = [
+        "```", "~~~", "`", "~", "\n", "\n", "\r\n", " ", "\t", "py", "{.py}", "论", "    ",
+    ];
     vec(select(parts.to_vec()), 0..16).prop_map(|parts| parts.concat())
 }
 

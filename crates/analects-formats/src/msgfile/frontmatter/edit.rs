@@ -31,7 +31,10 @@ pub fn set_string(
     value: &str,
 ) -> Result<Splice, Refusal> {
     let line = format!("{}: {}", scalar(key), scalar(value));
-    let refuse = |message: String| Refusal { message, type_this: line.clone() };
+    let refuse = |message: String| Refusal {
+        message,
+        type_this: line.clone(),
+    };
     if !is_plain(key) {
         return Err(refuse(format!("{key:?} is not a key that can be set")));
     }
@@ -39,7 +42,13 @@ pub fn set_string(
         let wanted = Yaml::Null.with(key, Yaml::Text(value.to_string()));
         return create(source, &line, |tree| Some(tree) == wanted.as_ref()).map_err(refuse);
     };
-    set_in(&Front::new(source, span).map_err(refuse)?, key, value, &line).map_err(refuse)
+    set_in(
+        &Front::new(source, span).map_err(refuse)?,
+        key,
+        value,
+        &line,
+    )
+    .map_err(refuse)
 }
 
 /// Adds an agent after those that the frontmatter has. Properties that have their default values
@@ -50,7 +59,10 @@ pub fn add_agent(
     agent: &Agent,
 ) -> Result<Splice, Refusal> {
     let typed = format!("agents:\n{}", agent_lines(agent, INDENT, INDENT).join("\n"));
-    let refuse = |message: String| Refusal { message, type_this: typed.clone() };
+    let refuse = |message: String| Refusal {
+        message,
+        type_this: typed.clone(),
+    };
     if let Some((_, message)) = why_not_a_name(&agent.name) {
         return Err(refuse(message));
     }
@@ -67,7 +79,11 @@ fn create(
     yaml_lines: &str,
     is_right: impl Fn(&Yaml) -> bool,
 ) -> Result<Splice, String> {
-    let start = if source.starts_with(BOM) { BOM.len() } else { 0 };
+    let start = if source.starts_with(BOM) {
+        BOM.len()
+    } else {
+        0
+    };
     let first = lines(source, start).next();
     if first.is_some_and(|line| line.text.trim_ascii_end() == b"---") {
         return Err("the file starts with a --- line that has no closing one".to_string());
@@ -77,9 +93,16 @@ fn create(
     if !Yaml::parse(&yaml).is_ok_and(|tree| is_right(&tree)) {
         return Err("frontmatter cannot hold this value".to_string());
     }
-    let empty_line = if first.is_some_and(|line| !line.is_blank()) { end } else { "" };
+    let empty_line = if first.is_some_and(|line| !line.is_blank()) {
+        end
+    } else {
+        ""
+    };
     let bytes = format!("---{end}{yaml}---{end}{empty_line}").into_bytes();
-    Ok(Splice { at: Span::new(start, start), bytes })
+    Ok(Splice {
+        at: Span::new(start, start),
+        bytes,
+    })
 }
 
 /// The line end of the file's first line; `\n` where there is none.
@@ -108,9 +131,16 @@ impl<'a> Front<'a> {
         let tree = Yaml::parse(text)
             .map_err(|error| format!("the frontmatter cannot be read: {}", error.message))?;
         if tree.entries().is_none() {
-            return Err(format!("the frontmatter must be a map of keys to values, not {tree}"));
+            return Err(format!(
+                "the frontmatter must be a map of keys to values, not {tree}"
+            ));
         }
-        Ok(Front { text, start: inner.start, line_end: line_end(source), tree })
+        Ok(Front {
+            text,
+            start: inner.start,
+            line_end: line_end(source),
+            tree,
+        })
     }
 
     fn lines(&self) -> Vec<Line<'a>> {
@@ -123,7 +153,9 @@ impl<'a> Front<'a> {
             let rest = line.text.strip_prefix(key.as_bytes())?;
             let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
             let rest = rest[blanks..].strip_prefix(b":")?;
-            rest.first().is_none_or(|byte| is_blank(*byte)).then_some(line.text.len() - rest.len())
+            rest.first()
+                .is_none_or(|byte| is_blank(*byte))
+                .then_some(line.text.len() - rest.len())
         };
         let found = |line: Line<'_>| Some(line.span.start + after_key(&line)?);
         lines(self.text.as_bytes(), 0).filter_map(found).collect()
@@ -139,7 +171,10 @@ impl<'a> Front<'a> {
             return None;
         }
         let at = Span::new(self.start + at.start, self.start + at.end);
-        Some(Splice { at, bytes: new.as_bytes().to_vec() })
+        Some(Splice {
+            at,
+            bytes: new.as_bytes().to_vec(),
+        })
     }
 }
 
@@ -157,7 +192,10 @@ pub fn text_span(source: &[u8], span: Span) -> Option<Span> {
 fn set_in(front: &Front<'_>, key: &str, value: &str, line: &str) -> Result<Splice, String> {
     let wanted = front.tree.with(key, Yaml::Text(value.to_string()));
     if wanted.as_ref() == Some(&front.tree) {
-        return Ok(Splice { at: Span::new(front.start, front.start), bytes: Vec::new() });
+        return Ok(Splice {
+            at: Span::new(front.start, front.start),
+            bytes: Vec::new(),
+        });
     }
     let is_right = |tree: &Yaml| Some(tree) == wanted.as_ref();
     let (at, new) = match front.places_of(key)[..] {
@@ -204,7 +242,11 @@ fn value_span(text: &str, place: usize) -> Option<Span> {
 fn plain_length(value: &[u8]) -> usize {
     let is_comment = |at: &usize| value[*at] == b'#' && is_blank(value[*at - 1]);
     let end = (1..value.len()).find(is_comment).unwrap_or(value.len());
-    end - value[..end].iter().rev().take_while(|byte| is_blank(**byte)).count()
+    end - value[..end]
+        .iter()
+        .rev()
+        .take_while(|byte| is_blank(**byte))
+        .count()
 }
 
 /// A value in quotes ends with the first quote that is not escaped.
@@ -225,7 +267,10 @@ fn quoted_length(value: &[u8], quote: u8) -> Option<usize> {
 fn add_agent_in(front: &Front<'_>, agent: &Agent, typed: &str) -> Result<Splice, String> {
     let agents = front.tree.get("agents");
     if agents.is_some_and(|agents| agents.get(&agent.name).is_some()) {
-        return Err(format!("there is already an agent of the name {:?}", agent.name));
+        return Err(format!(
+            "there is already an agent of the name {:?}",
+            agent.name
+        ));
     }
     let is_right = |tree: &Yaml| adds_agent(&front.tree, tree, agent);
     let as_lines = |lines: &str| format!("{lines}\n").replace('\n', front.line_end);
@@ -240,7 +285,9 @@ fn add_agent_in(front: &Front<'_>, agent: &Agent, typed: &str) -> Result<Splice,
     let block = AgentBlock::find(front).ok_or("agents: is not a list of indented lines")?;
     let new = as_lines(&agent_lines(agent, &block.indent, &block.step).join("\n"));
     let mut places = block.ends.into_iter();
-    places.find_map(|end| front.checked(Span::new(end, end), &new, is_right)).ok_or_else(impossible)
+    places
+        .find_map(|end| front.checked(Span::new(end, end), &new, is_right))
+        .ok_or_else(impossible)
 }
 
 /// The lines below `agents:`.
@@ -263,15 +310,22 @@ impl AgentBlock {
         }
         let all = front.lines();
         let below = &all[all.partition_point(|line| line.span.start <= place)..];
-        let start = below.first().map_or(front.text.len(), |line| line.span.start);
+        let start = below
+            .first()
+            .map_or(front.text.len(), |line| line.span.start);
         let belongs =
             |line: &&Line<'_>| line.text.first().is_none_or(|c| is_blank(*c) || *c == b'#');
         let length = below.iter().take_while(belongs).count();
         let block = &below[..length];
         let end_of = |line: &Line<'_>| line.span.end;
-        let indented = block.iter().rfind(|line| !line.is_blank() && line.text[0] != b'#');
+        let indented = block
+            .iter()
+            .rfind(|line| !line.is_blank() && line.text[0] != b'#');
         let (indent, step) = indentation(block);
-        let ends = [indented.map_or(start, end_of), block.last().map_or(start, end_of)];
+        let ends = [
+            indented.map_or(start, end_of),
+            block.last().map_or(start, end_of),
+        ];
         Some(AgentBlock { indent, step, ends })
     }
 }
@@ -279,14 +333,19 @@ impl AgentBlock {
 /// The blanks before the first line of a block, and those that the first deeper line adds.
 fn indentation(block: &[Line<'_>]) -> (String, String) {
     let says_something = |line: &&Line<'_>| !line.text.trim_ascii_start().starts_with(b"#");
-    let mut blanks =
-        block.iter().filter(|line| !line.is_blank()).filter(says_something).map(|line| {
+    let mut blanks = block
+        .iter()
+        .filter(|line| !line.is_blank())
+        .filter(says_something)
+        .map(|line| {
             let blanks = line.text.iter().take_while(|byte| is_blank(**byte)).count();
             String::from_utf8_lossy(&line.text[..blanks]).into_owned()
         });
     let indent = blanks.next().unwrap_or_else(|| INDENT.to_string());
     let deeper = blanks.find_map(|line| {
-        line.strip_prefix(&indent).filter(|step| !step.is_empty()).map(str::to_string)
+        line.strip_prefix(&indent)
+            .filter(|step| !step.is_empty())
+            .map(str::to_string)
     });
     let step = deeper.unwrap_or_else(|| indent.clone());
     (indent, step)
@@ -294,12 +353,20 @@ fn indentation(block: &[Line<'_>]) -> (String, String) {
 
 /// Whether `new` is `old` with that agent after its agents, and nothing else.
 fn adds_agent(old: &Yaml, new: &Yaml, agent: &Agent) -> bool {
-    let added = new.get("agents").and_then(Yaml::entries).and_then(<[Entry]>::last);
-    let Some(added) = added.filter(|added| added.key == agent.name) else { return false };
+    let added = new
+        .get("agents")
+        .and_then(Yaml::entries)
+        .and_then(<[Entry]>::last);
+    let Some(added) = added.filter(|added| added.key == agent.name) else {
+        return false;
+    };
     let agents = old.get("agents").unwrap_or(&Yaml::Null);
     let wanted = agents.with(&agent.name, added.value.clone());
     Reader::new("").agent(added).as_ref() == Some(agent)
-        && wanted.and_then(|agents| old.with("agents", agents)).as_ref() == Some(new)
+        && wanted
+            .and_then(|agents| old.with("agents", agents))
+            .as_ref()
+            == Some(new)
 }
 
 /// An agent as lines of YAML, without line ends.
@@ -313,37 +380,70 @@ fn agent_lines(agent: &Agent, indent: &str, step: &str) -> Vec<String> {
     };
     let models: Vec<String> = agent.models.iter().map(|model| scalar(model)).collect();
     let tokens = agent.max_output_tokens;
-    add(!models.is_empty(), "models", format!("[{}]", models.join(", ")));
+    add(
+        !models.is_empty(),
+        "models",
+        format!("[{}]", models.join(", ")),
+    );
     if let Some(window) = agent.context_window {
         add(true, "context_window", window.to_string());
     }
-    add(tokens != default.max_output_tokens, "max_output_tokens", tokens.to_string());
-    add(agent.reasoning != default.reasoning, "reasoning", agent.reasoning.to_string());
+    add(
+        tokens != default.max_output_tokens,
+        "max_output_tokens",
+        tokens.to_string(),
+    );
+    add(
+        agent.reasoning != default.reasoning,
+        "reasoning",
+        agent.reasoning.to_string(),
+    );
     let use_temperature = agent.use_temperature;
-    add(use_temperature != default.use_temperature, "use_temperature", use_temperature.to_string());
+    add(
+        use_temperature != default.use_temperature,
+        "use_temperature",
+        use_temperature.to_string(),
+    );
     let temperature = agent.temperature;
-    add(temperature != default.temperature, "temperature", format!("{temperature:?}"));
+    add(
+        temperature != default.temperature,
+        "temperature",
+        format!("{temperature:?}"),
+    );
     if let Some(prompt) = &agent.system_prompt {
-        add(true, "system_prompt", prompt_value(prompt, &format!("{indent}{step}{step}")));
+        add(
+            true,
+            "system_prompt",
+            prompt_value(prompt, &format!("{indent}{step}{step}")),
+        );
     }
     lines
 }
 
 /// A prompt of several lines as such, indented; any other in quotes or plain.
 fn prompt_value(prompt: &str, indent: &str) -> String {
-    let (body, header) = prompt.strip_suffix('\n').map_or((prompt, "|-"), |body| (body, "|"));
+    let (body, header) = prompt
+        .strip_suffix('\n')
+        .map_or((prompt, "|-"), |body| (body, "|"));
     let is_odd = |c: char| c != '\n' && c != '\t' && must_be_escaped(c);
     let is_block = prompt.contains('\n')
         && !prompt.contains(is_odd)
         && !body.starts_with([' ', '\t', '\n'])
         && !body.ends_with('\n')
         && !body.is_empty()
-        && body.split('\n').all(|line| line.is_empty() || !line.trim().is_empty());
+        && body
+            .split('\n')
+            .all(|line| line.is_empty() || !line.trim().is_empty());
     if !is_block {
         return scalar(prompt);
     }
-    let indented =
-        |line: &str| if line.is_empty() { String::new() } else { format!("{indent}{line}") };
+    let indented = |line: &str| {
+        if line.is_empty() {
+            String::new()
+        } else {
+            format!("{indent}{line}")
+        }
+    };
     let lines: Vec<String> = body.split('\n').map(indented).collect();
     format!("{header}\n{}", lines.join("\n"))
 }

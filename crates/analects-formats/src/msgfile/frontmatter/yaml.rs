@@ -59,10 +59,16 @@ impl Yaml {
     pub(crate) fn parse(text: &str) -> Result<Yaml, YamlError> {
         if text.len() > MAX_BYTES {
             let message = format!("it is longer than {MAX_BYTES} bytes");
-            return Err(YamlError { line: None, message });
+            return Err(YamlError {
+                line: None,
+                message,
+            });
         }
         let left = Cell::new(MAX_SIZE);
-        let seed = Seed { left: &left, depth: 0 };
+        let seed = Seed {
+            left: &left,
+            depth: 0,
+        };
         serde_saphyr::with_deserializer_from_str_with_options(text, options(), |deserializer| {
             seed.deserialize(deserializer)
         })
@@ -80,7 +86,10 @@ impl Yaml {
 
     /// The value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&Yaml> {
-        self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+        self.entries()?
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &entry.value)
     }
 
     /// This map with one key set: in its place if it is there, else at the end.
@@ -88,7 +97,11 @@ impl Yaml {
         let mut entries = self.entries()?.to_vec();
         match entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => entry.value = value,
-            None => entries.push(Entry { key: key.to_string(), at: None, value }),
+            None => entries.push(Entry {
+                key: key.to_string(),
+                at: None,
+                value,
+            }),
         }
         Some(Yaml::Map(entries))
     }
@@ -120,13 +133,18 @@ pub(crate) fn shortened(text: &str) -> String {
 
 impl YamlError {
     fn of(error: &serde_saphyr::Error) -> YamlError {
-        let line = error.location().and_then(|location| usize::try_from(location.line()).ok());
+        let line = error
+            .location()
+            .and_then(|location| usize::try_from(location.line()).ok());
         let mut message = UserMessageFormatter.format_message(error.without_snippet());
         // What follows are names and numbers of the parser's own limits.
         if message.starts_with("YAML document too large") {
             message = "it is too large or nested too deeply".into();
         }
-        YamlError { line: line.filter(|line| *line > 0), message: as_one_line(&message) }
+        YamlError {
+            line: line.filter(|line| *line > 0),
+            message: as_one_line(&message),
+        }
     }
 }
 
@@ -134,7 +152,9 @@ impl YamlError {
 fn as_one_line(message: &str) -> String {
     const MAX_CHARS: usize = 200;
     let chars = message.trim_end_matches('.').chars().take(MAX_CHARS);
-    let line: String = chars.map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = chars
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     let mut rest = line.chars();
     match rest.next() {
         Some(first) => first.to_lowercase().chain(rest).collect(),
@@ -184,14 +204,18 @@ impl Seed<'_> {
         if self.depth >= MAX_DEPTH {
             return Err(E::custom("lists and maps are nested too deeply"));
         }
-        Ok(Seed { left: self.left, depth: self.depth + 1 })
+        Ok(Seed {
+            left: self.left,
+            depth: self.depth + 1,
+        })
     }
 
     /// Pays for a node with that many bytes of text.
     fn pay<E: serde::de::Error>(self, bytes: usize) -> Result<(), E> {
         let left = self.left.get().checked_sub(bytes + 1);
         self.left.set(left.unwrap_or(0));
-        left.map(drop).ok_or_else(|| E::custom("its aliases make it too large"))
+        left.map(drop)
+            .ok_or_else(|| E::custom("its aliases make it too large"))
     }
 
     fn node<E: serde::de::Error>(self, value: Yaml) -> Result<Yaml, E> {
@@ -254,7 +278,11 @@ impl<'de> Visitor<'de> for Seed<'_> {
         self.pay(0)?;
         let mut entries = Vec::new();
         while let Some(key) = map.next_key::<Spanned<Option<String>>>()? {
-            let at = key.referenced.span().byte_offset().and_then(|at| usize::try_from(at).ok());
+            let at = key
+                .referenced
+                .span()
+                .byte_offset()
+                .and_then(|at| usize::try_from(at).ok());
             let key = key.value.unwrap_or_else(|| "null".to_string());
             self.pay(key.len())?;
             let value = map.next_value_seed(inner)?;
@@ -277,12 +305,17 @@ fn repeated(entries: &[Entry]) -> Option<String> {
 }
 
 /// Words that some version of YAML, or some reader of it, takes for something else than text.
-const RESERVED: [&str; 13] =
-    ["true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf", "infinity", "none"];
+const RESERVED: [&str; 13] = [
+    "true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf", "infinity", "none",
+];
 
 /// Writes a text so that it is read back as that text.
 pub(crate) fn scalar(text: &str) -> String {
-    if is_plain(text) { text.to_string() } else { quoted(text) }
+    if is_plain(text) {
+        text.to_string()
+    } else {
+        quoted(text)
+    }
 }
 
 /// Whether a text may stand without quotes. What starts with a digit may be a number, a date or a
@@ -298,7 +331,11 @@ pub(super) fn is_plain(text: &str) -> bool {
 /// Whether a character must be escaped: YAML forbids it, or takes it for the end of a line or for a
 /// byte-order mark.
 pub(super) fn must_be_escaped(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    c.is_control()
+        || matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
 }
 
 /// In double quotes, with the escapes that JSON and YAML share.

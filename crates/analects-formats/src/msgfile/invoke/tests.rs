@@ -6,11 +6,17 @@ mod laws;
 
 fn json(name: &str, text: &str) -> Invoke {
     let arguments = Arguments::Json(Raw::parse(text).unwrap());
-    Invoke { name: name.to_string(), arguments }
+    Invoke {
+        name: name.to_string(),
+        arguments,
+    }
 }
 
 fn text(name: &str, text: &str) -> Invoke {
-    Invoke { name: name.to_string(), arguments: Arguments::Text(text.to_string()) }
+    Invoke {
+        name: name.to_string(),
+        arguments: Arguments::Text(text.to_string()),
+    }
 }
 
 /// A call of the tool `t` looks like this between its `<invoke>` lines, and comes back.
@@ -23,7 +29,10 @@ fn check(call: &Invoke, inside: &str) {
 
 #[track_caller]
 fn check_parameter(value: &str, element: &str) {
-    check(&json("t", &format!("{{\"a\":{value}}}")), &format!("<parameter name=\"a\"{element}\n"));
+    check(
+        &json("t", &format!("{{\"a\":{value}}}")),
+        &format!("<parameter name=\"a\"{element}\n"),
+    );
 }
 
 #[track_caller]
@@ -38,23 +47,44 @@ fn strings_are_bare() {
     check_parameter("\"\"", "></parameter>");
     check_parameter("\"  \\n a \\n\"", ">  \n a \n</parameter>");
     check_parameter("\"a\\tb\\rc\\r\\n\"", ">a\tb&#13;c&#13;\n</parameter>");
-    check_parameter("\"1 < 2 && 3 > 2\"", ">1 &lt; 2 &amp;&amp; 3 &gt; 2</parameter>");
+    check_parameter(
+        "\"1 < 2 && 3 > 2\"",
+        ">1 &lt; 2 &amp;&amp; 3 &gt; 2</parameter>",
+    );
     check_parameter("\"]]> &amp; \\\"'\"", ">]]&gt; &amp;amp; \"'</parameter>");
-    check_parameter("\"论语 \\u2028\\u007f👩‍💻\"", ">论语 \u{2028}\u{7f}👩‍💻</parameter>");
+    check_parameter(
+        "\"论语 \\u2028\\u007f👩‍💻\"",
+        ">论语 \u{2028}\u{7f}👩‍💻</parameter>",
+    );
     check_parameter("\"3\"", ">3</parameter>");
 }
 
 #[test]
 fn other_values_are_json() {
-    for value in ["3", "-0", "1e400", "123456789012345678901234567890", "null", "true", "[ 1,\t2 ]"]
-    {
+    for value in [
+        "3",
+        "-0",
+        "1e400",
+        "123456789012345678901234567890",
+        "null",
+        "true",
+        "[ 1,\t2 ]",
+    ] {
         check_parameter(value, &format!(" type=\"json\">{value}</parameter>"));
     }
-    check_parameter("{\"b\":\"<\"}", " type=\"json\">{\"b\":\"&lt;\"}</parameter>");
+    check_parameter(
+        "{\"b\":\"<\"}",
+        " type=\"json\">{\"b\":\"&lt;\"}</parameter>",
+    );
     // Strings that no text stands for, or that are spelled in another way than ours.
-    for value in
-        ["\"\\ud83d\"", "\"\\u0000\"", "\"\\u0041\"", "\"\\/\"", "\"\\ufffe\"", "\"\u{7f}\""]
-    {
+    for value in [
+        "\"\\ud83d\"",
+        "\"\\u0000\"",
+        "\"\\u0041\"",
+        "\"\\/\"",
+        "\"\\ufffe\"",
+        "\"\u{7f}\"",
+    ] {
         check_parameter(value, &format!(" type=\"json\">{value}</parameter>"));
     }
 }
@@ -87,10 +117,19 @@ fn what_parameters_cannot_say_is_written_whole() {
 
 #[test]
 fn text_that_is_not_json() {
-    check(&text("t", "{\"a\": "), "<arguments type=\"text\">{\"a\": </arguments>\n");
+    check(
+        &text("t", "{\"a\": "),
+        "<arguments type=\"text\">{\"a\": </arguments>\n",
+    );
     check(&text("t", ""), "<arguments type=\"text\"></arguments>\n");
-    check(&text("t", "{}"), "<arguments type=\"text\">{}</arguments>\n");
-    check(&text("t", " \r\n<a>"), "<arguments type=\"text\"> &#13;\n&lt;a&gt;</arguments>\n");
+    check(
+        &text("t", "{}"),
+        "<arguments type=\"text\">{}</arguments>\n",
+    );
+    check(
+        &text("t", " \r\n<a>"),
+        "<arguments type=\"text\"> &#13;\n&lt;a&gt;</arguments>\n",
+    );
 }
 
 #[test]
@@ -99,9 +138,12 @@ fn what_xml_cannot_carry() {
         assert_eq!(encode(&json(name, "{}")), None, "{name:?}");
         assert_eq!(encode(&text("t", name)), None, "{name:?}");
     }
-    for arguments in
-        ["\"\u{fffe}\"", "{\"a\":\"\u{ffff}\"}", "{\"a\":[\"\u{fffe}\"]}", "{\"\u{fffe}\":1}"]
-    {
+    for arguments in [
+        "\"\u{fffe}\"",
+        "{\"a\":\"\u{ffff}\"}",
+        "{\"a\":[\"\u{fffe}\"]}",
+        "{\"\u{fffe}\":1}",
+    ] {
         assert_eq!(encode(&json("t", arguments)), None, "{arguments:?}");
     }
 }
@@ -115,8 +157,14 @@ fn written_by_hand() {
             "<?xml version=\"1.0\"?>\n<!-- a --><invoke name='t'><!-- - -- --></invoke><!---->",
             json("t", "{}"),
         ),
-        ("<invoke name='a\"&apos;&#65;&#x4e2D;&#0013;\n\t\r\nb'/>", json("a\"'A中\r   b", "{}")),
-        ("<invoke name='t'>\r\n\t<parameter name='a'/>\r\n</invoke>", json("t", "{\"a\":\"\"}")),
+        (
+            "<invoke name='a\"&apos;&#65;&#x4e2D;&#0013;\n\t\r\nb'/>",
+            json("a\"'A中\r   b", "{}"),
+        ),
+        (
+            "<invoke name='t'>\r\n\t<parameter name='a'/>\r\n</invoke>",
+            json("t", "{\"a\":\"\"}"),
+        ),
         (
             "<invoke name='t'><parameter name='a'> b<!-- c -->\r\n\rd</parameter></invoke>",
             json("t", "{\"a\":\" b\\n\\nd\"}"),
@@ -137,7 +185,10 @@ fn written_by_hand() {
             "<invoke name='t'><arguments type='json'> {\"a\" : 1} </arguments></invoke>",
             json("t", "{\"a\" : 1}"),
         ),
-        ("<invoke name='t'><arguments type='text'/></invoke>", text("t", "")),
+        (
+            "<invoke name='t'><arguments type='text'/></invoke>",
+            text("t", ""),
+        ),
         (
             "<invoke name='t'><parameter name='a&#10;\"' type='json'>1</parameter></invoke>",
             json("t", "{\"a\\n\\\"\":1}"),
@@ -155,20 +206,64 @@ const REFUSED: &[(&str, usize, &str)] = &[
     ("</invoke>", 0, "expected <invoke name=\"…\">"),
     ("<call name='t'/>", 0, "expected <invoke name=\"…\">"),
     ("<invoke/>", 0, "<invoke> has no name=\"…\""),
-    ("<invoke name='t'/>x", 18, "expected nothing after </invoke>, found 'x'"),
-    ("<invoke name='t'/><invoke name='u'/>", 18, "expected nothing after </invoke>, found a tag"),
-    ("<invoke name='t'>", 17, "expected <parameter> or </invoke>, found the end"),
+    (
+        "<invoke name='t'/>x",
+        18,
+        "expected nothing after </invoke>, found 'x'",
+    ),
+    (
+        "<invoke name='t'/><invoke name='u'/>",
+        18,
+        "expected nothing after </invoke>, found a tag",
+    ),
+    (
+        "<invoke name='t'>",
+        17,
+        "expected <parameter> or </invoke>, found the end",
+    ),
     ("<invoke name='t'></invok>", 17, "expected </invoke>"),
-    ("<invoke name='t'>a</invoke>", 17, "expected <parameter> or </invoke>, found 'a'"),
-    ("<invoke name='t'><b/></invoke>", 17, "unknown element <b>; expected <parameter>"),
-    ("<invoke name='t' id='1'/>", 17, "unknown or repeated attribute \"id\" of <invoke>"),
-    ("<invoke name='t' name='u'/>", 17, "unknown or repeated attribute \"name\" of <invoke>"),
+    (
+        "<invoke name='t'>a</invoke>",
+        17,
+        "expected <parameter> or </invoke>, found 'a'",
+    ),
+    (
+        "<invoke name='t'><b/></invoke>",
+        17,
+        "unknown element <b>; expected <parameter>",
+    ),
+    (
+        "<invoke name='t' id='1'/>",
+        17,
+        "unknown or repeated attribute \"id\" of <invoke>",
+    ),
+    (
+        "<invoke name='t' name='u'/>",
+        17,
+        "unknown or repeated attribute \"name\" of <invoke>",
+    ),
     ("<invoke name=t/>", 13, "expected a quote, found 't'"),
     ("<invoke name/>", 12, "expected = after \"name\", found '/'"),
-    ("<invoke name='t", 15, "expected ' after the attribute's value"),
-    ("<invoke name=\"a<b\"/>", 15, "expected \" after the attribute's value"),
-    ("<invoke name='t' \"/>", 17, "expected an attribute or >, found '\"'"),
-    ("< invoke name='t'/>", 1, "expected the name of an element, found ' '"),
+    (
+        "<invoke name='t",
+        15,
+        "expected ' after the attribute's value",
+    ),
+    (
+        "<invoke name=\"a<b\"/>",
+        15,
+        "expected \" after the attribute's value",
+    ),
+    (
+        "<invoke name='t' \"/>",
+        17,
+        "expected an attribute or >, found '\"'",
+    ),
+    (
+        "< invoke name='t'/>",
+        1,
+        "expected the name of an element, found ' '",
+    ),
     (
         "<!DOCTYPE a [<!ENTITY b 'c'>]><invoke name='t'/>",
         0,
@@ -179,45 +274,108 @@ const REFUSED: &[(&str, usize, &str)] = &[
         17,
         "a document type or other declaration is not allowed",
     ),
-    ("<?php ?><invoke name='t'/>", 0, "a processing instruction is not allowed here"),
-    ("<?xml <invoke name='t'/>", 0, "the XML declaration has no end; expected ?>"),
-    ("<!--><invoke name='t'/>", 0, "the comment has no end; expected -->"),
+    (
+        "<?php ?><invoke name='t'/>",
+        0,
+        "a processing instruction is not allowed here",
+    ),
+    (
+        "<?xml <invoke name='t'/>",
+        0,
+        "the XML declaration has no end; expected ?>",
+    ),
+    (
+        "<!--><invoke name='t'/>",
+        0,
+        "the comment has no end; expected -->",
+    ),
     (
         "<invoke name='t'><![CDATA[ ]]></invoke>",
         17,
         "CDATA is allowed only inside <parameter> and <arguments>",
     ),
-    ("<invoke name='&b;'/>", 14, "unknown entity; write & as &amp;"),
+    (
+        "<invoke name='&b;'/>",
+        14,
+        "unknown entity; write & as &amp;",
+    ),
     ("<invoke name='a\0'/>", 15, "'\\0' is not allowed in XML"),
 ];
 
 #[test]
 fn refused() {
     for (source, offset, message) in REFUSED {
-        let error = InvokeError { offset: *offset, message: message.to_string() };
+        let error = InvokeError {
+            offset: *offset,
+            message: message.to_string(),
+        };
         assert_eq!(decode(source), Err(error), "{source}");
     }
 }
 
 /// The same between `<invoke name='t'>` and `</invoke>`; offsets count from there.
 const REFUSED_INSIDE: &[(&str, usize, &str)] = &[
-    ("<parameter>1</parameter>", 0, "<parameter> has no name=\"…\""),
+    (
+        "<parameter>1</parameter>",
+        0,
+        "<parameter> has no name=\"…\"",
+    ),
     ("<parameter name='a'>", 20, "expected </parameter>"),
-    ("<parameter name='a'>1 < 2</parameter>", 22, "an element inside <parameter>; write < as &lt;"),
-    ("<parameter name='a'>a && b</parameter>", 22, "unknown entity; write & as &amp;"),
-    ("<parameter name='a'>&#0;</parameter>", 20, "unknown entity; write & as &amp;"),
-    ("<parameter name='a'>&#+65;</parameter>", 20, "unknown entity; write & as &amp;"),
-    ("<parameter name='a'>&#xd800;</parameter>", 20, "unknown entity; write & as &amp;"),
-    ("<parameter name='a'>&#论;</parameter>", 20, "unknown entity; write & as &amp;"),
-    ("<parameter name='a'>论\u{1b}</parameter>", 23, "'\\u{1b}' is not allowed in XML"),
-    ("<parameter name='a'><![CDATA[</parameter>", 20, "CDATA has no end"),
-    ("<parameter name='a'>1</arguments>", 21, "expected </parameter>"),
+    (
+        "<parameter name='a'>1 < 2</parameter>",
+        22,
+        "an element inside <parameter>; write < as &lt;",
+    ),
+    (
+        "<parameter name='a'>a && b</parameter>",
+        22,
+        "unknown entity; write & as &amp;",
+    ),
+    (
+        "<parameter name='a'>&#0;</parameter>",
+        20,
+        "unknown entity; write & as &amp;",
+    ),
+    (
+        "<parameter name='a'>&#+65;</parameter>",
+        20,
+        "unknown entity; write & as &amp;",
+    ),
+    (
+        "<parameter name='a'>&#xd800;</parameter>",
+        20,
+        "unknown entity; write & as &amp;",
+    ),
+    (
+        "<parameter name='a'>&#论;</parameter>",
+        20,
+        "unknown entity; write & as &amp;",
+    ),
+    (
+        "<parameter name='a'>论\u{1b}</parameter>",
+        23,
+        "'\\u{1b}' is not allowed in XML",
+    ),
+    (
+        "<parameter name='a'><![CDATA[</parameter>",
+        20,
+        "CDATA has no end",
+    ),
+    (
+        "<parameter name='a'>1</arguments>",
+        21,
+        "expected </parameter>",
+    ),
     (
         "<parameter name='a' type='int'>1</parameter>",
         0,
         "unknown type \"int\" of <parameter>; expected json or text",
     ),
-    ("<arguments>1</arguments>", 0, "<arguments> has no type=\"…\"; expected json or text"),
+    (
+        "<arguments>1</arguments>",
+        0,
+        "<arguments> has no type=\"…\"; expected json or text",
+    ),
     (
         "<parameter name='a' type='json'>Paris</parameter>",
         32,
@@ -228,7 +386,11 @@ const REFUSED_INSIDE: &[(&str, usize, &str)] = &[
         33,
         "not JSON: EOF while parsing a value at line 1 column 0",
     ),
-    ("<parameter name='a'/><parameter name='a'/>", 21, "parameter \"a\" is there twice"),
+    (
+        "<parameter name='a'/><parameter name='a'/>",
+        21,
+        "parameter \"a\" is there twice",
+    ),
     (
         "<arguments type='text'/><parameter name='a'/>",
         24,
@@ -248,7 +410,10 @@ fn refused_inside() {
         let offset = offset + "<invoke name='t'>".len();
         assert_eq!(
             decode(&source),
-            Err(InvokeError { offset, message: message.to_string() }),
+            Err(InvokeError {
+                offset,
+                message: message.to_string()
+            }),
             "{source}"
         );
     }
@@ -256,11 +421,25 @@ fn refused_inside() {
 
 #[test]
 fn hostile_text_takes_no_noticeable_time() {
-    for part in
-        ["&", "<", "<!--", "<!-- -->", "<![CDATA[", "<a ", "\"", "<invoke name='t'>", "</", "&#"]
-    {
+    for part in [
+        "&",
+        "<",
+        "<!--",
+        "<!-- -->",
+        "<![CDATA[",
+        "<a ",
+        "\"",
+        "<invoke name='t'>",
+        "</",
+        "&#",
+    ] {
         let many = part.repeat(1_000_000 / part.len());
-        for start in ["", "<invoke name='t'><parameter name='a'>", "<invoke name='", "<invoke "] {
+        for start in [
+            "",
+            "<invoke name='t'><parameter name='a'>",
+            "<invoke name='",
+            "<invoke ",
+        ] {
             assert!(decode(&format!("{start}{many}")).is_err(), "{start}{part}…");
         }
     }

@@ -60,22 +60,35 @@ struct Attribute<'a> {
 impl Tag<'_> {
     /// An error at this tag.
     pub(super) fn error(&self, message: impl Into<String>) -> InvokeError {
-        InvokeError { offset: self.offset, message: message.into() }
+        InvokeError {
+            offset: self.offset,
+            message: message.into(),
+        }
     }
 
     /// Removes and returns the value of an attribute.
     pub(super) fn take(&mut self, name: &str) -> Option<String> {
-        let at = self.attributes.iter().position(|attribute| attribute.name == name)?;
+        let at = self
+            .attributes
+            .iter()
+            .position(|attribute| attribute.name == name)?;
         Some(self.attributes.swap_remove(at).value)
     }
 
     /// An error if an attribute is left that nobody took: an unknown one, or a second one.
     pub(super) fn no_more_attributes(&self) -> Result<(), InvokeError> {
-        match self.attributes.iter().min_by_key(|attribute| attribute.offset) {
+        match self
+            .attributes
+            .iter()
+            .min_by_key(|attribute| attribute.offset)
+        {
             None => Ok(()),
             Some(Attribute { offset, name, .. }) => {
                 let message = format!("unknown or repeated attribute {name:?} of <{}>", self.name);
-                Err(InvokeError { offset: *offset, message })
+                Err(InvokeError {
+                    offset: *offset,
+                    message,
+                })
             }
         }
     }
@@ -98,7 +111,10 @@ impl<'a> Reader<'a> {
 
     /// An error at this place.
     pub(super) fn error(&self, message: impl Into<String>) -> InvokeError {
-        InvokeError { offset: self.at, message: message.into() }
+        InvokeError {
+            offset: self.at,
+            message: message.into(),
+        }
     }
 
     /// Skips an XML declaration and blanks around it.
@@ -132,7 +148,12 @@ impl<'a> Reader<'a> {
             }
             attributes.push(self.attribute()?);
         };
-        Ok(Some(Tag { name, is_empty, offset, attributes }))
+        Ok(Some(Tag {
+            name,
+            is_empty,
+            offset,
+            attributes,
+        }))
     }
 
     /// Reads text up to and including the end tag of this element.
@@ -146,7 +167,9 @@ impl<'a> Reader<'a> {
             } else if rest.starts_with("<!--") {
                 self.through("-->", "the comment")?;
             } else if let Some(section) = rest.strip_prefix("<![CDATA[") {
-                let end = section.find("]]>").ok_or_else(|| self.error("CDATA has no end"))?;
+                let end = section
+                    .find("]]>")
+                    .ok_or_else(|| self.error("CDATA has no end"))?;
                 self.at += "<![CDATA[".len();
                 self.plain(&mut text, end)?;
                 self.at += "]]>".len();
@@ -174,7 +197,10 @@ impl<'a> Reader<'a> {
         if matches && self.eat(">") {
             return Ok(());
         }
-        Err(InvokeError { offset, message: format!("expected </{element}>") })
+        Err(InvokeError {
+            offset,
+            message: format!("expected </{element}>"),
+        })
     }
 
     /// Sees that nothing but blanks and comments follows.
@@ -183,7 +209,10 @@ impl<'a> Reader<'a> {
         if self.rest().is_empty() {
             return Ok(());
         }
-        Err(self.error(format!("expected nothing after </invoke>, found {}", self.found())))
+        Err(self.error(format!(
+            "expected nothing after </invoke>, found {}",
+            self.found()
+        )))
     }
 
     fn rest(&self) -> &'a str {
@@ -266,7 +295,11 @@ impl<'a> Reader<'a> {
             _ => return Err(self.error(format!("expected a quote, found {}", self.found()))),
         };
         self.at += 1;
-        Ok(Attribute { offset, name, value: self.quoted(quote)? })
+        Ok(Attribute {
+            offset,
+            name,
+            value: self.quoted(quote)?,
+        })
     }
 
     /// Reads an attribute's value and the quote that ends it.
@@ -283,7 +316,10 @@ impl<'a> Reader<'a> {
                 return Err(self.error(format!("expected {quote} after the attribute's value")));
             } else {
                 let mut part = String::new();
-                self.plain(&mut part, rest.find([quote, '&', '<']).unwrap_or(rest.len()))?;
+                self.plain(
+                    &mut part,
+                    rest.find([quote, '&', '<']).unwrap_or(rest.len()),
+                )?;
                 value.push_str(&part.replace(['\t', '\n'], " "));
             }
         }
@@ -334,6 +370,8 @@ fn by_number(digits: &str) -> Option<char> {
         None => (digits, 10),
     };
     let is_number = digits.chars().all(|c| c.is_digit(radix));
-    let number = u32::from_str_radix(digits, radix).ok().filter(|_| is_number)?;
+    let number = u32::from_str_radix(digits, radix)
+        .ok()
+        .filter(|_| is_number)?;
     char::from_u32(number).filter(|c| is_carried(*c))
 }

@@ -58,11 +58,18 @@ struct PromptFields {
 impl PromptFields {
     fn build(self) -> Result<ItemFields, ItemError> {
         if self.timeout == Some(0.0) {
-            return Err(ItemError::invalid("the timeout must be more than 0 seconds")
-                .hinting("leave it out for none"));
+            return Err(
+                ItemError::invalid("the timeout must be more than 0 seconds")
+                    .hinting("leave it out for none"),
+            );
         }
-        let timeout = self.timeout.map(|value| seconds::from_number(value, "the timeout"));
-        Ok(ItemFields { timeout: timeout.transpose()?, ..self.fields })
+        let timeout = self
+            .timeout
+            .map(|value| seconds::from_number(value, "the timeout"));
+        Ok(ItemFields {
+            timeout: timeout.transpose()?,
+            ..self.fields
+        })
     }
 }
 
@@ -187,14 +194,23 @@ impl MessageBuilder {
     /// The message, or what is missing or wrong.
     pub fn build(self) -> Result<Prompt, ItemError> {
         let content = self.given.content()?;
-        let usual = if content.as_text().is_some() { "markdown" } else { "raw" };
+        let usual = if content.as_text().is_some() {
+            "markdown"
+        } else {
+            "raw"
+        };
         let type_word = self.type_word.unwrap_or_else(|| usual.to_string());
         if usual == "raw" && type_word != "raw" {
             let text = format!("binary content cannot be of the type {type_word}");
             return Err(ItemError::invalid(text).hinting("leave out the type"));
         }
         let fields = self.shared.build()?;
-        let prompt = Prompt { fields, type_word, content, ..self.prompt };
+        let prompt = Prompt {
+            fields,
+            type_word,
+            content,
+            ..self.prompt
+        };
         prompt.check()?;
         Ok(prompt)
     }
@@ -288,8 +304,13 @@ struct OutputFields {
 
 impl OutputFields {
     fn build(self) -> Result<Answer, ItemError> {
-        let duration = self.duration.map(|value| seconds::from_number(value, "the duration"));
-        Ok(Answer { duration: duration.transpose()?, ..self.answer })
+        let duration = self
+            .duration
+            .map(|value| seconds::from_number(value, "the duration"));
+        Ok(Answer {
+            duration: duration.transpose()?,
+            ..self.answer
+        })
     }
 }
 
@@ -376,7 +397,10 @@ impl MessageOutputBuilder {
     /// The output, or what is missing or wrong.
     pub fn build(self) -> Result<Answer, ItemError> {
         let content = self.given.content()?;
-        let answer = Answer { content, ..self.shared.build()? };
+        let answer = Answer {
+            content,
+            ..self.shared.build()?
+        };
         answer.check()?;
         Ok(answer)
     }
@@ -449,7 +473,9 @@ impl CodeExecutionOutputBuilder {
 
     /// The output, or what is missing or wrong.
     pub fn build(self) -> Result<CodeOutput, ItemError> {
-        let lang = self.lang.ok_or_else(|| ItemError::missing("the language", "with_lang"))?;
+        let lang = self
+            .lang
+            .ok_or_else(|| ItemError::missing("the language", "with_lang"))?;
         let answer = self.shared.build()?;
         let code = match self.data {
             None => CodeOutput::printed(answer, lang, &self.pieces),
@@ -460,8 +486,15 @@ impl CodeExecutionOutputBuilder {
                 );
             }
             Some(data) => {
-                let answer = Answer { content: Content::Binary(data), ..answer };
-                CodeOutput { answer, lang, pieces: Vec::new() }
+                let answer = Answer {
+                    content: Content::Binary(data),
+                    ..answer
+                };
+                CodeOutput {
+                    answer,
+                    lang,
+                    pieces: Vec::new(),
+                }
             }
         };
         code.check()?;

@@ -48,7 +48,9 @@ pub(super) fn mime_type(mime_type: &str) -> Result<(), ItemError> {
         (1..=127).contains(&word.len()) && word.bytes().all(allowed)
     };
     let (essence, parameters) = mime_type.split_once(';').unwrap_or((mime_type, ""));
-    let is_plain = parameters.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    let is_plain = parameters
+        .bytes()
+        .all(|byte| byte == b' ' || byte.is_ascii_graphic());
     let parts = essence.trim_end().split_once('/');
     let is_essence = parts.is_some_and(|(kind, rest)| is_token(kind) && is_token(rest));
     if is_essence && is_plain && mime_type.len() <= 255 {
@@ -60,9 +62,13 @@ pub(super) fn mime_type(mime_type: &str) -> Result<(), ItemError> {
 
 /// Bytes must be some, and must say what they are.
 pub(super) fn content(content: &Content, mime_type: &str) -> Result<(), ItemError> {
-    let Content::Binary(bytes) = content else { return Ok(()) };
+    let Content::Binary(bytes) = content else {
+        return Ok(());
+    };
     if bytes.is_empty() {
-        return Err(ItemError::invalid("binary content must hold at least one byte"));
+        return Err(ItemError::invalid(
+            "binary content must hold at least one byte",
+        ));
     }
     if mime_type == TEXT {
         let error = ItemError::invalid("binary content must have a media type of its own");
@@ -76,7 +82,9 @@ pub(super) fn heading_level(level: usize) -> Result<(), ItemError> {
     if (1..=5).contains(&level) {
         return Ok(());
     }
-    Err(ItemError::invalid(format!("the heading level must be 1 to 5, not {level}")))
+    Err(ItemError::invalid(format!(
+        "the heading level must be 1 to 5, not {level}"
+    )))
 }
 
 /// The name of an agent.
@@ -99,7 +107,11 @@ pub(super) fn status(status: &str) -> Result<(), ItemError> {
     if STATES.contains(&status) {
         return Ok(());
     }
-    let text = format!("unknown status {}; expected {}", shown(status), STATES.join(", "));
+    let text = format!(
+        "unknown status {}; expected {}",
+        shown(status),
+        STATES.join(", ")
+    );
     Err(ItemError::invalid(text))
 }
 
@@ -114,7 +126,9 @@ pub(super) fn time(time: &str) -> Result<(), ItemError> {
 
 /// The file that an output is in.
 pub(super) fn output_file(path: &str) -> Result<(), ItemError> {
-    let Some(why) = why_not_a_path(path) else { return Ok(()) };
+    let Some(why) = why_not_a_path(path) else {
+        return Ok(());
+    };
     let text = format!("{} cannot be an output file: {why}", shown(path));
     Err(ItemError::invalid(text).hinting("name a file beside the message file"))
 }
@@ -125,7 +139,10 @@ pub(super) fn message_type(word: &str) -> Result<(), ItemError> {
         return Ok(());
     }
     let text = format!("{} is not a type of message", shown(word));
-    Err(ItemError::invalid(format!("{text}; expected {}", MESSAGE_TYPES.join(", "))))
+    Err(ItemError::invalid(format!(
+        "{text}; expected {}",
+        MESSAGE_TYPES.join(", ")
+    )))
 }
 
 /// The name of a tool or an agent that is called, as the call's XML can carry it.

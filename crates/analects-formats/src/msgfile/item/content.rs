@@ -55,7 +55,11 @@ impl Content {
 
     /// The content that a cell's text stands for: bytes where the cell says base64 and it is such.
     pub(super) fn of_cell(text: Cow<'_, str>, is_base64: bool) -> Content {
-        let bytes = if is_base64 { base64::decode(&text) } else { None };
+        let bytes = if is_base64 {
+            base64::decode(&text)
+        } else {
+            None
+        };
         bytes.map_or_else(|| Content::Text(text.into_owned()), Content::Binary)
     }
 
@@ -104,7 +108,9 @@ impl From<Content> for Form {
     fn from(content: Content) -> Form {
         match content {
             Content::Text(text) => Form::Text(text),
-            Content::Binary(bytes) => Form::Binary { base64: base64::encode_line(&bytes) },
+            Content::Binary(bytes) => Form::Binary {
+                base64: base64::encode_line(&bytes),
+            },
         }
     }
 }
@@ -115,9 +121,9 @@ impl TryFrom<Form> for Content {
     fn try_from(form: Form) -> Result<Content, &'static str> {
         match form {
             Form::Text(text) => Ok(Content::Text(text)),
-            Form::Binary { base64 } => {
-                base64::decode(&base64).map(Content::Binary).ok_or("this is not base64")
-            }
+            Form::Binary { base64 } => base64::decode(&base64)
+                .map(Content::Binary)
+                .ok_or("this is not base64"),
         }
     }
 }

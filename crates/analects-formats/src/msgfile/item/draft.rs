@@ -38,7 +38,11 @@ impl Draft {
     /// assert_eq!(draft.appended(), Some(&b""[..]));
     /// ```
     pub fn new(document: Document) -> Draft {
-        Draft { base: document, current: None, changes: Vec::new() }
+        Draft {
+            base: document,
+            current: None,
+            changes: Vec::new(),
+        }
     }
 
     /// The document with all changes made.
@@ -124,7 +128,10 @@ impl Draft {
         let before = self.document().source().to_vec();
         match self.make(&mut operation) {
             Ok(cells) => {
-                self.changes.push(Change { operation, cells: cells.clone() });
+                self.changes.push(Change {
+                    operation,
+                    cells: cells.clone(),
+                });
                 Ok(cells)
             }
             Err(error) => {
@@ -171,7 +178,9 @@ impl Renames {
 
     /// All unsaved cells: old name, new name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.names.iter().map(|(old, new)| (old.as_str(), new.as_str()))
+        self.names
+            .iter()
+            .map(|(old, new)| (old.as_str(), new.as_str()))
     }
 
     /// Only those whose names differ.
@@ -256,14 +265,20 @@ impl Draft {
                 *name = renames.of(name);
             }
             let cells = draft.push(operation)?;
-            renames.names.extend(change.cells.iter().cloned().zip(cells));
+            renames
+                .names
+                .extend(change.cells.iter().cloned().zip(cells));
         }
         Ok(renames)
     }
 
     /// Whether all changes add cells, or fill places that are among these.
     fn only_adds(&self) -> bool {
-        let is_ours = |name: &String| self.changes.iter().any(|change| change.cells.contains(name));
+        let is_ours = |name: &String| {
+            self.changes
+                .iter()
+                .any(|change| change.cells.contains(name))
+        };
         self.changes.iter().all(|change| match &change.operation {
             Operation::AddAgent(_) | Operation::SetDefaultAgent(_) => false,
             Operation::Fill { name, .. } => is_ours(name),
@@ -317,7 +332,9 @@ fn kind_for_outputs(cell: Cell<'_>) -> (CellRole, &str) {
 /// Whether the other side only added cells at the end, perhaps in the place of the one that was
 /// ready there.
 fn only_added(base: &Document, onto: &Document) -> bool {
-    let end = base.ready_cell().map_or(base.source().len(), |ready| ready.span().start);
+    let end = base
+        .ready_cell()
+        .map_or(base.source().len(), |ready| ready.span().start);
     if base.kind() != onto.kind() || !onto.source().starts_with(&base.source()[..end]) {
         return false;
     }

@@ -34,7 +34,11 @@ pub struct Answer {
     pub(super) nonce: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<String>,
-    #[serde(default, with = "seconds::json", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        with = "seconds::json",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(super) duration: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) time: Option<String>,
@@ -98,7 +102,9 @@ impl Output {
     /// Whether it is a place kept for an output that has not come yet, and for which file.
     pub fn pending_file(&self) -> Option<&str> {
         let answer = self.answer();
-        answer.output_file().filter(|_| answer.status() == Some("pending"))
+        answer
+            .output_file()
+            .filter(|_| answer.status() == Some("pending"))
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
@@ -243,8 +249,18 @@ impl CodeOutput {
     /// What code printed.
     pub(super) fn printed(answer: Answer, lang: String, pieces: &[Piece]) -> CodeOutput {
         let pieces = merge(pieces);
-        let bytes = pieces.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
-        CodeOutput { answer: Answer { content: Content::of_bytes(bytes), ..answer }, lang, pieces }
+        let bytes = pieces
+            .iter()
+            .flat_map(|piece| piece.bytes.iter().copied())
+            .collect();
+        CodeOutput {
+            answer: Answer {
+                content: Content::of_bytes(bytes),
+                ..answer
+            },
+            lang,
+            pieces,
+        }
     }
 
     /// When it came, in RFC 3339.
@@ -270,7 +286,10 @@ impl CodeOutput {
             return self.answer.check();
         }
         if self.answer.mime_type != check::TEXT {
-            let text = format!("what was printed is text/plain, not {}", self.answer.mime_type);
+            let text = format!(
+                "what was printed is text/plain, not {}",
+                self.answer.mime_type
+            );
             return Err(ItemError::invalid(text).hinting("use with_binary_content"));
         }
         self.answer.check_all_but_content()
@@ -278,7 +297,9 @@ impl CodeOutput {
 
     fn stream(&self, stream: Stream) -> Vec<u8> {
         let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
-        pieces.flat_map(|piece| piece.bytes.iter().copied()).collect()
+        pieces
+            .flat_map(|piece| piece.bytes.iter().copied())
+            .collect()
     }
 }
 
@@ -384,7 +405,11 @@ impl TryFrom<Map<String, Value>> for CodeOutput {
         let pieces = merge(&pieces);
         let is_picture = form.answer.mime_type != check::TEXT && pieces.is_empty();
         if is_picture {
-            return Ok(CodeOutput { answer: form.answer, lang: form.lang, pieces });
+            return Ok(CodeOutput {
+                answer: form.answer,
+                lang: form.lang,
+                pieces,
+            });
         }
         Ok(CodeOutput::printed(form.answer, form.lang, &pieces))
     }

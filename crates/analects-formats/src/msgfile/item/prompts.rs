@@ -215,7 +215,9 @@ impl Prompt {
                 ItemError::invalid(text).hinting("use with_binary_content, or leave out the type")
             );
         }
-        self.agent_name.as_deref().map_or(Ok(()), check::agent_name)?;
+        self.agent_name
+            .as_deref()
+            .map_or(Ok(()), check::agent_name)?;
         self.tool.as_deref().map_or(Ok(()), check::function_name)?;
         self.function_calls.iter().try_for_each(Call::check)
     }
@@ -270,7 +272,10 @@ impl Call {
     pub(super) fn check(&self) -> Result<(), ItemError> {
         self.fields.check()?;
         if self.type_word != "tool" {
-            let text = format!("the type of a function call is tool, not {}", self.type_word);
+            let text = format!(
+                "the type of a function call is tool, not {}",
+                self.type_word
+            );
             return Err(ItemError::invalid(text));
         }
         check::function_name(&self.function_name)?;

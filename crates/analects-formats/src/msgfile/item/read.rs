@@ -45,7 +45,10 @@ impl<'a> From<&'a str> for IndexOrName<'a> {
 /// ```
 #[doc(alias = "get_items")]
 pub fn items(document: &Document) -> Vec<Item> {
-    items_and_places(document).into_iter().map(|(item, _)| item).collect()
+    items_and_places(document)
+        .into_iter()
+        .map(|(item, _)| item)
+        .collect()
 }
 
 /// One item; `None` if there is none of that place or name. An id counts before a place, and of two
@@ -99,14 +102,18 @@ fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
     }
     // With all their results in them, calls go to their messages too.
     for at in 0..placed.len() {
-        let Some(Item::FunctionCall(call)) = &slots[at] else { continue };
+        let Some(Item::FunctionCall(call)) = &slots[at] else {
+            continue;
+        };
         let call = call.clone();
         if let Some(Item::Message(message)) = placed[at].root.and_then(|to| slots[to].as_mut()) {
             message.function_calls.push(call);
         }
     }
     let numbered = slots.into_iter().zip(0..);
-    numbered.filter_map(|(slot, at)| Some((slot?, at))).collect()
+    numbered
+        .filter_map(|(slot, at)| Some((slot?, at)))
+        .collect()
 }
 
 fn read(placed: &[Placed<'_>], here: &Placed<'_>) -> Option<Reading> {
@@ -153,7 +160,11 @@ fn item_fields(cell: Cell<'_>) -> ItemFields {
 }
 
 fn prompt(cell: Cell<'_>) -> Prompt {
-    let type_word = if cell.is_misplaced() { "markdown" } else { cell.type_word() };
+    let type_word = if cell.is_misplaced() {
+        "markdown"
+    } else {
+        cell.type_word()
+    };
     // Of messages, only a raw cell with a media type holds bytes.
     let is_base64 = cell.role() == CellRole::Raw && cell.get(MetaKey::MimeType).is_some();
     Prompt {
@@ -161,7 +172,10 @@ fn prompt(cell: Cell<'_>) -> Prompt {
         type_word: type_word.to_string(),
         content: Content::of_cell(cell.content(), is_base64),
         mime_type: mime_type(cell),
-        agent_name: cell.get(MetaKey::Agent).filter(|name| !name.is_empty()).map(str::to_string),
+        agent_name: cell
+            .get(MetaKey::Agent)
+            .filter(|name| !name.is_empty())
+            .map(str::to_string),
         tool: cell.get(MetaKey::Tool).map(str::to_string),
         function_calls: Vec::new(),
     }
@@ -180,12 +194,22 @@ fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> Call {
     let mut fields = item_fields(cell);
     // A reply's history governs its calls.
     let reply = home.filter(|home| home.role().is_reply());
-    fields.history = cell.history().or_else(|| reply?.history()).unwrap_or_default();
-    Call { fields, function_name, args, ..Call::default() }
+    fields.history = cell
+        .history()
+        .or_else(|| reply?.history())
+        .unwrap_or_default();
+    Call {
+        fields,
+        function_name,
+        args,
+        ..Call::default()
+    }
 }
 
 fn mime_type(cell: Cell<'_>) -> String {
-    cell.get(MetaKey::MimeType).unwrap_or(check::TEXT).to_string()
+    cell.get(MetaKey::MimeType)
+        .unwrap_or(check::TEXT)
+        .to_string()
 }
 
 /// What any output has.
@@ -223,7 +247,11 @@ fn code_output(cell: Cell<'_>) -> Output {
         && let Some(data) = base64::decode(&content).filter(|data| !data.is_empty())
     {
         answer.content = Content::Binary(data);
-        return Output::Code(CodeOutput { answer, lang, pieces: Vec::new() });
+        return Output::Code(CodeOutput {
+            answer,
+            lang,
+            pieces: Vec::new(),
+        });
     }
     answer.mime_type = text_plain();
     let pieces = output::decode(&content, is_base64(cell)).0;
@@ -256,7 +284,10 @@ pub struct Tool {
 pub fn tools(document: &Document) -> Vec<Tool> {
     let mut tools: Vec<Tool> = Vec::new();
     let mut by_name: HashMap<String, usize> = HashMap::new();
-    for cell in document.cells().filter(|cell| cell.role() == CellRole::Code) {
+    for cell in document
+        .cells()
+        .filter(|cell| cell.role() == CellRole::Code)
+    {
         let Some(name) = cell.get(MetaKey::Tool).filter(|name| !name.is_empty()) else {
             continue;
         };
@@ -267,9 +298,16 @@ pub fn tools(document: &Document) -> Vec<Tool> {
         }
         by_name.insert(name.to_string(), tools.len());
         let content = cell.content();
-        let language = code(&content).ok().and_then(|code| code.language.map(str::to_string));
+        let language = code(&content)
+            .ok()
+            .and_then(|code| code.language.map(str::to_string));
         let cells = vec![cell_name.clone()];
-        tools.push(Tool { name: name.to_string(), cell: cell_name, cells, language });
+        tools.push(Tool {
+            name: name.to_string(),
+            cell: cell_name,
+            cells,
+            language,
+        });
     }
     tools
 }

@@ -28,12 +28,20 @@ fn text(content: &str) -> Prompt {
 }
 
 fn reply(content: &str) -> Output {
-    MessageOutputBuilder::new().with_content(content).build().unwrap().into()
+    MessageOutputBuilder::new()
+        .with_content(content)
+        .build()
+        .unwrap()
+        .into()
 }
 
 fn code(content: &str) -> Prompt {
     let fenced = format!("```python\n{content}\n```");
-    MessageBuilder::new().with_type_word("code").with_content(fenced).build().unwrap()
+    MessageBuilder::new()
+        .with_type_word("code")
+        .with_content(fenced)
+        .build()
+        .unwrap()
 }
 
 fn printed(content: &str) -> Output {
@@ -45,9 +53,17 @@ fn printed(content: &str) -> Output {
 fn reading(cell: crate::msgfile::Cell<'_>) -> String {
     let meta = (cell.written_type(), cell.attributes().collect::<Vec<_>>());
     let (title, content) = (cell.title(), cell.content());
-    format!("{:?} {} {title:?} {:?} {meta:?} {content:?}", cell.kind(), cell.level(), cell.id())
+    format!(
+        "{:?} {} {title:?} {:?} {meta:?} {content:?}",
+        cell.kind(),
+        cell.level(),
+        cell.id()
+    )
 }
 
 fn ids_of(document: &Document) -> Vec<String> {
-    document.cells().map(|cell| cell.name().into_owned()).collect()
+    document
+        .cells()
+        .map(|cell| cell.name().into_owned())
+        .collect()
 }

@@ -47,8 +47,15 @@ pub(super) fn code_cell(code: &CodeOutput, id: &str) -> NewCell {
 fn with_item_fields(cell: NewCell, fields: &ItemFields) -> NewCell {
     let cell = with(cell, "timeout", fields.timeout.map(seconds::format));
     let history = Some(fields.history).filter(|history| *history != History::Include);
-    let cell = with(cell, "history", history.map(|history| history.as_str().to_string()));
-    NewCell { level: fields.heading_level, ..cell }
+    let cell = with(
+        cell,
+        "history",
+        history.map(|history| history.as_str().to_string()),
+    );
+    NewCell {
+        level: fields.heading_level,
+        ..cell
+    }
 }
 
 fn with_answer_fields(cell: NewCell, answer: &Answer, is_base64: bool) -> NewCell {
@@ -57,12 +64,20 @@ fn with_answer_fields(cell: NewCell, answer: &Answer, is_base64: bool) -> NewCel
     let cell = with(cell, "duration", answer.duration.map(seconds::format));
     let cell = with(cell, "nonce", answer.nonce.clone());
     let cell = with_mime_type(cell, &answer.mime_type);
-    let cell = if is_base64 { cell.with("encoding", "base64") } else { cell };
+    let cell = if is_base64 {
+        cell.with("encoding", "base64")
+    } else {
+        cell
+    };
     with(cell, "output_file", answer.output_file.clone())
 }
 
 fn with_mime_type(cell: NewCell, mime_type: &str) -> NewCell {
-    if mime_type == TEXT { cell } else { cell.with("mime_type", mime_type) }
+    if mime_type == TEXT {
+        cell
+    } else {
+        cell.with("mime_type", mime_type)
+    }
 }
 
 /// Adds an attribute if there is a value.

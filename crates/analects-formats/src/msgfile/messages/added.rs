@@ -48,7 +48,11 @@ pub fn put_messages(
     let made = new_cells(&sealed, session, &named, ids);
     let after = placed(&sealed, &made.cells).apply(sealed.source());
     let splice = Splice::between(document.source(), &after);
-    let read = messages_of_cells(&document.with_source_within_section(after), session, &made.heads);
+    let read = messages_of_cells(
+        &document.with_source_within_section(after),
+        session,
+        &made.heads,
+    );
     let mut kept = Vec::new();
     for (message, read) in new.iter().zip(read) {
         if let Some((read, hash)) = read
@@ -68,7 +72,9 @@ fn with_through(
     new: &[Message],
 ) -> Result<Vec<Message>, ItemError> {
     let boundaries = new.iter().filter_map(|message| {
-        let Body::CompactBoundary(body) = &message.body else { return None };
+        let Body::CompactBoundary(body) = &message.body else {
+            return None;
+        };
         Some((message, body))
     });
     let mut compactions = HashMap::new();
@@ -88,8 +94,14 @@ fn with_through(
     for message in new.iter().filter(|message| !is_merged(message)) {
         let mut message = message.clone();
         if let Body::Summary(body) = &mut message.body {
-            let through = compactions.get(&message.id).map(|(_, through)| through.clone());
-            *body = Summary { text: body.text.clone(), to: through, ..Summary::default() };
+            let through = compactions
+                .get(&message.id)
+                .map(|(_, through)| through.clone());
+            *body = Summary {
+                text: body.text.clone(),
+                to: through,
+                ..Summary::default()
+            };
         }
         messages.push(message);
     }
@@ -122,16 +134,24 @@ fn with_mentions_sealed(
     new: &[Message],
 ) -> Result<(Document, Vec<Message>), ItemError> {
     let own: HashSet<&MessageId> = new.iter().map(|message| &message.id).collect();
-    let mut named: Vec<Mention<'_>> =
-        new.iter().flat_map(|message| mentions(&message.body)).collect();
+    let mut named: Vec<Mention<'_>> = new
+        .iter()
+        .flat_map(|message| mentions(&message.body))
+        .collect();
     named.retain(|mention| !own.contains(mention.id));
     if named.is_empty() {
-        return Ok((document.with_source_within_section(document.source().to_vec()), new.to_vec()));
+        return Ok((
+            document.with_source_within_section(document.source().to_vec()),
+            new.to_vec(),
+        ));
     }
     let (sealed, renamed) = with_named_sealed(document, session, &named)?;
     let rename = |message: &Message| {
         let body = meaning(&message.body, |id| renamed.get(id).cloned());
-        Message { body, ..message.clone() }
+        Message {
+            body,
+            ..message.clone()
+        }
     };
     Ok((sealed, new.iter().map(rename).collect()))
 }
@@ -165,16 +185,29 @@ struct Mention<'a> {
 }
 
 fn mentions(body: &Body) -> Vec<Mention<'_>> {
-    let counting = |id| Mention { id, may_be_elsewhere: false, counts: true };
-    let parent = |id| Mention { id, may_be_elsewhere: true, counts: false };
+    let counting = |id| Mention {
+        id,
+        may_be_elsewhere: false,
+        counts: true,
+    };
+    let parent = |id| Mention {
+        id,
+        may_be_elsewhere: true,
+        counts: false,
+    };
     match body {
         Body::Summary(body) => body.to.iter().map(counting).collect(),
-        Body::CompactBoundary(body) => {
-            body.summary_id.iter().chain(&body.kept_from).map(counting).collect()
-        }
+        Body::CompactBoundary(body) => body
+            .summary_id
+            .iter()
+            .chain(&body.kept_from)
+            .map(counting)
+            .collect(),
         Body::Tombstone(body) => {
             let target = std::iter::once(counting(&body.target));
-            target.chain(body.target_parent.iter().map(parent)).collect()
+            target
+                .chain(body.target_parent.iter().map(parent))
+                .collect()
         }
         Body::System(_)
         | Body::User(_)
@@ -207,12 +240,18 @@ fn with_named_sealed(
     }
     let sealed = with_ids(document, wanted)?;
     for mention in named.iter().filter(|mention| mention.counts) {
-        let cell = before.get(mention.id).and_then(|at| sealed.cells().nth(*at));
+        let cell = before
+            .get(mention.id)
+            .and_then(|at| sealed.cells().nth(*at));
         cell.map_or(Ok(()), |cell| check_is_first(&sealed, cell))?;
     }
-    let after: HashMap<usize, MessageId> =
-        places(&sealed, session).into_iter().map(|(id, at)| (at, id)).collect();
-    let renamed = before.into_iter().filter_map(|(id, at)| Some((id, after.get(&at)?.clone())));
+    let after: HashMap<usize, MessageId> = places(&sealed, session)
+        .into_iter()
+        .map(|(id, at)| (at, id))
+        .collect();
+    let renamed = before
+        .into_iter()
+        .filter_map(|(id, at)| Some((id, after.get(&at)?.clone())));
     let renamed = renamed.collect();
     Ok((sealed, renamed))
 }
@@ -225,7 +264,10 @@ fn gone() -> ItemError {
 /// Of two cells of one id, only the first can be named.
 pub(crate) fn check_is_first(document: &Document, cell: Cell<'_>) -> Result<(), ItemError> {
     let name = cell.name();
-    if document.cell(&name).is_none_or(|first| first.ordinal() == cell.ordinal()) {
+    if document
+        .cell(&name)
+        .is_none_or(|first| first.ordinal() == cell.ordinal())
+    {
         return Ok(());
     }
     let text = format!("two cells are called {name}, and nothing could say which one is meant");
@@ -240,13 +282,19 @@ fn new_cells(
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> NewCells {
-    let CellNames { messages: mut names, calls } = CellNames::of(document, session);
+    let CellNames {
+        messages: mut names,
+        calls,
+    } = CellNames::of(document, session);
     let calls = with_results(document, calls);
     let mut writer = CellWriter::behind(document, ids, Style::Usual, calls);
     let mut made = NewCells::default();
     for message in new {
         let name = |id: &MessageId| names.get(id).map(|name| MessageId::from(name.as_str()));
-        let named = Message { body: meaning(&message.body, name), ..message.clone() };
+        let named = Message {
+            body: meaning(&message.body, name),
+            ..message.clone()
+        };
         let mut cells = writer.cells(&named);
         names.insert(message.id.clone(), cells.name().to_string());
         made.heads.push(cells.name().to_string());
@@ -271,7 +319,10 @@ fn with_results(
     calls: HashMap<String, String>,
 ) -> HashMap<String, (String, usize)> {
     let mut results: HashMap<&str, usize> = HashMap::new();
-    for (call, _) in document.cells().filter_map(|cell| cell.id()?.rsplit_once('.')) {
+    for (call, _) in document
+        .cells()
+        .filter_map(|cell| cell.id()?.rsplit_once('.'))
+    {
         *results.entry(call).or_default() += 1;
     }
     let counted = calls.into_iter().map(|(call, cell)| {
@@ -387,7 +438,12 @@ pub fn put_answer(
         Some(sealed) => Splice::between(document.source(), &splice.apply(sealed.source())),
         None => splice,
     };
-    PlacedAnswer { splice, cell: name, hash, is_partial }
+    PlacedAnswer {
+        splice,
+        cell: name,
+        hash,
+        is_partial,
+    }
 }
 
 /// The cell that an answer stands behind: its question, or what came back below that, as on another branch, up to the

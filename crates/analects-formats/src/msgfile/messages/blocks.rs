@@ -56,7 +56,13 @@ pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem
         },
         CellRole::Thinking if cell.binary_type().is_none() => {
             let thinking = Text::from(&*cell.text);
-            (Block::Thinking(Thinking { thinking, ..Thinking::default() }), None)
+            (
+                Block::Thinking(Thinking {
+                    thinking,
+                    ..Thinking::default()
+                }),
+                None,
+            )
         }
         CellRole::User | CellRole::Code | CellRole::AgentDefinition => text(),
         CellRole::Reply
@@ -74,7 +80,9 @@ pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem
 
 /// The text inside the fence that holds JSON.
 pub(super) fn fenced_json(text: &str) -> Option<String> {
-    crate::msgfile::code::code(text).ok().map(|code| code.body.to_string())
+    crate::msgfile::code::code(text)
+        .ok()
+        .map(|code| code.body.to_string())
 }
 
 /// JSON as a cell's content.
@@ -100,8 +108,14 @@ fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
     calls.cells.insert(id.clone(), cell.name.to_string());
     let mut extra = RawMap::new();
     let (name, input, problem) = match invoke::decode(&cell.text) {
-        Ok(Invoke { name, arguments: Arguments::Json(input) }) => (name, input, None),
-        Ok(Invoke { name, arguments: Arguments::Text(text) }) => {
+        Ok(Invoke {
+            name,
+            arguments: Arguments::Json(input),
+        }) => (name, input, None),
+        Ok(Invoke {
+            name,
+            arguments: Arguments::Text(text),
+        }) => {
             mark_malformed(&mut extra);
             (name, Raw::string(&text), None)
         }
@@ -115,7 +129,15 @@ fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
             (name, Raw::string(&cell.text), Some(problem))
         }
     };
-    (Block::ToolUse(ToolUse { id, name, input, extra }), problem)
+    (
+        Block::ToolUse(ToolUse {
+            id,
+            name,
+            input,
+            extra,
+        }),
+        problem,
+    )
 }
 
 fn mark_malformed(extra: &mut RawMap) {
@@ -125,7 +147,10 @@ fn mark_malformed(extra: &mut RawMap) {
 }
 
 fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
-    let call = cell.name.rsplit_once('.').map_or(&*cell.name, |(call, _)| call);
+    let call = cell
+        .name
+        .rsplit_once('.')
+        .map_or(&*cell.name, |(call, _)| call);
     let known = calls.by_cell.get(call);
     let problem = known.is_none().then(|| {
         let text = format!("this is the result of a call {call} that is not in the file");
@@ -146,12 +171,23 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
     };
     let tool_use_id = known.cloned().unwrap_or_else(|| call.to_string());
     let extra = RawMap::new();
-    (Block::ToolResult(ToolResult { tool_use_id, content, is_error, extra }), problem)
+    (
+        Block::ToolResult(ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            extra,
+        }),
+        problem,
+    )
 }
 
 /// What running code printed, as a model reads it: text, or a picture.
 fn read_output(cell: &Read<'_>) -> Block {
-    if let Some(mime_type) = cell.get(MetaKey::MimeType).filter(|kind| kind.starts_with("image/")) {
+    if let Some(mime_type) = cell
+        .get(MetaKey::MimeType)
+        .filter(|kind| kind.starts_with("image/"))
+    {
         return read_binary(&cell.text, mime_type).0;
     }
     if cell.get(MetaKey::Encoding) == Some("base64") {
@@ -169,7 +205,11 @@ fn read_binary(text: &str, mime_type: &str) -> (Block, Option<Problem>) {
         return (Block::Other(Raw::string(text)), Some(problem));
     }
     let data: String = text.split_ascii_whitespace().collect();
-    let source = Source::Base64 { media_type: mime_type.to_string(), data }.to_raw();
+    let source = Source::Base64 {
+        media_type: mime_type.to_string(),
+        data,
+    }
+    .to_raw();
     let extra = RawMap::new();
     let block = if mime_type.starts_with("image/") {
         Block::Image(Image { source, extra })
@@ -207,7 +247,10 @@ struct Changed {
 impl Written {
     /// Calls that stand in a file already: the cell of each, and how many results it has.
     pub(super) fn of(calls: HashMap<String, (String, usize)>) -> Written {
-        Written { calls, before: None }
+        Written {
+            calls,
+            before: None,
+        }
     }
 
     /// Begins what may be taken back.
@@ -217,7 +260,10 @@ impl Written {
 
     /// Takes back what was written since then.
     pub(super) fn go_back(&mut self) {
-        let changed = self.before.iter_mut().flat_map(|before| before.drain(..).rev());
+        let changed = self
+            .before
+            .iter_mut()
+            .flat_map(|before| before.drain(..).rev());
         for Changed { call, before } in changed {
             match before {
                 Some(before) => self.calls.insert(call, before),
@@ -234,7 +280,10 @@ impl Written {
     fn note(&mut self, call: &str) {
         if let Some(before) = &mut self.before {
             let known = self.calls.get(call).cloned();
-            before.push(Changed { call: call.to_string(), before: known });
+            before.push(Changed {
+                call: call.to_string(),
+                before: known,
+            });
         }
     }
 
@@ -275,15 +324,27 @@ pub(super) fn write(
     written: &mut Written,
 ) -> NewCell {
     let plain = match (block, side) {
-        (Block::Text(TextBlock { text: Text::Plain(text), .. }), Side::User) => {
-            Some(NewCell::message(names.text(), text.as_str()))
-        }
-        (Block::Text(TextBlock { text: Text::Plain(text), .. }), Side::Agent(agent)) => {
-            Some(NewCell::reply(names.text(), agent, text.as_str()))
-        }
-        (Block::Thinking(Thinking { thinking: Text::Plain(text), .. }), Side::Agent(agent)) => {
-            Some(NewCell::reply(names.thought(), agent, text.as_str()))
-        }
+        (
+            Block::Text(TextBlock {
+                text: Text::Plain(text),
+                ..
+            }),
+            Side::User,
+        ) => Some(NewCell::message(names.text(), text.as_str())),
+        (
+            Block::Text(TextBlock {
+                text: Text::Plain(text),
+                ..
+            }),
+            Side::Agent(agent),
+        ) => Some(NewCell::reply(names.text(), agent, text.as_str())),
+        (
+            Block::Thinking(Thinking {
+                thinking: Text::Plain(text),
+                ..
+            }),
+            Side::Agent(agent),
+        ) => Some(NewCell::reply(names.thought(), agent, text.as_str())),
         (Block::ToolUse(call), Side::Agent(_)) => write_call(call, names.call(&nonce), written),
         (Block::ToolResult(result), Side::User) => write_result(result, written),
         (Block::Image(Image { source, .. }), Side::User) => write_binary(source, true, names),
@@ -304,7 +365,11 @@ pub(super) fn write(
         ) => None,
     };
     plain.unwrap_or_else(|| {
-        let kind = if side == Side::User { CellKind::Message } else { CellKind::Output };
+        let kind = if side == Side::User {
+            CellKind::Message
+        } else {
+            CellKind::Output
+        };
         NewCell::new(kind, names.block(), "block", fence_json(&block.to_json()))
     })
 }
@@ -314,7 +379,10 @@ fn write_call(call: &ToolUse, id: String, written: &mut Written) -> Option<NewCe
         Some(_) => Arguments::Text(call.input.as_string()?),
         None => Arguments::Json(call.input.clone()),
     };
-    let text = invoke::encode(&Invoke { name: call.name.clone(), arguments })?;
+    let text = invoke::encode(&Invoke {
+        name: call.name.clone(),
+        arguments,
+    })?;
     written.add(&call.id, &id);
     let cell = NewCell::new(CellKind::Output, id, "tool", text).with("name", call.name.as_str());
     Some(cell.with("call_id", call.id.as_str()))
@@ -325,9 +393,12 @@ fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
         Content::Empty => ("", Some("empty")),
         Content::Text(Text::Plain(text)) => (text.as_str(), None),
         Content::Blocks(blocks) => match blocks.as_slice() {
-            [Block::Text(TextBlock { text: Text::Plain(text), .. })] => {
-                (text.as_str(), Some("blocks"))
-            }
+            [
+                Block::Text(TextBlock {
+                    text: Text::Plain(text),
+                    ..
+                }),
+            ] => (text.as_str(), Some("blocks")),
             _ => return None,
         },
         _ => return None,
@@ -344,10 +415,17 @@ fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
 }
 
 fn write_binary(source: &Raw, image: bool, names: &mut PartNames<'_>) -> Option<NewCell> {
-    let Some(Source::Base64 { media_type, data }) = Source::of(source) else { return None };
+    let Some(Source::Base64 { media_type, data }) = Source::of(source) else {
+        return None;
+    };
     // An empty one would read as damaged.
     let bytes = base64::decode(&data).filter(|bytes| !bytes.is_empty())?;
     (media_type.starts_with("image/") == image).then_some(())?;
-    let cell = NewCell::new(CellKind::Message, names.block(), "raw", base64::encode(&bytes));
+    let cell = NewCell::new(
+        CellKind::Message,
+        names.block(),
+        "raw",
+        base64::encode(&bytes),
+    );
     Some(cell.with("mime_type", media_type))
 }

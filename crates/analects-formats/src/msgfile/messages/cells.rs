@@ -43,7 +43,10 @@ pub(super) struct MessageCells {
 
 impl MessageCells {
     fn one(cell: NewCell) -> MessageCells {
-        MessageCells { cells: vec![cell], head: 0 }
+        MessageCells {
+            cells: vec![cell],
+            head: 0,
+        }
     }
 
     /// The name by which other cells mean the message.
@@ -57,7 +60,10 @@ impl MessageCells {
     }
 
     pub(super) fn is_json(&self) -> bool {
-        self.cells[self.head].attributes.iter().any(|(key, _)| key == "json")
+        self.cells[self.head]
+            .attributes
+            .iter()
+            .any(|(key, _)| key == "json")
     }
 }
 
@@ -100,7 +106,10 @@ impl<'a> CellWriter<'a> {
         self.written.begin();
         let letter = event_letter(&message.body);
         let event = letter.map(|letter| (letter, self.events.get(&letter).copied().unwrap_or(0)));
-        Mark { number: self.number, event }
+        Mark {
+            number: self.number,
+            event,
+        }
     }
 
     /// Takes the last message back.
@@ -113,13 +122,20 @@ impl<'a> CellWriter<'a> {
     /// The cells of the calls whose results a message brings, and their ids.
     pub(super) fn called(&self, message: &Message) -> Vec<(String, String)> {
         let results = Said::of(message).results.into_iter();
-        results.filter_map(|call| Some((self.written.cell_of(&call)?.to_string(), call))).collect()
+        results
+            .filter_map(|call| Some((self.written.cell_of(&call)?.to_string(), call)))
+            .collect()
     }
 
     /// The cells of a message, or one that holds it as JSON.
     pub(super) fn cells(&mut self, message: &Message) -> MessageCells {
-        let Some(mut cells) = self.bare_cells(message) else { return self.json_cell(message) };
-        let usual_model = message.author.as_ref().and_then(|author| self.usual_models.get(author));
+        let Some(mut cells) = self.bare_cells(message) else {
+            return self.json_cell(message);
+        };
+        let usual_model = message
+            .author
+            .as_ref()
+            .and_then(|author| self.usual_models.get(author));
         let description = Description::of(message, self.style, usual_model.map(String::as_str));
         cells.change_head(|head| description.on(with_author(head, message.author.as_deref())));
         cells
@@ -127,7 +143,11 @@ impl<'a> CellWriter<'a> {
 
     /// A cell that holds a message as JSON.
     pub(super) fn json_cell(&mut self, message: &Message) -> MessageCells {
-        let word = if matches!(message.body, Body::Progress(_)) { "progress" } else { "block" };
+        let word = if matches!(message.body, Body::Progress(_)) {
+            "progress"
+        } else {
+            "block"
+        };
         let id = match event_letter(&message.body) {
             Some(letter) => self.event_id(letter),
             None => self.next_number(),
@@ -152,7 +172,10 @@ impl<'a> CellWriter<'a> {
         match &message.body {
             Body::User(body) => {
                 let mut cells = self.speech(&body.content, Side::User);
-                set_source(&mut cells.cells[0], body.source.as_ref().map(UserSource::as_str));
+                set_source(
+                    &mut cells.cells[0],
+                    body.source.as_ref().map(UserSource::as_str),
+                );
                 Some(cells)
             }
             Body::Assistant(body) => {
@@ -191,8 +214,15 @@ impl<'a> CellWriter<'a> {
             let nonce = self.ids.nonce();
             let cell = blocks::write(block, side, &mut names, nonce, &mut self.written);
             let is_implied = cells.is_empty() || side != Side::User;
-            let first = cells.first().map(|first| first.id.clone()).unwrap_or_default();
-            cells.push(if is_implied { cell } else { cell.with("part", first) });
+            let first = cells
+                .first()
+                .map(|first| first.id.clone())
+                .unwrap_or_default();
+            cells.push(if is_implied {
+                cell
+            } else {
+                cell.with("part", first)
+            });
         }
         if cells.is_empty() {
             cells.push(match side {
@@ -201,13 +231,18 @@ impl<'a> CellWriter<'a> {
             });
         }
         // Results have names of their own.
-        if cells.iter().all(|cell| leading_number(&cell.id) != Some(self.number)) {
+        if cells
+            .iter()
+            .all(|cell| leading_number(&cell.id) != Some(self.number))
+        {
             self.number -= 1;
         }
         let is_whole = |cell: &NewCell| side != Side::User && cell.id == number;
         let head = cells.iter().position(is_whole).unwrap_or(0);
         if let Some(shape) = shape {
-            cells[head].attributes.push(("content".to_string(), shape.to_string()));
+            cells[head]
+                .attributes
+                .push(("content".to_string(), shape.to_string()));
         }
         MessageCells { cells, head }
     }
@@ -217,7 +252,11 @@ impl<'a> CellWriter<'a> {
 fn with_author(cell: NewCell, author: Option<&str>) -> NewCell {
     let said = cell.kind == CellKind::Output && names_author(&cell.type_word);
     let implied = said.then_some(cell.type_word.as_str());
-    if author == implied { cell } else { cell.with("author", author.unwrap_or_default()) }
+    if author == implied {
+        cell
+    } else {
+        cell.with("author", author.unwrap_or_default())
+    }
 }
 
 /// Whether a name can be a reply's type word.
@@ -234,11 +273,20 @@ fn shape(content: &Content, side: Side<'_>) -> (Vec<Block>, Option<&'static str>
             // A text with pictures in it would be read as text and pictures.
             let pictures = text.as_str().contains("![");
             let usual = is_user && !text.is_empty() && !pictures;
-            (vec![Block::from_text(text.clone())], (!usual).then_some("text"))
+            (
+                vec![Block::from_text(text.clone())],
+                (!usual).then_some("text"),
+            )
         }
         Content::Blocks(blocks) => {
-            let mut texts = blocks.iter().filter(|block| matches!(block, Block::Text(_)));
-            let head = if is_user { blocks.first() } else { texts.next().or(blocks.first()) };
+            let mut texts = blocks
+                .iter()
+                .filter(|block| matches!(block, Block::Text(_)));
+            let head = if is_user {
+                blocks.first()
+            } else {
+                texts.next().or(blocks.first())
+            };
             let head_is_silent = matches!(head, Some(Block::Text(b)) if b.text.is_empty());
             let one_text = matches!(blocks.as_slice(), [Block::Text(_)]);
             let shape = if is_user && blocks.is_empty() {
@@ -255,13 +303,18 @@ fn shape(content: &Content, side: Side<'_>) -> (Vec<Block>, Option<&'static str>
 
 /// Whether the text of the first block would be read as text and pictures.
 fn has_pictures(blocks: &[Block]) -> bool {
-    blocks.first().and_then(Block::text).is_some_and(|text| text.contains("!["))
+    blocks
+        .first()
+        .and_then(Block::text)
+        .is_some_and(|text| text.contains("!["))
 }
 
 fn set_source(cell: &mut NewCell, source: Option<&str>) {
     match source {
         Some("code") if cell.type_word == "markdown" => cell.type_word = "code".to_string(),
-        Some(source) => cell.attributes.push(("source".to_string(), source.to_string())),
+        Some(source) => cell
+            .attributes
+            .push(("source".to_string(), source.to_string())),
         None => {}
     }
 }
@@ -292,11 +345,14 @@ fn event_cell(body: &Body, style: Style) -> Option<NewCell> {
             let cell = with_known(cell, [("path", path.as_deref())]);
             with_text(cell, &body.content)
         }
-        Body::Notification(Notification { kind, content, .. }) => {
-            with_text(output("notification", "").with("kind", kind.as_str()), content)
-        }
+        Body::Notification(Notification { kind, content, .. }) => with_text(
+            output("notification", "").with("kind", kind.as_str()),
+            content,
+        ),
         Body::Summary(body) => {
-            let Text::Plain(text) = &body.text else { return None };
+            let Text::Plain(text) = &body.text else {
+                return None;
+            };
             let count = body.count.map(|count| count.to_string());
             let cell = output("summary", text);
             if style != Style::Exact {
@@ -327,7 +383,10 @@ fn event_cell(body: &Body, style: Style) -> Option<NewCell> {
         }
         Body::Tombstone(body) => Some(with_known(
             output("tombstone", ""),
-            [("target", Some(&*body.target)), ("target_parent", body.target_parent.as_deref())],
+            [
+                ("target", Some(&*body.target)),
+                ("target_parent", body.target_parent.as_deref()),
+            ],
         )),
         Body::User(_)
         | Body::Assistant(_)
@@ -356,7 +415,9 @@ pub(super) fn path_data(path: &str) -> Raw {
 }
 
 fn with_known<const N: usize>(cell: NewCell, known: [(&str, Option<&str>); N]) -> NewCell {
-    let known = known.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    let known = known
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
     known.fold(cell, |cell, (key, value)| cell.with(key, value))
 }
 
@@ -366,7 +427,11 @@ fn with_text(mut cell: NewCell, content: &Content) -> Option<NewCell> {
         Content::Empty => Some(cell.with("content", "empty")),
         Content::Text(Text::Plain(text)) => {
             cell.content.clone_from(text);
-            Some(if text.is_empty() { cell.with("content", "text") } else { cell })
+            Some(if text.is_empty() {
+                cell.with("content", "text")
+            } else {
+                cell
+            })
         }
         _ => None,
     }

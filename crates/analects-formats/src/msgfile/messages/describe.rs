@@ -36,27 +36,47 @@ pub(super) struct Description {
 impl Description {
     /// What the head of a message says; `usual_model` is the one that its agent asks first.
     pub(super) fn of(message: &Message, style: Style, usual_model: Option<&str>) -> Description {
-        let mut description = Description { attributes: Vec::new() };
+        let mut description = Description {
+            attributes: Vec::new(),
+        };
         let is_answer = matches!(message.body, Body::Assistant(_));
         let history = Some(message.history).filter(|history| *history != History::Include);
         // The word that people write.
-        let word =
-            |history: History| if history == History::Exclude { "none" } else { history.as_str() };
+        let word = |history: History| {
+            if history == History::Exclude {
+                "none"
+            } else {
+                history.as_str()
+            }
+        };
         description.add("history", history.map(word));
         if style != Style::Exact && message.history != History::Include {
-            description.add("summary", message.extra.get("summary").and_then(Raw::as_string));
+            description.add(
+                "summary",
+                message.extra.get("summary").and_then(Raw::as_string),
+            );
         }
-        description.add("time", message.created_at.map(|time| shown_time(time, message, style)));
+        description.add(
+            "time",
+            message
+                .created_at
+                .map(|time| shown_time(time, message, style)),
+        );
         let is_usual = |model: &&String| {
             style != Style::Exact && usual_model.is_some_and(|usual| is_model(model, usual))
         };
-        description.add("model", message.model.as_ref().filter(|model| !is_usual(model)));
+        description.add(
+            "model",
+            message.model.as_ref().filter(|model| !is_usual(model)),
+        );
         if let Some(usage) = &message.usage {
             description.add_usage(usage, style);
         }
         description.add("cost", message.cost_usd);
         if style != Style::Usual || !is_answer {
-            let duration = message.duration_ms.map(|ms| format!("{}s", ms as f64 / 1000.0));
+            let duration = message
+                .duration_ms
+                .map(|ms| format!("{}s", ms as f64 / 1000.0));
             description.add("duration", duration);
         }
         if style != Style::Usual {
@@ -69,16 +89,22 @@ impl Description {
 
     /// The cell with these attributes.
     pub(super) fn on(self, cell: NewCell) -> NewCell {
-        self.attributes.into_iter().fold(cell, |cell, (key, value)| cell.with(key, value))
+        self.attributes
+            .into_iter()
+            .fold(cell, |cell, (key, value)| cell.with(key, value))
     }
 
     fn add(&mut self, key: &'static str, value: Option<impl ToString>) {
-        self.attributes.extend(value.map(|value| (key, value.to_string())));
+        self.attributes
+            .extend(value.map(|value| (key, value.to_string())));
     }
 
     /// `tokens=IN/OUT`, unless more must be said.
     fn add_usage(&mut self, usage: &TokenUsage, style: Style) {
-        let cached = [usage.cache_read_input_tokens, usage.cache_creation_input_tokens];
+        let cached = [
+            usage.cache_read_input_tokens,
+            usage.cache_creation_input_tokens,
+        ];
         let is_plain = cached == [None, None] && usage.reasoning_tokens.is_none();
         if style == Style::Usual || is_plain {
             let counts = [usage.input_tokens, cached[0], cached[1]];
@@ -108,14 +134,20 @@ impl Description {
 fn shown_time(time: Timestamp, message: &Message, style: Style) -> String {
     let is_said = matches!(message.body, Body::User(_) | Body::Assistant(_));
     let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
-    let shown = if is_said && style != Style::Exact { whole } else { time };
+    let shown = if is_said && style != Style::Exact {
+        whole
+    } else {
+        time
+    };
     shown.to_string()
 }
 
 /// Whether a model is the one that an agent asks first, perhaps by the name of the version that answered:
 /// `gpt-5-mini-2025-08-07` is `openai/gpt-5-mini`.
 fn is_model(model: &str, usual: &str) -> bool {
-    let version = model.strip_prefix(usual).or(model.strip_prefix(without_provider(usual)));
+    let version = model
+        .strip_prefix(usual)
+        .or(model.strip_prefix(without_provider(usual)));
     version.is_some_and(|version| {
         let is_date = |c: char| c.is_ascii_digit() || c == '-';
         version.is_empty() || (version.starts_with('-') && version.chars().all(is_date))
@@ -151,7 +183,9 @@ pub(super) fn read_tokens(value: &str) -> Option<(u64, u64)> {
 
 /// How an answer ended, if a reader would not guess it: `end_turn`, or `tool_use` after calls.
 fn unusual_stop(message: &Message) -> Option<String> {
-    let Body::Assistant(body) = &message.body else { return None };
+    let Body::Assistant(body) = &message.body else {
+        return None;
+    };
     let calls = matches!(&body.content, Content::Blocks(blocks)
         if blocks.iter().any(|block| matches!(block, Block::ToolUse(_))));
     let usual = if message.is_api_error_message {

@@ -56,8 +56,12 @@ impl Details {
     }
 
     fn read_line(&mut self, line: &str) -> bool {
-        let Ok(entry) = RawMap::parse(line) else { return false };
-        let Some(cell) = entry.get("cell").and_then(Raw::as_string) else { return false };
+        let Ok(entry) = RawMap::parse(line) else {
+            return false;
+        };
+        let Some(cell) = entry.get("cell").and_then(Raw::as_string) else {
+            return false;
+        };
         self.entries.insert(cell, entry);
         true
     }
@@ -69,8 +73,14 @@ impl Details {
         }
         let entry = self.entries.remove(cell)?;
         let json = Raw::parse(&message.to_json()).ok()?.as_object()?;
-        let fields = entry.get("fields").and_then(Raw::as_object).unwrap_or_default();
-        let blocks = entry.get("blocks").and_then(Raw::as_object).unwrap_or_default();
+        let fields = entry
+            .get("fields")
+            .and_then(Raw::as_object)
+            .unwrap_or_default();
+        let blocks = entry
+            .get("blocks")
+            .and_then(Raw::as_object)
+            .unwrap_or_default();
         let (content, stale) = patch_content(json.get("content"), &blocks);
         let mut whole = RawMap::new();
         for (key, value) in json.iter() {
@@ -99,7 +109,11 @@ pub(crate) fn details_lines(document: &Document) -> Vec<String> {
     for cell in document.cells().filter(is_details) {
         let text = cell.content();
         let json = fenced_json(&text).unwrap_or_else(|| text.into_owned());
-        found.extend(json.lines().filter(|line| !line.trim().is_empty()).map(str::to_string));
+        found.extend(
+            json.lines()
+                .filter(|line| !line.trim().is_empty())
+                .map(str::to_string),
+        );
     }
     found
 }
@@ -129,12 +143,17 @@ fn merged(value: &Raw, more: Option<&Raw>) -> Raw {
 
 /// The content with the fields that its blocks lack, and whether a block has changed since.
 fn patch_content(content: Option<&Raw>, patches: &RawMap) -> (Option<Raw>, bool) {
-    let Some(mut blocks) = content.and_then(Raw::as_array).filter(|_| !patches.is_empty()) else {
+    let Some(mut blocks) = content
+        .and_then(Raw::as_array)
+        .filter(|_| !patches.is_empty())
+    else {
         return (None, !patches.is_empty());
     };
     let mut stale = false;
     for (at, block) in blocks.iter_mut().enumerate() {
-        let Some(patch) = patches.get(&at.to_string()).and_then(Raw::as_object) else { continue };
+        let Some(patch) = patches.get(&at.to_string()).and_then(Raw::as_object) else {
+            continue;
+        };
         let of = patch.get("of").and_then(Raw::as_string);
         if of.as_deref() == Some(&hash(block)) {
             *block = merged(block, patch.get("fields"));

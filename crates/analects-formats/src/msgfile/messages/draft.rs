@@ -77,8 +77,15 @@ impl Draft<'_> {
 
 /// Puts the blocks of a message together.
 pub(super) fn close(draft: Draft<'_>) -> Message {
-    let Draft { mut message, blocks, shape, .. } = draft;
-    let calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
+    let Draft {
+        mut message,
+        blocks,
+        shape,
+        ..
+    } = draft;
+    let calls = blocks
+        .iter()
+        .any(|block| matches!(block, Block::ToolUse(_)));
     let is_answer = matches!(message.body, Body::Assistant(_));
     let content = match (shape, blocks) {
         (Some(Shape::Empty), _) => Content::Empty,
@@ -99,10 +106,16 @@ pub(super) fn close(draft: Draft<'_>) -> Message {
         Body::Assistant(body) => {
             body.content = content;
             if body.stop_reason.is_none() && !message.is_api_error_message {
-                body.stop_reason =
-                    Some(if calls { StopReason::ToolUse } else { StopReason::EndTurn });
+                body.stop_reason = Some(if calls {
+                    StopReason::ToolUse
+                } else {
+                    StopReason::EndTurn
+                });
             }
-            body.stop_reason = body.stop_reason.take().filter(|reason| !reason.as_str().is_empty());
+            body.stop_reason = body
+                .stop_reason
+                .take()
+                .filter(|reason| !reason.as_str().is_empty());
         }
         Body::ToolUse(_)
         | Body::ToolResult(_)
@@ -118,7 +131,9 @@ pub(super) fn close(draft: Draft<'_>) -> Message {
 }
 
 fn text_of(blocks: Vec<Block>) -> Text {
-    let Some(Block::Text(block)) = blocks.into_iter().next() else { return Text::default() };
+    let Some(Block::Text(block)) = blocks.into_iter().next() else {
+        return Text::default();
+    };
     block.text
 }
 
@@ -131,7 +146,11 @@ pub(super) struct Read<'a> {
 
 impl<'a> Read<'a> {
     pub(super) fn new(cell: Cell<'a>) -> Read<'a> {
-        Read { cell, name: cell.name(), text: cell.content() }
+        Read {
+            cell,
+            name: cell.name(),
+            text: cell.content(),
+        }
     }
 
     pub(super) fn role(&self) -> CellRole {
@@ -208,5 +227,7 @@ fn default_author(read: &Read<'_>) -> Option<String> {
 
 fn milliseconds(duration: &str) -> Option<u64> {
     let seconds: f64 = duration.strip_suffix('s')?.parse().ok()?;
-    (0.0..1e12).contains(&seconds).then(|| (seconds * 1000.0).round() as u64)
+    (0.0..1e12)
+        .contains(&seconds)
+        .then(|| (seconds * 1000.0).round() as u64)
 }

@@ -15,7 +15,10 @@ use crate::msgfile::{NewCell, decode, frontmatter};
 /// Writes a conversation as a message file. Reading it gives back exactly these messages; that is
 /// checked here, and a message of which cells would lose something gets details, or is JSON.
 pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
-    let session = conversation.first().map(|first| first.session_id.clone()).unwrap_or_default();
+    let session = conversation
+        .first()
+        .map(|first| first.session_id.clone())
+        .unwrap_or_default();
     let mut writer = ExactWriter::new(&session, ids);
     let (mut file, mut tail) = (Vec::new(), Vec::new());
     for message in conversation {
@@ -125,7 +128,11 @@ impl<'a> ExactWriter<'a> {
 
     /// What is to be added to cells so that they are read as a message; `None` if nothing helps.
     fn details_of(&self, message: &Message, cells: &MessageCells) -> Option<RawMap> {
-        if cells.cells.iter().any(|cell| self.cells.get(&cell.id).is_some()) {
+        if cells
+            .cells
+            .iter()
+            .any(|cell| self.cells.get(&cell.id).is_some())
+        {
             return None;
         }
         let read = self.read(message, cells, None)?;
@@ -145,13 +152,19 @@ impl<'a> ExactWriter<'a> {
         details: Option<&str>,
     ) -> Option<Message> {
         let (mut text, mut cell_text) = (Vec::new(), CellText::default());
-        cells.cells.iter().for_each(|cell| cell_text.push(cell, &mut text));
+        cells
+            .cells
+            .iter()
+            .for_each(|cell| cell_text.push(cell, &mut text));
         cell_text.push(&NewCell::message(NEXT, NEXT), &mut text);
         if let Some(details) = details {
             cell_text.push(&details_cell(details), &mut text);
         }
         let mut before = Before {
-            last: self.last.get(&message.agent_id).map(|last| (message.agent_id.clone(), last)),
+            last: self
+                .last
+                .get(&message.agent_id)
+                .map(|last| (message.agent_id.clone(), last)),
             owners: Vec::new(),
             calls: self.writer.called(message),
         };
@@ -179,7 +192,8 @@ impl<'a> ExactWriter<'a> {
             self.heads.push(self.cells.keep(cells.name()));
         }
         if !matches!(message.body, Body::Progress(_)) {
-            self.last.insert(message.agent_id.clone(), message.id.clone());
+            self.last
+                .insert(message.agent_id.clone(), message.id.clone());
         }
     }
 
@@ -213,7 +227,9 @@ fn opening(session: &SessionId) -> String {
         return String::new();
     }
     let splice = frontmatter::set_string(b"", None, "id", session);
-    splice.map_or(String::new(), |splice| String::from_utf8_lossy(&splice.bytes).into_owned())
+    splice.map_or(String::new(), |splice| {
+        String::from_utf8_lossy(&splice.bytes).into_owned()
+    })
 }
 
 impl NewCell {
@@ -283,7 +299,9 @@ impl CellNames {
 
     /// The name of a message; empty for one that has none.
     pub(super) fn get(&self, at: usize) -> &str {
-        let Some(end) = self.ends.get(at) else { return "" };
+        let Some(end) = self.ends.get(at) else {
+            return "";
+        };
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.text[start..*end]
     }

@@ -9,7 +9,11 @@ use crate::msgfile::encode::closed_fences;
 
 /// The blocks of a person's text that has pictures in it; `None` where it has none.
 pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
-    if is_plain_text(read) { split_text(&read.text) } else { None }
+    if is_plain_text(read) {
+        split_text(&read.text)
+    } else {
+        None
+    }
 }
 
 /// Whether a person wrote it as plain text: a type word that means nothing here is no hindrance, one that somebody
@@ -22,13 +26,19 @@ fn is_plain_text(read: &Read<'_>) -> bool {
 /// The pictures beside a message file that a person's text names.
 pub fn pictures_in(text: &str) -> Vec<String> {
     let path = |block: &Block| {
-        let Block::Image(image) = block else { return None };
+        let Block::Image(image) = block else {
+            return None;
+        };
         match Source::of(&image.source)? {
             Source::File(path) => Some(path),
             Source::Base64 { .. } | Source::Url(_) => None,
         }
     };
-    split_text(text).unwrap_or_default().iter().filter_map(path).collect()
+    split_text(text)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(path)
+        .collect()
 }
 
 fn split_text(whole: &str) -> Option<Vec<Block>> {
@@ -76,14 +86,20 @@ fn picture(line: &str) -> Option<Image> {
     if !alt.is_empty() {
         extra.push("alt", Raw::string(alt));
     }
-    Some(Image { source: source(target)?, extra })
+    Some(Image {
+        source: source(target)?,
+        extra,
+    })
 }
 
 /// Where a picture is that a text names by its address; `None` for what is on the network.
 pub(crate) fn source(target: &str) -> Option<Raw> {
     if let Some(data) = target.strip_prefix("data:") {
         let (media_type, data) = data.split_once(";base64,")?;
-        let source = Source::Base64 { media_type: media_type.into(), data: data.into() };
+        let source = Source::Base64 {
+            media_type: media_type.into(),
+            data: data.into(),
+        };
         return media_type.starts_with("image/").then(|| source.to_raw());
     }
     // Anything with a scheme, or from the root, is not beside the file.

@@ -62,7 +62,10 @@ impl CellMessages {
             }
             read.heads.push(draft.cell.at);
             let last = cells.clone().map(|cell| cell.at).max();
-            let text = cells.filter(|cell| holds_text(cell.role())).map(|cell| cell.at).min();
+            let text = cells
+                .filter(|cell| holds_text(cell.role()))
+                .map(|cell| cell.at)
+                .min();
             read.last_cells.push(last.unwrap_or(draft.cell.at));
             read.text_cells.push(text);
             read.by_id.insert(draft.message.id.clone(), at);
@@ -83,10 +86,16 @@ impl CellMessages {
         for cell in tools {
             let name = cell.name();
             let of_result = name.rsplit_once('.').map(|(call, _)| call);
-            let found = [Some(&*name), of_result].into_iter().flatten().find_map(|name| {
-                let message = reader.owners.get(name)?;
-                Some((&reader.messages[*message].message.id, reader.calls.id_of(name)?))
-            });
+            let found = [Some(&*name), of_result]
+                .into_iter()
+                .flatten()
+                .find_map(|name| {
+                    let message = reader.owners.get(name)?;
+                    Some((
+                        &reader.messages[*message].message.id,
+                        reader.calls.id_of(name)?,
+                    ))
+                });
             let Some((message, call)) = found.filter(|_| self.targets[cell.at].is_some()) else {
                 continue;
             };
@@ -134,7 +143,11 @@ impl CellMessages {
     /// The place of the cell that says a message, or makes a call.
     pub fn cell_of(&self, target: &Target) -> Option<usize> {
         match target.call {
-            Some(_) => self.calls.get(target).copied().or_else(|| self.cells_of(target).next()),
+            Some(_) => self
+                .calls
+                .get(target)
+                .copied()
+                .or_else(|| self.cells_of(target).next()),
             None => self.head(&target.message),
         }
     }
@@ -142,12 +155,17 @@ impl CellMessages {
     /// The places of the cells of a target: of a call, those of the call and of its results.
     pub(crate) fn cells_of(&self, target: &Target) -> impl Iterator<Item = usize> {
         let cells = self.targets.iter().enumerate();
-        cells.filter(|(_, it)| it.as_ref() == Some(target)).map(|(at, _)| at)
+        cells
+            .filter(|(_, it)| it.as_ref() == Some(target))
+            .map(|(at, _)| at)
     }
 
     /// The places of the cells of the calls that a message makes.
     pub(crate) fn call_cells(&self, message: &MessageId) -> Vec<usize> {
-        let calls = self.calls.iter().filter(|(target, _)| target.message == *message);
+        let calls = self
+            .calls
+            .iter()
+            .filter(|(target, _)| target.message == *message);
         calls.map(|(_, at)| *at).collect()
     }
 
@@ -158,7 +176,10 @@ impl CellMessages {
                 let call = self.calls.get(target).copied();
                 self.cells_of(target).filter(|at| Some(*at) != call).last()
             }
-            None => self.by_id.get(&target.message).and_then(|at| self.text_cells[*at]),
+            None => self
+                .by_id
+                .get(&target.message)
+                .and_then(|at| self.text_cells[*at]),
         }
     }
 
@@ -167,7 +188,8 @@ impl CellMessages {
         let of_messages = unseen(&revised(self.messages.clone()));
         let hidden_calls = hidden_calls(&self.messages);
         let is_call_hidden = |cell: Cell<'_>| {
-            self.target(cell.at).is_some_and(|target| hidden_calls.contains(target))
+            self.target(cell.at)
+                .is_some_and(|target| hidden_calls.contains(target))
         };
         let of_cell = |cell: Cell<'_>| {
             let message = self.owners[cell.at]?;
@@ -273,8 +295,12 @@ fn may_hide(cell: Cell<'_>) -> bool {
                 | MetaKey::Json
         )
     };
-    matches!(cell.role(), CellRole::Tombstone | CellRole::CompactBoundary | CellRole::Details)
-        || cell.attribute_refs().any(|attribute| attribute.key().is_some_and(is_key))
+    matches!(
+        cell.role(),
+        CellRole::Tombstone | CellRole::CompactBoundary | CellRole::Details
+    ) || cell
+        .attribute_refs()
+        .any(|attribute| attribute.key().is_some_and(is_key))
 }
 
 /// A message of a file, and where it is.
@@ -307,13 +333,22 @@ pub fn current_branch(document: &Document) -> Vec<Step<'_>> {
         let is_seen = link.is_shown() && read.messages[*at].history != History::Exclude;
         (is_seen || is_boundary) && !tree.is_hidden(*at)
     };
-    let way = tree.leaf(None).into_iter().flat_map(|leaf| tree.ancestors(leaf));
+    let way = tree
+        .leaf(None)
+        .into_iter()
+        .flat_map(|leaf| tree.ancestors(leaf));
     let way: Vec<usize> = way.filter(is_there).collect();
     let mut steps = Vec::with_capacity(way.len());
     for at in way {
         let nothing = Message::new("", Body::Other(analects_core::Other::default()));
         let message = std::mem::replace(&mut read.messages[at], nothing);
-        steps.push(Step { cell: Cell { document, at: read.heads[at] }, message });
+        steps.push(Step {
+            cell: Cell {
+                document,
+                at: read.heads[at],
+            },
+            message,
+        });
     }
     steps
 }
@@ -330,27 +365,45 @@ pub(super) struct CellNames {
 impl CellNames {
     pub(super) fn of(document: &Document, session: &SessionId) -> CellNames {
         let reader = reader_of(document, session, document.cells());
-        let messages =
-            reader.messages.into_iter().map(|draft| (draft.message.id, draft.name.into_owned()));
-        CellNames { messages: messages.collect(), calls: reader.calls.into_cells() }
+        let messages = reader
+            .messages
+            .into_iter()
+            .map(|draft| (draft.message.id, draft.name.into_owned()));
+        CellNames {
+            messages: messages.collect(),
+            calls: reader.calls.into_cells(),
+        }
     }
 }
 
 /// The place of the first cell of each message, from 0. Of messages of one id, the last counts.
 pub(crate) fn places(document: &Document, session: &SessionId) -> HashMap<MessageId, usize> {
-    let drafts = reader_of(document, session, document.cells()).messages.into_iter();
-    drafts.map(|draft| (draft.message.id, draft.cell.at)).collect()
+    let drafts = reader_of(document, session, document.cells())
+        .messages
+        .into_iter();
+    drafts
+        .map(|draft| (draft.message.id, draft.cell.at))
+        .collect()
 }
 
 /// The places of the cells of side chains, from 0: of their messages, and of all that is a part of these.
 pub(crate) fn side_places(document: &Document) -> HashSet<usize> {
     // Most files have none, and then need not be read.
-    if !document.cells().any(|cell| cell.agent_id().is_some() || holds_message(cell)) {
+    if !document
+        .cells()
+        .any(|cell| cell.agent_id().is_some() || holds_message(cell))
+    {
         return HashSet::new();
     }
     let reader = reader_of(document, &SessionId::default(), document.cells());
-    let sides = reader.messages.iter().filter(|draft| draft.message.agent_id.is_some());
-    sides.flat_map(|draft| draft.parts.iter().chain([&draft.cell])).map(|cell| cell.at).collect()
+    let sides = reader
+        .messages
+        .iter()
+        .filter(|draft| draft.message.agent_id.is_some());
+    sides
+        .flat_map(|draft| draft.parts.iter().chain([&draft.cell]))
+        .map(|cell| cell.at)
+        .collect()
 }
 
 /// Whether a cell holds a whole message, which may be in a side chain.
@@ -389,6 +442,11 @@ pub(super) fn messages_of_cells(
 /// The hash of the cells of each message that is no person's, by the name of the cell that says what is known of it.
 pub fn hashes_of_cells(document: &Document) -> HashMap<String, CellsHash> {
     let reader = reader_of(document, &SessionId::default(), document.cells());
-    let drafts = reader.messages.iter().filter(|draft| draft.cell.kind() == CellKind::Output);
-    drafts.map(|draft| (draft.name.to_string(), draft.hash())).collect()
+    let drafts = reader
+        .messages
+        .iter()
+        .filter(|draft| draft.cell.kind() == CellKind::Output);
+    drafts
+        .map(|draft| (draft.name.to_string(), draft.hash()))
+        .collect()
 }

@@ -27,7 +27,9 @@ const MENTIONING_KEYS: [MetaKey; 9] = [
 pub fn message_problems(document: &Document, session: &SessionId) -> Vec<Problem> {
     let interesting = interesting(document);
     let all = document.cells().enumerate();
-    let cells = all.filter(|(at, _)| interesting.contains(at)).map(|(_, cell)| cell);
+    let cells = all
+        .filter(|(at, _)| interesting.contains(at))
+        .map(|(_, cell)| cell);
     let mut read = read_cells(document, session, cells);
     read.problems.extend(chain(&read.messages).problems);
     read.problems
@@ -91,7 +93,9 @@ fn is_plain(cell: Cell<'_>) -> bool {
     !is_sealed
         || is_plain_role
             && !id.contains(['.', '-'])
-            && cell.attribute_refs().all(|attribute| attribute.key().is_some_and(is_plain_key))
+            && cell
+                .attribute_refs()
+                .all(|attribute| attribute.key().is_some_and(is_plain_key))
 }
 
 /// Whether an attribute says something about a message alone, and nothing about its place.

@@ -39,7 +39,11 @@ pub(super) fn reader_of<'a>(
     session: &SessionId,
     cells: impl Iterator<Item = Cell<'a>>,
 ) -> Reader<'a> {
-    let session = document.frontmatter().id.clone().map_or(session.clone(), SessionId::from);
+    let session = document
+        .frontmatter()
+        .id
+        .clone()
+        .map_or(session.clone(), SessionId::from);
     let mut reader = Reader::new(document, session, cells.size_hint().0);
     reader.read(cells);
     reader
@@ -61,11 +65,15 @@ pub(super) fn messages_behind(
     session: &SessionId,
     before: Before<'_>,
 ) -> Vec<Message> {
-    let Some(first) = document.cells().next() else { return Vec::new() };
+    let Some(first) = document.cells().next() else {
+        return Vec::new();
+    };
     let mut reader = Reader::new(document, session.clone(), document.cells().len());
     let first = Read::new(first);
     for (name, id) in before.owners {
-        reader.owners.insert(Cow::Owned(name.to_string()), reader.messages.len());
+        reader
+            .owners
+            .insert(Cow::Owned(name.to_string()), reader.messages.len());
         reader.stand_in(id, &first);
     }
     if let Some((chain, id)) = before.last {
@@ -138,7 +146,15 @@ impl Follows {
 /// A message that says nothing in its cell.
 fn bare<'a>(message: Message, read: &Read<'a>) -> Draft<'a> {
     let (name, cell) = (read.name.clone(), read.cell);
-    Draft { message, name, cell, parts: Vec::new(), blocks: Vec::new(), shape: None, open: false }
+    Draft {
+        message,
+        name,
+        cell,
+        parts: Vec::new(),
+        blocks: Vec::new(),
+        shape: None,
+        open: false,
+    }
 }
 
 /// The last message of each chain.
@@ -187,9 +203,13 @@ impl<'a> Reader<'a> {
 
     /// Lets nothing but a name stand for a message that others can follow.
     fn stand_in(&mut self, id: MessageId, read: &Read<'a>) {
-        let nothing = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        let nothing = StateChange {
+            changes: Raw::empty_object(),
+            is_snapshot: false,
+        };
         self.parents.push(None);
-        self.messages.push(bare(Message::new(id, nothing.into()), read));
+        self.messages
+            .push(bare(Message::new(id, nothing.into()), read));
     }
 
     /// Reads the messages of some cells, in their order.
@@ -220,7 +240,8 @@ impl<'a> Reader<'a> {
     }
 
     fn report(&mut self, read: &Read<'_>, problem: Problem) {
-        self.problems.push(problem.at(read.cell.head(), &self.lines));
+        self.problems
+            .push(problem.at(read.cell.head(), &self.lines));
     }
 
     fn cell(&mut self, read: Read<'a>) {
@@ -248,11 +269,15 @@ impl<'a> Reader<'a> {
         }
         let whole = self.whole_below(&read);
         let head = whole.as_ref().unwrap_or(&read);
-        let Some(mut draft) = self.first(&read, head) else { return };
+        let Some(mut draft) = self.first(&read, head) else {
+            return;
+        };
         if let Some(whole) = &whole {
             draft.parts.push(read.cell);
             self.begun.insert(whole.cell.at, self.messages.len());
-            self.owners.entry(read.name.clone()).or_insert(self.messages.len());
+            self.owners
+                .entry(read.name.clone())
+                .or_insert(self.messages.len());
         } else if let Some(whole) = read.whole_id() {
             self.without_whole = Some((whole.to_string(), self.messages.len()));
         }
@@ -285,7 +310,10 @@ impl<'a> Reader<'a> {
                 None => format!("there is no earlier cell {part} that this could be a part of"),
             };
             let problem = Problem::error("wrong-part", text);
-            self.report(read, problem.hint("the cell is read as a message of its own"));
+            self.report(
+                read,
+                problem.hint("the cell is read as a message of its own"),
+            );
         }
         found.filter(|owner| !self.is_apart(read, *owner))
     }
@@ -293,13 +321,18 @@ impl<'a> Reader<'a> {
     /// A call, or another part, belongs to the reply whose id it extends; an output to the execution's first.
     fn implied_owner(&self, read: &Read<'_>) -> Option<usize> {
         if let Some(whole) = read.whole_id() {
-            let owner = self.owners.get(whole).or_else(|| self.last_without_whole(whole))?;
+            let owner = self
+                .owners
+                .get(whole)
+                .or_else(|| self.last_without_whole(whole))?;
             let fits = self.messages[*owner].takes(read) && !self.is_apart(read, *owner);
             return fits.then_some(*owner);
         }
         let execution = read.name.rsplit_once('-').map(|(first, _)| first)?;
         let is_output = read.role() == CellRole::CodeOutput;
-        is_output.then(|| self.owners.get(execution).copied()).flatten()
+        is_output
+            .then(|| self.owners.get(execution).copied())
+            .flatten()
     }
 
     /// The last message, if its cells are parts of a cell of this name, which is missing.
@@ -335,7 +368,11 @@ impl<'a> Reader<'a> {
     fn note_hidden_call(&mut self, read: &Read<'a>, owner: usize, block: &Block) {
         let Block::ToolUse(call) = block else { return };
         if read.cell.history() == Some(History::Exclude) {
-            self.hidden_calls.push(HiddenCall { owner, call: call.id.clone(), cell: read.cell });
+            self.hidden_calls.push(HiddenCall {
+                owner,
+                call: call.id.clone(),
+                cell: read.cell,
+            });
         }
     }
 
@@ -408,7 +445,15 @@ impl<'a> Reader<'a> {
             }
         };
         let (name, cell) = (read.name.clone(), read.cell);
-        Draft { message, name, cell, parts: Vec::new(), blocks: Vec::new(), shape: None, open }
+        Draft {
+            message,
+            name,
+            cell,
+            parts: Vec::new(),
+            blocks: Vec::new(),
+            shape: None,
+            open,
+        }
     }
 
     fn body(&mut self, read: &Read<'a>) -> Body {
@@ -418,10 +463,16 @@ impl<'a> Reader<'a> {
         match read.role() {
             CellRole::Code => {
                 let source = source.or(Some(UserSource::Code));
-                Body::User(User { source, ..User::default() })
+                Body::User(User {
+                    source,
+                    ..User::default()
+                })
             }
             CellRole::User | CellRole::Raw | CellRole::UserBlock | CellRole::AgentDefinition => {
-                Body::User(User { source, ..User::default() })
+                Body::User(User {
+                    source,
+                    ..User::default()
+                })
             }
             CellRole::ToolResult => Body::User(User::default()),
             CellRole::CodeOutput => attachment(AttachmentKind::CodeOutput, None),
@@ -466,7 +517,10 @@ impl<'a> Reader<'a> {
     /// The message that an attribute names: by a cell of this file, or by the id of a message, which may have
     /// come from elsewhere.
     fn meant(&self, name: &str) -> MessageId {
-        let owner = self.owners.get(name).map(|owner| &self.messages[*owner].message.id);
+        let owner = self
+            .owners
+            .get(name)
+            .map(|owner| &self.messages[*owner].message.id);
         owner.cloned().unwrap_or_else(|| MessageId::from(name))
     }
 
@@ -491,7 +545,10 @@ impl<'a> Reader<'a> {
             };
         }
         let through = read.cell.through().filter(|_| draft.open);
-        let first_call = draft.blocks.first().filter(|_| draft.cell.role() == CellRole::ToolCall);
+        let first_call = draft
+            .blocks
+            .first()
+            .filter(|_| draft.cell.role() == CellRole::ToolCall);
         let first_call = first_call.cloned();
         self.push(draft, follows.place());
         if let Some(call) = first_call {
@@ -504,7 +561,8 @@ impl<'a> Reader<'a> {
 
     fn push(&mut self, draft: Draft<'a>, parent: Option<usize>) {
         if !matches!(draft.message.body, Body::Progress(_)) {
-            self.last.set(draft.message.agent_id.as_ref(), self.messages.len());
+            self.last
+                .set(draft.message.agent_id.as_ref(), self.messages.len());
         }
         self.parents.push(parent);
         self.messages.push(draft);
@@ -516,7 +574,10 @@ impl<'a> Reader<'a> {
         let Some(kept_from) = self.first_behind(through, summary) else {
             let text = format!("no cell {through} comes before this summary on its branch");
             let problem = Problem::error("unknown-through", text);
-            self.report(read, problem.hint("the summary is ignored, and everything is seen"));
+            self.report(
+                read,
+                problem.hint("the summary is ignored, and everything is seen"),
+            );
             self.messages[summary].message.history = History::Exclude;
             return;
         };
@@ -556,7 +617,10 @@ impl<'a> Reader<'a> {
 
     /// An empty cell that says whom the next message follows: a record without words, as sessions have it.
     fn mark(&mut self, read: &Read<'a>) {
-        let nothing = || StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        let nothing = || StateChange {
+            changes: Raw::empty_object(),
+            is_snapshot: false,
+        };
         let mut message = Message::new(self.derived_id(read, true), nothing().into());
         message.session_id = self.session.clone();
         let follows = self.parent(read, None);
@@ -570,7 +634,9 @@ impl<'a> Reader<'a> {
             self.push(bare(start, read), None);
         }
         let parent = follows.place().or(self.messages.len().checked_sub(1));
-        self.owners.entry(read.name.clone()).or_insert(self.messages.len());
+        self.owners
+            .entry(read.name.clone())
+            .or_insert(self.messages.len());
         self.push(bare(message, read), parent);
     }
 
@@ -625,7 +691,13 @@ impl<'a> Reader<'a> {
     pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> Decoded {
         let known = known.filter(|known| !known.is_empty());
         let revisions = self.revisions();
-        let Reader { messages: drafts, lines, mut details, mut problems, .. } = self;
+        let Reader {
+            messages: drafts,
+            lines,
+            mut details,
+            mut problems,
+            ..
+        } = self;
         let mut messages = Vec::with_capacity(drafts.len());
         for mut draft in drafts {
             if !draft.open {
@@ -660,7 +732,9 @@ impl<'a> Reader<'a> {
                 content: None,
                 history: Some(History::Exclude),
             };
-            let id = self.names.derived_id(&format!("{}#{}", message.id, hidden.call));
+            let id = self
+                .names
+                .derived_id(&format!("{}#{}", message.id, hidden.call));
             let mut record = Message::new(id, Body::Revision(revision));
             record.session_id = message.session_id.clone();
             record.agent_id.clone_from(&message.agent_id);
@@ -671,7 +745,11 @@ impl<'a> Reader<'a> {
 }
 
 fn attachment(kind: AttachmentKind, data: Option<Raw>) -> Body {
-    Body::Attachment(Attachment { kind, content: Content::Empty, data })
+    Body::Attachment(Attachment {
+        kind,
+        content: Content::Empty,
+        data,
+    })
 }
 
 /// Whether the content of a cell is the content of its message: some roles hold none, and of the others some hold one

@@ -45,9 +45,17 @@ impl fmt::Display for LeftBehind {
         let counts = [
             (self.provider_details, "provider detail", "provider details"),
             (self.signatures, "signature", "signatures"),
-            (self.encrypted_reasoning, "encrypted thought", "encrypted thoughts"),
+            (
+                self.encrypted_reasoning,
+                "encrypted thought",
+                "encrypted thoughts",
+            ),
             (self.other_records, "other record", "other records"),
-            (self.links_to_later, "link to a later message", "links to later messages"),
+            (
+                self.links_to_later,
+                "link to a later message",
+                "links to later messages",
+            ),
         ];
         let mut separator = "";
         for (count, one, many) in counts.into_iter().filter(|(count, _, _)| *count > 0) {
@@ -94,13 +102,17 @@ struct Compactions {
 fn compactions(tree: &Tree) -> Compactions {
     let mut found = Compactions::default();
     for boundary in 0..tree.len() {
-        let LinkKind::Boundary { kept_from, .. } = tree.link(boundary).kind else { continue };
+        let LinkKind::Boundary { kept_from, .. } = tree.link(boundary).kind else {
+            continue;
+        };
         if tree.is_hidden(boundary) {
             continue;
         }
         let mut way = tree.ancestors(boundary).skip(1);
         let before = way.find(|at| tree.link(*at).is_shown());
-        let Some(summary) = tree.summary_of(boundary).filter(|summary| Some(*summary) == before)
+        let Some(summary) = tree
+            .summary_of(boundary)
+            .filter(|summary| Some(*summary) == before)
         else {
             continue;
         };
@@ -150,7 +162,11 @@ pub struct ReadableWriter<'a> {
 impl<'a> ReadableWriter<'a> {
     /// A writer for the messages of a survey.
     pub fn new(surveyed: Surveyed, ids: impl Ids + 'a) -> ReadableWriter<'a> {
-        let Surveyed { tree, edits, hidden_calls } = surveyed;
+        let Surveyed {
+            tree,
+            edits,
+            hidden_calls,
+        } = surveyed;
         ReadableWriter {
             writer: CellWriter::new(ids, Style::Usual),
             text: CellText::default(),
@@ -185,7 +201,9 @@ impl<'a> ReadableWriter<'a> {
             let kept_from = self.compactions.kept_from.get(&at);
             summary.to = kept_from.and_then(|kept| self.last_before(*kept));
             if summary.to.is_none() {
-                self.compactions.summaries.retain(|_, summary| *summary != at);
+                self.compactions
+                    .summaries
+                    .retain(|_, summary| *summary != at);
             }
         }
         self.message(at, readable, out);
@@ -213,7 +231,9 @@ impl<'a> ReadableWriter<'a> {
     }
 
     fn note_id(&mut self, at: usize, id: &MessageId) {
-        let Some(number) = self.tree.name_number(id) else { return };
+        let Some(number) = self.tree.name_number(id) else {
+            return;
+        };
         if self.by_id.len() <= number {
             self.by_id.resize(number + 1, None);
         }
@@ -222,39 +242,57 @@ impl<'a> ReadableWriter<'a> {
 
     /// The cell of the last message of an id.
     fn cell_of(&self, id: &MessageId) -> Option<&str> {
-        let at = self.by_id.get(self.tree.name_number(id)?).copied().flatten()?;
+        let at = self
+            .by_id
+            .get(self.tree.name_number(id)?)
+            .copied()
+            .flatten()?;
         Some(self.names.get(at as usize))
     }
 
     /// The id of the last message in the file before another one.
     fn last_before(&self, at: usize) -> Option<MessageId> {
-        let before = self.tree.ancestors(at).skip(1).find(|at| self.is_there(*at))?;
+        let before = self
+            .tree
+            .ancestors(at)
+            .skip(1)
+            .find(|at| self.is_there(*at))?;
         Some(self.tree.link(before).id.into())
     }
 
     /// Where the conversation does not go on behind its last message, an empty cell says so.
     fn mark_leaf(&mut self, out: &mut Vec<u8>) {
-        let Some(leaf) = self.tree.leaf(None) else { return };
+        let Some(leaf) = self.tree.leaf(None) else {
+            return;
+        };
         let last = self.tree.ancestors(leaf).find(|at| self.is_there(*at));
         if last == self.last.get(&None).copied() {
             return;
         }
         let name = last.map_or("", |last| self.names.get(last));
         let id = (self.writer.number + 1).to_string();
-        self.text.push(&NewCell::message(id, "").with("parent", name), out);
+        self.text
+            .push(&NewCell::message(id, "").with("parent", name), out);
     }
 
     /// Whether a message follows one that comes later.
     fn follows_later(&self, at: usize) -> bool {
-        let mut missing =
-            self.tree.ancestors(at).skip(1).take_while(|place| !self.is_there(*place));
+        let mut missing = self
+            .tree
+            .ancestors(at)
+            .skip(1)
+            .take_while(|place| !self.is_there(*place));
         missing.any(|place| place > at && self.tree.link(place).is_shown())
     }
 
     fn message(&mut self, at: usize, mut message: Message, out: &mut Vec<u8>) {
         self.name_cells(&mut message.body);
         let mut cells = self.writer.cells(&message);
-        let parent = self.tree.ancestors(at).skip(1).find(|place| self.is_there(*place));
+        let parent = self
+            .tree
+            .ancestors(at)
+            .skip(1)
+            .find(|place| self.is_there(*place));
         self.left_behind.links_to_later += usize::from(self.follows_later(at));
         if parent != self.last.get(&message.agent_id).copied() {
             let name = parent.map_or("", |parent| self.names.get(parent));
@@ -274,17 +312,26 @@ impl<'a> ReadableWriter<'a> {
 
     /// Marks the cells of calls that are hidden: one by one, or with an answer of calls alone.
     fn hide_calls(&self, message: &Message, cells: &mut MessageCells) {
-        let Body::Assistant(Assistant { content: Content::Blocks(blocks), .. }) = &message.body
+        let Body::Assistant(Assistant {
+            content: Content::Blocks(blocks),
+            ..
+        }) = &message.body
         else {
             return;
         };
         let is_tool = |cell: &NewCell| cell.role().is_tool();
         let is_all = message.history == History::Exclude && is_tool(&cells.cells[cells.head]);
-        let mut calls = blocks.iter().filter_map(Block::as_tool_use).map(|call| &call.id);
+        let mut calls = blocks
+            .iter()
+            .filter_map(Block::as_tool_use)
+            .map(|call| &call.id);
         for cell in cells.cells.iter_mut().filter(|cell| is_tool(cell)) {
             let Some(call) = calls.next() else { return };
             let target = Target::call(message.id.clone(), call);
-            let is_said = cell.attributes.iter().any(|(key, _)| key == MetaKey::History.as_str());
+            let is_said = cell
+                .attributes
+                .iter()
+                .any(|(key, _)| key == MetaKey::History.as_str());
             if (is_all || self.hidden_calls.contains(&target)) && !is_said {
                 let hidden = (MetaKey::History.as_str().to_string(), "none".to_string());
                 cell.attributes.push(hidden);
@@ -295,7 +342,10 @@ impl<'a> ReadableWriter<'a> {
     /// Names the messages that a message is about by their cells.
     fn name_cells(&self, body: &mut Body) {
         let rename = |id: &mut Option<MessageId>| {
-            *id = id.as_ref().and_then(|id| self.cell_of(id)).map(MessageId::from);
+            *id = id
+                .as_ref()
+                .and_then(|id| self.cell_of(id))
+                .map(MessageId::from);
         };
         match body {
             Body::Summary(body) => rename(&mut body.to),
@@ -343,7 +393,10 @@ fn readable(message: &Message, left_behind: &mut LeftBehind) -> Option<Message> 
         + message.unknown.len()
         + usize::from(message.response_id.is_some())
         + usize::from(is_answer && message.duration_ms.is_some());
-    Some(Message { body, ..message.clone() })
+    Some(Message {
+        body,
+        ..message.clone()
+    })
 }
 
 /// What a body says in words.
@@ -352,8 +405,15 @@ fn readable_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
         Body::User(body) => {
             let content = words(&body.content, left_behind)?;
             let source = body.source.clone();
-            let said = User { content, source, ..User::default() };
-            let rest = User { content: said.content.clone(), ..body.clone() };
+            let said = User {
+                content,
+                source,
+                ..User::default()
+            };
+            let rest = User {
+                content: said.content.clone(),
+                ..body.clone()
+            };
             left_behind.provider_details += usize::from(rest != said);
             Some(Body::User(said))
         }
@@ -364,15 +424,24 @@ fn readable_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
                 Content::Text(text) => Content::Blocks(vec![Block::from_text(text)]),
                 content => content,
             };
-            Some(Body::Assistant(Assistant { content, ..body.clone() }))
+            Some(Body::Assistant(Assistant {
+                content,
+                ..body.clone()
+            }))
         }
         Body::ToolUse(call) => {
             let content = Content::Blocks(vec![Block::ToolUse(call.clone())]);
-            Some(Body::Assistant(Assistant { content, ..Assistant::default() }))
+            Some(Body::Assistant(Assistant {
+                content,
+                ..Assistant::default()
+            }))
         }
         Body::ToolResult(result) => {
             let content = Content::Blocks(vec![Block::ToolResult(result.clone())]);
-            Some(Body::User(User { content, ..User::default() }))
+            Some(Body::User(User {
+                content,
+                ..User::default()
+            }))
         }
         Body::System(body) => {
             let mut body = body.clone();
@@ -407,7 +476,9 @@ fn readable_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
 
 /// How many fields the data of an attachment has beside the path of a file.
 fn fields_beside_path(data: &Raw) -> usize {
-    let Some(fields) = data.as_object() else { return 1 };
+    let Some(fields) = data.as_object() else {
+        return 1;
+    };
     fields.len() - usize::from(fields.get("path").and_then(Raw::as_string).is_some())
 }
 

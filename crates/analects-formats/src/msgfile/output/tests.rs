@@ -21,8 +21,16 @@ fn how_pieces_look() {
     check(&[Piece::stdout("\n")], "stdout> ", false);
     check(&[Piece::stdout("\n\n")], "stdout> \nstdout> ", false);
     check(&[Piece::stderr(" a ")], "stderr>\\  a ", false);
-    check(&[Piece::stdout("a\r\nb\rc\n")], "stdout> a\r\nstdout> b\rc", false);
-    check(&[Piece::stdout("\u{2028}\0")], "stdout>\\ \u{2028}\0", false);
+    check(
+        &[Piece::stdout("a\r\nb\rc\n")],
+        "stdout> a\r\nstdout> b\rc",
+        false,
+    );
+    check(
+        &[Piece::stdout("\u{2028}\0")],
+        "stdout>\\ \u{2028}\0",
+        false,
+    );
     check(&[Piece::stdout("stdout> a\n")], "stdout> stdout> a", false);
     check(&[Piece::stdout("\\ a\n")], "stdout> \\ a", false);
     check(
@@ -34,23 +42,40 @@ fn how_pieces_look() {
 
 #[test]
 fn neighbours_of_one_stream_are_one_piece() {
-    let cut = [Piece::stdout("论"), Piece::stderr(""), Piece::stdout("语\n"), Piece::stdout("b")];
+    let cut = [
+        Piece::stdout("论"),
+        Piece::stderr(""),
+        Piece::stdout("语\n"),
+        Piece::stdout("b"),
+    ];
     assert_eq!(merge(&cut), [Piece::stdout("论语\nb")]);
     check(&cut, "stdout> 论语\nstdout>\\ b", false);
     // Half a character in each: the pieces are not text, the stream is.
-    check(&[Piece::stdout([0xc3]), Piece::stdout([0xa9])], "stdout>\\ é", false);
+    check(
+        &[Piece::stdout([0xc3]), Piece::stdout([0xa9])],
+        "stdout>\\ é",
+        false,
+    );
 }
 
 #[test]
 fn output_that_is_not_utf8() {
     check(&[Piece::stdout([0xff])], "stdout> /w==", true);
     check(
-        &[Piece::stdout([0xc3]), Piece::stderr("a\nb\n"), Piece::stdout([0xa9])],
+        &[
+            Piece::stdout([0xc3]),
+            Piece::stderr("a\nb\n"),
+            Piece::stdout([0xa9]),
+        ],
         "stdout> ww==\nstderr> YQpiCg==\nstdout> qQ==",
         true,
     );
     let long = encode(&[Piece::stdout([0xff; 1000])]);
-    assert_eq!(long.text.lines().count(), 1, "a piece is one line, however long");
+    assert_eq!(
+        long.text.lines().count(),
+        1,
+        "a piece is one line, however long"
+    );
 }
 
 #[test]
@@ -59,11 +84,31 @@ fn lines_written_by_hand() {
         ("stdout>", false, vec![Piece::stdout("\n")], &[]),
         ("stderr>\\", false, vec![], &[]),
         ("stdout> a\n", false, vec![Piece::stdout("a\n")], &[]),
-        ("stdout>\\ a\nstdout> b", false, vec![Piece::stdout("ab\n")], &[]),
-        ("a\n\nstderr> b", false, vec![Piece::stdout("a\n\n"), Piece::stderr("b\n")], &[1, 2]),
+        (
+            "stdout>\\ a\nstdout> b",
+            false,
+            vec![Piece::stdout("ab\n")],
+            &[],
+        ),
+        (
+            "a\n\nstderr> b",
+            false,
+            vec![Piece::stdout("a\n\n"), Piece::stderr("b\n")],
+            &[1, 2],
+        ),
         ("stdout>a", false, vec![Piece::stdout("stdout>a\n")], &[1]),
-        ("stdout>\\a", false, vec![Piece::stdout("stdout>\\a\n")], &[1]),
-        (" stdout> a", false, vec![Piece::stdout(" stdout> a\n")], &[1]),
+        (
+            "stdout>\\a",
+            false,
+            vec![Piece::stdout("stdout>\\a\n")],
+            &[1],
+        ),
+        (
+            " stdout> a",
+            false,
+            vec![Piece::stdout(" stdout> a\n")],
+            &[1],
+        ),
         ("stdin> a", false, vec![Piece::stdout("stdin> a\n")], &[1]),
         (
             "stdout> Y Q = =\r\nstderr>\\ Yg==",
@@ -71,7 +116,12 @@ fn lines_written_by_hand() {
             vec![Piece::stdout("a"), Piece::stderr("b")],
             &[],
         ),
-        ("stderr> YQ=\nstdout> ", true, vec![Piece::stderr("YQ=\n")], &[1]),
+        (
+            "stderr> YQ=\nstdout> ",
+            true,
+            vec![Piece::stderr("YQ=\n")],
+            &[1],
+        ),
         ("YQ==", true, vec![Piece::stdout("YQ==\n")], &[1]),
     ];
     for (text, base64, pieces, odd) in table {
@@ -81,9 +131,18 @@ fn lines_written_by_hand() {
 
 #[test]
 fn much_output_takes_no_noticeable_time() {
-    let lines = [Piece::stdout("\n".repeat(500_000)), Piece::stderr("x".repeat(5_000_000))];
+    let lines = [
+        Piece::stdout("\n".repeat(500_000)),
+        Piece::stderr("x".repeat(5_000_000)),
+    ];
     let turns: Vec<Piece> = (0..100_000)
-        .map(|n| if n % 2 == 0 { Piece::stdout("a") } else { Piece::stderr([0xff]) })
+        .map(|n| {
+            if n % 2 == 0 {
+                Piece::stdout("a")
+            } else {
+                Piece::stderr([0xff])
+            }
+        })
         .collect();
     for pieces in [&lines[..], &turns[..]] {
         let encoded = encode(pieces);
@@ -92,15 +151,29 @@ fn much_output_takes_no_noticeable_time() {
 }
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
-    let parts =
-        ["\n", "\r", "\r\n", "a", " ", "stdout> ", "stderr>\\ ", "\\", "\0", "论", "\u{85}"];
+    let parts = [
+        "\n",
+        "\r",
+        "\r\n",
+        "a",
+        " ",
+        "stdout> ",
+        "stderr>\\ ",
+        "\\",
+        "\0",
+        "论",
+        "\u{85}",
+    ];
     let text = vec(select(parts.to_vec()), 0..6).prop_map(|parts| parts.concat().into_bytes());
     prop_oneof![4 => text, 1 => any::<String>().prop_map(String::into_bytes), 1 => vec(any::<u8>(), 0..6)]
 }
 
 fn pieces() -> impl Strategy<Value = Vec<Piece>> {
     let stream = select(vec![Stream::Stdout, Stream::Stderr]);
-    vec((stream, bytes()).prop_map(|(stream, bytes)| Piece { stream, bytes }), 0..8)
+    vec(
+        (stream, bytes()).prop_map(|(stream, bytes)| Piece { stream, bytes }),
+        0..8,
+    )
 }
 
 /// How many cases to try; `PROPTEST_CASES` asks for more.

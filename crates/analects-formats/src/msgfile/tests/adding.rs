@@ -28,10 +28,15 @@ fn session() -> SessionId {
 
 fn add(file: &str, new: &[Message]) -> Document {
     let document = decode(file.as_bytes().to_vec());
-    let splice = put_messages(&document, &session(), new, &mut Numbers(0)).unwrap().splice;
+    let splice = put_messages(&document, &session(), new, &mut Numbers(0))
+        .unwrap()
+        .splice;
     assert!(splice.is_append(document.source()), "the file only grows");
     let bytes = splice.apply(document.source());
-    assert!(bytes.starts_with(file.as_bytes()), "nothing before it changes");
+    assert!(
+        bytes.starts_with(file.as_bytes()),
+        "nothing before it changes"
+    );
     document.with_source(bytes)
 }
 
@@ -88,8 +93,16 @@ fn a_compaction_hides_what_it_stands_for_wherever_the_file_is() {
         assert_eq!(read.problems, []);
         let chain = chain(&read.messages);
         assert_eq!(chain.problems, []);
-        let seen: Vec<String> = chain.messages.iter().map(|message| message.text()).collect();
-        assert_eq!(seen, ["They spoke of monads.", "And in one word?"], "{name}");
+        let seen: Vec<String> = chain
+            .messages
+            .iter()
+            .map(|message| message.text())
+            .collect();
+        assert_eq!(
+            seen,
+            ["They spoke of monads.", "And in one word?"],
+            "{name}"
+        );
     }
 }
 
@@ -103,8 +116,11 @@ fn what_was_asked_stays_unanswered_behind_a_compaction_and_a_reminder() {
     };
     new.push(Message::new("r", Body::Attachment(body.clone())));
     let document = add(TALK, &new);
-    let open: Vec<String> =
-        document.unanswered().iter().map(|cell| cell.name().into_owned()).collect();
+    let open: Vec<String> = document
+        .unanswered()
+        .iter()
+        .map(|cell| cell.name().into_owned())
+        .collect();
     assert_eq!(open, ["3"]);
     // What the cell cannot say comes back all the same.
     let read = messages(&document, &session()).messages;
@@ -143,7 +159,13 @@ I look.
         })
     };
     let content = Content::Blocks(vec![result("nobody runs it")]);
-    let said = Message::new("r", Body::User(analects_core::User { content, ..Default::default() }));
+    let said = Message::new(
+        "r",
+        Body::User(analects_core::User {
+            content,
+            ..Default::default()
+        }),
+    );
     let document = add(file, std::slice::from_ref(&said));
     let cell = document.cells().next_back().unwrap();
     assert_eq!(cell.name(), "2.k3f9qx7a.1");
@@ -154,11 +176,18 @@ I look.
 }
 
 fn seen(source: &[u8]) -> Vec<String> {
-    let read = messages(&decode(source.to_vec()), &msgfile::session_of("moved.msg.md"));
+    let read = messages(
+        &decode(source.to_vec()),
+        &msgfile::session_of("moved.msg.md"),
+    );
     assert_eq!(read.problems, []);
     let chain = chain(&read.messages);
     assert_eq!(chain.problems, []);
-    chain.messages.iter().map(|message| message.text()).collect()
+    chain
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect()
 }
 
 #[test]
@@ -167,55 +196,91 @@ fn a_compaction_names_the_last_cell_that_it_stands_for_and_no_other() {
         .replace("# %%[^1]\n\n[^1]: [markdown]\n", "# %%\n")
         .replace("# %%[^3]\n\n[^3]: [markdown]\n", "# %% last \n");
     let document = decode(loose.clone());
-    let splice =
-        put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap().splice;
+    let splice = put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0))
+        .unwrap()
+        .splice;
     let text = String::from_utf8(splice.apply(document.source())).unwrap();
-    assert!(text.starts_with(&loose) && text.contains("through=2"), "{text}");
+    assert!(
+        text.starts_with(&loose) && text.contains("through=2"),
+        "{text}"
+    );
     assert!(!text.contains("[details]"), "{text}");
     let typed = format!("# %%\n\nbefore all\n\n{text}");
-    assert_eq!(seen(typed.as_bytes()), ["They spoke of monads.", "And in one word?"]);
+    assert_eq!(
+        seen(typed.as_bytes()),
+        ["They spoke of monads.", "And in one word?"]
+    );
 }
 
 /// The place of a cell without id is another one when a cell is typed above it.
 #[test]
 fn a_cell_that_a_compaction_names_gets_an_id_of_its_own() {
     // The second cell has no id, and its place is the id of another one.
-    let loose = TALK.replace("[^3]", "[^2]").replacen("# %%%[^2]\n\n[^2]: [quick]\n", "# %%\n", 1);
+    let loose = TALK
+        .replace("[^3]", "[^2]")
+        .replacen("# %%%[^2]\n\n[^2]: [quick]\n", "# %%\n", 1);
     let document = decode(loose.clone());
-    let splice =
-        put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0)).unwrap().splice;
+    let splice = put_messages(&document, &session(), &compaction(&loose), &mut Numbers(0))
+        .unwrap()
+        .splice;
     let bytes = splice.apply(document.source());
     let text = String::from_utf8_lossy(&bytes);
-    assert!(text.contains("through=3") && text.contains("# %% [^3]"), "{text}");
+    assert!(
+        text.contains("through=3") && text.contains("# %% [^3]"),
+        "{text}"
+    );
     let typed = format!("# %%\n\nbefore all\n\n{text}");
-    assert_eq!(seen(typed.as_bytes()), ["They spoke of monads.", "And in one word?"]);
+    assert_eq!(
+        seen(typed.as_bytes()),
+        ["They spoke of monads.", "And in one word?"]
+    );
 }
 
 #[test]
 fn what_no_cell_of_the_file_is_cannot_be_named() {
     let document = decode(TALK);
     let refused = |new: &[Message]| {
-        put_messages(&document, &session(), new, &mut Numbers(0)).unwrap_err().to_string()
+        put_messages(&document, &session(), new, &mut Numbers(0))
+            .unwrap_err()
+            .to_string()
     };
     let mut new = compaction(TALK);
-    let Body::CompactBoundary(boundary) = &mut new[1].body else { panic!() };
+    let Body::CompactBoundary(boundary) = &mut new[1].body else {
+        panic!()
+    };
     boundary.kept_from = Some("lost".into());
     assert!(refused(&new).contains("is not there any more"));
-    let lost = Tombstone { target: "lost".into(), target_parent: None };
+    let lost = Tombstone {
+        target: "lost".into(),
+        target_parent: None,
+    };
     let error = refused(&[Message::new("t", Body::Tombstone(lost))]);
     assert!(error.contains("is not there any more"), "{error}");
     // Of two cells of one id, nothing can name the second.
     let twice = TALK.replace("[^2]", "[^1]");
-    let error =
-        put_messages(&decode(twice.clone()), &session(), &compaction(&twice), &mut Numbers(0));
-    assert!(error.unwrap_err().to_string().starts_with("two cells are called 1"));
+    let error = put_messages(
+        &decode(twice.clone()),
+        &session(),
+        &compaction(&twice),
+        &mut Numbers(0),
+    );
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .starts_with("two cells are called 1")
+    );
 }
 
 /// Results and reminders name nothing, and nothing that is there changes.
 #[test]
 fn what_names_nothing_only_grows_the_file() {
     let loose = "# %%\n\none\n\n# %%\n\ntwo\n";
-    let body = Attachment { kind: AttachmentKind::Reminder, content: "mind".into(), data: None };
+    let body = Attachment {
+        kind: AttachmentKind::Reminder,
+        content: "mind".into(),
+        data: None,
+    };
     add(loose, &[Message::new("r", Body::Attachment(body))]);
 }
 
@@ -223,7 +288,10 @@ fn what_names_nothing_only_grows_the_file() {
 fn a_section_that_is_not_named_any_more_is_where_it_was() {
     let file = "---\nmessage_section: Talk\n---\n\n# %% quoted\n\n## Talk\n\n### %% [^1]\n\n[^1]: [markdown]\n\none\n";
     let ids = |document: &Document| -> Vec<String> {
-        document.cells().filter_map(|cell| Some(cell.id()?.to_string())).collect()
+        document
+            .cells()
+            .filter_map(|cell| Some(cell.id()?.to_string()))
+            .collect()
     };
     let mut document = msgfile::decode_named(file, "x.md");
     for (from, to, level) in [
@@ -238,13 +306,20 @@ fn a_section_that_is_not_named_any_more_is_where_it_was() {
             (document.kind(), ids(&document)),
             (msgfile::Kind::Section, vec!["1".to_string()])
         );
-        assert_eq!(document.section().map(|section| section.level), Some(level), "{to}");
+        assert_eq!(
+            document.section().map(|section| section.level),
+            Some(level),
+            "{to}"
+        );
         assert_eq!(document.source(), changed.as_bytes());
         let other =
             document.with_source_within_section(b"## Talk\n\n### %% [^2]\n\n[^2]:\n".to_vec());
         assert_eq!(ids(&other), ["2"]);
         document.update_within_section(file.as_bytes().to_vec());
-        assert_eq!(document.section(), msgfile::decode_named(file, "x.md").section());
+        assert_eq!(
+            document.section(),
+            msgfile::decode_named(file, "x.md").section()
+        );
     }
     // Without any cell, it is what it says.
     document.update_within_section(b"# Notes\n".to_vec());

@@ -11,18 +11,33 @@ use crate::msgfile::{AnswerDetail, put_answer, put_messages, unseen_cells};
 
 fn thought(text: &str) -> Block {
     let signature = Some("c2VhbA==".into());
-    Block::Thinking(Thinking { thinking: text.into(), signature, ..Thinking::default() })
+    Block::Thinking(Thinking {
+        thinking: text.into(),
+        signature,
+        ..Thinking::default()
+    })
 }
 
 fn call(id: &str) -> Block {
     let input = Raw::parse("{}").unwrap();
-    Block::ToolUse(ToolUse { id: id.into(), name: "now".into(), input, extra: RawMap::new() })
+    Block::ToolUse(ToolUse {
+        id: id.into(),
+        name: "now".into(),
+        input,
+        extra: RawMap::new(),
+    })
 }
 
 fn said(blocks: Vec<Block>) -> Message {
     let stop_reason = Some(StopReason::EndTurn);
-    let body = Body::Assistant(Assistant { content: Content::Blocks(blocks), stop_reason });
-    Message { author: Some("coder".into()), ..Message::new("m", body) }
+    let body = Body::Assistant(Assistant {
+        content: Content::Blocks(blocks),
+        stop_reason,
+    });
+    Message {
+        author: Some("coder".into()),
+        ..Message::new("m", body)
+    }
 }
 
 fn results(calls: &[&str]) -> Message {
@@ -35,11 +50,20 @@ fn results(calls: &[&str]) -> Message {
         })
     };
     let content = Content::Blocks(calls.iter().map(result).collect());
-    Message::new("r", Body::User(User { content, ..User::default() }))
+    Message::new(
+        "r",
+        Body::User(User {
+            content,
+            ..User::default()
+        }),
+    )
 }
 
 fn names(document: &Document) -> Vec<String> {
-    document.cells().map(|cell| cell.name().into_owned()).collect()
+    document
+        .cells()
+        .map(|cell| cell.name().into_owned())
+        .collect()
 }
 
 fn answered(document: &Document, answer: &Message) -> Document {
@@ -84,18 +108,33 @@ fn the_parts_of_an_answer_are_one_message_in_the_order_of_the_file() {
         call("c2"),
     ];
     let document = answered(&decode("# %%\n\nWhy?\n"), &said(blocks));
-    let parts =
-        ["1", "2.think", "2.n0000002", "2", "2.think2", "2.text2", "2.block1", "2.n0000007"];
+    let parts = [
+        "1",
+        "2.think",
+        "2.n0000002",
+        "2",
+        "2.think2",
+        "2.text2",
+        "2.block1",
+        "2.n0000007",
+    ];
     assert_eq!(names(&document)[..8], parts);
     let read = messages(&document, &SessionId::default()).messages;
     assert_eq!(read.len(), 2);
-    let Content::Blocks(blocks) = read[1].body.content().unwrap() else { panic!("{read:#?}") };
+    let Content::Blocks(blocks) = read[1].body.content().unwrap() else {
+        panic!("{read:#?}")
+    };
     let kind = |block: &Block| {
         let fields = RawMap::parse(&block.to_json()).unwrap();
         fields.get("type").and_then(Raw::as_string).unwrap()
     };
     let kinds: Vec<String> = blocks.iter().map(kind).collect();
-    assert_eq!(kinds, ["thinking", "tool_use", "text", "thinking", "text", "citation", "tool_use"]);
+    assert_eq!(
+        kinds,
+        [
+            "thinking", "tool_use", "text", "thinking", "text", "citation", "tool_use"
+        ]
+    );
     // Results take no numbers, and the next answer is the next number.
     let ids = &mut CountingIds::default();
     let more = [results(&["c1", "c2"])];
@@ -103,7 +142,16 @@ fn the_parts_of_an_answer_are_one_message_in_the_order_of_the_file() {
     let document = document.with_source(added.splice.apply(document.source()));
     let document = answered(&document, &said(vec![call("c3"), call("c4")]));
     let names = names(&document);
-    assert_eq!(names[8..], ["2.n0000002.1", "2.n0000007.1", "3.n0000001", "3.n0000002", "13"]);
+    assert_eq!(
+        names[8..],
+        [
+            "2.n0000002.1",
+            "2.n0000007.1",
+            "3.n0000001",
+            "3.n0000002",
+            "13"
+        ]
+    );
     let read = messages(&document, &SessionId::default()).messages;
     assert_eq!(read.len(), 4, "{read:#?}");
 }
@@ -112,7 +160,11 @@ fn the_parts_of_an_answer_are_one_message_in_the_order_of_the_file() {
 fn a_thought_without_its_answer_is_a_message_of_its_own() {
     let thought = "# %%% [^2.think]\n\n[^2.think]: [coder] reasoning=1\n\nHm.\n\n";
     let answer = "# %%% [^2]\n\n[^2]: [coder] time=\"2026-11-18T09:30:00Z\"\n\nSo.\n";
-    let count = |file: &str| messages(&decode(file), &SessionId::default()).messages.len();
+    let count = |file: &str| {
+        messages(&decode(file), &SessionId::default())
+            .messages
+            .len()
+    };
     assert_eq!(count(thought), 1);
     assert_eq!(count(&format!("{thought}{answer}")), 1);
     assert_eq!(count(&format!("{thought}# %%\n\nps\n\n{answer}")), 3);
@@ -147,12 +199,21 @@ fn an_answer_is_hidden_and_shown_with_its_thoughts() {
 fn events_have_letters() {
     let attachment = |text: &str| {
         let (kind, data) = (AttachmentKind::Reminder, None);
-        Message::new(text, Body::Attachment(Attachment { kind, content: text.into(), data }))
+        Message::new(
+            text,
+            Body::Attachment(Attachment {
+                kind,
+                content: text.into(),
+                data,
+            }),
+        )
     };
     let document = decode("# %%\n\nHi\n\n# %%% [^a7]\n\n[^a7]: [attachment] kind=\"x\"\n\nx\n");
     let new = [attachment("one"), attachment("two")];
     let ids = &mut CountingIds::default();
-    let splice = put_messages(&document, &SessionId::default(), &new, ids).unwrap().splice;
+    let splice = put_messages(&document, &SessionId::default(), &new, ids)
+        .unwrap()
+        .splice;
     let document = document.with_source(splice.apply(document.source()));
     assert_eq!(names(&document), ["1", "a7", "a8", "a9"]);
     assert_eq!(document.next_id(), "2");
@@ -164,7 +225,11 @@ fn line(answer: &Message, detail: AnswerDetail) -> String {
     let ids = &mut CountingIds::default();
     let placed = put_answer(&document, &[0], answer, detail, ids);
     let file = String::from_utf8(placed.splice.apply(document.source())).unwrap();
-    let line = file.lines().find(|line| line.starts_with("[^2]:")).unwrap().to_string();
+    let line = file
+        .lines()
+        .find(|line| line.starts_with("[^2]:"))
+        .unwrap()
+        .to_string();
     let read = messages(&decode(file), &SessionId::default()).messages;
     assert_eq!(read[1].model, answer.model);
     line
@@ -201,8 +266,10 @@ fn the_line_of_an_answer_says_what_people_read() {
 
 #[test]
 fn reasoning_that_nobody_can_read_has_no_cell() {
-    let redacted =
-        Block::RedactedThinking(RedactedThinking { data: "x".into(), ..Default::default() });
+    let redacted = Block::RedactedThinking(RedactedThinking {
+        data: "x".into(),
+        ..Default::default()
+    });
     let blocks = vec![redacted, thought(""), Block::from_text("So.")];
     let document = answered(&decode("# %%\n\nWhy?\n"), &said(blocks));
     assert_eq!(names(&document)[..2], ["1", "2"]);
@@ -227,6 +294,8 @@ fn a_shown_file_is_named_by_its_path() {
     );
     assert_eq!(added.kept.len(), 1);
     let read = messages(&decode(file), &SessionId::default()).messages;
-    let Body::Attachment(read) = &read[1].body else { panic!("{read:#?}") };
+    let Body::Attachment(read) = &read[1].body else {
+        panic!("{read:#?}")
+    };
     assert_eq!(read.data, Raw::parse(r#"{"path":"notes.txt"}"#).ok());
 }

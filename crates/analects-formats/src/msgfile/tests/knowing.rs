@@ -20,9 +20,14 @@ fn answer() -> Message {
         ..Thinking::default()
     };
     let blocks = vec![Block::Thinking(thinking), Block::from_text("A monoid.")];
-    let body =
-        Assistant { content: Content::Blocks(blocks), stop_reason: Some(StopReason::EndTurn) };
-    Message { author: Some("coder".into()), ..Message::new("m", Body::Assistant(body)) }
+    let body = Assistant {
+        content: Content::Blocks(blocks),
+        stop_reason: Some(StopReason::EndTurn),
+    };
+    Message {
+        author: Some("coder".into()),
+        ..Message::new("m", Body::Assistant(body))
+    }
 }
 
 fn put(file: &str, asked: &[usize]) -> (String, HashMap<CellsHash, Message>) {
@@ -48,7 +53,10 @@ fn an_answer_is_known_by_its_cells_wherever_they_stand() {
     let messages = read(&file, &known);
     assert_eq!(messages[1].body, answer().body);
     assert_ne!(plain[1].body, answer().body);
-    assert_eq!((&messages[1].id, &messages[1].parent_id), (&plain[1].id, &plain[1].parent_id));
+    assert_eq!(
+        (&messages[1].id, &messages[1].parent_id),
+        (&plain[1].id, &plain[1].parent_id)
+    );
     let moved = format!("# %%\n\nBefore all.\n\n{file}\n\nAnd then?\n");
     assert_eq!(read(&moved, &known)[2].body, answer().body);
 }
@@ -56,9 +64,11 @@ fn an_answer_is_known_by_its_cells_wherever_they_stand() {
 #[test]
 fn a_change_in_any_cell_of_an_answer_makes_the_cells_count() {
     let (file, known) = put("# %%\n\nWhat is a monad?\n", &[0]);
-    for (old, new) in
-        [("A monoid.", "A monad."), ("surely", "perhaps"), ("[coder]\n", "[coder] x=1\n")]
-    {
+    for (old, new) in [
+        ("A monoid.", "A monad."),
+        ("surely", "perhaps"),
+        ("[coder]\n", "[coder] x=1\n"),
+    ] {
         let changed = file.replacen(old, new, 1);
         assert_ne!(changed, file);
         let plain = messages(&decode(changed.as_str()), &SessionId::default()).messages;
@@ -86,7 +96,11 @@ fn only_what_a_program_wrote_and_a_model_sees_is_looked_up() {
         # %%% [^4]\n\n[^4]: [attachment] kind=\"file\"\n\ntext\n";
     let known = Counting(Count::new(0));
     let plain = messages(&decode(file), &SessionId::default()).messages;
-    assert_eq!(read(file, &known), plain, "a message of another type is none of these");
+    assert_eq!(
+        read(file, &known),
+        plain,
+        "a message of another type is none of these"
+    );
     assert_eq!(known.0.get(), 2);
 }
 
@@ -94,9 +108,15 @@ fn only_what_a_program_wrote_and_a_model_sees_is_looked_up() {
 fn a_loose_question_gets_a_number() {
     let (file, _) = put("# %%\n\nOne?\n\n# %% Two\n\nTwo?\n", &[0, 1]);
     let document = decode(file.as_str());
-    let names: Vec<_> = document.cells().map(|cell| cell.name().into_owned()).collect();
+    let names: Vec<_> = document
+        .cells()
+        .map(|cell| cell.name().into_owned())
+        .collect();
     assert_eq!(names[..4], ["1", "2", "3.think", "3"], "{file}");
-    assert!(file.contains("# %% Two[^2]\n\n[^2]: [markdown]\n\nTwo?\n"), "{file}");
+    assert!(
+        file.contains("# %% Two[^2]\n\n[^2]: [markdown]\n\nTwo?\n"),
+        "{file}"
+    );
 }
 
 #[test]
@@ -104,10 +124,16 @@ fn a_question_keeps_the_place_by_which_another_cell_names_it() {
     let talk = "# %% [^7]\n\n[^7]: [markdown]\n\nHi\n\n# %%\n\nWhy?\n\n\
         # %%% [^8]\n\n[^8]: [notification] kind=\"note\" parent=\"2\" history=none\n\nx\n";
     let (file, _) = put(talk, &[1]);
-    assert!(file.contains("# %% [^2]\n\n[^2]: [markdown]\n\nWhy?"), "{file}");
+    assert!(
+        file.contains("# %% [^2]\n\n[^2]: [markdown]\n\nWhy?"),
+        "{file}"
+    );
     let unnamed = talk.replace(" parent=\"2\"", "");
     let (file, _) = put(&unnamed, &[1]);
-    assert!(file.contains("# %% [^9]\n\n[^9]: [markdown]\n\nWhy?"), "{file}");
+    assert!(
+        file.contains("# %% [^9]\n\n[^9]: [markdown]\n\nWhy?"),
+        "{file}"
+    );
 }
 
 /// An open fence above hides nothing; a sealed head below would end its region.
@@ -131,7 +157,11 @@ fn a_question_stays_loose_where_an_id_would_change_another_cell() {
 fn messages_that_cells_cannot_say_in_full_are_kept_for_a_journal() {
     let document = decode("# %% [^1]\n\n[^1]: [markdown]\n\nHi\n");
     let shown = |data: Option<Raw>| {
-        let body = Attachment { kind: AttachmentKind::File, content: "text".into(), data };
+        let body = Attachment {
+            kind: AttachmentKind::File,
+            content: "text".into(),
+            data,
+        };
         Message::new("a", Body::Attachment(body))
     };
     let data = Raw::parse(r#"{"path":"notes.txt","sha":"1"}"#).ok();
@@ -140,7 +170,9 @@ fn messages_that_cells_cannot_say_in_full_are_kept_for_a_journal() {
     let added = put_messages(&document, &SessionId::default(), &new, ids).unwrap();
     let file = String::from_utf8(added.splice.apply(document.source())).unwrap();
     assert!(!file.contains("[details]"), "{file}");
-    let [(hash, kept)] = &added.kept[..] else { panic!("{:?}", added.kept) };
+    let [(hash, kept)] = &added.kept[..] else {
+        panic!("{:?}", added.kept)
+    };
     assert_eq!(*kept, new[0]);
     let known = HashMap::from([(*hash, kept.clone())]);
     assert_eq!(read(&file, &known)[1].body, new[0].body);

@@ -47,13 +47,17 @@ impl PlainMeta {
     }
 
     fn take_token<'a>(&mut self, text: &'a str) -> &'a str {
-        if let Some((pair, rest)) = text.strip_prefix('[').and_then(|inner| attribute(inner, "]"))
+        if let Some((pair, rest)) = text
+            .strip_prefix('[')
+            .and_then(|inner| attribute(inner, "]"))
             && let Some(rest) = rest.strip_prefix(']')
         {
             self.attributes.push(pair);
             return rest;
         }
-        if let Some((word, rest)) = text.strip_prefix('[').and_then(|inner| inner.split_once(']'))
+        if let Some((word, rest)) = text
+            .strip_prefix('[')
+            .and_then(|inner| inner.split_once(']'))
             && (self.word.is_none() && self.attributes.is_empty())
             && (1..256).contains(&word.len())
             && !word.contains(['[', '=', '\u{fffd}'])
@@ -81,7 +85,9 @@ fn attribute<'a>(text: &'a str, stops: &str) -> Option<((String, String), &'a st
     }
     let (value, rest) = match rest.chars().next() {
         Some('"') => quoted(&rest[1..])?,
-        Some('\'') => rest[1..].split_once('\'').map(|(value, rest)| (value.to_string(), rest))?,
+        Some('\'') => rest[1..]
+            .split_once('\'')
+            .map(|(value, rest)| (value.to_string(), rest))?,
         _ => {
             let end = rest.find(|c: char| " \t".contains(c) || stops.contains(c));
             let (value, rest) = rest.split_at(end.unwrap_or(rest.len()));
@@ -118,7 +124,9 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 
 /// What a cell says of its metadata.
 fn said(cell: Cell<'_>) -> PlainMeta {
-    let pairs = cell.attributes().map(|(key, value)| (key.to_string(), value.to_string()));
+    let pairs = cell
+        .attributes()
+        .map(|(key, value)| (key.to_string(), value.to_string()));
     PlainMeta {
         word: cell.written_type().map(str::to_string),
         attributes: pairs.collect(),
@@ -178,13 +186,24 @@ fn type_words_of_all_kinds_are_read() {
     ];
     for (meta, word) in cases {
         let document = decode(format!("# %% [^1]\n\n[^1]:{meta}\n"));
-        assert_eq!(document.cells().next().unwrap().type_word(), word, "{meta:?}");
+        assert_eq!(
+            document.cells().next().unwrap().type_word(),
+            word,
+            "{meta:?}"
+        );
     }
 }
 
 #[test]
 fn every_key_is_found_by_its_name() {
-    for name in ["history", "parent", "through", "stop_reason", "mime_type", "kept_from"] {
+    for name in [
+        "history",
+        "parent",
+        "through",
+        "stop_reason",
+        "mime_type",
+        "kept_from",
+    ] {
         assert_eq!(MetaKey::of(name).map(MetaKey::as_str), Some(name));
     }
     assert_eq!(MetaKey::of("mood"), None);
@@ -232,7 +251,10 @@ fn a_role_comes_from_marker_type_word_id_and_attributes() {
     for (marker, id, meta, role) in cases {
         check_roles(&cell(marker, id, meta), &[role]);
     }
-    check_roles("# %%\n\nHi\n\n# %%%\n\nHo\n", &[CellRole::User, CellRole::Reply]);
+    check_roles(
+        "# %%\n\nHi\n\n# %%%\n\nHo\n",
+        &[CellRole::User, CellRole::Reply],
+    );
 }
 
 #[test]
@@ -241,8 +263,14 @@ fn an_output_belongs_to_code_that_stands_above_it() {
     let output = cell("%%%", "1.1", "[python]") + &cell("%%%", "1.1-2", "[python]");
     let is_output = [CellRole::CodeOutput, CellRole::CodeOutput];
     let not_yet = [CellRole::Reply, CellRole::Reply];
-    check_roles(&format!("{code}{output}"), &[&[CellRole::Code], &is_output[..]].concat());
-    check_roles(&format!("{output}{code}"), &[&not_yet[..], &[CellRole::Code]].concat());
+    check_roles(
+        &format!("{code}{output}"),
+        &[&[CellRole::Code], &is_output[..]].concat(),
+    );
+    check_roles(
+        &format!("{output}{code}"),
+        &[&not_yet[..], &[CellRole::Code]].concat(),
+    );
     check_roles(&cell("%%%", "1.x", "[python]"), &[CellRole::Reply]);
     check_roles(
         "# %% [^1]\n\n[^1]: [code]\n\n# %%% [^1.1]\n\nx\n",
@@ -269,14 +297,23 @@ fn a_cell_is_found_by_its_id_and_else_by_its_place() {
     let mut document = decode("# %% [^a]\n\n1\n\n# %%\n\n2\n\n# %% [^2]\n\n3\n\n# %%\n\n4\n");
     let place = |document: &Document, name: &str| document.cell(name).map(Cell::ordinal);
     assert_eq!(place(&document, "a"), Some(1));
-    assert_eq!((place(&document, "2"), place(&document, "#2")), (Some(3), Some(2)));
-    assert_eq!((place(&document, "4"), place(&document, "#1")), (Some(4), Some(1)));
+    assert_eq!(
+        (place(&document, "2"), place(&document, "#2")),
+        (Some(3), Some(2))
+    );
+    assert_eq!(
+        (place(&document, "4"), place(&document, "#1")),
+        (Some(4), Some(1))
+    );
     for missing in ["", "1", "3", "0", "#0", "5", "b", "04", "#", "-1"] {
         assert_eq!(place(&document, missing), None, "{missing}");
     }
     document.extend(cell("%%", "a", "[markdown]").as_bytes());
     document.extend(cell("%%", "b", "[markdown]").as_bytes());
-    assert_eq!((place(&document, "a"), place(&document, "b")), (Some(1), Some(6)));
+    assert_eq!(
+        (place(&document, "a"), place(&document, "b")),
+        (Some(1), Some(6))
+    );
 }
 
 #[test]

@@ -32,15 +32,18 @@ fn words(message: &Message) -> Vec<String> {
         Block::Thinking(block) => said(&block.thinking),
         Block::RedactedThinking(_) => None,
         Block::ToolUse(call) => Some(line("call", &format!("{} {:?}", call.name, call.input))),
-        Block::ToolResult(result) => {
-            Some(line("result", &format!("{} {}", result.tool_use_id, result.content.text())))
-        }
+        Block::ToolResult(result) => Some(line(
+            "result",
+            &format!("{} {}", result.tool_use_id, result.content.text()),
+        )),
         other => Some(line("block", &other.to_json())),
     };
     match &message.body {
         Body::Summary(summary) => said(&summary.text).into_iter().collect(),
         Body::ToolUse(call) => block(&Block::ToolUse(call.clone())).into_iter().collect(),
-        Body::ToolResult(result) => block(&Block::ToolResult(result.clone())).into_iter().collect(),
+        Body::ToolResult(result) => block(&Block::ToolResult(result.clone()))
+            .into_iter()
+            .collect(),
         Body::CompactBoundary(_) => vec![line("boundary", "")],
         Body::User(_) | Body::Assistant(_) => match message.body.content() {
             Some(Content::Text(text)) => said(text).into_iter().collect(),
@@ -59,7 +62,12 @@ fn branches(conversation: &[Message]) -> Vec<Vec<Vec<String>>> {
     let tree = Tree::of(conversation);
     let says: Vec<Vec<String>> = conversation.iter().map(words).collect();
     let is_said = |at: &usize| !says[*at].is_empty();
-    let way = |at: usize| tree.ancestors(at).filter(is_said).map(|at| says[at].clone()).collect();
+    let way = |at: usize| {
+        tree.ancestors(at)
+            .filter(is_said)
+            .map(|at| says[at].clone())
+            .collect()
+    };
     (0..conversation.len()).filter(is_said).map(way).collect()
 }
 
@@ -68,7 +76,10 @@ fn check(conversation: &[Message]) -> String {
     let (file, _) = written(conversation);
     let read = messages(&decode(file.as_str()), &SessionId::default());
     assert_eq!(branches(&read.messages), branches(conversation), "{file}");
-    assert!(!file.contains("uuid=") && !file.contains("[details]"), "{file}");
+    assert!(
+        !file.contains("uuid=") && !file.contains("[details]"),
+        "{file}"
+    );
     assert!(!file.contains("json=\"message\""), "{file}");
     file
 }
@@ -95,12 +106,21 @@ fn a_conversation_reads_as_if_it_had_been_held_in_the_file() {
 
 #[test]
 fn what_stays_behind_is_counted_by_kind() {
-    let opaque = |text: &str| Thinking { thinking: text.into(), ..Thinking::default() };
-    let redacted = RedactedThinking { data: "x".into(), ..RedactedThinking::default() };
+    let opaque = |text: &str| Thinking {
+        thinking: text.into(),
+        ..Thinking::default()
+    };
+    let redacted = RedactedThinking {
+        data: "x".into(),
+        ..RedactedThinking::default()
+    };
     let blocks = vec![
         Block::RedactedThinking(redacted),
         Block::Thinking(opaque("")),
-        Block::Thinking(Thinking { signature: Some("s".into()), ..opaque("hm") }),
+        Block::Thinking(Thinking {
+            signature: Some("s".into()),
+            ..opaque("hm")
+        }),
         Block::from_text("So."),
     ];
     let mut answer = Message::assistant("b", Content::Blocks(blocks));
@@ -134,7 +154,12 @@ fn a_branch_that_hangs_on_what_stays_behind_hangs_on_what_was_before_it() {
         parent_id: Some("a".into()),
         ..Message::new("s", Body::Other(analects_core::Other::default()))
     };
-    let talk = [Message::user("a", "text a"), after("b", "a"), state, after("c", "s")];
+    let talk = [
+        Message::user("a", "text a"),
+        after("b", "a"),
+        state,
+        after("c", "s"),
+    ];
     let file = check(&talk);
     assert!(file.contains("[^3]: [markdown] parent=1\n"), "{file}");
     assert_eq!(file.matches("parent=").count(), 1, "{file}");
@@ -142,8 +167,14 @@ fn a_branch_that_hangs_on_what_stays_behind_hangs_on_what_was_before_it() {
 
 #[test]
 fn what_was_taken_back_is_hidden() {
-    let tombstone = analects_core::Tombstone { target: "a".into(), target_parent: None };
-    let talk = [Message::user("a", "oops"), Message::new("t", Body::Tombstone(tombstone))];
+    let tombstone = analects_core::Tombstone {
+        target: "a".into(),
+        target_parent: None,
+    };
+    let talk = [
+        Message::user("a", "oops"),
+        Message::new("t", Body::Tombstone(tombstone)),
+    ];
     let (file, left_behind) = written(&talk);
     let read = messages(&decode(file), &SessionId::default()).messages;
     assert_eq!((read.len(), read[0].history), (1, History::Exclude));
@@ -175,15 +206,27 @@ proptest! {
 #[test]
 fn a_call_that_is_no_xml_is_a_block() {
     let input = analects_core::Raw::parse("[1]").unwrap();
-    let call = ToolUse { id: "c".into(), name: "f".into(), input, extra: Default::default() };
-    check(&[Message::assistant("a", Content::Blocks(vec![Block::ToolUse(call)]))]);
+    let call = ToolUse {
+        id: "c".into(),
+        name: "f".into(),
+        input,
+        extra: Default::default(),
+    };
+    check(&[Message::assistant(
+        "a",
+        Content::Blocks(vec![Block::ToolUse(call)]),
+    )]);
 }
 
 #[test]
 fn a_link_to_a_later_message_is_counted() {
     let follows = |id: &str, parent: &str, message: Message| {
         let parent_id = Some(parent.into()).filter(|_| !parent.is_empty());
-        Message { id: id.into(), parent_id, ..message }
+        Message {
+            id: id.into(),
+            parent_id,
+            ..message
+        }
     };
     let talk = [
         follows("u1", "", Message::user("", "first")),
@@ -192,7 +235,16 @@ fn a_link_to_a_later_message_is_counted() {
         follows("a2", "u2", Message::assistant("", "two")),
     ];
     let (file, left_behind) = written(&talk);
-    assert_eq!(left_behind.to_string(), "1 link to a later message", "{file}");
-    let in_order = [talk[0].clone(), talk[2].clone(), talk[1].clone(), talk[3].clone()];
+    assert_eq!(
+        left_behind.to_string(),
+        "1 link to a later message",
+        "{file}"
+    );
+    let in_order = [
+        talk[0].clone(),
+        talk[2].clone(),
+        talk[1].clone(),
+        talk[3].clone(),
+    ];
     assert!(written(&in_order).1.is_empty());
 }

@@ -12,13 +12,25 @@ fn check_document(document: &Document, file: &str, expected: &[&str]) {
     let mut found: Vec<String> = document
         .cells()
         .map(|cell| {
-            let kind = if cell.kind() == CellKind::Message { "message" } else { "output" };
+            let kind = if cell.kind() == CellKind::Message {
+                "message"
+            } else {
+                "output"
+            };
             let (title, content) = (cell.title(), cell.content());
-            format!("{kind} {} {} {title:?} = {content:?}", cell.name(), cell.type_word())
+            format!(
+                "{kind} {} {} {title:?} = {content:?}",
+                cell.name(),
+                cell.type_word()
+            )
         })
         .collect();
     let problems = document.problems();
-    found.extend(problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.code)));
+    found.extend(
+        problems
+            .iter()
+            .map(|p| format!("{}:{} {}", p.line, p.column, p.code)),
+    );
     assert_eq!(found, expected, "{file}");
     assert_eq!(document.to_bytes(), file.as_bytes());
 }
@@ -28,28 +40,55 @@ fn heads() {
     check("", &[]);
     check("just text\n", &[]);
     check("# %%\nhi", &[r#"message 1 markdown "" = "hi""#]);
-    check("##### %%%\tA [b] title [^x-1]  \nhi", &[r#"output x-1 markdown "A [b] title" = "hi""#]);
+    check(
+        "##### %%%\tA [b] title [^x-1]  \nhi",
+        &[r#"output x-1 markdown "A [b] title" = "hi""#],
+    );
     check("# %%[^1]\n", &[r#"message 1 markdown "" = """#]);
     // Not heads: six hashes, no blank, four percent signs, a title without a blank, indented.
     check(
         "###### %%\n#%%\n# %%%%\n# %%title\n # %%\n",
-        &["1:1 near-head", "2:1 near-head", "3:1 near-head", "4:1 near-head", "5:1 near-head"],
+        &[
+            "1:1 near-head",
+            "2:1 near-head",
+            "3:1 near-head",
+            "4:1 near-head",
+            "5:1 near-head",
+        ],
     );
     // What cannot be an id is part of the title.
     check(
         "# %% a[^b c]\n# %% [^a^b]",
-        &[r#"message 1 markdown "a[^b c]" = """#, r#"message 2 markdown "[^a^b]" = """#],
+        &[
+            r#"message 1 markdown "a[^b c]" = """#,
+            r#"message 2 markdown "[^a^b]" = """#,
+        ],
     );
     check("# %%[^b c]\n", &["1:1 near-head"]);
 }
 
 #[test]
 fn metadata_is_the_first_line_after_its_own_head() {
-    check("# %% [^1]\n\n[^1]: [raw] a=1\n\nx\n", &[r#"message 1 raw "" = "x""#]);
-    check("# %% [^1]\n\n[^1]: [code]\n\nx\n", &[r#"message 1 code "" = "x""#, "1:1 no-code"]);
-    check("# %% [^1]\n[^2]: [code]\n", &[r#"message 1 markdown "" = "[^2]: [code]""#]);
-    check("# %% [^1]\nx\n[^1]: [code]\n", &[r#"message 1 markdown "" = "x\n[^1]: [code]""#]);
-    check("# %% [^1]\n [^1]: [code]\n", &[r#"message 1 markdown "" = " [^1]: [code]""#]);
+    check(
+        "# %% [^1]\n\n[^1]: [raw] a=1\n\nx\n",
+        &[r#"message 1 raw "" = "x""#],
+    );
+    check(
+        "# %% [^1]\n\n[^1]: [code]\n\nx\n",
+        &[r#"message 1 code "" = "x""#, "1:1 no-code"],
+    );
+    check(
+        "# %% [^1]\n[^2]: [code]\n",
+        &[r#"message 1 markdown "" = "[^2]: [code]""#],
+    );
+    check(
+        "# %% [^1]\nx\n[^1]: [code]\n",
+        &[r#"message 1 markdown "" = "x\n[^1]: [code]""#],
+    );
+    check(
+        "# %% [^1]\n [^1]: [code]\n",
+        &[r#"message 1 markdown "" = " [^1]: [code]""#],
+    );
 }
 
 #[test]
@@ -80,16 +119,27 @@ fn attributes() {
     assert_eq!(cell.content(), "  k=4 text");
     check(
         "# %% [^1]\n[^1]: [x] [y] =1 a=\"open\n",
-        &[r#"message 1 x "" = """#, "2:1 bad-metadata", "2:1 bad-metadata", "2:1 bad-metadata"],
+        &[
+            r#"message 1 x "" = """#,
+            "2:1 bad-metadata",
+            "2:1 bad-metadata",
+            "2:1 bad-metadata",
+        ],
     );
 }
 
 #[test]
 fn content_and_stored() {
-    check("# %%\n\n \n a\n\nb \n\n", &[r#"message 1 markdown "" = " a\n\nb ""#]);
+    check(
+        "# %%\n\n \n a\n\nb \n\n",
+        &[r#"message 1 markdown "" = " a\n\nb ""#],
+    );
     let stored = "# %% [^1]\n\n[^1]: [x] stored=\"lines=3\"\n\n\na\n\n";
     check(stored, &[r#"message 1 x "" = "\na\n""#]);
-    check(&format!("{stored}more\n"), &[r#"message 1 x "" = "a\n\nmore""#, "3:1 stored-mismatch"]);
+    check(
+        &format!("{stored}more\n"),
+        &[r#"message 1 x "" = "a\n\nmore""#, "3:1 stored-mismatch"],
+    );
     check(
         "# %% [^1]\n[^1]: [x] stored=\"lines=9\"\n\na\n",
         &[r#"message 1 x "" = "a""#, "2:1 stored-mismatch"],
@@ -103,7 +153,10 @@ fn frontmatter_ends_where_it_ends() {
     assert_eq!(document.preamble(), Span::new(20, 29));
     check("---\n# %%\nhi\n", &[r#"message 1 markdown "" = "hi""#]);
     // A sealed head is always a head.
-    check("---\n# %% [^1]\n\n[^1]: [x]\n\nhi\n---\n", &[r#"message 1 x "" = "hi\n---""#]);
+    check(
+        "---\n# %% [^1]\n\n[^1]: [x]\n\nhi\n---\n",
+        &[r#"message 1 x "" = "hi\n---""#],
+    );
 }
 
 #[test]
@@ -118,19 +171,36 @@ fn problems_have_a_place() {
         ],
     );
     // Whether ids count up or not, and where they are no numbers.
-    for ids in [["1", "2", "2"], ["2", "1", "2"], ["1", "2", "1"], ["a", "1", "a"]] {
-        let file: String = ids.iter().map(|id| format!("# %% [^{id}]\n\nhi\n\n")).collect();
+    for ids in [
+        ["1", "2", "2"],
+        ["2", "1", "2"],
+        ["1", "2", "1"],
+        ["a", "1", "a"],
+    ] {
+        let file: String = ids
+            .iter()
+            .map(|id| format!("# %% [^{id}]\n\nhi\n\n"))
+            .collect();
         let problems = decode(file.as_bytes()).problems();
-        let places: Vec<_> = problems.iter().map(|found| (&*found.code, found.line)).collect();
+        let places: Vec<_> = problems
+            .iter()
+            .map(|found| (&*found.code, found.line))
+            .collect();
         assert_eq!(places, [("duplicate-id", 9)], "{ids:?}");
     }
     for ids in [["1", "01"], ["01", "1"], ["+1", "1"], ["9", "10"]] {
-        let file: String = ids.iter().map(|id| format!("# %% [^{id}]\n\nhi\n\n")).collect();
+        let file: String = ids
+            .iter()
+            .map(|id| format!("# %% [^{id}]\n\nhi\n\n"))
+            .collect();
         assert_eq!(decode(file.as_bytes()).problems(), [], "{ids:?}");
     }
     let document = decode(*b"# %%\nok \xff\xfe ok\n");
     let problem = document.why_not_writable().unwrap();
-    assert_eq!((&*problem.code, problem.line, problem.column), ("not-utf8", 2, 4));
+    assert_eq!(
+        (&*problem.code, problem.line, problem.column),
+        ("not-utf8", 2, 4)
+    );
     assert_eq!(document.problems()[0], problem);
 }
 
@@ -146,7 +216,10 @@ fn line_ends_are_kept_and_followed() {
 #[test]
 fn closed_fences_hide_loose_heads() {
     let hidden = "# %%\n\n```python\n# %%\nx = 1\n```\n";
-    check(hidden, &[r#"message 1 markdown "" = "```python\n# %%\nx = 1\n```""#]);
+    check(
+        hidden,
+        &[r#"message 1 markdown "" = "```python\n# %%\nx = 1\n```""#],
+    );
     // Indented closers, longer closers, tildes; a shorter or different run closes nothing.
     for (open, close) in [("```", "   ```  "), ("````", "`````"), ("~~~ x", "~~~")] {
         let file = format!("# %%\n{open}\n```\n~~~~ \n# %%\n{close}\n");
@@ -156,12 +229,18 @@ fn closed_fences_hide_loose_heads() {
     // An unclosed fence hides nothing.
     check(
         "# %%\n```\n# %%\na",
-        &[r#"message 1 markdown "" = "```""#, r#"message 2 markdown "" = "a""#],
+        &[
+            r#"message 1 markdown "" = "```""#,
+            r#"message 2 markdown "" = "a""#,
+        ],
     );
     // Neither do fences that are indented or in a list, but their closers open nothing.
     check(
         "  ```\n# %%\n  ```\n- ```\n  x\n  ```\n# %%\n",
-        &[r#"message 1 markdown "" = "  ```\n- ```\n  x\n  ```""#, r#"message 2 markdown "" = """#],
+        &[
+            r#"message 1 markdown "" = "  ```\n- ```\n  x\n  ```""#,
+            r#"message 2 markdown "" = """#,
+        ],
     );
 }
 
@@ -170,7 +249,11 @@ fn a_sealed_head_is_always_a_head() {
     let file = "```\n# %% [^1]\n\n[^1]: [x]\n\na\n```\n# %%\nb\n";
     check(
         file,
-        &[r#"message 1 x "" = "a\n```""#, r#"message 2 markdown "" = "b""#, "2:1 head-in-fence"],
+        &[
+            r#"message 1 x "" = "a\n```""#,
+            r#"message 2 markdown "" = "b""#,
+            "2:1 head-in-fence",
+        ],
     );
 }
 
@@ -178,8 +261,15 @@ fn a_sealed_head_is_always_a_head() {
 fn a_plain_markdown_file_keeps_its_messages_in_a_section() {
     let text = "---\nmessage_section: Talk\n---\n# Notes\n# %%\nmine\n```\n## Talk\n```\n## Talk ##\n\n# %%\nhi\n\n# Talk\n";
     let document = decode_named(text, "notes.md");
-    check_document(&document, text, &[r#"message 1 markdown "" = "hi\n\n# Talk""#]);
-    assert_eq!((document.kind(), document.new_cell_level()), (Kind::Section, 3));
+    check_document(
+        &document,
+        text,
+        &[r#"message 1 markdown "" = "hi\n\n# Talk""#],
+    );
+    assert_eq!(
+        (document.kind(), document.new_cell_level()),
+        (Kind::Section, 3)
+    );
     let plain = decode_named("# %%\nhi\n", "notes.md");
     assert_eq!((plain.kind(), plain.cells().len()), (Kind::Plain, 0));
     // The heading is added by the first append.
@@ -193,8 +283,14 @@ fn a_plain_markdown_file_keeps_its_messages_in_a_section() {
 
 #[test]
 fn an_open_fence_is_closed_for_other_readers_and_comes_back_open() {
-    for text in ["```rust\nlet x", "~~~\n", "\n```\nx\n\n", "  ````\n```", "```\r", "```\n# %%\nx"]
-    {
+    for text in [
+        "```rust\nlet x",
+        "~~~\n",
+        "\n```\nx\n\n",
+        "  ````\n```",
+        "```\r",
+        "```\n# %%\nx",
+    ] {
         let bytes = append(&decode(""), &NewCell::reply("1", "x", text)).apply(b"");
         let file = String::from_utf8(bytes).unwrap();
         let document = decode(file.as_str());
@@ -206,7 +302,10 @@ fn an_open_fence_is_closed_for_other_readers_and_comes_back_open() {
     let text = "```python\n# %%\nx\n# %% [^9]\n```\n# %%";
     let bytes = append(&decode(""), &NewCell::reply("1", "x", text)).apply(b"");
     let file = String::from_utf8(bytes).unwrap();
-    assert!(file.ends_with("```python\n# %%\nx\n\\# %% [^9]\n```\n\\# %%\n"), "{file}");
+    assert!(
+        file.ends_with("```python\n# %%\nx\n\\# %% [^9]\n```\n\\# %%\n"),
+        "{file}"
+    );
 }
 
 #[test]

@@ -13,7 +13,12 @@ fn check(conversation: &[Message]) -> String {
     let bytes = encode(conversation, &mut CountingIds::default());
     let document = decode(bytes.as_slice());
     let decoded = messages(&document, &SessionId::default());
-    assert_eq!(decoded.messages, conversation, "{}", String::from_utf8_lossy(&bytes));
+    assert_eq!(
+        decoded.messages,
+        conversation,
+        "{}",
+        String::from_utf8_lossy(&bytes)
+    );
     String::from_utf8(bytes).unwrap()
 }
 
@@ -28,8 +33,14 @@ fn linked(mut messages: Vec<Message>) -> Vec<Message> {
 
 fn answer(id: &str, blocks: Vec<Block>, stop: StopReason) -> Message {
     let content = Content::Blocks(blocks);
-    let body = Body::Assistant(Assistant { content, stop_reason: Some(stop) });
-    Message { author: Some("coder".into()), ..Message::new(id, body) }
+    let body = Body::Assistant(Assistant {
+        content,
+        stop_reason: Some(stop),
+    });
+    Message {
+        author: Some("coder".into()),
+        ..Message::new(id, body)
+    }
 }
 
 fn raw(json: &str) -> Raw {
@@ -55,8 +66,11 @@ pub(super) fn tool_talk() -> Vec<Message> {
         is_error: Some(false),
         extra: RawMap::new(),
     };
-    let blocks =
-        vec![Block::Thinking(thinking), Block::from_text("Let me look."), Block::ToolUse(call)];
+    let blocks = vec![
+        Block::Thinking(thinking),
+        Block::from_text("Let me look."),
+        Block::ToolUse(call),
+    ];
     let mut asked = answer("b", blocks, StopReason::ToolUse);
     let usage = TokenUsage {
         input_tokens: Some(12),
@@ -65,8 +79,17 @@ pub(super) fn tool_talk() -> Vec<Message> {
         ..TokenUsage::default()
     };
     asked.usage = Some(usage.into());
-    let results = Content::Blocks(vec![Block::ToolResult(result), Block::from_text("and now?")]);
-    let results = Message::new("c", Body::User(User { content: results, ..User::default() }));
+    let results = Content::Blocks(vec![
+        Block::ToolResult(result),
+        Block::from_text("and now?"),
+    ]);
+    let results = Message::new(
+        "c",
+        Body::User(User {
+            content: results,
+            ..User::default()
+        }),
+    );
     linked(vec![
         Message::user("a", "What is the weather?"),
         asked,
@@ -137,7 +160,10 @@ fn ordinary_tool_traffic_is_readable() {
         ..answer("e", vec![Block::from_text("Noon.")], StopReason::EndTurn)
     });
     let file = check(&talk);
-    assert!(!file.contains("json=") && !file.contains("[block]"), "{file}");
+    assert!(
+        !file.contains("json=") && !file.contains("[block]"),
+        "{file}"
+    );
     assert!(!file.contains("author="), "{file}");
     assert_eq!(file.matches("[details]").count(), 1, "{file}");
 }
@@ -153,7 +179,13 @@ fn a_cell_typed_above_takes_nobodys_name() {
     assert!(after[1].extra.is_empty());
     let same = |a: &Message, b: &Message| (&a.id, &a.body, &a.extra) == (&b.id, &b.body, &b.extra);
     let kept = [&after[0], &after[2], &after[3], &after[4]];
-    assert!(before.iter().zip(kept).all(|(before, after)| same(before, after)), "{after:#?}");
+    assert!(
+        before
+            .iter()
+            .zip(kept)
+            .all(|(before, after)| same(before, after)),
+        "{after:#?}"
+    );
 }
 
 #[test]
@@ -170,7 +202,10 @@ fn branches_and_side_chains_keep_their_parents() {
     talk[3].parent_id = None;
     talk[4].parent_id = Some("c".into());
     let file = check(&talk);
-    assert!(file.contains("parent=1") && !file.contains("json="), "{file}");
+    assert!(
+        file.contains("parent=1") && !file.contains("json="),
+        "{file}"
+    );
 }
 
 #[test]
@@ -187,10 +222,22 @@ fn empty_contents_of_every_shape_come_back() {
     for shape in shapes {
         check(&linked(vec![
             Message::user("a", "x"),
-            Message::new("b", Body::User(User { content: shape.clone(), ..User::default() })),
+            Message::new(
+                "b",
+                Body::User(User {
+                    content: shape.clone(),
+                    ..User::default()
+                }),
+            ),
         ]));
-        let body = Assistant { content: shape, stop_reason: None };
-        check(&linked(vec![Message::user("a", "x"), Message::new("b", Body::Assistant(body))]));
+        let body = Assistant {
+            content: shape,
+            stop_reason: None,
+        };
+        check(&linked(vec![
+            Message::user("a", "x"),
+            Message::new("b", Body::Assistant(body)),
+        ]));
     }
 }
 

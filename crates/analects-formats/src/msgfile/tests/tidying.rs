@@ -9,22 +9,39 @@ use super::*;
 fn untouched(document: &Document) -> Vec<u8> {
     let before = Span::new(0, document.preamble().end);
     let spans = std::iter::once(before).chain(document.cells().map(Cell::below_meta));
-    spans.flat_map(|span| span.of(document.source())).copied().collect()
+    spans
+        .flat_map(|span| span.of(document.source()))
+        .copied()
+        .collect()
 }
 
 /// How a document reads, apart from where things stand and how attributes are spelled.
 fn reading(document: &Document) -> String {
     let cells = document.cells().map(|cell| {
         let attributes: Vec<(&str, &str)> = cell.attributes().collect();
-        let meta = (cell.written_type(), attributes, cell.junk().collect::<Vec<_>>());
-        let head = (cell.kind(), cell.level(), cell.title(), cell.id(), cell.is_sealed());
+        let meta = (
+            cell.written_type(),
+            attributes,
+            cell.junk().collect::<Vec<_>>(),
+        );
+        let head = (
+            cell.kind(),
+            cell.level(),
+            cell.title(),
+            cell.id(),
+            cell.is_sealed(),
+        );
         format!("{head:?} {meta:?} {:?}\n", cell.content())
     });
     let read = messages(document, &session_of("x.msg.md"));
     let problems = document.problems().into_iter().chain(read.problems.clone());
     let codes: Vec<_> = problems.map(|problem| problem.code).collect();
     let cells: String = cells.collect();
-    format!("{cells} {:?} {codes:?} {:?}", document.kind(), read.messages)
+    format!(
+        "{cells} {:?} {codes:?} {:?}",
+        document.kind(),
+        read.messages
+    )
 }
 
 #[track_caller]
@@ -50,7 +67,10 @@ fn heads_and_attributes_get_one_form() {
         "## %% A  title[^1]\n\n[^1]: [code] a=\"b\" c=\"d \\\"e\\\"\" f=1\n\n  x  \n",
     );
     check("# %%%[^2]\n[^2]:\n", "# %%% [^2]\n\n[^2]:\n");
-    check("# %% [^1]\r\n[^1]: [x]  a=1\r\nhi", "# %% [^1]\r\n\r\n[^1]: [x] a=1\r\nhi");
+    check(
+        "# %% [^1]\r\n[^1]: [x]  a=1\r\nhi",
+        "# %% [^1]\r\n\r\n[^1]: [x] a=1\r\nhi",
+    );
     check(
         "# %% [^1]\n\n[^1]: [x]\n\ta=1  b=two\n hi\n",
         "# %% [^1]\n\n[^1]: [x]\n  a=1 b=\"two\"\n hi\n",
@@ -64,7 +84,13 @@ fn heads_and_attributes_get_one_form() {
 #[test]
 fn what_the_program_writes_is_tidy() {
     let mut document = decode("---\ntitle: x\n---\n\n");
-    for text in ["plain", "", "\n\nblank\n\n", "```\nopen", "# %% head[^1]\n\n[^1]: [x]"] {
+    for text in [
+        "plain",
+        "",
+        "\n\nblank\n\n",
+        "```\nopen",
+        "# %% head[^1]\n\n[^1]: [x]",
+    ] {
         let cell = NewCell::message(document.next_id(), text).with("note", "a\tb \\ \"q\"\n");
         document = document.with_source(append(&document, &cell).apply(document.source()));
     }
@@ -73,7 +99,10 @@ fn what_the_program_writes_is_tidy() {
 
 #[test]
 fn a_loose_head_stays_loose() {
-    check("#   %%  typed \t\n\nhi\n\n#\t%%\nho\n", "# %% typed\n\nhi\n\n# %%\nho\n");
+    check(
+        "#   %%  typed \t\n\nhi\n\n#\t%%\nho\n",
+        "# %% typed\n\nhi\n\n# %%\nho\n",
+    );
     check("# %% typed [^3]\n\nhi\n", "# %% typed[^3]\n\nhi\n");
 }
 
@@ -133,19 +162,32 @@ fn careless() -> impl Strategy<Value = Vec<u8>> {
     ]);
     let attributes = vec((blank(), attribute, select(vec!["", "\n  ", "\n\t"])), 0..5);
     let id = select(vec!["1", "2", "2.k3", "1.1"]);
-    let head =
-        (select(vec!["#", "###"]), blank(), select(vec!["%%", "%%%"]), blank(), generate::text());
-    (head, blank(), id, (end, blank(), word), attributes, generate::text()).prop_map(
-        |((level, a, marker, b, title), c, id, (end, d, word), attributes, content)| {
-            let title: String = title.chars().filter(|c| *c != '\n').take(20).collect();
-            let attributes: String = attributes
-                .iter()
-                .map(|(blank, text, more)| format!(" {blank}{text}{more}"))
-                .collect();
-            let head = format!("{level} {a}{marker} {b}{title}{c}[^{id}]{end}");
-            format!("{head}[^{id}]:{d}{word}{attributes}\n{content}\n").into_bytes()
-        },
+    let head = (
+        select(vec!["#", "###"]),
+        blank(),
+        select(vec!["%%", "%%%"]),
+        blank(),
+        generate::text(),
+    );
+    (
+        head,
+        blank(),
+        id,
+        (end, blank(), word),
+        attributes,
+        generate::text(),
     )
+        .prop_map(
+            |((level, a, marker, b, title), c, id, (end, d, word), attributes, content)| {
+                let title: String = title.chars().filter(|c| *c != '\n').take(20).collect();
+                let attributes: String = attributes
+                    .iter()
+                    .map(|(blank, text, more)| format!(" {blank}{text}{more}"))
+                    .collect();
+                let head = format!("{level} {a}{marker} {b}{title}{c}[^{id}]{end}");
+                format!("{head}[^{id}]:{d}{word}{attributes}\n{content}\n").into_bytes()
+            },
+        )
 }
 
 proptest! {

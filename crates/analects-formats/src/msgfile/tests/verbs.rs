@@ -30,7 +30,12 @@ fn view(document: &Document) -> Vec<String> {
     let read = verbs::revised(messages(document, &SessionId::default()).messages);
     let chain = chain(&read);
     let content = |content: &Content| format!("{content:?}");
-    chain.sendable().turns.iter().map(|turn| content(&turn.content)).collect()
+    chain
+        .sendable()
+        .turns
+        .iter()
+        .map(|turn| content(&turn.content))
+        .collect()
 }
 
 fn drop_cell(document: &Document, name: &str) -> Document {
@@ -58,20 +63,30 @@ fn a_call_goes_with_its_result() {
     for name in ["2.aaa", "2.aaa.1"] {
         let after = drop_cell(&document, name);
         let seen = view(&after).join("\n");
-        assert!(!seen.contains("sun") && seen.contains("rain") && seen.contains("see"), "{seen}");
+        assert!(
+            !seen.contains("sun") && seen.contains("rain") && seen.contains("see"),
+            "{seen}"
+        );
         assert!(text(&after).contains("[^2.aaa]: [tool] history=\"none\" name=\"w\""));
         for back in ["2.aaa", "2.aaa.1"] {
             assert_eq!(text(&restore_cell(&after, back)), FILE);
         }
     }
     let seen = view(&drop_cell(&document, "2")).join("\n");
-    assert!(!seen.contains("sun") && !seen.contains("rain") && !seen.contains("see"), "{seen}");
+    assert!(
+        !seen.contains("sun") && !seen.contains("rain") && !seen.contains("see"),
+        "{seen}"
+    );
 }
 
 #[test]
 fn a_result_is_hidden_with_its_call_even_if_it_insists() {
     let file = FILE.replace("[^2.aaa.1]: [tool]", "[^2.aaa.1]: [tool] history=include");
-    assert!(!view(&drop_cell(&decode(file.as_str()), "2.aaa")).join("\n").contains("sun"));
+    assert!(
+        !view(&drop_cell(&decode(file.as_str()), "2.aaa"))
+            .join("\n")
+            .contains("sun")
+    );
     let file = FILE.replace("[^2.aaa.1]: [tool]", "[^2.aaa.1]: [tool] history=none");
     // One that is hidden for itself stays so when its call comes back, until it is named again.
     let shown = restore_cell(&drop_cell(&decode(file.as_str()), "2.aaa"), "2.aaa");
@@ -88,7 +103,11 @@ fn what_is_hidden_for_itself_stays_so_when_the_answer_comes_back() {
         let document = decode(file.as_str());
         let hidden = drop_cell(&document, name);
         assert_eq!(text(&restore_cell(&hidden, name)), file);
-        assert!(!view(&restore_cell(&hidden, name)).join("\n").contains(secret));
+        assert!(
+            !view(&restore_cell(&hidden, name))
+                .join("\n")
+                .contains(secret)
+        );
     }
 }
 
@@ -101,28 +120,44 @@ fn of_two_cells_of_one_id_only_the_first_can_be_gone_back_to_or_edited() {
     let read = read(&document);
     let changes = verbs::rewind(&read.messages, read.message(2).map(|id| &**id)).unwrap();
     let error = apply(&document, &read, &changes, &mut CountingIds::default()).unwrap_err();
-    assert!(error.to_string().starts_with("two cells are called 2"), "{error}");
+    assert!(
+        error.to_string().starts_with("two cells are called 2"),
+        "{error}"
+    );
 }
 
 #[test]
 fn code_goes_with_its_output_and_output_goes_alone() {
     let document = decode(FILE);
     let seen = view(&drop_cell(&document, "c")).join("\n");
-    assert!(!seen.contains("stdout") && !seen.contains("python"), "{seen}");
+    assert!(
+        !seen.contains("stdout") && !seen.contains("python"),
+        "{seen}"
+    );
     let seen = view(&drop_cell(&document, "c.1")).join("\n");
-    assert!(!seen.contains("stdout") && seen.contains("python"), "{seen}");
+    assert!(
+        !seen.contains("stdout") && seen.contains("python"),
+        "{seen}"
+    );
 }
 
 #[test]
 fn whatever_is_dropped_comes_back() {
     let document = decode(FILE);
-    for (place, cell) in document.cells().enumerate().filter(|(_, cell)| !cell.is_ready()) {
+    for (place, cell) in document
+        .cells()
+        .enumerate()
+        .filter(|(_, cell)| !cell.is_ready())
+    {
         let hidden = changed(&document, place, verbs::drop);
         let name = cell.name();
         assert_ne!(view(&hidden), view(&document), "{name}");
         let again = read(&hidden);
         let error = verbs::drop(&again.messages, again.target(place).unwrap()).unwrap_err();
-        assert!(matches!(error, VerbError::AlreadyHidden(_)), "{name}: {error}");
+        assert!(
+            matches!(error, VerbError::AlreadyHidden(_)),
+            "{name}: {error}"
+        );
         let shown = changed(&hidden, place, verbs::restore);
         assert_eq!(view(&shown), view(&document), "{name}");
     }
@@ -144,7 +179,11 @@ fn an_edit_changes_one_text_in_its_place() {
     let after = edit_text(&document, 8, "later?").unwrap();
     let typed = "# %% [^9]\n\n[^9]: [markdown]\n\nlater?\n";
     assert_eq!(text(&after), FILE.replace("# %%\n\nand now?\n", typed));
-    for (name, why) in [("2.aaa", "a tool call"), ("c.1", "code printed"), ("c", "fenced")] {
+    for (name, why) in [
+        ("2.aaa", "a tool call"),
+        ("c.1", "code printed"),
+        ("c", "fenced"),
+    ] {
         let error = edit_text(&document, at(&document, name), "x").unwrap_err();
         assert!(error.to_string().contains(why), "{name}: {error}");
     }
@@ -155,7 +194,10 @@ fn a_rewind_marks_the_empty_cell_and_the_next_message_takes_it() {
     let document = decode(FILE);
     let after = rewound(&document, Some("1")).unwrap();
     let mark = "# %% [^10]\n\n[^10]: [markdown] parent=1\n";
-    assert_eq!(text(&after), format!("{}{mark}", FILE.strip_suffix("# %%\n").unwrap()));
+    assert_eq!(
+        text(&after),
+        format!("{}{mark}", FILE.strip_suffix("# %%\n").unwrap())
+    );
     assert_eq!(after.unanswered()[0].name(), "1");
     assert_eq!(view(&after).len(), 1);
     assert_eq!(after.next_id(), "10");
@@ -168,7 +210,10 @@ fn a_rewind_marks_the_empty_cell_and_the_next_message_takes_it() {
     let typed = decode(format!("{}\nelse?\n", text(&after)));
     assert_eq!(view(&typed), view(&added));
     // An answer takes its place, too.
-    let answer = Message { author: Some("b".into()), ..Message::assistant("m", "Rain.") };
+    let answer = Message {
+        author: Some("b".into()),
+        ..Message::assistant("m", "Rain.")
+    };
     let ids = &mut CountingIds::default();
     let placed = put_answer(&after, &[0], &answer, AnswerDetail::Usual, ids);
     let answered = after.with_source(placed.splice.apply(after.source()));
@@ -184,11 +229,18 @@ fn a_rewind_is_undone_by_a_rewind_to_the_last_cell() {
     let after = rewound(&document, Some("1")).unwrap();
     let back = rewound(&after, Some("9")).unwrap();
     assert_eq!(view(&back), view(&document));
-    assert!(text(&back).ends_with("[markdown]\n\nand now?\n\n# %%\n"), "{}", text(&back));
+    assert!(
+        text(&back).ends_with("[markdown]\n\nand now?\n\n# %%\n"),
+        "{}",
+        text(&back)
+    );
     let error = rewound(&document, Some("9")).unwrap_err();
     assert!(matches!(error, VerbError::NothingAfter(_)), "{error}");
     let elsewhere = rewound(&after, Some("c")).unwrap();
-    assert!(text(&elsewhere).ends_with("parent=\"c.1\"\n"), "code goes with its output");
+    assert!(
+        text(&elsewhere).ends_with("parent=\"c.1\"\n"),
+        "code goes with its output"
+    );
 }
 
 #[test]
@@ -198,7 +250,10 @@ fn a_rewind_to_the_beginning_sends_nothing() {
     assert!(text(&after).ends_with("parent=\"\"\n"));
     assert_eq!(view(&after).len(), 0);
     assert!(after.unanswered().is_empty());
-    assert!(matches!(rewound(&decode("# %%\n"), None), Err(VerbError::NothingSaid)));
+    assert!(matches!(
+        rewound(&decode("# %%\n"), None),
+        Err(VerbError::NothingSaid)
+    ));
 }
 
 #[test]
@@ -206,16 +261,26 @@ fn a_mark_in_the_middle_holds_for_what_is_typed_below_it() {
     let file = "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %%% [^2]\n\n[^2]: [a]\n\ntwo\n\n\
         # %% [^3]\n\n[^3]: [markdown] parent=1\n\n# %%\n\nthree\n";
     let seen = view(&decode(file)).join("\n");
-    assert!(seen.contains("one") && seen.contains("three") && !seen.contains("two"), "{seen}");
+    assert!(
+        seen.contains("one") && seen.contains("three") && !seen.contains("two"),
+        "{seen}"
+    );
 }
 
 #[test]
 fn calls_are_gone_back_to_with_their_results() {
     let document = decode(FILE);
     let after = rewound(&document, Some("2")).unwrap();
-    assert!(text(&after).ends_with("parent=\"2.bbb.1\"\n"), "{}", text(&after));
+    assert!(
+        text(&after).ends_with("parent=\"2.bbb.1\"\n"),
+        "{}",
+        text(&after)
+    );
     let seen = view(&after).join("\n");
-    assert!(seen.contains("rain") && !seen.contains("interrupted"), "{seen}");
+    assert!(
+        seen.contains("rain") && !seen.contains("interrupted"),
+        "{seen}"
+    );
     let copy = decode(fork(&document, 1).unwrap());
     assert_eq!(view(&copy), view(&after));
     assert!(FILE.as_bytes().starts_with(copy.source()));
@@ -226,12 +291,24 @@ fn compacted(document: &Document) -> Document {
     let read = read(document);
     let kept_from = Some(read.target(6).unwrap().message.clone());
     let summary_id = Some("s".into());
-    let boundary = CompactBoundary { summary_id, kept_from, ..CompactBoundary::default() };
-    let summary = Summary { text: "They spoke.".into(), ..Summary::default() };
+    let boundary = CompactBoundary {
+        summary_id,
+        kept_from,
+        ..CompactBoundary::default()
+    };
+    let summary = Summary {
+        text: "They spoke.".into(),
+        ..Summary::default()
+    };
     let made = vec![
         Message::new("s", Body::Summary(summary)),
         Message::new("b", Body::CompactBoundary(boundary)),
-        Message::new("y", Body::System(System { content: "Be brief.".into() })),
+        Message::new(
+            "y",
+            Body::System(System {
+                content: "Be brief.".into(),
+            }),
+        ),
     ];
     let changes = verbs::compact(made).unwrap();
     apply(document, &read, &changes, &mut CountingIds::default()).unwrap()
@@ -262,7 +339,10 @@ fn a_compaction_is_one_summary_cell() {
     assert!(view(&hidden).join("\n").contains("sun"));
     assert_eq!(view(&restore_cell(&hidden, "s1")), view(&after));
     let read = super::verbs::read(&hidden);
-    assert_eq!(verbs::undo_compaction(&read.messages), Err(VerbError::NoCompaction));
+    assert_eq!(
+        verbs::undo_compaction(&read.messages),
+        Err(VerbError::NoCompaction)
+    );
 }
 
 #[test]
@@ -306,7 +386,12 @@ fn check_marks(document: &Document, what: &str) {
         if is_speech && message.why_not_sent() != Some("empty") {
             let is_sent = sent.iter().any(|id| **id == *message.id);
             let json = message.to_json();
-            assert_eq!(marks[cell].is_none(), is_sent, "{what}: {:?} {json}", marks[cell]);
+            assert_eq!(
+                marks[cell].is_none(),
+                is_sent,
+                "{what}: {:?} {json}",
+                marks[cell]
+            );
         }
     }
 }
@@ -320,11 +405,16 @@ fn what_is_marked_is_just_what_is_not_sent() {
             check_marks(document, what);
             for place in (0..document.cells().len()).step_by(2) {
                 let read = read(document);
-                let Some(target) = read.target(place).cloned() else { continue };
+                let Some(target) = read.target(place).cloned() else {
+                    continue;
+                };
                 let made = [
                     ("drop", verbs::drop(&read.messages, &target)),
                     ("restore", verbs::restore(&read.messages, &target)),
-                    ("rewind", verbs::rewind(&read.messages, Some(&target.message))),
+                    (
+                        "rewind",
+                        verbs::rewind(&read.messages, Some(&target.message)),
+                    ),
                 ];
                 for (verb, changes) in made {
                     let Ok(changes) = changes else { continue };
@@ -346,7 +436,9 @@ fn what_is_marked_is_just_what_is_not_sent() {
 fn blocks_of_a_hidden_call_are_gone_and_nothing_else() {
     let hidden = drop_cell(&decode(FILE), "2.bbb");
     let read = verbs::revised(messages(&hidden, &SessionId::default()).messages);
-    let calls = read.iter().filter(|it| it.history == analects_core::History::Include);
+    let calls = read
+        .iter()
+        .filter(|it| it.history == analects_core::History::Include);
     let is_call = |block: &&Block| matches!(block, Block::ToolUse(_));
     let count: usize = calls
         .filter_map(|message| message.body.content())

@@ -22,7 +22,10 @@ struct Fixed {
 fn fix(bytes: &[u8]) -> Fixed {
     let now = "2026-11-15T18:17:00Z".parse().unwrap();
     let repair = check(bytes).repair(&mut CountingIds::default(), now);
-    let mut fixed = Fixed { file: Vec::new(), rest: Vec::new() };
+    let mut fixed = Fixed {
+        file: Vec::new(),
+        rest: Vec::new(),
+    };
     for (line, number) in bytes.split_inclusive(|byte| *byte == b'\n').zip(1..) {
         let mended = repair.line(number, line);
         fixed.file.extend_from_slice(&mended.lines);
@@ -35,31 +38,51 @@ fn fix(bytes: &[u8]) -> Fixed {
 }
 
 fn codes(bytes: &[u8]) -> Vec<(String, usize)> {
-    check(bytes).problems.iter().map(|odd| (odd.code.to_string(), odd.line)).collect()
+    check(bytes)
+        .problems
+        .iter()
+        .map(|odd| (odd.code.to_string(), odd.line))
+        .collect()
 }
 
 fn texts(bytes: &[u8]) -> Vec<String> {
     let messages = decode(bytes).messages;
-    chain(&messages).messages.iter().map(|message| message.text()).collect()
+    chain(&messages)
+        .messages
+        .iter()
+        .map(|message| message.text())
+        .collect()
 }
 
 /// Damage is found as expected; the mended file is in order, says what is expected, holds every line
 /// that is not beside it, and needs no further mending.
 #[track_caller]
 fn check_case(bytes: &[u8], found: &[(&str, usize)], says: &[&str]) -> Fixed {
-    let expected: Vec<(String, usize)> =
-        found.iter().map(|(code, line)| (code.to_string(), *line)).collect();
+    let expected: Vec<(String, usize)> = found
+        .iter()
+        .map(|(code, line)| (code.to_string(), *line))
+        .collect();
     assert_eq!(codes(bytes), expected);
     let fixed = fix(bytes);
     let text = String::from_utf8_lossy(&fixed.file).into_owned();
     assert_eq!(codes(&fixed.file), [], "{text}");
     assert_eq!(texts(&fixed.file), says, "{text}");
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let kept = fixed.file.split(|byte| *byte == b'\n').any(|l| l == line.trim_ascii());
-        assert!(kept || fixed.rest.contains(&line.to_vec()), "lost: {line:?}");
+        let kept = fixed
+            .file
+            .split(|byte| *byte == b'\n')
+            .any(|l| l == line.trim_ascii());
+        assert!(
+            kept || fixed.rest.contains(&line.to_vec()),
+            "lost: {line:?}"
+        );
     }
     let again = fix(&fixed.file);
-    assert_eq!((again.file, again.rest), (fixed.file.clone(), vec![]), "mended twice");
+    assert_eq!(
+        (again.file, again.rest),
+        (fixed.file.clone(), vec![]),
+        "mended twice"
+    );
     fixed
 }
 
@@ -72,7 +95,10 @@ fn a_sound_transcript_stays_as_it_is() {
 
 #[test]
 fn what_editors_add_is_no_damage() {
-    let bytes = format!("\u{feff}{A}\r\n  {B}\r\n{}\r\n", encode(&Message::user("x", "y")).trim());
+    let bytes = format!(
+        "\u{feff}{A}\r\n  {B}\r\n{}\r\n",
+        encode(&Message::user("x", "y")).trim()
+    );
     assert_eq!(codes(bytes.as_bytes()), []);
     assert_eq!(decode(bytes.as_bytes()).messages.len(), 3);
     let fixed = fix(bytes.as_bytes());
@@ -92,16 +118,27 @@ fn a_torn_line_in_the_middle() {
     let found = [("unreadable-line", 2), ("unknown-parent", 3)];
     let fixed = check_case(bytes.as_bytes(), &found, &["one", "three"]);
     assert!(String::from_utf8_lossy(&fixed.file).contains(r#""repaired_parent_id":"b""#));
-    assert_eq!(fixed.rest.len(), 2, "the line that is written anew is kept, too");
+    assert_eq!(
+        fixed.rest.len(),
+        2,
+        "the line that is written anew is kept, too"
+    );
 }
 
 #[test]
 fn two_records_on_one_line() {
     let bytes = format!("{A}{B}\n{C}\n");
-    check_case(bytes.as_bytes(), &[("joined-lines", 1)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("joined-lines", 1)],
+        &["one", "two", "three"],
+    );
     // With their checksums, and blanks between.
     let (a, b) = (Message::user("a", "one"), Message::assistant("b", "two"));
-    let b = Message { parent_id: Some("a".into()), ..b };
+    let b = Message {
+        parent_id: Some("a".into()),
+        ..b
+    };
     let bytes = format!("{} {}", encode(&a).trim(), encode(&b));
     check_case(bytes.as_bytes(), &[("joined-lines", 1)], &["one", "two"]);
 }
@@ -109,7 +146,11 @@ fn two_records_on_one_line() {
 #[test]
 fn a_torn_line_that_swallowed_the_next_record() {
     let bytes = format!("{A}\n{}{B}\n{C}\n", &B[..25]);
-    check_case(bytes.as_bytes(), &[("joined-lines", 2)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("joined-lines", 2)],
+        &["one", "two", "three"],
+    );
     // A record inside another one is none of its own.
     let nested = r#"{"v":1,"type":"user","id":"x","extra":{"v":1,"type":"user","id":"y"},"con"#;
     let bytes = format!("{A}\n{nested}\n");
@@ -119,13 +160,33 @@ fn a_torn_line_that_swallowed_the_next_record() {
 #[test]
 fn runs_of_zeros() {
     let zeros = "\0".repeat(4096);
-    check_case(format!("{A}\n{zeros}\n{B}\n").as_bytes(), &[("nul-run", 2)], &["one", "two"]);
-    check_case(format!("{A}\n{zeros}{B}\n").as_bytes(), &[("nul-run", 2)], &["one", "two"]);
-    check_case(format!("{A}\n{B}{zeros}").as_bytes(), &[("nul-run", 2)], &["one", "two"]);
+    check_case(
+        format!("{A}\n{zeros}\n{B}\n").as_bytes(),
+        &[("nul-run", 2)],
+        &["one", "two"],
+    );
+    check_case(
+        format!("{A}\n{zeros}{B}\n").as_bytes(),
+        &[("nul-run", 2)],
+        &["one", "two"],
+    );
+    check_case(
+        format!("{A}\n{B}{zeros}").as_bytes(),
+        &[("nul-run", 2)],
+        &["one", "two"],
+    );
     let torn = format!("{A}\n{}{zeros}\n", &B[..20]);
-    check_case(torn.as_bytes(), &[("nul-run", 2), ("unreadable-line", 2)], &["one"]);
+    check_case(
+        torn.as_bytes(),
+        &[("nul-run", 2), ("unreadable-line", 2)],
+        &["one"],
+    );
     let between = format!("{A}{zeros}{B}\n");
-    check_case(between.as_bytes(), &[("nul-run", 1), ("joined-lines", 1)], &["one", "two"]);
+    check_case(
+        between.as_bytes(),
+        &[("nul-run", 1), ("joined-lines", 1)],
+        &["one", "two"],
+    );
 }
 
 #[test]
@@ -144,7 +205,10 @@ fn a_lone_surrogate_escape() {
     assert_eq!(codes(bytes.as_bytes()), [("lone-surrogate".to_string(), 2)]);
     // It is legal where it is: kept as it came, and shown and sent as U+FFFD.
     let fixed = fix(bytes.as_bytes());
-    assert_eq!((fixed.file, fixed.rest), (bytes.clone().into_bytes(), vec![]));
+    assert_eq!(
+        (fixed.file, fixed.rest),
+        (bytes.clone().into_bytes(), vec![])
+    );
     assert_eq!(texts(bytes.as_bytes()), ["one", "\u{fffd}!"]);
 }
 
@@ -152,32 +216,49 @@ fn a_lone_surrogate_escape() {
 fn duplicate_ids() {
     // The same line twice is one record too many.
     let bytes = format!("{A}\n{B}\n{B}\n{C}\n");
-    let fixed =
-        check_case(bytes.as_bytes(), &[("duplicate-message-id", 3)], &["one", "two", "three"]);
+    let fixed = check_case(
+        bytes.as_bytes(),
+        &[("duplicate-message-id", 3)],
+        &["one", "two", "three"],
+    );
     assert_eq!(fixed.rest.len(), 1);
     // Two messages of one name: both are kept, and whoever follows them follows the right one.
-    let other = B.replace("two", "other").replace(r#""parent_id":"a""#, r#""parent_id":"b""#);
+    let other = B
+        .replace("two", "other")
+        .replace(r#""parent_id":"a""#, r#""parent_id":"b""#);
     let bytes = format!("{A}\n{B}\n{other}\n{C}\n");
     let says = ["one", "two", "other", "three"];
     check_case(bytes.as_bytes(), &[("duplicate-message-id", 3)], &says);
     // A tombstone goes on to hide the one that it hid.
     let grave = r#"{"v":1,"type":"tombstone","id":"t","parent_id":"c","target":"b"}"#;
     let bytes = format!("{A}\n{B}\n{other}\n{C}\n{grave}\n");
-    check_case(bytes.as_bytes(), &[("duplicate-message-id", 3)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("duplicate-message-id", 3)],
+        &["one", "two", "three"],
+    );
 }
 
 #[test]
 fn a_missing_id() {
     let nameless = r#"{"v":1,"type":"user","parent_id":"b","content":"three"}"#;
     let bytes = format!("{A}\n{B}\n{nameless}\n");
-    check_case(bytes.as_bytes(), &[("missing-id", 3)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("missing-id", 3)],
+        &["one", "two", "three"],
+    );
 }
 
 #[test]
 fn a_dangling_parent() {
     let lost = C.replace(r#""parent_id":"b""#, r#""parent_id":"lost""#);
     let bytes = format!("{A}\n{B}\n{lost}\n");
-    check_case(bytes.as_bytes(), &[("unknown-parent", 3)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("unknown-parent", 3)],
+        &["one", "two", "three"],
+    );
     // Of the first message, nobody can tell.
     let first = A.replace(r#""id":"a""#, r#""id":"a","parent_id":"lost""#);
     let bytes = format!("{first}\n{B}\n");
@@ -188,13 +269,25 @@ fn a_dangling_parent() {
 fn a_cycle() {
     let a = A.replace(r#""id":"a""#, r#""id":"a","parent_id":"c""#);
     let bytes = format!("{a}\n{B}\n{C}\n");
-    check_case(bytes.as_bytes(), &[("parent-cycle", 1)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("parent-cycle", 1)],
+        &["one", "two", "three"],
+    );
     // The record before the circle hangs on it, so it cannot be the one that it starts from.
     let x = r#"{"v":1,"type":"user","id":"x","parent_id":"c","content":"four"}"#;
     let bytes = format!("{x}\n{a}\n{B}\n{C}\n");
-    check_case(bytes.as_bytes(), &[("parent-cycle", 2)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("parent-cycle", 2)],
+        &["one", "two", "three"],
+    );
     let own = A.replace(r#""id":"a""#, r#""id":"a","parent_id":"a""#);
-    check_case(format!("{own}\n").as_bytes(), &[("parent-cycle", 1)], &["one"]);
+    check_case(
+        format!("{own}\n").as_bytes(),
+        &[("parent-cycle", 1)],
+        &["one"],
+    );
 }
 
 #[test]
@@ -205,7 +298,11 @@ fn parents_in_another_chain_or_a_progress() {
     let progress = r#"{"v":1,"type":"progress","id":"p","parent_id":"b"}"#;
     let after = C.replace(r#""parent_id":"b""#, r#""parent_id":"p""#);
     let bytes = format!("{A}\n{B}\n{progress}\n{after}\n");
-    check_case(bytes.as_bytes(), &[("progress-parent", 4)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("progress-parent", 4)],
+        &["one", "two", "three"],
+    );
 }
 
 #[test]
@@ -227,7 +324,13 @@ fn a_call_without_its_result() {
     let fixed = check_case(
         bytes.as_bytes(),
         &[("call-without-result", 2)],
-        &["one", "", "The call was interrupted; there is no result.", "", "three"],
+        &[
+            "one",
+            "",
+            "The call was interrupted; there is no result.",
+            "",
+            "three",
+        ],
     );
     let messages = decode(&fixed.file).messages;
     let chain = chain(&messages);
@@ -241,9 +344,15 @@ fn a_call_without_its_result() {
 
 #[test]
 fn a_result_without_its_call() {
-    let orphan = RESULT.replace(r#""id":"r""#, r#""id":"r2""#).replace("t1", "t9");
+    let orphan = RESULT
+        .replace(r#""id":"r""#, r#""id":"r2""#)
+        .replace("t1", "t9");
     let bytes = format!("{A}\n{B}\n{orphan}\n{}\n", C.replace("\"b\"", "\"r2\""));
-    check_case(bytes.as_bytes(), &[("result-without-call", 3)], &["one", "two", "three"]);
+    check_case(
+        bytes.as_bytes(),
+        &[("result-without-call", 3)],
+        &["one", "two", "three"],
+    );
     // Beside other things it stays, and is just not sent.
     let mixed = orphan.replace("}]}", r#"},{"type":"text","text":"and"}]}"#);
     let bytes = format!("{A}\n{B}\n{mixed}\n");
@@ -265,7 +374,13 @@ fn empty_content() {
 #[test]
 fn an_empty_file() {
     assert_eq!(codes(b""), [("empty-transcript".to_string(), 1)]);
-    assert_eq!(fix(b""), Fixed { file: vec![], rest: vec![] });
+    assert_eq!(
+        fix(b""),
+        Fixed {
+            file: vec![],
+            rest: vec![]
+        }
+    );
     assert_eq!(codes(b"\n\n"), [("empty-transcript".to_string(), 1)]);
 }
 
@@ -280,15 +395,25 @@ fn a_wrong_checksum() {
     check_case(moved.as_bytes(), &[("wrong-crc", 1)], &["one"]);
     // Without one it is fine, and so is one in capitals.
     let seal = line.rfind("\"crc\":\"").unwrap() + 7;
-    let capitals =
-        format!("{}{}{}", &line[..seal], line[seal..seal + 8].to_uppercase(), &line[seal + 8..]);
+    let capitals = format!(
+        "{}{}{}",
+        &line[..seal],
+        line[seal..seal + 8].to_uppercase(),
+        &line[seal + 8..]
+    );
     assert_eq!(codes(capitals.as_bytes()), []);
 }
 
 #[test]
 fn a_record_of_another_session() {
-    let bytes = format!("{A}\n{B}\n{}\n", C.replace(r#""session_id":"s""#, r#""session_id":"z""#));
-    assert_eq!(codes(bytes.as_bytes()), [("foreign-session".to_string(), 3)]);
+    let bytes = format!(
+        "{A}\n{B}\n{}\n",
+        C.replace(r#""session_id":"s""#, r#""session_id":"z""#)
+    );
+    assert_eq!(
+        codes(bytes.as_bytes()),
+        [("foreign-session".to_string(), 3)]
+    );
     assert_eq!(fix(bytes.as_bytes()).file, bytes.as_bytes(), "only told");
 }
 
@@ -299,9 +424,17 @@ fn a_line_that_is_too_long() {
     checker.push_long(100_000_000, b"{\"content\":\"xxx");
     checker.push(C.as_bytes());
     let found: Vec<_> = checker.finish().problems;
-    assert!(found[0].message.contains(&format!("at byte {}, has 100000000 bytes", A.len() + 1)));
+    assert!(
+        found[0]
+            .message
+            .contains(&format!("at byte {}, has 100000000 bytes", A.len() + 1))
+    );
     let found: Vec<_> = found.iter().map(|odd| (&*odd.code, odd.line)).collect();
-    assert_eq!(found, [("long-line", 2), ("unknown-parent", 3)], "nobody knows its name");
+    assert_eq!(
+        found,
+        [("long-line", 2), ("unknown-parent", 3)],
+        "nobody knows its name"
+    );
 }
 
 #[test]
@@ -312,7 +445,11 @@ fn a_line_that_is_too_long_and_begins_with_its_names() {
     checker.push_long(100_000_000, &B.as_bytes()[..cut]);
     checker.push(C.as_bytes());
     let checked = checker.finish();
-    let codes: Vec<_> = checked.problems.iter().map(|odd| (&*odd.code, odd.line)).collect();
+    let codes: Vec<_> = checked
+        .problems
+        .iter()
+        .map(|odd| (&*odd.code, odd.line))
+        .collect();
     assert_eq!(codes, [("long-line", 2)], "what follows it stays linked");
     let now = "2026-11-15T18:17:00Z".parse().unwrap();
     let repair = checked.repair(&mut CountingIds::default(), now);
@@ -401,9 +538,14 @@ fn check_damage(cuts: &[(usize, u8, u8)]) {
     let text = String::from_utf8_lossy(&fixed.file);
     let lines = bytes.split_inclusive(|byte| *byte == b'\n');
     for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
-        let kept =
-            fixed.file.split(|byte| *byte == b'\n').any(|l| l.trim_ascii() == line.trim_ascii());
-        assert!(kept || fixed.rest.contains(&line.to_vec()), "lost: {line:?}");
+        let kept = fixed
+            .file
+            .split(|byte| *byte == b'\n')
+            .any(|l| l.trim_ascii() == line.trim_ascii());
+        assert!(
+            kept || fixed.rest.contains(&line.to_vec()),
+            "lost: {line:?}"
+        );
     }
     for (code, line) in codes(&fixed.file) {
         assert!(TOLD.contains(&&*code), "{code} in {line}: {text}");
@@ -412,12 +554,19 @@ fn check_damage(cuts: &[(usize, u8, u8)]) {
     assert_eq!(String::from_utf8_lossy(&again.file), text);
     assert!(again.rest.is_empty());
     let messages = decode(&fixed.file).messages;
-    assert!(!messages.iter().any(|message| matches!(&message.body, Body::State(_))));
+    assert!(
+        !messages
+            .iter()
+            .any(|message| matches!(&message.body, Body::State(_)))
+    );
 }
 
 #[test]
 fn a_parent_that_is_named_twice() {
-    let twice = A.replace(r#""id":"a""#, r#""id":"a","parent_id":"lost","parent_id":"gone""#);
+    let twice = A.replace(
+        r#""id":"a""#,
+        r#""id":"a","parent_id":"lost","parent_id":"gone""#,
+    );
     let bytes = format!("{twice}\n{B}\n");
     check_case(bytes.as_bytes(), &[("unknown-parent", 1)], &["one", "two"]);
 }
@@ -441,7 +590,11 @@ fn a_repeated_record_gets_no_parent_below_it() {
         let again = fix(&fixed.file);
         let text = |fixed: &Fixed| String::from_utf8_lossy(&fixed.file).into_owned();
         assert_eq!(text(&again), text(&fixed));
-        assert!(codes(&fixed.file).iter().all(|(code, _)| code != "parent-cycle"));
+        assert!(
+            codes(&fixed.file)
+                .iter()
+                .all(|(code, _)| code != "parent-cycle")
+        );
     }
 }
 
@@ -452,8 +605,17 @@ fn progress_goes_along_with_a_new_name() {
                  {\"type\":\"progress\",\"id\":\"p\",\"parent_id\":\"a\"}\n";
     let fixed = fix(bytes.as_bytes());
     let text = String::from_utf8_lossy(&fixed.file);
-    assert!(text.contains("\"id\":\"p\",\"parent_id\":\"00000000-"), "{text}");
-    assert_eq!(fix(&fixed.file), Fixed { file: fixed.file.clone(), rest: vec![] });
+    assert!(
+        text.contains("\"id\":\"p\",\"parent_id\":\"00000000-"),
+        "{text}"
+    );
+    assert_eq!(
+        fix(&fixed.file),
+        Fixed {
+            file: fixed.file.clone(),
+            rest: vec![]
+        }
+    );
 }
 
 proptest! {

@@ -55,6 +55,13 @@ fn odd_heads() {
     ] {
         agrees(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     }
-    let deep = format!(r#"{{"id":"a","x":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-    assert_eq!(Envelope::read(&deep).unwrap().string("id").as_deref(), Some("a"));
+    let deep = format!(
+        r#"{{"id":"a","x":{}1{}}}"#,
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
+    assert_eq!(
+        Envelope::read(&deep).unwrap().string("id").as_deref(),
+        Some("a")
+    );
 }

@@ -50,7 +50,12 @@ pub(super) fn typed(kind: &str) -> RawMap {
 impl Speaker {
     /// Whoever gives instructions.
     pub fn system() -> Speaker {
-        Speaker { role: Role::System, turn: 0, same_model: false, same_provider: false }
+        Speaker {
+            role: Role::System,
+            turn: 0,
+            same_model: false,
+            same_provider: false,
+        }
     }
 
     /// Who speaks in a turn, to the model that is asked.
@@ -59,8 +64,17 @@ impl Speaker {
         let same_model = is_same_model(model, asked);
         let same_provider = same_model || is_anthropic(model);
         // Instructions in the middle are words of the user.
-        let role = if turn.role == Role::Assistant { Role::Assistant } else { Role::User };
-        Speaker { role, turn: index, same_model, same_provider }
+        let role = if turn.role == Role::Assistant {
+            Role::Assistant
+        } else {
+            Role::User
+        };
+        Speaker {
+            role,
+            turn: index,
+            same_model,
+            same_provider,
+        }
     }
 
     fn is_model(self) -> bool {
@@ -78,7 +92,11 @@ impl Speaker {
         match block {
             Block::Text(text) => self.text(text).map(said),
             Block::Image(_) | Block::Document(_) if self.is_model() => {
-                left_out.content(self.turn, "a picture or document", "the model may not send one");
+                left_out.content(
+                    self.turn,
+                    "a picture or document",
+                    "the model may not send one",
+                );
                 None
             }
             Block::Image(image) => self.image(image, left_out).map(said),
@@ -128,7 +146,11 @@ impl Speaker {
         };
         let mut map = typed("document");
         map.push("source", source.to_raw());
-        keep(&mut map, &document.extra, &["title", "context", "citations"]);
+        keep(
+            &mut map,
+            &document.extra,
+            &["title", "context", "citations"],
+        );
         keep_cache(&mut map, &document.extra);
         Some(map)
     }
@@ -143,7 +165,10 @@ impl Speaker {
             keep(&mut map, &call.extra, &["caller"]);
         }
         keep_cache(&mut map, &call.extra);
-        Piece::Call { id: call.id.clone(), block: map }
+        Piece::Call {
+            id: call.id.clone(),
+            block: map,
+        }
     }
 
     fn result(self, result: &ToolResult, left_out: &mut LeftOut) -> Piece {
@@ -154,8 +179,14 @@ impl Speaker {
             Content::Empty => {}
             Content::Text(text) => map.push("content", Raw::string(&text.as_str())),
             Content::Blocks(blocks) => {
-                let user = Speaker { role: Role::User, same_provider: false, ..self };
-                let inner = blocks.iter().filter_map(|block| user.inside(block, failed, left_out));
+                let user = Speaker {
+                    role: Role::User,
+                    same_provider: false,
+                    ..self
+                };
+                let inner = blocks
+                    .iter()
+                    .filter_map(|block| user.inside(block, failed, left_out));
                 let inner: Vec<Raw> = inner.map(|map| map.to_raw()).collect();
                 if !inner.is_empty() {
                     map.push("content", Raw::array(&inner));
@@ -166,7 +197,10 @@ impl Speaker {
             map.push("is_error", true.into());
         }
         keep_cache(&mut map, &result.extra);
-        Piece::Answer { id: result.tool_use_id.clone(), block: map }
+        Piece::Answer {
+            id: result.tool_use_id.clone(),
+            block: map,
+        }
     }
 
     /// A block inside a result; one that reports a failure has text only.
@@ -218,7 +252,14 @@ impl Speaker {
     fn other(self, raw: &Raw, left_out: &mut LeftOut) -> Option<RawMap> {
         let kind = kind_of(raw);
         // These are blocks of the core; one of them that lacks something is of no use to anybody.
-        let broken = ["", "text", "image", "document", "thinking", "redacted_thinking"];
+        let broken = [
+            "",
+            "text",
+            "image",
+            "document",
+            "thinking",
+            "redacted_thinking",
+        ];
         let broken = broken.contains(&&*kind) || ["tool_use", "tool_result"].contains(&&*kind);
         let allowed = match self.role {
             Role::Assistant => self.same_provider && !broken && kind != "search_result",
@@ -229,7 +270,11 @@ impl Speaker {
         let map = mended(raw).as_object().filter(|_| is_sent);
         if map.is_none() {
             let what = format!("a block of type \"{kind}\"");
-            let why = if is_local { NOT_PASSED_ON } else { "it is not of this API" };
+            let why = if is_local {
+                NOT_PASSED_ON
+            } else {
+                "it is not of this API"
+            };
             left_out.content(self.turn, &what, why);
         }
         map
@@ -244,7 +289,9 @@ fn is_callable(raw: &Raw, kind: &str) -> bool {
     let map = raw.as_object().unwrap_or_default();
     let id = map.string("id").unwrap_or_default();
     let name = map.string("name").unwrap_or_default();
-    let has_input = map.get("input").is_some_and(|input| input.as_str().starts_with('{'));
+    let has_input = map
+        .get("input")
+        .is_some_and(|input| input.as_str().starts_with('{'));
     has_input && NAMES.fit(&name) && !id.is_empty() && id.chars().all(is_plain_char)
 }
 
@@ -272,7 +319,9 @@ fn keep(map: &mut RawMap, extra: &RawMap, names: &[&str]) {
 
 /// Keeps the mark for the cache, if it is one.
 fn keep_cache(map: &mut RawMap, extra: &RawMap) {
-    let mark = extra.get("cache_control").filter(|value| kind_of(value) == "ephemeral");
+    let mark = extra
+        .get("cache_control")
+        .filter(|value| kind_of(value) == "ephemeral");
     if let Some(mark) = mark {
         map.push("cache_control", mark.clone());
     }
@@ -289,7 +338,9 @@ fn source(raw: &Raw, kind: &str, members: &[&str]) -> Option<RawMap> {
 }
 
 fn media_type(raw: &Raw) -> String {
-    raw.as_object().and_then(|map| map.string("media_type")).unwrap_or_default()
+    raw.as_object()
+        .and_then(|map| map.string("media_type"))
+        .unwrap_or_default()
 }
 
 fn image_source(raw: &Raw) -> Option<RawMap> {
@@ -306,7 +357,9 @@ fn image_source(raw: &Raw) -> Option<RawMap> {
 }
 
 fn is_passed_on(source: &RawMap) -> bool {
-    source.string("url").is_some_and(|url| may_be_passed_on(&url))
+    source
+        .string("url")
+        .is_some_and(|url| may_be_passed_on(&url))
 }
 
 fn holds_data(source: &RawMap) -> bool {
@@ -315,7 +368,9 @@ fn holds_data(source: &RawMap) -> bool {
 
 /// Whether a file is named as the API names those that were uploaded to it.
 fn is_uploaded(source: &RawMap) -> bool {
-    source.string("file_id").is_some_and(|id| id.chars().all(is_plain_char))
+    source
+        .string("file_id")
+        .is_some_and(|id| id.chars().all(is_plain_char))
 }
 
 fn document_source(raw: &Raw) -> Option<RawMap> {

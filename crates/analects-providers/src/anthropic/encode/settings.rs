@@ -31,14 +31,25 @@ impl Settings {
         let mut tool_choice = choice.map(tool_choice);
         if tools.is_empty() && request.metadata.get("tools").is_none() {
             // A conversation with calls is refused where no tools are defined; called they must not be.
-            let called = messages.iter().flat_map(Message::called).collect::<BTreeSet<String>>();
+            let called = messages
+                .iter()
+                .flat_map(Message::called)
+                .collect::<BTreeSet<String>>();
             tools.extend(called.into_iter().map(|name| undefined_tool(&name)));
             tool_choice = tool_choice.or_else(|| (!tools.is_empty()).then(|| typed("none")));
         }
-        let thinking = thinking(request, max_tokens, messages, tool_choice.as_ref(), left_out);
+        let thinking = thinking(
+            request,
+            max_tokens,
+            messages,
+            tool_choice.as_ref(),
+            left_out,
+        );
         let given = request.metadata.get("thinking").and_then(Raw::as_object);
         let thinks = match &given {
-            Some(given) => given.get("type").is_none_or(|kind| kind.as_str() != "\"disabled\""),
+            Some(given) => given
+                .get("type")
+                .is_none_or(|kind| kind.as_str() != "\"disabled\""),
             None => thinking.is_some(),
         };
         Settings {
@@ -52,15 +63,23 @@ impl Settings {
     }
 
     pub fn write(self, body: &mut RawMap) {
-        if let Some(temperature) = self.temperature.and_then(|it| Raw::parse(&it.to_string()).ok())
+        if let Some(temperature) = self
+            .temperature
+            .and_then(|it| Raw::parse(&it.to_string()).ok())
         {
             body.push("temperature", temperature);
         }
-        let lists = [("stop_sequences", self.stop_sequences), ("tools", self.tools)];
+        let lists = [
+            ("stop_sequences", self.stop_sequences),
+            ("tools", self.tools),
+        ];
         for (key, values) in lists.into_iter().filter(|(_, values)| !values.is_empty()) {
             body.push(key, Raw::array(&values));
         }
-        let objects = [("tool_choice", self.tool_choice), ("thinking", self.thinking)];
+        let objects = [
+            ("tool_choice", self.tool_choice),
+            ("thinking", self.thinking),
+        ];
         for (key, value) in objects {
             if let Some(value) = value {
                 body.push(key, value.to_raw());
@@ -70,17 +89,26 @@ impl Settings {
 }
 
 fn max_tokens(request: &Request, left_out: &mut LeftOut) -> u64 {
-    request.max_output_tokens.filter(|limit| *limit > 0).unwrap_or_else(|| {
-        let limit = largest_limit(&request.model);
-        left_out.choice(format!("the answer is limited to {limit} tokens: the API wants a limit"));
-        limit
-    })
+    request
+        .max_output_tokens
+        .filter(|limit| *limit > 0)
+        .unwrap_or_else(|| {
+            let limit = largest_limit(&request.model);
+            left_out.choice(format!(
+                "the answer is limited to {limit} tokens: the API wants a limit"
+            ));
+            limit
+        })
 }
 
 fn temperature(request: &Request, thinks: bool, left_out: &mut LeftOut) -> Option<f64> {
     request.temperature.filter(|value| value.is_finite())?;
     if thinks || !takes_temperature(&request.model) {
-        let why = if thinks { "a model that thinks takes none" } else { "the model takes none" };
+        let why = if thinks {
+            "a model that thinks takes none"
+        } else {
+            "the model takes none"
+        };
         left_out.setting("temperature", why);
         return None;
     }
@@ -88,8 +116,10 @@ fn temperature(request: &Request, thinks: bool, left_out: &mut LeftOut) -> Optio
 }
 
 fn stop_sequences(request: &Request, left_out: &mut LeftOut) -> Vec<Raw> {
-    let (filled, blank): (Vec<_>, Vec<_>) =
-        request.stop_sequences.iter().partition(|stop| !stop.trim().is_empty());
+    let (filled, blank): (Vec<_>, Vec<_>) = request
+        .stop_sequences
+        .iter()
+        .partition(|stop| !stop.trim().is_empty());
     if !blank.is_empty() {
         left_out.setting("a stop sequence", "it is blank");
     }

@@ -26,12 +26,21 @@ pub(super) struct Message {
 
 impl Message {
     fn new(role: Role, turn: usize) -> Message {
-        Message { role, results: Vec::new(), said: Vec::new(), turn }
+        Message {
+            role,
+            results: Vec::new(),
+            said: Vec::new(),
+            turn,
+        }
     }
 
     /// Drops the thoughts at its end, of which nothing came; says how many.
     pub fn drop_last_thoughts(&mut self) -> usize {
-        let kept = self.said.iter().rposition(|block| !is_thought(block)).map_or(0, |at| at + 1);
+        let kept = self
+            .said
+            .iter()
+            .rposition(|block| !is_thought(block))
+            .map_or(0, |at| at + 1);
         self.said.drain(kept..).count()
     }
 
@@ -48,7 +57,14 @@ impl Message {
             [only] if kind(only) == "text" && only.len() == 2 => only.get("text").cloned(),
             _ => None,
         };
-        let blocks = || Raw::array(&blocks.iter().map(|block| block.to_raw()).collect::<Vec<_>>());
+        let blocks = || {
+            Raw::array(
+                &blocks
+                    .iter()
+                    .map(|block| block.to_raw())
+                    .collect::<Vec<_>>(),
+            )
+        };
         let role = Raw::string(self.role.as_str());
         let content = content.unwrap_or_else(blocks);
         RawMap::from([("role", role), ("content", content)]).to_raw()
@@ -122,7 +138,9 @@ impl Conversation {
 
     /// Mends the last message, since nothing more comes to it; it goes if nothing of it is left.
     fn close(&mut self, is_last: bool, left_out: &mut LeftOut) {
-        let Some(mut message) = self.messages.pop() else { return };
+        let Some(mut message) = self.messages.pop() else {
+            return;
+        };
         if message.role == Role::Assistant {
             if self.waiting.pair(&mut self.messages, &mut message, is_last) {
                 let what = "a call of a server's tool";
@@ -140,7 +158,11 @@ impl Conversation {
     /// The messages, complete.
     pub fn finish(mut self, left_out: &mut LeftOut) -> Vec<Message> {
         self.close(true, left_out);
-        if self.messages.first().is_some_and(|first| first.role == Role::Assistant) {
+        if self
+            .messages
+            .first()
+            .is_some_and(|first| first.role == Role::Assistant)
+        {
             left_out.otherwise("the model spoke first, so a line of the user is sent before it");
             let mut first = Message::new(Role::User, 0);
             first.said.extend(text_block(BEGINNING));
@@ -155,8 +177,13 @@ impl Conversation {
 
     /// What the model is to go on with must not end in a blank.
     fn trim_end(&mut self) {
-        let last = self.messages.last_mut().filter(|last| last.role == Role::Assistant);
-        let Some(block) = last.and_then(|last| last.said.last_mut()) else { return };
+        let last = self
+            .messages
+            .last_mut()
+            .filter(|last| last.role == Role::Assistant);
+        let Some(block) = last.and_then(|last| last.said.last_mut()) else {
+            return;
+        };
         if kind(block) == "text"
             && let Some(text) = word(block, "text")
         {
@@ -203,10 +230,14 @@ impl Waiting {
             !is_server_call(block) || made.insert(id(block, "id"))
         });
         let callers = last.said.iter().filter_map(caller);
-        self.0 = callers.filter(|id| made.contains(id) && !answered.contains(id)).collect();
+        self.0 = callers
+            .filter(|id| made.contains(id) && !answered.contains(id))
+            .collect();
         let mut lost = BTreeSet::new();
         if !paused {
-            let open = made.iter().filter(|id| !answered.contains(*id) && !self.0.contains(*id));
+            let open = made
+                .iter()
+                .filter(|id| !answered.contains(*id) && !self.0.contains(*id));
             lost.extend(open.cloned());
         }
         let mut went = last.said.len() < count;
@@ -221,7 +252,9 @@ impl Waiting {
 /// Drops the calls that are `gone`, and from calls of ours that they were made by these.
 fn forget(message: &mut Message, gone: impl Fn(&str) -> bool) -> bool {
     let count = message.said.len();
-    message.said.retain(|block| !is_server_call(block) || !gone(&id(block, "id")));
+    message
+        .said
+        .retain(|block| !is_server_call(block) || !gone(&id(block, "id")));
     for block in &mut message.said {
         if caller(block).is_some_and(|id| gone(&id)) {
             block.remove("caller");
@@ -265,7 +298,9 @@ fn plain_id(id: &str) -> String {
     if id.is_empty() {
         return "call".to_string();
     }
-    id.chars().map(|c| if is_plain_char(c) { c } else { '_' }).collect()
+    id.chars()
+        .map(|c| if is_plain_char(c) { c } else { '_' })
+        .collect()
 }
 
 /// Whether the model's turn that is still going on began without a thought: with calls that were just
@@ -274,7 +309,9 @@ pub(super) fn begins_without_thinking(messages: &[Message]) -> bool {
     let going_on =
         |message: &&Message| message.role == Role::Assistant || !message.results.is_empty();
     let turn = messages.iter().rev().take_while(going_on);
-    let first = turn.filter(|message| message.role == Role::Assistant).last();
+    let first = turn
+        .filter(|message| message.role == Role::Assistant)
+        .last();
     first.is_some_and(|message| !message.said.first().is_some_and(is_thought))
 }
 
@@ -286,12 +323,22 @@ pub(super) fn limit_cache_points(
     left_out: &mut LeftOut,
 ) {
     const KEY: &str = "cache_control";
-    let tools = metadata.get("tools").and_then(Raw::as_array).unwrap_or_default();
-    let tools = tools.iter().filter_map(Raw::as_object).filter(|tool| tool.get(KEY).is_some());
+    let tools = metadata
+        .get("tools")
+        .and_then(Raw::as_array)
+        .unwrap_or_default();
+    let tools = tools
+        .iter()
+        .filter_map(Raw::as_object)
+        .filter(|tool| tool.get(KEY).is_some());
     let fixed = tools.count() + usize::from(metadata.get(KEY).is_some());
-    let said =
-        messages.iter_mut().flat_map(|message| message.results.iter_mut().chain(&mut message.said));
-    let marked = system.iter_mut().chain(said).filter(|block| block.get(KEY).is_some());
+    let said = messages
+        .iter_mut()
+        .flat_map(|message| message.results.iter_mut().chain(&mut message.said));
+    let marked = system
+        .iter_mut()
+        .chain(said)
+        .filter(|block| block.get(KEY).is_some());
     let marked: Vec<&mut RawMap> = marked.collect();
     let too_many = (marked.len() + fixed).saturating_sub(MOST_CACHE_POINTS);
     for block in marked.into_iter().take(too_many) {

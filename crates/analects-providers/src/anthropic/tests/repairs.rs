@@ -32,10 +32,16 @@ fn a_call_without_a_result_gets_one_that_says_so() {
     let begun = || vec![turn(Role::User, "u"), own(vec![call("a"), call("b")])];
     let last = request(begun());
     let messages = field(&last, "messages").unwrap();
-    let end =
-        format!(r#"{{"role":"user","content":[{},{}]}}]"#, interrupted("a"), interrupted("b"));
+    let end = format!(
+        r#"{{"role":"user","content":[{},{}]}}]"#,
+        interrupted("a"),
+        interrupted("b")
+    );
     assert!(messages.ends_with(&end), "{messages}");
-    assert_eq!(notes(&last), ["turn 2: a call has no result; one that says so is sent"; 2]);
+    assert_eq!(
+        notes(&last),
+        ["turn 2: a call has no result; one that says so is sent"; 2]
+    );
     let mut turns = begun();
     turns.extend([
         user(vec![Block::from_text("never mind"), result("b", "1")]),
@@ -54,35 +60,62 @@ fn results_without_a_call_stay_out() {
     let turns = vec![
         user(vec![result("x", "early"), Block::from_text("u")]),
         own(vec![call("a")]),
-        user(vec![result("a", "1"), result("a", "again"), result("y", "whose?")]),
+        user(vec![
+            result("a", "1"),
+            result("a", "again"),
+            result("y", "whose?"),
+        ]),
         own(vec![Block::from_text("done")]),
         user(vec![result("a", "late")]),
     ];
     let request = request(turns);
     let orphan =
         |turn| format!("turn {turn}: a result is not sent: no call before it waits for one");
-    assert_eq!(notes(&request), [orphan(1), orphan(3), orphan(3), orphan(5)]);
+    assert_eq!(
+        notes(&request),
+        [orphan(1), orphan(3), orphan(3), orphan(5)]
+    );
     let messages = field(&request, "messages").unwrap();
-    assert!(messages.ends_with(r#"{"role":"assistant","content":"done"}]"#), "{messages}");
+    assert!(
+        messages.ends_with(r#"{"role":"assistant","content":"done"}]"#),
+        "{messages}"
+    );
 }
 
 /// A conversation with calls in it is refused where no tools are defined, as when it comes from another program.
 #[test]
 fn tools_that_were_called_and_are_not_there_any_more_are_named_and_cannot_be_called() {
-    let turns = || vec![turn(Role::User, "u"), own(vec![call("a")]), user(vec![result("a", "1")])];
+    let turns = || {
+        vec![
+            turn(Role::User, "u"),
+            own(vec![call("a")]),
+            user(vec![result("a", "1")]),
+        ]
+    };
     let sent = request(turns());
     let undefined =
         r#"{"name":"w","description":"Not available any more.","input_schema":{"type":"object"}}"#;
-    assert_eq!(field(&sent, "tools").as_deref(), Some(&*format!("[{undefined}]")));
-    assert_eq!(field(&sent, "tool_choice").as_deref(), Some(r#"{"type":"none"}"#));
+    assert_eq!(
+        field(&sent, "tools").as_deref(),
+        Some(&*format!("[{undefined}]"))
+    );
+    assert_eq!(
+        field(&sent, "tool_choice").as_deref(),
+        Some(r#"{"type":"none"}"#)
+    );
     let without = request(vec![turn(Role::User, "u")]);
-    assert_eq!((field(&without, "tools"), field(&without, "tool_choice")), (None, None));
+    assert_eq!(
+        (field(&without, "tools"), field(&without, "tool_choice")),
+        (None, None)
+    );
 }
 
 #[test]
 fn results_that_stand_in_the_models_turn_are_the_users() {
-    let turns =
-        vec![turn(Role::User, "u"), own(vec![call("a"), result("a", "1"), Block::from_text("ok")])];
+    let turns = vec![
+        turn(Role::User, "u"),
+        own(vec![call("a"), result("a", "1"), Block::from_text("ok")]),
+    ];
     assert_eq!(
         messages(turns),
         concat!(
@@ -116,16 +149,28 @@ fn two_calls_of_one_name_in_one_turn_are_answered_in_order() {
         user(vec![result("c", "first"), result("c", "second")]),
     ];
     let messages = messages(turns);
-    assert!(messages.contains(r#""tool_use_id":"c","content":"first""#), "{messages}");
-    assert!(messages.contains(r#""tool_use_id":"c_2","content":"second""#), "{messages}");
+    assert!(
+        messages.contains(r#""tool_use_id":"c","content":"first""#),
+        "{messages}"
+    );
+    assert!(
+        messages.contains(r#""tool_use_id":"c_2","content":"second""#),
+        "{messages}"
+    );
 }
 
 #[test]
 fn the_model_may_have_spoken_first() {
-    let request = request(vec![own(vec![Block::from_text("Welcome")]), turn(Role::User, "Hi")]);
+    let request = request(vec![
+        own(vec![Block::from_text("Welcome")]),
+        turn(Role::User, "Hi"),
+    ]);
     let messages = field(&request, "messages").unwrap();
     assert!(messages.starts_with(r#"[{"role":"user","content":"(The conversation begins with your words.)"},{"role":"assistant","content":"Welcome"}"#));
-    assert_eq!(notes(&request), ["the model spoke first, so a line of the user is sent before it"]);
+    assert_eq!(
+        notes(&request),
+        ["the model spoke first, so a line of the user is sent before it"]
+    );
 }
 
 #[test]
@@ -139,7 +184,10 @@ fn the_last_words_of_the_model_end_without_a_blank() {
 
 #[test]
 fn thoughts_of_which_nothing_came_stay_out() {
-    let unsigned = Block::Thinking(Thinking { thinking: "hm".into(), ..Thinking::default() });
+    let unsigned = Block::Thinking(Thinking {
+        thinking: "hm".into(),
+        ..Thinking::default()
+    });
     let turns = vec![
         turn(Role::User, "a"),
         own(vec![thought("t")]),
@@ -157,8 +205,10 @@ fn thoughts_of_which_nothing_came_stay_out() {
 }
 
 fn searched() -> Vec<Block> {
-    let text =
-        TextBlock { text: "It rains.".into(), extra: map(r#"{"citations":[{"type":"c"}]}"#) };
+    let text = TextBlock {
+        text: "It rains.".into(),
+        extra: map(r#"{"citations":[{"type":"c"}]}"#),
+    };
     vec![
         Block::Other(raw(
             r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"q":"\ud83d"}}"#,
@@ -173,8 +223,15 @@ fn searched() -> Vec<Block> {
 #[test]
 fn blocks_of_the_providers_own_making_go_back_to_it_alone() {
     let turns = |model: &str| {
-        let said = Turn { model: Some(model.into()), ..own(searched()) };
-        vec![turn(Role::User, "Weather?"), said, turn(Role::User, "Thanks")]
+        let said = Turn {
+            model: Some(model.into()),
+            ..own(searched())
+        };
+        vec![
+            turn(Role::User, "Weather?"),
+            said,
+            turn(Role::User, "Thanks"),
+        ]
     };
     for model in [MODEL, "claude-opus-4-1-20250805"] {
         let messages = messages(turns(model));
@@ -182,7 +239,10 @@ fn blocks_of_the_providers_own_making_go_back_to_it_alone() {
             messages.contains(r#""input":{"q":"\ufffd"}},{"type":"web_search_tool_result""#),
             "{messages}"
         );
-        assert!(messages.contains(r#""citations":[{"type":"c"}]"#), "{messages}");
+        assert!(
+            messages.contains(r#""citations":[{"type":"c"}]"#),
+            "{messages}"
+        );
     }
     for model in ["gpt-5", "gemini-2.5-pro", ""] {
         assert!(messages(turns(model)).contains(r#"{"role":"assistant","content":"It rains."}"#));
@@ -195,7 +255,11 @@ fn half_of_a_servers_call_goes_only_in_the_last_turn() {
     let half = || own(searched().drain(..1).collect());
     let paused = messages(vec![turn(Role::User, "Weather?"), half()]);
     assert!(paused.contains("server_tool_use"), "{paused}");
-    let later = request(vec![turn(Role::User, "Weather?"), half(), turn(Role::User, "Well?")]);
+    let later = request(vec![
+        turn(Role::User, "Weather?"),
+        half(),
+        turn(Role::User, "Well?"),
+    ]);
     assert!(!body(&later).contains("server_tool_use"));
     assert_eq!(
         notes(&later),
@@ -208,7 +272,12 @@ fn a_servers_tool_that_called_one_of_ours_is_answered_later() {
     let mut blocks = searched();
     let (server, found) = (blocks.remove(0), blocks.remove(0));
     let caller = map(r#"{"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}}"#);
-    let ours = ToolUse { id: "a".into(), name: "w".into(), input: raw("{}"), extra: caller };
+    let ours = ToolUse {
+        id: "a".into(),
+        name: "w".into(),
+        input: raw("{}"),
+        extra: caller,
+    };
     let turns = vec![
         turn(Role::User, "u"),
         own(vec![server, Block::ToolUse(ours)]),
@@ -225,7 +294,12 @@ fn a_servers_tool_that_called_one_of_ours_is_answered_later() {
 fn turns_of_other_providers_go_without_what_is_theirs() {
     let sealed = |extra: &str| {
         let (id, name) = ("call_abc|fc_1".to_string(), "web.search".to_string());
-        Block::ToolUse(ToolUse { id, name, input: raw("\"q\""), extra: map(extra) })
+        Block::ToolUse(ToolUse {
+            id,
+            name,
+            input: raw("\"q\""),
+            extra: map(extra),
+        })
     };
     let other = Turn {
         model: Some("gpt-5".into()),
@@ -235,7 +309,11 @@ fn turns_of_other_providers_go_without_what_is_theirs() {
             sealed(r#"{"item_id":"fc_1","thought_signature":"s"}"#),
         ])
     };
-    let turns = vec![turn(Role::User, "u"), other, user(vec![result("call_abc|fc_1", "1")])];
+    let turns = vec![
+        turn(Role::User, "u"),
+        other,
+        user(vec![result("call_abc|fc_1", "1")]),
+    ];
     let request = request(turns);
     assert_eq!(
         field(&request, "messages").unwrap(),
@@ -265,8 +343,11 @@ fn a_failed_result_is_text() {
         is_error: Some(true),
         extra: map(r#"{"cache_control":{"type":"ephemeral"},"odd":1}"#),
     };
-    let turns =
-        vec![turn(Role::User, "u"), own(vec![call("a")]), user(vec![Block::ToolResult(failed)])];
+    let turns = vec![
+        turn(Role::User, "u"),
+        own(vec![call("a")]),
+        user(vec![Block::ToolResult(failed)]),
+    ];
     assert!(messages(turns).ends_with(
         r#"{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"no"}],"is_error":true,"cache_control":{"type":"ephemeral"}}]}]"#
     ));
@@ -305,7 +386,10 @@ fn tools_that_the_api_refuses_stay_out() {
 fn four_marks_for_the_cache_are_kept() {
     let marked = |text: &str| {
         let extra = map(r#"{"cache_control":{"type":"ephemeral"}}"#);
-        Block::Text(TextBlock { text: text.into(), extra })
+        Block::Text(TextBlock {
+            text: text.into(),
+            extra,
+        })
     };
     let blocks = ["a", "b", "c", "d", "e"].map(marked).to_vec();
     let all = request(vec![turn(Role::System, vec![marked("s")]), user(blocks)]);
@@ -326,7 +410,10 @@ fn text_that_is_no_unicode_is_mended() {
     assert!(messages(vec![user(vec![broken])]).contains("\"a\u{fffd}\""));
     let sealed =
         Block::from_json(r#"{"type":"thinking","thinking":"\ud83d","signature":"s"}"#).unwrap();
-    let turns = vec![turn(Role::User, "u"), own(vec![sealed, Block::from_text("ok")])];
+    let turns = vec![
+        turn(Role::User, "u"),
+        own(vec![sealed, Block::from_text("ok")]),
+    ];
     assert!(messages(turns).ends_with(r#"{"role":"assistant","content":"ok"}]"#));
 }
 
@@ -334,8 +421,14 @@ fn text_that_is_no_unicode_is_mended() {
 fn nothing_to_send_is_said() {
     let empty = request(vec![turn(Role::User, " "), user(vec![result("x", "1")])]);
     let http = crate::encode(Api::AnthropicMessages, &empty);
-    let rules: Vec<_> = validate(Rules::Anthropic, &http.body).iter().map(|v| v.rule).collect();
+    let rules: Vec<_> = validate(Rules::Anthropic, &http.body)
+        .iter()
+        .map(|v| v.rule)
+        .collect();
     assert_eq!(rules, ["no-messages"]);
     let last = http.left_out.last().unwrap();
-    assert_eq!(last.message, "the request is not sent: there is nothing in it that the API takes");
+    assert_eq!(
+        last.message,
+        "the request is not sent: there is nothing in it that the API takes"
+    );
 }

@@ -40,7 +40,10 @@ pub(super) fn contents(request: &Request, left_out: &mut LeftOut) -> Vec<wire::C
         Some(Some(MODEL)) => {
             left_out.otherwise("the model spoke last, so a line of the user is sent after it");
             let parts = vec![RawMap::from([("text", Raw::string(GO_ON))])];
-            contents.push(wire::Content { role: Some(USER), parts });
+            contents.push(wire::Content {
+                role: Some(USER),
+                parts,
+            });
         }
         Some(_) => {}
     }
@@ -61,7 +64,11 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn turn(&mut self, turn: &'a Turn) {
-        let role = if turn.role == Role::Assistant { MODEL } else { USER };
+        let role = if turn.role == Role::Assistant {
+            MODEL
+        } else {
+            USER
+        };
         let blocks = match &turn.content {
             Content::Empty => return,
             Content::Text(text) => return self.push(role, text_part(text)),
@@ -101,7 +108,10 @@ impl<'a> Writer<'a> {
             function.extend(more.iter());
         }
         let part = RawMap::from([("functionCall", function.to_raw())]);
-        self.push(MODEL, joined(part, &take(&call.extra, |key, _| key == "functionCall")));
+        self.push(
+            MODEL,
+            joined(part, &take(&call.extra, |key, _| key == "functionCall")),
+        );
     }
 
     fn result(&mut self, result: &ToolResult) {
@@ -112,19 +122,28 @@ impl<'a> Writer<'a> {
             function.push("id", Raw::string(&result.tool_use_id));
         }
         function.push("name", Raw::string(name));
-        let key = if result.is_error == Some(true) { "error" } else { "output" };
+        let key = if result.is_error == Some(true) {
+            "error"
+        } else {
+            "output"
+        };
         let response = RawMap::from([(key, Raw::string(&result.content.text()))]);
         function.push("response", response.to_raw());
         let part = RawMap::from([("functionResponse", function.to_raw())]);
         match self.contents.last_mut() {
             Some(last) if answers(last) => last.parts.push(part),
-            _ => self.contents.push(wire::Content { role: Some(USER), parts: vec![part] }),
+            _ => self.contents.push(wire::Content {
+                role: Some(USER),
+                parts: vec![part],
+            }),
         }
     }
 
     /// What a tool gave besides text.
     fn files_of(&mut self, result: &ToolResult) {
-        let Content::Blocks(blocks) = &result.content else { return };
+        let Content::Blocks(blocks) = &result.content else {
+            return;
+        };
         for block in blocks {
             if let Block::Image(Image { source, extra })
             | Block::Document(Document { source, extra }) = block
@@ -143,14 +162,20 @@ impl<'a> Writer<'a> {
     fn push(&mut self, role: &'static str, part: RawMap) {
         match self.contents.last_mut() {
             Some(last) if last.role == Some(role) && !answers(last) => last.parts.push(part),
-            _ => self.contents.push(wire::Content { role: Some(role), parts: vec![part] }),
+            _ => self.contents.push(wire::Content {
+                role: Some(role),
+                parts: vec![part],
+            }),
         }
     }
 }
 
 /// Whether a turn is one of results.
 fn answers(content: &wire::Content) -> bool {
-    content.parts.first().is_some_and(|part| part.get("functionResponse").is_some())
+    content
+        .parts
+        .first()
+        .is_some_and(|part| part.get("functionResponse").is_some())
 }
 
 fn text_part(text: &Text) -> RawMap {
@@ -161,7 +186,10 @@ fn thought_part(thought: &Thinking) -> RawMap {
     let part = RawMap::from([
         ("text", Raw::string(&thought.thinking.as_str())),
         ("thought", true.into()),
-        (SIGNATURE, Raw::string(thought.signature.as_deref().unwrap_or_default())),
+        (
+            SIGNATURE,
+            Raw::string(thought.signature.as_deref().unwrap_or_default()),
+        ),
     ]);
     joined(part, &thought.extra)
 }
@@ -181,7 +209,9 @@ pub(super) fn data(source: &Raw) -> Option<RawMap> {
         Some(Source::File(_) | Source::Base64 { .. }) => None,
         None => {
             let is_text = map.string("type")? == "text";
-            let text = map.string("data").filter(|text| is_text && !text.is_empty())?;
+            let text = map
+                .string("data")
+                .filter(|text| is_text && !text.is_empty())?;
             Some(RawMap::from([("text", Raw::string(&text))]))
         }
     }
@@ -194,7 +224,10 @@ pub(super) fn is_fetched(url: &str) -> bool {
 }
 
 fn inline(media_type: &str, data: &str) -> RawMap {
-    let data = RawMap::from([("mimeType", Raw::string(media_type)), ("data", Raw::string(data))]);
+    let data = RawMap::from([
+        ("mimeType", Raw::string(media_type)),
+        ("data", Raw::string(data)),
+    ]);
     RawMap::from([("inlineData", data.to_raw())])
 }
 

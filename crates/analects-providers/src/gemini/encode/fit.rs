@@ -36,7 +36,13 @@ const DATA: [&str; 13] = [
 pub(super) fn turns(request: &Request, left_out: &mut LeftOut) -> Vec<Turn> {
     let turns = request.turns.iter().enumerate();
     turns
-        .map(|(number, turn)| Fit { number, left_out: &mut *left_out }.turn(turn, request))
+        .map(|(number, turn)| {
+            Fit {
+                number,
+                left_out: &mut *left_out,
+            }
+            .turn(turn, request)
+        })
         .collect()
 }
 
@@ -58,21 +64,34 @@ impl Fit<'_> {
         // There is no third role: instructions in the middle are said by the user.
         if turn.role == Role::System && !turn.content.is_empty() {
             let text = "instructions in the middle are sent as words of the user";
-            self.left_out.otherwise(format!("turn {}: {text}", self.number + 1));
+            self.left_out
+                .otherwise(format!("turn {}: {text}", self.number + 1));
         }
         let is_model = turn.role == Role::Assistant;
         let own = is_own(turn, request).filter(|_| is_model);
         let content = match &turn.content {
             Content::Blocks(blocks) => {
                 let fit = blocks.iter().filter_map(|block| {
-                    if is_model { self.answer(block, own) } else { self.question(block) }
+                    if is_model {
+                        self.answer(block, own)
+                    } else {
+                        self.question(block)
+                    }
                 });
                 Content::Blocks(fit.collect())
             }
             content => content.clone(),
         };
-        let role = if is_model { Role::Assistant } else { Role::User };
-        Turn { role, content, model: (own == Some(true)).then(|| request.model.clone()) }
+        let role = if is_model {
+            Role::Assistant
+        } else {
+            Role::User
+        };
+        Turn {
+            role,
+            content,
+            model: (own == Some(true)).then(|| request.model.clone()),
+        }
     }
 
     /// A block of the user.
@@ -104,13 +123,24 @@ impl Fit<'_> {
             content => content.clone(),
         };
         let (tool_use_id, is_error) = (result.tool_use_id.clone(), result.is_error);
-        Block::ToolResult(ToolResult { tool_use_id, content, is_error, extra: RawMap::new() })
+        Block::ToolResult(ToolResult {
+            tool_use_id,
+            content,
+            is_error,
+            extra: RawMap::new(),
+        })
     }
 
     /// A block of a model. The names of its other fields are Gemini's, so they are its own unless it
     /// is known better.
     fn answer(&mut self, block: &Block, own: Option<bool>) -> Option<Block> {
-        let kept = |extra| if own == Some(false) { RawMap::new() } else { seals(extra) };
+        let kept = |extra| {
+            if own == Some(false) {
+                RawMap::new()
+            } else {
+                seals(extra)
+            }
+        };
         match block {
             Block::Text(text) => said(text, kept(&text.extra)),
             Block::Thinking(thought) => self.thought(thought, own),
@@ -143,11 +173,17 @@ impl Fit<'_> {
 
     /// A thought without its seal says nothing to the model that the answer does not say.
     fn thought(&mut self, thought: &Thinking, own: Option<bool>) -> Option<Block> {
-        let sealed = thought.signature.as_ref().is_some_and(|seal| !seal.is_empty());
+        let sealed = thought
+            .signature
+            .as_ref()
+            .is_some_and(|seal| !seal.is_empty());
         match own {
             Some(true) if sealed => {
                 let extra = take(&seals(&thought.extra), |key, _| key == SIGNATURE);
-                Some(Block::Thinking(Thinking { extra, ..thought.clone() }))
+                Some(Block::Thinking(Thinking {
+                    extra,
+                    ..thought.clone()
+                }))
             }
             Some(true) => self.leave_out_thought("it has no signature"),
             _ => self.leave_out_thought("another model had it"),
@@ -156,7 +192,11 @@ impl Fit<'_> {
 
     /// A picture or a document; what is neither is left out.
     fn file(&mut self, block: &Block, kept: RawMap) -> Option<Block> {
-        let what = if matches!(block, Block::Image(_)) { "an image" } else { "a document" };
+        let what = if matches!(block, Block::Image(_)) {
+            "an image"
+        } else {
+            "a document"
+        };
         let mut block = block.clone();
         let (Block::Image(Image { source, extra }) | Block::Document(Document { source, extra })) =
             &mut block
@@ -185,7 +225,12 @@ impl Fit<'_> {
 fn said(block: &TextBlock, extra: RawMap) -> Option<Block> {
     let blank = block.text.as_str().trim().is_empty();
     let sealed = extra.get(SIGNATURE).is_some();
-    (!blank || sealed).then(|| Block::Text(TextBlock { text: block.text.clone(), extra }))
+    (!blank || sealed).then(|| {
+        Block::Text(TextBlock {
+            text: block.text.clone(),
+            extra,
+        })
+    })
 }
 
 /// What a part of Gemini's carried beside its data.
@@ -195,7 +240,10 @@ fn seals(extra: &RawMap) -> RawMap {
     if let Some(seal) = seal {
         seals.push(SIGNATURE, Raw::string(&seal));
     }
-    let rest = extra.get(PART_REST).map(mended).and_then(|rest| rest.as_object());
+    let rest = extra
+        .get(PART_REST)
+        .map(mended)
+        .and_then(|rest| rest.as_object());
     if let Some(rest) = rest {
         seals.extend(take(&rest, |key, _| key == SIGNATURE || DATA.contains(&key)).iter());
     }
@@ -212,14 +260,21 @@ fn own_part(raw: &Raw) -> Option<RawMap> {
 /// Whether a part that names a file names one that the API can fetch.
 fn names_no_path(part: &RawMap) -> bool {
     let file = part.get("fileData").or_else(|| part.get("file_data"));
-    let Some(file) = file.and_then(Raw::as_object) else { return true };
+    let Some(file) = file.and_then(Raw::as_object) else {
+        return true;
+    };
     let address = file.string("fileUri").or_else(|| file.string("file_uri"));
     address.is_none_or(|address| is_fetched(&address))
 }
 
 /// Whether a part holds one thing at most, and none that other blocks are for.
 fn is_sound(part: &RawMap) -> bool {
-    let blocks = ["text", "function_call", "functionResponse", "function_response"];
+    let blocks = [
+        "text",
+        "function_call",
+        "functionResponse",
+        "function_response",
+    ];
     let held = DATA.iter().filter(|key| part.get(key).is_some()).count();
     !part.is_empty() && held <= 1 && blocks.iter().all(|key| part.get(key).is_none())
 }

@@ -14,15 +14,27 @@ fn raw(json: &str) -> Raw {
 }
 
 fn request(turns: Vec<Turn>) -> Request {
-    Request { model: "gemini-2.5-flash".into(), turns, ..Request::default() }
+    Request {
+        model: "gemini-2.5-flash".into(),
+        turns,
+        ..Request::default()
+    }
 }
 
 fn user(content: impl Into<Content>) -> Turn {
-    Turn { role: Role::User, content: content.into(), model: None }
+    Turn {
+        role: Role::User,
+        content: content.into(),
+        model: None,
+    }
 }
 
 fn said_by(model: &str, blocks: Vec<Block>) -> Turn {
-    Turn { role: Role::Assistant, content: blocks.into(), model: Some(model.into()) }
+    Turn {
+        role: Role::Assistant,
+        content: blocks.into(),
+        model: Some(model.into()),
+    }
 }
 
 fn body(http: &HttpRequest) -> String {
@@ -31,7 +43,11 @@ fn body(http: &HttpRequest) -> String {
 
 fn field(request: &Request, name: &str) -> String {
     let body = body(&encode(Api::Gemini, request));
-    RawMap::parse(&body).unwrap().get(name).map(|raw| raw.to_string()).unwrap_or_default()
+    RawMap::parse(&body)
+        .unwrap()
+        .get(name)
+        .map(|raw| raw.to_string())
+        .unwrap_or_default()
 }
 
 fn contents(turns: Vec<Turn>) -> String {
@@ -39,28 +55,51 @@ fn contents(turns: Vec<Turn>) -> String {
 }
 
 fn left_out(request: &Request) -> Vec<String> {
-    encode(Api::Gemini, request).left_out.into_iter().map(|problem| problem.message).collect()
+    encode(Api::Gemini, request)
+        .left_out
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect()
 }
 
 fn call(id: &str, name: &str, input: &str) -> Block {
     let (id, name) = (id.to_string(), name.to_string());
-    Block::ToolUse(ToolUse { id, name, input: raw(input), extra: RawMap::new() })
+    Block::ToolUse(ToolUse {
+        id,
+        name,
+        input: raw(input),
+        extra: RawMap::new(),
+    })
 }
 
 fn result(id: &str, content: impl Into<Content>) -> ToolResult {
-    ToolResult { tool_use_id: id.into(), content: content.into(), ..ToolResult::default() }
+    ToolResult {
+        tool_use_id: id.into(),
+        content: content.into(),
+        ..ToolResult::default()
+    }
 }
 
 fn tool(name: &str, schema: &str) -> ToolSpec {
-    ToolSpec { name: name.into(), description: "d".into(), input_schema: raw(schema) }
+    ToolSpec {
+        name: name.into(),
+        description: "d".into(),
+        input_schema: raw(schema),
+    }
 }
 
 fn image(source: Source) -> Block {
-    Block::Image(Image { source: source.to_raw(), extra: RawMap::new() })
+    Block::Image(Image {
+        source: source.to_raw(),
+        extra: RawMap::new(),
+    })
 }
 
 fn document(source: &str) -> Block {
-    Block::Document(Document { source: raw(source), extra: RawMap::new() })
+    Block::Document(Document {
+        source: raw(source),
+        extra: RawMap::new(),
+    })
 }
 
 #[test]
@@ -85,7 +124,10 @@ fn a_request_has_the_apis_shape() {
         ..request(vec![user("Hello")])
     };
     let http = encode(Api::Gemini, &request);
-    assert_eq!(http.path, "/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
+    assert_eq!(
+        http.path,
+        "/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
+    );
     assert_eq!((http.method, http.auth), (Method::Post, Auth::GoogleKey));
     assert_eq!(http.left_out, []);
     assert_eq!(
@@ -104,7 +146,11 @@ fn a_request_has_the_apis_shape() {
     let plain = at_once(Api::Gemini, http.clone());
     assert_eq!(plain.path, "/models/gemini-2.5-flash:generateContent");
     assert_eq!(plain.body, http.body);
-    assert!(plain.headers.contains(&("accept".into(), "application/json".into())));
+    assert!(
+        plain
+            .headers
+            .contains(&("accept".into(), "application/json".into()))
+    );
 }
 
 #[test]
@@ -117,7 +163,10 @@ fn a_bare_request_holds_nothing_that_was_not_asked_for() {
 
 #[test]
 fn a_count_holds_the_whole_request() {
-    let request = Request { system: Some("S".into()), ..request(vec![user("Hi")]) };
+    let request = Request {
+        system: Some("S".into()),
+        ..request(vec![user("Hi")])
+    };
     let http = encode_count(&request);
     assert_eq!(http.path, "/models/gemini-2.5-flash:countTokens");
     assert_eq!(
@@ -133,8 +182,13 @@ fn a_count_holds_the_whole_request() {
 #[test]
 fn a_name_cannot_leave_its_place_in_the_address() {
     let path = |model: &str| {
-        let request = Request { model: model.into(), ..Request::default() };
-        encode(Api::Gemini, &request).path.replace(":streamGenerateContent?alt=sse", "")
+        let request = Request {
+            model: model.into(),
+            ..Request::default()
+        };
+        encode(Api::Gemini, &request)
+            .path
+            .replace(":streamGenerateContent?alt=sse", "")
     };
     assert_eq!(path("models/gemini-pro"), "/models/gemini-pro");
     assert_eq!(path("tunedModels/mine"), "/tunedModels/mine");
@@ -146,8 +200,15 @@ fn a_name_cannot_leave_its_place_in_the_address() {
 #[test]
 fn thinking_is_asked_for_in_the_words_of_each_generation() {
     let config = |model: &str| {
-        let request = Request { model: model.into(), reasoning: true, ..request(vec![user("Hi")]) };
-        (field(&request, "generationConfig"), left_out(&request).len())
+        let request = Request {
+            model: model.into(),
+            reasoning: true,
+            ..request(vec![user("Hi")])
+        };
+        (
+            field(&request, "generationConfig"),
+            left_out(&request).len(),
+        )
     };
     let budget = r#"{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":-1}}"#;
     let plain = r#"{"thinkingConfig":{"includeThoughts":true}}"#;
@@ -161,14 +222,32 @@ fn thinking_is_asked_for_in_the_words_of_each_generation() {
 
 #[test]
 fn tool_choice_is_named_in_the_apis_words() {
-    for (choice, word) in
-        [(ToolChoice::Auto, "AUTO"), (ToolChoice::Any, "ANY"), (ToolChoice::None, "NONE")]
-    {
+    for (choice, word) in [
+        (ToolChoice::Auto, "AUTO"),
+        (ToolChoice::Any, "ANY"),
+        (ToolChoice::None, "NONE"),
+    ] {
         let tools = vec![tool("f", "{}")];
-        let request = Request { tool_choice: Some(choice), tools, ..request(vec![]) };
+        let request = Request {
+            tool_choice: Some(choice),
+            tools,
+            ..request(vec![])
+        };
         let config = field(&request, "toolConfig");
-        assert_eq!(config, format!(r#"{{"functionCallingConfig":{{"mode":"{word}"}}}}"#));
-        assert_eq!(field(&Request { tools: vec![], ..request }, "toolConfig"), "");
+        assert_eq!(
+            config,
+            format!(r#"{{"functionCallingConfig":{{"mode":"{word}"}}}}"#)
+        );
+        assert_eq!(
+            field(
+                &Request {
+                    tools: vec![],
+                    ..request
+                },
+                "toolConfig"
+            ),
+            ""
+        );
     }
 }
 
@@ -176,8 +255,14 @@ fn tool_choice_is_named_in_the_apis_words() {
 fn stop_sequences_that_are_too_many_are_told() {
     let stops = |count: usize| {
         let stop_sequences = (0..count).map(|n| n.to_string()).collect();
-        let request = Request { stop_sequences, ..request(vec![user("Hi")]) };
-        (field(&request, "generationConfig"), left_out(&request).len())
+        let request = Request {
+            stop_sequences,
+            ..request(vec![user("Hi")])
+        };
+        (
+            field(&request, "generationConfig"),
+            left_out(&request).len(),
+        )
     };
     let five = r#"{"stopSequences":["0","1","2","3","4"]}"#;
     assert_eq!(stops(5), (five.into(), 0));
@@ -186,7 +271,10 @@ fn stop_sequences_that_are_too_many_are_told() {
 
 #[test]
 fn parallel_calls_and_their_results_go_out_in_order() {
-    let error = ToolResult { is_error: Some(true), ..result("c2", "no such city") };
+    let error = ToolResult {
+        is_error: Some(true),
+        ..result("c2", "no such city")
+    };
     let turns = vec![
         user("Weather?"),
         said_by(
@@ -218,7 +306,10 @@ fn parallel_calls_and_their_results_go_out_in_order() {
 
 #[test]
 fn images_and_documents_go_inline_or_by_address() {
-    let png = || Source::Base64 { media_type: "image/png".into(), data: "AAAA".into() };
+    let png = || Source::Base64 {
+        media_type: "image/png".into(),
+        data: "AAAA".into(),
+    };
     let in_result = vec![Block::from_text("seen"), image(png())];
     let turns = vec![
         user("Look."),
@@ -260,7 +351,10 @@ fn what_has_no_place_is_told() {
         ]),
         said_by(
             "claude-opus-4-1",
-            vec![Block::RedactedThinking(RedactedThinking::default()), other()],
+            vec![
+                Block::RedactedThinking(RedactedThinking::default()),
+                other(),
+            ],
         ),
     ];
     let request = request(turns);
@@ -282,7 +376,10 @@ fn what_has_no_place_is_told() {
 
 #[test]
 fn turns_alternate_and_nothing_empty_goes_out() {
-    let system = Turn { role: Role::System, ..user("Note.") };
+    let system = Turn {
+        role: Role::System,
+        ..user("Note.")
+    };
     let turns = vec![
         user("a"),
         user(""),
@@ -291,7 +388,10 @@ fn turns_alternate_and_nothing_empty_goes_out() {
         user(vec![Block::from_text("b")]),
         said_by("m", vec![Block::from_text("c")]),
         said_by("n", vec![Block::from_text("d")]),
-        Turn { content: Content::Empty, ..user("") },
+        Turn {
+            content: Content::Empty,
+            ..user("")
+        },
     ];
     assert_eq!(
         contents(turns),
@@ -305,8 +405,15 @@ fn turns_alternate_and_nothing_empty_goes_out() {
 
 /// The parts that what a model said becomes.
 fn parts_of(turn: Turn) -> String {
-    let contents = raw(&contents(vec![user("Hi"), turn, user("Go on")])).as_array().unwrap();
-    contents[1].as_object().unwrap().get("parts").unwrap().to_string()
+    let contents = raw(&contents(vec![user("Hi"), turn, user("Go on")]))
+        .as_array()
+        .unwrap();
+    contents[1]
+        .as_object()
+        .unwrap()
+        .get("parts")
+        .unwrap()
+        .to_string()
 }
 
 /// The parts that a recorded answer becomes when it goes back.
@@ -351,7 +458,9 @@ fn ids_go_back_only_where_gemini_gave_them() {
             Block::ToolResult(result("gemini_r-order_2", "a")),
             Block::ToolResult(result("fc-7", "b")),
         ];
-        contents(vec![said_by(model, blocks), user(results)]).matches(r#""id":"#).count()
+        contents(vec![said_by(model, blocks), user(results)])
+            .matches(r#""id":"#)
+            .count()
     };
     assert_eq!(ids("gemini-3-pro-preview"), 2, "one call and its result");
     assert_eq!(ids("claude-opus-4-1"), 0);
@@ -366,7 +475,10 @@ fn what_others_said_goes_without_their_seals() {
     };
     let mut extra = RawMap::new();
     extra.push("thoughtSignature", raw("\"stale\""));
-    let text = TextBlock { text: "Hi".into(), extra };
+    let text = TextBlock {
+        text: "Hi".into(),
+        extra,
+    };
     let turn = |model: Option<&str>| {
         let blocks = vec![
             Block::Thinking(thinking.clone()),
@@ -375,7 +487,11 @@ fn what_others_said_goes_without_their_seals() {
             call("toolu_01", "f", "{}"),
         ];
         let model = model.map(str::to_string);
-        Turn { role: Role::Assistant, content: blocks.into(), model }
+        Turn {
+            role: Role::Assistant,
+            content: blocks.into(),
+            model,
+        }
     };
     let plain = r#"[{"text":"Hi"},{"functionCall":{"name":"f","args":{}}}]"#;
     assert_eq!(parts_of(turn(Some("claude-opus-4-1"))), plain);
@@ -397,23 +513,42 @@ fn calls_of_others_are_marked_for_models_that_insist_on_seals() {
             said_by("gpt-5", vec![Block::from_text("One.")]),
             user("Second?"),
             said_by("gpt-5", vec![call("b", "f", "{}"), call("c", "f", "{}")]),
-            user(vec![Block::ToolResult(result("b", "2")), Block::ToolResult(result("c", "3"))]),
+            user(vec![
+                Block::ToolResult(result("b", "2")),
+                Block::ToolResult(result("c", "3")),
+            ]),
         ]
     };
     let marks = |model: &str| {
-        let request = Request { model: model.into(), ..request(turns()) };
-        field(&request, "contents").matches("skip_thought_signature_validator").count()
+        let request = Request {
+            model: model.into(),
+            ..request(turns())
+        };
+        field(&request, "contents")
+            .matches("skip_thought_signature_validator")
+            .count()
     };
-    assert_eq!(marks("gemini-3-pro-preview"), 1, "the first call of the open step alone");
+    assert_eq!(
+        marks("gemini-3-pro-preview"),
+        1,
+        "the first call of the open step alone"
+    );
     assert_eq!(marks("gemini-2.5-pro"), 0);
 }
 
 fn cleaned(schema: &str) -> (String, String) {
     let tools = vec![tool("t", schema)];
-    let request = Request { tools, ..request(vec![user("Hi")]) };
+    let request = Request {
+        tools,
+        ..request(vec![user("Hi")])
+    };
     let tools = field(&request, "tools");
     let start = r#"[{"functionDeclarations":[{"name":"t","description":"d""#;
-    let rest = tools.strip_prefix(start).unwrap().strip_suffix("}]}]").unwrap();
+    let rest = tools
+        .strip_prefix(start)
+        .unwrap()
+        .strip_suffix("}]}]")
+        .unwrap();
     let rest = rest.strip_prefix(r#","parameters":"#).unwrap_or(rest);
     (rest.to_string(), left_out(&request).join("; "))
 }
@@ -478,7 +613,12 @@ fn definitions_are_written_out_but_not_for_ever() {
 
 #[test]
 fn a_tool_without_arguments_has_no_parameters() {
-    for schema in [r#"{"type":"object","properties":{}}"#, "{}", r#"{"type":"object"}"#, "true"] {
+    for schema in [
+        r#"{"type":"object","properties":{}}"#,
+        "{}",
+        r#"{"type":"object"}"#,
+        "true",
+    ] {
         assert_eq!(cleaned(schema).0, "", "{schema}");
     }
 }

@@ -23,7 +23,11 @@ fn a_rate_limit_says_how_long_to_wait() {
     let header = |name: &str| (name == "retry-after").then(|| "2".to_string());
     let body = fixture("error-rate-limit.json");
     let limited = error_from_response(Api::Gemini, 429, header, &body);
-    assert_eq!(limited.retry_after_ms, Some(2000), "the header is the server's last word");
+    assert_eq!(
+        limited.retry_after_ms,
+        Some(2000),
+        "the header is the server's last word"
+    );
     for delay in ["", "s", "-1s", "soon", "1"] {
         let body = format!(
             r#"{{"error":{{"details":[{{"@type":"x.RetryInfo","retryDelay":"{delay}"}}]}}}}"#
@@ -40,7 +44,10 @@ fn a_quota_of_the_day_is_not_waited_for() {
     let limited = error(429, daily.as_bytes());
     assert_eq!(limited.kind, ApiErrorKind::RateLimit);
     let name = limited.error_type.as_deref();
-    assert_eq!(name, Some("GenerateRequestsPerDayPerProjectPerModel-FreeTier"));
+    assert_eq!(
+        name,
+        Some("GenerateRequestsPerDayPerProjectPerModel-FreeTier")
+    );
     assert!(!is_retryable(&limited));
 }
 
@@ -86,7 +93,10 @@ fn names_and_statuses_have_kinds() {
 
 #[test]
 fn bodies_of_other_shapes_still_have_words() {
-    assert_eq!(error(502, b"<html></html>").message, "the answer is a web page");
+    assert_eq!(
+        error(502, b"<html></html>").message,
+        "the answer is a web page"
+    );
     assert_eq!(error(500, b"").message, "no reason given");
     assert_eq!(error(400, br#"{"error":"plain"}"#).message, "plain");
     assert_eq!(error(413, b"x").kind, ApiErrorKind::ContextOverflow);
@@ -96,7 +106,10 @@ fn bodies_of_other_shapes_still_have_words() {
 #[test]
 fn a_count_is_read() {
     assert_eq!(
-        decode_count(Api::Gemini, br#"{"totalTokens":31,"promptTokensDetails":[]}"#),
+        decode_count(
+            Api::Gemini,
+            br#"{"totalTokens":31,"promptTokensDetails":[]}"#
+        ),
         Some(31)
     );
     assert_eq!(decode_count(Api::Gemini, b"{}"), None);
@@ -113,16 +126,32 @@ fn models_are_listed_with_what_is_said_about_them() {
         temperature: Some(true),
         ..ModelFacts::default()
     };
-    let gemma = ModelFacts { context_window: Some(32_768), ..ModelFacts::default() };
-    let expected = [("gemini-2.5-pro".to_string(), pro), ("gemma-3-4b-it".to_string(), gemma)];
-    let found: Vec<_> = page.models.into_iter().map(|model| (model.name, model.facts)).collect();
+    let gemma = ModelFacts {
+        context_window: Some(32_768),
+        ..ModelFacts::default()
+    };
+    let expected = [
+        ("gemini-2.5-pro".to_string(), pro),
+        ("gemma-3-4b-it".to_string(), gemma),
+    ];
+    let found: Vec<_> = page
+        .models
+        .into_iter()
+        .map(|model| (model.name, model.facts))
+        .collect();
     assert_eq!(found, expected);
     let next = list_request(Api::Gemini, page.next.as_deref());
     assert_eq!(next.path, "/models?pageSize=1000&pageToken=a%2Fb%3Dc");
     assert_eq!((next.method, next.auth), (Method::Get, Auth::GoogleKey));
-    assert_eq!(list_request(Api::Gemini, None).path, "/models?pageSize=1000");
+    assert_eq!(
+        list_request(Api::Gemini, None).path,
+        "/models?pageSize=1000"
+    );
     assert_eq!(decode_models(Api::Gemini, b"{}").unwrap().models, []);
     for body in [&b"[]"[..], b"{\"models\":1}", b"{\"error\":{}}", b""] {
-        assert_eq!(decode_models(Api::Gemini, body).unwrap_err().kind, ApiErrorKind::Malformed);
+        assert_eq!(
+            decode_models(Api::Gemini, body).unwrap_err().kind,
+            ApiErrorKind::Malformed
+        );
     }
 }

@@ -8,17 +8,32 @@ use crate::{Api, SystemRole, Temperature, ToolIds};
 
 fn sent(request: &Request, quirks: Quirks) -> (String, Vec<String>) {
     let sent = crate::encode_for(Api::OpenAiChat, request, &quirks);
-    let left_out = sent.left_out.into_iter().map(|problem| problem.message).collect();
+    let left_out = sent
+        .left_out
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect();
     (String::from_utf8(sent.body).unwrap(), left_out)
 }
 
 fn request(turns: Vec<Turn>) -> Request {
-    Request { model: "tiny".into(), turns, ..Request::default() }
+    Request {
+        model: "tiny".into(),
+        turns,
+        ..Request::default()
+    }
 }
 
 fn turn(role: Role, blocks: &[&str]) -> Turn {
-    let blocks = blocks.iter().map(|json| Block::from_json(json).unwrap()).collect();
-    Turn { role, content: Content::Blocks(blocks), model: None }
+    let blocks = blocks
+        .iter()
+        .map(|json| Block::from_json(json).unwrap())
+        .collect();
+    Turn {
+        role,
+        content: Content::Blocks(blocks),
+        model: None,
+    }
 }
 
 fn hi() -> Turn {
@@ -29,8 +44,15 @@ fn hi() -> Turn {
 fn messages(turns: Vec<Turn>, quirks: Quirks) -> (String, Vec<String>) {
     let turns = std::iter::once(hi()).chain(turns).collect();
     let (body, left_out) = sent(&request(turns), quirks);
-    let messages = RawMap::parse(&body).unwrap().get("messages").unwrap().to_string();
-    (messages.replacen(r#"{"role":"user","content":"hi"},"#, "", 1), left_out)
+    let messages = RawMap::parse(&body)
+        .unwrap()
+        .get("messages")
+        .unwrap()
+        .to_string();
+    (
+        messages.replacen(r#"{"role":"user","content":"hi"},"#, "", 1),
+        left_out,
+    )
 }
 
 const Q: Quirks = Quirks::COMPATIBLE;
@@ -54,40 +76,78 @@ fn the_limit_the_temperature_and_the_counts_follow_the_table() {
             "gpt-5",
             r#""stream":true,"stream_options":{"include_usage":true},"max_completion_tokens":9}"#,
         ),
-        (Quirks { max_tokens: MaxTokens::MaxTokens, ..Q }, "o3", r#""max_tokens":9}"#),
         (
-            Quirks { max_tokens: MaxTokens::MaxCompletionTokens, ..Q },
+            Quirks {
+                max_tokens: MaxTokens::MaxTokens,
+                ..Q
+            },
+            "o3",
+            r#""max_tokens":9}"#,
+        ),
+        (
+            Quirks {
+                max_tokens: MaxTokens::MaxCompletionTokens,
+                ..Q
+            },
             "tiny",
             r#""temperature":0.5,"max_completion_tokens":9}"#,
         ),
         (
-            Quirks { stream_options: false, ..Q },
+            Quirks {
+                stream_options: false,
+                ..Q
+            },
             "tiny",
             r#""stream":true,"temperature":0.5,"max_tokens":9}"#,
         ),
         (
-            Quirks { temperature: Temperature::Sent, ..Q },
+            Quirks {
+                temperature: Temperature::Sent,
+                ..Q
+            },
             "o3",
             r#""temperature":0.5,"max_completion_tokens":9}"#,
         ),
         (
-            Quirks { temperature: Temperature::Refused, ..Q },
+            Quirks {
+                temperature: Temperature::Refused,
+                ..Q
+            },
             "tiny",
             r#"{"include_usage":true},"max_tokens":9}"#,
         ),
     ];
     for (quirks, model, end) in table {
-        let (body, left_out) = sent(&Request { model: model.into(), ..full.clone() }, quirks);
+        let (body, left_out) = sent(
+            &Request {
+                model: model.into(),
+                ..full.clone()
+            },
+            quirks,
+        );
         assert!(body.ends_with(end), "{body}");
-        assert_eq!(left_out.len(), usize::from(!body.contains("temperature")), "{left_out:?}");
+        assert_eq!(
+            left_out.len(),
+            usize::from(!body.contains("temperature")),
+            "{left_out:?}"
+        );
     }
     for (role, word) in [
         (SystemRole::System, "system"),
         (SystemRole::Developer, "developer"),
         (SystemRole::User, "user"),
     ] {
-        let (body, _) = sent(&full, Quirks { system_role: role, ..Q });
-        assert!(body.contains(&format!(r#"[{{"role":"{word}","content":"s"}}]"#)), "{body}");
+        let (body, _) = sent(
+            &full,
+            Quirks {
+                system_role: role,
+                ..Q
+            },
+        );
+        assert!(
+            body.contains(&format!(r#"[{{"role":"{word}","content":"s"}}]"#)),
+            "{body}"
+        );
     }
 }
 
@@ -96,39 +156,78 @@ fn every_server_is_asked_to_think_in_its_own_words() {
     let table = [
         (ReasoningRequest::Effort, r#""reasoning_effort":"medium"}"#),
         (ReasoningRequest::Object, r#""reasoning":{"enabled":true}}"#),
-        (ReasoningRequest::Thinking, r#""thinking":{"type":"enabled"}}"#),
-        (ReasoningRequest::EnableThinking, r#""enable_thinking":true}"#),
-        (ReasoningRequest::ChatTemplate, r#""chat_template_kwargs":{"enable_thinking":true}}"#),
+        (
+            ReasoningRequest::Thinking,
+            r#""thinking":{"type":"enabled"}}"#,
+        ),
+        (
+            ReasoningRequest::EnableThinking,
+            r#""enable_thinking":true}"#,
+        ),
+        (
+            ReasoningRequest::ChatTemplate,
+            r#""chat_template_kwargs":{"enable_thinking":true}}"#,
+        ),
         (ReasoningRequest::ByItself, r#"{"include_usage":true}}"#),
     ];
-    let asked = Request { reasoning: true, ..request(vec![hi()]) };
+    let asked = Request {
+        reasoning: true,
+        ..request(vec![hi()])
+    };
     for (reasoning, end) in table {
         let (body, left_out) = sent(&asked, Quirks { reasoning, ..Q });
         assert!(body.ends_with(end), "{body}");
         assert_eq!(left_out, [""; 0]);
         let (body, _) = sent(&request(vec![hi()]), Quirks { reasoning, ..Q });
-        assert!(body.ends_with(r#"{"include_usage":true}}"#), "nobody asked: {body}");
+        assert!(
+            body.ends_with(r#"{"include_usage":true}}"#),
+            "nobody asked: {body}"
+        );
     }
     let (body, left_out) = sent(&asked, Q);
-    assert!(!body.contains("reason") && !body.contains("think"), "{body}");
+    assert!(
+        !body.contains("reason") && !body.contains("think"),
+        "{body}"
+    );
     assert_eq!(
         left_out,
         ["the wish to think first is not sent: how to ask this provider is not known"]
     );
-    let (body, left_out) = sent(&Request { model: "o3".into(), ..asked }, Q);
+    let (body, left_out) = sent(
+        &Request {
+            model: "o3".into(),
+            ..asked
+        },
+        Q,
+    );
     assert!(body.ends_with(r#""reasoning_effort":"medium"}"#), "{body}");
     assert_eq!(left_out, [""; 0]);
 }
 
 #[test]
 fn what_the_metadata_says_wins_over_the_table() {
-    let mut asked = Request { reasoning: true, ..request(vec![hi()]) };
+    let mut asked = Request {
+        reasoning: true,
+        ..request(vec![hi()])
+    };
     asked.metadata.push("reasoning_effort", Raw::string("high"));
-    let (body, _) = sent(&asked, Quirks { reasoning: ReasoningRequest::Effort, ..Q });
-    assert!(body.contains(r#""reasoning_effort":"high""#) && !body.contains("medium"), "{body}");
+    let (body, _) = sent(
+        &asked,
+        Quirks {
+            reasoning: ReasoningRequest::Effort,
+            ..Q
+        },
+    );
+    assert!(
+        body.contains(r#""reasoning_effort":"high""#) && !body.contains("medium"),
+        "{body}"
+    );
     asked.metadata.push("messages", Raw::empty_object());
     let (_, left_out) = sent(&asked, Quirks::OPENAI_CHAT);
-    assert_eq!(left_out, ["messages is not sent: this field is not up to the metadata"]);
+    assert_eq!(
+        left_out,
+        ["messages is not sent: this field is not up to the metadata"]
+    );
 }
 
 const PDF: &str = r#"{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"BBBB"},"title":"paper.pdf"}"#;
@@ -159,7 +258,10 @@ fn documents_go_where_they_are_taken() {
     let none = Quirks { files: false, ..Q };
     let (body, left_out) = messages(vec![turn(Role::User, &[PDF])], none);
     assert_eq!(body, r#"[{"role":"user","content":"hi"}]"#);
-    assert_eq!(left_out, ["turn 2: a document is not sent: this provider takes none"]);
+    assert_eq!(
+        left_out,
+        ["turn 2: a document is not sent: this provider takes none"]
+    );
 }
 
 #[test]
@@ -186,25 +288,56 @@ fn nothing_is_left_out_without_a_word() {
         turn(Role::Assistant, &[r#"{"type":"thinking","thinking":"hm"}"#]),
     ];
     let sent = crate::encode(Api::OpenAiChat, &request(turns));
-    let said: Vec<_> = sent.left_out.iter().map(|it| (it.severity, it.message.as_str())).collect();
+    let said: Vec<_> = sent
+        .left_out
+        .iter()
+        .map(|it| (it.severity, it.message.as_str()))
+        .collect();
     assert_eq!(
         said,
         [
-            (Severity::Warning, "turn 1: a block is not sent: its type is unknown"),
-            (Severity::Warning, "turn 1: an image is not sent: its bytes are not at hand"),
-            (Severity::Warning, "turn 1: a tool call is not sent: it is not the model's"),
-            (Severity::Hint, "turn 1: a thought is not sent: it is not the model's"),
-            (Severity::Hint, "turn 2: a thought is not sent: the API has no place for it"),
-            (Severity::Hint, "turn 2: a thought is not sent: it is of another provider"),
+            (
+                Severity::Warning,
+                "turn 1: a block is not sent: its type is unknown"
+            ),
+            (
+                Severity::Warning,
+                "turn 1: an image is not sent: its bytes are not at hand"
+            ),
+            (
+                Severity::Warning,
+                "turn 1: a tool call is not sent: it is not the model's"
+            ),
+            (
+                Severity::Hint,
+                "turn 1: a thought is not sent: it is not the model's"
+            ),
+            (
+                Severity::Hint,
+                "turn 2: a thought is not sent: the API has no place for it"
+            ),
+            (
+                Severity::Hint,
+                "turn 2: a thought is not sent: it is of another provider"
+            ),
             (
                 Severity::Warning,
                 "turn 2: a block of the model's answer is not sent: the API has no place for it"
             ),
-            (Severity::Hint, "turn 3: a thought is not sent: the API has no place for it"),
-            (Severity::Warning, "the model spoke first, so a line of the user is sent before it"),
+            (
+                Severity::Hint,
+                "turn 3: a thought is not sent: the API has no place for it"
+            ),
+            (
+                Severity::Warning,
+                "the model spoke first, so a line of the user is sent before it"
+            ),
         ]
     );
-    let otherwise = sent.left_out.iter().filter(|problem| problem.code != "not-sent");
+    let otherwise = sent
+        .left_out
+        .iter()
+        .filter(|problem| problem.code != "not-sent");
     assert_eq!(otherwise.count(), 1);
 }
 
@@ -214,9 +347,18 @@ fn thoughts_go_back_to_the_model_that_had_them_where_its_server_wants_them() {
         r#"{"type":"thinking","thinking":"hm","signature":"c2VhbA==","reasoning_details":[{"type":"reasoning.text","text":"hm","signature":"s"}]}"#,
         r#"{"type":"text","text":"Hi"}"#,
     ];
-    let by = |model: &str| Turn { model: Some(model.into()), ..turn(Role::Assistant, &blocks) };
-    let content = Quirks { thoughts: Thoughts::ReasoningContent, ..Q };
-    let details = Quirks { thoughts: Thoughts::ReasoningDetails, ..Q };
+    let by = |model: &str| Turn {
+        model: Some(model.into()),
+        ..turn(Role::Assistant, &blocks)
+    };
+    let content = Quirks {
+        thoughts: Thoughts::ReasoningContent,
+        ..Q
+    };
+    let details = Quirks {
+        thoughts: Thoughts::ReasoningDetails,
+        ..Q
+    };
     assert_eq!(
         messages(vec![by("tiny")], content).0,
         r#"[{"role":"assistant","content":"Hi","reasoning_content":"hm"}]"#
@@ -231,11 +373,20 @@ fn thoughts_go_back_to_the_model_that_had_them_where_its_server_wants_them() {
     for quirks in [content, details] {
         let (body, left_out) = messages(vec![by("another")], quirks);
         assert_eq!(body, r#"[{"role":"assistant","content":"Hi"}]"#);
-        assert_eq!(left_out, ["turn 2: a thought is not sent: it is of another model"]);
-        let idle = Turn { model: Some("tiny".into()), ..turn(Role::Assistant, &blocks[..1]) };
+        assert_eq!(
+            left_out,
+            ["turn 2: a thought is not sent: it is of another model"]
+        );
+        let idle = Turn {
+            model: Some("tiny".into()),
+            ..turn(Role::Assistant, &blocks[..1])
+        };
         let (body, left_out) = messages(vec![idle], quirks);
         assert_eq!(body, r#"[{"role":"user","content":"hi"}]"#);
-        assert_eq!(left_out, ["turn 2: a thought is not sent: what it led to is missing"]);
+        assert_eq!(
+            left_out,
+            ["turn 2: a thought is not sent: what it led to is missing"]
+        );
     }
 }
 
@@ -256,15 +407,25 @@ fn names_of_calls_are_what_the_server_accepts() {
     assert_eq!(names(ToolIds::Any), ["a", &long, "b-1"]);
     let [a, new, b] = names(ToolIds::UpTo(40));
     assert_eq!((a.as_str(), b.as_str()), ("a", "b-1"));
-    assert!(new.len() <= 40 && new.bytes().all(|b| b.is_ascii_alphanumeric()), "{new}");
+    assert!(
+        new.len() <= 40 && new.bytes().all(|b| b.is_ascii_alphanumeric()),
+        "{new}"
+    );
     let exact = names(ToolIds::Exactly(9));
-    assert!(exact.iter().all(|id| id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric())));
+    assert!(
+        exact
+            .iter()
+            .all(|id| id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()))
+    );
     assert!(exact[0] != exact[1] && exact[1] != exact[2] && exact[0] != exact[2]);
     assert_eq!(names(ToolIds::Exactly(9)), exact, "every time the same");
     // A rule that cannot be kept ends, too.
     names(ToolIds::UpTo(0));
     names(ToolIds::Exactly(0));
-    let turns = vec![turn(Role::Assistant, &[&call(&long)]), turn(Role::User, &[&result(&long)])];
+    let turns = vec![
+        turn(Role::Assistant, &[&call(&long)]),
+        turn(Role::User, &[&result(&long)]),
+    ];
     let (body, _) = messages(turns, Q);
     assert_eq!(body.matches(&new).count(), 2, "{body}");
 }
@@ -286,6 +447,10 @@ fn a_call_that_failed_says_so() {
         (r#""""#, "error"),
         (r#""é""#, "error: é"),
     ] {
-        assert!(failed(content).ends_with(&said(text)), "{}", failed(content));
+        assert!(
+            failed(content).ends_with(&said(text)),
+            "{}",
+            failed(content)
+        );
     }
 }

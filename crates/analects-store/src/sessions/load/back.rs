@@ -28,14 +28,26 @@ pub(super) fn load(
     leaf: Option<&str>,
     reach: Reach,
 ) -> Result<Option<Loaded>, StoreError> {
-    let known = if reach == Reach::ALL { Overview::default() } else { store.overview(of)? };
-    let mut walk = Walk { known, room: Room::new(reach), ..Walk::new(of.agent.as_deref()) };
+    let known = if reach == Reach::ALL {
+        Overview::default()
+    } else {
+        store.overview(of)?
+    };
+    let mut walk = Walk {
+        known,
+        room: Room::new(reach),
+        ..Walk::new(of.agent.as_deref())
+    };
     if let Some(leaf) = leaf {
         walk.wanted = Wanted::Parent(leaf.to_string());
     }
     store.scan_back(of, &mut |row| {
         walk.meet_row(row);
-        if walk.is_complete() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if walk.is_complete() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     })?;
     walk.finish(store, of)
 }
@@ -153,7 +165,11 @@ impl<'w> Walk<'w> {
 
     /// The same for somebody who only wants to know what is on it.
     pub(super) fn unread(agent: Option<&'w str>) -> Walk<'w> {
-        Walk { reads: false, has_state: true, ..Walk::new(agent) }
+        Walk {
+            reads: false,
+            has_state: true,
+            ..Walk::new(agent)
+        }
     }
 
     /// Whether the nearest record before that has this name is hidden.
@@ -174,7 +190,10 @@ impl<'w> Walk<'w> {
             None => self.steps.len(),
         };
         let steps = self.steps[..end].iter().filter(|step| !step.is_earlier);
-        steps.chain(&self.summary).map(|step| step.place.of_record()).collect()
+        steps
+            .chain(&self.summary)
+            .map(|step| step.place.of_record())
+            .collect()
     }
 }
 
@@ -185,7 +204,10 @@ impl Walk<'_> {
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
             if let Some(names) = row.long_names() {
-                let place = Place { row: row.at, nth: None };
+                let place = Place {
+                    row: row.at,
+                    nth: None,
+                };
                 self.meet(&Record::new(names, place, Source::TooLong, ""));
             }
             return;
@@ -194,17 +216,29 @@ impl Walk<'_> {
             && !head.needs_body()
         {
             self.meet_state(&head);
-            let place = Place { row: row.at, nth: None };
-            self.meet(&Record::new(head.names(), place, Source::Row(bytes), &head.type_name()));
+            let place = Place {
+                row: row.at,
+                nth: None,
+            };
+            self.meet(&Record::new(
+                head.names(),
+                place,
+                Source::Row(bytes),
+                &head.type_name(),
+            ));
             return;
         }
         let read = read_line(bytes);
-        self.problems.extend(read.problems.into_iter().map(|problem| place(problem, row)));
+        self.problems
+            .extend(read.problems.into_iter().map(|problem| place(problem, row)));
         for (nth, message) in read.messages.iter().enumerate().rev() {
             if let Some(head) = Envelope::read(&message.to_json()) {
                 self.meet_state(&head);
             }
-            let place = Place { row: row.at, nth: Some(nth) };
+            let place = Place {
+                row: row.at,
+                nth: Some(nth),
+            };
             let names = Names::of(&Link::of(message));
             let source = Source::Part(message);
             self.meet(&Record::new(names, place, source, message.body.type_name()));
@@ -234,7 +268,10 @@ impl Walk<'_> {
         if let Some(changes) = changes.filter(|changes| changes.as_str().starts_with('{')) {
             let is_snapshot = head.json("snapshot") == Some("true");
             self.has_state |= is_snapshot;
-            self.changes.push(StateChange { changes, is_snapshot });
+            self.changes.push(StateChange {
+                changes,
+                is_snapshot,
+            });
         }
     }
 
@@ -246,16 +283,25 @@ impl Walk<'_> {
         if let (LinkKind::Tombstone { target, .. }, false) = (link.kind, is_hidden) {
             self.hidden.insert(target.to_string());
         }
-        let revised = self.excluded.remove(link.id).filter(|_| !link.id.is_empty());
+        let revised = self
+            .excluded
+            .remove(link.id)
+            .filter(|_| !link.id.is_empty());
         let is_excluded = revised.unwrap_or(link.is_excluded);
         if let (LinkKind::Revision { target, history }, false) = (link.kind, is_hidden) {
             if let Some(history) = history {
                 let is_excluded = history == History::Exclude;
-                self.excluded.entry(target.to_string()).or_insert(is_excluded);
+                self.excluded
+                    .entry(target.to_string())
+                    .or_insert(is_excluded);
             }
             let (target, place) = (target.to_string(), record.place);
             let step = (!self.room.is_full()).then(|| self.read(record, false));
-            self.revisions.push(Revising { target, place, step });
+            self.revisions.push(Revising {
+                target,
+                place,
+                step,
+            });
         }
         self.meet_summary(record, is_hidden || is_excluded);
         let is_next = match &self.wanted {
@@ -270,9 +316,19 @@ impl Walk<'_> {
 
     /// A record that is kept.
     fn read(&self, record: &Record<'_>, is_earlier: bool) -> Step {
-        let (message, problems) = if self.reads { record.read() } else { (None, Vec::new()) };
+        let (message, problems) = if self.reads {
+            record.read()
+        } else {
+            (None, Vec::new())
+        };
         let is_summary = record.names.link().kind == LinkKind::Summary;
-        Step { place: record.place, message, problems, is_summary, is_earlier }
+        Step {
+            place: record.place,
+            message,
+            problems,
+            is_summary,
+            is_earlier,
+        }
     }
 
     /// Goes one step back.
@@ -286,7 +342,8 @@ impl Walk<'_> {
         if link.kind == LinkKind::Progress {
             let text = "a message follows a progress message";
             let hint = "it is read as following what came before the progress";
-            self.problems.push(Problem::warning("progress-parent", text).hint(hint));
+            self.problems
+                .push(Problem::warning("progress-parent", text).hint(hint));
             // A last record that says nothing does not count if it follows nobody after all.
             self.is_lost |=
                 self.walked == 0 || (self.wanted == Wanted::Nothing && self.walked == 1);
@@ -299,11 +356,18 @@ impl Walk<'_> {
             self.keep(record, is_earlier);
         }
         let is_first_kept = self.kept.is_none()
-            && self.boundary.as_ref().is_some_and(|it| it.kept_from.as_deref() == Some(link.id));
+            && self
+                .boundary
+                .as_ref()
+                .is_some_and(|it| it.kept_from.as_deref() == Some(link.id));
         if is_first_kept {
             self.kept = Some(self.steps.len());
         }
-        if let LinkKind::Boundary { summary, kept_from, is_separator } = link.kind
+        if let LinkKind::Boundary {
+            summary,
+            kept_from,
+            is_separator,
+        } = link.kind
             && can_say
         {
             let (summary, kept_from) = (summary.map(str::to_string), kept_from.map(str::to_string));
@@ -312,7 +376,12 @@ impl Walk<'_> {
             } else {
                 self.is_lost |= summary.is_none() && !is_separator;
                 let (at, step) = (self.steps.len(), self.read(record, false));
-                self.boundary = Some(Boundary { at, step, summary, kept_from });
+                self.boundary = Some(Boundary {
+                    at,
+                    step,
+                    summary,
+                    kept_from,
+                });
             }
         }
     }
@@ -340,7 +409,9 @@ impl Walk<'_> {
 
     /// Whether what comes before is seen, too, as far as there is room.
     fn keeps_on(&self) -> bool {
-        self.boundary.as_ref().is_none_or(|boundary| boundary.kept_from.is_some())
+        self.boundary
+            .as_ref()
+            .is_none_or(|boundary| boundary.kept_from.is_some())
     }
 
     /// The nearest record before a boundary that has the name of its summary: it is the summary, or the
@@ -362,7 +433,9 @@ impl Walk<'_> {
 
     /// Whether everything that the model sees was met: the summary, and what is kept before it.
     fn is_all_seen(&self) -> bool {
-        let Some(boundary) = &self.boundary else { return false };
+        let Some(boundary) = &self.boundary else {
+            return false;
+        };
         let has_summary = boundary.summary.is_none() || self.summary.is_some();
         let has_kept = boundary.kept_from.is_none() || self.kept.is_some();
         has_summary && has_kept
@@ -379,7 +452,10 @@ impl Walk<'_> {
             && self.room.is_full()
             && self.has_words
             && self.boundary.is_none()
-            && self.known.first_landmark.is_none_or(|first| self.at <= first);
+            && self
+                .known
+                .first_landmark
+                .is_none_or(|first| self.at <= first);
         (self.has_state || is_rest_known) && (is_root || is_rest_plain || self.is_all_seen())
     }
 
@@ -415,9 +491,15 @@ impl Walk<'_> {
             loaded.boundary = boundary.step.message;
             self.steps.truncate(self.kept.unwrap_or(boundary.at));
             let summary = self.summary.as_ref().map(|step| step.place);
-            self.steps.retain(|step| Some(step.place) != summary && !step.is_earlier);
+            self.steps
+                .retain(|step| Some(step.place) != summary && !step.is_earlier);
             // A summary that is kept may be one that a compaction further back names.
-            if self.steps.iter().skip(boundary.at).any(|step| step.is_summary) {
+            if self
+                .steps
+                .iter()
+                .skip(boundary.at)
+                .any(|step| step.is_summary)
+            {
                 return Ok(None);
             }
         }

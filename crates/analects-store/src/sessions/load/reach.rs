@@ -25,12 +25,18 @@ pub struct Reach {
 
 impl Reach {
     /// To its beginning.
-    pub const ALL: Reach = Reach { text: u64::MAX, bytes: u64::MAX };
+    pub const ALL: Reach = Reach {
+        text: u64::MAX,
+        bytes: u64::MAX,
+    };
 
     /// So many bytes of text, or a few more: it begins with a turn, at a place that stays the same while the
     /// conversation grows by a quarter of that.
     pub const fn of_text(bytes: u64) -> Reach {
-        Reach { text: bytes, bytes: MOST }
+        Reach {
+            text: bytes,
+            bytes: MOST,
+        }
     }
 
     fn stride(self) -> u64 {
@@ -55,7 +61,15 @@ pub(super) struct Room {
 impl Room {
     pub(super) fn new(reach: Reach) -> Room {
         let (text, bytes, start, passed) = (0, 0, u64::MAX, 0);
-        Room { reach, text, bytes, start, passed, begins_turn: false, is_full: false }
+        Room {
+            reach,
+            text,
+            bytes,
+            start,
+            passed,
+            begins_turn: false,
+            is_full: false,
+        }
     }
 
     /// Whether nothing more has a place.
@@ -94,7 +108,9 @@ impl Room {
 
 /// Whether a person says something in it that is more than the result of a call.
 pub(super) fn begins_turn(message: &Message) -> bool {
-    let Body::User(body) = &message.body else { return false };
+    let Body::User(body) = &message.body else {
+        return false;
+    };
     match &body.content {
         Content::Empty => false,
         Content::Text(text) => !text.is_empty(),

@@ -43,7 +43,13 @@ pub(super) enum Source<'r> {
 impl<'r> Record<'r> {
     pub fn new(names: Names, place: Place, source: Source<'r>, type_name: &str) -> Record<'r> {
         let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
-        Record { names, place, source, is_instruction, is_of_person }
+        Record {
+            names,
+            place,
+            source,
+            is_instruction,
+            is_of_person,
+        }
     }
 
     /// What it says, and what is odd about that. What is odd about a damaged row was told when it was met.

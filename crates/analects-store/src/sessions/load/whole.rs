@@ -34,10 +34,15 @@ pub(super) fn load(
     let effective = leaf.map(|leaf| tree.effective(leaf)).unwrap_or_default();
     let name = |at: usize| tree.link(at).id.into();
     let findings = tree.findings().iter().chain(&effective.findings);
-    let problems = all.problems.iter().chain(findings.map(|finding| &finding.problem));
+    let problems = all
+        .problems
+        .iter()
+        .chain(findings.map(|finding| &finding.problem));
     let problems = problems.cloned().collect();
     let boundary = read(store, of, &all.places_of(effective.boundary.as_slice()))?;
-    let summary = effective.boundary.and_then(|boundary| tree.summary_of(boundary));
+    let summary = effective
+        .boundary
+        .and_then(|boundary| tree.summary_of(boundary));
     let mut kept = Kept::new(&all, summary, reach);
     kept.take(store, of, &effective.positions)?;
     let (messages, earlier) = kept.finish();
@@ -66,9 +71,21 @@ struct Kept<'a> {
 
 impl Kept<'_> {
     fn new(all: &All, summary: Option<usize>, reach: Reach) -> Kept<'_> {
-        let chunk = if reach == Reach::ALL { usize::MAX } else { CHUNK };
+        let chunk = if reach == Reach::ALL {
+            usize::MAX
+        } else {
+            CHUNK
+        };
         let (room, messages) = (Room::new(reach), Vec::new());
-        Kept { all, summary, room, chunk, messages, has_words: false, left_out: 0 }
+        Kept {
+            all,
+            summary,
+            room,
+            chunk,
+            messages,
+            has_words: false,
+            left_out: 0,
+        }
     }
 
     fn take(
@@ -107,7 +124,8 @@ impl Kept<'_> {
         // The summary comes first, wherever it stands.
         let has_place = self.summary != Some(at) && self.room.has_place(place.0);
         if has_place {
-            self.room.take(place.0, self.all.facts[at].length, Some(&message));
+            self.room
+                .take(place.0, self.all.facts[at].length, Some(&message));
         } else if !self.stays(at) && (self.has_words || !speaks) {
             self.left_out += 1;
             return;
@@ -119,13 +137,20 @@ impl Kept<'_> {
     /// The messages, and how much of the store comes before them though the way goes on there.
     fn finish(mut self) -> (Vec<Placed>, u64) {
         self.messages.reverse();
-        let earlier = if self.left_out > 0 { self.room.start() } else { 0 };
+        let earlier = if self.left_out > 0 {
+            self.room.start()
+        } else {
+            0
+        };
         (self.messages, earlier)
     }
 }
 
 fn no_message(of: &ChainName, id: &str) -> StoreError {
-    StoreError::NoMessage { name: of.to_string(), id: id.to_string() }
+    StoreError::NoMessage {
+        name: of.to_string(),
+        id: id.to_string(),
+    }
 }
 
 /// What is known of a record beside its names.
@@ -169,14 +194,22 @@ impl All {
             let type_name = head.type_name();
             self.push(head.names(), row, 0, &type_name);
             // What a change of state says is told by the names of nothing else.
-            let message = text.filter(|_| type_name == "state").and_then(|_| first(bytes));
+            let message = text
+                .filter(|_| type_name == "state")
+                .and_then(|_| first(bytes));
             self.meet_state(message.as_ref(), head.string("session_id").as_deref());
             return;
         }
         let read = read_line(bytes);
-        self.problems.extend(read.problems.into_iter().map(|problem| place(problem, row)));
+        self.problems
+            .extend(read.problems.into_iter().map(|problem| place(problem, row)));
         for (nth, message) in read.messages.iter().enumerate() {
-            self.push(Names::of(&Link::of(message)), row, nth, message.body.type_name());
+            self.push(
+                Names::of(&Link::of(message)),
+                row,
+                nth,
+                message.body.type_name(),
+            );
             self.meet_state(Some(message), Some(&message.session_id));
         }
     }
@@ -188,12 +221,21 @@ impl All {
         }
         let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
         let length = row.next - row.at;
-        self.facts.push(Fact { place, length, is_instruction, is_of_person });
+        self.facts.push(Fact {
+            place,
+            length,
+            is_instruction,
+            is_of_person,
+        });
         self.names.push(names);
     }
 
     fn meet_state(&mut self, message: Option<&Message>, session: Option<&str>) {
-        if let Some(Message { body: Body::State(change), .. }) = message {
+        if let Some(Message {
+            body: Body::State(change),
+            ..
+        }) = message
+        {
             let change: &StateChange = change;
             self.state.change(change);
         }
@@ -213,14 +255,22 @@ pub(super) fn read(
     of: &ChainName,
     places: &[(u64, usize)],
 ) -> Result<Vec<Option<Message>>, StoreError> {
-    let mut wanted: Vec<(u64, usize, usize)> =
-        places.iter().enumerate().map(|(order, (row, nth))| (*row, *nth, order)).collect();
+    let mut wanted: Vec<(u64, usize, usize)> = places
+        .iter()
+        .enumerate()
+        .map(|(order, (row, nth))| (*row, *nth, order))
+        .collect();
     wanted.sort_unstable();
     let mut found: Vec<Option<Message>> = vec![None; places.len()];
-    let Some((from, ..)) = wanted.first().copied() else { return Ok(found) };
+    let Some((from, ..)) = wanted.first().copied() else {
+        return Ok(found);
+    };
     let mut next = 0;
     store.scan(of, from, &mut |row| {
-        let here = wanted[next..].iter().take_while(|(at, ..)| *at == row.at).count();
+        let here = wanted[next..]
+            .iter()
+            .take_while(|(at, ..)| *at == row.at)
+            .count();
         if here > 0 {
             let read = row.bytes.map(read_line).unwrap_or_default().messages;
             let mut read: Vec<Option<Message>> = read.into_iter().map(Some).collect();
@@ -229,7 +279,11 @@ pub(super) fn read(
             }
             next += here;
         }
-        if next < wanted.len() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        if next < wanted.len() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     })?;
     Ok(found)
 }

@@ -45,7 +45,11 @@ impl Copied {
                 states.push((at, change));
             }
         }
-        let rows = Rows { places: outline.places, long: outline.long, states };
+        let rows = Rows {
+            places: outline.places,
+            long: outline.long,
+            states,
+        };
         Ok(rows.copied(&tree, &way, end))
     }
 
@@ -57,13 +61,19 @@ impl Copied {
                 if let Some(names) = row.long_names() {
                     rows.long.push(rows.places.len());
                     rows.places.push((row.at, 0));
-                    builder.push(Link { agent: None, ..names.link() });
+                    builder.push(Link {
+                        agent: None,
+                        ..names.link()
+                    });
                 }
                 return ControlFlow::Continue(());
             };
             for (nth, message) in read_line(bytes).messages.into_iter().enumerate() {
                 // Whichever chain it is, its messages are read as those of a main chain.
-                builder.push(Link { agent: None, ..Link::of(&message) });
+                builder.push(Link {
+                    agent: None,
+                    ..Link::of(&message)
+                });
                 if let Body::State(change) = message.body {
                     rows.states.push((rows.places.len(), change));
                 }
@@ -90,9 +100,15 @@ struct Rows {
 impl Rows {
     fn copied(self, tree: &Tree, positions: &[usize], end: Option<usize>) -> Copied {
         let is_told = |at: usize| {
-            matches!(tree.link(at).kind, LinkKind::Tombstone { .. } | LinkKind::Revision { .. })
+            matches!(
+                tree.link(at).kind,
+                LinkKind::Tombstone { .. } | LinkKind::Revision { .. }
+            )
         };
-        let way: HashSet<usize> = end.into_iter().flat_map(|end| tree.ancestors(end)).collect();
+        let way: HashSet<usize> = end
+            .into_iter()
+            .flat_map(|end| tree.ancestors(end))
+            .collect();
         let mut state = Rebuilding::default();
         for (at, change) in &self.states {
             if end.is_some_and(|end| *at <= end) {
@@ -106,14 +122,26 @@ impl Rows {
             if self.long.binary_search(at).is_ok() {
                 let link = tree.link(*at);
                 let target_parent = link.parent.map(MessageId::from);
-                let body = Tombstone { target: link.id.into(), target_parent };
+                let body = Tombstone {
+                    target: link.id.into(),
+                    target_parent,
+                };
                 tombstones.push(Message::new("", Body::Tombstone(body)));
             } else {
                 let is_on_way = way.contains(at) || !is_told(*at);
-                records.push(CopiedRecord { row, nth, is_on_way });
+                records.push(CopiedRecord {
+                    row,
+                    nth,
+                    is_on_way,
+                });
             }
         }
         let leaf = end.map(|end| tree.link(end).id.into());
-        Copied { records, tombstones, state: state.finish(), leaf }
+        Copied {
+            records,
+            tombstones,
+            state: state.finish(),
+            leaf,
+        }
     }
 }

@@ -10,7 +10,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (self.0 >> 33) as usize % sides
     }
 }
@@ -18,9 +21,15 @@ impl Dice {
 fn compaction(number: usize) -> Vec<Message> {
     let id = format!("S{number}");
     let text = format!("summary {number}").into();
-    let summary = Summary { text, ..Summary::default() };
+    let summary = Summary {
+        text,
+        ..Summary::default()
+    };
     let summary_id = Some(id.as_str().into());
-    let boundary = CompactBoundary { summary_id, ..CompactBoundary::default() };
+    let boundary = CompactBoundary {
+        summary_id,
+        ..CompactBoundary::default()
+    };
     let copy = Message::new("", Body::System(analects_core::System::default()));
     vec![
         Message::new(id, Body::Summary(summary)),
@@ -30,13 +39,17 @@ fn compaction(number: usize) -> Vec<Message> {
 }
 
 fn outline(session: &Session<'_>) -> Vec<Message> {
-    Outline::read(session.store, &session.name).unwrap().messages
+    Outline::read(session.store, &session.name)
+        .unwrap()
+        .messages
 }
 
 fn random_step(session: &mut Session<'_>, number: usize, dice: &mut Dice) {
     let now = Timestamp::UNIX_EPOCH;
     let messages = outline(session);
-    let any = messages.get(dice.roll(messages.len().max(1))).map(|it| it.id.clone());
+    let any = messages
+        .get(dice.roll(messages.len().max(1)))
+        .map(|it| it.id.clone());
     let verb = dice.roll(12);
     let done = match (verb, any) {
         (0, _) => session.apply(|it| verbs::rewind(it, None), &mut OsIds, now),
@@ -58,7 +71,10 @@ fn random_step(session: &mut Session<'_>, number: usize, dice: &mut Dice) {
         }
     };
     // Not every verb applies to every record.
-    assert!(matches!(done, Ok(_) | Err(StoreError::Verb { .. })), "{done:?}");
+    assert!(
+        matches!(done, Ok(_) | Err(StoreError::Verb { .. })),
+        "{done:?}"
+    );
 }
 
 #[test]
@@ -72,9 +88,14 @@ fn a_fork_says_what_the_original_says() {
             let loaded = session.load().unwrap();
             assert_eq!(loaded.leaf.as_ref(), session.leaf(), "{seed} {number}");
             let to = ChainName::new("p", format!("copy-{number}"));
-            let copy = session.fork(None, to, &mut OsIds, Timestamp::UNIX_EPOCH).unwrap();
+            let copy = session
+                .fork(None, to, &mut OsIds, Timestamp::UNIX_EPOCH)
+                .unwrap();
             let texts = |loaded: Loaded| -> Vec<String> {
-                let seen = loaded.messages.iter().filter(|it| it.history != History::Exclude);
+                let seen = loaded
+                    .messages
+                    .iter()
+                    .filter(|it| it.history != History::Exclude);
                 seen.map(Message::text).collect()
             };
             let copied = texts(copy.load().unwrap());
@@ -92,8 +113,13 @@ fn branches(session: &Session<'_>) -> u64 {
         // As far up as it is the first that follows, it is the same branch.
         let is_first = |at: usize| tree.parent(at).is_none_or(|p| tree.children(p)[0] == at);
         let way: Vec<usize> = tree.ancestors(*end).collect();
-        let own = way.iter().position(|at| !is_first(*at)).map_or(way.len(), |at| at + 1);
-        way[..own].iter().any(|at| tree.link(*at).kind == LinkKind::Speech)
+        let own = way
+            .iter()
+            .position(|at| !is_first(*at))
+            .map_or(way.len(), |at| at + 1);
+        way[..own]
+            .iter()
+            .any(|at| tree.link(*at).kind == LinkKind::Speech)
     };
     ends.filter(speaks).count() as u64
 }

@@ -12,9 +12,17 @@ use crate::shell;
 /// What a new cell is in its file.
 pub enum Place {
     /// What somebody says.
-    Message { id: String, type_word: String, agent: Option<String> },
+    Message {
+        id: String,
+        type_word: String,
+        agent: Option<String>,
+    },
     /// What somebody answers, or what else came back; `parent` is the message if not the last.
-    Reply { id: String, type_word: String, parent: Option<String> },
+    Reply {
+        id: String,
+        type_word: String,
+        parent: Option<String>,
+    },
     /// What running code printed.
     CodeOutput { id: String, language: String },
     /// A tool call, or its result.
@@ -32,8 +40,12 @@ impl Place {
         if !args.output {
             return message(document, args);
         }
-        let Some(of) = &args.of else { return reply(document, args, None) };
-        let cell = document.cell(of).ok_or_else(|| no_such_cell(document, args, of))?;
+        let Some(of) = &args.of else {
+            return reply(document, args, None);
+        };
+        let cell = document
+            .cell(of)
+            .ok_or_else(|| no_such_cell(document, args, of))?;
         let is_call = attributes.iter().any(|(key, _)| key == "name");
         match cell.role() {
             CellRole::Code => code_output(document, args, cell),
@@ -72,13 +84,25 @@ impl Place {
     pub fn cell(&self) -> NewCell {
         let output = |id: &str, word: &str| NewCell::new(CellKind::Output, id, word, "");
         match self {
-            Place::Message { id, type_word, agent } => {
+            Place::Message {
+                id,
+                type_word,
+                agent,
+            } => {
                 let cell = NewCell::new(CellKind::Message, id, type_word, "");
-                agent.iter().fold(cell, |cell, agent| cell.with("agent", agent.as_str()))
+                agent
+                    .iter()
+                    .fold(cell, |cell, agent| cell.with("agent", agent.as_str()))
             }
-            Place::Reply { id, type_word, parent } => {
+            Place::Reply {
+                id,
+                type_word,
+                parent,
+            } => {
                 let cell = output(id, type_word);
-                parent.iter().fold(cell, |cell, parent| cell.with("parent", parent.as_str()))
+                parent
+                    .iter()
+                    .fold(cell, |cell, parent| cell.with("parent", parent.as_str()))
             }
             Place::CodeOutput { id, language } => output(id, language),
             Place::Tool { id } => output(id, "tool"),
@@ -87,14 +111,24 @@ impl Place {
 }
 
 fn message(document: &Document, args: &Args) -> Result<Place, Failure> {
-    let usual = if args.mime_type.is_some() { "raw" } else { "markdown" };
+    let usual = if args.mime_type.is_some() {
+        "raw"
+    } else {
+        "markdown"
+    };
     let type_word = args.type_word.as_deref().unwrap_or(usual);
     if !["markdown", "code", "raw"].contains(&type_word) {
         let message = format!("{type_word:?} is no type of a message");
-        return Err(Failure::usage(message, "use markdown, code or raw, or add an --output"));
+        return Err(Failure::usage(
+            message,
+            "use markdown, code or raw, or add an --output",
+        ));
     }
     if args.mime_type.is_some() && type_word != "raw" {
-        return Err(Failure::usage("a message with --mime-type is raw", "leave out --type"));
+        return Err(Failure::usage(
+            "a message with --mime-type is raw",
+            "leave out --type",
+        ));
     }
     if let Some(agent) = &args.agent
         && document.agents().iter().all(|known| known.name != *agent)
@@ -102,25 +136,40 @@ fn message(document: &Document, args: &Args) -> Result<Place, Failure> {
         return Err(unknown_agent(document, &args.file, agent));
     }
     let (id, agent) = (new_id(document, args)?, args.agent.clone());
-    Ok(Place::Message { id, type_word: type_word.to_string(), agent })
+    Ok(Place::Message {
+        id,
+        type_word: type_word.to_string(),
+        agent,
+    })
 }
 
 /// What somebody answers to a message; to the last one if none is named.
 fn reply(document: &Document, args: &Args, to: Option<Cell<'_>>) -> Result<Place, Failure> {
     let type_word = author(document, args)?;
-    let last = document.cells().rev().find(|cell| cell.is_prompt()).map(Cell::ordinal);
+    let last = document
+        .cells()
+        .rev()
+        .find(|cell| cell.is_prompt())
+        .map(Cell::ordinal);
     let is_last = |cell: &Cell<'_>| Some(cell.ordinal()) == last;
     let parent = to.filter(|cell| !is_last(cell));
-    let parent = parent.map(|cell| identified(document, args, cell)).transpose()?;
-    Ok(Place::Reply { id: new_id(document, args)?, type_word, parent })
+    let parent = parent
+        .map(|cell| identified(document, args, cell))
+        .transpose()?;
+    Ok(Place::Reply {
+        id: new_id(document, args)?,
+        type_word,
+        parent,
+    })
 }
 
 /// Who an output comes from.
 fn author(document: &Document, args: &Args) -> Result<String, Failure> {
     match (&args.type_word, &args.agent) {
-        (Some(_), Some(_)) => {
-            Err(Failure::usage("--type and --agent both name the author", "give one of them"))
-        }
+        (Some(_), Some(_)) => Err(Failure::usage(
+            "--type and --agent both name the author",
+            "give one of them",
+        )),
         (Some(word), None) => match word.as_str() {
             "tool" => Err(Failure::usage(
                 "a call belongs to a reply, and a result to a call",
@@ -153,7 +202,10 @@ fn code_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Place
     let usual = code::code(&content).ok().and_then(|code| code.language);
     let language = language(args, usual)?;
     let id = numbered(document, cell.id().unwrap_or_default(), '.', 1);
-    Ok(Place::CodeOutput { id: derived(args, id)?, language })
+    Ok(Place::CodeOutput {
+        id: derived(args, id)?,
+        language,
+    })
 }
 
 /// The failure to add an output to a cell that has none.
@@ -176,11 +228,18 @@ fn further_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Pl
     let dot = id.rfind('.').unwrap_or(0);
     let first = id[dot..].split('-').next().unwrap_or_default();
     let id = numbered(document, &id[..dot + first.len()], '-', 2);
-    Ok(Place::CodeOutput { id: derived(args, id)?, language })
+    Ok(Place::CodeOutput {
+        id: derived(args, id)?,
+        language,
+    })
 }
 
 fn language(args: &Args, usual: Option<&str>) -> Result<String, Failure> {
-    let word = args.type_word.as_deref().or(usual).filter(|_| args.agent.is_none());
+    let word = args
+        .type_word
+        .as_deref()
+        .or(usual)
+        .filter(|_| args.agent.is_none());
     match word {
         Some(word) if !is_fixed_word(word) => Ok(word.to_string()),
         _ => Err(Failure::usage(
@@ -207,7 +266,9 @@ fn numbered(document: &Document, base: &str, separator: char, from: u64) -> Stri
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse::<u64>().ok()
     });
-    let next = numbers.max().map_or(from, |largest| largest.saturating_add(1).max(from));
+    let next = numbers
+        .max()
+        .map_or(from, |largest| largest.saturating_add(1).max(from));
     format!("{base}{separator}{next}")
 }
 
@@ -225,7 +286,9 @@ fn derived(args: &Args, id: String) -> Result<String, Failure> {
 
 /// The id of a message or a reply: the person's, or the next number.
 fn new_id(document: &Document, args: &Args) -> Result<String, Failure> {
-    let Some(id) = &args.id else { return Ok(document.next_id()) };
+    let Some(id) = &args.id else {
+        return Ok(document.next_id());
+    };
     if let Some(reason) = why_not_an_id(id) {
         let message = format!("{id:?} cannot be an id: {reason}");
         return Err(Failure::usage(message, "such as --id idea"));
@@ -246,7 +309,8 @@ fn why_not_an_id(id: &str) -> Option<&'static str> {
         return Some("it must have 1 to 64 characters");
     }
     let is_bad = |c: char| c.is_whitespace() || c.is_control() || "[]^".contains(c);
-    id.contains(is_bad).then_some("it holds a blank, a control character or one of [ ] ^")
+    id.contains(is_bad)
+        .then_some("it holds a blank, a control character or one of [ ] ^")
 }
 
 /// The id of a cell that others refer to; a place in the file changes with the file.
@@ -254,13 +318,20 @@ fn identified(document: &Document, args: &Args, cell: Cell<'_>) -> Result<String
     cell.id().map(str::to_string).ok_or_else(|| {
         let (path, name) = (args.file.display(), cell.name());
         let failure = Failure::input(format!("{path}: cell {name} has no id to refer to"));
-        let id = if name.starts_with('#') { document.next_id() } else { name.into_owned() };
+        let id = if name.starts_with('#') {
+            document.next_id()
+        } else {
+            name.into_owned()
+        };
         failure.or_hint(format!("end its first line with an id, such as [^{id}]"))
     })
 }
 
 fn no_such_cell(document: &Document, args: &Args, name: &str) -> Failure {
-    let names: Vec<String> = document.cells().map(|cell| cell.name().into_owned()).collect();
+    let names: Vec<String> = document
+        .cells()
+        .map(|cell| cell.name().into_owned())
+        .collect();
     let hint = match nearest(name, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near}?"),
         None => format!("analects show {} lists the cells", shell::path(&args.file)),

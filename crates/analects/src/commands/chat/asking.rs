@@ -44,10 +44,16 @@ pub fn ask<C: Conversation>(
 /// Shows what happens while it happens.
 fn show(event: TurnEvent, answer: &mut ui::Answer) {
     match event {
-        TurnEvent::Stream(StreamEvent::BlockDelta { delta: Delta::Text(text), .. }) => {
+        TurnEvent::Stream(StreamEvent::BlockDelta {
+            delta: Delta::Text(text),
+            ..
+        }) => {
             answer.print(&text.as_str());
         }
-        TurnEvent::Stream(StreamEvent::BlockDelta { delta: Delta::Thinking(text), .. }) => {
+        TurnEvent::Stream(StreamEvent::BlockDelta {
+            delta: Delta::Thinking(text),
+            ..
+        }) => {
             answer.think(&text.as_str());
         }
         TurnEvent::Stream(_) | TurnEvent::Answer(_) => {}
@@ -62,16 +68,28 @@ fn show(event: TurnEvent, answer: &mut ui::Answer) {
         }
         TurnEvent::Compacted(compacted) => ui::remark(&in_words(&compacted)),
         TurnEvent::NotCompacted(why) => {
-            ui::remark(&format!("warning: the conversation could not be summarised: {why}"));
+            ui::remark(&format!(
+                "warning: the conversation could not be summarised: {why}"
+            ));
         }
     }
 }
 
 /// What a compaction did, for people.
 pub fn in_words(compacted: &Compacted) -> String {
-    let Compacted { messages, before, after, is_makeshift, earlier, files } = compacted;
-    let makeshift =
-        if *is_makeshift { ", made without a model since none could make it" } else { "" };
+    let Compacted {
+        messages,
+        before,
+        after,
+        is_makeshift,
+        earlier,
+        files,
+    } = compacted;
+    let makeshift = if *is_makeshift {
+        ", made without a model since none could make it"
+    } else {
+        ""
+    };
     let messages = match messages {
         1 => "1 message".to_string(),
         messages => format!("{messages} messages"),
@@ -83,7 +101,11 @@ pub fn in_words(compacted: &Compacted) -> String {
     let files = match files.as_slice() {
         [] => String::new(),
         [file] => format!("; 1 file was read again: {file}"),
-        files => format!("; {} files were read again: {}", files.len(), files.join(", ")),
+        files => format!(
+            "; {} files were read again: {}",
+            files.len(),
+            files.join(", ")
+        ),
     };
     format!(
         "a summary stands for {messages}{makeshift}: about {before} tokens before, {after} after{earlier}{files}; \
@@ -103,7 +125,10 @@ pub fn report_problems(problems: Vec<Problem>, source: &ProblemSource) {
 
 fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
     report_problems(outcome.problems, source);
-    let content = outcome.answer.as_ref().and_then(|answer| answer.body.content());
+    let content = outcome
+        .answer
+        .as_ref()
+        .and_then(|answer| answer.body.content());
     match outcome.end {
         TurnEnd::Done | TurnEnd::ToolsNotRun => {
             if let Some(text) = outcome.answer.as_ref().and_then(what_is_odd) {

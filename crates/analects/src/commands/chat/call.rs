@@ -70,7 +70,10 @@ pub struct CallArgs {
 }
 
 fn temperature(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| (0.0..=2.0).contains(number));
+    let number = text
+        .parse::<f64>()
+        .ok()
+        .filter(|number| (0.0..=2.0).contains(number));
     number.ok_or_else(|| "expected a number from 0 to 2, such as 0.7".to_string())
 }
 
@@ -87,7 +90,10 @@ impl CallArgs {
         }
         let message =
             format!("--include, --exclude and --save choose cells for one prompt, and {why_not}");
-        Err(Failure::usage(message, "add a prompt, or hide cells with analects drop"))
+        Err(Failure::usage(
+            message,
+            "add a prompt, or hide cells with analects drop",
+        ))
     }
 
     /// Refuses what only a file has.
@@ -178,8 +184,10 @@ impl<'a> Call<'a> {
     /// Prepares a conversation in which nothing need be asked.
     pub fn prepare_idle<C: Conversation>(self, conversation: C) -> Result<Prepared<C>, Failure> {
         let said = Said::default();
-        let options =
-            AskOptions { needs_question: false, ..self.options(&said, ChosenMessages::default()) };
+        let options = AskOptions {
+            needs_question: false,
+            ..self.options(&said, ChosenMessages::default())
+        };
         prepare(conversation, &options).map_err(|error| self.explain(error))
     }
 
@@ -199,9 +207,14 @@ impl<'a> Call<'a> {
 
     /// Says who answers what, and what waits beside it.
     pub fn tell_of_queue<C: Conversation>(self, prepared: &Prepared<C>) {
-        let Some(report) = prepared.report() else { return };
-        let note =
-            if self.args.has_choice() && !self.args.save { ", with its own -i or -e" } else { "" };
+        let Some(report) = prepared.report() else {
+            return;
+        };
+        let note = if self.args.has_choice() && !self.args.save {
+            ", with its own -i or -e"
+        } else {
+            ""
+        };
         ui::remark(&queue_in_words(report, &prepared.agent().agent.name, note));
     }
 
@@ -274,7 +287,12 @@ pub fn tell_notes(notes: &[ResponderNote]) {
 
 fn note_in_words(note: &ResponderNote) -> String {
     match note {
-        ResponderNote::PassedOver { agent, model, why, instead } => {
+        ResponderNote::PassedOver {
+            agent,
+            model,
+            why,
+            instead,
+        } => {
             let why = match why {
                 // The name stands before it already.
                 Some(ClientError::UnknownModel(_)) => "unknown model".to_string(),
@@ -304,7 +322,11 @@ fn queue_in_words(report: &QueueReport, agent: &str, note: &str) -> String {
 
 /// Says that cells are not asked by this call.
 pub fn left_waiting(names: &[String]) -> String {
-    let (wait, them) = if names.len() == 1 { ("waits", "it") } else { ("wait", "them") };
+    let (wait, them) = if names.len() == 1 {
+        ("waits", "it")
+    } else {
+        ("wait", "them")
+    };
     format!("{} {wait}: a further call asks {them}", named(names))
 }
 
@@ -330,7 +352,10 @@ mod tests {
             let (now, next, left) = (names(now), names(next), names(left));
             queue_in_words(&QueueReport { now, next, left }, "x", note)
         };
-        assert_eq!(says(&["1"], &["2", "3"], &[], ""), "x answers cell 1; next: cells 2, 3");
+        assert_eq!(
+            says(&["1"], &["2", "3"], &[], ""),
+            "x answers cell 1; next: cells 2, 3"
+        );
         assert_eq!(
             says(&["4"], &["2"], &["5"], ""),
             "x answers cell 4; next: cell 2; cell 5 waits: a further call asks it"

@@ -40,7 +40,11 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     call.tell_of_queue(&prepared);
     let text = prepared.conversation().document().source().to_vec();
     let name = path.to_string_lossy().into_owned();
-    let source = ProblemSource { name, text, interface: call.interface };
+    let source = ProblemSource {
+        name,
+        text,
+        interface: call.interface,
+    };
     print(&mut prepared, &source)
 }
 
@@ -67,7 +71,14 @@ pub fn of_session(
         Err(error) => return Err(in_store::nobody_answers(error, call, &conversation)),
     };
     let name = prepared.conversation().name().session.to_string();
-    print(&mut prepared, &ProblemSource { name, text: Vec::new(), interface: call.interface })
+    print(
+        &mut prepared,
+        &ProblemSource {
+            name,
+            text: Vec::new(),
+            interface: call.interface,
+        },
+    )
 }
 
 fn print<C: Conversation>(
@@ -80,18 +91,27 @@ fn print<C: Conversation>(
         ui::remark(&format!("the model would be told: {text}"));
     }
     let plan = &planned.plan;
-    let request =
-        plan.ready().map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
+    let request = plan
+        .ready()
+        .map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()))?;
     let mut problems = planned.problems;
     problems.extend(plan.notes.iter().cloned());
     report_problems(problems, source);
     for id in &plan.needs_summary {
         let name = prepared.conversation().name_of(id);
-        ui::remark(&format!("warning: chat would ask for a summary of {name} first"));
+        ui::remark(&format!(
+            "warning: chat would ask for a summary of {name} first"
+        ));
     }
     if planned.would_compact {
-        let why = if plan.drops() { "not everything fits" } else { "the context is nearly full" };
-        ui::remark(&format!("warning: {why}; chat would summarise the conversation first"));
+        let why = if plan.drops() {
+            "not everything fits"
+        } else {
+            "the context is nearly full"
+        };
+        ui::remark(&format!(
+            "warning: {why}; chat would summarise the conversation first"
+        ));
     }
     outgoing::print(&prepared.agent().model, request)
 }

@@ -35,7 +35,12 @@ pub fn chat_in_file(call: Call<'_>, path: &Path, said: &mut Said) -> Result<(), 
 
 /// Gets one answer in a file; `false` if there was none to get.
 pub fn take_turn(call: Call<'_>, path: &Path) -> Result<bool, Failure> {
-    take_turn_of(&mut AnswerQueue::default(), call, path, &mut Said::default())
+    take_turn_of(
+        &mut AnswerQueue::default(),
+        call,
+        path,
+        &mut Said::default(),
+    )
 }
 
 /// Gets the next answer of a call.
@@ -66,7 +71,11 @@ fn take_turn_of(
     call.tell_of_queue(&prepared);
     let text = prepared.conversation().document().source().to_vec();
     let name = path.to_string_lossy().into_owned();
-    let source = ProblemSource { name, text, interface: call.interface };
+    let source = ProblemSource {
+        name,
+        text,
+        interface: call.interface,
+    };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
     if prepared.conversation().answer_place() == Some(&AnswerPlace::Journal) {
         ui::remark(&writing::kept_answer(path));
@@ -77,7 +86,10 @@ fn take_turn_of(
         if_it_broke_off(failure, &prepared, |conversation, broken| {
             // Nothing can be hidden in a file that nobody can write to.
             let cell = conversation.cell_of(&MessageId::from(broken))?;
-            conversation.document().is_utf8().then(|| broken_in(path, cell))
+            conversation
+                .document()
+                .is_utf8()
+                .then(|| broken_in(path, cell))
         })
     })?;
     Ok(true)
@@ -89,10 +101,17 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
     let document = conversation.document();
     if let Some(problem) = document.old_format() {
         let problem = Box::new(problem);
-        return Err(StoreError::NotWritable { path: path.to_path_buf(), problem }.into());
+        return Err(StoreError::NotWritable {
+            path: path.to_path_buf(),
+            problem,
+        }
+        .into());
     }
     conversation.journal().check_writable()?;
-    if let Some(lost) = conversation.journal().take_lost_rewind(conversation.path(), document) {
+    if let Some(lost) = conversation
+        .journal()
+        .take_lost_rewind(conversation.path(), document)
+    {
         return Err(lost_rewind(path, &lost));
     }
     writing::remark_missing(path, document, conversation.path(), conversation.journal());
@@ -108,13 +127,20 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
 /// The mark of a rewind is gone, and nobody knows whether the person meant that.
 fn lost_rewind(path: &Path, lost: &LostRewind) -> Failure {
     let file = shell::path(path);
-    let to = if lost.to.is_empty() { "the beginning".into() } else { format!("cell {}", lost.to) };
+    let to = if lost.to.is_empty() {
+        "the beginning".into()
+    } else {
+        format!("cell {}", lost.to)
+    };
     let message = format!("{file}: the rewind to {to} is undone: its empty cell was removed");
     let again = "run this again to continue from the last cell";
     let hint = if lost.to.is_empty() {
         again.to_string()
     } else {
-        format!("{again}, or go back: analects rewind {file} {}", shell::word(&lost.to))
+        format!(
+            "{again}, or go back: analects rewind {file} {}",
+            shell::word(&lost.to)
+        )
     };
     Failure::input(message).or_hint(hint)
 }
@@ -137,7 +163,10 @@ fn write(
 /// Says what waits where this call does not ask it.
 fn tell_what_waits(conversation: &FileConversation) {
     let questions = conversation.snapshot().questions;
-    let names: Vec<String> = questions.into_iter().map(|question| question.name).collect();
+    let names: Vec<String> = questions
+        .into_iter()
+        .map(|question| question.name)
+        .collect();
     if !names.is_empty() {
         ui::remark(&left_waiting(&names));
     }
@@ -157,7 +186,9 @@ fn nobody_answers(
     }
     let is_kept = error.is_about_responder() && !call.names_responder();
     let failure = call.explain(error);
-    let Some(prompt) = said.prompt.as_deref().filter(|_| is_kept) else { return Ok(failure) };
+    let Some(prompt) = said.prompt.as_deref().filter(|_| is_kept) else {
+        return Ok(failure);
+    };
     let message = Box::new(Message::user("", prompt));
     conversation.apply(vec![Change::Append(message)], &[], Timestamp::now())?;
     said.written.has_prompt = true;
@@ -221,7 +252,10 @@ pub fn still_waits(failure: Failure, path: &Path, said: &Said, places: &Places) 
     let (Some(prompt), Ok(document)) = (&said.prompt, read_message_file(path)) else {
         return failure;
     };
-    let waits = document.unanswered().last().is_some_and(|cell| cell.content() == prompt.as_str());
+    let waits = document
+        .unanswered()
+        .last()
+        .is_some_and(|cell| cell.content() == prompt.as_str());
     if !waits || failure.tells_how_to_ask() || writing::has_answer(path, &document, places) {
         return failure;
     }
@@ -230,7 +264,10 @@ pub fn still_waits(failure: Failure, path: &Path, said: &Said, places: &Places) 
 
 /// An answer of a file that broke off.
 fn broken_in(path: &Path, cell: String) -> BrokenAnswer {
-    BrokenAnswer { conversation: ConversationName::File(path.to_path_buf()), name: cell }
+    BrokenAnswer {
+        conversation: ConversationName::File(path.to_path_buf()),
+        name: cell,
+    }
 }
 
 /// Says that there is nothing to ask, and why that may be.
@@ -250,7 +287,10 @@ pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
     let file = shell::path(path);
     let usual = || format!("add a prompt, such as analects chat {file} \"Hello\"");
-    Failure::usage(message, misplaced_question(document).map_or_else(usual, str::to_string))
+    Failure::usage(
+        message,
+        misplaced_question(document).map_or_else(usual, str::to_string),
+    )
 }
 
 /// What to do about a question that seems to have been typed where nothing is sent from.

@@ -40,7 +40,10 @@ pub fn go_on(
     mut conversation: StoredConversation,
     said: &mut Said,
 ) -> Result<(), Failure> {
-    let prepared = prepare(&mut conversation, &call.options(said, ChosenMessages::default()));
+    let prepared = prepare(
+        &mut conversation,
+        &call.options(said, ChosenMessages::default()),
+    );
     let mut prepared = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return Err(nobody_answers(error, call, &conversation)),
@@ -50,20 +53,28 @@ pub fn go_on(
     said.written = prepared.written();
     written?;
     let name = prepared.conversation().name().session.to_string();
-    let source = ProblemSource { name: name.clone(), text: Vec::new(), interface: call.interface };
+    let source = ProblemSource {
+        name: name.clone(),
+        text: Vec::new(),
+        interface: call.interface,
+    };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
     let told_of_branches = tell_of_branches(prepared.conversation());
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::Session(name.clone()));
         let failure = local::explain(failure, serving.as_deref());
-        if_it_broke_off(failure, &prepared, |_, broken| Some(broken_in(&name, broken)))
+        if_it_broke_off(failure, &prepared, |_, broken| {
+            Some(broken_in(&name, broken))
+        })
     })?;
     told_of_branches
 }
 
 /// Says so if another process went on with the session from the same message, and how to choose between the branches.
 fn tell_of_branches(conversation: &StoredConversation) -> Result<(), Failure> {
-    let Some(Branches { count, own, other }) = conversation.branches()? else { return Ok(()) };
+    let Some(Branches { count, own, other }) = conversation.branches()? else {
+        return Ok(());
+    };
     let session = &*conversation.name().session;
     ui::remark(&format!(
         "another process continued this session from the same message, so it has {count} branches now; the next \
@@ -71,7 +82,10 @@ fn tell_of_branches(conversation: &StoredConversation) -> Result<(), Failure> {
     ));
     let other = shell::word(&other);
     let yours = own.map(|own| {
-        format!("analects rewind {session} {} continues yours, and ", shell::word(&own))
+        format!(
+            "analects rewind {session} {} continues yours, and ",
+            shell::word(&own)
+        )
     });
     let yours = yours.unwrap_or_default();
     ui::remark(&format!(
@@ -89,7 +103,9 @@ pub fn nobody_answers(
 ) -> Failure {
     let is_idle = matches!(error, PrepareError::NothingToAsk);
     let broken = broken_answer(&conversation.snapshot()).filter(|_| is_idle);
-    let Some(broken) = broken else { return call.explain(error) };
+    let Some(broken) = broken else {
+        return call.explain(error);
+    };
     let message = format!("nothing to ask: the last answer, {}, broke off", &*broken);
     let broken = broken_in(&conversation.name().session, &broken);
     Failure::usage(message, Advice::PromptOrHideBroken(broken))

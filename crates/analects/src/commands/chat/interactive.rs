@@ -44,10 +44,18 @@ impl Session {
     pub fn run(self, surroundings: &Surroundings) -> Result<(), Failure> {
         if self.records {
             let message = "--record records one answer, and a session has many";
-            return Err(Failure::usage(message, "add a prompt, or leave out --record"));
+            return Err(Failure::usage(
+                message,
+                "add a prompt, or leave out --record",
+            ));
         }
         self.call.for_many("a session has many")?;
-        Running { session: self, surroundings, was_there: false }.run()
+        Running {
+            session: self,
+            surroundings,
+            was_there: false,
+        }
+        .run()
     }
 }
 
@@ -80,11 +88,16 @@ fn check_file(path: &Path) -> Result<(), Failure> {
 
 impl Running<'_> {
     fn run(mut self) -> Result<(), Failure> {
-        self.session.files.iter().try_for_each(|file| check_file(file))?;
+        self.session
+            .files
+            .iter()
+            .try_for_each(|file| check_file(file))?;
         self.make_message_file()?;
         // Whoever cannot be asked is told before something is typed for them.
         let (place, model) = (self.session.place.title(), model_name(&self.responder()?));
-        ui::remark(&format!("{place}, with {model}; /help for help, Ctrl-D to end"));
+        ui::remark(&format!(
+            "{place}, with {model}; /help for help, Ctrl-D to end"
+        ));
         self.was_there = self.session.place.is_begun();
         interrupt::rest();
         let _hushed = ui::keys::Hushed::new();
@@ -109,7 +122,12 @@ impl Running<'_> {
                         break;
                     }
                     match next {
-                        Next::Prompt(unsent) => draft = Draft { unsent, typed: ui::keys::typed() },
+                        Next::Prompt(unsent) => {
+                            draft = Draft {
+                                unsent,
+                                typed: ui::keys::typed(),
+                            }
+                        }
                         Next::End => break,
                     }
                 }
@@ -186,11 +204,15 @@ impl Running<'_> {
             files: self.session.files.clone(),
             ..Said::default()
         };
-        let done = self.allow_pictures(prompt).and_then(|()| self.ask(&mut said));
+        let done = self
+            .allow_pictures(prompt)
+            .and_then(|()| self.ask(&mut said));
         interrupt::rest();
         // What is shown already is not shown once more with the next prompt.
         self.session.files.drain(..said.written.files);
-        let Err(failure) = done else { return Next::Prompt(String::new()) };
+        let Err(failure) = done else {
+            return Next::Prompt(String::new());
+        };
         self.report(failure);
         if said.written.has_prompt {
             return Next::Prompt(String::new());
@@ -239,7 +261,13 @@ impl Running<'_> {
     fn ask(&self, said: &mut Said) -> Result<(), Failure> {
         let done = self.session.place.ask(self.call(), said);
         let is_there = said.prompt.is_none() || said.written.has_prompt;
-        done.map_err(|failure| if is_there { self.with_way_on(failure) } else { failure })
+        done.map_err(|failure| {
+            if is_there {
+                self.with_way_on(failure)
+            } else {
+                failure
+            }
+        })
     }
 
     /// Adds what can be done about a question that is in the conversation and has no answer, or the half of one.
@@ -264,7 +292,9 @@ impl Running<'_> {
         if place.is_unanswered(surroundings)? || place.set_broken_aside(surroundings)? {
             return self.ask(&mut Said::default());
         }
-        Err(Failure::input("there is nothing to ask again: all is answered"))
+        Err(Failure::input(
+            "there is nothing to ask again: all is answered",
+        ))
     }
 
     fn act(&mut self, command: Slash) -> Result<(), Failure> {

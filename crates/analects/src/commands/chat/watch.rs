@@ -50,21 +50,36 @@ pub fn watch(
     }
     call.args.for_many("a watch has many")?;
     let document = read_message_file(path).map_err(|error| match error.is_not_found() {
-        true => Failure::from(error)
-            .or_hint(format!("analects new {} -m MODEL makes it", shell::path(path))),
+        true => Failure::from(error).or_hint(format!(
+            "analects new {} -m MODEL makes it",
+            shell::path(path)
+        )),
         false => error.into(),
     })?;
     if document.kind() == Kind::Plain {
-        return Err(StoreError::NotAMessageFile { path: path.to_path_buf() }.into());
+        return Err(StoreError::NotAMessageFile {
+            path: path.to_path_buf(),
+        }
+        .into());
     }
     let (sender, wakes) = channel();
     let hints = sender.clone();
     interrupt::on_first(move || drop(sender.send(Wake::Stop)));
     // Without hints, looking is enough.
     let _watcher = hints_about(path, hints);
-    ui::remark(&format!("{}: waiting for questions; Ctrl-C ends", path.display()));
+    ui::remark(&format!(
+        "{}: waiting for questions; Ctrl-C ends",
+        path.display()
+    ));
     let settle = settle.unwrap_or(SETTLE);
-    let mut watch = Watch { call, path, wakes, settle, asked: None, told: None };
+    let mut watch = Watch {
+        call,
+        path,
+        wakes,
+        settle,
+        asked: None,
+        told: None,
+    };
     watch.run()?;
     match interrupt::told_by() {
         Some(signal) => Err(Failure::told_to_end(signal)),
@@ -80,7 +95,10 @@ fn hints_about(path: &Path, wakes: Sender<Wake>) -> Option<impl Watcher> {
     let is_about = move |event: &Event| {
         event.need_rescan()
             || event.paths.is_empty()
-            || event.paths.iter().any(|path| path.file_name() == name.as_deref())
+            || event
+                .paths
+                .iter()
+                .any(|path| path.file_name() == name.as_deref())
     };
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, &is_about) {
@@ -88,7 +106,9 @@ fn hints_about(path: &Path, wakes: Sender<Wake>) -> Option<impl Watcher> {
         }
     })
     .ok()?;
-    watcher.watch(real.parent()?, RecursiveMode::NonRecursive).ok()?;
+    watcher
+        .watch(real.parent()?, RecursiveMode::NonRecursive)
+        .ok()?;
     Some(watcher)
 }
 
@@ -123,7 +143,9 @@ impl Watch<'_> {
         loop {
             let now = self.facts();
             if seen != Some(now) {
-                let Some(settled) = self.wait_until_settled(now) else { return Ok(()) };
+                let Some(settled) = self.wait_until_settled(now) else {
+                    return Ok(());
+                };
                 seen = Some(settled);
                 match self.look(settled)? {
                     Looked::Nothing => {}
@@ -134,7 +156,10 @@ impl Watch<'_> {
                     }
                 }
             }
-            if self.wait(LOOK).is_some_and(|wake| matches!(wake, Wake::Stop)) {
+            if self
+                .wait(LOOK)
+                .is_some_and(|wake| matches!(wake, Wake::Stop))
+            {
                 return Ok(());
             }
         }
@@ -178,7 +203,9 @@ impl Watch<'_> {
     /// Reads the file, and asks what waits for an answer.
     fn look(&mut self, facts: Option<Facts>) -> Result<Looked, Failure> {
         // A file that is not there is being put there, or comes back.
-        let (Some(_), Some(document)) = (facts, self.read()) else { return Ok(Looked::Nothing) };
+        let (Some(_), Some(document)) = (facts, self.read()) else {
+            return Ok(Looked::Nothing);
+        };
         let questions = questions(&document);
         let is_old = self
             .asked
@@ -186,7 +213,10 @@ impl Watch<'_> {
             .is_some_and(|(asked, after)| *asked == questions && *after == facts);
         if questions.is_empty() {
             if let Some(hint) = misplaced_question(&document) {
-                self.tell(Failure::usage(format!("{}: no question", self.path.display()), hint));
+                self.tell(Failure::usage(
+                    format!("{}: no question", self.path.display()),
+                    hint,
+                ));
             }
             return Ok(Looked::Nothing);
         }
@@ -221,7 +251,9 @@ impl Watch<'_> {
         }
         let answered = journal.answered_before(document, &path);
         let waiting = document.unanswered();
-        waiting.iter().any(|cell| !answered.contains(&cell.name().into_owned()))
+        waiting
+            .iter()
+            .any(|cell| !answered.contains(&cell.name().into_owned()))
     }
 
     /// The file, if it can be read and is text.
@@ -229,7 +261,10 @@ impl Watch<'_> {
         let error = match read_message_file(self.path) {
             Ok(document) => match document.why_not_writable().map(Box::new) {
                 None => return Some(document),
-                Some(problem) => StoreError::NotWritable { path: self.path.to_path_buf(), problem },
+                Some(problem) => StoreError::NotWritable {
+                    path: self.path.to_path_buf(),
+                    problem,
+                },
             },
             Err(error) if error.is_not_found() => return None,
             Err(error) => error,
@@ -253,7 +288,11 @@ impl Watch<'_> {
         if !failure.is_usage() || self.read().is_none_or(is_open) {
             self.told = None;
             let hint = "to ask again, save the file again";
-            self.tell(if failure.is_of_model() { failure.or_hint(hint) } else { failure });
+            self.tell(if failure.is_of_model() {
+                failure.or_hint(hint)
+            } else {
+                failure
+            });
         }
         Ok(Looked::Wrote)
     }
@@ -269,5 +308,6 @@ impl Watch<'_> {
 
 fn questions(document: &Document) -> Questions {
     let open = document.unanswered().into_iter();
-    open.map(|cell| (cell.name().into_owned(), cell.content().into_owned())).collect()
+    open.map(|cell| (cell.name().into_owned(), cell.content().into_owned()))
+        .collect()
 }

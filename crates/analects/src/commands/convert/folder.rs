@@ -24,17 +24,29 @@ pub fn run(job: &Job<'_>) -> Result<(), Failure> {
         return Err(Failure::usage(text, "name it: -o OUT"));
     };
     fs::create_dir_all(output).map_err(|error| unusable(output, &error))?;
-    let mut walk = Walk { own: fs::canonicalize(output).ok(), files: Vec::new(), links: 0 };
+    let mut walk = Walk {
+        own: fs::canonicalize(output).ok(),
+        files: Vec::new(),
+        links: 0,
+    };
     walk.folder(input, Path::new(""))?;
     let mut given = HashSet::new();
     let read: HashSet<PathBuf> = match fs::canonicalize(input) {
-        Ok(input) => walk.files.iter().map(|relative| input.join(relative)).collect(),
+        Ok(input) => walk
+            .files
+            .iter()
+            .map(|relative| input.join(relative))
+            .collect(),
         Err(_) => HashSet::new(),
     };
     let mut done = Done::default();
     let count = walk.files.len();
     for (at, relative) in walk.files.iter().enumerate() {
-        ui::progress(&format!("{} of {count} files: {}", at + 1, relative.display()));
+        ui::progress(&format!(
+            "{} of {count} files: {}",
+            at + 1,
+            relative.display()
+        ));
         done.take(one(job, output, relative, &read, &mut given), job.args.json)?;
     }
     ui::progress("");
@@ -70,13 +82,19 @@ impl Done {
         };
         let mut text = format!("{}: {} written", input.display(), files(self.written));
         if self.unknown > 0 {
-            text.push_str(&format!(", {} of no known format skipped", files(self.unknown)));
+            text.push_str(&format!(
+                ", {} of no known format skipped",
+                files(self.unknown)
+            ));
         }
         if links > 0 {
             text.push_str(&format!(", {links} links not followed"));
         }
         if self.failed > 0 {
-            return Err(Failure::input(format!("{text}, {} not converted", files(self.failed))));
+            return Err(Failure::input(format!(
+                "{text}, {} not converted",
+                files(self.failed)
+            )));
         }
         if !as_json {
             ui::remark(&text);
@@ -94,11 +112,17 @@ fn one(
     given: &mut HashSet<PathBuf>,
 ) -> Result<Option<()>, Failure> {
     let source = Source::open(&job.args.input.join(relative))?;
-    let Some(from) = job.format_of(&source) else { return Ok(None) };
+    let Some(from) = job.format_of(&source) else {
+        return Ok(None);
+    };
     let name = new_name(relative, from, job.to, given);
     make_folders(output, &name)?;
     check_not_read(&output.join(&name), read)?;
-    let taken = if job.args.force { Taken::ReplaceLinks } else { Taken::Refuse };
+    let taken = if job.args.force {
+        Taken::ReplaceLinks
+    } else {
+        Taken::Refuse
+    };
     let output = Output::file(&output.join(&name), taken)?;
     let report = job.convert(source, output)?;
     ui::progress("");
@@ -115,19 +139,30 @@ fn new_name(
     given: &mut HashSet<PathBuf>,
 ) -> PathBuf {
     let ending = to.endings().first().copied().unwrap_or_default();
-    let name = relative.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = relative
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let mut endings: Vec<&str> = from.endings().to_vec();
     endings.extend(FORMATS.iter().flat_map(|format| format.endings()));
     endings.push(".json");
-    let fits =
-        endings.iter().filter(|ending| name.len() > ending.len() && name.ends_with(**ending));
+    let fits = endings
+        .iter()
+        .filter(|ending| name.len() > ending.len() && name.ends_with(**ending));
     let old = fits.map(|ending| ending.len()).max().unwrap_or(0);
     let stem = &name[..name.len() - old];
     let first = [format!("{stem}{ending}"), format!("{name}{ending}")];
     let more = (2..=usize::MAX).map(|number| format!("{name}-{number}{ending}"));
-    let names = first.into_iter().chain(more).map(|name| relative.with_file_name(name));
+    let names = first
+        .into_iter()
+        .chain(more)
+        .map(|name| relative.with_file_name(name));
     // There are more numbers than files, so that one of them is free.
-    names.into_iter().find(|name| given.insert(name.clone())).unwrap_or_default()
+    names
+        .into_iter()
+        .find(|name| given.insert(name.clone()))
+        .unwrap_or_default()
 }
 
 /// A file of the folder that is read is not written over, whatever is allowed.
@@ -135,7 +170,10 @@ fn check_not_read(new: &Path, read: &HashSet<PathBuf>) -> Result<(), Failure> {
     if !fs::canonicalize(new).is_ok_and(|new| read.contains(&new)) {
         return Ok(());
     }
-    let text = format!("{}: this file is one of those that are converted", new.display());
+    let text = format!(
+        "{}: this file is one of those that are converted",
+        new.display()
+    );
     Err(Failure::input(text).or_hint("name another folder with -o; this file was left as it is"))
 }
 
@@ -143,7 +181,9 @@ fn check_not_read(new: &Path, read: &HashSet<PathBuf>) -> Result<(), Failure> {
 fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
     let mut folder = output.to_path_buf();
     for part in name.parent().into_iter().flat_map(Path::components) {
-        let Component::Normal(part) = part else { continue };
+        let Component::Normal(part) = part else {
+            continue;
+        };
         folder.push(part);
         match fs::symlink_metadata(&folder) {
             Ok(facts) if facts.is_dir() => {}
@@ -173,7 +213,9 @@ impl Walk {
             let mut entries = Vec::new();
             for entry in fs::read_dir(&folder).map_err(|error| unusable(&folder, &error))? {
                 let entry = entry.map_err(|error| unusable(&folder, &error))?;
-                let kind = entry.file_type().map_err(|error| unusable(&folder, &error))?;
+                let kind = entry
+                    .file_type()
+                    .map_err(|error| unusable(&folder, &error))?;
                 entries.push((entry.file_name(), kind));
             }
             entries.sort_by(|left, right| left.0.cmp(&right.0));
@@ -199,5 +241,9 @@ impl Walk {
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {
-    Failure::input(format!("{}: this folder cannot be used: {}", path.display(), words(error)))
+    Failure::input(format!(
+        "{}: this folder cannot be used: {}",
+        path.display(),
+        words(error)
+    ))
 }

@@ -114,12 +114,21 @@ impl NewFile {
         if !(is_link && taken == Taken::ReplaceLinks) {
             check_place(name, &target)?;
         }
-        let draft = Disk.draft(folder_of(&target)).map_err(|error| unwritable(name, &error))?;
-        Ok(NewFile { draft, name: name.to_path_buf(), target, taken })
+        let draft = Disk
+            .draft(folder_of(&target))
+            .map_err(|error| unwritable(name, &error))?;
+        Ok(NewFile {
+            draft,
+            name: name.to_path_buf(),
+            target,
+            taken,
+        })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.draft.write_all(bytes).map_err(|error| unwritable(&self.name, &error))
+        self.draft
+            .write_all(bytes)
+            .map_err(|error| unwritable(&self.name, &error))
     }
 
     /// Gives it its name.
@@ -164,14 +173,18 @@ impl NewFile {
 
 /// A new file can only be where nothing is, or a file that may be written to.
 fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
-    let Ok(facts) = fs::metadata(target) else { return Ok(()) };
+    let Ok(facts) = fs::metadata(target) else {
+        return Ok(());
+    };
     if facts.is_dir() {
         let text = format!("{}: this is a folder", name.display());
         return Err(Failure::input(text).or_hint("name a file"));
     }
     if !facts.is_file() {
-        let text =
-            format!("{}: this is a device or a pipe, which cannot be replaced", name.display());
+        let text = format!(
+            "{}: this is a device or a pipe, which cannot be replaced",
+            name.display()
+        );
         return Err(Failure::input(text).or_hint("for stdout, name -"));
     }
     // A rename would get around a write protection that somebody meant.
@@ -182,7 +195,9 @@ fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
 }
 
 fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// A failure to write a file.

@@ -122,7 +122,10 @@ impl Report {
                 Some(id) => format!("message {id}"),
                 None => "the conversation".to_string(),
             };
-            ui::remark(&format!("{}: {whose} loses {}: {}", self.path, loss.what, loss.why));
+            ui::remark(&format!(
+                "{}: {whose} loses {}: {}",
+                self.path, loss.what, loss.why
+            ));
         }
         if self.losses.len() > SHOWN {
             let more = self.losses.len() - SHOWN + self.more_losses;
@@ -130,7 +133,10 @@ impl Report {
                 0 => "them all".to_string(),
                 _ => format!("the first {}", self.losses.len()),
             };
-            ui::remark(&format!("{}: and {more} more; --json lists {listed}", self.path));
+            ui::remark(&format!(
+                "{}: and {more} more; --json lists {listed}",
+                self.path
+            ));
         }
         if !self.left_behind.is_empty() {
             let mut left_behind = self.left_behind;
@@ -141,7 +147,10 @@ impl Report {
                 1 => "1 record that is no conversation is".to_string(),
                 count => format!("{count} records that are no conversation are"),
             };
-            ui::remark(&format!("{}: {records} left out; --full keeps them", self.path));
+            ui::remark(&format!(
+                "{}: {records} left out; --full keeps them",
+                self.path
+            ));
         }
         if self.messages == Some(0) {
             ui::remark(&format!("{}: there is no message in it", self.path));
@@ -158,8 +167,10 @@ impl Report {
             1 => "1 thing".to_string(),
             count => format!("{count} things"),
         };
-        let text =
-            format!("{}: {} cannot say {things} of it; nothing was written", self.path, self.to);
+        let text = format!(
+            "{}: {} cannot say {things} of it; nothing was written",
+            self.path, self.to
+        );
         Err(Failure::input(text).or_hint("--lossy writes the rest"))
     }
 }

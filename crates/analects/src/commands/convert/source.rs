@@ -73,12 +73,24 @@ impl Source {
     pub fn open(path: &Path) -> Result<Source, Failure> {
         let name = path.to_string_lossy().into_owned();
         if is_dash(path) {
-            return Source { name, head: Vec::new(), bytes: Bytes::Stdin, size: None }.begun();
+            return Source {
+                name,
+                head: Vec::new(),
+                bytes: Bytes::Stdin,
+                size: None,
+            }
+            .begun();
         }
         let file = open_regular(path)?;
         let facts = file.metadata().map_err(|error| unreadable(&name, &error))?;
         let size = facts.is_file().then_some(facts.len());
-        Source { name, head: Vec::new(), bytes: Bytes::File(file), size }.begun()
+        Source {
+            name,
+            head: Vec::new(),
+            bytes: Bytes::File(file),
+            size,
+        }
+        .begun()
     }
 
     /// Reads how it begins.
@@ -154,7 +166,10 @@ impl Source {
     ) -> Result<(), Failure> {
         self.rewind()?;
         if self.each_up_to(seen.count, give)? != seen {
-            let text = format!("{}: another program changed it while it was read", self.name);
+            let text = format!(
+                "{}: another program changed it while it was read",
+                self.name
+            );
             return Err(Failure::input(text).or_hint("try again; nothing was written"));
         }
         Ok(())
@@ -226,7 +241,10 @@ struct HowFar {
 
 impl HowFar {
     fn new() -> HowFar {
-        HowFar { told: Instant::now(), is_there: false }
+        HowFar {
+            told: Instant::now(),
+            is_there: false,
+        }
     }
 
     fn tell(&mut self, name: &str, size: Option<u64>, read: u64) {

@@ -94,14 +94,18 @@ impl Spilled {
         options.write(true).read(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path).map_err(|error| unwritable(&path, &error))?;
+        let file = options
+            .open(&path)
+            .map_err(|error| unwritable(&path, &error))?;
         // Without a name, nothing of it is left if we are killed.
         let name = fs::remove_file(&path).is_err().then_some(path);
         Ok(Spilled { file, name })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| temporary(&error))
+        self.file
+            .write_all(bytes)
+            .map_err(|error| temporary(&error))
     }
 
     /// Goes back to the beginning.

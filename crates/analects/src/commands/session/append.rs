@@ -73,7 +73,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => sessions.new_name(),
     };
     let (chains, known) = (HashMap::new(), HashSet::new());
-    let mut writer = Writer { store: &sessions.store, name, chains, known };
+    let mut writer = Writer {
+        store: &sessions.store,
+        name,
+        chains,
+        known,
+    };
     let mut lines = Lines::default();
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -88,7 +93,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         let (messages, wrong) = done;
         let at_once = if args.batch { messages.len().max(1) } else { 1 };
-        let written = messages.chunks(at_once).try_for_each(|part| writer.append(part));
+        let written = messages
+            .chunks(at_once)
+            .try_for_each(|part| writer.append(part));
         written.map_err(|failure| surroundings.explain(failure))?;
         if let Some(wrong) = wrong {
             return Err(wrong);
@@ -121,7 +128,10 @@ impl Writer<'_> {
         let same =
             |one: &Numbered, other: &Numbered| one.message.agent_id == other.message.agent_id;
         for part in messages.chunk_by(same) {
-            let right = part.iter().take_while(|it| self.has_parent(it).is_ok()).count();
+            let right = part
+                .iter()
+                .take_while(|it| self.has_parent(it).is_ok())
+                .count();
             self.append_to_one(&part[..right])?;
             if let Some(wrong) = part.get(right) {
                 self.has_parent(wrong)?;
@@ -131,7 +141,9 @@ impl Writer<'_> {
     }
 
     fn append_to_one(&mut self, part: &[Numbered]) -> Result<(), Failure> {
-        let Some(first) = part.first() else { return Ok(()) };
+        let Some(first) = part.first() else {
+            return Ok(());
+        };
         let agent = first.message.agent_id.clone();
         let messages: Vec<Message> = part.iter().map(|it| it.message.clone()).collect();
         if let Some(agent) = &agent
@@ -142,7 +154,10 @@ impl Writer<'_> {
         let session = match self.chains.entry(agent.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => {
-                let name = ChainName { agent, ..self.name.clone() };
+                let name = ChainName {
+                    agent,
+                    ..self.name.clone()
+                };
                 free.insert(Session::open(self.store, name)?)
             }
         };
@@ -159,7 +174,10 @@ impl Writer<'_> {
         let now = Timestamp::now();
         let main = Session::open(self.store, self.name.clone())?;
         let side = Session::open(self.store, self.name.side(agent))?;
-        let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+        let change = StateChange {
+            changes: Raw::empty_object(),
+            is_snapshot: false,
+        };
         let (first, _) = main.place(vec![Message::new("", change.into())], &mut OsIds, now);
         let (placed, _) = side.place(messages, &mut OsIds, now);
         let mut session = self.store.begin(&self.name)?;
@@ -176,7 +194,10 @@ impl Writer<'_> {
             && !self.known.contains(parent)
             && !self.is_stored(parent, it.message.agent_id.as_deref())?
         {
-            let text = format!("line {}: its parent {parent:?} is not in the session", it.line);
+            let text = format!(
+                "line {}: its parent {parent:?} is not in the session",
+                it.line
+            );
             let hint = "leave parent_id out, and the message follows the one before";
             return Err(Failure::input(text).or_hint(hint));
         }
@@ -190,7 +211,11 @@ impl Writer<'_> {
         for chain in side.into_iter().chain([self.name.main()]) {
             message_names(self.store, &chain, &mut |stored| {
                 found |= stored.id == id;
-                if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if found {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             })?;
         }
         if found {
@@ -203,7 +228,10 @@ impl Writer<'_> {
 /// Tells that messages are safe.
 fn acknowledge(messages: &[Message]) -> Result<(), Failure> {
     for message in messages {
-        ui::print_json_line(&Ack { id: &message.id, session_id: &message.session_id })?;
+        ui::print_json_line(&Ack {
+            id: &message.id,
+            session_id: &message.session_id,
+        })?;
     }
     Ok(())
 }
@@ -238,7 +266,10 @@ impl Lines {
     }
 
     fn too_long(&self) -> Failure {
-        let text = format!("line {}: it has more than {LINE_LIMIT} bytes", self.number + 1);
+        let text = format!(
+            "line {}: it has more than {LINE_LIMIT} bytes",
+            self.number + 1
+        );
         Failure::input(text).or_hint("keep large content in a file, and name it in the message")
     }
 
@@ -250,7 +281,10 @@ impl Lines {
                 continue;
             }
             match message(line) {
-                Ok(message) => messages.push(Numbered { line: self.number, message }),
+                Ok(message) => messages.push(Numbered {
+                    line: self.number,
+                    message,
+                }),
                 Err(why) => {
                     let text = format!("line {}: {why}", self.number);
                     let hint =
@@ -269,14 +303,22 @@ fn message(line: &[u8]) -> Result<Message, String> {
     match &message.body {
         Body::Other(Other { type_name: None }) => Err("it has no type".to_string()),
         // A record of this type that could be read would have become one.
-        Body::Other(Other { type_name: Some(name) }) if KNOWN.contains(&name.as_str()) => {
-            Err(format!("a message of type {name} lacks what it needs; see the reference of JSON"))
-        }
-        Body::User(User { content: Content::Empty, .. })
-        | Body::Assistant(Assistant { content: Content::Empty, .. })
-        | Body::System(System { content: Content::Empty }) => {
-            Err("it has no content, which is a string or a list of blocks".to_string())
-        }
+        Body::Other(Other {
+            type_name: Some(name),
+        }) if KNOWN.contains(&name.as_str()) => Err(format!(
+            "a message of type {name} lacks what it needs; see the reference of JSON"
+        )),
+        Body::User(User {
+            content: Content::Empty,
+            ..
+        })
+        | Body::Assistant(Assistant {
+            content: Content::Empty,
+            ..
+        })
+        | Body::System(System {
+            content: Content::Empty,
+        }) => Err("it has no content, which is a string or a list of blocks".to_string()),
         Body::System(_)
         | Body::User(_)
         | Body::Assistant(_)

@@ -66,11 +66,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     output.finish().map_err(name_another)?;
     ui::remark(&format!("written to {}", path.display()));
-    if is_message_file { Ok(()) } else { tell_of_damage(&sessions, &name) }
+    if is_message_file {
+        Ok(())
+    } else {
+        tell_of_damage(&sessions, &name)
+    }
 }
 
 fn name_another(failure: Failure) -> Failure {
-    failure.without_hint().or_hint("name another one; nothing was written")
+    failure
+        .without_hint()
+        .or_hint("name another one; nothing was written")
 }
 
 /// Goes over the records as they are stored.
@@ -122,9 +128,15 @@ fn each_row_up_to(
 fn tell_of_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> {
     let damaged = sessions.store.overview(name)?.damaged;
     if damaged > 0 {
-        let lines = if damaged == 1 { "1 line" } else { &format!("{damaged} lines") };
+        let lines = if damaged == 1 {
+            "1 line"
+        } else {
+            &format!("{damaged} lines")
+        };
         let path = shell::path(&sessions.store.path(name)?);
-        ui::remark(&format!("warning: {lines} cannot be read; see analects check {path}"));
+        ui::remark(&format!(
+            "warning: {lines} cannot be read; see analects check {path}"
+        ));
     }
     Ok(())
 }
@@ -147,7 +159,11 @@ fn message_file(
     })?;
     let mut writer = ReadableWriter::new(survey.finish(), OsIds);
     let mut text = Vec::new();
-    let mut again = Seen { end: seen.end, is_told: true, ..Seen::default() };
+    let mut again = Seen {
+        end: seen.end,
+        is_told: true,
+        ..Seen::default()
+    };
     each_message(sessions, name, &mut again, read_line, &mut |message| {
         writer.push(&message, &mut text);
         pass_on(&mut text, output)
@@ -218,17 +234,27 @@ fn each_message(
         seen.end = Some(next);
         let read = read(row);
         for problem in read.problems {
-            seen.problems.add(Problem { line: seen.lines, column: 1, ..problem });
+            seen.problems.add(Problem {
+                line: seen.lines,
+                column: 1,
+                ..problem
+            });
         }
         let said = |message: &Message| !matches!(message.body, Body::Progress(_));
-        read.messages.into_iter().filter(said).try_for_each(&mut *each)
+        read.messages
+            .into_iter()
+            .filter(said)
+            .try_for_each(&mut *each)
     })
 }
 
 /// A line without what it says, if that is not needed.
 fn skimmed(line: &[u8]) -> Line {
     match skim(line) {
-        Some(message) => Line { messages: vec![message], ..Line::default() },
+        Some(message) => Line {
+            messages: vec![message],
+            ..Line::default()
+        },
         None => read_line(line),
     }
 }
@@ -246,6 +272,10 @@ fn tell_of_problems(sessions: &Sessions, name: &ChainName, seen: &Seen) -> Resul
             Ok(())
         })?;
     }
-    ui::report_problems(&sessions.store.path(name)?.to_string_lossy(), &source, &problems);
+    ui::report_problems(
+        &sessions.store.path(name)?.to_string_lossy(),
+        &source,
+        &problems,
+    );
     Ok(())
 }

@@ -65,7 +65,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     import.finish()?;
     match args.json {
-        true => ui::print_json(&Imported { session_id: &name.session, messages, left_out }),
+        true => ui::print_json(&Imported {
+            session_id: &name.session,
+            messages,
+            left_out,
+        }),
         false => ui::print_line(&name.session),
     }
 }
@@ -125,9 +129,15 @@ impl<'a> Import<'a> {
         let unreadable =
             |error: io::Error| Failure::input(format!("{path}: cannot be read: {}", words(&error)));
         let mut opened = open_regular(file)?;
-        let is_shown = opened.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
+        let is_shown = opened
+            .metadata()
+            .is_ok_and(|facts| facts.len() <= MOST_SHOWN);
         let mut piece = Vec::new();
-        opened.by_ref().take(HEAD as u64).read_to_end(&mut piece).map_err(unreadable)?;
+        opened
+            .by_ref()
+            .take(HEAD as u64)
+            .read_to_end(&mut piece)
+            .map_err(unreadable)?;
         let format = frame::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
         // One of Claude Code goes on with another; files of requests may hold many.
         self.is_one = format.id() != "claude-code";
@@ -136,8 +146,14 @@ impl<'a> Import<'a> {
         }
         // A transcript is taken over with everything in it.
         let full = format.id() == "transcript";
-        let options = ReadOptions { full, zone: TimeZone::system(), ..ReadOptions::named(&*path) };
-        let Some(mut reader) = format.reader(&options) else { return Ok(Vec::new()) };
+        let options = ReadOptions {
+            full,
+            zone: TimeZone::system(),
+            ..ReadOptions::named(&*path)
+        };
+        let Some(mut reader) = format.reader(&options) else {
+            return Ok(Vec::new());
+        };
         let (mut found, mut waiting, mut source) = (Read::default(), 0, Vec::new());
         while !piece.is_empty() {
             reader.feed(&piece, &mut found);
@@ -150,7 +166,11 @@ impl<'a> Import<'a> {
                 self.take(std::mem::take(&mut found))?;
             }
             piece.clear();
-            opened.by_ref().take(PIECE).read_to_end(&mut piece).map_err(unreadable)?;
+            opened
+                .by_ref()
+                .take(PIECE)
+                .read_to_end(&mut piece)
+                .map_err(unreadable)?;
         }
         reader.finish(&mut found);
         self.take(found)?;
@@ -161,14 +181,24 @@ impl<'a> Import<'a> {
         let document = read_message_file(file)?;
         let session = msgfile::session_of(&file.to_string_lossy());
         let decoded = msgfile::messages(&document, &session);
-        let problems = document.problems().into_iter().chain(decoded.problems).collect();
-        self.take(Read { messages: decoded.messages, problems, ..Read::default() })?;
+        let problems = document
+            .problems()
+            .into_iter()
+            .chain(decoded.problems)
+            .collect();
+        self.take(Read {
+            messages: decoded.messages,
+            problems,
+            ..Read::default()
+        })?;
         Ok(document.into_source())
     }
 
     /// Records what was read.
     fn take(&mut self, read: Read) -> Result<(), Failure> {
-        read.problems.into_iter().for_each(|problem| self.problems.add(problem));
+        read.problems
+            .into_iter()
+            .for_each(|problem| self.problems.add(problem));
         let room = MOST_LOSSES.saturating_sub(self.losses.len());
         self.losses.extend(read.losses.into_iter().take(room));
         self.left_out += read.left_out;
@@ -183,7 +213,8 @@ impl<'a> Import<'a> {
             self.session = None;
             return Ok(());
         }
-        self.record(read.messages).map_err(|failure| self.surroundings.explain(failure))
+        self.record(read.messages)
+            .map_err(|failure| self.surroundings.explain(failure))
     }
 
     /// Adds messages to their chains, as they are.
@@ -201,7 +232,10 @@ impl<'a> Import<'a> {
                 message.id = OsIds.uuid(Timestamp::now()).into();
             }
             message.session_id = self.name.session.clone();
-            chains.entry(message.agent_id.clone()).or_default().push(message);
+            chains
+                .entry(message.agent_id.clone())
+                .or_default()
+                .push(message);
         }
         self.has_main |= chains.contains_key(&None);
         for (agent, records) in &chains {
@@ -223,7 +257,10 @@ impl<'a> Import<'a> {
     /// Makes all of it visible. The main chain must not be empty, or there is no session.
     fn finish(mut self) -> Result<(), Failure> {
         if !self.has_main {
-            let change = StateChange { changes: Raw::empty_object(), is_snapshot: false };
+            let change = StateChange {
+                changes: Raw::empty_object(),
+                is_snapshot: false,
+            };
             let id = OsIds.uuid(Timestamp::now());
             self.record(vec![Message::new(id, change.into())])?;
         }
@@ -244,7 +281,10 @@ fn tell(found: &Import<'_>, path: &str, source: &[u8], as_json: bool) {
     problems.retain(reading::is_serious);
     ui::report_problems(path, source, &problems);
     for loss in &found.losses {
-        ui::remark(&format!("{path}: {} is not taken over: {}", loss.what, loss.why));
+        ui::remark(&format!(
+            "{path}: {} is not taken over: {}",
+            loss.what, loss.why
+        ));
     }
     if found.left_out > 0 && !as_json {
         let records = match found.left_out {

@@ -93,7 +93,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
     let rows = short_ids(&ids).into_iter().zip(&entries).zip(&listed);
-    let rows = rows.map(|((id, entry), listed)| row(id, entry, listed, args.all)).collect();
+    let rows = rows
+        .map(|((id, entry), listed)| row(id, entry, listed, args.all))
+        .collect();
     ui::print_rows(rows)
 }
 
@@ -101,5 +103,11 @@ fn row(id: String, entry: &Entry, listed: &Listed, all: bool) -> [String; 5] {
     let when = listed.modified.to_zoned(jiff::tz::TimeZone::system());
     let cwd = entry.cwd.clone().filter(|_| all).unwrap_or_default();
     let title = entry.title.clone().unwrap_or_default();
-    [id, when.strftime("%Y-%m-%d %H:%M").to_string(), entry.messages.to_string(), cwd, title]
+    [
+        id,
+        when.strftime("%Y-%m-%d %H:%M").to_string(),
+        entry.messages.to_string(),
+        cwd,
+        title,
+    ]
 }

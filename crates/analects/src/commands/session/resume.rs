@@ -53,7 +53,12 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let conversation = chat::open(&sessions, name.clone())?;
     // A conversation about another folder's files is easily taken for one about this folder's.
     let here = surroundings.folder.to_string_lossy();
-    if let Some(folder) = conversation.state().cwd.as_deref().filter(|folder| *folder != here) {
+    if let Some(folder) = conversation
+        .state()
+        .cwd
+        .as_deref()
+        .filter(|folder| *folder != here)
+    {
         ui::remark(&format!("this session works in {folder}"));
     }
     let records = options.record.is_some();
@@ -61,7 +66,16 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let (model, agent, call) = (args.model, args.agent, CallArgs::default());
     let done = if prompt.is_none() && piped::is_terminal() {
         let (place, files) = (Place::Store { sessions, name }, Vec::new());
-        let session = Session { config, turn, records, call, place, model, agent, files };
+        let session = Session {
+            config,
+            turn,
+            records,
+            call,
+            place,
+            model,
+            agent,
+            files,
+        };
         session.run(&surroundings)
     } else {
         let call = Call {
@@ -74,7 +88,14 @@ pub fn run(args: Args) -> Result<(), Failure> {
             records,
             interface: Interface::Call,
         };
-        chat::go_on(call, conversation, &mut Said { prompt, ..Said::default() })
+        chat::go_on(
+            call,
+            conversation,
+            &mut Said {
+                prompt,
+                ..Said::default()
+            },
+        )
     };
     done.map_err(|failure| surroundings.explain(failure))
 }

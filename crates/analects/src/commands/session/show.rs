@@ -40,14 +40,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let name = sessions.find(args.session.as_deref())?;
     let digest = sessions.store.overview(&name)?.digest();
     let entry = Entry::of(&sessions, &name, digest)?;
-    let shown = Shown { entry, side_chains: sessions.store.side_chains(&name)? };
+    let shown = Shown {
+        entry,
+        side_chains: sessions.store.side_chains(&name)?,
+    };
     if args.json {
         return ui::print_json(&shown);
     }
     let entry = shown.entry;
     let damaged = (entry.damaged > 0).then(|| format!("{}; see analects check", entry.damaged));
-    let branches = (entry.branches > 1)
-        .then(|| format!("{}; analects session tail marks what is on another one", entry.branches));
+    let branches = (entry.branches > 1).then(|| {
+        format!(
+            "{}; analects session tail marks what is on another one",
+            entry.branches
+        )
+    });
     let some = |number: u64| (number > 0).then(|| number.to_string());
     let rows = [
         ("session", Some(entry.id)),
@@ -62,9 +69,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ("compactions", some(entry.compactions)),
         ("tokens read", some(entry.input_tokens)),
         ("tokens written", some(entry.output_tokens)),
-        ("known costs", (entry.cost_usd > 0.0).then(|| format!("${:.4}", entry.cost_usd))),
-        ("side chains", Some(shown.side_chains.join(", ")).filter(|names| !names.is_empty())),
+        (
+            "known costs",
+            (entry.cost_usd > 0.0).then(|| format!("${:.4}", entry.cost_usd)),
+        ),
+        (
+            "side chains",
+            Some(shown.side_chains.join(", ")).filter(|names| !names.is_empty()),
+        ),
     ];
-    let rows = rows.into_iter().filter_map(|(label, value)| Some([label.to_string(), value?]));
+    let rows = rows
+        .into_iter()
+        .filter_map(|(label, value)| Some([label.to_string(), value?]));
     ui::print_rows(rows.collect())
 }

@@ -49,8 +49,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             continue;
         }
         let gap = if nth > 0 { "\n" } else { "" };
-        let mark = unseen.map(|why| format!("  {}", unseen_word(why))).unwrap_or_default();
-        let text = format!("{gap}{}{mark}\n{}\n", head(message), said(message).trim_end());
+        let mark = unseen
+            .map(|why| format!("  {}", unseen_word(why)))
+            .unwrap_or_default();
+        let text = format!(
+            "{gap}{}{mark}\n{}\n",
+            head(message),
+            said(message).trim_end()
+        );
         ui::print_text(text.as_bytes())?;
     }
     Ok(())
@@ -72,9 +78,19 @@ fn marked_json(message: &Message, unseen: Option<Unseen>) -> String {
 fn head(message: &Message) -> String {
     let zone = jiff::tz::TimeZone::system();
     let when = message.created_at.map(|at| at.to_zoned(zone));
-    let when = when.map(|at| at.strftime("  %Y-%m-%d %H:%M:%S").to_string()).unwrap_or_default();
-    let model = message.model.as_ref().map(|model| format!("  {model}")).unwrap_or_default();
-    format!("[{}] {}{when}{model}", &*message.id, message.body.type_name())
+    let when = when
+        .map(|at| at.strftime("  %Y-%m-%d %H:%M:%S").to_string())
+        .unwrap_or_default();
+    let model = message
+        .model
+        .as_ref()
+        .map(|model| format!("  {model}"))
+        .unwrap_or_default();
+    format!(
+        "[{}] {}{when}{model}",
+        &*message.id,
+        message.body.type_name()
+    )
 }
 
 /// What a message says, for a person.
@@ -91,9 +107,11 @@ fn line_of(block: &Block) -> Option<String> {
     match block {
         Block::Text(block) => Some(block.text.as_str().into_owned()),
         Block::Thinking(block) => Some(format!("(thinks) {}", first(&block.thinking.as_str()))),
-        Block::ToolUse(call) => {
-            Some(format!("(calls {}) {}", call.name, first(call.input.as_str())))
-        }
+        Block::ToolUse(call) => Some(format!(
+            "(calls {}) {}",
+            call.name,
+            first(call.input.as_str())
+        )),
         Block::ToolResult(result) => Some(format!("(result) {}", first(&result.content.text()))),
         Block::Image(_) => Some("(an image)".to_string()),
         Block::Other(raw) => {

@@ -20,15 +20,39 @@ fn models_and_agents() {
     let text = "[models]\ndefault = \"openai/big\"\nquick = 'openai/small'\n\n[agents.coder]\n\
                 models = [\"openai/big\"]\ntemperature = 1\ncontext_window = 1_000\n\
                 reasoning = true\nsystem_prompt = \"\"\"\nBe brief.\n\"\"\"\n[agents.\"x y\"]\n";
-    for text in [text.to_string(), text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
+    for text in [
+        text.to_string(),
+        text.replace('\n', "\r\n"),
+        format!("\u{feff}{text}"),
+    ] {
         let layer = project(&text).unwrap();
-        let pointers = layer.pointers.iter().map(|p| (p.name, p.model.as_str(), p.line));
+        let pointers = layer
+            .pointers
+            .iter()
+            .map(|p| (p.name, p.model.as_str(), p.line));
         let pointers: Vec<_> = pointers.collect();
-        assert_eq!(pointers, [("default", "openai/big", 2), ("quick", "openai/small", 3)]);
-        let coder = layer.agents.iter().find(|known| known.agent.name == "coder").unwrap();
+        assert_eq!(
+            pointers,
+            [("default", "openai/big", 2), ("quick", "openai/small", 3)]
+        );
+        let coder = layer
+            .agents
+            .iter()
+            .find(|known| known.agent.name == "coder")
+            .unwrap();
         assert_eq!(coder.agent.temperature, 1.0);
-        assert_eq!((coder.agent.context_window, coder.agent.reasoning), (Some(1000), true));
-        assert!(coder.agent.system_prompt.as_deref().unwrap().starts_with("Be brief."));
+        assert_eq!(
+            (coder.agent.context_window, coder.agent.reasoning),
+            (Some(1000), true)
+        );
+        assert!(
+            coder
+                .agent
+                .system_prompt
+                .as_deref()
+                .unwrap()
+                .starts_with("Be brief.")
+        );
         assert!(coder.lines.contains(&("system_prompt", 10)));
         assert!(layer.agents.iter().any(|known| known.agent.name == "x y"));
         assert_eq!(layer.warnings, [""; 0]);
@@ -68,7 +92,11 @@ fn a_project_decides_nothing_that_matters() {
         let line = 1 + text.lines().position(|line| line.contains(key)).unwrap();
         let place = format!(".analects.toml:{line}:");
         assert!(failure.message.starts_with(&place), "{}", failure.message);
-        assert!(failure.message.ends_with(&format!("a project may not set {key}")));
+        assert!(
+            failure
+                .message
+                .ends_with(&format!("a project may not set {key}"))
+        );
         assert!(!failure.message.contains("evil"), "{}", failure.message);
         // In the person's own file, it only means nothing yet.
         assert!(!person(text).unwrap().warnings.is_empty());
@@ -84,16 +112,46 @@ fn what_is_wrong_is_said_with_its_place() {
             "[models]\ndefault = 3\n",
             "config.toml:2:11: default must be a text, and is of type integer",
         ),
-        ("models = 'x'\n", "config.toml:1:10: models must be a table, and is of type string"),
-        ("[agents]\nx = []\n", "config.toml:2:5: x must be a table, and is of type array"),
-        ("[agents.tool]\n", "config.toml:1:9: \"tool\" is a type of cell"),
-        ("[agents.a]\ntemperature = 'hot'\n", "config.toml:2:15: temperature must be a number"),
-        ("[agents.a]\ntemperature = nan\n", "config.toml:2:15: temperature must be a number"),
-        ("[agents.a]\ncontext_window = -1\n", "config.toml:2:18: context_window must be a whole"),
-        ("[agents.a]\nreasoning = 'yes'\n", "config.toml:2:13: reasoning must be true or false"),
-        ("[agents.a]\nmodels = ['x', '']\n", "config.toml:2:16: models must name a model"),
-        ("[agents.a]\nmodels = ['replay:x']\n", "config.toml:2:11: a recording is named"),
-        ("[models]\ndefault = 'replay:x'\n", "config.toml:2:11: a recording is named"),
+        (
+            "models = 'x'\n",
+            "config.toml:1:10: models must be a table, and is of type string",
+        ),
+        (
+            "[agents]\nx = []\n",
+            "config.toml:2:5: x must be a table, and is of type array",
+        ),
+        (
+            "[agents.tool]\n",
+            "config.toml:1:9: \"tool\" is a type of cell",
+        ),
+        (
+            "[agents.a]\ntemperature = 'hot'\n",
+            "config.toml:2:15: temperature must be a number",
+        ),
+        (
+            "[agents.a]\ntemperature = nan\n",
+            "config.toml:2:15: temperature must be a number",
+        ),
+        (
+            "[agents.a]\ncontext_window = -1\n",
+            "config.toml:2:18: context_window must be a whole",
+        ),
+        (
+            "[agents.a]\nreasoning = 'yes'\n",
+            "config.toml:2:13: reasoning must be true or false",
+        ),
+        (
+            "[agents.a]\nmodels = ['x', '']\n",
+            "config.toml:2:16: models must name a model",
+        ),
+        (
+            "[agents.a]\nmodels = ['replay:x']\n",
+            "config.toml:2:11: a recording is named",
+        ),
+        (
+            "[models]\ndefault = 'replay:x'\n",
+            "config.toml:2:11: a recording is named",
+        ),
         ("[models\n", "config.toml:1:"),
         ("a = 1\na = 2\n", "config.toml:2:"),
     ] {
@@ -104,12 +162,21 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn no_message_repeats_a_value() {
-    for text in ["api_key = sk-secret\n", "api_key = 'sk-secret\n", "sk-secret\n", "[sk-secret\n"] {
+    for text in [
+        "api_key = sk-secret\n",
+        "api_key = 'sk-secret\n",
+        "sk-secret\n",
+        "[sk-secret\n",
+    ] {
         let message = message(person(text));
         assert!(!message.contains("sk-secret"), "{message}");
     }
     let layer = person("api_key = 'sk-secret'\n").unwrap();
-    assert!(!layer.warnings.join("").contains("sk-secret"), "{:?}", layer.warnings);
+    assert!(
+        !layer.warnings.join("").contains("sk-secret"),
+        "{:?}",
+        layer.warnings
+    );
 }
 
 #[test]

@@ -5,12 +5,26 @@ use analects_core::{Hint, LineIndex, Span};
 use super::*;
 
 fn render(path: &str, source: &[u8], problem: &Problem, width: usize, colour: Colour) -> String {
-    Renderer { path, source, width, colour, interface: Interface::Call }.render(problem)
+    Renderer {
+        path,
+        source,
+        width,
+        colour,
+        interface: Interface::Call,
+    }
+    .render(problem)
 }
 
 fn render_all(source: &str, problems: &[Problem]) -> String {
     let (source, colour, interface) = (source.as_bytes(), Colour::OFF, Interface::Call);
-    Renderer { path: "f", source, width: 60, colour, interface }.render_all(problems)
+    Renderer {
+        path: "f",
+        source,
+        width: 60,
+        colour,
+        interface,
+    }
+    .render_all(problems)
 }
 
 fn problem(source: &[u8], start: usize, end: usize) -> Problem {
@@ -30,7 +44,10 @@ fn shown(source: impl AsRef<[u8]>, start: usize, end: usize) -> (String, String)
 }
 
 fn check(source: impl AsRef<[u8]>, start: usize, end: usize, line: &str, marks: &str) {
-    assert_eq!(shown(source, start, end), (line.to_string(), marks.to_string()));
+    assert_eq!(
+        shown(source, start, end),
+        (line.to_string(), marks.to_string())
+    );
 }
 
 #[test]
@@ -43,7 +60,10 @@ fn a_problem_is_told_with_its_line() {
          hint: write four\n"
     );
     let text = render("f", source, &problem, 60, Colour::ON);
-    assert!(text.contains("\u{1b}[1;31merror\u{1b}[0m: something"), "{text}");
+    assert!(
+        text.contains("\u{1b}[1;31merror\u{1b}[0m: something"),
+        "{text}"
+    );
     assert!(text.contains("    \u{1b}[1;31m^^^^^\u{1b}[0m\n"), "{text}");
 }
 
@@ -52,14 +72,24 @@ fn a_hint_names_the_file_and_what_can_be_typed_there() {
     let problem = Problem::warning("a-b", "odd");
     let show = problem.clone().hint(Hint::ShowCells);
     let text = render("a b.md", b"", &show, 60, Colour::OFF);
-    assert!(text.ends_with("hint: analects show 'a b.md' shows the cells\n"), "{text}");
+    assert!(
+        text.ends_with("hint: analects show 'a b.md' shows the cells\n"),
+        "{text}"
+    );
     let long = problem.hint(Hint::CompactOrLargerModel);
     let (path, source, width, colour) = ("f", &b""[..], 60, Colour::OFF);
     for (interface, start) in [
         (Interface::Call, "hint: compact the conversation, or"),
         (Interface::Session, "hint: /compact, or"),
     ] {
-        let text = Renderer { path, source, width, colour, interface }.render(&long);
+        let text = Renderer {
+            path,
+            source,
+            width,
+            colour,
+            interface,
+        }
+        .render(&long);
         assert!(text.contains(start), "{text}");
     }
 }
@@ -99,9 +129,15 @@ fn the_ends_of_lines_and_of_the_file_can_be_marked() {
     check("ab\ncd", 1, 5, "ab", " ^");
     check("ab\r\n", 2, 4, "ab", "  ^");
     let text = render("f", b"ab\n", &problem(b"ab\n", 3, 3), 60, Colour::OFF);
-    assert_eq!(text, "f:2:1: error: something is wrong [some-code]\n  2 |\n    | ^\n");
+    assert_eq!(
+        text,
+        "f:2:1: error: something is wrong [some-code]\n  2 |\n    | ^\n"
+    );
     let text = render("f", b"", &problem(b"", 0, 0), 60, Colour::OFF);
-    assert_eq!(text, "f:1:1: error: something is wrong [some-code]\n  1 |\n    | ^\n");
+    assert_eq!(
+        text,
+        "f:1:1: error: something is wrong [some-code]\n  1 |\n    | ^\n"
+    );
 }
 
 #[test]
@@ -109,12 +145,19 @@ fn a_long_line_is_cut_around_the_spot() {
     let source = format!("{}HERE{}", "a".repeat(5_000_000), "z".repeat(5_000_000));
     let (line, marks) = shown(&source, 5_000_000, 5_000_004);
     assert!(line.starts_with("…aaa") && line.contains("aHERE"), "{line}");
-    assert_eq!((marks.trim_start(), line.chars().count() <= 60), ("^^^^", true), "{line}");
+    assert_eq!(
+        (marks.trim_start(), line.chars().count() <= 60),
+        ("^^^^", true),
+        "{line}"
+    );
     let at = line.chars().position(|c| c == 'H').unwrap();
     assert_eq!(marks.chars().position(|c| c == '^'), Some(at));
 
     let (line, marks) = shown(&source, 0, 10_000_004);
-    assert!(line.ends_with("aaa…") && line.chars().count() <= 60, "{line}");
+    assert!(
+        line.ends_with("aaa…") && line.chars().count() <= 60,
+        "{line}"
+    );
     assert_eq!(marks, "^".repeat(line.chars().count()));
 
     // The window begins and ends inside of characters.
@@ -122,7 +165,10 @@ fn a_long_line_is_cut_around_the_spot() {
     for start in (2_400..2_412).step_by(3) {
         let (line, marks) = shown(&source, start, start + 3);
         assert!(line.trim_matches('…').chars().all(|c| c == '你'), "{line}");
-        assert!(line.width() <= 60 && marks.trim_start() == "^^", "{line}\n{marks}");
+        assert!(
+            line.width() <= 60 && marks.trim_start() == "^^",
+            "{line}\n{marks}"
+        );
     }
 }
 
@@ -132,7 +178,10 @@ fn nothing_that_a_file_says_is_obeyed() {
     let problem = Problem::error("a-b", format!("cannot read {bad}")).hint(format!("not {bad}"));
     let text = render(bad, b"", &problem, 60, Colour::OFF);
     let harmful = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{200b}".contains(c);
-    assert!(!text.contains(harmful) && text.lines().count() == 2, "{text:?}");
+    assert!(
+        !text.contains(harmful) && text.lines().count() == 2,
+        "{text:?}"
+    );
 }
 
 #[test]
@@ -140,11 +189,20 @@ fn many_problems_are_counted() {
     let source = "x\n".repeat(1000);
     let problems: Vec<Problem> = (0..1000)
         .map(|at| problem(source.as_bytes(), 2 * at, 2 * at + 1))
-        .map(|problem| if problem.line > 998 { problem.with(Severity::Hint) } else { problem })
+        .map(|problem| {
+            if problem.line > 998 {
+                problem.with(Severity::Hint)
+            } else {
+                problem
+            }
+        })
         .collect();
     let text = render_all(&source, &problems);
     assert_eq!(text.matches("some-code").count(), 50);
-    assert!(text.ends_with("\nf: and 948 errors, 2 hints more\n"), "{text}");
+    assert!(
+        text.ends_with("\nf: and 948 errors, 2 hints more\n"),
+        "{text}"
+    );
     assert!(!render_all(&source, &problems[..50]).contains("more"));
 }
 

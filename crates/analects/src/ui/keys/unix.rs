@@ -19,8 +19,14 @@ use crate::ui::colour::is_dumb;
 /// No more than this is kept of what was typed.
 const MOST: usize = 16 << 20;
 /// How long more is waited for, once something came: a terminal sends a paste in pieces.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+const NONE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
 
 /// The settings as they were found, if they were ever changed. Nobody holds this for long, since the end of
 /// the process needs it.
@@ -41,8 +47,12 @@ struct Keys {
     is_cut: bool,
 }
 
-static KEYS: Mutex<Keys> =
-    Mutex::new(Keys { is_hushed: false, listens: false, typed: Vec::new(), is_cut: false });
+static KEYS: Mutex<Keys> = Mutex::new(Keys {
+    is_hushed: false,
+    listens: false,
+    typed: Vec::new(),
+    is_cut: false,
+});
 /// Told when there may be something to listen to.
 static CHANGED: Condvar = Condvar::new();
 static LISTENER: Once = Once::new();
@@ -171,12 +181,16 @@ pub fn leave() {
 /// a program that has the terminal are left to it: it may go on before we do.
 pub async fn stop() {
     // A signal to the process may reach another thread first, so this one waits for the end of it.
-    let Ok(mut goes_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else { return };
+    let Ok(mut goes_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else {
+        return;
+    };
     let paused = (!IS_LENT.load(Ordering::SeqCst)).then(pause);
     if kill_process(getpid(), Signal::STOP).is_ok() {
         goes_on.recv().await;
     }
-    let Some((before, is_hushed)) = paused else { return };
+    let Some((before, is_hushed)) = paused else {
+        return;
+    };
     let mut keys = keys();
     if let Some(before) = before {
         set(&before);
@@ -236,11 +250,16 @@ pub fn typed() -> String {
         keys.listens = false;
         keys.take_all();
         while !keys.typed.is_empty() && is_ready(&PATIENCE) && keys.take() {}
-        (std::mem::take(&mut keys.typed), std::mem::take(&mut keys.is_cut))
+        (
+            std::mem::take(&mut keys.typed),
+            std::mem::take(&mut keys.is_cut),
+        )
     };
     if is_cut {
         let most = MOST >> 20;
-        crate::ui::remark(&format!("more than {most} MB were typed meanwhile; the rest is lost"));
+        crate::ui::remark(&format!(
+            "more than {most} MB were typed meanwhile; the rest is lost"
+        ));
     }
     super::meant(&String::from_utf8_lossy(&bytes))
 }

@@ -63,7 +63,9 @@ impl Code {
         let mut spans = Vec::new();
         let mut rest = &self.held[..];
         while let Some(first) = rest.chars().next() {
-            let Some((length, style, state)) = self.token(rest, first, ends) else { break };
+            let Some((length, style, state)) = self.token(rest, first, ends) else {
+                break;
+            };
             spans.push(Span::new(style, &rest[..length]));
             self.before = rest[..length].chars().next_back().unwrap_or(self.before);
             self.state = state;
@@ -130,7 +132,8 @@ impl Code {
             };
             return Some((length, style, State::Code));
         }
-        self.opening(text, language, ends).unwrap_or(Some((first.len_utf8(), CODE, State::Code)))
+        self.opening(text, language, ends)
+            .unwrap_or(Some((first.len_utf8(), CODE, State::Code)))
     }
 
     /// What opens a comment or a string, if anything here does; inside, nothing while that is open.
@@ -140,9 +143,15 @@ impl Code {
         let stands_alone = |mark: &str| mark.len() > 1 || self.before.is_whitespace();
         let block = language.block_comment;
         let block = block.map(|(open, close)| (open, COMMENT, State::Comment(close)));
-        let line = language.line_comments.iter().filter(|mark| stands_alone(mark));
+        let line = language
+            .line_comments
+            .iter()
+            .filter(|mark| stands_alone(mark));
         let line = line.map(|mark| (*mark, COMMENT, State::LineComment));
-        let long = language.long_quotes.iter().map(|mark| (*mark, STRING, State::LongString(mark)));
+        let long = language
+            .long_quotes
+            .iter()
+            .map(|mark| (*mark, STRING, State::LongString(mark)));
         for (mark, style, state) in block.into_iter().chain(line).chain(long) {
             if text.starts_with(mark) {
                 return Some(Some((mark.len(), style, state)));
@@ -163,10 +172,22 @@ impl Code {
 }
 
 const CODE: Style = Style::PLAIN;
-const COMMENT: Style = Style { italic: true, ..Style::FAINT };
-const STRING: Style = Style { ink: Some(Ink::Green), ..Style::PLAIN };
-const NUMBER: Style = Style { ink: Some(Ink::Yellow), ..Style::PLAIN };
-const KEYWORD: Style = Style { ink: Some(Ink::Magenta), ..Style::PLAIN };
+const COMMENT: Style = Style {
+    italic: true,
+    ..Style::FAINT
+};
+const STRING: Style = Style {
+    ink: Some(Ink::Green),
+    ..Style::PLAIN
+};
+const NUMBER: Style = Style {
+    ink: Some(Ink::Yellow),
+    ..Style::PLAIN
+};
+const KEYWORD: Style = Style {
+    ink: Some(Ink::Magenta),
+    ..Style::PLAIN
+};
 
 /// Text up to what closes it.
 fn closing(

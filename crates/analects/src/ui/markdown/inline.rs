@@ -88,7 +88,13 @@ enum Step {
 impl Inline {
     pub fn new(style: Style) -> Inline {
         let address = Address::default();
-        Inline { style, pending: String::new(), before: None, looked: Looked::default(), address }
+        Inline {
+            style,
+            pending: String::new(),
+            before: None,
+            looked: Looked::default(),
+            address,
+        }
     }
 
     /// Takes a character, and gives what can be shown.
@@ -97,8 +103,9 @@ impl Inline {
         let last = self.pending.chars().next_back().unwrap_or(c);
         self.pending.push(c);
         let crosses = |limit: usize| before < limit && self.pending.len() >= limit;
-        let is_too_long =
-            [LONGEST_MATH, LONGEST_SPAN, LONGEST_CODE, LONGEST_LINK].into_iter().any(crosses);
+        let is_too_long = [LONGEST_MATH, LONGEST_SPAN, LONGEST_CODE, LONGEST_LINK]
+            .into_iter()
+            .any(crosses);
         // What waits is looked at again only when that may change something.
         let closes = |c: char| match self.pending.chars().next() {
             Some(mark @ ('*' | '_' | '~')) => {
@@ -120,7 +127,10 @@ impl Inline {
     pub fn words(&mut self, text: &str) -> Option<Span> {
         let is_other = |c: char| is_special(c) || matches!(c, '\n' | '\r');
         let words = &text[..text.find(is_other).unwrap_or(text.len())];
-        let last = words.chars().next_back().filter(|_| self.pending.is_empty())?;
+        let last = words
+            .chars()
+            .next_back()
+            .filter(|_| self.pending.is_empty())?;
         self.before = Some(last);
         self.address.note(words);
         Some(Span::new(self.style, words))
@@ -195,7 +205,11 @@ fn step(text: &str, before: Option<char>, style: Style, ends: bool, looked: &mut
         Some('\\') => escape(text, style, ends),
         Some('`') => code(text, style, ends),
         Some(mark @ ('*' | '_' | '~')) => {
-            let opening = Opening { mark, before, style };
+            let opening = Opening {
+                mark,
+                before,
+                style,
+            };
             emphasis(text, &opening, ends, looked)
         }
         Some('[') => link(text, 0, style, ends),
@@ -228,7 +242,11 @@ fn within(text: &str, longest: usize) -> &str {
 
 /// Waits for a partner that may still come, or takes a mark for what it is.
 fn wait_or(literal: usize, text: &str, longest: usize, ends: bool) -> Step {
-    if ends || text.len() >= longest { Step::Literal(literal) } else { Step::Wait }
+    if ends || text.len() >= longest {
+        Step::Literal(literal)
+    } else {
+        Step::Wait
+    }
 }
 
 fn code(text: &str, style: Style, ends: bool) -> Step {
@@ -240,9 +258,16 @@ fn code(text: &str, style: Style, ends: bool) -> Step {
     };
     let content = &text[length..length + inner];
     // A blank on either side is there for code that starts or ends with a tick.
-    let inside = content.strip_prefix(' ').and_then(|it| it.strip_suffix(' '));
-    let shown = inside.filter(|inside| !inside.trim().is_empty()).unwrap_or(content);
-    let style = Style { ink: Some(Ink::Cyan), ..style };
+    let inside = content
+        .strip_prefix(' ')
+        .and_then(|it| it.strip_suffix(' '));
+    let shown = inside
+        .filter(|inside| !inside.trim().is_empty())
+        .unwrap_or(content);
+    let style = Style {
+        ink: Some(Ink::Cyan),
+        ..style
+    };
     Step::Spans(length * 2 + inner, vec![Span::new(style, shown)])
 }
 
@@ -275,7 +300,11 @@ struct Opening {
 }
 
 fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut Looked) -> Step {
-    let Opening { mark, before, style } = *opening;
+    let Opening {
+        mark,
+        before,
+        style,
+    } = *opening;
     let Some(length) = run(text, mark, ends) else {
         return wait_or(text.len(), text, 4, ends);
     };
@@ -288,11 +317,19 @@ fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut Looked) -> S
     let can_open = follows.is_some_and(|c| !c.is_whitespace())
         && !is_word_before
         && before != Some(mark)
-        && if mark == '~' { length == 2 } else { length <= 3 };
+        && if mark == '~' {
+            length == 2
+        } else {
+            length <= 3
+        };
     if !can_open {
         return Step::Literal(length);
     }
-    let longest = if length == 1 { LONGEST_SPAN } else { LONGEST_STRONG };
+    let longest = if length == 1 {
+        LONGEST_SPAN
+    } else {
+        LONGEST_STRONG
+    };
     let within = within(&text[length..], longest);
     // No more of it is waited for.
     let ends_here = ends || text.len() >= longest;
@@ -300,12 +337,28 @@ fn emphasis(text: &str, opening: &Opening, ends: bool, looked: &mut Looked) -> S
         return wait_or(length, text, longest, ends);
     };
     let style = match (mark, length) {
-        ('~', _) => Style { struck: true, ..style },
-        (_, 1) => Style { italic: true, ..style },
-        (_, 2) => Style { bold: true, ..style },
-        _ => Style { bold: true, italic: true, ..style },
+        ('~', _) => Style {
+            struck: true,
+            ..style
+        },
+        (_, 1) => Style {
+            italic: true,
+            ..style
+        },
+        (_, 2) => Style {
+            bold: true,
+            ..style
+        },
+        _ => Style {
+            bold: true,
+            italic: true,
+            ..style
+        },
     };
-    Step::Spans(length * 2 + inner, spans(&text[length..length + inner], style))
+    Step::Spans(
+        length * 2 + inner,
+        spans(&text[length..length + inner], style),
+    )
 }
 
 /// Where the marks start that close an emphasis; goes on from where it was looked for last. What stands for
@@ -400,11 +453,23 @@ fn link(text: &str, at: usize, style: Style, ends: bool) -> Step {
     };
     let label = &text[at + 1..at + close];
     let target = text[after + 1..after + end].trim();
-    let mut shown = spans(label, Style { underlined: true, ..style });
+    let mut shown = spans(
+        label,
+        Style {
+            underlined: true,
+            ..style
+        },
+    );
     let is_its_own_label = label == target && target.contains("://");
     if !target.is_empty() && !is_its_own_label {
         let blank = if shown.is_empty() { "" } else { " " };
-        shown.push(Span::new(Style { faint: true, ..style }, format!("{blank}({target})")));
+        shown.push(Span::new(
+            Style {
+                faint: true,
+                ..style
+            },
+            format!("{blank}({target})"),
+        ));
     }
     Step::Spans(after + end + 1, shown)
 }

@@ -33,8 +33,12 @@ const NONE: Language = Language {
 };
 
 /// The usual shape of languages with braces.
-const BRACES: Language =
-    Language { line_comments: &["//"], block_comment: Some(("/*", "*/")), quotes: "\"'", ..NONE };
+const BRACES: Language = Language {
+    line_comments: &["//"],
+    block_comment: Some(("/*", "*/")),
+    quotes: "\"'",
+    ..NONE
+};
 
 const LANGUAGES: &[Language] = &[
     Language {
@@ -72,7 +76,9 @@ const LANGUAGES: &[Language] = &[
         ..BRACES
     },
     Language {
-        names: &["c", "h", "cpp", "c++", "cc", "cxx", "hpp", "arduino", "cuda"],
+        names: &[
+            "c", "h", "cpp", "c++", "cc", "cxx", "hpp", "arduino", "cuda",
+        ],
         words: "auto bool break case catch char class const constexpr continue default define delete do double else endif enum \
                 explicit extern false float for friend if ifdef ifndef include inline int long namespace new noexcept nullptr \
                 operator override pragma private protected public return short signed sizeof static struct switch template this \
@@ -80,7 +86,9 @@ const LANGUAGES: &[Language] = &[
         ..BRACES
     },
     Language {
-        names: &["java", "kotlin", "kt", "csharp", "cs", "c#", "scala", "swift", "dart", "groovy"],
+        names: &[
+            "java", "kotlin", "kt", "csharp", "cs", "c#", "scala", "swift", "dart", "groovy",
+        ],
         long_quotes: &["\"\"\""],
         words: "abstract as async await base boolean break byte case catch char class companion const continue def default defer do \
                 double else enum extends extension false final finally float for foreach fun func get guard if implements import \
@@ -90,7 +98,16 @@ const LANGUAGES: &[Language] = &[
         ..BRACES
     },
     Language {
-        names: &["bash", "sh", "shell", "zsh", "console", "fish", "dockerfile", "docker"],
+        names: &[
+            "bash",
+            "sh",
+            "shell",
+            "zsh",
+            "console",
+            "fish",
+            "dockerfile",
+            "docker",
+        ],
         line_comments: &["#"],
         quotes: "",
         long_quotes: &["\"", "'"],
@@ -151,7 +168,9 @@ const LANGUAGES: &[Language] = &[
         ..NONE
     },
     Language {
-        names: &["ruby", "rb", "perl", "pl", "elixir", "ex", "r", "julia", "jl"],
+        names: &[
+            "ruby", "rb", "perl", "pl", "elixir", "ex", "r", "julia", "jl",
+        ],
         line_comments: &["#"],
         quotes: "\"'",
         words: "and begin break case class def defmodule defp do else elsif end ensure false fn for foreach function if import in \
@@ -179,15 +198,24 @@ const LANGUAGES: &[Language] = &[
 
 /// The language of that name.
 pub fn language(name: &str) -> Option<&'static Language> {
-    let name = name.trim_start_matches(['{', '.']).trim_end_matches('}').to_ascii_lowercase();
-    LANGUAGES.iter().find(|language| language.names.contains(&&*name))
+    let name = name
+        .trim_start_matches(['{', '.'])
+        .trim_end_matches('}')
+        .to_ascii_lowercase();
+    LANGUAGES
+        .iter()
+        .find(|language| language.names.contains(&&*name))
 }
 
 impl Language {
     /// Whether a word belongs to the language itself.
     pub fn knows(&self, word: &str) -> bool {
         let same = |known: &str| {
-            if self.ignores_case { known.eq_ignore_ascii_case(word) } else { known == word }
+            if self.ignores_case {
+                known.eq_ignore_ascii_case(word)
+            } else {
+                known == word
+            }
         };
         self.words.split_ascii_whitespace().any(same)
     }

@@ -73,8 +73,14 @@ fn heading(body: &str, indent: usize, ends: bool) -> Option<Begin> {
     match body[level..].chars().next() {
         _ if level > 6 => Some(Begin::Text),
         None if !ends => None,
-        None => Some(Begin::Heading { level, skip: indent + level }),
-        Some(' ' | '\t') => Some(Begin::Heading { level, skip: indent + level + 1 }),
+        None => Some(Begin::Heading {
+            level,
+            skip: indent + level,
+        }),
+        Some(' ' | '\t') => Some(Begin::Heading {
+            level,
+            skip: indent + level + 1,
+        }),
         Some(_) => Some(Begin::Text),
     }
 }
@@ -88,8 +94,16 @@ fn fence(body: &str, mark: char, ends: bool) -> Option<Begin> {
     if mark == '`' && info.contains('`') {
         return Some(Begin::Text);
     }
-    let language = info.split_whitespace().next().unwrap_or_default().to_string();
-    ends.then_some(Begin::Fence(Fence { mark, length, language }))
+    let language = info
+        .split_whitespace()
+        .next()
+        .unwrap_or_default()
+        .to_string();
+    ends.then_some(Begin::Fence(Fence {
+        mark,
+        length,
+        language,
+    }))
 }
 
 /// A formula that goes over several lines.
@@ -105,8 +119,14 @@ fn formula(body: &str, open: &str, close: &'static str, ends: bool) -> Option<Be
 fn quote(body: &str, indent: usize, ends: bool) -> Option<Begin> {
     match body[1..].chars().next() {
         None if !ends => None,
-        Some(' ') => Some(Begin::Quote { indent, skip: indent + 2 }),
-        _ => Some(Begin::Quote { indent, skip: indent + 1 }),
+        Some(' ') => Some(Begin::Quote {
+            indent,
+            skip: indent + 2,
+        }),
+        _ => Some(Begin::Quote {
+            indent,
+            skip: indent + 1,
+        }),
     }
 }
 
@@ -117,8 +137,14 @@ fn rule_or_item(body: &str, mark: char, indent: usize, ends: bool) -> Option<Beg
     match body[1..].chars().next() {
         _ if is_rule_so_far && !ends => None,
         _ if is_rule_so_far && marks >= 3 && mark != '+' => Some(Begin::Rule),
-        Some(' ' | '\t') if can_be_item => Some(Begin::Item { indent, skip: indent + 2 }),
-        None if can_be_item => Some(Begin::Item { indent, skip: indent + 1 }),
+        Some(' ' | '\t') if can_be_item => Some(Begin::Item {
+            indent,
+            skip: indent + 2,
+        }),
+        None if can_be_item => Some(Begin::Item {
+            indent,
+            skip: indent + 1,
+        }),
         _ => Some(Begin::Text),
     }
 }
@@ -129,9 +155,10 @@ fn numbered_item(body: &str, indent: usize, ends: bool) -> Option<Begin> {
     match (rest.next(), rest.next()) {
         _ if digits > 9 => Some(Begin::Text),
         (None, _) | (Some('.' | ')'), None) => ends.then_some(Begin::Text),
-        (Some('.' | ')'), Some(' ' | '\t')) => {
-            Some(Begin::Item { indent, skip: indent + digits + 2 })
-        }
+        (Some('.' | ')'), Some(' ' | '\t')) => Some(Begin::Item {
+            indent,
+            skip: indent + digits + 2,
+        }),
         _ => Some(Begin::Text),
     }
 }
@@ -157,7 +184,9 @@ pub enum Until {
 
 /// What a line is that stands in a block, which stands in so many quotes.
 pub fn inside(line: &str, until: &Until, quotes: usize, ends: bool) -> Option<Inside> {
-    let Some(skip) = quoted(line, quotes, ends)? else { return Some(Inside::Over) };
+    let Some(skip) = quoted(line, quotes, ends)? else {
+        return Some(Inside::Over);
+    };
     let body = line[skip..].trim_start_matches([' ', '\t']);
     let is_decided = line.len() > LONGEST;
     match until {
@@ -224,10 +253,15 @@ impl Lead {
     /// An item of a list with this mark, after so many blanks.
     pub fn add_item(&mut self, blanks: &str, mark: &str) {
         self.add_blanks(blanks);
-        let mark = if matches!(mark, "-" | "*" | "+") { "•" } else { mark };
+        let mark = if matches!(mark, "-" | "*" | "+") {
+            "•"
+        } else {
+            mark
+        };
         self.spans.push(Span::new(Style::of_ink(Ink::Yellow), mark));
         self.spans.push(Span::new(Style::PLAIN, " "));
-        self.margin.extend(std::iter::repeat_n(' ', mark.width() + 1));
+        self.margin
+            .extend(std::iter::repeat_n(' ', mark.width() + 1));
         self.has_item = true;
     }
 

@@ -33,10 +33,16 @@ impl Style {
         struck: false,
         ink: None,
     };
-    pub const FAINT: Style = Style { faint: true, ..Style::PLAIN };
+    pub const FAINT: Style = Style {
+        faint: true,
+        ..Style::PLAIN
+    };
 
     pub fn of_ink(ink: Ink) -> Style {
-        Style { ink: Some(ink), ..Style::PLAIN }
+        Style {
+            ink: Some(ink),
+            ..Style::PLAIN
+        }
     }
 
     /// The code that switches it on, from whatever was on before.
@@ -72,7 +78,10 @@ pub struct Span {
 
 impl Span {
     pub fn new(style: Style, text: impl Into<String>) -> Span {
-        Span { style, text: text.into() }
+        Span {
+            style,
+            text: text.into(),
+        }
     }
 }
 
@@ -86,7 +95,11 @@ pub struct Paint {
 
 impl Paint {
     pub fn new() -> Paint {
-        Paint { out: String::new(), style: Style::PLAIN, ends_line: true }
+        Paint {
+            out: String::new(),
+            style: Style::PLAIN,
+            ends_line: true,
+        }
     }
 
     /// Adds text, without what a terminal would obey or hide. No style outlives its line.
@@ -106,7 +119,9 @@ impl Paint {
     }
 
     pub fn write_all(&mut self, spans: &[Span]) {
-        spans.iter().for_each(|span| self.write(span.style, &span.text));
+        spans
+            .iter()
+            .for_each(|span| self.write(span.style, &span.text));
     }
 
     /// Adds the text of a paragraph; in front of each of its further lines comes the margin.

@@ -51,7 +51,13 @@ impl Table {
     /// A table whose first row is led in so.
     pub fn new(lead: &Lead) -> Table {
         let (quotes, margin) = (lead.quotes(), lead.margin().to_string());
-        Table { rows: Vec::new(), columns: None, quotes, margin, has_first: false }
+        Table {
+            rows: Vec::new(),
+            columns: None,
+            quotes,
+            margin,
+            has_first: false,
+        }
     }
 
     /// Whether a row that is led in so is part of it. A row without one below that says that this is a
@@ -70,7 +76,11 @@ impl Table {
             return self.with_margin(lines);
         }
         self.rows.push(row);
-        if self.rows.len() < MOST_ROWS { Vec::new() } else { self.show(width) }
+        if self.rows.len() < MOST_ROWS {
+            Vec::new()
+        } else {
+            self.show(width)
+        }
     }
 
     /// Gives what is left: no row follows.
@@ -89,7 +99,9 @@ impl Table {
         let rows = std::mem::take(&mut self.rows);
         let columns = Columns::of(&rows, self.room(width));
         let mut lines = columns.head(&rows);
-        rows.iter().skip(2).for_each(|row| lines.extend(columns.row(row, Style::PLAIN)));
+        rows.iter()
+            .skip(2)
+            .for_each(|row| lines.extend(columns.row(row, Style::PLAIN)));
         self.columns = Some(columns);
         self.with_margin(lines)
     }
@@ -199,7 +211,11 @@ fn text(spans: &[Span]) -> String {
 
 /// How many columns the widest line of a field takes.
 fn widest(spans: &[Span]) -> usize {
-    text(spans).split('\n').map(UnicodeWidthStr::width).max().unwrap_or(0)
+    text(spans)
+        .split('\n')
+        .map(UnicodeWidthStr::width)
+        .max()
+        .unwrap_or(0)
 }
 
 impl Columns {
@@ -212,7 +228,11 @@ impl Columns {
         let count = sides.len();
         let mut widths: Vec<usize> = Vec::new();
         for (at, row) in rows.iter().enumerate() {
-            let cells = if at == 1 { Vec::new() } else { cells(row, count, Style::PLAIN) };
+            let cells = if at == 1 {
+                Vec::new()
+            } else {
+                cells(row, count, Style::PLAIN)
+            };
             widths.resize(widths.len().max(cells.len()), 1);
             for (width, cell) in widths.iter_mut().zip(&cells) {
                 *width = (*width).max(widest(cell));
@@ -221,27 +241,46 @@ impl Columns {
         sides.resize(widths.len(), Side::Left);
         let room = width.saturating_sub(indent + BETWEEN.len() * widths.len().saturating_sub(1));
         let names = cells(first, count, Style::PLAIN);
-        let names = names.iter().map(|name| text(name).replace('\n', " ")).collect();
+        let names = names
+            .iter()
+            .map(|name| text(name).replace('\n', " "))
+            .collect();
         let (widths, width) = (shrink(widths, room), width.saturating_sub(indent));
-        Columns { indent, sides, count, widths, names, width }
+        Columns {
+            indent,
+            sides,
+            count,
+            widths,
+            names,
+            width,
+        }
     }
 
     /// The head, and the line below it. Where the columns do not fit, their names stand with the fields, and
     /// the head is shown only if there are none.
     fn head(&self, rows: &[String]) -> Vec<Vec<Span>> {
-        let head = Style { bold: true, ..Style::PLAIN };
+        let head = Style {
+            bold: true,
+            ..Style::PLAIN
+        };
         let first = rows.first().map_or("", |row| row);
         if self.widths.is_some() {
             return [self.row(first, head), vec![self.delimiter()]].concat();
         }
         let cells = cells(first, self.count, head);
         let has_fields = rows.len() > 2 && cells.len() <= MOST_FIELDS;
-        if has_fields { Vec::new() } else { vec![self.joined(&cells)] }
+        if has_fields {
+            Vec::new()
+        } else {
+            vec![self.joined(&cells)]
+        }
     }
 
     /// Makes room for one more row, where there is any.
     fn widen(&mut self, row: &str, width: usize) {
-        let Some(widths) = &mut self.widths else { return };
+        let Some(widths) = &mut self.widths else {
+            return;
+        };
         let between = BETWEEN.len() * widths.len().saturating_sub(1);
         let mut room = width.saturating_sub(self.indent + between + widths.iter().sum::<usize>());
         for (width, cell) in widths.iter_mut().zip(cells(row, self.count, Style::PLAIN)) {
@@ -256,7 +295,11 @@ impl Columns {
         let mut cells = cells(row, self.count, style);
         let Some(widths) = &self.widths else {
             let is_readable = cells.len() <= MOST_FIELDS;
-            return if is_readable { self.record(&cells) } else { vec![self.joined(&cells)] };
+            return if is_readable {
+                self.record(&cells)
+            } else {
+                vec![self.joined(&cells)]
+            };
         };
         let between = Span::new(style, BETWEEN);
         // What has no column of its own stands in the last one.
@@ -267,10 +310,15 @@ impl Columns {
             }
         }
         cells.resize(widths.len(), Vec::new());
-        let wrapped: Vec<Vec<Vec<Span>>> =
-            cells.iter().zip(widths).map(|(cell, width)| wrap_lines(cell, *width)).collect();
+        let wrapped: Vec<Vec<Vec<Span>>> = cells
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| wrap_lines(cell, *width))
+            .collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(1);
-        (0..height).map(|at| self.line(&wrapped, widths, at)).collect()
+        (0..height)
+            .map(|at| self.line(&wrapped, widths, at))
+            .collect()
     }
 
     /// A row as lines of fields, each with the name of its column.
@@ -279,10 +327,18 @@ impl Columns {
         for (at, cell) in cells.iter().enumerate() {
             let name = self.names.get(at).map_or("", |name| name);
             let is_above = name.width() > WIDEST_NAME.min(self.width / 2);
-            let before = if is_above || name.is_empty() { "" } else { &format!("{name}: ") };
+            let before = if is_above || name.is_empty() {
+                ""
+            } else {
+                &format!("{name}: ")
+            };
             if is_above {
                 let name = [Span::new(BOLD, format!("{name}:"))];
-                lines.extend(wrap(&name, self.width).into_iter().map(|line| self.led(line)));
+                lines.extend(
+                    wrap(&name, self.width)
+                        .into_iter()
+                        .map(|line| self.led(line)),
+                );
             }
             for (at, mut part) in broken(cell).into_iter().enumerate() {
                 match is_above {
@@ -346,14 +402,20 @@ fn shrink(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
     }
     let mut sum: usize = widths.iter().sum();
     while sum > room {
-        let widest = widths.iter_mut().max().filter(|width| **width > NARROWEST)?;
+        let widest = widths
+            .iter_mut()
+            .max()
+            .filter(|width| **width > NARROWEST)?;
         *widest -= 1;
         sum -= 1;
     }
     Some(widths)
 }
 
-const BOLD: Style = Style { bold: true, ..Style::PLAIN };
+const BOLD: Style = Style {
+    bold: true,
+    ..Style::PLAIN
+};
 
 /// A field, cut where it has breaks.
 fn broken(cell: &[Span]) -> Vec<Vec<Span>> {
@@ -373,7 +435,10 @@ fn broken(cell: &[Span]) -> Vec<Vec<Span>> {
 
 /// The lines of a field that is this wide.
 fn wrap_lines(cell: &[Span], width: usize) -> Vec<Vec<Span>> {
-    broken(cell).iter().flat_map(|line| wrap(line, width)).collect()
+    broken(cell)
+        .iter()
+        .flat_map(|line| wrap(line, width))
+        .collect()
 }
 
 /// The lines of a text that is this wide: broken at blanks, or anywhere in a script without them.
@@ -382,8 +447,10 @@ fn wrap(cell: &[Span], width: usize) -> Vec<Vec<Span>> {
     if text(cell).width() <= width {
         return vec![cell.to_vec()];
     }
-    let all: Vec<(char, Style)> =
-        cell.iter().flat_map(|span| span.text.chars().map(|c| (c, span.style))).collect();
+    let all: Vec<(char, Style)> = cell
+        .iter()
+        .flat_map(|span| span.text.chars().map(|c| (c, span.style)))
+        .collect();
     let (mut lines, mut start, mut at, mut taken, mut blank) = (Vec::new(), 0, 0, 0, None);
     while at < all.len() {
         let columns = all[at].0.width().unwrap_or(0);

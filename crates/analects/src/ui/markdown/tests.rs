@@ -23,7 +23,11 @@ fn bare(shown: &str) -> String {
     let mut rest = shown;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
         let (code, after) = after.split_once('m').unwrap();
-        assert!(code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'), "{code:?}");
+        assert!(
+            code.bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b';'),
+            "{code:?}"
+        );
         out.push_str(before);
         rest = after;
     }
@@ -32,7 +36,9 @@ fn bare(shown: &str) -> String {
 
 /// What is shown, with names for the codes.
 fn named(text: &str) -> String {
-    show(text).replace("\u{1b}[0m", "⟨⟩").replace("\u{1b}[0;", "⟨")
+    show(text)
+        .replace("\u{1b}[0m", "⟨⟩")
+        .replace("\u{1b}[0;", "⟨")
 }
 
 #[track_caller]
@@ -43,14 +49,20 @@ fn check(text: &str, expected: &str) {
 #[test]
 fn blocks_are_shown() {
     check("# A title\n\nText.\n", "A title\n\nText.\n");
-    check("####### no title\n#hashtag\n", "####### no title\n#hashtag\n");
+    check(
+        "####### no title\n#hashtag\n",
+        "####### no title\n#hashtag\n",
+    );
     check(
         "- one\n* two\n  + three\n1. four\n22) five\n",
         "• one\n• two\n  • three\n1. four\n22) five\n",
     );
     check("> a\n> > b\n>c\n", "│ a\n│ │ b\n│ c\n");
     check("---\n* * *\n", &format!("{0}\n{0}\n", "-".repeat(40)));
-    check("-- no rule\n-5 degrees\n2026 was\n3.5 x\n", "-- no rule\n-5 degrees\n2026 was\n3.5 x\n");
+    check(
+        "-- no rule\n-5 degrees\n2026 was\n3.5 x\n",
+        "-- no rule\n-5 degrees\n2026 was\n3.5 x\n",
+    );
     check("- [ ] open\n- [x] done\n", "• [ ] open\n• [x] done\n");
     check("a\r\nb\r\n", "a\nb\n");
     check("no line end", "no line end");
@@ -60,7 +72,10 @@ fn blocks_are_shown() {
 #[test]
 fn emphasis_needs_its_partner() {
     assert_eq!(named("a **b** c"), "a ⟨1mb⟨⟩ c");
-    assert_eq!(named("*i* __b__ ~~s~~ ***x***"), "⟨3mi⟨⟩ ⟨1mb⟨⟩ ⟨9ms⟨⟩ ⟨1;3mx⟨⟩");
+    assert_eq!(
+        named("*i* __b__ ~~s~~ ***x***"),
+        "⟨3mi⟨⟩ ⟨1mb⟨⟩ ⟨9ms⟨⟩ ⟨1;3mx⟨⟩"
+    );
     assert_eq!(named("**a *b***"), "⟨1ma ⟨1;3mb⟨⟩");
     assert_eq!(named("这是**重点：**内容"), "这是⟨1m重点：⟨⟩内容");
     for literal in [
@@ -86,7 +101,10 @@ fn code_and_links_are_shown() {
     assert_eq!(named("`a*b*` ok"), "⟨36ma*b*⟨⟩ ok");
     check("`` a`b `` and `open", "a`b and `open");
     check("**use `a**b` here**", "use a**b here");
-    check("[the docs](https://x.y/z_(a)) end", "the docs (https://x.y/z_(a)) end");
+    check(
+        "[the docs](https://x.y/z_(a)) end",
+        "the docs (https://x.y/z_(a)) end",
+    );
     check("![pic](p.png)", "pic (p.png)");
     check("[https://a.b](https://a.b)", "https://a.b");
     check("[1] and [^2] and [open", "[1] and [^2] and [open");
@@ -101,7 +119,10 @@ fn emphasis_does_not_reach_into_addresses_and_formulas() {
         ("_see <a_b@x.yz> ok_", "see a_b@x.yz ok"),
         ("~~a <https://x.y/~~b> c~~", "a https://x.y/~~b c"),
         ("*a [t](http://u.v/b*c) d", "*a t (http://u.v/b*c) d"),
-        ("**a [t](http://u.v/(b**c)**) d**", "a t (http://u.v/(b**c)**) d"),
+        (
+            "**a [t](http://u.v/(b**c)**) d**",
+            "a t (http://u.v/(b**c)**) d",
+        ),
         ("*a [![i](p*q)](r*s) d*", "a i (p*q) (r*s) d"),
         ("*a $b*c$ d*", "a $b*c$ d"),
         ("*a $2*c$ d*", "a $2*c$ d"),
@@ -123,7 +144,10 @@ fn emphasis_does_not_reach_into_addresses_and_formulas() {
     }
     // Nor for long.
     let mut markdown = Markdown::new(80);
-    assert_eq!(bare(&markdown.push("**$5** or *if a<b* it [is")), "$5 or if a<b it ");
+    assert_eq!(
+        bare(&markdown.push("**$5** or *if a<b* it [is")),
+        "$5 or if a<b it "
+    );
     let open = format!("*a <b $c](d* {}", "word ".repeat(100));
     check(&open, &open.replace('*', ""));
 }
@@ -133,10 +157,16 @@ fn code_blocks_are_verbatim() {
     let code = "```rust\nfn main() { **x** } // # no title\n\n  ```\n";
     check(&format!("{code}after **b**\n"), &format!("{code}after b\n"));
     check("~~~\n```\n| a |\n~~~\n", "~~~\n```\n| a |\n~~~\n");
-    check("````\n```\nx\n```\n````\n**b**", "````\n```\nx\n```\n````\nb");
+    check(
+        "````\n```\nx\n```\n````\n**b**",
+        "````\n```\nx\n```\n````\nb",
+    );
     check("> ```\n> *a*\n> ```\n> *b*\n", "│ ```\n│ *a*\n│ ```\n│ b\n");
     check("> ```\n> *a*\nout *b*\n", "│ ```\n│ *a*\nout b\n");
-    check("1. x\n\n   ```py\n   a = 'b'\n   ```\n", "1. x\n\n   ```py\n   a = 'b'\n   ```\n");
+    check(
+        "1. x\n\n   ```py\n   a = 'b'\n   ```\n",
+        "1. x\n\n   ```py\n   a = 'b'\n   ```\n",
+    );
     check("a\n\n    *code*\n\nb", "a\n\n    *code*\n\nb");
     check("- a\n\n    *text*\n", "• a\n\n    text\n");
     check("``` a`b\n", "``` a`b\n");
@@ -146,9 +176,15 @@ fn code_blocks_are_verbatim() {
 #[test]
 fn code_has_colours() {
     let shown = named("```rust\nlet a = \"s\"; // c\n/* d\ne */ 'x' 'a 1_0\n```\n");
-    for part in
-        ["⟨35mlet⟨⟩", "⟨32m\"s\"⟨⟩", "⟨2;3m// c", "⟨2;3me */", "⟨32m'x'⟨⟩", " 'a ", "⟨33m1_0"]
-    {
+    for part in [
+        "⟨35mlet⟨⟩",
+        "⟨32m\"s\"⟨⟩",
+        "⟨2;3m// c",
+        "⟨2;3me */",
+        "⟨32m'x'⟨⟩",
+        " 'a ",
+        "⟨33m1_0",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let shown = named("```python\n'''a\nb''' # if\nif x: pass\n```");
@@ -172,7 +208,9 @@ fn tables_are_aligned_by_what_shows() {
     check("| a |\n| b |\n|---|\n| c |", "| a |\nb\n-\nc\n");
     check(
         "|a|\n|-|\n|b|c|d|\n",
-        "a |   |\n--+---+--\nb | c | d\n".replace("a |   |\n", "a |   | \n").as_str(),
+        "a |   |\n--+---+--\nb | c | d\n"
+            .replace("a |   |\n", "a |   | \n")
+            .as_str(),
     );
 }
 
@@ -183,12 +221,18 @@ fn a_table_fits_the_terminal() {
     for width in [20, 30, 40, 60] {
         let shown = bare(&show_in(table, width));
         let columns = |line: &str| unicode_width::UnicodeWidthStr::width(line);
-        assert!(shown.lines().all(|line| columns(line) <= width), "{width}:\n{shown}");
+        assert!(
+            shown.lines().all(|line| columns(line) <= width),
+            "{width}:\n{shown}"
+        );
         assert!(shown.contains("pupils"), "{shown}");
     }
     // Where nothing fits, nothing is lost either: each field has a line.
     let shown = bare(&show_in("|a|b|c|\n|-|-|-|\n|one|two|three|\n|x||z|\n", 4));
-    assert_eq!(shown, "---\na: one\nb: two\nc: three\n---\na: x\nb: \nc: z\n");
+    assert_eq!(
+        shown,
+        "---\na: one\nb: two\nc: three\n---\na: x\nb: \nc: z\n"
+    );
     let shown = bare(&show_in("|a|b|\n|-|-|\n", 2));
     assert_eq!(shown, "a | b\n");
 }
@@ -201,11 +245,17 @@ fn the_names_of_columns_are_never_cut() {
         "---\nA long column that\nis named so:\n  one two\nsecond: x\nthird: \nlast: z\n"
     );
     assert_eq!(
-        bare(&show_in(&format!("> {}", table.replace("\n|", "\n> |")), 14)),
+        bare(&show_in(
+            &format!("> {}", table.replace("\n|", "\n> |")),
+            14
+        )),
         "│ ---\n│ A long\n│ column that\n│ is named so:\n│   one two\n│ second: x\n│ third: \n│ last: z\n"
     );
     let table = "|学而时习之不亦说乎|second|\n|-|-|\n|one<br>two|x|\n";
-    assert_eq!(bare(&show_in(table, 12)), "---\n学而时习之不\n亦说乎:\n  one\n  two\nsecond: x\n");
+    assert_eq!(
+        bare(&show_in(table, 12)),
+        "---\n学而时习之不\n亦说乎:\n  one\n  two\nsecond: x\n"
+    );
     // Where a row is one line, its names are, too.
     let many = |text: &str| format!("|{}\n", format!("{text}|").repeat(50));
     let shown = bare(&show_in(&(many("name") + &many("-") + &many("x")), 80));
@@ -233,7 +283,10 @@ fn text_is_shown_as_it_comes() {
     assert_eq!(bare(&markdown.push("itle")), "itle");
     assert_eq!(bare(&markdown.push("\n```rust\nle")), "\n```rust\n");
     assert_eq!(bare(&markdown.push("t x")), "let ");
-    let held: String = "**".chars().chain("word ".chars().cycle().take(1_200)).collect();
+    let held: String = "**"
+        .chars()
+        .chain("word ".chars().cycle().take(1_200))
+        .collect();
     let mut markdown = Markdown::new(80);
     assert!(
         markdown.push(&held).len() > 150,
@@ -261,10 +314,18 @@ fn nothing_is_obeyed() {
 
 #[test]
 fn no_style_outlives_its_line() {
-    for text in ["# a\nb", "**a**\nb", "```rust\n/* a\nb */ c\n```\nd", "> a\n# b"] {
+    for text in [
+        "# a\nb",
+        "**a**\nb",
+        "```rust\n/* a\nb */ c\n```\nd",
+        "> a\n# b",
+    ] {
         for line in show(text).lines() {
             let last = line.rfind("\u{1b}[").map(|at| &line[at..]);
-            assert!(last.is_none_or(|last| last.starts_with("\u{1b}[0m")), "{line:?}");
+            assert!(
+                last.is_none_or(|last| last.starts_with("\u{1b}[0m")),
+                "{line:?}"
+            );
         }
     }
 }
@@ -307,7 +368,12 @@ fn marks_without_end_are_no_burden() {
         let text = text.repeat(20_000 / text.len());
         assert!(show(&text).len() >= text.len() / 3);
         assert!(show(&format!("|{}|\n|-|\n", &text[..4_000])).len() > 1_000);
-        assert!(clock.elapsed().as_secs() < 20, "{} took {:?}", &text[..4], clock.elapsed());
+        assert!(
+            clock.elapsed().as_secs() < 20,
+            "{} took {:?}",
+            &text[..4],
+            clock.elapsed()
+        );
     }
 }
 

@@ -27,7 +27,10 @@ pub struct Offers {
 impl Offers {
     /// Offers these commands, and no names yet.
     pub fn new(commands: &'static [Command]) -> Offers {
-        Offers { commands, names: Arc::default() }
+        Offers {
+            commands,
+            names: Arc::default(),
+        }
     }
 
     /// Sets the names that are offered from now on.
@@ -37,9 +40,14 @@ impl Offers {
 
     /// What could stand in the place of the last word of a line, and where that starts.
     fn offered(&self, line: &str) -> (usize, Vec<(String, String)>) {
-        let Some(rest) = line.strip_prefix('/') else { return (0, Vec::new()) };
+        let Some(rest) = line.strip_prefix('/') else {
+            return (0, Vec::new());
+        };
         let Some((command, word)) = rest.split_once(' ') else {
-            let begins = self.commands.iter().filter(|(name, ..)| name.starts_with(rest));
+            let begins = self
+                .commands
+                .iter()
+                .filter(|(name, ..)| name.starts_with(rest));
             let offer = |(name, _, about): &Command| (format!("/{name}"), (*about).to_string());
             return (0, begins.map(offer).collect());
         };
@@ -50,7 +58,10 @@ impl Offers {
             _ => return (0, Vec::new()),
         };
         let begins = known.iter().filter(|name| name.starts_with(word));
-        (line.len() - word.len(), begins.map(|name| (name.clone(), String::new())).collect())
+        (
+            line.len() - word.len(),
+            begins.map(|name| (name.clone(), String::new())).collect(),
+        )
     }
 }
 
@@ -75,7 +86,9 @@ pub struct List {
 
 impl List {
     pub fn new(name: &str, mark: &str) -> List {
-        List { usual: ColumnarMenu::default().with_name(name).with_marker(mark) }
+        List {
+            usual: ColumnarMenu::default().with_name(name).with_marker(mark),
+        }
     }
 }
 
@@ -111,7 +124,8 @@ impl Menu for List {
         editor: &mut Editor,
         completer: &mut dyn Completer,
     ) -> bool {
-        self.usual.can_partially_complete(values_updated, editor, completer)
+        self.usual
+            .can_partially_complete(values_updated, editor, completer)
     }
 
     fn update_values(&mut self, editor: &mut Editor, completer: &mut dyn Completer) {
@@ -128,7 +142,8 @@ impl Menu for List {
         completer: &mut dyn Completer,
         painter: &Painter,
     ) {
-        self.usual.update_working_details(editor, completer, painter);
+        self.usual
+            .update_working_details(editor, completer, painter);
     }
 
     fn replace_in_buffer(&self, editor: &mut Editor) {
@@ -162,7 +177,10 @@ mod tests {
     fn commands_agents_and_models_are_offered() {
         let mut offers = Offers::new(&[("context", "", ""), ("compact", "", ""), ("undo", "", "")]);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect();
-        offers.set(Names { agents: names(&["coder", "critic"]), models: names(&["openai/tiny"]) });
+        offers.set(Names {
+            agents: names(&["coder", "critic"]),
+            models: names(&["openai/tiny"]),
+        });
         for (line, start, expected) in [
             ("/co", 0, vec!["/context", "/compact"]),
             ("/agent c", 7, vec!["coder", "critic"]),
@@ -173,10 +191,19 @@ mod tests {
             ("", 0, vec![]),
         ] {
             let result = offers.complete(line, line.len());
-            let values: Vec<&str> =
-                result.suggestions().iter().map(|offer| offer.value.as_str()).collect();
+            let values: Vec<&str> = result
+                .suggestions()
+                .iter()
+                .map(|offer| offer.value.as_str())
+                .collect();
             assert_eq!(values, expected, "{line}");
-            assert!(result.suggestions().iter().all(|offer| offer.span.start == start), "{line}");
+            assert!(
+                result
+                    .suggestions()
+                    .iter()
+                    .all(|offer| offer.span.start == start),
+                "{line}"
+            );
         }
     }
 }

@@ -48,7 +48,11 @@ fn give(text: &str, folder: &Path) -> Result<PathBuf, Failure> {
     let name = format!("prompt-{}", std::process::id());
     let numbered = (2..).map(|number| format!("{name}-{number}.md"));
     let fail = |path: &Path, error: &io::Error| {
-        Failure::input(format!("{}: cannot write: {}", path.display(), words(error)))
+        Failure::input(format!(
+            "{}: cannot write: {}",
+            path.display(),
+            words(error)
+        ))
     };
     private_folder(folder).map_err(|error| fail(folder, &error))?;
     for name in std::iter::once(format!("{name}.md")).chain(numbered) {
@@ -74,8 +78,9 @@ fn check(editor: &str, ran: io::Result<ExitStatus>) -> Result<(), Failure> {
     if status.success() {
         return Ok(());
     }
-    let failure =
-        Failure::input(format!("the editor {editor} ended with {status}, so nothing is sent"));
+    let failure = Failure::input(format!(
+        "the editor {editor} ended with {status}, so nothing is sent"
+    ));
     match status.code() {
         Some(code) if NO_PROGRAM.contains(&code) => Err(failure.or_hint(NAME_ONE)),
         _ => Err(failure),
@@ -86,7 +91,9 @@ fn check(editor: &str, ran: io::Result<ExitStatus>) -> Result<(), Failure> {
 fn read(text: &str, written: &io::Result<Vec<u8>>, path: &Path) -> Result<Edited, Failure> {
     let bytes = written.as_ref().map_err(|error| {
         let (path, words) = (path.display(), words(error));
-        Failure::input(format!("{path}: cannot read what the editor wrote: {words}"))
+        Failure::input(format!(
+            "{path}: cannot read what the editor wrote: {words}"
+        ))
     })?;
     let written = str::from_utf8(bytes)
         .map_err(|_| Failure::input("what the editor wrote is not UTF-8, so nothing is sent"))?;
@@ -112,8 +119,16 @@ fn is_lost(text: &str, written: &io::Result<Vec<u8>>) -> bool {
 fn run(editor: &str, path: &Path) -> io::Result<ExitStatus> {
     if cfg!(unix) {
         let line = format!("{editor} \"$@\"");
-        return Command::new("sh").arg("-c").arg(line).arg(editor).arg(path).status();
+        return Command::new("sh")
+            .arg("-c")
+            .arg(line)
+            .arg(editor)
+            .arg(path)
+            .status();
     }
     let mut words = editor.split_whitespace();
-    Command::new(words.next().unwrap_or(USUAL)).args(words).arg(path).status()
+    Command::new(words.next().unwrap_or(USUAL))
+        .args(words)
+        .arg(path)
+        .status()
 }

@@ -24,7 +24,9 @@ pub struct History {
 
 impl History {
     pub fn in_folder(folder: &Path) -> History {
-        History { path: folder.join("prompts.jsonl") }
+        History {
+            path: folder.join("prompts.jsonl"),
+        }
     }
 
     /// What was typed before, oldest first.
@@ -35,7 +37,10 @@ impl History {
             let text: String = text.chars().filter(|c| is_harmless(*c)).collect();
             Some(text).filter(|text| !text.trim().is_empty() && text.len() <= LONGEST)
         };
-        let mut texts: Vec<String> = bytes.split(|byte| *byte == b'\n').filter_map(text).collect();
+        let mut texts: Vec<String> = bytes
+            .split(|byte| *byte == b'\n')
+            .filter_map(text)
+            .collect();
         texts.dedup();
         texts.split_off(texts.len().saturating_sub(MOST))
     }
@@ -77,8 +82,14 @@ impl History {
 
     /// Keeps only what is read.
     fn shorten(&self) -> io::Result<()> {
-        let kept = self.read().iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        let new = self.path.with_extension(format!("{}.new", std::process::id()));
+        let kept = self
+            .read()
+            .iter()
+            .map(serde_json::to_string)
+            .collect::<Result<Vec<_>, _>>()?;
+        let new = self
+            .path
+            .with_extension(format!("{}.new", std::process::id()));
         let mut file =
             private(OpenOptions::new().write(true).create(true).truncate(true)).open(&new)?;
         file.write_all((kept.join("\n") + "\n").as_bytes())?;
@@ -112,7 +123,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let history = History::in_folder(&folder.path().join("new"));
         assert_eq!(history.read(), Vec::<String>::new());
-        for text in ["one", "two\nlines \"学\"", "two\nlines \"学\"", &"x".repeat(20_000)] {
+        for text in [
+            "one",
+            "two\nlines \"学\"",
+            "two\nlines \"学\"",
+            &"x".repeat(20_000),
+        ] {
             history.add(text);
         }
         assert_eq!(history.read(), ["one", "two\nlines \"学\""]);

@@ -50,7 +50,11 @@ impl Draft {
     }
 
     fn join(&self, unsent: &str, typed: &str) -> String {
-        let between = if unsent.is_empty() || typed.is_empty() { "" } else { "\n" };
+        let between = if unsent.is_empty() || typed.is_empty() {
+            ""
+        } else {
+            "\n"
+        };
         format!("{unsent}{between}{typed}")
     }
 }
@@ -71,12 +75,20 @@ impl Input {
         let (pastes, ends) = (Shared::default(), Ends::default());
         let is_filled = Arc::new(AtomicBool::new(false));
         let editor = ui::can_edit_lines().then(|| {
-            let look =
-                Look { usual: SimpleMatchHighlighter::default(), is_filled: is_filled.clone() };
+            let look = Look {
+                usual: SimpleMatchHighlighter::default(),
+                is_filled: is_filled.clone(),
+            };
             let editor = editor(&history, offers, pastes.clone(), ends.clone());
             Box::new(editor.with_highlighter(Box::new(look)))
         });
-        Input { editor, pastes, ends, is_filled, history }
+        Input {
+            editor,
+            pastes,
+            ends,
+            is_filled,
+            history,
+        }
     }
 
     /// Waits for the next text; `draft` stands in the line already.
@@ -149,7 +161,11 @@ fn plain(ends: &Ends) -> Result<Heard, Failure> {
         let count = io::stdin().lock().read_until(b'\n', &mut line);
         if count.map_err(|error| unreadable(&error))? == 0 {
             ui::remark("");
-            return Ok(if text.is_empty() { Heard::End } else { Heard::Text(text) });
+            return Ok(if text.is_empty() {
+                Heard::End
+            } else {
+                Heard::Text(text)
+            });
         }
         let line = String::from_utf8_lossy(&line);
         if interrupt::has_cleared() {
@@ -193,9 +209,20 @@ fn editor(history: &History, offers: &Offers, pastes: Shared, ends: Ends) -> Ree
         let stop = ReedlineEvent::ExecuteHostCommand(STOP.to_string());
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('z'), stop);
     }
-    let offer = vec![ReedlineEvent::Menu(MENU.to_string()), ReedlineEvent::MenuNext];
-    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, ReedlineEvent::UntilFound(offer));
-    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    let offer = vec![
+        ReedlineEvent::Menu(MENU.to_string()),
+        ReedlineEvent::MenuNext,
+    ];
+    keys.add_binding(
+        KeyModifiers::NONE,
+        KeyCode::Tab,
+        ReedlineEvent::UntilFound(offer),
+    );
+    keys.add_binding(
+        KeyModifiers::SHIFT,
+        KeyCode::BackTab,
+        ReedlineEvent::MenuPrevious,
+    );
     let editor = Reedline::create()
         .with_ansi_colors(ui::has_colour())
         .use_bracketed_paste(true)
@@ -203,8 +230,13 @@ fn editor(history: &History, offers: &Offers, pastes: Shared, ends: Ends) -> Ree
         .with_completer(Box::new(offers.clone()))
         .with_quick_completions(true)
         .with_partial_completions(true)
-        .with_menu(ReedlineMenu::EngineCompleter(Box::new(List::new(MENU, FIRST))))
-        .with_edit_mode(Box::new(Keys { usual: Emacs::new(keys), pastes }));
+        .with_menu(ReedlineMenu::EngineCompleter(Box::new(List::new(
+            MENU, FIRST,
+        ))))
+        .with_edit_mode(Box::new(Keys {
+            usual: Emacs::new(keys),
+            pastes,
+        }));
     match earlier(history) {
         Some(earlier) => editor.with_history(Box::new(earlier)),
         None => editor,

@@ -52,7 +52,8 @@ impl Ends {
     pub fn finish(&self, text: &str) -> String {
         let continued = std::mem::take(&mut *self.lock());
         let is_here = |typed: &&String| {
-            text.strip_prefix(typed.as_str()).is_some_and(|rest| rest.starts_with('\n'))
+            text.strip_prefix(typed.as_str())
+                .is_some_and(|rest| rest.starts_with('\n'))
         };
         let mut ends: Vec<usize> = continued.iter().filter(is_here).map(String::len).collect();
         ends.sort_unstable();
@@ -77,7 +78,9 @@ impl Ends {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
-        self.continued.lock().unwrap_or_else(PoisonError::into_inner)
+        self.continued
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -104,7 +107,15 @@ mod tests {
         for text in ["a\\", "```", "x\n```rust\nfn", "~~~\n```\n", "````\n```"] {
             assert!(goes_on(text), "{text}");
         }
-        for text in ["a", "```\nx\n```", "`a`", "/edit a\\", "``` a ```", "~~~\n~~~", "a \\ b"] {
+        for text in [
+            "a",
+            "```\nx\n```",
+            "`a`",
+            "/edit a\\",
+            "``` a ```",
+            "~~~\n~~~",
+            "a \\ b",
+        ] {
             assert!(!goes_on(text), "{text}");
         }
     }
@@ -114,7 +125,10 @@ mod tests {
         let ends = Ends::default();
         ends.validate("one\\");
         ends.validate("one\\\ncurl \\\n -x \\");
-        assert_eq!(ends.finish("one\\\ncurl \\\n -x \\\nend"), "one\ncurl \\\n -x \nend");
+        assert_eq!(
+            ends.finish("one\\\ncurl \\\n -x \\\nend"),
+            "one\ncurl \\\n -x \nend"
+        );
         ends.validate("one\\");
         assert_eq!(ends.finish("other\\\ntext"), "other\\\ntext");
         ends.validate("one\\");

@@ -29,7 +29,11 @@ impl Pastes {
             return mark.clone();
         }
         let is_free = |mark: &String| self.kept.iter().all(|(known, _)| known != mark);
-        let what = if lines == 1 { "1 line".to_string() } else { format!("{lines} lines") };
+        let what = if lines == 1 {
+            "1 line".to_string()
+        } else {
+            format!("{lines} lines")
+        };
         let numbered = (2..).map(|number| format!("[pasted {number}: {what}]"));
         let mut marks = std::iter::once(format!("[pasted: {what}]")).chain(numbered);
         let mark = marks.find(is_free).unwrap_or_default();
@@ -60,7 +64,10 @@ impl Pastes {
         let mut out = String::new();
         let mut rest = line;
         while let Some(at) = rest.find("[pasted") {
-            let found = self.kept.iter().find(|(mark, _)| rest[at..].starts_with(mark.as_str()));
+            let found = self
+                .kept
+                .iter()
+                .find(|(mark, _)| rest[at..].starts_with(mark.as_str()));
             let (length, text) = match found {
                 Some((mark, text)) => (mark.len(), text.as_str()),
                 None => (1, "["),
@@ -126,7 +133,10 @@ mod tests {
     fn a_short_paste_is_itself_without_what_a_terminal_obeys() {
         let mut pastes = Pastes::default();
         assert_eq!(pastes.put("a\r\nb\rc\u{1b}[2J\t学"), "a\nb\nc[2J\t学");
-        assert_eq!(pastes.expand("[pasted: 1 line] [pasted"), "[pasted: 1 line] [pasted");
+        assert_eq!(
+            pastes.expand("[pasted: 1 line] [pasted"),
+            "[pasted: 1 line] [pasted"
+        );
     }
 
     #[test]
@@ -138,8 +148,11 @@ mod tests {
         assert_eq!(pastes.put(&one), "[pasted: 800 lines]");
         assert_eq!(pastes.put(&"x".repeat(5_000)), "[pasted: 1 line]");
         let line = "a [pasted 2: 800 lines] b [pasted: 800 lines][pasted 9: 800 lines]";
-        let expected =
-            format!("a {} b {}[pasted 9: 800 lines]", "two\n".repeat(800), "one\n".repeat(800));
+        let expected = format!(
+            "a {} b {}[pasted 9: 800 lines]",
+            "two\n".repeat(800),
+            "one\n".repeat(800)
+        );
         assert_eq!(pastes.expand(line), expected);
     }
 
@@ -154,7 +167,10 @@ mod tests {
         assert_eq!(pastes.put_back(sent.trim()), format!("{typed} {mark}"));
         let huge = "x".repeat(30_000);
         let mark = pastes.put_back(&huge);
-        assert_eq!((mark.as_str(), pastes.expand(&mark)), ("[pasted: 1 line]", huge));
+        assert_eq!(
+            (mark.as_str(), pastes.expand(&mark)),
+            ("[pasted: 1 line]", huge)
+        );
     }
 
     #[test]

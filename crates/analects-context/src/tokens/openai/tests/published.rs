@@ -7,13 +7,17 @@ pub(super) const SHA256: &str = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfff
 
 /// The tokens of a list.
 pub(super) fn read(list: &str) -> Vec<Vec<u8>> {
-    list.lines().map(|line| decode(line.split(' ').next().unwrap())).collect()
+    list.lines()
+        .map(|line| decode(line.split(' ').next().unwrap()))
+        .collect()
 }
 
 /// The list of the tokens.
 pub(super) fn write(tokens: &[&[u8]]) -> String {
     let lines = tokens.iter().enumerate();
-    lines.map(|(rank, token)| format!("{} {rank}\n", encode(token))).collect()
+    lines
+        .map(|(rank, token)| format!("{} {rank}\n", encode(token)))
+        .collect()
 }
 
 fn decode(base64: &str) -> Vec<u8> {
@@ -32,10 +36,16 @@ fn decode(base64: &str) -> Vec<u8> {
 fn encode(bytes: &[u8]) -> String {
     let mut base64 = String::new();
     for three in bytes.chunks(3) {
-        let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(*three.get(at).unwrap_or(&0)));
+        let bits = (0..3).fold(0, |bits, at| {
+            bits << 8 | u32::from(*three.get(at).unwrap_or(&0))
+        });
         for at in 0..4 {
             let letter = ALPHABET[(bits >> (18 - 6 * at)) as usize & 63];
-            base64.push(if at > three.len() { '=' } else { letter as char });
+            base64.push(if at > three.len() {
+                '='
+            } else {
+                letter as char
+            });
         }
     }
     base64
@@ -49,14 +59,26 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
     message.extend((bytes.len() as u64 * 8).to_be_bytes());
     let primes = || (2_u32..).filter(|n| (2..*n).all(|divisor| n % divisor != 0));
     let fraction = |root: f64| (root.fract() * 2_f64.powi(32)) as u32;
-    let keys: Vec<u32> = primes().take(64).map(|prime| fraction(f64::from(prime).cbrt())).collect();
-    let mut state: Vec<u32> =
-        primes().take(8).map(|prime| fraction(f64::from(prime).sqrt())).collect();
+    let keys: Vec<u32> = primes()
+        .take(64)
+        .map(|prime| fraction(f64::from(prime).cbrt()))
+        .collect();
+    let mut state: Vec<u32> = primes()
+        .take(8)
+        .map(|prime| fraction(f64::from(prime).sqrt()))
+        .collect();
     for block in message.as_chunks::<64>().0 {
-        let words: Vec<u32> =
-            block.as_chunks::<4>().0.iter().map(|it| u32::from_be_bytes(*it)).collect();
+        let words: Vec<u32> = block
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|it| u32::from_be_bytes(*it))
+            .collect();
         let round = sha256_block(words, &state, &keys);
-        state.iter_mut().zip(round).for_each(|(sum, it)| *sum = sum.wrapping_add(it));
+        state
+            .iter_mut()
+            .zip(round)
+            .for_each(|(sum, it)| *sum = sum.wrapping_add(it));
     }
     state.iter().map(|word| format!("{word:08x}")).collect()
 }
@@ -67,7 +89,10 @@ fn sha256_block(mut words: Vec<u32>, state: &[u32], keys: &[u32]) -> [u32; 8] {
         let early = early.rotate_right(7) ^ early.rotate_right(18) ^ early >> 3;
         let late = late.rotate_right(17) ^ late.rotate_right(19) ^ late >> 10;
         words.push(
-            words[at - 16].wrapping_add(early).wrapping_add(words[at - 7]).wrapping_add(late),
+            words[at - 16]
+                .wrapping_add(early)
+                .wrapping_add(words[at - 7])
+                .wrapping_add(late),
         );
     }
     let mut now: [u32; 8] = state.try_into().unwrap();
@@ -75,7 +100,9 @@ fn sha256_block(mut words: Vec<u32>, state: &[u32], keys: &[u32]) -> [u32; 8] {
         let [a, b, c, _, e, f, g, last] = now;
         let choice = (e & f) ^ (!e & g);
         let of_e = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-        let first = [of_e, choice, *key, *word].into_iter().fold(last, u32::wrapping_add);
+        let first = [of_e, choice, *key, *word]
+            .into_iter()
+            .fold(last, u32::wrapping_add);
         let of_a = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
         let second = of_a.wrapping_add((a & b) ^ (a & c) ^ (b & c));
         now.rotate_right(1);

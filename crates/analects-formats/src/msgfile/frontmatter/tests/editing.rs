@@ -32,18 +32,38 @@ fn one_line_is_changed() {
         x,
         "---\na: 1 # c\ntitle:   x  # why\nb: 2\n---\nrest",
     );
-    check("---\r\ntitle: 'it''s' \r\n---\r\n", x, "---\r\ntitle: x \r\n---\r\n");
-    check("---\ntitle: \"a \\\" # b\" # c\n---\n", x, "---\ntitle: x # c\n---\n");
+    check(
+        "---\r\ntitle: 'it''s' \r\n---\r\n",
+        x,
+        "---\r\ntitle: x \r\n---\r\n",
+    );
+    check(
+        "---\ntitle: \"a \\\" # b\" # c\n---\n",
+        x,
+        "---\ntitle: x # c\n---\n",
+    );
     check("---\ntitle:\n---\n", x, "---\ntitle: x\n---\n");
     check("---\ntitle:   \n---\n", x, "---\ntitle: x   \n---\n");
     check("---\ntitle: # c\n---\n", x, "---\ntitle: x # c\n---\n");
     check("---\ntitle : a#b\n---\n", x, "---\ntitle : x\n---\n");
     check("---\ntitle:\told\n---\n", x, "---\ntitle:\tx\n---\n");
-    check("---\ntitle: 5\nsub:\n  title: 6\n---\n", x, "---\ntitle: x\nsub:\n  title: 6\n---\n");
+    check(
+        "---\ntitle: 5\nsub:\n  title: 6\n---\n",
+        x,
+        "---\ntitle: x\nsub:\n  title: 6\n---\n",
+    );
     // What is so already stays as it is, whatever its form.
     check("---\ntitle: 'x'\n---\n", x, "---\ntitle: 'x'\n---\n");
-    check("---\ntitle: |-\n  x\n---\n", x, "---\ntitle: |-\n  x\n---\n");
-    check("\u{feff}---\ntitle: a\n---", x, "\u{feff}---\ntitle: x\n---");
+    check(
+        "---\ntitle: |-\n  x\n---\n",
+        x,
+        "---\ntitle: |-\n  x\n---\n",
+    );
+    check(
+        "\u{feff}---\ntitle: a\n---",
+        x,
+        "\u{feff}---\ntitle: x\n---",
+    );
 }
 
 #[test]
@@ -51,10 +71,26 @@ fn one_line_is_added() {
     let x = ("title", "x");
     check("---\n---\n", x, "---\ntitle: x\n---\n");
     check("---\n# c\n\n---\n", x, "---\n# c\n\ntitle: x\n---\n");
-    check("---\r\na: 1\r\n---\r\n", x, "---\r\na: 1\r\ntitle: x\r\n---\r\n");
-    check("---\ntitles: 1\n---\n", x, "---\ntitles: 1\ntitle: x\n---\n");
-    check("---\na: |+\n  text\n\n---\n", x, "---\na: |+\n  text\n\ntitle: x\n---\n");
-    check("---\nagents:\n  title:\n---\n", x, "---\nagents:\n  title:\ntitle: x\n---\n");
+    check(
+        "---\r\na: 1\r\n---\r\n",
+        x,
+        "---\r\na: 1\r\ntitle: x\r\n---\r\n",
+    );
+    check(
+        "---\ntitles: 1\n---\n",
+        x,
+        "---\ntitles: 1\ntitle: x\n---\n",
+    );
+    check(
+        "---\na: |+\n  text\n\n---\n",
+        x,
+        "---\na: |+\n  text\n\ntitle: x\n---\n",
+    );
+    check(
+        "---\nagents:\n  title:\n---\n",
+        x,
+        "---\nagents:\n  title:\ntitle: x\n---\n",
+    );
 }
 
 #[test]
@@ -63,7 +99,11 @@ fn frontmatter_is_made() {
     check("", x, "---\ntitle: x\n---\n");
     check("hi", x, "---\ntitle: x\n---\n\nhi");
     check("\nhi", x, "---\ntitle: x\n---\n\nhi");
-    check("hi\r\nyou\n", x, "---\r\ntitle: x\r\n---\r\n\r\nhi\r\nyou\n");
+    check(
+        "hi\r\nyou\n",
+        x,
+        "---\r\ntitle: x\r\n---\r\n\r\nhi\r\nyou\n",
+    );
     check("\u{feff}# %%\n", x, "\u{feff}---\ntitle: x\n---\n\n# %%\n");
     let refusal = "the file starts with a --- line that has no closing one; type title: x";
     check("---\nhi\n", x, refusal);
@@ -75,7 +115,9 @@ fn frontmatter_is_made() {
 fn values_are_quoted_when_they_must_be() {
     let written = |value: &str| {
         let file = set("---\n---\n", "title", value);
-        let line = file.strip_prefix("---\ntitle: ").and_then(|rest| rest.strip_suffix("\n---\n"));
+        let line = file
+            .strip_prefix("---\ntitle: ")
+            .and_then(|rest| rest.strip_suffix("\n---\n"));
         line.map(str::to_string).unwrap_or(file)
     };
     for plain in ["a", "gpt-5/mini_2.0", "_x", "Yesterday"] {
@@ -103,7 +145,10 @@ fn values_are_quoted_when_they_must_be() {
     ] {
         assert_eq!(written(quoted), format!("\"{quoted}\""));
     }
-    assert_eq!(written("a\"\\\n\r\t\0\u{7f}"), r#""a\"\\\n\r\t\u0000\u007f""#);
+    assert_eq!(
+        written("a\"\\\n\r\t\0\u{7f}"),
+        r#""a\"\\\n\r\t\u0000\u007f""#
+    );
     assert_eq!(
         written("\u{85}\u{2028}\u{2029}\u{feff}\u{ffff}"),
         r#""\u0085\u2028\u2029\ufeff\uffff""#
@@ -114,8 +159,16 @@ fn values_are_quoted_when_they_must_be() {
 fn what_cannot_be_changed_alone() {
     let x = ("title", "x");
     let more = "the value of title is more than a text on one line; type title: x";
-    for value in ["|\n  a", ">-\n  a", "&t a", "!!str a", "[a]", "{a: 1}", "\"a\n  b\"", "'a\n  b'"]
-    {
+    for value in [
+        "|\n  a",
+        ">-\n  a",
+        "&t a",
+        "!!str a",
+        "[a]",
+        "{a: 1}",
+        "\"a\n  b\"",
+        "'a\n  b'",
+    ] {
         check(&format!("---\ntitle: {value}\n---\n"), x, more);
     }
     check("---\nt: &t a\ntitle: *t\n---\n", x, more);
@@ -142,7 +195,11 @@ fn what_cannot_be_changed_alone() {
         x,
         "the frontmatter cannot be read: unclosed bracket '{'; type title: x",
     );
-    check("---\n---\n", ("a b", "x"), "\"a b\" is not a key that can be set; type \"a b\": x");
+    check(
+        "---\n---\n",
+        ("a b", "x"),
+        "\"a b\" is not a key that can be set; type \"a b\": x",
+    );
     let two = "there are several lines that start with title:; type title: x";
     check("---\na: {\ntitle: 1\n}\ntitle: b\n---\n", x, two);
     check("---\na: {\ntitle: 1\n}\n---\n", x, other);
@@ -152,16 +209,25 @@ fn what_cannot_be_changed_alone() {
 fn a_value_that_is_too_long() {
     let long = "x".repeat(2 << 20);
     for file in ["", "---\ntitle: a\n---\n"] {
-        let refused = set_string(file.as_bytes(), frontmatter_of(file.as_bytes()), "title", &long);
+        let refused = set_string(
+            file.as_bytes(),
+            frontmatter_of(file.as_bytes()),
+            "title",
+            &long,
+        );
         assert!(refused.is_err());
     }
 }
 
 #[test]
 fn a_span_that_is_none() {
-    for span in
-        [Span::new(0, 0), Span::new(0, 99), Span::new(9, 4), Span::new(1, 8), Span::new(0, 4)]
-    {
+    for span in [
+        Span::new(0, 0),
+        Span::new(0, 99),
+        Span::new(9, 4),
+        Span::new(1, 8),
+        Span::new(0, 4),
+    ] {
         let refusal = set_string(b"---\na: 1\n---\n", Some(span), "a", "2").unwrap_err();
         assert_eq!(refusal.message, "there is no frontmatter at this place");
     }
@@ -202,16 +268,28 @@ fn agents_are_refused() {
     let b = Agent::of_model("b", "m");
     let typed = "type agents:\n  b:\n    models: [m]";
     let check = |file: &str, why: &str| assert_eq!(added(file, &b), format!("{why}; {typed}"));
-    check("---\nagents:\n  b:\n---\n", "there is already an agent of the name \"b\"");
-    check("---\nagents: {a: {}}\n---\n", "agents: is not a list of indented lines");
-    check("---\nagents: &x\n  a:\n---\n", "agents: is not a list of indented lines");
+    check(
+        "---\nagents:\n  b:\n---\n",
+        "there is already an agent of the name \"b\"",
+    );
+    check(
+        "---\nagents: {a: {}}\n---\n",
+        "agents: is not a list of indented lines",
+    );
+    check(
+        "---\nagents: &x\n  a:\n---\n",
+        "agents: is not a list of indented lines",
+    );
     let other = "the agent cannot be added without changing how other lines read";
     check("---\nagents:\n  {a: }\n---\n", other);
     check("---\n{x: 1}\n---\n", other);
     let named = |name: &str| added("---\n---\n", &Agent::of_model(name, "m"));
     assert!(named("tool").starts_with("\"tool\" is a type of cell"));
     assert!(named("a\nb").starts_with("\"a\\nb\" cannot be the name"));
-    let hot = Agent { temperature: f64::INFINITY, ..b };
+    let hot = Agent {
+        temperature: f64::INFINITY,
+        ..b
+    };
     assert!(added("---\n---\n", &hot).starts_with("the agent cannot be added"));
     assert!(added("", &hot).starts_with("frontmatter cannot hold this value"));
 }
@@ -308,15 +386,23 @@ const PIECES: &[&str] = &[
 fn yaml_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(PIECES);
     let end = prop_oneof![6 => Just("\n"), 2 => Just("\r\n"), 1 => Just("\r"), 1 => Just(" \n")];
-    prop::collection::vec((piece, end), 0..8)
-        .prop_map(|lines| lines.into_iter().map(|(line, end)| format!("{line}{end}")).collect())
+    prop::collection::vec((piece, end), 0..8).prop_map(|lines| {
+        lines
+            .into_iter()
+            .map(|(line, end)| format!("{line}{end}"))
+            .collect()
+    })
 }
 
 fn file_text() -> impl Strategy<Value = String> {
     let line_end = prop::sample::select(vec!["\n", "\r\n"]);
     let bom = prop::sample::select(vec!["", "\u{feff}"]);
-    let rest =
-        prop::sample::select(vec!["", "text", "\n# %% hi[^1]\n\n[^1]: [markdown]\n\nx\n", "---\n"]);
+    let rest = prop::sample::select(vec![
+        "",
+        "text",
+        "\n# %% hi[^1]\n\n[^1]: [markdown]\n\nx\n",
+        "---\n",
+    ]);
     (bom, line_end, yaml_text(), rest)
         .prop_map(|(bom, end, yaml, rest)| format!("{bom}---{end}{yaml}---{end}{rest}"))
 }
@@ -411,22 +497,29 @@ fn any_agent() -> impl Strategy<Value = Agent> {
     let names = name.prop_filter("a usable name", |name| {
         crate::msgfile::agents::why_not_a_name(name).is_none()
     });
-    (names, models, numbers, any::<(bool, bool)>(), prop::option::of(prompt)).prop_map(
-        |(
-            name,
-            models,
-            (context_window, max_output_tokens, temperature),
-            (reasoning, use_temperature),
-            system_prompt,
-        )| Agent {
-            name,
-            models,
-            context_window,
-            max_output_tokens,
-            reasoning,
-            use_temperature,
-            temperature,
-            system_prompt,
-        },
+    (
+        names,
+        models,
+        numbers,
+        any::<(bool, bool)>(),
+        prop::option::of(prompt),
     )
+        .prop_map(
+            |(
+                name,
+                models,
+                (context_window, max_output_tokens, temperature),
+                (reasoning, use_temperature),
+                system_prompt,
+            )| Agent {
+                name,
+                models,
+                context_window,
+                max_output_tokens,
+                reasoning,
+                use_temperature,
+                temperature,
+                system_prompt,
+            },
+        )
 }

@@ -8,7 +8,13 @@ fn refused(yaml: &str) -> String {
     let found = read(yaml);
     assert_eq!(found.problems.len(), 1, "{:?}", found.problems.first());
     assert_eq!(found.problems[0].code, "frontmatter-yaml");
-    assert_eq!(Frontmatter { problems: Vec::new(), ..found.clone() }, Frontmatter::default());
+    assert_eq!(
+        Frontmatter {
+            problems: Vec::new(),
+            ..found.clone()
+        },
+        Frontmatter::default()
+    );
     found.problems[0].message.clone()
 }
 
@@ -26,10 +32,15 @@ fn deep_nesting() {
         format!("a: {}", "{a: ".repeat(deep)),
         "- ".repeat(deep),
         "? ".repeat(deep),
-        (0..1_000).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect(),
+        (0..1_000)
+            .map(|depth| format!("{}a:\n", " ".repeat(depth)))
+            .collect(),
     ] {
         let message = refused(&yaml);
-        assert!(message.starts_with("frontmatter cannot be read"), "{message}");
+        assert!(
+            message.starts_with("frontmatter cannot be read"),
+            "{message}"
+        );
     }
     assert_eq!(refused(&"- ".repeat(100)), too_deep);
 }
@@ -53,10 +64,15 @@ fn aliases_that_multiply() {
 
 #[test]
 fn aliases_of_long_texts() {
-    for text in ["x".repeat(500_000), format!("\"\\t{}\"", "x".repeat(500_000))] {
+    for text in [
+        "x".repeat(500_000),
+        format!("\"\\t{}\"", "x".repeat(500_000)),
+    ] {
         let aliases = vec!["*a"; 200].join(", ");
         refused(&format!("a: &a {text}\nb: [{aliases}]\n"));
-        refused(&format!("a: &a {{k: {text}}}\nb: {{<<: [{aliases}], c: [{aliases}]}}\n"));
+        refused(&format!(
+            "a: &a {{k: {text}}}\nb: {{<<: [{aliases}], c: [{aliases}]}}\n"
+        ));
     }
 }
 
@@ -80,11 +96,16 @@ fn pieces_without_end() {
         "!!str ", "%", "...\n", "--- ", "é", "\u{feff}", "\u{2028}", "\0", "~", "<<: ", "a:\n ",
         "''", "\"\"", "x\n\n",
     ] {
-        for start in
-            ["", "a: ", "a: [", "a: {", "a: \"", "a: '", "a: |\n  ", "a: >\n  ", "- ", "# ", "? "]
-        {
+        for start in [
+            "", "a: ", "a: [", "a: {", "a: \"", "a: '", "a: |\n  ", "a: >\n  ", "- ", "# ", "? ",
+        ] {
             let found = read(&format!("{start}{}", repeat(piece, bytes)));
-            assert!(found.problems.iter().all(|problem| problem.message.len() < 2_000));
+            assert!(
+                found
+                    .problems
+                    .iter()
+                    .all(|problem| problem.message.len() < 2_000)
+            );
         }
     }
 }
@@ -92,6 +113,9 @@ fn pieces_without_end() {
 #[test]
 fn many_problems_on_one_line() {
     let keys: Vec<String> = (0..10_000).map(|n| format!("k{n}: 1")).collect();
-    let found = read(&format!("agents: {{a: {{models: m, {}}}}}\n", keys.join(", ")));
+    let found = read(&format!(
+        "agents: {{a: {{models: m, {}}}}}\n",
+        keys.join(", ")
+    ));
     assert_eq!(found.problems.len(), keys.len());
 }

@@ -18,7 +18,11 @@ fn described(yaml: &str) -> Vec<String> {
     lines.extend(found.problems.iter().map(|problem| {
         let place = yaml[..problem.span.start].matches('\n').count() + 1;
         assert!(problem.span.end <= yaml.len());
-        let hint = problem.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let hint = problem
+            .hint
+            .as_ref()
+            .map(|hint| format!("; {hint}"))
+            .unwrap_or_default();
         format!("{place}: {} {}{hint}", problem.code, problem.message)
     }));
     lines
@@ -41,8 +45,14 @@ fn agent_line(agent: &Agent) -> String {
     );
     add(agent.reasoning, "reasoning".to_string());
     add(!agent.use_temperature, "no-temperature".to_string());
-    add(agent.temperature != default.temperature, format!("{}", agent.temperature));
-    add(agent.system_prompt.is_some(), format!("{:?}", agent.system_prompt));
+    add(
+        agent.temperature != default.temperature,
+        format!("{}", agent.temperature),
+    );
+    add(
+        agent.system_prompt.is_some(),
+        format!("{:?}", agent.system_prompt),
+    );
     line
 }
 
@@ -87,12 +97,18 @@ fn nothing_is_said() {
     check("# only a comment\n", &[]);
     check("id:\ntitle: ~\ndefault_agent:\nagents:\n", &[]);
     check("id: ''\ndefault_agent: ''\n", &[]);
-    check("tags: [a, b]\ndate: 2026-01-01\ncolour: {deep: [1, .inf]}\n1: 2\n~: 3\n", &[]);
+    check(
+        "tags: [a, b]\ndate: 2026-01-01\ncolour: {deep: [1, .inf]}\n1: 2\n~: 3\n",
+        &[],
+    );
 }
 
 #[test]
 fn texts() {
-    check("id: '1'\r\ntitle: \"a\\tb\"\r\n", &[r#"id = "1""#, r#"title = "a\tb""#]);
+    check(
+        "id: '1'\r\ntitle: \"a\\tb\"\r\n",
+        &[r#"id = "1""#, r#"title = "a\tb""#],
+    );
     // A no is a no, not false; and a version is kept as it was written where it is in quotes.
     check("title: no\n", &[r#"title = "no""#]);
     check(
@@ -102,7 +118,10 @@ fn texts() {
             r#"2: frontmatter-type id must be a text, not true; put it in quotes: id: "true""#,
         ],
     );
-    check("\ntitle: [a]\n", &["2: frontmatter-type title must be a text, not a list"]);
+    check(
+        "\ntitle: [a]\n",
+        &["2: frontmatter-type title must be a text, not a list"],
+    );
 }
 
 #[test]
@@ -223,19 +242,43 @@ fn what_is_not_yaml() {
     let cannot = |line: usize, why: &str| {
         format!("{line}: frontmatter-yaml frontmatter cannot be read: {why}")
     };
-    check("a: 1\ntitle: x\na: 2\n", &[&cannot(3, "duplicate mapping key: a not allowed here")]);
+    check(
+        "a: 1\ntitle: x\na: 2\n",
+        &[&cannot(3, "duplicate mapping key: a not allowed here")],
+    );
     check("1: a\n'1': b\n", &[&cannot(1, "duplicate mapping key: 1")]);
-    check("a:\n\tb: 1\n", &[&cannot(2, "tabs disallowed within this context (block indentation)")]);
+    check(
+        "a:\n\tb: 1\n",
+        &[&cannot(
+            2,
+            "tabs disallowed within this context (block indentation)",
+        )],
+    );
     check("a: *x\n", &[&cannot(1, "reference to unknown value")]);
-    check("a: 1\r\nb: !foo 2\r\n", &[&cannot(2, "unsupported tag `!foo`")]);
-    check("a: 1\n--- x\n", &[&cannot(2, "only single YAML document expected but multiple found")]);
-    check("a: &a [*a]\n", &[&cannot(1, "recursive reference not allowed here")]);
+    check(
+        "a: 1\r\nb: !foo 2\r\n",
+        &[&cannot(2, "unsupported tag `!foo`")],
+    );
+    check(
+        "a: 1\n--- x\n",
+        &[&cannot(
+            2,
+            "only single YAML document expected but multiple found",
+        )],
+    );
+    check(
+        "a: &a [*a]\n",
+        &[&cannot(1, "recursive reference not allowed here")],
+    );
     check("title: {\n", &[&cannot(1, "unclosed bracket '{'")]);
     check(
         "- a\n",
         &["1: frontmatter-type frontmatter must be a map of keys to values, not a list"],
     );
-    check("x\n", &["1: frontmatter-type frontmatter must be a map of keys to values, not \"x\""]);
+    check(
+        "x\n",
+        &["1: frontmatter-type frontmatter must be a map of keys to values, not \"x\""],
+    );
 }
 
 #[test]
@@ -244,6 +287,9 @@ fn a_problem_in_its_file() {
     let problem = read("id: x\ntitle: 5\n").problems.remove(0);
     let problem = problem.in_file(4, &LineIndex::new(file));
     assert_eq!((problem.line, problem.column), (3, 1));
-    assert_eq!(problem.span.map(|span| span.of(file)), Some(&b"title: 5\n"[..]));
+    assert_eq!(
+        problem.span.map(|span| span.of(file)),
+        Some(&b"title: 5\n"[..])
+    );
     assert_eq!(problem.hint, Some("put it in quotes: title: \"5\"".into()));
 }

@@ -95,8 +95,10 @@ fn blanks() -> BoxedStrategy<&'static str> {
 fn any_object(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let entry = (any_string(), value);
     (vec(entry, 0..5), blanks()).prop_map(|(entries, blank)| {
-        let entries: Vec<String> =
-            entries.iter().map(|(key, value)| format!("{key}:{blank}{value}")).collect();
+        let entries: Vec<String> = entries
+            .iter()
+            .map(|(key, value)| format!("{key}:{blank}{value}"))
+            .collect();
         format!("{{{blank}{}}}", entries.join(","))
     })
 }

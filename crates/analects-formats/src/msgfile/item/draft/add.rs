@@ -182,7 +182,11 @@ impl Draft {
             call.fields.name.clear();
         }
         let message = message_name.to_string();
-        let cells = self.push(Operation::AddCall { message, call, nonce })?;
+        let cells = self.push(Operation::AddCall {
+            message,
+            call,
+            nonce,
+        })?;
         let name = cells.first().map_or("", String::as_str);
         match self.item(name) {
             Some(Item::FunctionCall(call)) => Ok(call),
@@ -220,7 +224,10 @@ impl Draft {
         }
         let placed = placed(document);
         let message = placed[cell.at].root.map(|at| placed[at].cell);
-        answerer(document, message.and_then(|message| message.get(MetaKey::Agent)))?;
+        answerer(
+            document,
+            message.and_then(|message| message.get(MetaKey::Agent)),
+        )?;
         Ok(())
     }
 
@@ -255,7 +262,10 @@ impl Draft {
                 message.fields.history = History::Exclude;
             }
         }
-        self.push(Operation::DefineTool { name: tool_name.to_string(), definition })
+        self.push(Operation::DefineTool {
+            name: tool_name.to_string(),
+            definition,
+        })
     }
 
     pub(super) fn make_tool(
@@ -267,17 +277,28 @@ impl Draft {
             let text = format!("the file already defines a tool {}", shown(name));
             return Err(ItemError::new(ItemErrorKind::Duplicate, text));
         }
-        definition.iter().map(|message| self.make_prompt(message)).collect()
+        definition
+            .iter()
+            .map(|message| self.make_prompt(message))
+            .collect()
     }
 }
 
 /// The nonce for a call that has no name.
 fn nonce_for(call: &Call, ids: &mut dyn Ids) -> String {
-    if call.name().is_empty() { ids.nonce() } else { String::new() }
+    if call.name().is_empty() {
+        ids.nonce()
+    } else {
+        String::new()
+    }
 }
 
 fn name_of_another(name: &str, message: &str) -> ItemError {
-    let text = format!("{} is not a name for a call of {}", shown(name), shown(message));
+    let text = format!(
+        "{} is not a name for a call of {}",
+        shown(name),
+        shown(message)
+    );
     ItemError::invalid(text).hinting(format!("leave out the dot, or write {message}.NAME"))
 }
 
@@ -286,18 +307,29 @@ fn check_definition(tool_name: &str, definition: &[Prompt]) -> Result<(), ItemEr
     let has_answers =
         |message: &Prompt| !message.outputs().is_empty() || !message.function_calls.is_empty();
     if definition.iter().any(has_answers) {
-        return Err(ItemError::invalid("the definition of a tool has no outputs and no calls"));
+        return Err(ItemError::invalid(
+            "the definition of a tool has no outputs and no calls",
+        ));
     }
     let mut has_code = false;
-    for message in definition.iter().filter(|message| message.type_word == "code") {
+    for message in definition
+        .iter()
+        .filter(|message| message.type_word == "code")
+    {
         has_code = true;
         if let Err(error) = code(message.content.as_text().unwrap_or_default()) {
-            let text = format!("the code of the tool {} cannot run: {error}", shown(tool_name));
+            let text = format!(
+                "the code of the tool {} cannot run: {error}",
+                shown(tool_name)
+            );
             return Err(ItemError::invalid(text));
         }
     }
     if !has_code {
-        let text = format!("the definition of the tool {} has no code", shown(tool_name));
+        let text = format!(
+            "the definition of the tool {} has no code",
+            shown(tool_name)
+        );
         let error = ItemError::new(ItemErrorKind::Missing, text);
         return Err(error.hinting("give it a message of the type code"));
     }

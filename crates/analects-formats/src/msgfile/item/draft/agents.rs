@@ -75,7 +75,10 @@ impl Draft {
         name: &str,
         definition: &Agent,
     ) -> Result<(), ItemError> {
-        let agent = Agent { name: name.to_string(), ..definition.clone() };
+        let agent = Agent {
+            name: name.to_string(),
+            ..definition.clone()
+        };
         // A cell can say most of what there is to say; the frontmatter says the rest.
         let cell = NewCell::agent("1", &agent);
         let read = decode(append(&decode(""), &cell).bytes).agents();
@@ -114,21 +117,30 @@ impl Draft {
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     pub fn set_default_agent(&mut self, name: &str) -> Result<(), ItemError> {
-        self.push(Operation::SetDefaultAgent(name.to_string())).map(|_| ())
+        self.push(Operation::SetDefaultAgent(name.to_string()))
+            .map(|_| ())
     }
 
     pub(super) fn make_default_agent(&mut self, name: &str) -> Result<Vec<String>, ItemError> {
         let document = self.document();
         check_known(document, name)?;
         let span = document.frontmatter_span();
-        self.apply_above(frontmatter::set_string(document.source(), span, "default_agent", name))
+        self.apply_above(frontmatter::set_string(
+            document.source(),
+            span,
+            "default_agent",
+            name,
+        ))
     }
 
     /// Changes the frontmatter, if all cells read as before.
     fn apply_above(&mut self, splice: Result<Splice, Refusal>) -> Result<Vec<String>, ItemError> {
         let splice = splice.map_err(|refusal| {
             let error = ItemError::new(ItemErrorKind::Refused, refusal.message);
-            error.hinting(format!("type it into the frontmatter:\n{}", refusal.type_this))
+            error.hinting(format!(
+                "type it into the frontmatter:\n{}",
+                refusal.type_this
+            ))
         })?;
         let document = self.document();
         let after = document.with_source_within_section(splice.apply(document.source()));
@@ -164,7 +176,10 @@ impl Draft {
 }
 
 fn unknown_agent(name: &str, why: &str) -> ItemError {
-    ItemError::new(ItemErrorKind::UnknownAgent, format!("the agent {} {why}", shown(name)))
+    ItemError::new(
+        ItemErrorKind::UnknownAgent,
+        format!("the agent {} {why}", shown(name)),
+    )
 }
 
 /// Checks that a document defines that agent.
@@ -184,7 +199,10 @@ pub(super) fn answerer(document: &Document, named: Option<&str>) -> Result<Strin
     }
     let default = document.default_agent().map(|agent| agent.name);
     default.ok_or_else(|| {
-        let error = ItemError::new(ItemErrorKind::NoAgent, "there is no agent that could answer");
+        let error = ItemError::new(
+            ItemErrorKind::NoAgent,
+            "there is no agent that could answer",
+        );
         error.hinting("add one with add_agent or add_agent_with_definition")
     })
 }
@@ -204,7 +222,10 @@ fn set(agent: &mut Agent, key: &str, value: &Value) -> Result<(), ItemError> {
         "use_temperature" => agent.use_temperature = flag()?,
         "temperature" => agent.temperature = value.as_f64().ok_or_else(|| wrong("a number"))?,
         "models" | "system_prompt" => {
-            let text = format!("{key} of the agent {} cannot be overridden", shown(&agent.name));
+            let text = format!(
+                "{key} of the agent {} cannot be overridden",
+                shown(&agent.name)
+            );
             let error = ItemError::invalid(text);
             return Err(error.hinting("define another agent with add_agent_with_definition"));
         }

@@ -92,7 +92,11 @@ impl Draft {
             Operation::AddAgentCell(agent) => self.make_agent_cell(agent),
             Operation::SetDefaultAgent(name) => self.make_default_agent(name),
             Operation::AddMessage { message, nonces } => self.make_message(message, nonces),
-            Operation::AddCall { message, call, nonce } => self.make_call(message, call, nonce),
+            Operation::AddCall {
+                message,
+                call,
+                nonce,
+            } => self.make_call(message, call, nonce),
             Operation::AddOutputs { to, outputs } => self.make_outputs(to, outputs),
             Operation::DefineTool { name, definition } => self.make_tool(name, definition),
             Operation::Fill { name, output } => self.make_filling(name, output),
@@ -122,7 +126,12 @@ impl Draft {
 
 /// The one cell of that name. If several have the id, nobody can say which is meant.
 pub(super) fn the_cell<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemError> {
-    if document.cells().filter(|cell| cell.id() == Some(name)).count() > 1 {
+    if document
+        .cells()
+        .filter(|cell| cell.id() == Some(name))
+        .count()
+        > 1
+    {
         let text = format!("there are several cells {}", shown(name));
         let error = ItemError::new(ItemErrorKind::UnknownCell, text);
         return Err(error.hinting("give each of them an id of its own"));

@@ -30,7 +30,9 @@ impl Draft {
     /// ```
     pub fn add_output(&mut self, name: &str, output: &Output) -> Result<String, ItemError> {
         let mut names = self.add_outputs(name, std::slice::from_ref(output))?;
-        names.pop().ok_or_else(|| ItemError::missing("the output", "add_outputs"))
+        names
+            .pop()
+            .ok_or_else(|| ItemError::missing("the output", "add_outputs"))
     }
 
     /// Adds several outputs at once. Outputs of code become cells of the same run.
@@ -56,7 +58,10 @@ impl Draft {
             return Ok(Vec::new());
         }
         outputs.iter().try_for_each(Output::check)?;
-        self.push(Operation::AddOutputs { to: name.to_string(), outputs: outputs.to_vec() })
+        self.push(Operation::AddOutputs {
+            to: name.to_string(),
+            outputs: outputs.to_vec(),
+        })
     }
 
     pub(super) fn make_outputs(
@@ -130,7 +135,9 @@ impl Draft {
         let (to, lang) = self.placeholder_target(message_name, author, nonce)?;
         let is_call = self.document().cell(&to).map(Cell::role) == Some(CellRole::ToolCall);
         let answer = Answer {
-            agent_name: author.filter(|_| !is_call && lang.is_none()).map(str::to_string),
+            agent_name: author
+                .filter(|_| !is_call && lang.is_none())
+                .map(str::to_string),
             nonce: nonce.map(str::to_string),
             status: Some("pending".to_string()),
             output_file: Some(placeholder_name.to_string()),
@@ -189,10 +196,15 @@ impl Draft {
     pub fn fill_placeholder(&mut self, name: &str, output: &Output) -> Result<String, ItemError> {
         output.check()?;
         if output.pending_file().is_some() {
-            return Err(ItemError::invalid("an output that is pending itself fills no place"));
+            return Err(ItemError::invalid(
+                "an output that is pending itself fills no place",
+            ));
         }
         let name = placeholder(self.document(), name)?.name().into_owned();
-        self.push(Operation::Fill { name: name.clone(), output: output.clone() })?;
+        self.push(Operation::Fill {
+            name: name.clone(),
+            output: output.clone(),
+        })?;
         Ok(name)
     }
 
@@ -233,7 +245,10 @@ fn run_cell(
 /// The cell of a reply. Its author is the one that it names, else who was asked.
 fn reply_cell(cell: Cell<'_>, name: &str, answer: &mut Answer) -> Result<NewCell, ItemError> {
     if cell.get(MetaKey::Tool).is_some() {
-        let text = format!("cell {} defines a tool, and nobody replies to it", shown(name));
+        let text = format!(
+            "cell {} defines a tool, and nobody replies to it",
+            shown(name)
+        );
         return Err(ItemError::invalid(text));
     }
     let named = answer.agent_name.as_deref().or(cell.get(MetaKey::Agent));
@@ -263,7 +278,9 @@ fn nonce_of(call: Cell<'_>) -> Option<String> {
 }
 
 fn check_nonce(answer: &Answer, nonce: &str, name: &str) -> Result<(), ItemError> {
-    let Some(given) = answer.nonce().filter(|given| *given != nonce) else { return Ok(()) };
+    let Some(given) = answer.nonce().filter(|given| *given != nonce) else {
+        return Ok(());
+    };
     let text = format!("the nonce {} is not that of {}", shown(given), shown(name));
     Err(ItemError::invalid(text).hinting("leave it out, or name the cell it belongs to"))
 }
@@ -278,7 +295,11 @@ fn open_call(message: Cell<'_>, function: &str, nonce: Option<&str>) -> Option<S
     });
     let has_result = |call: Cell<'_>| placed.iter().any(|other| other.home == Some(call.at));
     let found = calls.find(|call| match nonce {
-        Some(nonce) => call.cell.name().rsplit_once('.').is_some_and(|(_, own)| own == nonce),
+        Some(nonce) => call
+            .cell
+            .name()
+            .rsplit_once('.')
+            .is_some_and(|(_, own)| own == nonce),
         None => !has_result(call.cell),
     });
     found.map(|call| call.cell.name().into_owned())
@@ -289,7 +310,9 @@ fn placeholder<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemE
     let is_pending = |cell: Cell<'_>| cell.get(MetaKey::Status) == Some("pending");
     let is_of_file =
         |cell: &Cell<'_>| is_pending(*cell) && cell.get(MetaKey::OutputFile) == Some(name);
-    let found = document.cell(name).or_else(|| document.cells().find(is_of_file));
+    let found = document
+        .cell(name)
+        .or_else(|| document.cells().find(is_of_file));
     let found = found.ok_or_else(|| unknown_cell(name))?;
     if !is_pending(found) || found.get(MetaKey::OutputFile).is_none() {
         let text = format!("cell {} does not wait for an output", found.name());

@@ -27,9 +27,15 @@ fn messages_that_cannot_be() {
         message().with_agent_name("tool").build(),
         message().with_agent_name("a]b").build(),
         message().with_type_word("agent").build(),
-        message().with_type_word("raw").with_mime_type("image/png").build(),
+        message()
+            .with_type_word("raw")
+            .with_mime_type("image/png")
+            .build(),
         MessageBuilder::new().with_binary_content([1]).build(),
-        MessageBuilder::new().with_binary_content([]).with_mime_type("image/png").build(),
+        MessageBuilder::new()
+            .with_binary_content([])
+            .with_mime_type("image/png")
+            .build(),
         MessageBuilder::new()
             .with_binary_content([1])
             .with_mime_type("image/png")
@@ -46,8 +52,24 @@ fn messages_that_cannot_be() {
         );
     }
     assert_eq!(kind(MessageBuilder::new().build()), ItemErrorKind::Missing);
-    assert_eq!(MessageBuilder::new().with_content("").build().unwrap().text(), Some(""));
-    assert_eq!(message().with_name("学而".repeat(32)).build().unwrap().name().chars().count(), 64);
+    assert_eq!(
+        MessageBuilder::new()
+            .with_content("")
+            .build()
+            .unwrap()
+            .text(),
+        Some("")
+    );
+    assert_eq!(
+        message()
+            .with_name("学而".repeat(32))
+            .build()
+            .unwrap()
+            .name()
+            .chars()
+            .count(),
+        64
+    );
 }
 
 #[test]
@@ -59,15 +81,25 @@ fn outputs_that_cannot_be() {
         code().with_lang("tool").build(),
         code().with_lang("a=b").build(),
         code().with_lang("").build(),
-        code().with_stdout("x").with_binary_content([1]).with_mime_type("image/png").build(),
+        code()
+            .with_stdout("x")
+            .with_binary_content([1])
+            .with_mime_type("image/png")
+            .build(),
         code().with_stdout("x").with_mime_type("text/html").build(),
         code().with_binary_content([1]).build(),
         code().with_nonce("a.b").build(),
     ] {
         assert_eq!(kind(result), ItemErrorKind::Invalid);
     }
-    assert_eq!(kind(CodeExecutionOutputBuilder::new().build()), ItemErrorKind::Missing);
-    let both = MessageOutputBuilder::new().with_content("x").with_binary_content([1]).build();
+    assert_eq!(
+        kind(CodeExecutionOutputBuilder::new().build()),
+        ItemErrorKind::Missing
+    );
+    let both = MessageOutputBuilder::new()
+        .with_content("x")
+        .with_binary_content([1])
+        .build();
     assert_eq!(kind(both), ItemErrorKind::Invalid);
 }
 
@@ -87,14 +119,28 @@ fn calls_that_cannot_be() {
 
 #[test]
 fn seconds_are_exact() {
-    for (text, nanoseconds) in [("30s", 30_000_000_000), ("0.5s", 500_000_000), ("0.000000001s", 1)]
-    {
+    for (text, nanoseconds) in [
+        ("30s", 30_000_000_000),
+        ("0.5s", 500_000_000),
+        ("0.000000001s", 1),
+    ] {
         let duration = seconds::parse(text).unwrap();
         assert_eq!(duration.as_nanos(), nanoseconds);
         assert_eq!(seconds::format(duration), text);
     }
-    for text in ["", "s", "30", "-1s", ".5s", "1.s", "1e3s", "inf", "NaNs", "1 s", "9999999999999s"]
-    {
+    for text in [
+        "",
+        "s",
+        "30",
+        "-1s",
+        ".5s",
+        "1.s",
+        "1e3s",
+        "inf",
+        "NaNs",
+        "1 s",
+        "9999999999999s",
+    ] {
         assert_eq!(seconds::parse(text), None, "{text}");
     }
 }
@@ -124,7 +170,15 @@ fn paths_that_lead_out_are_refused() {
     ] {
         assert!(why_not_a_path(path).is_some(), "{path:?}");
     }
-    for path in ["a", "a/b.md", "answers/1.md", ".hidden", "a..b", "学/而.md", "a b"] {
+    for path in [
+        "a",
+        "a/b.md",
+        "answers/1.md",
+        ".hidden",
+        "a..b",
+        "学/而.md",
+        "a b",
+    ] {
         assert_eq!(why_not_a_path(path), None, "{path:?}");
     }
 }

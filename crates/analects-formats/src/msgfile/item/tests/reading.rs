@@ -22,14 +22,24 @@ fn everything_that_came_back_is_found() {
     let message = items[0].as_message().unwrap();
     assert_eq!(message.agent_name(), Some("coder"));
     assert_eq!(message.timeout().unwrap().as_millis(), 1500);
-    let replies: Vec<_> = message.outputs().iter().map(|output| output.text().unwrap()).collect();
+    let replies: Vec<_> = message
+        .outputs()
+        .iter()
+        .map(|output| output.text().unwrap())
+        .collect();
     assert_eq!(replies, ["I look.", "Noon."]);
     let reply = message.outputs()[0].as_answer().unwrap();
-    assert_eq!((reply.agent_name(), reply.time()), (Some("coder"), Some("2026-11-15T20:00:00Z")));
+    assert_eq!(
+        (reply.agent_name(), reply.time()),
+        (Some("coder"), Some("2026-11-15T20:00:00Z"))
+    );
     let call = items[1].as_function_call().unwrap();
     assert_eq!(call.timeout().unwrap().as_secs(), 3);
     assert_eq!(call.outputs()[0].nonce(), Some("k3f9qx7a"));
-    assert_eq!(call.outputs()[0].as_answer().unwrap().status(), Some("success"));
+    assert_eq!(
+        call.outputs()[0].as_answer().unwrap().status(),
+        Some("success")
+    );
     assert_eq!(message.function_calls(), std::slice::from_ref(call));
     let outputs = items[2].outputs();
     let printed = outputs[0].as_code().unwrap();
@@ -40,7 +50,10 @@ fn everything_that_came_back_is_found() {
     );
     assert_eq!(printed.pieces().len(), 2);
     let picture = outputs[1].as_code().unwrap();
-    assert_eq!((&*picture.content(), picture.mime_type()), (&b"\x89PNG"[..], "image/png"));
+    assert_eq!(
+        (&*picture.content(), picture.mime_type()),
+        (&b"\x89PNG"[..], "image/png")
+    );
     assert_eq!(picture.text(), None);
 }
 
@@ -61,7 +74,10 @@ fn items_go_to_json_and_come_back() {
         let dict = serde_json::from_str(&text).unwrap();
         assert_eq!(Item::from_dict(dict).as_ref(), Ok(item), "{text}");
     }
-    assert_eq!(items[1].to_dict()["args_json"], r#"{"n":123456789012345678901234567890}"#);
+    assert_eq!(
+        items[1].to_dict()["args_json"],
+        r#"{"n":123456789012345678901234567890}"#
+    );
     assert_eq!(items[3].to_dict()["args_text"], "not xml");
     let run = &items[0].to_dict()["outputs"][0];
     assert_eq!(run["stderr_content"], "x");
@@ -72,8 +88,13 @@ fn items_go_to_json_and_come_back() {
 fn the_two_streams_are_enough_to_say_what_was_printed() {
     let dict = json!({"lang": "sh", "stdout_content": "1\n", "stderr_content": "no\n"});
     let printed = CodeOutput::from_dict(dict).unwrap();
-    assert_eq!((&*printed.content(), printed.pieces().len()), (&b"1\nno\n"[..], 2));
-    let error = Output::from_dict(json!({"status": "success"})).unwrap_err().to_string();
+    assert_eq!(
+        (&*printed.content(), printed.pieces().len()),
+        (&b"1\nno\n"[..], 2)
+    );
+    let error = Output::from_dict(json!({"status": "success"}))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("missing field `content`"), "{error}");
 }
 
@@ -85,11 +106,20 @@ fn json_that_is_no_item_is_refused_in_words() {
         (json!({"content": "x", "timeout": -1}), "not negative"),
         (json!({"content": "x", "contents": "y"}), "unknown field"),
         (json!({"content": {"base64": "?"}}), "not a message"),
-        (json!({"content": "x", "type": "system"}), "not a type of message"),
+        (
+            json!({"content": "x", "type": "system"}),
+            "not a type of message",
+        ),
         (json!({"content": "x", "name": "a b"}), "cannot be a name"),
         (json!({"content": "x", "heading_level": 9}), "heading level"),
-        (json!({"function_name": "", "args": {}}), "name of a function"),
-        (json!({"function_name": "f", "type": "markdown"}), "type of a function call"),
+        (
+            json!({"function_name": "", "args": {}}),
+            "name of a function",
+        ),
+        (
+            json!({"function_name": "f", "type": "markdown"}),
+            "type of a function call",
+        ),
         (
             json!({"content": "x", "outputs": [{"content": "y", "status": "streaming"}]}),
             "unknown status",
@@ -112,26 +142,44 @@ fn ids_count_before_places_and_the_first_of_an_id_counts() {
     let found = item(&document, "1").unwrap();
     assert_eq!(found.as_message().unwrap().text(), Some("sealed?"));
     assert_eq!(found.outputs().len(), 1);
-    assert_eq!(item(&document, 0).unwrap().as_message().unwrap().text(), Some("loose"));
+    assert_eq!(
+        item(&document, 0).unwrap().as_message().unwrap().text(),
+        Some("loose")
+    );
     assert_eq!(items(&document).len(), 3);
 }
 
 #[test]
 fn what_belongs_nowhere_is_no_item() {
-    assert_eq!(items(&decode("# %%% [^1]\n\n[^1]: [coder]\n\nto nobody\n")), []);
-    assert_eq!(items(&decode("# %%% [^9.zzz.1]\n\n[^9.zzz.1]: [tool]\n\norphan\n")), []);
+    assert_eq!(
+        items(&decode("# %%% [^1]\n\n[^1]: [coder]\n\nto nobody\n")),
+        []
+    );
+    assert_eq!(
+        items(&decode(
+            "# %%% [^9.zzz.1]\n\n[^9.zzz.1]: [tool]\n\norphan\n"
+        )),
+        []
+    );
     assert_eq!(items(&decode("# %%\n")), []);
-    assert_eq!(items(&decode("# %% [^a]\n\n[^a]: [agent] models=\"x\"\n")), []);
+    assert_eq!(
+        items(&decode("# %% [^a]\n\n[^a]: [agent] models=\"x\"\n")),
+        []
+    );
     assert_eq!(items(&decode_named("# %%\n\nplain\n", "notes.md")), []);
     // A call without a message is a call all the same.
-    let call =
-        items(&decode("# %%% [^2.k]\n\n[^2.k]: [tool] name=\"now\"\n\n<invoke name=\"now\"/>\n"));
+    let call = items(&decode(
+        "# %%% [^2.k]\n\n[^2.k]: [tool] name=\"now\"\n\n<invoke name=\"now\"/>\n",
+    ));
     assert_eq!(names(&call), ["2.k"]);
     // Bytes that are no text, a head that broke off, a word that has no meaning here.
     let odd = b"# %% [^1]\n\n[^1]: [tool] name=\"x\"\n\n\xff\xfe\r\n# %% [^2".to_vec();
     let odd = items(&decode(odd));
     assert_eq!(odd[0].type_word(), "markdown");
-    assert_eq!(odd[0].as_message().unwrap().text(), Some("\u{fffd}\u{fffd}"));
+    assert_eq!(
+        odd[0].as_message().unwrap().text(),
+        Some("\u{fffd}\u{fffd}")
+    );
     assert_eq!(odd.len(), 2);
 }
 
@@ -150,7 +198,10 @@ fn tools_are_code_cells_that_say_so() {
                 # %%% [^4]\n\n[^4]: [code] tool=\"c\"\n\n```python\ny\n```\n\n\
                 # %% [^5]\n\n[^5]: [code] tool=\"d\"\n\nno fence\n";
     let found = tools(&decode(file));
-    let names: Vec<_> = found.iter().map(|tool| (tool.name.as_str(), tool.cells.len())).collect();
+    let names: Vec<_> = found
+        .iter()
+        .map(|tool| (tool.name.as_str(), tool.cells.len()))
+        .collect();
     assert_eq!(names, [("a", 2), ("d", 1)]);
     assert_eq!(found[1].language, None);
 }

@@ -55,7 +55,9 @@ fn last_exchange(document: &Document) -> Option<Exchange> {
 /// Whether a person said it, or a program in their place; the results of tools are said by neither.
 fn is_question(message: &Message) -> bool {
     let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
-    let Body::User(said) = &message.body else { return false };
+    let Body::User(said) = &message.body else {
+        return false;
+    };
     match &said.content {
         Content::Blocks(blocks) => !blocks.iter().any(is_result),
         Content::Empty | Content::Text(_) => true,
@@ -69,7 +71,11 @@ mod tests {
     use super::*;
 
     fn cell(name: &str, attributes: &str, is_reply: bool) -> String {
-        let (mark, word) = if is_reply { ("%%%", "coder") } else { ("%%", "markdown") };
+        let (mark, word) = if is_reply {
+            ("%%%", "coder")
+        } else {
+            ("%%", "markdown")
+        };
         format!("# {mark} [^{name}]\n\n[^{name}]: [{word}] {attributes}\n\ntext\n\n")
     }
 
@@ -79,14 +85,22 @@ mod tests {
 
     fn of(question: &str, before: Option<&str>) -> Option<Exchange> {
         let (question, before) = (question.to_string(), before.map(str::to_string));
-        Some(Exchange { question, is_summed_up: false, before })
+        Some(Exchange {
+            question,
+            is_summed_up: false,
+            before,
+        })
     }
 
     #[test]
     fn the_last_exchange_is_that_of_the_branch() {
-        let talk =
-            [cell("1", "", false), cell("2", "", true), cell("3", "", false), cell("4", "", true)]
-                .concat();
+        let talk = [
+            cell("1", "", false),
+            cell("2", "", true),
+            cell("3", "", false),
+            cell("4", "", true),
+        ]
+        .concat();
         assert_eq!(last(&talk), of("3", Some("2")));
         let elsewhere = talk.clone() + &cell("5", "parent=2", false);
         assert_eq!(last(&elsewhere), of("5", Some("2")));
@@ -132,7 +146,12 @@ mod tests {
 
     #[test]
     fn a_side_chain_is_passed_over() {
-        let talk = [cell("1", "", false), cell("2", "", true), cell("3", "", false)].concat();
+        let talk = [
+            cell("1", "", false),
+            cell("2", "", true),
+            cell("3", "", false),
+        ]
+        .concat();
         let side = cell("4", "agent_id=side", false) + &cell("5", "agent_id=side", true);
         let first = cell("0", "agent_id=side", false);
         assert_eq!(last(&format!("{first}{talk}{side}")), of("3", Some("2")));

@@ -54,9 +54,10 @@ impl Place {
         match self {
             Place::File(_) => None,
             Place::Store { .. } if !self.is_there() => None,
-            Place::Store { name, .. } => {
-                Some(format!("to go on: analects session resume {}", &*name.session))
-            }
+            Place::Store { name, .. } => Some(format!(
+                "to go on: analects session resume {}",
+                &*name.session
+            )),
         }
     }
 
@@ -64,9 +65,10 @@ impl Place {
     pub fn is_there(&self) -> bool {
         match self {
             Place::File(path) => path.try_exists().unwrap_or(true),
-            Place::Store { sessions, name } => {
-                sessions.store.overview(name).map_or(true, |overview| overview.messages > 0)
-            }
+            Place::Store { sessions, name } => sessions
+                .store
+                .overview(name)
+                .map_or(true, |overview| overview.messages > 0),
         }
     }
 
@@ -95,9 +97,9 @@ impl Place {
     /// The agents that are defined there.
     pub fn agents(&self) -> Vec<Agent> {
         match self {
-            Place::File(path) => {
-                read_message_file(path).map(|document| document.agents()).unwrap_or_default()
-            }
+            Place::File(path) => read_message_file(path)
+                .map(|document| document.agents())
+                .unwrap_or_default(),
             Place::Store { .. } => Vec::new(),
         }
     }
@@ -141,7 +143,9 @@ impl Place {
     /// Shows what would be sent.
     pub fn context(&self, call: Call<'_>) -> Result<(), Failure> {
         if self.is_empty()? {
-            return Err(Failure::input("nothing was said yet, so there is nothing to send"));
+            return Err(Failure::input(
+                "nothing was said yet, so there is nothing to send",
+            ));
         }
         let target = match self {
             Place::File(path) => path.display().to_string(),
@@ -185,7 +189,9 @@ impl Place {
     /// Makes a copy, and goes on in it.
     pub fn fork(&mut self, surroundings: &Surroundings) -> Result<(), Failure> {
         if self.is_empty()? {
-            return Err(Failure::input("nothing was said yet, so there is nothing to copy"));
+            return Err(Failure::input(
+                "nothing was said yet, so there is nothing to copy",
+            ));
         }
         match self {
             Place::File(path) => {
@@ -197,7 +203,9 @@ impl Place {
             Place::Store { sessions, name } => {
                 let copy = verbs::fork_session(sessions, name, None)?;
                 let (old, new) = (&*name.session, &*copy.session);
-                ui::remark(&format!("you are in session {new} now; {old} stays as it is"));
+                ui::remark(&format!(
+                    "you are in session {new} now; {old} stays as it is"
+                ));
                 *name = copy;
             }
         }
@@ -218,7 +226,9 @@ impl Place {
     fn broken_answer(&self, surroundings: &Surroundings) -> Result<Option<String>, Failure> {
         match self {
             Place::File(path) => {
-                let Some(document) = read(path)? else { return Ok(None) };
+                let Some(document) = read(path)? else {
+                    return Ok(None);
+                };
                 let places = &surroundings.places;
                 let file = FileConversation::rehearse_document(path, document, places)?;
                 Ok(broken_cell(&file))
@@ -236,7 +246,10 @@ impl Place {
             Place::File(path) => verbs::Place::File(path.clone()),
             Place::Store { name, .. } => {
                 let sessions = Sessions::of(surroundings);
-                verbs::Place::Session { sessions, name: name.clone() }
+                verbs::Place::Session {
+                    sessions,
+                    name: name.clone(),
+                }
             }
         }
     }
@@ -248,8 +261,11 @@ impl Place {
 
     /// Takes an answer that broke off out of what is sent, so that its question waits again; whether there was one.
     pub fn set_broken_aside(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
-        let Some(broken) = self.broken_answer(surroundings)? else { return Ok(false) };
-        self.for_verbs(surroundings).perform(Verb::Drop(&broken), surroundings)?;
+        let Some(broken) = self.broken_answer(surroundings)? else {
+            return Ok(false);
+        };
+        self.for_verbs(surroundings)
+            .perform(Verb::Drop(&broken), surroundings)?;
         Ok(true)
     }
 }
@@ -277,7 +293,10 @@ fn read(path: &Path) -> Result<Option<Document>, Failure> {
     if document.is_utf8() {
         return Ok(Some(document));
     }
-    let problem = document.problems().into_iter().find(|problem| problem.code == "not-utf8");
+    let problem = document
+        .problems()
+        .into_iter()
+        .find(|problem| problem.code == "not-utf8");
     let place = path.display();
     Err(match problem {
         Some(problem) => {
@@ -293,7 +312,11 @@ fn read(path: &Path) -> Result<Option<Document>, Failure> {
 fn remark_files(conversation: &dyn Conversation) {
     let snapshot = conversation.snapshot();
     let chain = snapshot.chain();
-    let sent = chain.messages.iter().rev().filter(|message| message.why_not_sent().is_none());
+    let sent = chain
+        .messages
+        .iter()
+        .rev()
+        .filter(|message| message.why_not_sent().is_none());
     let mut files: Vec<String> = sent.map_while(|message| file_shown(message)).collect();
     files.reverse();
     if !files.is_empty() {
@@ -303,7 +326,11 @@ fn remark_files(conversation: &dyn Conversation) {
 
 /// The path of a file that a message shows.
 fn file_shown(message: &Message) -> Option<String> {
-    let Body::Attachment(Attachment { kind: AttachmentKind::File, data, .. }) = &message.body
+    let Body::Attachment(Attachment {
+        kind: AttachmentKind::File,
+        data,
+        ..
+    }) = &message.body
     else {
         return None;
     };
@@ -326,9 +353,11 @@ mod tests {
         let path = folder.path().join("a.msg.md");
         let place = Place::File(path.clone());
         assert!(place.is_empty().unwrap(), "there is no file");
-        for (text, is_empty) in
-            [("# %%\n", true), ("# %%\n\nq\n", false), ("# %%\n\nq\n\n# %%\n", false)]
-        {
+        for (text, is_empty) in [
+            ("# %%\n", true),
+            ("# %%\n\nq\n", false),
+            ("# %%\n\nq\n\n# %%\n", false),
+        ] {
             std::fs::write(&path, text).unwrap();
             assert_eq!(place.is_empty().unwrap(), is_empty, "{text}");
         }

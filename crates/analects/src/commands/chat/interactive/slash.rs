@@ -33,13 +33,33 @@ pub enum Typed {
 
 /// The commands: name, what may follow, what it does.
 pub const COMMANDS: [(&str, &str, &str); 10] = [
-    ("agent", "NAME", "let this agent answer; without NAME, say who answers and who could"),
-    ("model", "NAME", "ask this model; without NAME, say which one is asked"),
-    ("context", "", "show what would be sent with the next prompt"),
-    ("compact", "", "put a summary in the place of what was said so far"),
+    (
+        "agent",
+        "NAME",
+        "let this agent answer; without NAME, say who answers and who could",
+    ),
+    (
+        "model",
+        "NAME",
+        "ask this model; without NAME, say which one is asked",
+    ),
+    (
+        "context",
+        "",
+        "show what would be sent with the next prompt",
+    ),
+    (
+        "compact",
+        "",
+        "put a summary in the place of what was said so far",
+    ),
     ("undo", "", "take back the last prompt and its answer"),
     ("fork", "", "go on in a copy; the original stays as it is"),
-    ("retry", "", "ask again, after an error or an answer that broke off"),
+    (
+        "retry",
+        "",
+        "ask again, after an error or an answer that broke off",
+    ),
     (
         "edit",
         "TEXT",
@@ -79,7 +99,10 @@ fn alone(name: &str, rest: &str, command: Slash) -> Result<Slash, Failure> {
     if rest.is_empty() {
         Ok(command)
     } else {
-        Err(Failure::usage(format!("/{name} takes nothing after it"), SAY_IT))
+        Err(Failure::usage(
+            format!("/{name} takes nothing after it"),
+            SAY_IT,
+        ))
     }
 }
 
@@ -88,7 +111,10 @@ const SAY_IT: &str = "/help lists the commands; to say it to the model, begin wi
 fn unknown(name: &str) -> Failure {
     let near = nearest(name, COMMANDS.iter().map(|(name, ..)| *name));
     let near = near.map_or(String::new(), |near| format!("did you mean /{near}? "));
-    Failure::usage(format!("there is no command /{name}"), format!("{near}{SAY_IT}"))
+    Failure::usage(
+        format!("there is no command /{name}"),
+        format!("{near}{SAY_IT}"),
+    )
 }
 
 /// What `/help` shows, in lines that are so wide.
@@ -96,23 +122,44 @@ pub fn help(width: usize) -> Vec<String> {
     let commands = COMMANDS
         .iter()
         .map(|(name, follows, about)| (format!("/{name} {follows}"), (*about).to_string()));
-    let keys = KEYS.iter().map(|(key, about)| ((*key).to_string(), (*about).to_string()));
-    let mut lines: Vec<String> =
-        commands.flat_map(|(name, about)| entry(&name, &about, width)).collect();
+    let keys = KEYS
+        .iter()
+        .map(|(key, about)| ((*key).to_string(), (*about).to_string()));
+    let mut lines: Vec<String> = commands
+        .flat_map(|(name, about)| entry(&name, &about, width))
+        .collect();
     lines.push(String::new());
     lines.extend(keys.flat_map(|(key, about)| entry(&key, &about, width)));
     lines
 }
 
 const KEYS: [(&str, &str); 8] = [
-    ("Enter", "send; after \\ at the line's end, and in an open ``` block, a new line instead"),
+    (
+        "Enter",
+        "send; after \\ at the line's end, and in an open ``` block, a new line instead",
+    ),
     ("Alt-Enter", "a new line"),
-    ("Up, Ctrl-R", "what was typed before; Tab completes commands, agents and models"),
-    ("Ctrl-C", "clear the line; while an answer comes, end it there and keep what came"),
+    (
+        "Up, Ctrl-R",
+        "what was typed before; Tab completes commands, agents and models",
+    ),
+    (
+        "Ctrl-C",
+        "clear the line; while an answer comes, end it there and keep what came",
+    ),
     ("Ctrl-D", "end the session"),
-    ("Ctrl-Z", "back to the shell, until fg; Ctrl-_ undoes a change of the line"),
-    ("", "What is typed while an answer comes is not shown, and stands in the line after it."),
-    ("", "Pasted text of many lines is shown as [pasted: N lines] and sent as it is."),
+    (
+        "Ctrl-Z",
+        "back to the shell, until fg; Ctrl-_ undoes a change of the line",
+    ),
+    (
+        "",
+        "What is typed while an answer comes is not shown, and stands in the line after it.",
+    ),
+    (
+        "",
+        "Pasted text of many lines is shown as [pasted: N lines] and sent as it is.",
+    ),
 ];
 
 /// Where the explanations stand, and how wide they are at least.
@@ -146,7 +193,9 @@ fn entry(name: &str, about: &str, width: usize) -> Vec<String> {
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let Some(line) = lines.last_mut() else { continue };
+        let Some(line) = lines.last_mut() else {
+            continue;
+        };
         if line.is_empty() {
             line.push_str(word);
         } else if line.len() + 1 + word.len() <= width {
@@ -173,7 +222,10 @@ mod tests {
         for (text, command) in [
             ("/agent", Slash::Agent(None)),
             ("/agent coder ", Slash::Agent(Some("coder".into()))),
-            ("/model openai/gpt-5-mini", Slash::Model(Some("openai/gpt-5-mini".into()))),
+            (
+                "/model openai/gpt-5-mini",
+                Slash::Model(Some("openai/gpt-5-mini".into())),
+            ),
             ("/edit two\nlines", Slash::Edit("two\nlines".into())),
             ("/undo ", Slash::Undo),
             ("/exit", Slash::Quit),
@@ -190,7 +242,10 @@ mod tests {
     #[test]
     fn every_command_that_is_listed_is_known() {
         for (name, ..) in COMMANDS {
-            assert!(matches!(typed(&format!("/{name}")), Typed::Command(_)), "{name}");
+            assert!(
+                matches!(typed(&format!("/{name}")), Typed::Command(_)),
+                "{name}"
+            );
         }
     }
 
@@ -198,11 +253,17 @@ mod tests {
     fn help_fits_the_terminal() {
         for width in [30, 40, 60, 80, 200] {
             let lines = help(width);
-            assert!(lines.iter().all(|line| line.len() < width), "{width}: {lines:#?}");
+            assert!(
+                lines.iter().all(|line| line.len() < width),
+                "{width}: {lines:#?}"
+            );
             let words = |text: String| text.split_whitespace().count();
             assert_eq!(words(lines.join(" ")), words(help(200).join(" ")));
         }
-        assert_eq!(help(80)[3], "  /context       show what would be sent with the next prompt");
+        assert_eq!(
+            help(80)[3],
+            "  /context       show what would be sent with the next prompt"
+        );
         let narrow = help(40);
         assert_eq!(
             narrow[0..3],
@@ -224,6 +285,9 @@ mod tests {
                 .unwrap()
                 .starts_with("did you mean /context?")
         );
-        assert_eq!(parse("/undo it").unwrap_err().message, "/undo takes nothing after it");
+        assert_eq!(
+            parse("/undo it").unwrap_err().message,
+            "/undo takes nothing after it"
+        );
     }
 }

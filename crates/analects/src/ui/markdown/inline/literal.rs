@@ -101,9 +101,15 @@ fn unescaped(text: &str, mark: char) -> Option<usize> {
 pub fn angle(text: &str, style: Style, ends: bool) -> Step {
     let inner = within(&text[1..], LONGEST_LINK);
     if !inner.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return if inner.is_empty() && !ends { Step::Wait } else { Step::Literal(1) };
+        return if inner.is_empty() && !ends {
+            Step::Wait
+        } else {
+            Step::Literal(1)
+        };
     }
-    let is_break = inner.get(..2).is_some_and(|name| name.eq_ignore_ascii_case("br"))
+    let is_break = inner
+        .get(..2)
+        .is_some_and(|name| name.eq_ignore_ascii_case("br"))
         && !inner[2..].starts_with(|c: char| !matches!(c, ' ' | '/' | '>'));
     let stops = |c: char| matches!(c, '<' | '>' | '\n') || (c == ' ' && !is_break);
     let Some(end) = inner.find(stops) else {
@@ -112,9 +118,16 @@ pub fn angle(text: &str, style: Style, ends: bool) -> Step {
     let name = &inner[..end];
     match inner[end..].starts_with('>') {
         true if is_break && matches!(name[2..].trim(), "" | "/") => new_line(text, end + 2, ends),
-        true if is_address(name) => {
-            Step::Spans(end + 2, vec![Span::new(Style { underlined: true, ..style }, name)])
-        }
+        true if is_address(name) => Step::Spans(
+            end + 2,
+            vec![Span::new(
+                Style {
+                    underlined: true,
+                    ..style
+                },
+                name,
+            )],
+        ),
         _ => Step::Literal(1),
     }
 }
@@ -134,10 +147,17 @@ fn new_line(text: &str, length: usize, ends: bool) -> Step {
 fn is_address(text: &str) -> bool {
     let is_scheme = |scheme: &str| {
         (2..=32).contains(&scheme.len())
-            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte))
     };
-    let is_mail = || text.split_once('@').is_some_and(|(_, host)| host.contains('.'));
-    text.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) || is_mail()
+    let is_mail = || {
+        text.split_once('@')
+            .is_some_and(|(_, host)| host.contains('.'))
+    };
+    text.split_once(':')
+        .is_some_and(|(scheme, _)| is_scheme(scheme))
+        || is_mail()
 }
 
 /// The entities that models write, and what they stand for.
@@ -161,5 +181,9 @@ pub fn entity(text: &str, style: Style, ends: bool) -> Step {
         return Step::Spans(name.len(), vec![Span::new(style, *sign)]);
     }
     let may_come = !ends && ENTITIES.iter().any(|(name, _)| name.starts_with(text));
-    if may_come { Step::Wait } else { Step::Literal(1) }
+    if may_come {
+        Step::Wait
+    } else {
+        Step::Literal(1)
+    }
 }
