@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 /// Runs every check on a new store that `make` gives.
 pub fn check(make: &dyn Fn() -> Box<dyn TranscriptStore>) {
-    let checks: [(&str, Check); 15] = [
+    let checks: [(&str, Check); 16] = [
         ("nothing is there at first", nothing_is_there_at_first),
         ("records come back in order", records_come_back_in_order),
         ("whatever is said comes back", whatever_is_said_comes_back),
@@ -45,7 +45,8 @@ pub fn check(make: &dyn Fn() -> Box<dyn TranscriptStore>) {
         ("the tail is the end", the_tail_is_the_end),
         ("counts and totals", counts_and_totals),
         ("sessions are found", sessions_are_found),
-        ("verbs of a session", verbs_of_a_session),
+        ("rewinds of a session", rewinds_of_a_session),
+        ("forks of a session", forks_of_a_session),
         ("many writers at once", many_writers_at_once),
     ];
     for (name, check) in checks {
@@ -538,6 +539,20 @@ fn the_tail_is_the_end(store: &dyn TranscriptStore) {
     assert_eq!((overview.records, overview.messages), (31, 30));
 }
 
+/// A record of an answer that came in several.
+fn part_of_answer(output_tokens: u64, cost: f64, model: &str) -> Message {
+    Message {
+        response_id: Some("r".into()),
+        model: Some(model.into()),
+        usage: Some(Box::new(TokenUsage {
+            output_tokens: Some(output_tokens),
+            ..TokenUsage::default()
+        })),
+        cost_usd: Some(cost),
+        ..Message::assistant("", "part")
+    }
+}
+
 fn counts_and_totals(store: &dyn TranscriptStore) {
     let (name, mut ids) = (main_chain(), CountingIds::default());
     let mut session = Session::open(store, name.clone()).unwrap();
@@ -564,16 +579,6 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
     assert_eq!((overview.input_tokens, overview.output_tokens), (220, 10));
     assert_eq!(overview.cost_usd.to_bits(), 0.5_f64.to_bits());
     // Further records of one answer repeat its counts, or know more of them; what no model said took nothing.
-    let part = |output: u64, cost: f64, model: &str| Message {
-        response_id: Some("r".into()),
-        model: Some(model.into()),
-        usage: Some(Box::new(TokenUsage {
-            output_tokens: Some(output),
-            ..TokenUsage::default()
-        })),
-        cost_usd: Some(cost),
-        ..Message::assistant("", "part")
-    };
     for (output, cost, model) in [
         (1, 0.25, "m"),
         (7, 0.5, "m"),
@@ -581,7 +586,7 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
         (9, 1.0, "<synthetic>"),
     ] {
         session
-            .append(vec![part(output, cost, model)], &mut ids, now())
+            .append(vec![part_of_answer(output, cost, model)], &mut ids, now())
             .unwrap();
         // An index may be written at any time.
         store.overview(&name).unwrap();
@@ -596,10 +601,10 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
     };
     let result = Message::user("", vec![Block::ToolResult(result)]);
     session
-        .append(vec![result, part(7, 0.5, "m")], &mut ids, now())
+        .append(vec![result, part_of_answer(7, 0.5, "m")], &mut ids, now())
         .unwrap();
     assert_eq!(store.overview(&name).unwrap().output_tokens, 17);
-    let again = vec![Message::user("", "And?"), part(7, 0.5, "m")];
+    let again = vec![Message::user("", "And?"), part_of_answer(7, 0.5, "m")];
     session.append(again, &mut ids, now()).unwrap();
     assert_eq!(store.overview(&name).unwrap().output_tokens, 24);
     assert_eq!(overview.name(), Some("How are things?"));
@@ -650,7 +655,7 @@ fn sessions_are_found(store: &dyn TranscriptStore) {
     assert!(matches!(found(None, None), Found::One(_)));
 }
 
-fn verbs_of_a_session(store: &dyn TranscriptStore) {
+fn rewinds_of_a_session(store: &dyn TranscriptStore) {
     let (name, mut ids) = (main_chain(), CountingIds::default());
     let mut session = Session::open(store, name.clone()).unwrap();
     let texts_of = |name: &ChainName| texts(&check_load(store, name));
@@ -688,6 +693,18 @@ fn verbs_of_a_session(store: &dyn TranscriptStore) {
     assert_eq!(texts_of(&name), ["anew"]);
     rewind(&mut session, Some(&other), &mut ids);
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
+}
+
+fn forks_of_a_session(store: &dyn TranscriptStore) {
+    let (name, mut ids) = (main_chain(), CountingIds::default());
+    let mut session = Session::open(store, name.clone()).unwrap();
+    let texts_of = |name: &ChainName| texts(&check_load(store, name));
+    let talk = ["one", "two", "three"].map(|text| Message::user("", text));
+    let placed = session.append(talk.to_vec(), &mut ids, now()).unwrap();
+    rewind(&mut session, Some(&placed[1].id), &mut ids);
+    session
+        .append(vec![Message::user("", "other")], &mut ids, now())
+        .unwrap();
     // A fork of the first branch knows nothing of the second, and the other way round.
     let copy = ChainName::new("project-1", "session-2");
     let mut fork = session
@@ -697,12 +714,8 @@ fn verbs_of_a_session(store: &dyn TranscriptStore) {
         .unwrap();
     assert_eq!(texts_of(&copy), ["one", "two", "three", "four"]);
     assert_eq!(texts_of(&name), ["one", "two", "other"]);
-    let origin = load(store, &copy)
-        .unwrap()
-        .state
-        .extra
-        .get("forked_from")
-        .cloned();
+    let state = load(store, &copy).unwrap().state;
+    let origin = state.extra.get("forked_from");
     assert!(origin.is_some_and(|origin| origin.as_str().contains("session-1")));
     // What is hidden stays hidden in a fork, and comes back if that is undone.
     hide(&mut session, &placed[0].id, &mut ids);

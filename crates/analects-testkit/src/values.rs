@@ -212,26 +212,22 @@ fn speech() -> BoxedStrategy<Body> {
     .boxed()
 }
 
+fn progress() -> impl Strategy<Value = Progress> {
+    let tool_use_ids = (of(text()), vec(text(), 0..3));
+    (of(raw()), tool_use_ids, of(raw()), of(raw())).prop_map(
+        |(content, (tool_use_id, sibling_tool_use_ids), tools, normalized_messages)| Progress {
+            content,
+            tool_use_id,
+            sibling_tool_use_ids,
+            tools,
+            normalized_messages,
+        },
+    )
+}
+
 fn event_body() -> BoxedStrategy<Body> {
     prop_oneof![
-        (
-            of(raw()),
-            of(text()),
-            vec(text(), 0..3),
-            of(raw()),
-            of(raw())
-        )
-            .prop_map(
-                |(content, tool_use_id, sibling_tool_use_ids, tools, normalized_messages)| {
-                    Body::Progress(Progress {
-                        content,
-                        tool_use_id,
-                        sibling_tool_use_ids,
-                        tools,
-                        normalized_messages,
-                    })
-                }
-            ),
+        progress().prop_map(Body::Progress),
         (text(), content(), of(raw())).prop_map(|(kind, content, data)| {
             Body::Attachment(Attachment {
                 kind: kind.into(),

@@ -6,7 +6,9 @@ use super::*;
 use crate::frame::Read;
 
 mod counts;
+mod damaged;
 mod pitfalls;
+mod records;
 mod restore;
 mod samples;
 

@@ -285,62 +285,67 @@ fn cells_for_several_agents_are_answered_by_them_in_their_order() {
         ),
     ];
     for (cells, expected, models) in cases {
-        let answers = ["1", "2", "3"].map(|text| answer(&[text]));
-        let server = Server::new(answers.to_vec());
-        let sandbox = Sandbox::new().with_server(&server.base_url);
-        sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
-        let dry = sandbox.run(&["chat", "a.msg.md", "--dry-run"]);
-        let context = sandbox.run(&["context", "a.msg.md", "--request"]);
-        assert_eq!(
-            (&context.stdout, &context.stderr),
-            (&dry.stdout, &dry.stderr)
-        );
-        let last = expected.rsplit(' ').nth(1).unwrap().trim_end_matches(":-");
-        assert!(
-            dry.stdout.contains("q3") && !dry.stdout.contains(last),
-            "{}",
-            dry.stdout
-        );
-        assert!(
-            dry.stdout.contains(&format!("\"model\":\"{}\"", models[0])),
-            "{}",
-            dry.stdout
-        );
-        let run = sandbox.run(&["chat", "a.msg.md"]);
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let out: String = (1..=models.len())
-            .map(|number| format!("{number}\n"))
-            .collect();
-        assert_eq!(run.stdout, out);
-        assert_eq!(
-            run.stderr.matches(" answers cell").count(),
-            models.len(),
-            "{}",
-            run.stderr
-        );
-        for (at, model) in models.iter().enumerate() {
-            let request = server.request();
-            assert!(
-                request.contains(&format!("\"model\":\"{model}\"")),
-                "{request}"
-            );
-            // Nobody sees what comes after, and everybody sees what came before.
-            let last = spoken_before(expected, at + 1);
-            for word in expected
-                .split([' ', ':'])
-                .filter(|word| word.starts_with('q'))
-            {
-                assert_eq!(
-                    request.contains(word),
-                    last.contains(word),
-                    "{word}: {request}"
-                );
-            }
-        }
-        assert_eq!(spoken(&sandbox), expected);
-        assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2));
-        assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+        answers_in_order(&cells, expected, models);
     }
+}
+
+/// Each model in turn answers its cell, and sees only what was said before it.
+fn answers_in_order(cells: &str, expected: &str, models: &[&str]) {
+    let answers = ["1", "2", "3"].map(|text| answer(&[text]));
+    let server = Server::new(answers.to_vec());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    let dry = sandbox.run(&["chat", "a.msg.md", "--dry-run"]);
+    let context = sandbox.run(&["context", "a.msg.md", "--request"]);
+    assert_eq!(
+        (&context.stdout, &context.stderr),
+        (&dry.stdout, &dry.stderr)
+    );
+    let last = expected.rsplit(' ').nth(1).unwrap().trim_end_matches(":-");
+    assert!(
+        dry.stdout.contains("q3") && !dry.stdout.contains(last),
+        "{}",
+        dry.stdout
+    );
+    assert!(
+        dry.stdout.contains(&format!("\"model\":\"{}\"", models[0])),
+        "{}",
+        dry.stdout
+    );
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let out: String = (1..=models.len())
+        .map(|number| format!("{number}\n"))
+        .collect();
+    assert_eq!(run.stdout, out);
+    assert_eq!(
+        run.stderr.matches(" answers cell").count(),
+        models.len(),
+        "{}",
+        run.stderr
+    );
+    for (at, model) in models.iter().enumerate() {
+        let request = server.request();
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
+        // Nobody sees what comes after, and everybody sees what came before.
+        let last = spoken_before(expected, at + 1);
+        for word in expected
+            .split([' ', ':'])
+            .filter(|word| word.starts_with('q'))
+        {
+            assert_eq!(
+                request.contains(word),
+                last.contains(word),
+                "{word}: {request}"
+            );
+        }
+    }
+    assert_eq!(spoken(&sandbox), expected);
+    assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2));
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
 }
 
 /// What is said before an answer.

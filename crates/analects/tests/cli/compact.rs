@@ -293,6 +293,19 @@ fn what_waits_for_another_agent_without_an_id_is_no_change_of_the_file() {
     }
 }
 
+/// Each request ends with a question, and shows nobody a question for somebody else.
+fn assert_questions_end_requests(server: &Server) {
+    let requests = || server.request_within(std::time::Duration::from_millis(100));
+    for sent in std::iter::from_fn(requests) {
+        let sent = json(&sent);
+        if sent["model"] == "tiny" {
+            assert!(!sent.to_string().contains("Yours?"), "{sent}");
+        }
+        let last = sent["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["role"], "user", "{last}");
+    }
+}
+
 /// What is sent after a summary is what waits then, and no question for somebody else.
 #[test]
 fn questions_for_others_may_be_changed_while_a_summary_is_written() {
@@ -351,15 +364,7 @@ fn questions_for_others_may_be_changed_while_a_summary_is_written() {
             Some(if told.is_empty() { 0 } else { 5 }),
             "{stderr}"
         );
-        let requests = || server.request_within(std::time::Duration::from_millis(100));
-        for sent in std::iter::from_fn(requests) {
-            let sent = json(&sent);
-            if sent["model"] == "tiny" {
-                assert!(!sent.to_string().contains("Yours?"), "{sent}");
-            }
-            let last = sent["messages"].as_array().unwrap().last().unwrap().clone();
-            assert_eq!(last["role"], "user", "{last}");
-        }
+        assert_questions_end_requests(&server);
         let file = sandbox.read("a.msg.md");
         let end = &file[file.find("Answer 23").unwrap()..];
         let mut rest = end;

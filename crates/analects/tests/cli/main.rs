@@ -22,6 +22,7 @@ mod completions;
 mod config;
 mod context;
 mod convert;
+mod converted_files;
 #[cfg(target_os = "linux")]
 mod costs;
 mod decodes;

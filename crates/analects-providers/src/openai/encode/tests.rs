@@ -57,14 +57,18 @@ fn messages(turns: Vec<Turn>, quirks: Quirks) -> (String, Vec<String>) {
 
 const Q: Quirks = Quirks::COMPATIBLE;
 
-#[test]
-fn the_limit_the_temperature_and_the_counts_follow_the_table() {
-    let full = Request {
+fn full_request() -> Request {
+    Request {
         temperature: Some(0.5),
         max_output_tokens: Some(9),
         system: Some("s".into()),
         ..request(vec![])
-    };
+    }
+}
+
+#[test]
+fn the_limit_the_temperature_and_the_counts_follow_the_table() {
+    let full = full_request();
     let table = [
         (
             Q,
@@ -132,6 +136,11 @@ fn the_limit_the_temperature_and_the_counts_follow_the_table() {
             "{left_out:?}"
         );
     }
+}
+
+#[test]
+fn the_system_prompt_has_the_role_that_the_server_knows() {
+    let full = full_request();
     for (role, word) in [
         (SystemRole::System, "system"),
         (SystemRole::Developer, "developer"),
