@@ -54,29 +54,25 @@ pub fn run(root: &Path) -> bool {
 
 /// The command that runs all tests but the doc tests.
 pub fn all_tests(root: &Path) -> Command {
-    if setup::has_nextest(root) {
+    if !setup::has_nextest(root) {
         return cargo(
             root,
             &[
-                "nextest",
-                "run",
+                "test",
                 "--workspace",
+                "--lib",
+                "--bins",
+                "--tests",
                 "--no-fail-fast",
-                "--no-tests=pass",
             ],
         );
     }
-    cargo(
-        root,
-        &[
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-fail-fast",
-        ],
-    )
+    let mut command = cargo(root, &["nextest", "run", "--workspace", "--no-fail-fast"]);
+    // Some tests wait for a server or a terminal: one more than there are processors keeps these busy.
+    let processors = std::thread::available_parallelism().map_or(2, usize::from);
+    command.args(["--no-tests", "pass"]);
+    command.args(["--test-threads", &(processors + 1).to_string()]);
+    command
 }
 
 /// What has been run so far.

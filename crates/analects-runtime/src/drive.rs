@@ -147,10 +147,10 @@ impl<'d, 's> TurnDriver<'d, 's> {
         }
     }
 
-    /// Asks the model to go on with the conversation, and records what comes, to the last word that came.
-    pub fn run(mut self) -> Result<Outcome, StoreError> {
+    /// Asks the model to continue the conversation, which reads as `snapshot`, and records the answer to the last word
+    /// that arrives.
+    pub fn run(mut self, snapshot: Snapshot) -> Result<Outcome, StoreError> {
         // Others are to know from the beginning that this is being answered.
-        let snapshot = self.conversation.snapshot();
         self.asked = self.scope.waiting(&snapshot).now;
         self.begin_answer(Timestamp::now())?;
         // What is missing ends the turn when it is planned.

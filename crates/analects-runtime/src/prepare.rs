@@ -206,8 +206,8 @@ pub struct Prepared<C> {
     files: Vec<PathBuf>,
     files_named_by: String,
     written: Written,
-    /// The last answer, if it broke off.
-    broken: Option<MessageId>,
+    /// Once the turn has begun: the last answer before it, if that broke off.
+    broken_before: Option<Option<MessageId>>,
     report: Option<QueueReport>,
     notes: Vec<ResponderNote>,
 }
@@ -232,31 +232,12 @@ impl AnswerQueue {
         for file in options.files {
             attached(&folder, file)?;
         }
-        let snapshot = conversation.snapshot();
         let mut scope = Scope {
             chosen: options.chosen.clone(),
             turn_of: None,
         };
-        let mut waiting = scope.waiting(&snapshot);
-        if options.prompt.is_none() && options.needs_question {
-            if snapshot.questions.is_empty() {
-                return if self.is_begun() {
-                    Ok(None)
-                } else {
-                    Err(PrepareError::NothingToAsk)
-                };
-            }
-            if waiting.now.is_empty() {
-                return Err(PrepareError::QuestionExcluded);
-            }
-        }
-        if let Some(id) = excluded_summary(&snapshot, options) {
-            return Err(PrepareError::SummaryExcluded(conversation.name_of(&id)));
-        }
-        waiting = if options.asks_all() {
-            WaitingQuestions::default()
-        } else {
-            WaitingQuestions::first(waiting.now)
+        let Some(waiting) = self.find_waiting(&conversation, &scope, options)? else {
+            return Ok(None);
         };
         if !self.take(&waiting) {
             return Ok(None);
@@ -294,10 +275,44 @@ impl AnswerQueue {
             files: options.files.to_vec(),
             files_named_by: options.files_named_by.to_string(),
             written: Written::default(),
-            broken: broken_answer(&snapshot),
+            broken_before: None,
             report: self.report(&waiting),
             notes,
         }))
+    }
+
+    /// The questions that this call answers next, which are none if it has a prompt; `None` if the call is done. The
+    /// conversation is read only if that decides something.
+    fn find_waiting<C: Conversation>(
+        &self,
+        conversation: &C,
+        scope: &Scope,
+        options: &AskOptions<'_>,
+    ) -> Result<Option<WaitingQuestions>, PrepareError> {
+        if options.prompt.is_some() && !options.saves_choice {
+            return Ok(Some(WaitingQuestions::default()));
+        }
+        let snapshot = conversation.snapshot();
+        let waiting = scope.waiting(&snapshot);
+        if options.prompt.is_none() && options.needs_question {
+            if snapshot.questions.is_empty() && self.is_begun() {
+                return Ok(None);
+            }
+            if snapshot.questions.is_empty() {
+                return Err(PrepareError::NothingToAsk);
+            }
+            if waiting.now.is_empty() {
+                return Err(PrepareError::QuestionExcluded);
+            }
+        }
+        if let Some(id) = excluded_summary(&snapshot, options) {
+            return Err(PrepareError::SummaryExcluded(conversation.name_of(&id)));
+        }
+        if options.asks_all() {
+            Ok(Some(WaitingQuestions::default()))
+        } else {
+            Ok(Some(WaitingQuestions::first(waiting.now)))
+        }
     }
 }
 
@@ -356,9 +371,11 @@ impl<C: Conversation> Prepared<C> {
         self.report.as_ref()
     }
 
-    /// The last answer that the model sees, if it had broken off before this turn.
-    pub fn broken(&self) -> Option<&MessageId> {
-        self.broken.as_ref()
+    /// The answer that broke off in this turn, if one did.
+    pub fn broken(&self) -> Option<MessageId> {
+        let before = self.broken_before.as_ref()?;
+        let now = broken_answer(&self.conversation.snapshot());
+        now.filter(|now| Some(now) != before.as_ref())
     }
 
     /// The conversation.
@@ -469,9 +486,11 @@ impl<C: Conversation> Prepared<C> {
         network: Network<'_>,
     ) -> Result<Outcome, AskError> {
         self.write()?;
+        let snapshot = self.conversation.snapshot();
+        self.broken_before = Some(broken_answer(&snapshot));
         let conversation = &mut self.conversation;
         let driver = TurnDriver::new(&self.setup, conversation, &self.scope, events, network);
-        Ok(driver.run()?)
+        Ok(driver.run(snapshot)?)
     }
 
     /// Puts a summary in the place of the earlier part of the conversation, and waits for it. What is there stays in

@@ -280,9 +280,11 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
     let Some(machine) = Machine::with_model("compaction") else {
         return;
     };
-    fs::write(machine.path("talk.msg.md"), SMALL).unwrap();
+    // Five exchanges are there, so that the model need not write them.
+    let written: String = (0..5).map(river).collect();
+    fs::write(machine.path("talk.msg.md"), format!("{SMALL}\n{written}")).unwrap();
     let mut compacted = None;
-    for round in 0..20 {
+    for round in 5..20 {
         let question =
             format!("Question {round}: tell me one fact about the river number {round}.");
         let run = chat(&machine, &[&question]);
@@ -317,6 +319,13 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
     // It goes on from there.
     chat(&machine, &["And one more?"]);
     assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
+}
+
+/// A question and an answer about a river.
+fn river(number: usize) -> String {
+    let question = format!("Question {number}: tell me one fact about the river number {number}.");
+    let answer = "It is long and wide, and it flows to the sea through green hills. ".repeat(3);
+    format!("# %%\n\n{question}\n\n# %%% [^r{number}]\n\n[^r{number}]: [small]\n\n{answer}\n\n")
 }
 
 #[test]

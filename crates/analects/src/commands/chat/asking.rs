@@ -202,9 +202,10 @@ pub fn if_it_broke_off<C: Conversation>(
     if failure.is_interrupted() {
         return failure;
     }
-    let broken = broken_answer(&prepared.conversation().snapshot());
-    let broken = broken.filter(|broken| Some(broken) != prepared.broken());
-    match broken.and_then(|broken| find(prepared.conversation(), &broken)) {
+    match prepared
+        .broken()
+        .and_then(|broken| find(prepared.conversation(), &broken))
+    {
         Some(broken) => failure.and_hint(Advice::HideBroken(broken)),
         None => failure,
     }
