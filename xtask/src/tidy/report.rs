@@ -218,13 +218,23 @@ fn docs(text: &str) -> usize {
     text.lines().filter(is_doc).count()
 }
 
-/// The names of the types that a blanked text defines.
+/// The names of the types that a blanked text defines. A `type` inside braces belongs to a trait, which chose its name.
 fn types(shipped: &str) -> Vec<String> {
     let tokens = code::tokens(shipped);
     let mut names = Vec::new();
+    let mut depth = 0_usize;
     for pair in tokens.windows(2) {
-        let is_name = pair[1].starts_with(|c: char| c.is_ascii_uppercase());
-        if is_name && ["struct", "enum", "trait", "type", "union"].contains(&pair[0]) {
+        match pair[0] {
+            "{" => depth += 1,
+            "}" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_definition = match pair[0] {
+            "struct" | "enum" | "trait" | "union" => true,
+            "type" => depth == 0,
+            _ => false,
+        };
+        if is_definition && pair[1].starts_with(|c: char| c.is_ascii_uppercase()) {
             names.push(pair[1].to_string());
         }
     }
@@ -314,5 +324,11 @@ mod tests {
             )]
         );
         assert!(names_defined_more_than(&files, 2).is_empty());
+    }
+
+    #[test]
+    fn a_type_that_a_trait_asks_for_is_no_name_of_ours() {
+        let source = "type Own = u8;\nimpl Iterator for Own {\n    type Item = u8;\n}\nstruct Last;\n";
+        assert_eq!(types(source), ["Own", "Last"]);
     }
 }
