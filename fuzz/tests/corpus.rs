@@ -3,7 +3,7 @@
 use analects_fuzz::{Random, Seed, TARGETS, Target, corpus, corpus_dir, mutate, run};
 
 /// Enough to notice a careless change within seconds; `cargo xtask torture` does more.
-const ITERATIONS: usize = 1000;
+const ITERATIONS: usize = 600;
 
 fn iterations() -> usize {
     let Ok(text) = std::env::var("ANALECTS_FUZZ_ITERATIONS") else {

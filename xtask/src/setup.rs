@@ -26,11 +26,17 @@ pub fn run(root: &Path) -> bool {
     ok &= part("clippy", || component(root, "clippy", "clippy"));
     ok &= part("dependencies", || fetch(root));
     ok &= part("cargo-nextest", || Ok(nextest(root)));
-    // Without it, and without a registry to get it from, the tests still run and say what they skip.
-    part("cargo-deny", || cargo_deny(root));
     for (program, package) in DEBIAN {
         part(program, || from_debian(root, program, package));
     }
+    ok
+}
+
+/// Builds what only `cargo xtask torture` needs. Without a registry to get it from, torture still runs and says what it
+/// skips.
+pub fn run_for_torture(root: &Path) -> bool {
+    let ok = run(root);
+    part("cargo-deny", || cargo_deny(root));
     ok
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 mod code;
 pub mod docs;
 pub mod files;
+pub mod licences;
 pub mod modules;
 pub mod paths;
 pub mod purity;
@@ -127,11 +128,19 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>, String> {
     found.extend(paths::check(&files, paths::EXCEPTIONS));
     found.extend(wording::check(&files, wording::EXCEPTIONS));
     found.extend(purity::check_deny_lines(&files));
-    found.extend(purity::check_edges(&cargo_tree(root, purity::EDGES_ARGS)?));
+    found.extend(purity::check_edges(&cargo_tree(
+        root,
+        &purity::edges_args(),
+    )?));
     found.extend(purity::check_below(&cargo_tree(
         root,
         &purity::below_args(),
     )?));
+    found.extend(licences::check_crates(
+        &files,
+        &cargo_tree(root, &licences::args())?,
+    ));
+    found.extend(licences::check_sources(&files));
     Ok(found)
 }
 

@@ -37,7 +37,7 @@ pub const FUZZ_SECONDS: &str = "300";
 
 /// Runs everything, each fuzz target for so many seconds; false if anything failed.
 pub fn run(root: &Path, fuzz_seconds: &str) -> bool {
-    if !setup::run(root) {
+    if !setup::run_for_torture(root) {
         return false;
     }
     for (tests, what) in LARGE {

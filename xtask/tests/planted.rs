@@ -127,10 +127,8 @@ fn clippy_lets_the_same_call_pass_elsewhere() {
 }
 
 fn below(root: &Path) -> Vec<String> {
-    let tree = cargo_tree(
-        root,
-        &["--offline", "--package", "analects-core", "--no-dedupe"],
-    );
+    let package = ["--offline", "--package", "analects-core", "--no-dedupe"];
+    let tree = cargo_tree(root, &[purity::DEPTHS, &package].concat());
     let found = purity::check_below(&tree.expect("cargo tree"));
     found.into_iter().map(|finding| finding.message).collect()
 }

@@ -9,7 +9,7 @@
 //! 1. [`values`] has generators of the core types, odd JSON included; [`conversations`] has whole conversations.
 //! 2. [`validate`](validate()) says where a body on its way to a provider breaks that API's [`Rules`].
 //! 3. [`server::Server`] is a model server on loopback that answers as scripted.
-//! 4. [`skip()`] says that a test cannot run here.
+//! 4. [`skip()`] says that a test cannot run here; [`how_many`] tells a quick run from `cargo xtask torture`.
 //! 5. With the feature `store`: `disks` has a disk that fails at any operation and one that forgets what was not
 //!    synced; `conformance` is what every transcript store has to do.
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -21,8 +21,10 @@ pub mod conversations;
 pub mod disks;
 pub mod server;
 mod skip;
+mod torture;
 mod validate;
 pub mod values;
 
 pub use skip::skip;
+pub use torture::{how_many, is_torture};
 pub use validate::{Rules, Violation, validate};

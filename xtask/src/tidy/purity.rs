@@ -98,13 +98,19 @@ const IMPURE: &[&str] = &[
 
 const MANIFEST: &str = "Cargo.toml";
 
+/// `cargo tree` puts each line's depth in front of it, and lists what ships.
+pub const DEPTHS: &[&str] = &["--prefix", "depth", "--edges", "normal"];
+
 /// What to ask of `cargo tree` for [`check_edges`].
-pub const EDGES_ARGS: &[&str] = &["--workspace", "--depth", "1"];
+pub fn edges_args() -> Vec<&'static str> {
+    [DEPTHS, &["--workspace", "--depth", "1"]].concat()
+}
 
 /// What to ask of `cargo tree` for [`check_below`].
 pub fn below_args() -> Vec<&'static str> {
     let packages = PURE.iter().flat_map(|name| ["--package", name]);
-    packages.chain(["--no-dedupe"]).collect()
+    let depths = DEPTHS.iter().copied();
+    depths.chain(packages).chain(["--no-dedupe"]).collect()
 }
 
 /// The depth and the name of a line such as `1serde v1.0.0 (*)`.

@@ -328,7 +328,8 @@ mod tests {
 
     #[test]
     fn a_type_that_a_trait_asks_for_is_no_name_of_ours() {
-        let source = "type Own = u8;\nimpl Iterator for Own {\n    type Item = u8;\n}\nstruct Last;\n";
+        let source =
+            "type Own = u8;\nimpl Iterator for Own {\n    type Item = u8;\n}\nstruct Last;\n";
         assert_eq!(types(source), ["Own", "Last"]);
     }
 }

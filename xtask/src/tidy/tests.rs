@@ -1,6 +1,8 @@
 //! Tests of the checks: each passes on a good tree and fails on a bad one.
 
-use super::{File, Finding, Level, code, docs, files, modules, paths, purity, sizes, wording};
+use super::{
+    File, Finding, Level, code, docs, files, licences, modules, paths, purity, sizes, wording,
+};
 
 /// The findings in the form `path:line: message`, without hints.
 fn shown(found: &[Finding]) -> Vec<String> {
@@ -456,4 +458,65 @@ fn a_finding_says_where_what_and_what_to_do() {
     assert_eq!(failure.to_string(), "a.rs:3: is wrong\nhint: mend it");
     let note = Finding::note("a.rs", 3, "is long", "look");
     assert_eq!(note.to_string(), "a.rs:3: note: is long\nhint: look");
+}
+
+const RULES: &str = r#"[bans]
+deny = [
+    { crate = "openssl", reason = "rustls is the one TLS" },
+]
+
+[licenses]
+confidence-threshold = 0.9
+allow = [
+    "Apache-2.0",
+    # Given away: "notify".
+    "MIT",
+    "Apache-2.0 WITH LLVM-exception",
+]
+
+[sources]
+unknown-git = "deny"
+"#;
+
+#[test]
+fn licences_that_are_not_allowed_and_crates_that_are_banned_are_found() {
+    let files = tree(&[("deny.toml", RULES)]);
+    let good = "a v1.0.0|MIT OR Apache-2.0\na v1.0.0|MIT OR Apache-2.0 (*)\nb v1.0.0 (proc-macro)|MIT/GPL-3.0\n\
+                c v1.0.0|(GPL-3.0 OR MIT) AND Apache-2.0\nd v1.0.0|Apache-2.0 WITH LLVM-exception\n\n";
+    check(licences::check_crates(&files, good), &[]);
+    let bad = "a v1.0.0|MIT AND GPL-3.0\nb v1.0.0|\nc v1.0.0|notify\nd v1.0.0|(MIT OR\ne v1.0.0|MIT WITH a-twist\n\
+               f v1.0.0|MIT MIT\nopenssl v1.0.0|Apache-2.0\n";
+    check(
+        licences::check_crates(&files, bad),
+        &[
+            "deny.toml:1: a has the licence \"MIT AND GPL-3.0\", which is not allowed",
+            "deny.toml:1: b has the licence \"\", which is not allowed",
+            "deny.toml:1: c has the licence \"notify\", which is not allowed",
+            "deny.toml:1: d has the licence \"(MIT OR\", which is not allowed",
+            "deny.toml:1: e has the licence \"MIT WITH a-twist\", which is not allowed",
+            "deny.toml:1: f has the licence \"MIT MIT\", which is not allowed",
+            "deny.toml:1: openssl is banned, and something depends on it",
+        ],
+    );
+    check(
+        licences::check_crates(&[], ""),
+        &["deny.toml:1: it is missing"],
+    );
+}
+
+#[test]
+fn crates_from_elsewhere_are_found() {
+    let lock = |second: &str| {
+        let text =
+            format!("source = \"registry+https://a.example\"\nname = \"b\"\nsource = {second}\n");
+        licences::check_sources(&[File::new("Cargo.lock", &text)])
+    };
+    check(lock("\"registry+https://a.example\""), &[]);
+    for elsewhere in [
+        "\"registry+https://b.example\"",
+        "\"git+https://a.example\"",
+    ] {
+        let expected = format!("Cargo.lock:3: a crate comes from {elsewhere}");
+        check(lock(elsewhere), &[&expected]);
+    }
 }

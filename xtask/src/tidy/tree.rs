@@ -57,15 +57,9 @@ pub fn read(root: &Path) -> Result<Vec<File>, String> {
     Ok(paths.into_iter().filter_map(read).collect())
 }
 
-/// What `cargo tree` prints, with each line's depth in front.
+/// What `cargo tree` prints.
 pub fn cargo_tree(root: &Path, args: &[&str]) -> Result<String, String> {
-    output(
-        cargo(
-            root,
-            &["tree", "--quiet", "--prefix", "depth", "--edges", "normal"],
-        )
-        .args(args),
-    )
+    output(cargo(root, &["tree", "--quiet"]).args(args))
 }
 
 fn output(command: &mut Command) -> Result<String, String> {

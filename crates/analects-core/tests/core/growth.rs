@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-const MANY: usize = 100_000;
+const MANY: usize = 30_000;
 
 /// Names and parents of many messages in a shape.
 type Shape = fn(usize, usize) -> Message;

@@ -280,11 +280,11 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
     let Some(machine) = Machine::with_model("compaction") else {
         return;
     };
-    // Five exchanges are there, so that the model need not write them.
-    let written: String = (0..5).map(river).collect();
+    // Most exchanges are there, so that the model need not write them.
+    let written: String = (0..EXCHANGES).map(river).collect();
     fs::write(machine.path("talk.msg.md"), format!("{SMALL}\n{written}")).unwrap();
     let mut compacted = None;
-    for round in 5..20 {
+    for round in EXCHANGES..20 {
         let question =
             format!("Question {round}: tell me one fact about the river number {round}.");
         let run = chat(&machine, &[&question]);
@@ -320,6 +320,9 @@ fn a_long_conversation_is_compacted_by_the_real_model() {
     chat(&machine, &["And one more?"]);
     assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
 }
+
+/// How many exchanges nearly fill the window.
+const EXCHANGES: usize = 9;
 
 /// A question and an answer about a river.
 fn river(number: usize) -> String {
@@ -368,9 +371,9 @@ fn a_local_model_that_is_configured_for_summaries_writes_them() {
     let Some(machine) = Machine::with_model("summaries by a local model") else {
         return;
     };
-    let head = "---\nagents:\n  t: {models: [openai/elsewhere], context_window: 1600, max_output_tokens: 200}\n---\n\n";
+    let head = "---\nagents:\n  t: {models: [openai/elsewhere], context_window: 800, max_output_tokens: 100}\n---\n\n";
     let round = |n: usize| {
-        let answer = "The river flows to the sea. ".repeat(14);
+        let answer = "The river flows to the sea. ".repeat(8);
         format!(
             "# %%\n\nWhere does river {n} flow?\n\n# %%% [^r{n}]\n\n[^r{n}]: [t]\n\n{answer}\n\n"
         )

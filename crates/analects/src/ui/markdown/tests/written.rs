@@ -243,37 +243,34 @@ fn what_is_meant_to_hurt_costs_no_more_than_its_length() {
     let delimiters = |count: usize| format!("|{}\n", "-|".repeat(count));
     let table = |count: usize| many(count) + &delimiters(count) + &many(count).repeat(20);
     for (name, text) in [
-        ("a paragraph", "word ".repeat(200_000)),
-        ("a Chinese one", "学而时习之".repeat(60_000)),
+        ("a paragraph", "word ".repeat(50_000)),
+        ("a Chinese one", "学而时习之".repeat(15_000)),
         (
             "strong without end",
-            format!("**{}", "word ".repeat(100_000)),
+            format!("**{}", "word ".repeat(25_000)),
         ),
-        ("blanks", " ".repeat(500_000)),
+        ("blanks", " ".repeat(125_000)),
         (
             "blanks after a quote of code",
-            format!("> ```\n{}", " ".repeat(500_000)),
+            format!("> ```\n{}", " ".repeat(125_000)),
         ),
         (
             "blanks in a formula",
-            format!("$$\n{}", " ".repeat(500_000)),
+            format!("$$\n{}", " ".repeat(125_000)),
         ),
         ("deep quotes", deep),
-        ("one deep quote", ">".repeat(300_000)),
+        ("one deep quote", ">".repeat(75_000)),
         ("one deep item", "- ".repeat(150_000)),
-        ("10 000 columns", table(10_000)),
+        ("4 000 columns", table(4_000)),
         ("1 000 columns", table(1_000)),
-        ("quoted columns", table(10_000).replace("|a|a", "> |a|a")),
+        ("quoted columns", table(4_000).replace("|a|a", "> |a|a")),
         (
             "a tall table",
-            format!("|a|b|\n|-|-|\n{}", "|x|y|\n".repeat(30_000)),
+            format!("|a|b|\n|-|-|\n{}", "|x|y|\n".repeat(8_000)),
         ),
-        ("lines of marks", "**a\n".repeat(20_000)),
-        (
-            "a long address",
-            format!("<https://{}", "a".repeat(300_000)),
-        ),
-        ("one long row", format!("|{}", "a".repeat(500_000))),
+        ("lines of marks", "**a\n".repeat(5_000)),
+        ("a long address", format!("<https://{}", "a".repeat(75_000))),
+        ("one long row", format!("|{}", "a".repeat(125_000))),
     ] {
         let (shown, time) = cost(&text);
         assert!(
@@ -282,7 +279,7 @@ fn what_is_meant_to_hurt_costs_no_more_than_its_length() {
             text.len()
         );
         // What grows with the square of its length takes many minutes, also where this machine is busy.
-        assert!(time < Duration::from_secs(60), "{name}: {time:?}");
+        assert!(time < Duration::from_secs(20), "{name}: {time:?}");
     }
 }
 
