@@ -1,106 +1,116 @@
-//! Which messages belong together: calls and their results, code and what it printed.
+//! Groups of messages that belong together: calls with their results, code with its output.
 
 use std::collections::HashMap;
 
 use crate::{AttachmentKind, Body, Message, MessageId, Said, UserSource};
 
-/// Which messages of a conversation belong together.
-pub(super) struct Families {
-    /// Where the messages of each id are: of a damaged conversation, several may have one.
-    places: HashMap<MessageId, Vec<usize>>,
-    /// The first message of each one's family.
-    pub(super) first: Vec<usize>,
-    /// The calls that each message makes, and those whose results it brings.
-    pub(super) said: Vec<Said>,
-    /// The message that made the call of a result, by the place of the result and the id of the call.
+/// The groups of messages in a conversation.
+pub(super) struct MessageGroups {
+    /// Positions by message id. A damaged conversation may repeat an id.
+    positions: HashMap<MessageId, Vec<usize>>,
+    /// For each message, the position of the first message of its group.
+    pub(super) group: Vec<usize>,
+    /// For each message, its calls and results.
+    pub(super) pairing: Vec<Said>,
+    /// The position of the calling message, by the position of the result and the id of the call.
     callers: HashMap<(usize, String), usize>,
-    /// The messages with the results of a call, by the place of the caller and the id of the call.
+    /// The positions of the results, by the position of the calling message and the id of the call.
     results: HashMap<(usize, String), Vec<usize>>,
-    /// What each piece of code printed, and the code that printed it.
-    printed: HashMap<usize, Vec<usize>>,
+    /// The positions of the outputs, by the position of their code.
+    outputs: HashMap<usize, Vec<usize>>,
+    /// The position of the code, by the position of its output.
     code: HashMap<usize, usize>,
 }
 
-impl Families {
-    pub(super) fn of(messages: &[Message]) -> Families {
-        let mut families = Families {
-            places: HashMap::new(),
-            first: (0..messages.len()).collect(),
-            said: messages.iter().map(Said::of).collect(),
+impl MessageGroups {
+    pub(super) fn of(messages: &[Message]) -> MessageGroups {
+        let mut groups = MessageGroups {
+            positions: HashMap::new(),
+            group: (0..messages.len()).collect(),
+            pairing: messages.iter().map(Said::of).collect(),
             callers: HashMap::new(),
             results: HashMap::new(),
-            printed: HashMap::new(),
+            outputs: HashMap::new(),
             code: HashMap::new(),
         };
-        // Some providers give calls the same ids in every answer: the last one is meant.
-        let mut calls: HashMap<String, usize> = HashMap::new();
-        let mut code = None;
         for (at, message) in messages.iter().enumerate() {
-            families
-                .places
-                .entry(message.id.clone())
-                .or_default()
-                .push(at);
+            let positions = groups.positions.entry(message.id.clone()).or_default();
+            positions.push(at);
+        }
+        groups.group_code(messages);
+        groups.group_calls();
+        groups
+    }
+
+    /// Puts outputs into the group of the code before them.
+    fn group_code(&mut self, messages: &[Message]) {
+        let mut last_code = None;
+        for (at, message) in messages.iter().enumerate() {
             if let Body::User(body) = &message.body {
-                code = (body.source == Some(UserSource::Code)).then_some(at);
+                last_code = (body.source == Some(UserSource::Code)).then_some(at);
             }
             if let Body::Attachment(body) = &message.body
                 && body.kind == AttachmentKind::CodeOutput
-                && let Some(code) = code
+                && let Some(code) = last_code
             {
-                families.first[at] = code;
-                families.printed.entry(code).or_default().push(at);
-                families.code.insert(at, code);
+                self.group[at] = code;
+                self.outputs.entry(code).or_default().push(at);
+                self.code.insert(at, code);
             }
-            for call in &families.said[at].calls {
-                calls.insert(call.clone(), at);
+        }
+    }
+
+    /// Puts results into the group of their calls. Some providers reuse call ids in every answer, so the last call with
+    /// an id counts.
+    fn group_calls(&mut self) {
+        let mut last_callers: HashMap<String, usize> = HashMap::new();
+        for at in 0..self.pairing.len() {
+            for call in &self.pairing[at].calls {
+                last_callers.insert(call.clone(), at);
             }
-            for call in families.said[at].results.clone() {
-                if let Some(caller) = calls.get(&call).copied() {
-                    families.first[at] = families.first[caller];
-                    families
-                        .results
-                        .entry((caller, call.clone()))
-                        .or_default()
-                        .push(at);
-                    families.callers.insert((at, call), caller);
+            for call in self.pairing[at].results.clone() {
+                if let Some(caller) = last_callers.get(&call).copied() {
+                    self.group[at] = self.group[caller];
+                    let results = self.results.entry((caller, call.clone())).or_default();
+                    results.push(at);
+                    self.callers.insert((at, call), caller);
                 }
             }
         }
-        families
     }
 
-    /// The places of the messages of an id.
-    pub(super) fn places_of(&self, id: &MessageId) -> &[usize] {
-        self.places.get(id).map_or(&[], Vec::as_slice)
+    /// Returns the positions of the messages with an id.
+    pub(super) fn positions_of(&self, id: &MessageId) -> &[usize] {
+        self.positions.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// The message that made the call whose result another message brings.
+    /// Returns the position of the message with the call that a result answers.
     pub(super) fn caller(&self, result: usize, call: &str) -> Option<usize> {
         self.callers.get(&(result, call.to_string())).copied()
     }
 
-    /// The messages that bring the results of a call.
+    /// Returns the positions of the messages with the results of a call.
     pub(super) fn results(&self, caller: usize, call: &str) -> &[usize] {
         self.results
             .get(&(caller, call.to_string()))
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The code that printed a message.
-    pub(super) fn code_of(&self, printed: usize) -> Option<usize> {
-        self.code.get(&printed).copied()
+    /// Returns the position of the code that an output belongs to.
+    pub(super) fn code_of(&self, outputs: usize) -> Option<usize> {
+        self.code.get(&outputs).copied()
     }
 
-    /// What a piece of code printed.
-    fn printed_by(&self, code: usize) -> &[usize] {
-        self.printed.get(&code).map_or(&[], Vec::as_slice)
+    /// Returns the positions of the outputs of code.
+    fn outputs_of(&self, code: usize) -> &[usize] {
+        self.outputs.get(&code).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a message directly completes another one: it brings results of its calls, or is what its code printed.
+    /// Returns whether the message at `at` directly completes the one at `before`: it holds results of its calls, or is
+    /// the output of its code.
     pub(super) fn completes(&self, at: usize, before: usize) -> bool {
-        self.printed_by(before).binary_search(&at).is_ok()
-            || self.said[at]
+        self.outputs_of(before).binary_search(&at).is_ok()
+            || self.pairing[at]
                 .results
                 .iter()
                 .any(|call| self.caller(at, call) == Some(before))
