@@ -1,5 +1,5 @@
-//! How near the counts come: texts of 50 KB, prose in two languages and code, against what two vocabularies
-//! make of them. The texts are frozen, so that the numbers stay.
+//! Error bounds of the estimates: texts of 50 KB, prose in two languages and code, against two vocabularies. The texts are
+//! frozen, so that the numbers stay comparable.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use analects_context::{Counter, Family, Method, estimate};
@@ -62,7 +62,7 @@ fn the_vocabulary_of_openai_is_exact() {
             "{name}"
         );
     }
-    // Models of other families have another.
+    // Models of other families use other vocabularies.
     for model in ["gpt-4-turbo", "claude-opus-4-1", "smollm2"] {
         assert!(!Counter::of_model(model).has_vocabulary(), "{model}");
     }

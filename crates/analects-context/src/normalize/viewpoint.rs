@@ -1,5 +1,5 @@
-//! What an agent hears of a message. Another agent's reply is something that the user passes on: its text with
-//! its name, a line for each call and result, its thinking not at all.
+//! What an agent reads of a message. The user passes on the answers of other agents: their text with the agent's name,
+//! one line per call and result, and no thinking.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,31 +8,32 @@ use analects_core::{Agent, Block, Body, Chain, Content, Message, Role};
 
 use crate::tokens::Family;
 
-/// An agent that is to go on with a conversation.
+/// The agent that continues a conversation.
 #[derive(Debug)]
-pub(super) struct Listener<'a> {
+pub(super) struct AgentViewpoint<'a> {
     name: &'a str,
     model: &'a str,
-    /// The calls that other agents made: their results are passed on as text, too.
+    /// The calls of other agents, whose results are passed on as text, too.
     foreign: HashSet<&'a str>,
 }
 
-impl<'a> Listener<'a> {
-    pub fn new(chain: &Chain<'a>, agent: &'a Agent) -> Listener<'a> {
+impl<'a> AgentViewpoint<'a> {
+    pub fn new(chain: &Chain<'a>, agent: &'a Agent) -> AgentViewpoint<'a> {
         let model = agent.models.first().map_or("", String::as_str);
-        let mut listener = Listener {
+        let mut viewpoint = AgentViewpoint {
             name: &agent.name,
             model,
             foreign: HashSet::new(),
         };
         for message in &chain.messages {
-            if listener.is_foreign(message) {
-                listener.foreign.extend(calls(&message.body));
+            if viewpoint.is_foreign(message) {
+                viewpoint.foreign.extend(call_ids(&message.body));
             }
         }
-        listener
+        viewpoint
     }
 
+    /// Returns whether another agent wrote a message.
     fn is_foreign(&self, message: &Message) -> bool {
         let is_other = |author: &String| author != self.name;
         message.role() == Role::Assistant
@@ -40,30 +41,27 @@ impl<'a> Listener<'a> {
             && message.author.as_ref().is_some_and(is_other)
     }
 
-    /// Who speaks, and what is heard.
-    pub fn hear(&self, message: &Message) -> (Role, Content) {
+    /// Returns the role and the content in which the agent reads a message.
+    pub fn see(&self, message: &Message) -> (Role, Content) {
         let content = message.content_seen();
         if self.is_foreign(message) {
-            let name = message.author.as_deref().unwrap_or_default();
-            let text = match &*content {
-                Content::Blocks(blocks) => joined(blocks),
-                content => content.text().into(),
-            };
-            let said = if text.trim().is_empty() {
-                Content::Empty
-            } else {
-                // Without a format that would begin small and grow.
-                ["[", name, "]: ", &text].concat().into()
-            };
-            return (Role::User, said);
+            let author = message.author.as_deref().unwrap_or_default();
+            return (Role::User, passed_on_content(author, &content));
         }
-        let content = content.into_owned();
-        let Content::Blocks(blocks) = content else {
-            return (message.role(), content);
+        let content = match content.into_owned() {
+            Content::Blocks(blocks) => {
+                Content::Blocks(self.see_blocks(blocks, message.model.as_deref()))
+            }
+            content => content,
         };
-        let own_thoughts = same_maker(message.model.as_deref(), self.model);
-        let heard = blocks.into_iter().filter_map(|block| match &block {
-            Block::Thinking(_) | Block::RedactedThinking(_) => own_thoughts.then_some(block),
+        (message.role(), content)
+    }
+
+    /// Removes the thinking of another vendor's model, and turns the results of other agents into text.
+    fn see_blocks(&self, blocks: Vec<Block>, model: Option<&str>) -> Vec<Block> {
+        let keeps_thinking = may_share_thinking(model, self.model);
+        let blocks = blocks.into_iter().filter_map(|block| match &block {
+            Block::Thinking(_) | Block::RedactedThinking(_) => keeps_thinking.then_some(block),
             Block::ToolResult(result) if self.foreign.contains(result.tool_use_id.as_str()) => {
                 passed_on(&block).map(|text| Block::from_text(text.into_owned()))
             }
@@ -74,12 +72,25 @@ impl<'a> Listener<'a> {
             | Block::Document(_)
             | Block::Other(_) => Some(block),
         });
-        (message.role(), Content::Blocks(heard.collect()))
+        blocks.collect()
     }
 }
 
+/// The text of another agent's answer, with the agent's name.
+fn passed_on_content(author: &str, content: &Content) -> Content {
+    let text = match content {
+        Content::Blocks(blocks) => join_passed_on(blocks),
+        content => content.text().into(),
+    };
+    if text.trim().is_empty() {
+        return Content::Empty;
+    }
+    // Concatenation allocates once; a format would start small and grow.
+    ["[", author, "]: ", &text].concat().into()
+}
+
 /// The ids of the calls in a message.
-fn calls(body: &Body) -> Vec<&str> {
+fn call_ids(body: &Body) -> Vec<&str> {
     if let Body::ToolUse(call) = body {
         return vec![call.id.as_str()];
     }
@@ -90,8 +101,8 @@ fn calls(body: &Body) -> Vec<&str> {
     calls.map(|call| call.id.as_str()).collect()
 }
 
-/// What is passed on of some blocks.
-fn joined(blocks: &[Block]) -> Cow<'_, str> {
+/// Joins the texts of blocks that are passed on.
+fn join_passed_on(blocks: &[Block]) -> Cow<'_, str> {
     match blocks {
         [block] => passed_on(block).unwrap_or_default(),
         blocks => blocks
@@ -103,6 +114,7 @@ fn joined(blocks: &[Block]) -> Cow<'_, str> {
     }
 }
 
+/// The text in which the user passes on a block, if any.
 fn passed_on(block: &Block) -> Option<Cow<'_, str>> {
     match block {
         Block::Text(block) => Some(block.text.as_str()),
@@ -116,16 +128,18 @@ fn passed_on(block: &Block) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether what `by` thought may go back to `model`: not if two makers are known, and differ. Whether it really
-/// goes is up to the encoder, which knows more.
-fn same_maker(by: Option<&str>, model: &str) -> bool {
-    let maker = |model: &str| match Family::of(model) {
+/// Returns whether the thinking of the model `by` may be sent to `model`: not if both vendors are known and differ. The
+/// encoder, which knows more, has the last word.
+fn may_share_thinking(by: Option<&str>, model: &str) -> bool {
+    let vendors = by.and_then(vendor_family).zip(vendor_family(model));
+    vendors.is_none_or(|(by, to)| by == to)
+}
+
+/// Returns a family that stands for the vendor of a model; `None` if the vendor is unknown.
+fn vendor_family(model: &str) -> Option<Family> {
+    match Family::of(model) {
         Family::OpenAi | Family::OpenAiOld => Some(Family::OpenAi),
-        known @ (Family::Claude | Family::Gemini) => Some(known),
+        family @ (Family::Claude | Family::Gemini) => Some(family),
         Family::Small | Family::Other => None,
-    };
-    match (by.and_then(maker), maker(model)) {
-        (Some(by), Some(asked)) => by == asked,
-        _ => true,
     }
 }

@@ -1,5 +1,5 @@
-//! Where a text is split before tokens are looked for; no token spans two pieces. These are the seven
-//! alternatives of the regular expression that OpenAI publishes for `o200k`, tried in its order:
+//! Splits a text into pieces before it is tokenized; no token spans two pieces. The rules are the seven alternatives of
+//! the regular expression that OpenAI publishes for `o200k`, tried in order:
 //!
 //! ```text
 //! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
@@ -11,7 +11,7 @@
 //! \s+
 //! ```
 
-/// The pieces of a text, which together are the text.
+/// Iterates over the pieces of a text. Together they are the text.
 pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -22,24 +22,25 @@ pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Returns the end of the first piece of a text, which starts with `first`.
 fn end_of_piece(text: &str, first: char) -> usize {
-    let kind = Kind::of(first);
-    if let Some(end) = end_of_word(text, first, kind) {
+    let class = SplitClass::of(first);
+    if let Some(end) = end_of_word(text, first, class) {
         return end + end_of_contraction(&text[end..]);
     }
-    match kind {
-        Kind::Number => end_of_number(text),
-        Kind::Space => end_of_signs(text).unwrap_or_else(|| end_of_blanks(text)),
+    match class {
+        SplitClass::Number => end_of_number(text),
+        SplitClass::Space => end_of_signs(text).unwrap_or_else(|| end_of_blanks(text)),
         _ => end_of_signs(text).unwrap_or(first.len_utf8()),
     }
 }
 
-/// A word, with or without one character before it that is no letter.
-fn end_of_word(text: &str, first: char, kind: Kind) -> Option<usize> {
-    if kind.is_letter() {
+/// Returns the end of a word, with or without one preceding character that is no letter.
+fn end_of_word(text: &str, first: char, class: SplitClass) -> Option<usize> {
+    if class.is_letter() {
         return end_of_mixed(text).or_else(|| end_of_capitals(text));
     }
-    if kind == Kind::Number || is_line_end(first) {
+    if class == SplitClass::Number || is_line_end(first) {
         return None;
     }
     let skipped = first.len_utf8();
@@ -52,23 +53,23 @@ fn end_of_word(text: &str, first: char, kind: Kind) -> Option<usize> {
         .or_else(|| end_of_capitals(text))
 }
 
-/// Capitals and then small letters, of which there is at least one; a caseless letter or a mark is both.
+/// Returns the end of capitals followed by at least one small letter. Caseless letters and marks count as both.
 fn end_of_mixed(text: &str) -> Option<usize> {
     let mut characters = text.chars();
     let mut end = 0;
     let mut end_of_caseless = None;
     for character in characters.by_ref() {
-        match Kind::of(character) {
-            Kind::Upper => end += character.len_utf8(),
-            Kind::Caseless | Kind::Mark => {
+        match SplitClass::of(character) {
+            SplitClass::Upper => end += character.len_utf8(),
+            SplitClass::Caseless | SplitClass::Mark => {
                 end += character.len_utf8();
                 end_of_caseless = Some(end);
             }
-            Kind::Lower => {
+            SplitClass::Lower => {
                 end += character.len_utf8();
                 return Some(end + end_of_run(&text[end..], is_small));
             }
-            Kind::Number | Kind::Space | Kind::Sign => break,
+            SplitClass::Number | SplitClass::Space | SplitClass::Sign => break,
         }
     }
     end_of_caseless
@@ -76,18 +77,20 @@ fn end_of_mixed(text: &str) -> Option<usize> {
 
 fn is_small(character: char) -> bool {
     matches!(
-        Kind::of(character),
-        Kind::Lower | Kind::Caseless | Kind::Mark
+        SplitClass::of(character),
+        SplitClass::Lower | SplitClass::Caseless | SplitClass::Mark
     )
 }
 
-/// Capitals alone: with any other letter behind them, it would be a mixed word.
+/// Returns the end of a run of capitals. With any other letter behind them, they are a mixed word.
 fn end_of_capitals(text: &str) -> Option<usize> {
-    let end = end_of_run(text, |character| Kind::of(character) == Kind::Upper);
+    let end = end_of_run(text, |character| {
+        SplitClass::of(character) == SplitClass::Upper
+    });
     (end > 0).then_some(end)
 }
 
-/// The end of `'s`, `'ll` and their like at the beginning of a text, or 0. A long s counts as one.
+/// Returns the end of a contraction such as `'s` or `'ll` at the start of a text, or 0. A long s counts as an s.
 fn end_of_contraction(text: &str) -> usize {
     let Some(after) = text.strip_prefix('\'') else {
         return 0;
@@ -102,26 +105,34 @@ fn end_of_contraction(text: &str) -> usize {
     }
 }
 
+/// Returns the end of up to three digits.
 fn end_of_number(text: &str) -> usize {
     let numbers = text
         .chars()
-        .take_while(|character| Kind::of(*character) == Kind::Number);
+        .take_while(|character| SplitClass::of(*character) == SplitClass::Number);
     numbers.take(3).map(char::len_utf8).sum()
 }
 
-/// Signs behind a blank or none, and the line ends and slashes behind them.
+/// Returns the end of punctuation after an optional space, including the line ends and slashes behind it.
 fn end_of_signs(text: &str) -> Option<usize> {
     let start = usize::from(text.starts_with(' '));
-    let is_sign = |character| matches!(Kind::of(character), Kind::Sign | Kind::Mark);
+    let is_sign = |character| {
+        matches!(
+            SplitClass::of(character),
+            SplitClass::Sign | SplitClass::Mark
+        )
+    };
     let end = start + end_of_run(&text[start..], is_sign);
     let closes = |character| is_line_end(character) || character == '/';
     (end > start).then(|| end + end_of_run(&text[end..], closes))
 }
 
-/// Blanks up to the last line end among them; else all of them at the end of the text; else all but the last,
-/// which goes with what follows.
+/// Returns the end of white space: up to its last line end, or all of it at the end of the text, or all but the last
+/// character, which belongs to the next piece.
 fn end_of_blanks(text: &str) -> usize {
-    let end = end_of_run(text, |character| Kind::of(character) == Kind::Space);
+    let end = end_of_run(text, |character| {
+        SplitClass::of(character) == SplitClass::Space
+    });
     let blanks = &text[..end];
     if let Some(line_end) = blanks.rfind(is_line_end) {
         return line_end + 1;
@@ -138,60 +149,64 @@ fn is_line_end(character: char) -> bool {
     matches!(character, '\r' | '\n')
 }
 
+/// Returns the end of the leading characters that `belongs` accepts.
 fn end_of_run(text: &str, mut belongs: impl FnMut(char) -> bool) -> usize {
     text.find(|character| !belongs(character))
         .unwrap_or(text.len())
 }
 
-/// The kinds of characters that make a difference where a text is split. They are looked up in a table in two
-/// steps, which `tests.rs` makes of Unicode's own.
+/// The classes of characters that determine where a text is split. A two-level table, which `tests.rs` generates from
+/// Unicode data, maps characters to classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Capital and title letters.
+pub(super) enum SplitClass {
+    /// Capital and title-case letters.
     Upper,
     /// Small letters.
     Lower,
-    /// Letters of scripts without such a difference.
+    /// Letters of scripts without case.
     Caseless,
-    /// Accents and other signs that go with a letter.
+    /// Accents and other combining marks.
     Mark,
-    /// Digits and all other numbers.
+    /// Digits and other numbers.
     Number,
-    /// Blanks and line ends.
+    /// White space, including line ends.
     Space,
     /// Everything else.
     Sign,
 }
 
-/// The kinds in the order of their numbers in the table.
-pub(super) const KINDS: [Kind; 7] = [
-    Kind::Sign,
-    Kind::Upper,
-    Kind::Lower,
-    Kind::Caseless,
-    Kind::Mark,
-    Kind::Number,
-    Kind::Space,
+/// The classes in the order of their numbers in the table.
+pub(super) const SPLIT_CLASSES: [SplitClass; 7] = [
+    SplitClass::Sign,
+    SplitClass::Upper,
+    SplitClass::Lower,
+    SplitClass::Caseless,
+    SplitClass::Mark,
+    SplitClass::Number,
+    SplitClass::Space,
 ];
 
-/// Characters in a block.
-pub(super) const BLOCK: usize = 128;
+/// The number of characters in a block.
+pub(super) const BLOCK_LEN: usize = 128;
 
-/// How many blocks all characters take.
-pub(super) const BLOCKS: usize = (char::MAX as usize + 1) / BLOCK;
+/// The number of blocks for all characters.
+pub(super) const BLOCKS: usize = (char::MAX as usize + 1) / BLOCK_LEN;
 
-/// For each block of characters the number of its kinds; then these, each once.
+/// For each block of characters, the number of its class list; then each distinct class list once.
 const TABLE: &[u8] = include_bytes!("../../../data/characters.bin");
 
-impl Kind {
-    pub fn of(character: char) -> Kind {
+impl SplitClass {
+    pub fn of(character: char) -> SplitClass {
         let code = character as usize;
-        let kinds = BLOCKS + BLOCK * usize::from(TABLE[code / BLOCK]);
-        KINDS[usize::from(TABLE[kinds + code % BLOCK])]
+        let classes = BLOCKS + BLOCK_LEN * usize::from(TABLE[code / BLOCK_LEN]);
+        SPLIT_CLASSES[usize::from(TABLE[classes + code % BLOCK_LEN])]
     }
 
-    /// Whether it is a letter as regular expressions have them; marks are none.
+    /// Returns whether it is a letter as regular expressions define it; marks are not.
     pub fn is_letter(self) -> bool {
-        matches!(self, Kind::Upper | Kind::Lower | Kind::Caseless)
+        matches!(
+            self,
+            SplitClass::Upper | SplitClass::Lower | SplitClass::Caseless
+        )
     }
 }
