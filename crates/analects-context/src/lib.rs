@@ -7,7 +7,7 @@
 //!
 //! 1. [`normalize_messages_for_api`] converts a conversation to the form that every provider accepts.
 //! 2. A [`Count`] is a number of tokens with its accuracy. A [`Counter`] counts anything that is sent, by estimates per
-//!    [`Family`] or with a [`Tokenizer`]. [`count_tokens_from_usage`] returns the count that the provider reported, and
+//!    [`ModelFamily`] or with a [`Tokenizer`]. [`count_tokens_from_usage`] returns the count that the provider reported, and
 //!    a [`Calibration`] learns from such counts.
 //! 3. A [`Planner`] makes a [`Plan`]: the request itself, trimmed to a [`Budget`], and a [`Row`] per message with its
 //!    fate, the reason, and its tokens. What a plan shows is what is sent. [`TooLarge`] says by how much a request
@@ -69,12 +69,12 @@ pub use compact::{
     attach, attachments, compaction_failed, should_compact, summary_request,
 };
 pub use freshness::{FileFacts, FileFreshness, Freshness, StaleFile};
-pub use normalize::{Normalized, normalize_messages_for_api};
+pub use normalize::{NormalizedConversation, normalize_messages_for_api};
 pub use plan::{Budget, Fate, Plan, Planner, Precision, Row, TooLarge, plan};
 pub use prompt::{ProjectDocument, REMINDERS, format_system_prompt_with_context, reminders};
 pub use tokens::{
-    Calibration, Count, Counter, Family, Method, Pixels, ReportedUsage, Tokenizer,
-    count_tokens_from_usage, estimate, pixels,
+    Calibration, Count, Counter, ImageSize, Method, ModelFamily, ReportedUsage, Tokenizer,
+    count_tokens_from_usage, estimate, image_size,
 };
 
 #[cfg(test)]

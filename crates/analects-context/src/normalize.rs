@@ -15,7 +15,7 @@ use viewpoint::AgentViewpoint;
 
 /// A conversation that any provider's encoder accepts.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Normalized {
+pub struct NormalizedConversation {
     /// The conversation's own instructions before its first turn.
     pub system: Option<Text>,
     /// The turns, as [`sendable`](analects_core::sendable()) returns them.
@@ -38,7 +38,7 @@ pub struct Normalized {
 /// 3. Parts of one response are joined, and reminders move to the message that they were made for.
 /// 4. Blank texts are removed, and so is the thinking of another vendor's model.
 /// 5. Calls and results are paired.
-pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> Normalized {
+pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> NormalizedConversation {
     let draft = draft_items(chain, agent);
     let turns = draft
         .items
@@ -46,7 +46,7 @@ pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> Normalize
         .map(OutgoingItem::into_turn)
         .collect();
     let Sendable { turns, mended, .. } = sendable(turns);
-    Normalized {
+    NormalizedConversation {
         system: join_instructions(&draft.system),
         turns,
         left_out: draft.left_out,

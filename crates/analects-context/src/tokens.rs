@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub use calibration::Calibration;
 pub use counter::{Counter, Tokenizer};
-pub use family::{Family, estimate};
-pub use images::{Pixels, pixels};
+pub use family::{ModelFamily, estimate};
+pub use images::{ImageSize, image_size};
 
 /// How a count was found, the most reliable method first.
 #[derive(

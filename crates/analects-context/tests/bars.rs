@@ -2,7 +2,7 @@
 //! frozen, so that the numbers stay comparable.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use analects_context::{Counter, Family, Method, estimate};
+use analects_context::{Counter, Method, ModelFamily, estimate};
 
 /// A text, and its tokens by the vocabulary `o200k` and by that of SmolLM2, as `tokenize` of llama.cpp
 /// gives them.
@@ -20,7 +20,7 @@ fn estimates_are_within_ten_percent_of_both_vocabularies() {
             "{name}: {}",
             text.len()
         );
-        for (family, real) in [(Family::OpenAi, o200k), (Family::Small, small)] {
+        for (family, real) in [(ModelFamily::OpenAi, o200k), (ModelFamily::Small, small)] {
             let count = estimate(family, text);
             let off = count.tokens as f64 / real as f64 - 1.0;
             assert!(

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use analects_core::{Agent, Block, Body, Chain, Content, Message, Role};
 
-use crate::tokens::Family;
+use crate::tokens::ModelFamily;
 
 /// The agent that continues a conversation.
 #[derive(Debug)]
@@ -136,10 +136,10 @@ fn may_share_thinking(by: Option<&str>, model: &str) -> bool {
 }
 
 /// Returns a family that stands for the vendor of a model; `None` if the vendor is unknown.
-fn vendor_family(model: &str) -> Option<Family> {
-    match Family::of(model) {
-        Family::OpenAi | Family::OpenAiOld => Some(Family::OpenAi),
-        family @ (Family::Claude | Family::Gemini) => Some(family),
-        Family::Small | Family::Other => None,
+fn vendor_family(model: &str) -> Option<ModelFamily> {
+    match ModelFamily::of(model) {
+        ModelFamily::OpenAi | ModelFamily::OpenAiOld => Some(ModelFamily::OpenAi),
+        family @ (ModelFamily::Claude | ModelFamily::Gemini) => Some(family),
+        ModelFamily::Small | ModelFamily::Other => None,
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// Links and normalizes messages: `role: content` per turn, and `id: reason` per message that is left out.
 #[track_caller]
-fn check(messages: Vec<Message>, expected: &[&str]) -> Normalized {
+fn check(messages: Vec<Message>, expected: &[&str]) -> NormalizedConversation {
     let messages = linked(messages);
     let chain = chain(&messages);
     let normalized = normalize_messages_for_api(&chain, &agent());

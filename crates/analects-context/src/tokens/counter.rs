@@ -7,7 +7,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use analects_core::{Block, Content, Raw, Request, Source, ToolSpec, Turn};
 
-use super::{Calibration, Count, Family, Method, estimate, images};
+use super::{Calibration, Count, Method, ModelFamily, estimate, images};
 
 /// A model's vocabulary.
 pub trait Tokenizer: fmt::Debug + Sync {
@@ -25,7 +25,7 @@ pub trait Tokenizer: fmt::Debug + Sync {
 #[derive(Debug)]
 pub struct Counter<'t> {
     model: String,
-    family: Family,
+    family: ModelFamily,
     tokenizer: Option<&'t dyn Tokenizer>,
     /// Whether the tokenizer is in use.
     is_exact: bool,
@@ -37,7 +37,7 @@ pub struct Counter<'t> {
 impl<'t> Counter<'t> {
     /// Creates a counter for a model.
     pub fn of_model(model: &str) -> Counter<'t> {
-        let family = Family::of(model);
+        let family = ModelFamily::of(model);
         Counter {
             model: model.to_string(),
             family,
@@ -77,7 +77,7 @@ impl<'t> Counter<'t> {
     }
 
     /// The family of the model.
-    pub fn family(&self) -> Family {
+    pub fn family(&self) -> ModelFamily {
         self.family
     }
 
@@ -225,7 +225,7 @@ impl<'t> Counter<'t> {
 }
 
 /// Counts a text with the vocabulary, or else estimates it.
-fn count_text(text: &str, tokenizer: Option<&dyn Tokenizer>, family: Family) -> Count {
+fn count_text(text: &str, tokenizer: Option<&dyn Tokenizer>, family: ModelFamily) -> Count {
     match tokenizer.and_then(|tokenizer| tokenizer.count(text)) {
         Some(tokens) => Count::exact(tokens, Method::Tokenizer),
         None => estimate(family, text),
@@ -251,8 +251,8 @@ fn plain_text(source: &Raw) -> Option<String> {
 }
 
 /// Returns the built-in vocabulary of a family, if any.
-fn built_in(family: Family) -> Option<&'static dyn Tokenizer> {
-    (family == Family::OpenAi).then_some(&super::openai::O200k as &dyn Tokenizer)
+fn built_in(family: ModelFamily) -> Option<&'static dyn Tokenizer> {
+    (family == ModelFamily::OpenAi).then_some(&super::openai::O200k as &dyn Tokenizer)
 }
 
 /// A 128-bit hash of all bytes of a content. It need not resist attacks: a collision yields a wrong count and nothing

@@ -12,7 +12,7 @@ use super::features::{FEATURES, Features, features};
 /// A family of models that tokenize alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Family {
+pub enum ModelFamily {
     /// OpenAI's models since GPT-4o, with the vocabulary `o200k`.
     OpenAi,
     /// OpenAI's older models, with other vocabularies.
@@ -27,45 +27,45 @@ pub enum Family {
     Other,
 }
 
-impl Family {
+impl ModelFamily {
     /// Returns the family of a model by its name, with or without its vendor.
-    pub fn of(model: &str) -> Family {
+    pub fn of(model: &str) -> ModelFamily {
         let name = model.rsplit('/').next().unwrap_or(model);
         let name = name.to_ascii_lowercase();
         let starts_with = |prefixes: &[&str]| starts_with_any(&name, prefixes);
         if starts_with(&["gpt-4o", "gpt-4.", "gpt-oss", "chatgpt", "codex"]) || is_o_series(&name) {
-            Family::OpenAi
+            ModelFamily::OpenAi
         } else if starts_with(&["gpt-3", "gpt-4", "gpt-2", "text-", "davinci"]) {
-            Family::OpenAiOld
+            ModelFamily::OpenAiOld
         } else if starts_with(&["gpt-"]) {
-            Family::OpenAi
+            ModelFamily::OpenAi
         } else if name.contains("claude") {
-            Family::Claude
+            ModelFamily::Claude
         } else if starts_with(&["gemini", "gemma", "learnlm"]) {
-            Family::Gemini
+            ModelFamily::Gemini
         } else if starts_with(&["smol", "tinyllama", "gpt2", "phi-2"]) {
-            Family::Small
+            ModelFamily::Small
         } else {
-            Family::Other
+            ModelFamily::Other
         }
     }
 
     /// The largest expected error of an estimate for ordinary text, in percent.
     pub fn error_percent(self) -> u64 {
         match self {
-            Family::OpenAi | Family::Small => 10,
-            Family::OpenAiOld => 15,
-            Family::Gemini | Family::Other => 20,
-            Family::Claude => 25,
+            ModelFamily::OpenAi | ModelFamily::Small => 10,
+            ModelFamily::OpenAiOld => 15,
+            ModelFamily::Gemini | ModelFamily::Other => 20,
+            ModelFamily::Claude => 25,
         }
     }
 
     /// The tokens of a turn besides its content: its role and its end.
     pub(crate) fn per_turn(self) -> u64 {
         match self {
-            Family::OpenAi | Family::OpenAiOld => 4,
-            Family::Claude | Family::Gemini => 4,
-            Family::Small | Family::Other => 5,
+            ModelFamily::OpenAi | ModelFamily::OpenAiOld => 4,
+            ModelFamily::Claude | ModelFamily::Gemini => 4,
+            ModelFamily::Small | ModelFamily::Other => 5,
         }
     }
 
@@ -77,7 +77,7 @@ impl Family {
     /// The tokens that a request with tools takes besides their definitions.
     pub(crate) fn per_tools(self) -> u64 {
         match self {
-            Family::Claude => 346,
+            ModelFamily::Claude => 346,
             _ => 16,
         }
     }
@@ -129,25 +129,25 @@ const fn mixed_costs(of_large: u64, of_small: u64, parts: u64) -> Costs {
 }
 
 /// Returns the costs of a family.
-fn costs(family: Family) -> &'static Costs {
+fn costs(family: ModelFamily) -> &'static Costs {
     match family {
-        Family::OpenAi | Family::Gemini | Family::Other => &O200K,
-        Family::OpenAiOld => &O100K,
-        Family::Claude => &CLAUDE,
-        Family::Small => &SMALL,
+        ModelFamily::OpenAi | ModelFamily::Gemini | ModelFamily::Other => &O200K,
+        ModelFamily::OpenAiOld => &O100K,
+        ModelFamily::Claude => &CLAUDE,
+        ModelFamily::Small => &SMALL,
     }
 }
 
 /// Estimates the tokens of a text for a family of models.
 ///
 /// ```
-/// use analects_context::{Family, Method, estimate};
+/// use analects_context::{ModelFamily, Method, estimate};
 ///
-/// let count = estimate(Family::OpenAi, "学而时习之，不亦说乎？");
+/// let count = estimate(ModelFamily::OpenAi, "学而时习之，不亦说乎？");
 /// assert!((6..=12).contains(&count.tokens));
 /// assert_eq!(count.method, Method::Estimate);
 /// ```
-pub fn estimate(family: Family, text: &str) -> Count {
+pub fn estimate(family: ModelFamily, text: &str) -> Count {
     let counts = features(text);
     Count::estimate(total_cost(&counts, costs(family)), family.error_percent())
 }

@@ -5,11 +5,11 @@ mod header;
 
 use analects_core::{Raw, Source};
 
-use super::{Count, Family};
+use super::{Count, ModelFamily};
 
 /// The size of an image in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pixels {
+pub struct ImageSize {
     /// Columns.
     pub width: u32,
     /// Rows.
@@ -17,22 +17,22 @@ pub struct Pixels {
 }
 
 /// The size to assume if none can be read, such as for an image on a server.
-const TYPICAL: Pixels = Pixels {
+const TYPICAL: ImageSize = ImageSize {
     width: 1024,
     height: 1024,
 };
 
 /// Reads the size of a base64 image from its header. Supports PNG, JPEG, GIF and WebP, and decodes no more than
 /// necessary. Returns `None` for another format or a broken header.
-pub fn pixels(base64: &str) -> Option<Pixels> {
+pub fn image_size(base64: &str) -> Option<ImageSize> {
     let found = header::size(base64)?;
     (found.width > 0 && found.height > 0).then_some(found)
 }
 
 /// Estimates the tokens of an image's `source` for a model.
-pub(super) fn count(family: Family, model: &str, source: &Raw) -> Count {
+pub(super) fn count(family: ModelFamily, model: &str, source: &Raw) -> Count {
     let size = match Source::of(source) {
-        Some(Source::Base64 { data, .. }) => pixels(&data),
+        Some(Source::Base64 { data, .. }) => image_size(&data),
         _ => None,
     };
     let tokens = by_rule(family, model, size.unwrap_or(TYPICAL));
@@ -40,12 +40,12 @@ pub(super) fn count(family: Family, model: &str, source: &Raw) -> Count {
     Count::estimate(tokens, if size.is_some() { 15 } else { 100 })
 }
 
-fn by_rule(family: Family, model: &str, size: Pixels) -> u64 {
+fn by_rule(family: ModelFamily, model: &str, size: ImageSize) -> u64 {
     match family {
-        Family::OpenAi | Family::OpenAiOld => openai_tokens(model, size),
-        Family::Claude => claude_tokens(size),
-        Family::Gemini => gemini_tokens(size),
-        Family::Small | Family::Other => patches(size, 28, 4096),
+        ModelFamily::OpenAi | ModelFamily::OpenAiOld => openai_tokens(model, size),
+        ModelFamily::Claude => claude_tokens(size),
+        ModelFamily::Gemini => gemini_tokens(size),
+        ModelFamily::Small | ModelFamily::Other => patches(size, 28, 4096),
     }
 }
 
@@ -56,19 +56,19 @@ fn scaled(size: (f64, f64), factor: f64) -> (f64, f64) {
 }
 
 /// Returns the width and height as floating-point numbers.
-fn sides(size: Pixels) -> (f64, f64) {
+fn sides(size: ImageSize) -> (f64, f64) {
     (f64::from(size.width), f64::from(size.height))
 }
 
 /// One token per 750 pixels, after scaling the long side to 1568 pixels and limiting the result to 1600 tokens.
-fn claude_tokens(size: Pixels) -> u64 {
+fn claude_tokens(size: ImageSize) -> u64 {
     let (width, height) = sides(size);
     let (width, height) = scaled((width, height), 1568.0 / width.max(height));
     ((width * height / 750.0).ceil() as u64).clamp(1, 1600)
 }
 
 /// Tiles of 258 tokens; a small image is one tile.
-fn gemini_tokens(size: Pixels) -> u64 {
+fn gemini_tokens(size: ImageSize) -> u64 {
     let width = u64::from(size.width);
     let height = u64::from(size.height);
     if width <= 384 && height <= 384 {
@@ -79,7 +79,7 @@ fn gemini_tokens(size: Pixels) -> u64 {
 }
 
 /// Tiles or patches, depending on the model.
-fn openai_tokens(model: &str, size: Pixels) -> u64 {
+fn openai_tokens(model: &str, size: ImageSize) -> u64 {
     let name = model.rsplit('/').next().unwrap_or(model);
     match patch_price(name) {
         Some(hundredths) => (patches(size, 32, 1536) * hundredths).div_ceil(100),
@@ -103,7 +103,7 @@ fn patch_price(name: &str) -> Option<u64> {
 }
 
 /// A base price plus a price per tile of 512 pixels, after scaling to 2048 pixels and a short side of 768.
-fn openai_tiles(name: &str, size: Pixels) -> u64 {
+fn openai_tiles(name: &str, size: ImageSize) -> u64 {
     let (base, tile) = match name {
         name if name.starts_with("gpt-4o-mini") => (2833, 5667),
         name if name.starts_with("gpt-5") => (70, 140),
@@ -118,7 +118,7 @@ fn openai_tiles(name: &str, size: Pixels) -> u64 {
 }
 
 /// The number of squares of `side` pixels that cover the image, at most `most`.
-fn patches(size: Pixels, side: u64, most: u64) -> u64 {
+fn patches(size: ImageSize, side: u64, most: u64) -> u64 {
     let across = u64::from(size.width).div_ceil(side);
     let down = u64::from(size.height).div_ceil(side);
     across.saturating_mul(down).min(most)
@@ -130,9 +130,9 @@ mod tests {
 
     #[track_caller]
     fn check(model: &str, width: u32, height: u32, expected: u64) {
-        let size = Pixels { width, height };
+        let size = ImageSize { width, height };
         assert_eq!(
-            by_rule(Family::of(model), model, size),
+            by_rule(ModelFamily::of(model), model, size),
             expected,
             "{model} {width}x{height}"
         );
@@ -158,7 +158,7 @@ mod tests {
     fn absurd_sizes_do_no_harm() {
         for model in ["claude-x", "gpt-4o", "gpt-5-mini", "gemini-x", "local"] {
             for (width, height) in [(1, 1), (u32::MAX, 1), (u32::MAX, u32::MAX)] {
-                let tokens = by_rule(Family::of(model), model, Pixels { width, height });
+                let tokens = by_rule(ModelFamily::of(model), model, ImageSize { width, height });
                 assert!(tokens > 0, "{model} {width}x{height}");
             }
         }

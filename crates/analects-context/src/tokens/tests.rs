@@ -61,7 +61,7 @@ fn usage_counts_what_a_cache_held() {
 
 #[test]
 fn families_are_known_by_their_names() {
-    use Family::*;
+    use ModelFamily::*;
     for (model, family) in [
         ("gpt-5", OpenAi),
         ("openai/gpt-4o-mini", OpenAi),
@@ -81,7 +81,7 @@ fn families_are_known_by_their_names() {
         ("deepseek-chat", Other),
         ("", Other),
     ] {
-        assert_eq!(Family::of(model), family, "{model}");
+        assert_eq!(ModelFamily::of(model), family, "{model}");
     }
 }
 
@@ -119,8 +119,8 @@ fn the_bytes_of_a_picture_are_not_text() {
 #[test]
 fn counts_are_kept_by_content() {
     #[derive(Debug, Default)]
-    struct Asked(std::sync::atomic::AtomicU64);
-    impl Tokenizer for Asked {
+    struct CountingTokenizer(std::sync::atomic::AtomicU64);
+    impl Tokenizer for CountingTokenizer {
         fn name(&self) -> &str {
             "letters"
         }
@@ -129,7 +129,7 @@ fn counts_are_kept_by_content() {
             (!text.contains('?')).then_some(text.len() as u64)
         }
     }
-    let asked = Asked::default();
+    let asked = CountingTokenizer::default();
     let mut counter = Counter::of_model("local").with_tokenizer(&asked);
     assert!(counter.has_vocabulary() && counter.text("hello").method == Method::Estimate);
     counter.use_vocabulary(true);
@@ -244,11 +244,11 @@ fn any_text_has_at_least_a_token_and_not_more_than_its_bytes_twice() {
     ];
     for text in texts {
         for family in [
-            Family::OpenAi,
-            Family::OpenAiOld,
-            Family::Claude,
-            Family::Gemini,
-            Family::Small,
+            ModelFamily::OpenAi,
+            ModelFamily::OpenAiOld,
+            ModelFamily::Claude,
+            ModelFamily::Gemini,
+            ModelFamily::Small,
         ] {
             let count = estimate(family, text);
             assert!(
@@ -257,6 +257,6 @@ fn any_text_has_at_least_a_token_and_not_more_than_its_bytes_twice() {
             );
         }
     }
-    assert_eq!(estimate(Family::OpenAi, "").tokens, 0);
-    assert!(estimate(Family::OpenAi, "a").tokens >= 1);
+    assert_eq!(estimate(ModelFamily::OpenAi, "").tokens, 0);
+    assert!(estimate(ModelFamily::OpenAi, "a").tokens >= 1);
 }

@@ -1,17 +1,17 @@
 //! Reads the size of an image from the headers of the four formats that models accept.
 
-use super::Pixels;
+use super::ImageSize;
 
 /// How many characters of base64 to read. In a JPEG, other headers come before the size.
 const MAX_BASE64: usize = 400_000;
 
 /// Returns the size of a base64 image.
-pub fn size(base64: &str) -> Option<Pixels> {
+pub fn size(base64: &str) -> Option<ImageSize> {
     let start = Base64Bytes::new(base64).first(30);
     if start.starts_with(b"\x89PNG") {
-        Some(pixels(be32(&start, 16)?, be32(&start, 20)?))
+        Some(dimensions(be32(&start, 16)?, be32(&start, 20)?))
     } else if start.starts_with(b"GIF8") {
-        Some(pixels(le16(&start, 6)?, le16(&start, 8)?))
+        Some(dimensions(le16(&start, 6)?, le16(&start, 8)?))
     } else if start.starts_with(b"RIFF") && start.get(8..12) == Some(b"WEBP".as_slice()) {
         webp(&start)
     } else if start.starts_with(b"\xff\xd8") {
@@ -21,8 +21,8 @@ pub fn size(base64: &str) -> Option<Pixels> {
     }
 }
 
-fn pixels(width: u32, height: u32) -> Pixels {
-    Pixels { width, height }
+fn dimensions(width: u32, height: u32) -> ImageSize {
+    ImageSize { width, height }
 }
 
 fn be32(bytes: &[u8], at: usize) -> Option<u32> {
@@ -41,20 +41,23 @@ fn le24(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Reads the size from a WebP header of any of its three kinds.
-fn webp(start: &[u8]) -> Option<Pixels> {
+fn webp(start: &[u8]) -> Option<ImageSize> {
     match start.get(12..16)? {
-        b"VP8X" => Some(pixels(le24(start, 24)? + 1, le24(start, 27)? + 1)),
+        b"VP8X" => Some(dimensions(le24(start, 24)? + 1, le24(start, 27)? + 1)),
         b"VP8L" => {
             let bits = u32::from_le_bytes(*start.get(21..)?.first_chunk()?);
-            Some(pixels((bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1))
+            Some(dimensions((bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1))
         }
-        b"VP8 " => Some(pixels(le16(start, 26)? & 0x3fff, le16(start, 28)? & 0x3fff)),
+        b"VP8 " => Some(dimensions(
+            le16(start, 26)? & 0x3fff,
+            le16(start, 28)? & 0x3fff,
+        )),
         _ => None,
     }
 }
 
 /// Walks the segments until one states the size.
-fn jpeg(mut bytes: Base64Bytes<'_>) -> Option<Pixels> {
+fn jpeg(mut bytes: Base64Bytes<'_>) -> Option<ImageSize> {
     bytes.first(2);
     loop {
         while bytes.next()? != 0xff {}
@@ -70,7 +73,7 @@ fn jpeg(mut bytes: Base64Bytes<'_>) -> Option<Pixels> {
             bytes.next()?;
             let height = bytes.word()?;
             let width = bytes.word()?;
-            return Some(pixels(u32::from(width), u32::from(height)));
+            return Some(dimensions(u32::from(width), u32::from(height)));
         }
         bytes.skip_bytes(length.checked_sub(2)?)?;
     }
