@@ -1,79 +1,80 @@
-//! Compaction: a summary stands for the earlier part of a conversation. Nothing here asks a model; a
-//! [`Compaction`] gives the requests one by one, takes the answers, and ends in the messages to append.
-//! What was said stays in the record.
+//! Compaction: a summary replaces the earlier part of a conversation. Nothing here calls a model: a [`Compaction`]
+//! returns the requests one by one, takes the answers, and ends with messages to append. The record keeps everything.
 
 mod cut;
 mod fallback;
 mod files;
 mod prompt;
-mod when;
+mod threshold;
 
 use analects_core::{
     Agent, Block, Body, Chain, CompactBoundary, CompactTrigger, Content, Ids, Message, MessageId,
-    Request, Summary, System,
+    Request, SessionId, Summary, System,
 };
 use jiff::Timestamp;
 
 use crate::boundary::after_boundary;
-use crate::plan::{Budget, shortened};
+use crate::plan::{Budget, shorten_text};
 use crate::tokens::{Count, Counter};
 
+use cut::{ConversationCut, cut_conversation};
 pub use files::{FileText, attach, attachments};
 pub use prompt::{SECTIONS, summary_request};
-pub use when::{BackOff, Threshold, ThresholdError, compaction_failed};
+pub use threshold::{BackOff, Threshold, ThresholdError, compaction_failed};
 
-/// Why nothing is compacted.
+/// Why a conversation is not compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotNow {
-    /// The context is not that full.
+    /// The context is not full enough.
     #[error("the context is not full enough")]
     RoomLeft,
-    /// There are too few messages.
+    /// The conversation has too few messages.
     #[error("there are fewer than {MESSAGES} messages")]
     TooFew,
-    /// A try failed not long ago.
+    /// An attempt failed not long ago.
     #[error("the last try failed, and not enough has happened since")]
     BackingOff,
-    /// What could be summarised would not make room.
+    /// A summary would not save enough.
     #[error("what could be summarised is too little to make room")]
     NothingToGain,
-    /// The last message of the user alone takes more than half of the window.
+    /// The user's last message alone takes more than half of the window.
     #[error(
         "the last message takes {tokens} of the {window} tokens of the window; a summary does not help"
     )]
     LastTooLarge {
-        /// What it takes.
+        /// The tokens of that message.
         tokens: u64,
-        /// What fits.
+        /// The window.
         window: u64,
     },
 }
 
-/// Why an answer cannot be the summary.
+/// Why an answer is not a usable summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Useless {
-    /// It reports an error.
+    /// The answer reports an error.
     #[error("the model's side reported an error instead of a summary")]
     Error,
-    /// It holds no text.
+    /// The answer has no text.
     #[error("the answer holds no text")]
     NoText,
-    /// It gives back what was asked for, and says nothing of the conversation.
+    /// The answer repeats the instructions, without a word about the conversation.
     #[error("the summary only repeats what it was asked for")]
     Echo,
-    /// It is as long as what it should stand for.
+    /// The answer is not shorter than the messages that it replaces.
     #[error("the summary is not shorter than what it stands for")]
     NotShorter,
 }
 
-/// The fewest messages of a conversation that is compacted by itself.
+/// The minimum number of messages for an automatic compaction.
 pub const MESSAGES: usize = 3;
 /// The share of the window that recent messages may keep.
-const KEPT: f64 = 0.2;
-/// The share of the window that must be won for a compaction to start by itself.
-const WON: f64 = 0.1;
+const KEPT_SHARE: f64 = 0.2;
+/// The share of the window that an automatic compaction must save.
+const SAVED_SHARE: f64 = 0.1;
 
-/// Whether a conversation should be compacted now without anybody asking: its context takes so many tokens.
+/// Returns whether to compact a conversation automatically. `count` is the size of its context, and `messages` the
+/// number of its messages. The error is the reason not to.
 pub fn should_compact(
     count: Count,
     window: u64,
@@ -92,48 +93,50 @@ pub fn should_compact(
     }
 }
 
-/// A compaction under way.
+/// A compaction in progress.
+///
+/// Send [`Compaction::next_request`] and pass the answer to [`Compaction::answer`], until there is no further request.
+/// Then append the messages of [`Compaction::finish`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
     trigger: CompactTrigger,
-    /// What is summarised, as text, in pieces that fit into a request.
-    pieces: Vec<String>,
-    /// How many of them are summarised.
+    /// The text to summarise, in parts that fit into a request.
+    parts: Vec<String>,
+    /// The number of summarised parts.
     done: usize,
-    /// Whether it is asked for in simple words: a small model has given the list of sections back.
+    /// Whether to ask in simple words, after a small model repeated the list of sections.
     is_simple: bool,
     /// The summary so far.
     summary: String,
-    /// What the summary stands for.
+    /// The first and last message that the summary replaces, and their number.
     stands_for: (MessageId, MessageId, u64),
     kept_from: Option<MessageId>,
     leaf: Option<MessageId>,
-    session: analects_core::SessionId,
+    session: SessionId,
     agent_id: Option<String>,
-    /// Instructions that would be gone, and still hold.
+    /// Instructions that the boundary hides, and that still apply.
     instructions: Vec<Content>,
-    /// Tokens of what the summary stands for, and of all messages, as they are counted here.
+    /// The tokens of the replaced messages, and of all messages, as counted here.
     replaced: Count,
     all: Count,
-    /// Tokens of the whole context, as well as that is known.
+    /// The tokens of the whole context, from the best available count.
     before: Count,
-    asked: Asked,
+    writer: SummaryWriter,
 }
 
-/// Who is asked for the summary.
+/// The model that writes the summary.
 #[derive(Debug, Clone, PartialEq)]
-struct Asked {
+struct SummaryWriter {
     model: String,
     max_output_tokens: u64,
 }
 
 impl Compaction {
     /// Plans the compaction of a chain that takes `before` tokens. `writer` is the agent that writes the summary,
-    /// with its window; `window` is that of the agent that goes on with the conversation.
+    /// within its own window. `window` is that of the agent that continues the conversation.
     ///
-    /// Kept are the most recent turns that fit into a fifth of the window, and what the user said last
-    /// without an answer, however long. Whoever asks for it by hand wants it to happen: then it is a fifth of
-    /// the conversation, if that is less.
+    /// The most recent turns that fit into a fifth of the window are kept, and so is an unanswered prompt of any
+    /// length. A manual compaction keeps at most a fifth of the conversation, so that it always has something to do.
     pub fn plan(
         chain: &Chain<'_>,
         agent: &Agent,
@@ -143,36 +146,24 @@ impl Compaction {
         before: Count,
         counter: &mut Counter<'_>,
     ) -> Result<Compaction, NotNow> {
-        let of = if trigger == CompactTrigger::Manual {
+        let whole = if trigger == CompactTrigger::Manual {
             window.min(before.tokens)
         } else {
             window
         };
-        let cut = cut::cut(chain, agent, window, (of as f64 * KEPT) as u64, counter)?;
-        // Something must have happened since the last compaction, and something must be won.
-        let new = chain.messages.len() - after_boundary(chain);
-        let is_too_little = new < MESSAGES || (cut.tokens.tokens as f64) < WON * window as f64;
+        let room = (whole as f64 * KEPT_SHARE) as u64;
+        let cut = cut_conversation(chain, agent, window, room, counter)?;
         let (Some(first), Some(last)) = (cut.messages.first(), cut.messages.last()) else {
             return Err(NotNow::NothingToGain);
         };
-        let is_only_summary = cut
-            .messages
-            .iter()
-            .all(|it| matches!(it.body, Body::Summary(_)));
-        let is_idle = match trigger {
-            CompactTrigger::Auto => is_too_little || is_only_summary,
-            // What does not fit has to become shorter, and be it the summary.
-            CompactTrigger::Reactive => false,
-            _ => is_only_summary,
-        };
-        if is_idle {
+        if !is_worthwhile(chain, &cut, window, &trigger) {
             return Err(NotNow::NothingToGain);
         }
         let budget = Budget::of(writer);
-        let room = prompt::room(budget, counter);
+        let room = prompt::room_for_part(budget, counter);
         Ok(Compaction {
             trigger,
-            pieces: prompt::pieces(&cut.said, room, counter),
+            parts: prompt::split_transcript(&cut.transcript, room, counter),
             done: 0,
             is_simple: false,
             summary: String::new(),
@@ -185,51 +176,52 @@ impl Compaction {
             replaced: cut.tokens,
             all: cut.all,
             before,
-            asked: Asked {
+            writer: SummaryWriter {
                 model: writer.models.first().cloned().unwrap_or_default(),
                 max_output_tokens: budget.reserved.max(1),
             },
         })
     }
 
-    /// The next request; `None` when the summary is complete.
+    /// Returns the next request; `None` when the summary is complete.
     pub fn next_request(&self) -> Option<Request> {
-        let piece = self.pieces.get(self.done)?;
-        let of = (self.done + 1, self.pieces.len());
-        let Asked {
-            model,
-            max_output_tokens,
-        } = &self.asked;
-        let instructions = match self.is_simple {
-            true => prompt::simple_instructions(),
-            false => prompt::instructions(!self.summary.is_empty(), of),
+        let part = self.parts.get(self.done)?;
+        let instructions = if self.is_simple {
+            prompt::simple_instructions()
+        } else {
+            let has_summary = !self.summary.is_empty();
+            prompt::instructions(has_summary, self.done + 1, self.parts.len())
         };
         Some(prompt::request(
-            model,
-            *max_output_tokens,
-            piece,
+            &self.writer.model,
+            self.writer.max_output_tokens,
+            part,
             &self.summary,
             &instructions,
         ))
     }
 
-    /// How many requests there are in all.
+    /// The number of requests in total.
     pub fn requests(&self) -> usize {
-        self.pieces.len()
+        self.parts.len()
     }
 
-    /// Takes the answer to the last request. If it is no use, nothing changes, and the request can be made
-    /// again. A model that only repeats what it was asked for is asked once more, in simple words.
+    /// Takes the answer to the last request. After an error, nothing has changed, and the request can be sent again. A
+    /// model that repeats its instructions is asked once more, in simple words.
     pub fn answer(&mut self, answer: &Message, counter: &mut Counter<'_>) -> Result<(), Useless> {
         if answer.is_api_error_message {
             return Err(Useless::Error);
         }
         let text = first_text(answer).ok_or(Useless::NoText)?;
         if prompt::is_echo(&text) {
-            let is_new = !std::mem::replace(&mut self.is_simple, true);
-            return if is_new { Ok(()) } else { Err(Useless::Echo) };
+            let was_simple = std::mem::replace(&mut self.is_simple, true);
+            return if was_simple {
+                Err(Useless::Echo)
+            } else {
+                Ok(())
+            };
         }
-        let is_last = self.done + 1 >= self.pieces.len();
+        let is_last = self.done + 1 >= self.parts.len();
         if is_last && counter.text(&text).tokens >= self.replaced.tokens {
             return Err(Useless::NotShorter);
         }
@@ -238,82 +230,105 @@ impl Compaction {
         Ok(())
     }
 
-    /// Makes the summary without a model, as the last resort: the user's words, the last answer, the calls and
-    /// the errors, each in short.
+    /// Writes the summary without a model, as a last resort: excerpts of the user's words, the last answer, the calls
+    /// and the errors.
     pub fn without_model(mut self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Compaction {
         let most = (self.replaced.tokens / 2).clamp(64, 4000);
         let (first, last, _) = &self.stands_for;
         let text = fallback::summary(chain, first, last);
         let tokens = counter.text(&text).tokens;
         self.summary = if tokens > most {
-            shortened(&text, tokens, most)
+            shorten_text(&text, tokens, most)
         } else {
             text
         };
-        self.done = self.pieces.len();
+        self.done = self.parts.len();
         self
     }
 
-    /// Tokens of what is not replaced. What is known of the whole context, and what is counted of its parts,
-    /// need not agree, so it is the share that counts.
-    fn left(&self) -> u64 {
+    /// The tokens of what stays. The known size of the context need not agree with the count of its parts, so the
+    /// replaced share is what counts.
+    fn remaining_tokens(&self) -> u64 {
         let share = self.replaced.tokens as f64 / self.all.tokens.max(1) as f64;
         (self.before.tokens as f64 * (1.0 - share.min(1.0))) as u64
     }
 
-    /// The messages to append, in this order and in one go: the summary, then the boundary, then a copy of each
-    /// instruction that the boundary hides and that still holds. `None` while requests are left.
+    /// Returns the messages to append together, in this order: the summary, the boundary, and a copy of each
+    /// instruction that the boundary hides and that still applies. Returns `None` while requests are left.
     pub fn finish(
         &self,
         counter: &mut Counter<'_>,
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Option<Vec<Message>> {
-        if self.done < self.pieces.len() || self.summary.is_empty() {
+        if self.done < self.parts.len() || self.summary.is_empty() {
             return None;
         }
         let (from, to, count) = self.stands_for.clone();
-        let stamped = |body: Body, ids: &mut dyn Ids| Message {
-            parent_id: self.leaf.clone(),
-            session_id: self.session.clone(),
-            agent_id: self.agent_id.clone(),
-            created_at: Some(now),
-            ..Message::new(ids.uuid(now), body)
-        };
-        let text = prompt::as_summary(&self.summary);
-        let after = counter.text(&text);
-        let body = Summary {
+        let text = prompt::summary_for_model(&self.summary);
+        let summary_tokens = counter.text(&text).tokens;
+        let summary = Summary {
             text: text.into(),
             from: Some(from),
             to: Some(to),
             count: Some(count),
         };
-        let summary = stamped(Body::Summary(body), ids);
-        let tokens_after = self.left() + after.tokens;
+        let summary = self.message(Body::Summary(summary), ids, now);
         let boundary = CompactBoundary {
             trigger: Some(self.trigger.clone()),
             tokens_before: Some(self.before.tokens),
-            tokens_after: Some(tokens_after),
+            tokens_after: Some(self.remaining_tokens() + summary_tokens),
             summary_id: Some(summary.id.clone()),
             kept_from: self.kept_from.clone(),
         };
-        let boundary = stamped(Body::CompactBoundary(boundary), ids);
+        let boundary = self.message(Body::CompactBoundary(boundary), ids, now);
+        let mut parent = boundary.id.clone();
         let mut made = vec![summary, boundary];
         for content in &self.instructions {
-            let parent_id = made.last().map(|message| message.id.clone());
-            let copy = stamped(
-                Body::System(System {
-                    content: content.clone(),
-                }),
-                ids,
-            );
-            made.push(Message { parent_id, ..copy });
+            let content = content.clone();
+            let mut copy = self.message(Body::System(System { content }), ids, now);
+            copy.parent_id = Some(std::mem::replace(&mut parent, copy.id.clone()));
+            made.push(copy);
         }
         Some(made)
     }
+
+    /// Creates a message that follows the last one of the conversation.
+    fn message(&self, body: Body, ids: &mut dyn Ids, now: Timestamp) -> Message {
+        Message {
+            parent_id: self.leaf.clone(),
+            session_id: self.session.clone(),
+            agent_id: self.agent_id.clone(),
+            created_at: Some(now),
+            ..Message::new(ids.uuid(now), body)
+        }
+    }
 }
 
-/// The first text that is not blank, wherever it stands: a thought may come before it.
+/// Returns whether the compaction would do enough. An automatic one must cover new messages and save room.
+fn is_worthwhile(
+    chain: &Chain<'_>,
+    cut: &ConversationCut<'_>,
+    window: u64,
+    trigger: &CompactTrigger,
+) -> bool {
+    let has_new_words = cut
+        .messages
+        .iter()
+        .any(|message| !matches!(message.body, Body::Summary(_)));
+    match trigger {
+        CompactTrigger::Auto => {
+            let new_messages = chain.messages.len() - after_boundary(chain);
+            let saves_room = cut.tokens.tokens as f64 >= SAVED_SHARE * window as f64;
+            has_new_words && saves_room && new_messages >= MESSAGES
+        }
+        // A request that does not fit must become shorter, even if that shortens the summary.
+        CompactTrigger::Reactive => true,
+        _ => has_new_words,
+    }
+}
+
+/// Returns the first text that is not blank, wherever it is: thinking may come before it.
 fn first_text(answer: &Message) -> Option<String> {
     let text = match answer.body.content()? {
         Content::Empty => None,

@@ -1,51 +1,53 @@
-//! Which files an agent has seen as they are now. The facts about a file are arguments; here it is only decided
-//! what they mean, and what a conversation itself records about them: attachments say which file was shown, and
-//! what it was like; reminders say of what the model was told.
+//! Tracks which files an agent has seen in their current state. File facts are arguments; this module decides what they
+//! mean. A conversation records the rest itself: attachments say which file was shown in which state, and reminders say
+//! which changes the model knows of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analects_core::{Attachment, AttachmentKind, Body, Message, Raw, RawMap};
+use analects_core::{AttachmentKind, Body, Message, Raw, RawMap};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What a file is like at a moment.
+/// The facts of a file at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileFacts {
-    /// When it was last changed, as its file system says.
+    /// Its modification time according to the file system.
     pub modified: Timestamp,
-    /// Its length in bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// A hash of its content; without one, a change that keeps time and size is not seen.
+    /// A hash of its content. Without one, a change that keeps time and size goes unnoticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
 impl FileFacts {
-    /// Whether the content is another. The hash decides where there are two of them, else time and size.
+    /// Returns whether the content differs: by size, else by hash if both are known, else by time.
     fn differs(&self, other: &FileFacts) -> bool {
+        if self.size != other.size {
+            return true;
+        }
         match (&self.hash, &other.hash) {
-            _ if self.size != other.size => true,
-            (Some(mine), Some(theirs)) => mine != theirs,
+            (Some(own), Some(others)) => own != others,
             _ => self.modified != other.modified,
         }
     }
 }
 
-/// How a file stands to what the agent knows of it.
+/// The state of a file compared with what the agent has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// It is as the agent last saw it.
+    /// The file is as the agent last saw it.
     Fresh,
-    /// Somebody else changed it.
+    /// Someone else changed the file.
     ModifiedExternally,
-    /// It is gone.
+    /// The file no longer exists.
     Deleted,
-    /// The agent never saw it.
+    /// The agent has never seen the file.
     Untracked,
 }
 
 impl Freshness {
-    /// Its word.
+    /// The name of the state.
     pub fn as_str(self) -> &'static str {
         match self {
             Freshness::Fresh => "fresh",
@@ -56,47 +58,73 @@ impl Freshness {
     }
 }
 
-/// What is known about a file.
+/// What is known about a file that the agent has seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Known {
+struct TrackedFile {
     facts: FileFacts,
     read_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     edited_at: Option<Timestamp>,
-    /// The state that the model was reminded of: `None` inside stands for a deleted file.
+    /// The state that the model was last reminded of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    reminded: Option<Reminded>,
-    /// The id of the right to read it again. It stands in the message that showed the file.
+    reminded: Option<RemindedState>,
+    /// The id of the grant to read it again, from the message that showed the file.
     #[serde(skip)]
     grant: Option<String>,
 }
 
+/// A state that the model was reminded of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Reminded {
+enum RemindedState {
     Gone,
     Changed(FileFacts),
 }
 
-impl Known {
+impl RemindedState {
+    /// Returns whether another reminder would say the same.
+    fn is_same(&self, other: &RemindedState) -> bool {
+        match (self, other) {
+            (RemindedState::Changed(before), RemindedState::Changed(now)) => !before.differs(now),
+            (RemindedState::Gone, RemindedState::Gone) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The reminder about a file that changed.
+fn changed_text(path: &str) -> String {
+    format!(
+        "The file {path} was changed by somebody else since you last saw it. Read it again before you \
+         rely on it or change it."
+    )
+}
+
+/// The reminder about a file that is gone.
+fn gone_text(path: &str) -> String {
+    format!("The file {path}, which you have seen, is no longer there.")
+}
+
+impl TrackedFile {
+    /// The time of the last read or edit.
     fn accessed_at(&self) -> Timestamp {
         self.edited_at
             .map_or(self.read_at, |edited| edited.max(self.read_at))
     }
 }
 
-/// A file of which the model knows something that no longer holds.
+/// A file that changed since the model saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stale {
-    /// Where it is.
+pub struct StaleFile {
+    /// Its path.
     pub path: String,
-    /// What it is like now; `None` if it is gone.
+    /// Its current facts; `None` if it is gone.
     pub now: Option<FileFacts>,
-    /// What to tell the model.
+    /// The text of the reminder.
     pub text: String,
 }
 
-/// The files of a session.
+/// The files that the agent of a session has seen.
 ///
 /// ```
 /// use analects_context::{FileFacts, FileFreshness, Freshness};
@@ -107,30 +135,30 @@ pub struct Stale {
 /// let mut files = FileFreshness::default();
 /// files.read("src/lib.rs", facts("one"), second(8));
 /// assert_eq!(files.check("src/lib.rs", Some(&facts("one"))), Freshness::Fresh);
-/// // In the same second, and of the same length.
+/// // Modified in the same second, and of the same length.
 /// assert_eq!(files.check("src/lib.rs", Some(&facts("two"))), Freshness::ModifiedExternally);
 /// ```
 #[doc(alias = "FileFreshnessService")]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileFreshness {
-    files: BTreeMap<String, Known>,
-    /// Files that changed behind the agent's back.
+    files: BTreeMap<String, TrackedFile>,
+    /// Files that changed since the agent saw them.
     conflicts: BTreeSet<String>,
 }
 
 impl FileFreshness {
-    /// Whether the agent has to do with no file.
+    /// Returns whether no file is tracked.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.conflicts.is_empty()
     }
 
-    /// The agent read a file.
+    /// Records that the agent read a file.
     #[doc(alias = "record_file_read")]
     pub fn read(&mut self, path: &str, facts: FileFacts, now: Timestamp) {
         let edited_at = self.files.get(path).and_then(|known| known.edited_at);
         self.conflicts.remove(path);
-        let known = Known {
+        let known = TrackedFile {
             facts,
             read_at: now,
             edited_at,
@@ -140,12 +168,12 @@ impl FileFreshness {
         self.files.insert(path.to_string(), known);
     }
 
-    /// The agent changed a file; `facts` are those after its change.
+    /// Records that the agent edited a file. `facts` describe it after the edit.
     #[doc(alias = "record_file_edit")]
     pub fn edited(&mut self, path: &str, facts: FileFacts, now: Timestamp) {
         let read_at = self.files.get(path).map_or(now, |known| known.read_at);
         self.conflicts.remove(path);
-        let known = Known {
+        let known = TrackedFile {
             facts,
             read_at,
             edited_at: Some(now),
@@ -155,7 +183,7 @@ impl FileFreshness {
         self.files.insert(path.to_string(), known);
     }
 
-    /// How a file stands now; `None` is one that is not there. A change is added to the conflicts.
+    /// Compares a file with what the agent saw; `now` is `None` for a missing file. Changes are added to the conflicts.
     #[doc(alias = "check_file_freshness")]
     pub fn check(&mut self, path: &str, now: Option<&FileFacts>) -> Freshness {
         let freshness = self.compare(path, now);
@@ -171,6 +199,7 @@ impl FileFreshness {
         freshness
     }
 
+    /// Compares a file without noting conflicts.
     fn compare(&self, path: &str, now: Option<&FileFacts>) -> Freshness {
         match (self.files.get(path), now) {
             (None, _) => Freshness::Untracked,
@@ -180,33 +209,32 @@ impl FileFreshness {
         }
     }
 
-    /// Whether the content has to be hashed to tell: a file of another size is another, and one that was never
-    /// seen is untracked, whatever is in it.
+    /// Returns whether [`FileFreshness::check`] needs a hash: a file of another size has changed, and an unknown file
+    /// is untracked, whatever its content.
     pub fn needs_hash(&self, path: &str, size: u64) -> bool {
         self.files
             .get(path)
             .is_some_and(|known| known.facts.size == size)
     }
 
-    /// What a file was like when the agent last saw it.
+    /// The facts of a file when the agent last saw it.
     pub fn facts(&self, path: &str) -> Option<&FileFacts> {
         Some(&self.files.get(path)?.facts)
     }
 
-    /// The id of the right to read a file again, as the conversation carries it. Whether it is worth anything, the
-    /// machine that gave it knows.
+    /// The id of the grant to read a file again. Only the machine that issued a grant knows whether it is valid.
     pub fn grant(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.grant.as_deref()
     }
 
-    /// Takes over the grants of files that are known here, too.
+    /// Copies the grants of files that are tracked here from another tracker.
     pub fn take_grants(&mut self, from: &FileFreshness) {
         for (path, known) in &mut self.files {
             known.grant = from.grant(path).map(str::to_string);
         }
     }
 
-    /// Takes over what is known elsewhere, which is newer.
+    /// Merges newer knowledge from another tracker.
     pub fn take_over(&mut self, newer: &FileFreshness) {
         for (path, known) in &newer.files {
             self.files.insert(path.clone(), known.clone());
@@ -215,41 +243,41 @@ impl FileFreshness {
         self.conflicts.extend(newer.conflicts.iter().cloned());
     }
 
-    /// Forgets all files but these, such as those that the model does not see any more.
+    /// Forgets all other files, such as those that the model no longer sees.
     pub fn retain(&mut self, mut stays: impl FnMut(&str) -> bool) {
         self.files.retain(|path, _| stays(path));
         self.conflicts.retain(|path| stays(path));
     }
 
-    /// The files of the session, in the order of their names.
+    /// Iterates over the paths of all files, in alphabetical order.
     #[doc(alias = "session_files")]
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// Files that changed behind the agent's back, and that it has not read since.
+    /// Iterates over the files that changed, and that the agent has not read since.
     #[doc(alias = "edit_conflicts")]
     pub fn conflicts(&self) -> impl Iterator<Item = &str> {
         self.conflicts.iter().map(String::as_str)
     }
 
-    /// When the agent last changed a file.
+    /// The time of the agent's last edit of a file.
     pub fn edited_at(&self, path: &str) -> Option<Timestamp> {
         self.files.get(path)?.edited_at
     }
 
-    /// A reminder for each stale file, in the order of their names: one for each change, not one a turn, and not
-    /// more than `most`; the others have their turn the next time. `facts` tells what a file is like now.
+    /// Returns a reminder for each changed file, in alphabetical order: one per change, not one per turn, and at most
+    /// `most`. The rest follows with the next call. `facts` returns the current facts of a file.
     pub fn reminders(
         &mut self,
         most: usize,
         facts: impl Fn(&str) -> Option<FileFacts>,
-    ) -> Vec<Stale> {
+    ) -> Vec<StaleFile> {
         let paths: Vec<String> = self.files.keys().cloned().collect();
         let stale = paths.iter().filter_map(|path| {
             let now = facts(path);
             let text = self.reminder(path, now.as_ref())?;
-            Some(Stale {
+            Some(StaleFile {
                 path: path.clone(),
                 now,
                 text,
@@ -258,47 +286,39 @@ impl FileFreshness {
         stale.take(most).collect()
     }
 
-    /// The model was reminded that a file is like this now, or is gone.
+    /// Records that the model was reminded of this state of a file; `None` means that it is gone.
     pub fn reminded(&mut self, path: &str, now: Option<FileFacts>) {
         if let Some(known) = self.files.get_mut(path) {
-            known.reminded = Some(now.map_or(Reminded::Gone, Reminded::Changed));
+            known.reminded = Some(now.map_or(RemindedState::Gone, RemindedState::Changed));
         }
     }
 
+    /// Returns the text of a reminder, if the file changed since the last one.
     fn reminder(&mut self, path: &str, now: Option<&FileFacts>) -> Option<String> {
         let freshness = self.check(path, now);
         let known = self.files.get_mut(path)?;
-        let (told, text) = match (freshness, now) {
+        let (state, text) = match (freshness, now) {
             (Freshness::ModifiedExternally, Some(now)) => {
-                let text = format!(
-                    "The file {path} was changed by somebody else since you last saw it. Read it again before you \
-                     rely on it or change it."
-                );
-                (Reminded::Changed(now.clone()), text)
+                (RemindedState::Changed(now.clone()), changed_text(path))
             }
-            (Freshness::Deleted, _) => (
-                Reminded::Gone,
-                format!("The file {path}, which you have seen, is no longer there."),
-            ),
+            (Freshness::Deleted, _) => (RemindedState::Gone, gone_text(path)),
             _ => {
                 known.reminded = None;
                 return None;
             }
         };
-        let is_new = match (&known.reminded, &told) {
-            (Some(Reminded::Changed(before)), Reminded::Changed(now)) => before.differs(now),
-            (Some(Reminded::Gone), Reminded::Gone) => false,
-            _ => true,
-        };
-        known.reminded = Some(told);
-        is_new.then_some(text)
+        let is_repeated = known
+            .reminded
+            .as_ref()
+            .is_some_and(|reminded| reminded.is_same(&state));
+        known.reminded = Some(state);
+        (!is_repeated).then_some(text)
     }
 
-    /// The files that matter most: those that the agent had to do with last, without what belongs to
-    /// dependencies and builds, at most so many.
+    /// Returns the files that the agent used last, at most `most`, without those of dependencies and builds.
     #[doc(alias = "get_important_files")]
     pub fn important(&self, most: usize) -> Vec<&str> {
-        let mut files: Vec<(&String, &Known)> =
+        let mut files: Vec<(&String, &TrackedFile)> =
             self.files.iter().filter(|(path, _)| is_own(path)).collect();
         files.sort_by_key(|(_, known)| std::cmp::Reverse(known.accessed_at()));
         files
@@ -308,20 +328,20 @@ impl FileFreshness {
             .collect()
     }
 
-    /// Everything that is known, as JSON, to be kept with the session.
+    /// Returns everything as JSON, to store with the session.
     pub fn snapshot(&self) -> Raw {
         let json = serde_json::to_string(self).unwrap_or_default();
         Raw::parse(&json).unwrap_or_else(|_| Raw::empty_object())
     }
 
-    /// Reads what [`FileFreshness::snapshot`] wrote; anything else is as if no file was seen.
+    /// Reads the JSON of [`FileFreshness::snapshot`]. Anything else yields an empty tracker.
     pub fn from_snapshot(raw: &Raw) -> FileFreshness {
         raw.to().unwrap_or_default()
     }
 }
 
-/// Folders that others fill. Only a whole name counts: `.git` is one of them, `.github` is not.
-const FOREIGN: [&str; 26] = [
+/// Folders with files of other tools. Only whole names count: `.git` is one of them, `.github` is not.
+const FOREIGN_FOLDERS: [&str; 26] = [
     ".cache",
     ".git",
     ".gradle",
@@ -350,15 +370,17 @@ const FOREIGN: [&str; 26] = [
     "venv",
 ];
 
-/// Whether a file is in none of these folders. Both kinds of slashes separate, whatever the machine.
+/// Returns whether a file is in none of these folders. Both kinds of slashes separate, on any machine.
 fn is_own(path: &str) -> bool {
     let mut folders: Vec<&str> = path.split(['/', '\\']).collect();
     folders.pop();
-    !folders.iter().any(|folder| FOREIGN.contains(folder))
+    !folders
+        .iter()
+        .any(|folder| FOREIGN_FOLDERS.contains(folder))
 }
 
-/// What an attachment says about the file in it.
-pub(crate) fn seen(path: &str, facts: Option<&FileFacts>, grant: Option<&str>) -> Raw {
+/// Returns the data of an attachment that shows a file.
+pub(crate) fn attachment_data(path: &str, facts: Option<&FileFacts>, grant: Option<&str>) -> Raw {
     let mut data = RawMap::new();
     data.push("path", Raw::string(path));
     if let Some(facts) = facts.and_then(to_raw) {
@@ -376,49 +398,42 @@ fn to_raw(facts: &FileFacts) -> Option<Raw> {
         .and_then(|json| Raw::parse(&json).ok())
 }
 
-impl Stale {
-    /// What a reminder of this says beside its text, so that nobody is reminded twice.
+impl StaleFile {
+    /// Returns the data of the reminder, so that nobody is reminded twice.
     pub fn data(&self) -> Raw {
-        seen(&self.path, self.now.as_ref(), None)
+        attachment_data(&self.path, self.now.as_ref(), None)
     }
 }
 
 impl FileFreshness {
-    /// What the messages that a model sees record about files. What is not sent, it has not seen.
+    /// Reads what the messages of a conversation record about files. Messages that are not sent do not count.
     pub fn recorded<'a>(messages: impl IntoIterator<Item = &'a Message>) -> FileFreshness {
         let mut files = FileFreshness::default();
-        for message in messages
-            .into_iter()
-            .filter(|message| message.why_not_sent().is_none())
-        {
-            let Body::Attachment(Attachment {
-                kind,
-                data: Some(data),
-                ..
-            }) = &message.body
-            else {
-                continue;
-            };
-            let Some(data) = data.as_object() else {
-                continue;
-            };
-            let Some(path) = data.get("path").and_then(Raw::as_string) else {
-                continue;
-            };
-            let facts: Option<FileFacts> = data.get("facts").and_then(Raw::to);
-            match (kind, facts) {
-                (AttachmentKind::File, Some(facts)) => {
-                    files.read(&path, facts, message.created_at.unwrap_or_default());
-                    let grant = data.get("grant").and_then(Raw::as_string);
-                    if let (Some(known), Some(grant)) = (files.files.get_mut(&path), grant) {
-                        known.grant = Some(grant);
-                    }
-                }
-                (AttachmentKind::Reminder, facts) => files.reminded(&path, facts),
-                _ => {}
+        for message in messages {
+            if message.why_not_sent().is_none() {
+                files.add_recorded(message);
             }
         }
         files
+    }
+
+    /// Reads what one message records about a file.
+    fn add_recorded(&mut self, message: &Message) -> Option<()> {
+        let Body::Attachment(attachment) = &message.body else {
+            return None;
+        };
+        let data = attachment.data.as_ref()?.as_object()?;
+        let path = data.string("path")?;
+        let facts: Option<FileFacts> = data.get("facts").and_then(Raw::to);
+        match (&attachment.kind, facts) {
+            (AttachmentKind::File, Some(facts)) => {
+                self.read(&path, facts, message.created_at.unwrap_or_default());
+                self.files.get_mut(&path)?.grant = data.string("grant");
+            }
+            (AttachmentKind::Reminder, facts) => self.reminded(&path, facts),
+            _ => {}
+        }
+        Some(())
     }
 }
 

@@ -1,7 +1,7 @@
-//! A conversation as it may be sent: what is for the model, in the order and the shape that every provider
-//! takes. Nothing is counted or trimmed here.
+//! Converts a conversation to the form in which it may be sent: the messages for the model, in the order and shape that
+//! every provider accepts. Nothing is counted or trimmed here.
 
-mod heard;
+mod viewpoint;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,103 +10,115 @@ use analects_core::{
     Role, Sendable, Text, Turn, sendable,
 };
 
-use crate::boundary::{leading, repeated};
+use crate::boundary::{copied_instructions, redundant_copies};
+use viewpoint::AgentViewpoint;
 
-/// A conversation ready for any provider's encoder.
+/// A conversation that any provider's encoder accepts.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Normalized {
-    /// Instructions of the conversation's own that come before it.
+pub struct NormalizedConversation {
+    /// The conversation's own instructions before its first turn.
     pub system: Option<Text>,
-    /// The turns, as [`sendable`](analects_core::sendable()) leaves them.
+    /// The turns, as [`sendable`](analects_core::sendable()) returns them.
     pub turns: Vec<Turn>,
     /// For each message of the chain, why it is not sent; `None` if it is.
     pub left_out: Vec<Option<&'static str>>,
-    /// Messages of which only a summary may be sent, and that have none yet.
+    /// Messages that may only be sent as a summary, and have none yet.
     pub needs_summary: Vec<MessageId>,
     /// What was added or left out so that every provider accepts the turns.
     pub mended: Vec<Problem>,
 }
 
-/// Brings the messages of a chain into the form in which they are sent to `agent`. Doing it to what came
-/// out of it changes nothing.
+/// Converts the messages of a chain to the form in which they are sent to `agent`. Converting the result again changes
+/// nothing.
 ///
-/// In order: what is not for the model goes, and so do errors that no model returned; what may only be
-/// sent as a summary is; parts of one response come together, and reminders go to the message that they
-/// were made for; blank texts go, and thoughts of models of another maker; calls and results are
-/// paired.
-pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> Normalized {
-    let Draft {
-        system,
-        items,
-        left_out,
-        needs_summary,
-    } = draft(chain, agent);
-    let turns = items.into_iter().map(Item::into_turn).collect();
+/// The steps, in order:
+///
+/// 1. Messages that are not for the model are removed, as are errors that no model returned.
+/// 2. Messages that may only be sent as a summary are replaced by it.
+/// 3. Parts of one response are joined, and reminders move to the message that they were made for.
+/// 4. Blank texts are removed, and so is the thinking of another vendor's model.
+/// 5. Calls and results are paired.
+pub fn normalize_messages_for_api(chain: &Chain<'_>, agent: &Agent) -> NormalizedConversation {
+    let draft = draft_items(chain, agent);
+    let turns = draft
+        .items
+        .into_iter()
+        .map(OutgoingItem::into_turn)
+        .collect();
     let Sendable { turns, mended, .. } = sendable(turns);
-    Normalized {
-        system: joined(&system),
+    NormalizedConversation {
+        system: join_instructions(&draft.system),
         turns,
-        left_out,
-        needs_summary,
+        left_out: draft.left_out,
+        needs_summary: draft.needs_summary,
         mended,
     }
 }
 
-/// Instructions as one text.
-pub(crate) fn joined(parts: &[String]) -> Option<Text> {
+/// Joins instructions to one text.
+pub(crate) fn join_instructions(parts: &[String]) -> Option<Text> {
     (!parts.is_empty()).then(|| Text::from(parts.join("\n\n")))
 }
 
-/// What an item is to those who have to choose among them.
+/// The kind of an item, by which trimming and compaction choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The user says something.
-    Said,
-    /// Results of calls and nothing else.
+pub(crate) enum ItemKind {
+    /// A prompt of the user.
+    Prompt,
+    /// Results of calls, and nothing else.
     Results,
-    /// Something that came along with what the user said.
-    Attached,
-    /// The model answers.
+    /// An addition to a prompt, such as a file or a reminder.
+    Addition,
+    /// An answer of the model.
     Answer,
-    /// A summary that stands for what came before.
+    /// A summary of earlier messages.
     Summary,
-    /// Instructions in the middle.
+    /// Instructions in the middle of the conversation.
     Instructions,
 }
 
-/// A message on its way out.
+/// A message that is about to be sent.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Item {
+pub(crate) struct OutgoingItem {
     /// The position of the message in the chain.
     pub at: usize,
-    pub kind: Kind,
+    pub kind: ItemKind,
     pub role: Role,
     pub content: Content,
     pub model: Option<String>,
-    /// Whether it came with the item behind it.
+    /// Whether it belongs to the next item.
     pub with_next: bool,
-    /// For each result in it, the place of the item that made the call.
+    /// For each result in it, the index of the item with the call.
     pub answers: Vec<usize>,
 }
 
-impl Item {
-    pub fn into_turn(self) -> Turn {
-        Turn {
-            role: self.role,
-            content: self.content,
-            model: self.model,
+impl OutgoingItem {
+    fn new(at: usize, message: &Message, role: Role, content: Content) -> OutgoingItem {
+        OutgoingItem {
+            at,
+            kind: item_kind(message, role),
+            role,
+            content,
+            model: message.model.clone(),
+            with_next: false,
+            answers: Vec::new(),
         }
     }
 
+    pub fn into_turn(mut self) -> Turn {
+        self.take_turn()
+    }
+
+    /// Moves the content out into a turn.
     pub fn take_turn(&mut self) -> Turn {
-        let content = std::mem::take(&mut self.content);
         Turn {
             role: self.role,
-            content,
+            content: std::mem::take(&mut self.content),
             model: self.model.take(),
         }
     }
 
+    /// Copies the item into a turn.
     pub fn to_turn(&self) -> Turn {
         Turn {
             role: self.role,
@@ -115,6 +127,7 @@ impl Item {
         }
     }
 
+    /// The blocks of the content; empty for plain text.
     pub fn blocks(&self) -> &[Block] {
         if let Content::Blocks(blocks) = &self.content {
             blocks
@@ -127,39 +140,36 @@ impl Item {
         self.calls() > 0
     }
 
-    /// How many calls it makes.
+    /// The number of calls in it.
     pub fn calls(&self) -> usize {
-        self.blocks()
-            .iter()
-            .filter(|block| matches!(block, Block::ToolUse(_)))
-            .count()
+        self.blocks().iter().filter_map(Block::as_tool_use).count()
     }
 }
 
-/// All items of a conversation, and what became of the other messages.
+/// The items of a conversation, and what happened to the other messages.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Draft {
-    /// Instructions that come before the conversation.
+pub(crate) struct ConversationDraft {
+    /// The instructions before the conversation.
     pub system: Vec<String>,
-    pub items: Vec<Item>,
-    /// By the position in the chain.
+    pub items: Vec<OutgoingItem>,
+    /// For each message of the chain, why it is left out.
     pub left_out: Vec<Option<&'static str>>,
     pub needs_summary: Vec<MessageId>,
 }
 
-/// Makes the items of a chain for an agent.
-pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
-    let mut draft = Draft {
+/// Returns the items of a chain for an agent.
+pub(crate) fn draft_items(chain: &Chain<'_>, agent: &Agent) -> ConversationDraft {
+    let mut draft = ConversationDraft {
         left_out: vec![None; chain.messages.len()],
-        ..Draft::default()
+        ..ConversationDraft::default()
     };
-    let listener = heard::Listener::new(chain, agent);
-    let mut order = Order {
+    let viewpoint = AgentViewpoint::new(chain, agent);
+    let mut order = ItemOrder {
         items: Vec::with_capacity(chain.messages.len()),
-        ..Order::default()
+        ..ItemOrder::default()
     };
-    // Instructions that follow a compaction directly are those of before, and lead as they did.
-    let (led, repeated) = (leading(chain), repeated(chain));
+    let copied = copied_instructions(chain);
+    let redundant = redundant_copies(chain);
     for (at, message) in chain.messages.iter().enumerate() {
         if message.history == History::Summary && !has_summary(message) {
             draft.needs_summary.push(message.id.clone());
@@ -168,34 +178,24 @@ pub(crate) fn draft(chain: &Chain<'_>, agent: &Agent) -> Draft {
             draft.left_out[at] = Some(reason);
             continue;
         }
-        if repeated.contains(&at) {
+        if redundant.contains(&at) {
             draft.left_out[at] = Some("it is among the instructions at the beginning");
             continue;
         }
-        let (role, content) = listener.hear(message);
+        let (role, content) = viewpoint.see(message);
         let content = without_blanks(content);
-        let leads = led.contains(&at) && role == Role::System;
+        // Instructions directly behind a compaction lead the conversation, as their originals did.
+        let is_leading = order.is_empty() || copied.contains(&at);
         if content.is_empty() {
             draft.left_out[at] = Some("nothing of it is for this model");
-        } else if role == Role::System && (leads || order.is_empty()) {
+        } else if role == Role::System && is_leading {
             draft.system.push(content.text());
         } else {
-            let kind = kind(message, role);
-            let (model, with_next, answers) = (message.model.clone(), false, Vec::new());
-            let item = Item {
-                at,
-                kind,
-                role,
-                content,
-                model,
-                with_next,
-                answers,
-            };
-            order.add(item, message);
+            order.add(OutgoingItem::new(at, message, role, content), message);
         }
     }
     draft.items = order.finish();
-    pair(&mut draft);
+    pair_results(&mut draft);
     draft
 }
 
@@ -207,21 +207,19 @@ fn has_summary(message: &Message) -> bool {
         .is_some()
 }
 
-fn kind(message: &Message, role: Role) -> Kind {
-    // As it was said, not as it is heard: another agent's results are passed on as text.
-    let only_results = matches!(message.body.content(), Some(Content::Blocks(blocks))
-        if blocks.iter().all(|block| matches!(block, Block::ToolResult(_))));
+/// Determines the kind of an item from its message and the role in which the agent reads it.
+fn item_kind(message: &Message, role: Role) -> ItemKind {
     match role {
-        Role::System => return Kind::Instructions,
-        Role::Assistant => return Kind::Answer,
+        Role::System => return ItemKind::Instructions,
+        Role::Assistant => return ItemKind::Answer,
         Role::User => {}
     }
     match &message.body {
-        Body::Summary(_) => Kind::Summary,
-        Body::Attachment(_) | Body::Notification(_) => Kind::Attached,
-        // What another agent said is passed on.
-        Body::Assistant(_) | Body::ToolUse(_) => Kind::Attached,
-        Body::ToolResult(_) => Kind::Results,
+        Body::Summary(_) => ItemKind::Summary,
+        Body::Attachment(_) | Body::Notification(_) => ItemKind::Addition,
+        // The user passes on what another agent said.
+        Body::Assistant(_) | Body::ToolUse(_) => ItemKind::Addition,
+        Body::ToolResult(_) => ItemKind::Results,
         Body::System(_)
         | Body::User(_)
         | Body::Progress(_)
@@ -230,57 +228,62 @@ fn kind(message: &Message, role: Role) -> Kind {
         | Body::Revision(_)
         | Body::State(_)
         | Body::Other(_) => {
-            if only_results {
-                Kind::Results
+            if has_only_results(message) {
+                ItemKind::Results
             } else {
-                Kind::Said
+                ItemKind::Prompt
             }
         }
     }
 }
 
-/// Drops texts of blanks alone. One with other fields may carry a seal, and counts.
+/// Returns whether the original content consists of results. The agent may see the results of another agent as text.
+fn has_only_results(message: &Message) -> bool {
+    let Some(Content::Blocks(blocks)) = message.body.content() else {
+        return false;
+    };
+    blocks.iter().all(|block| block.as_tool_result().is_some())
+}
+
+/// Removes blank texts. A text with further fields may carry a signature and is kept.
 fn without_blanks(content: Content) -> Content {
     match content {
-        Content::Text(text) if text.as_str().trim().is_empty() => Content::Empty,
+        Content::Text(text) if text.is_blank() => Content::Empty,
         Content::Blocks(mut blocks) => {
-            let is_blank = |block: &Block| {
-                matches!(block, Block::Text(block)
-                    if block.extra.is_empty() && block.text.as_str().trim().is_empty())
-            };
-            blocks.retain(|block| !is_blank(block));
+            blocks.retain(|block| !block.is_blank());
             Content::Blocks(blocks)
         }
         content => content,
     }
 }
 
-/// Puts items into their order.
+/// Puts items in order.
 #[derive(Debug, Default)]
-struct Order {
-    items: Vec<Item>,
-    /// The response of which the last item is a part.
+struct ItemOrder {
+    items: Vec<OutgoingItem>,
+    /// The id of the response that the last item is a part of.
     response: Option<String>,
-    /// Results that came since: more parts of the response go before them.
-    held: Vec<Item>,
+    /// Results since then. Further parts of the response go before them.
+    held: Vec<OutgoingItem>,
 }
 
-impl Order {
+impl ItemOrder {
     fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    fn add(&mut self, item: Item, message: &Message) {
+    /// Adds the item of a message. Results wait while further parts of the same response may follow.
+    fn add(&mut self, item: OutgoingItem, message: &Message) {
         match item.kind {
-            Kind::Results if self.response.is_some() => self.held.push(item),
-            Kind::Answer => {
+            ItemKind::Results if self.response.is_some() => self.held.push(item),
+            ItemKind::Answer => {
                 if message.response_id.is_none() || message.response_id != self.response {
                     self.release();
                 }
                 self.response.clone_from(&message.response_id);
                 self.items.push(item);
             }
-            Kind::Attached if is_reminder(message) => {
+            ItemKind::Addition if is_reminder(message) => {
                 self.release();
                 self.add_reminder(item);
             }
@@ -291,11 +294,11 @@ impl Order {
         }
     }
 
-    /// A reminder goes before the plain words that it was made for, and behind anything else.
-    fn add_reminder(&mut self, mut item: Item) {
+    /// Adds a reminder before the plain prompt that it was made for, or else at the end.
+    fn add_reminder(&mut self, mut item: OutgoingItem) {
         match self.items.last() {
-            Some(Item {
-                kind: Kind::Said,
+            Some(OutgoingItem {
+                kind: ItemKind::Prompt,
                 content: Content::Text(_),
                 ..
             }) => {
@@ -306,12 +309,14 @@ impl Order {
         }
     }
 
+    /// Adds the held results and closes the response.
     fn release(&mut self) {
         self.items.append(&mut self.held);
         self.response = None;
     }
 
-    fn finish(mut self) -> Vec<Item> {
+    /// Returns the items in order.
+    fn finish(mut self) -> Vec<OutgoingItem> {
         self.release();
         self.items
     }
@@ -321,39 +326,34 @@ fn is_reminder(message: &Message) -> bool {
     matches!(&message.body, Body::Attachment(body) if body.kind == AttachmentKind::Reminder)
 }
 
-/// Calls of one id that wait for their results, by the places of their items.
+/// The unanswered calls with one id, by the indices of their items.
 #[derive(Debug, Default)]
-struct Waiting {
+struct OpenCalls {
     calls: VecDeque<usize>,
-    /// Whether a result came since the last of them.
+    /// Whether a result has arrived since the last call.
     answered: bool,
 }
 
-/// Fills in who answers whom, and takes out what answers nobody, so that whoever trims sees only what can be sent.
-fn pair(draft: &mut Draft) {
-    let mut waiting: HashMap<String, Waiting> = HashMap::new();
-    for at in 0..draft.items.len() {
-        let item = &mut draft.items[at];
+/// Fills in [`OutgoingItem::answers`] and removes results without a call, so that trimming sees only what can be sent.
+fn pair_results(draft: &mut ConversationDraft) {
+    let mut open: HashMap<String, OpenCalls> = HashMap::new();
+    for (at, item) in draft.items.iter_mut().enumerate() {
         let Content::Blocks(blocks) = &mut item.content else {
             continue;
         };
         let mut answers = Vec::new();
-        let role = item.role;
+        let is_model = item.role == Role::Assistant;
         blocks.retain(|block| match block {
-            Block::ToolUse(_) if role != Role::Assistant => false,
             Block::ToolUse(call) => {
-                let waiting = waiting.entry(call.id.clone()).or_default();
-                if waiting.answered {
-                    *waiting = Waiting::default();
+                if is_model {
+                    open.entry(call.id.clone()).or_default().add(at);
                 }
-                waiting.calls.push_back(at);
-                true
+                is_model
             }
             Block::ToolResult(result) => {
-                let found = waiting.get_mut(&result.tool_use_id).and_then(|waiting| {
-                    waiting.answered = true;
-                    waiting.calls.pop_front()
-                });
+                let found = open
+                    .get_mut(&result.tool_use_id)
+                    .and_then(OpenCalls::answer);
                 answers.extend(found);
                 found.is_some()
             }
@@ -366,30 +366,48 @@ fn pair(draft: &mut Draft) {
         });
         item.answers = answers;
     }
-    leave_out_empty(draft);
+    remove_empty(draft);
 }
 
-/// Items of which nothing is left go, and the places of the others move.
-fn leave_out_empty(draft: &mut Draft) {
+impl OpenCalls {
+    /// Adds a call. After a result, a call with the same id starts over.
+    fn add(&mut self, item: usize) {
+        if self.answered {
+            *self = OpenCalls::default();
+        }
+        self.calls.push_back(item);
+    }
+
+    /// Returns the item with the call that the next result answers.
+    fn answer(&mut self) -> Option<usize> {
+        self.answered = true;
+        self.calls.pop_front()
+    }
+}
+
+/// Removes empty items and adjusts the indices of the others.
+fn remove_empty(draft: &mut ConversationDraft) {
     if !draft.items.iter().any(|item| item.content.is_empty()) {
         return;
     }
-    let mut places = Vec::with_capacity(draft.items.len());
+    let mut moved_to = Vec::with_capacity(draft.items.len());
     let mut kept = Vec::with_capacity(draft.items.len());
     for item in std::mem::take(&mut draft.items) {
-        places.push(kept.len());
-        if item.content.is_empty() {
-            draft.left_out[item.at] = Some(match item.kind {
-                Kind::Answer => "empty",
-                _ => "a result without its call",
-            });
-        } else {
+        moved_to.push(kept.len());
+        if !item.content.is_empty() {
             kept.push(item);
+            continue;
         }
+        let reason = if item.kind == ItemKind::Answer {
+            "empty"
+        } else {
+            "a result without its call"
+        };
+        draft.left_out[item.at] = Some(reason);
     }
     for item in &mut kept {
-        for place in &mut item.answers {
-            *place = places[*place];
+        for call in &mut item.answers {
+            *call = moved_to[*call];
         }
     }
     draft.items = kept;

@@ -1,69 +1,70 @@
-//! The plan: the request itself, and for every message what happens to it, why, and its tokens. What a
-//! person can print is what is sent.
+//! Plans: the request itself, and for every message its fate, the reason, and its tokens. What a plan shows is what is
+//! sent.
 
 mod budget;
 mod shorten;
 mod trim;
 
 use analects_core::{
-    Agent, Chain, Hint, Message, MessageId, Problem, Raw, Request, Role, ToolChoice, ToolSpec,
+    Agent, Chain, Hint, MessageId, Problem, Raw, RawMap, Request, Role, TokenUsage, ToolChoice,
+    ToolSpec,
 };
 
 use crate::boundary::after_boundary;
-use crate::normalize::{Draft, draft, joined};
+use crate::normalize::{OutgoingItem, draft_items, join_instructions};
 use crate::tokens::{Calibration, Count, Counter, count_tokens_from_usage};
 
 pub use budget::{Budget, TooLarge};
-pub(crate) use shorten::shortened;
+pub(crate) use shorten::shorten_text;
+use trim::Trimmer;
 
-/// A request, and what became of every message on the way to it.
+/// A request, and what happens to every message of the conversation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Plan {
-    /// What is sent. Ask [`Plan::ready`] whether it may be.
+    /// The request. [`Plan::ready`] says whether it fits.
     pub request: Request,
-    /// One row for each message of the chain, in order.
+    /// One row per message of the chain, in order.
     pub rows: Vec<Row>,
-    /// What fits.
+    /// The limits of the request.
     pub budget: Budget,
-    /// The whole request.
+    /// The tokens of the whole request.
     pub count: Count,
-    /// Of it, the instructions.
+    /// The tokens of the instructions.
     pub system: Count,
-    /// Of it, the tools.
+    /// The tokens of the tools.
     pub tools: Count,
-    /// What was not trimmed though it does not fit; `None` if everything fits.
+    /// By how much the request exceeds the budget after trimming; `None` if it fits.
     pub too_large: Option<TooLarge>,
-    /// Messages of which only a summary may be sent, and that have none yet.
+    /// Messages that may only be sent as a summary, and have none yet.
     pub needs_summary: Vec<MessageId>,
-    /// What was added or left out so that every provider accepts the request, and what else a person
-    /// should know about it.
+    /// What was added or left out so that every provider accepts the request, and other notes for the user.
     pub notes: Vec<Problem>,
-    /// What estimates were multiplied with.
+    /// The factor that calibrated the estimates.
     factor: f64,
-    /// Whether the model's vocabulary counted.
+    /// Whether the model's vocabulary was used.
     is_exact: bool,
 }
 
 impl Plan {
-    /// Whether messages are left out because not everything fits.
+    /// Returns whether messages are left out because not everything fits.
     pub fn drops(&self) -> bool {
         self.rows.iter().any(|row| row.fate == Fate::Dropped)
     }
 
-    /// The request, if it fits.
+    /// Returns the request, if it fits.
     pub fn ready(&self) -> Result<&Request, TooLarge> {
         self.too_large.map_or(Ok(&self.request), Err)
     }
 
-    /// Whether any message is not sent, or not as it is, because of the budget.
+    /// Returns whether the budget shortens or drops any message.
     pub fn is_trimmed(&self) -> bool {
         self.rows
             .iter()
             .any(|row| matches!(row.fate, Fate::Shortened | Fate::Dropped))
     }
 
-    /// Learns from the answer to this very request.
-    pub fn learn(&self, usage: &analects_core::TokenUsage, calibration: &mut Calibration) {
+    /// Calibrates later estimates by the usage of the answer to this request. Does nothing after an exact count.
+    pub fn learn(&self, usage: &TokenUsage, calibration: &mut Calibration) {
         if self.is_exact || self.factor <= 0.0 {
             return;
         }
@@ -72,24 +73,23 @@ impl Plan {
     }
 }
 
-/// How exactly the plan counts.
+/// How exactly a plan counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// By estimates alone.
+    /// With estimates only.
     Estimate,
-    /// By estimates, and with the model's vocabulary, if it is at hand, once they come near the window.
+    /// With estimates, and with the model's vocabulary, if available, once they come near the window.
     #[default]
     WhenItMatters,
-    /// With the model's vocabulary, if it is at hand. Of a conversation that is far beyond the window, what cannot be
+    /// With the model's vocabulary, if available. If a conversation is far above the window, the part that cannot be
     /// sent in any case is estimated.
     Exact,
 }
 
-/// The share of the window above which an exact count is worth its price.
+/// The share of the window above which an exact count is worth its time.
 const MATTERS_ABOVE: f64 = 0.7;
 
-/// Plans requests with which an agent is asked to go on with a conversation. The model is the first of the
-/// agent's.
+/// Plans the request that asks an agent to continue a conversation. The model is the first one of the agent.
 ///
 /// ```
 /// use analects_context::{Budget, Counter, Planner};
@@ -115,7 +115,7 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// A planner for an agent, with the agent's own limits and instructions.
+    /// Creates a planner with the agent's own limits and instructions.
     pub fn new(agent: &'a Agent) -> Planner<'a> {
         Planner {
             agent,
@@ -128,12 +128,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Other limits than the agent's.
+    /// Replaces the agent's limits.
     pub fn with_budget(self, budget: Budget) -> Planner<'a> {
         Planner { budget, ..self }
     }
 
-    /// Other instructions than the agent's prompt alone: see
+    /// Replaces the agent's instructions. Build them with
     /// [`format_system_prompt_with_context`](crate::format_system_prompt_with_context).
     pub fn with_system(self, system: impl Into<String>) -> Planner<'a> {
         Planner {
@@ -142,7 +142,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Tools that the model may call.
+    /// Sets the tools that the model may call.
     pub fn with_tools(self, tools: &'a [ToolSpec], choice: Option<ToolChoice>) -> Planner<'a> {
         Planner {
             tools,
@@ -151,13 +151,12 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// How exactly to count.
+    /// Sets how exactly to count.
     pub fn with_precision(self, precision: Precision) -> Planner<'a> {
         Planner { precision, ..self }
     }
 
-    /// Asks the provider to cache the prompt; for those that have to be asked, in the words of Anthropic's
-    /// API.
+    /// Sets whether to ask the provider to cache the prompt, as Anthropic's API requires.
     pub fn caching_the_prompt(self, yes: bool) -> Planner<'a> {
         Planner {
             caches_prompt: yes,
@@ -165,57 +164,52 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The limits.
+    /// The limits of the request.
     pub fn budget(&self) -> Budget {
         self.budget
     }
 
-    /// Plans the request. `counter` counts for the agent's model, and is worth keeping: what it has counted
-    /// once costs nothing the next time.
+    /// Plans the request. `counter` counts for the agent's model; reuse it, since it remembers what it has counted.
     pub fn plan(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Plan {
-        let Draft {
-            mut system,
-            items,
-            left_out,
-            needs_summary,
-        } = draft(chain, self.agent);
-        system.splice(0..0, self.system.clone());
-        let request = self.request(joined(&system));
-        let mut work = self.counted(&request, items, counter);
-        let fits = work.fit();
-        let mut rows = rows_of(chain, &left_out);
-        work.tell(&mut rows);
+        let draft = draft_items(chain, self.agent);
+        let request = self.request(&draft.system);
+        let mut rows = rows_of(chain, &draft.left_out);
+        let mut trimmer = self.count_items(&request, draft.items, counter);
+        let fits = trimmer.fit();
+        trimmer.update_rows(&mut rows);
         let too_large = (!fits).then_some(TooLarge {
-            count: work.total,
+            count: trimmer.total,
             budget: self.budget,
         });
         let mut notes = self.budget.notes();
-        notes.extend(note(&rows));
-        notes.append(&mut work.mended);
+        notes.extend(trimming_note(&rows));
+        notes.append(&mut trimmer.mended);
         Plan {
             request: Request {
-                turns: work.turns,
+                turns: trimmer.turns,
                 ..request
             },
             rows,
             budget: self.budget,
-            count: work.total,
-            system: work.system,
-            tools: work.tools,
+            count: trimmer.total,
+            system: trimmer.system,
+            tools: trimmer.tools,
             too_large,
-            needs_summary,
+            needs_summary: draft.needs_summary,
             notes,
             factor: counter.factor(),
             is_exact: counter.is_exact(),
         }
     }
 
-    /// Everything of the request but its turns.
-    fn request(&self, system: Option<analects_core::Text>) -> Request {
+    /// Builds the request without its turns. `instructions` are those of the conversation; the agent's come first.
+    fn request(&self, instructions: &[String]) -> Request {
         let agent = self.agent;
+        let mut system: Vec<String> = self.system.iter().cloned().collect();
+        system.extend_from_slice(instructions);
         let mut request = Request {
             model: agent.models.first().cloned().unwrap_or_default(),
-            system,
+            system: join_instructions(&system),
             tools: self.tools.to_vec(),
             tool_choice: self.tool_choice.clone(),
             temperature: agent.use_temperature.then_some(agent.temperature),
@@ -223,85 +217,82 @@ impl<'a> Planner<'a> {
             reasoning: agent.reasoning,
             ..Request::default()
         };
-        if let Ok(mark) = Raw::parse(r#"{"type":"ephemeral"}"#)
-            && self.caches_prompt
-        {
-            request.metadata.push("cache_control", mark);
+        if self.caches_prompt {
+            let ephemeral = RawMap::from([("type", Raw::string("ephemeral"))]);
+            request.metadata.push("cache_control", ephemeral.to_raw());
         }
         request
     }
 
-    /// The items with their counts, as exact as it was asked for.
-    fn counted<'c, 't>(
+    /// Counts the items of a request as exactly as the planner's precision requires.
+    fn count_items<'c, 't>(
         &self,
         request: &Request,
-        items: Vec<crate::normalize::Item>,
+        items: Vec<OutgoingItem>,
         counter: &'c mut Counter<'t>,
-    ) -> trim::Work<'c, 't> {
+    ) -> Trimmer<'c, 't> {
         counter.use_vocabulary(false);
-        let mut work = trim::Work::new(request, items, self.budget, counter);
-        let matters = match self.precision {
+        let mut trimmer = Trimmer::new(request, items, self.budget, counter);
+        let is_exact = match self.precision {
             Precision::Estimate => false,
             Precision::WhenItMatters => {
-                work.upper().tokens as f64 >= MATTERS_ABOVE * self.budget.window as f64
+                let threshold = MATTERS_ABOVE * self.budget.window as f64;
+                trimmer.upper_bound().tokens as f64 >= threshold
             }
             Precision::Exact => true,
         };
-        if matters {
-            work.count_exactly(request);
+        if is_exact {
+            trimmer.count_exactly(request);
         }
-        work
+        trimmer
     }
 }
 
-/// Plans the request with which `agent` is asked to go on with the conversation, with the agent's own limits.
+/// Plans the request that asks `agent` to continue the conversation, with the agent's own limits.
 pub fn plan(chain: &Chain<'_>, agent: &Agent) -> Plan {
     let model = agent.models.first().map_or("", String::as_str);
     Planner::new(agent).plan(chain, &mut Counter::of_model(model))
 }
 
 impl Planner<'_> {
-    /// The size of the context: the real usage up to the last answer, and the best count of what came
-    /// after it; without a usage that still holds, the best count of everything.
+    /// Returns the size of the context: the reported usage of the last answer plus a count of what follows it. Without
+    /// a usage that is still valid, everything is counted.
     pub fn count(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Count {
-        let Draft {
-            mut system, items, ..
-        } = draft(chain, self.agent);
+        let draft = draft_items(chain, self.agent);
         let since = after_boundary(chain);
-        let used = count_tokens_from_usage(&chain.messages[since..]);
-        if let Some(used) = used {
-            let later = items.iter().filter(|item| item.at > since + used.at);
+        if let Some(used) = count_tokens_from_usage(&chain.messages[since..]) {
+            let last_answer = since + used.at;
+            let later = draft.items.iter().filter(|item| item.at > last_answer);
             let later = later.map(|item| counter.content(&item.content) + counter.per_turn());
             return later.fold(used.count, |sum, count| sum + count);
         }
-        system.splice(0..0, self.system.clone());
-        let request = self.request(joined(&system));
+        let request = self.request(&draft.system);
         let is_exact = counter.is_exact();
         counter.use_vocabulary(false);
-        let mut work = trim::Work::new(&request, items, self.budget, counter);
+        let mut trimmer = Trimmer::new(&request, draft.items, self.budget, counter);
         if is_exact {
-            work.count_exactly(&request);
+            trimmer.count_exactly(&request);
         }
-        work.upper()
+        trimmer.upper_bound()
     }
 }
 
-/// What happens to a message.
+/// What happens to a message in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fate {
-    /// It is sent as it is.
+    /// It is sent unchanged.
     #[default]
     Sent,
-    /// A part of it is sent: there was no room for all.
+    /// Only a part is sent, for lack of room.
     Shortened,
-    /// It is not sent: there was no room.
+    /// It is not sent, for lack of room.
     Dropped,
-    /// It is not sent: it is not for this model.
+    /// It is not sent, because it is not for this model.
     LeftOut,
 }
 
 impl Fate {
-    /// Its word.
+    /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Fate::Sent => "sent",
@@ -312,52 +303,59 @@ impl Fate {
     }
 }
 
-/// What became of a message.
+/// What happens to one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The message.
     pub id: MessageId,
-    /// Who speaks in it.
+    /// The role of its speaker.
     pub role: Role,
     /// What happens to it.
     pub fate: Fate,
-    /// Why, if it is not just sent.
+    /// The reason, unless it is sent unchanged.
     pub why: Option<&'static str>,
-    /// What it takes in the request, the turn around it not counted.
+    /// The tokens of what is sent, without the turn around it.
     pub tokens: Count,
-    /// What it would take as a whole.
+    /// The tokens of the whole message.
     pub whole: Count,
 }
 
 impl Row {
-    /// Why nothing of it is sent; `None` if something is.
+    /// Returns why nothing of it is sent; `None` if something is.
     pub fn left_out(&self) -> Option<&'static str> {
         self.why
             .filter(|_| matches!(self.fate, Fate::LeftOut | Fate::Dropped))
     }
 }
 
-/// A row for each message of the chain, before anything was trimmed.
+/// Returns a row for each message of the chain, before trimming.
 fn rows_of(chain: &Chain<'_>, left_out: &[Option<&'static str>]) -> Vec<Row> {
-    let row = |(message, why): (&&Message, &Option<&'static str>)| Row {
-        id: message.id.clone(),
-        role: message.role(),
-        fate: if why.is_some() {
+    let mut rows = Vec::with_capacity(left_out.len());
+    for (message, why) in chain.messages.iter().zip(left_out) {
+        let fate = if why.is_some() {
             Fate::LeftOut
         } else {
             Fate::Sent
-        },
-        why: *why,
-        tokens: Count::default(),
-        whole: Count::default(),
-    };
-    chain.messages.iter().zip(left_out).map(row).collect()
+        };
+        rows.push(Row {
+            id: message.id.clone(),
+            role: message.role(),
+            fate,
+            why: *why,
+            tokens: Count::default(),
+            whole: Count::default(),
+        });
+    }
+    rows
 }
 
-/// Says that there was no room for everything.
-fn note(rows: &[Row]) -> Option<Problem> {
-    let count = |fate: Fate| rows.iter().filter(|row| row.fate == fate).count();
-    let (dropped, shortened) = (count(Fate::Dropped), count(Fate::Shortened));
+/// Returns a note if there was no room for everything.
+fn trimming_note(rows: &[Row]) -> Option<Problem> {
+    let dropped = rows.iter().filter(|row| row.fate == Fate::Dropped).count();
+    let shortened = rows
+        .iter()
+        .filter(|row| row.fate == Fate::Shortened)
+        .count();
     let text = match (dropped, shortened) {
         (0, 0) => return None,
         (dropped, 0) => format!("{dropped} earlier messages are not sent: they do not fit"),

@@ -1,20 +1,19 @@
-//! The system prompt and its context, and reminders. What seldom changes comes first, so that a provider's cache
-//! holds it.
+//! System prompts with context, and reminders. Stable parts come first, so that a provider's cache can hold them.
 
 use analects_core::{Attachment, AttachmentKind, Body, Ids, Message};
 use jiff::Timestamp;
 
-/// A document of the project that goes into the prompt.
+/// A project document for the prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectDocument {
-    /// Its name, such as `AGENTS.md`.
+    /// The name, such as `AGENTS.md`.
     pub name: String,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
-/// The agent's parts of the prompt, then the project's documents, then each entry of the context as
-/// `<context name="key">value</context>`. An empty part, document or context adds nothing.
+/// Builds a system prompt: the agent's parts, then the project's documents, then each context entry as
+/// `<context name="key">value</context>`. Empty parts, documents and values are left out.
 ///
 /// ```
 /// use analects_context::format_system_prompt_with_context;
@@ -28,39 +27,38 @@ pub fn format_system_prompt_with_context(
     documents: &[ProjectDocument],
     context: &[(String, String)],
 ) -> String {
-    let said = |text: &str| !text.trim().is_empty();
-    let parts = parts
-        .iter()
-        .filter(|part| said(part))
-        .map(|part| part.trim_end().to_string());
-    let documents = documents
-        .iter()
-        .filter(|document| said(&document.text))
-        .map(|document| {
-            let (name, text) = (escaped(&document.name), defused(document.text.trim_end()));
-            format!("<document name=\"{name}\">\n{text}\n</document>")
-        });
-    let entries = context
-        .iter()
-        .filter(|(_, value)| said(value))
-        .map(|(key, value)| {
-            format!(
-                "<context name=\"{}\">{}</context>",
-                escaped(key),
-                escaped(value)
-            )
-        });
-    let entries: Vec<String> = entries.collect();
-    let context = (!entries.is_empty()).then(|| entries.join("\n"));
-    parts
-        .chain(documents)
-        .chain(context)
-        .collect::<Vec<_>>()
-        .join("\n\n")
+    let mut sections = Vec::new();
+    for part in parts.iter().filter(|part| !is_blank(part)) {
+        sections.push(part.trim_end().to_string());
+    }
+    for document in documents.iter().filter(|it| !is_blank(&it.text)) {
+        sections.push(document_section(document));
+    }
+    let mut entries = Vec::new();
+    for (key, value) in context.iter().filter(|(_, value)| !is_blank(value)) {
+        let name = escape(key);
+        let value = escape(value);
+        entries.push(format!("<context name=\"{name}\">{value}</context>"));
+    }
+    if !entries.is_empty() {
+        sections.push(entries.join("\n"));
+    }
+    sections.join("\n\n")
 }
 
-/// A value between tags, or in quotation marks.
-pub(crate) fn escaped(text: &str) -> String {
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Puts a document between tags with its name.
+fn document_section(document: &ProjectDocument) -> String {
+    let name = escape(&document.name);
+    let text = escape_tags(document.text.trim_end());
+    format!("<document name=\"{name}\">\n{text}\n</document>")
+}
+
+/// Escapes a value for use between tags or in quotation marks.
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -74,7 +72,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// The tags that mean something in what we send. What comes from elsewhere must not open or close them.
+/// The tags that have a meaning in what we send. Foreign text must not open or close them.
 const TAGS: [&str; 6] = [
     "system-reminder",
     "context",
@@ -84,34 +82,39 @@ const TAGS: [&str; 6] = [
     "file",
 ];
 
-/// A longer text that keeps its own signs, but for the beginnings of our tags.
-pub(crate) fn defused(text: &str) -> String {
+/// Escapes the start of our own tags in a longer text, and leaves all other characters alone.
+pub(crate) fn escape_tags(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('<') {
-        let (before, behind) = rest.split_at(at);
+        let (before, tag) = rest.split_at(at);
         out.push_str(before);
-        let inside = behind[1..].trim_start_matches(['/', ' ', '\t']);
-        let is_ours = TAGS.iter().any(|tag| {
-            inside
-                .get(..tag.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(tag))
-        });
-        out.push_str(if is_ours { "&lt;" } else { "<" });
-        rest = &behind[1..];
+        out.push_str(if is_our_tag(tag) { "&lt;" } else { "<" });
+        rest = &tag[1..];
     }
     out.push_str(rest);
     out
 }
 
-/// The most reminders that go with one call.
+/// Returns whether a text starts with one of our tags, opening or closing.
+fn is_our_tag(text: &str) -> bool {
+    let inside = text[1..].trim_start_matches(['/', ' ', '\t']);
+    TAGS.iter().any(|tag| {
+        inside
+            .get(..tag.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(tag))
+    })
+}
+
+/// The maximum number of reminders in one request.
 pub const REMINDERS: usize = 5;
 
-/// Reminders as messages that follow `parent`, the last message of the chain, at most five. They are recorded,
-/// and sent at the same place ever after; never as the user's own words. What is left over is for the next
-/// call: the answer's length says how many were taken.
+/// Returns at most [`REMINDERS`] reminders as messages that follow `parent`, the last message of the chain.
 ///
-/// If the message before is the user's, and plain text, they are sent before it; else behind it.
+/// Reminders become part of the record, are sent in the same position ever after, and never count as the user's own
+/// words. The length of the result says how many texts were used; the caller keeps the rest for the next request.
+///
+/// If the message before them is a plain text of the user, they are sent before it, else after it.
 pub fn reminders(
     texts: &[String],
     parent: &Message,
@@ -119,19 +122,12 @@ pub fn reminders(
     now: Timestamp,
 ) -> Vec<Message> {
     let mut made: Vec<Message> = Vec::new();
-    for text in texts
-        .iter()
-        .filter(|text| !text.trim().is_empty())
-        .take(REMINDERS)
-    {
-        let text = format!(
-            "<system-reminder>\n{}\n</system-reminder>",
-            defused(text.trim())
-        );
-        let kind = AttachmentKind::Reminder;
+    let texts = texts.iter().filter(|text| !is_blank(text));
+    for text in texts.take(REMINDERS) {
+        let text = escape_tags(text.trim());
         let body = Attachment {
-            kind,
-            content: text.into(),
+            kind: AttachmentKind::Reminder,
+            content: format!("<system-reminder>\n{text}\n</system-reminder>").into(),
             data: None,
         };
         let message = Message::new("", Body::Attachment(body));
@@ -140,7 +136,7 @@ pub fn reminders(
     made
 }
 
-/// A message with the name and the place of one that follows another.
+/// Gives a message a new id and the position behind another one.
 pub(crate) fn following(
     before: &Message,
     message: Message,

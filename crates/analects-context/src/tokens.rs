@@ -1,5 +1,4 @@
-//! How many tokens something has, and how sure that is. A [`Count`] always says how it was found; an
-//! estimate never poses as exact.
+//! Token counts and their accuracy. A [`Count`] always says how it was found; an estimate never poses as exact.
 
 mod calibration;
 mod counter;
@@ -18,28 +17,28 @@ use serde::{Deserialize, Serialize};
 
 pub use calibration::Calibration;
 pub use counter::{Counter, Tokenizer};
-pub use family::{Family, estimate};
-pub use images::{Pixels, pixels};
+pub use family::{ModelFamily, estimate};
+pub use images::{ImageSize, image_size};
 
-/// How a count was found, the surest way first.
+/// How a count was found, the most reliable method first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// The provider said so with its answer.
+    /// The provider reported it with an answer.
     #[default]
     Usage,
-    /// With the model's own vocabulary.
+    /// Counted with the model's own vocabulary.
     Tokenizer,
-    /// The provider said so when it was asked to count.
+    /// The provider's counting endpoint returned it.
     Endpoint,
-    /// From the characters, with what is known about the model's family.
+    /// Estimated from the characters and the model's family.
     Estimate,
 }
 
 impl Method {
-    /// Its word, such as `estimate`.
+    /// The name of the method, such as `estimate`.
     pub fn as_str(self) -> &'static str {
         match self {
             Method::Usage => "usage",
@@ -49,45 +48,50 @@ impl Method {
         }
     }
 
-    /// Whether such a count is no guess.
+    /// Returns whether such a count is exact.
     pub fn is_exact(self) -> bool {
         self != Method::Estimate
     }
 }
 
-/// A number of tokens. A sum is as sure as the least sure of its parts.
+/// A number of tokens and its accuracy. A sum is as accurate as its least accurate part.
+///
+/// ```
+/// use analects_context::{Count, Method};
+///
+/// let sum = Count::exact(100, Method::Usage) + Count::estimate(50, 10);
+/// assert_eq!(sum.to_string(), "~150 ±5");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Count {
-    /// How many.
+    /// The number of tokens.
     pub tokens: u64,
     /// How they were counted.
     pub method: Method,
-    /// By how many tokens ordinary text may differ from this; 0 for an exact count.
+    /// The largest expected error for ordinary text, in tokens; 0 for an exact count.
     pub error_bound: u64,
 }
 
 impl Count {
-    /// An exact count.
+    /// Creates an exact count.
     pub fn exact(tokens: u64, method: Method) -> Count {
-        let error_bound = 0;
         Count {
             tokens,
             method,
-            error_bound,
+            error_bound: 0,
         }
     }
 
-    /// An estimate that may be off by so many percent.
+    /// Creates an estimate that may be off by so many percent.
     pub fn estimate(tokens: u64, percent: u64) -> Count {
-        let error_bound = tokens.saturating_mul(percent).div_ceil(100);
         Count {
             tokens,
             method: Method::Estimate,
-            error_bound,
+            error_bound: tokens.saturating_mul(percent).div_ceil(100),
         }
     }
 
-    /// The same with an estimate multiplied by what was learnt; an exact count stays.
+    /// Multiplies an estimate by a learned factor. An exact count stays as it is.
     pub(crate) fn scaled(self, factor: f64) -> Count {
         if self.method.is_exact() || factor == 1.0 {
             return self;
@@ -127,52 +131,56 @@ impl Sum for Count {
 
 impl std::fmt::Display for Count {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.method.is_exact() {
-            true => write!(f, "{}", self.tokens),
-            false => write!(f, "~{} ±{}", self.tokens, self.error_bound),
+        if self.method.is_exact() {
+            write!(f, "{}", self.tokens)
+        } else {
+            write!(f, "~{} ±{}", self.tokens, self.error_bound)
         }
     }
 }
 
-/// What the provider said about the size of the context with its last answer.
+/// The size of the context as the provider reported it with its last answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Used {
-    /// The position of that answer among the messages.
+pub struct ReportedUsage {
+    /// The position of that answer.
     pub at: usize,
-    /// Everything up to and including it.
+    /// The tokens up to and including it.
     pub count: Count,
-    /// Of these, tokens that a cache held.
+    /// Of these, the tokens that a cache held.
     pub cached: u64,
 }
 
-/// The size of the context as the provider last gave it: all tokens read, cached ones included, and those
-/// written. An error, a missing or a zero usage is passed over, so that the one before it counts.
-pub fn count_tokens_from_usage(messages: &[&Message]) -> Option<Used> {
-    let mut all = messages.iter().enumerate().rev();
-    all.find_map(|(at, message)| {
-        let usage = message.usage.as_ref().filter(|_| is_real(message))?;
-        let tokens = total(usage);
-        let cached = usage.cache_read_input_tokens.unwrap_or(0);
-        (tokens > 0).then(|| Used {
-            at,
-            count: Count::exact(tokens, Method::Usage),
-            cached,
-        })
-    })
+/// Returns the size of the context as the provider last reported it: all tokens read, including cached ones, and all
+/// tokens written. Errors and answers without a usage are skipped.
+pub fn count_tokens_from_usage(messages: &[&Message]) -> Option<ReportedUsage> {
+    for (at, message) in messages.iter().enumerate().rev() {
+        let Some(usage) = message.usage.as_ref().filter(|_| is_real(message)) else {
+            continue;
+        };
+        let tokens = total_tokens(usage);
+        if tokens > 0 {
+            return Some(ReportedUsage {
+                at,
+                count: Count::exact(tokens, Method::Usage),
+                cached: usage.cache_read_input_tokens.unwrap_or(0),
+            });
+        }
+    }
+    None
 }
 
-/// Whether a model said this, and not a program in its place.
+/// Returns whether a model wrote this, rather than a program in its place.
 pub(crate) fn is_real(message: &Message) -> bool {
     !message.is_api_error_message && message.model.as_deref() != Some(Message::SYNTHETIC)
 }
 
-/// Tokens read and written.
-fn total(usage: &TokenUsage) -> u64 {
-    prompt(usage).saturating_add(usage.output_tokens.unwrap_or(0))
+/// The tokens read and written.
+fn total_tokens(usage: &TokenUsage) -> u64 {
+    prompt_tokens(usage).saturating_add(usage.output_tokens.unwrap_or(0))
 }
 
-/// Tokens read, from a cache or not.
-pub(crate) fn prompt(usage: &TokenUsage) -> u64 {
+/// The tokens read, from a cache or not.
+pub(crate) fn prompt_tokens(usage: &TokenUsage) -> u64 {
     let parts = [
         usage.input_tokens,
         usage.cache_creation_input_tokens,

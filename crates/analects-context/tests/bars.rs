@@ -1,8 +1,8 @@
-//! How near the counts come: texts of 50 KB, prose in two languages and code, against what two vocabularies
-//! make of them. The texts are frozen, so that the numbers stay.
+//! Error bounds of the estimates: texts of 50 KB, prose in two languages and code, against two vocabularies. The texts are
+//! frozen, so that the numbers stay comparable.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use analects_context::{Counter, Family, Method, estimate};
+use analects_context::{Counter, Method, ModelFamily, estimate};
 
 /// A text, and its tokens by the vocabulary `o200k` and by that of SmolLM2, as `tokenize` of llama.cpp
 /// gives them.
@@ -20,7 +20,7 @@ fn estimates_are_within_ten_percent_of_both_vocabularies() {
             "{name}: {}",
             text.len()
         );
-        for (family, real) in [(Family::OpenAi, o200k), (Family::Small, small)] {
+        for (family, real) in [(ModelFamily::OpenAi, o200k), (ModelFamily::Small, small)] {
             let count = estimate(family, text);
             let off = count.tokens as f64 / real as f64 - 1.0;
             assert!(
@@ -62,7 +62,7 @@ fn the_vocabulary_of_openai_is_exact() {
             "{name}"
         );
     }
-    // Models of other families have another.
+    // Models of other families use other vocabularies.
     for model in ["gpt-4-turbo", "claude-opus-4-1", "smollm2"] {
         assert!(!Counter::of_model(model).has_vocabulary(), "{model}");
     }

@@ -1,4 +1,4 @@
-//! Every name that the project was founded on can be found here: as it is, or by a search for its alias.
+//! The crate declares every name of the original interface, directly or as an alias.
 
 const SOURCES: [&str; 6] = [
     include_str!("../src/normalize.rs"),

@@ -1,25 +1,25 @@
-//! Who answers: an agent as a message file defines it, and what is known about a model: what fits into it, what it can
-//! do, and what it costs. Data only. Unknown is unknown: an absent fact is neither "no" nor zero.
+//! Agents, as message files and configurations define them, and models: their limits, capabilities and prices. Data
+//! only. An absent fact is unknown; it is neither "no" nor zero.
 
 use serde::{Deserialize, Serialize};
 
-/// A named way of answering: models to try, limits, and a system prompt.
+/// An agent: a name for a list of models, limits, and a system prompt.
 #[doc(alias = "AgentProtocol")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Agent {
-    /// Its name, which is also the type word of its replies.
+    /// Its name, which is also the type word of its replies in a message file.
     pub name: String,
-    /// Models by name; the first usable one answers.
+    /// Model names; the first usable one answers.
     pub models: Vec<String>,
-    /// Tokens that fit into the model's context; `None` is as many as the model takes.
+    /// The context window in tokens; `None` uses the model's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Tokens that an answer may take.
+    /// The maximum length of an answer, in tokens.
     pub max_output_tokens: u64,
-    /// Whether the model is asked to think first.
+    /// Whether to ask the model to think first.
     pub reasoning: bool,
-    /// Whether a temperature is sent at all.
+    /// Whether to send a temperature.
     pub use_temperature: bool,
     /// The temperature.
     pub temperature: f64,
@@ -44,8 +44,7 @@ impl Default for Agent {
 }
 
 impl Agent {
-    /// What an agent may say about itself beside its name, wherever it is written: in frontmatter, or in
-    /// a configuration.
+    /// The properties of an agent besides its name, in frontmatter and in a configuration.
     pub const PROPERTIES: [&str; 7] = [
         "models",
         "context_window",
@@ -56,10 +55,10 @@ impl Agent {
         "system_prompt",
     ];
 
-    /// Tokens that fit into the context of a model of which nothing is known.
+    /// The context window that is assumed for an unknown model, in tokens.
     pub const USUAL_WINDOW: u64 = 200_000;
 
-    /// An agent of that name that asks one model.
+    /// Creates an agent that uses one model.
     pub fn of_model(name: impl Into<String>, model: impl Into<String>) -> Agent {
         Agent {
             name: name.into(),
@@ -69,77 +68,77 @@ impl Agent {
     }
 }
 
-/// What is known about a model.
+/// Known facts about a model.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelFacts {
-    /// Tokens that fit into its context.
+    /// The context window in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Tokens that an answer may take.
+    /// The maximum length of an answer, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// Whether it calls tools.
+    /// Whether the model calls tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<bool>,
-    /// Whether it sees images.
+    /// Whether the model reads images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<bool>,
-    /// Whether it can think first.
+    /// Whether the model can think before it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<bool>,
     /// Whether prompts can be cached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<bool>,
-    /// Whether it takes a temperature.
+    /// Whether the model accepts a temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<bool>,
-    /// What it costs.
+    /// The prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
 }
 
-/// What a model costs, and how that is known.
+/// The prices of a model, and their origin.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct Prices {
-    /// The day of which this is known, as `2025-11-01`; empty where nobody said.
+    /// The date of the prices, such as `2025-11-01`; empty if unknown.
     #[serde(default)]
     pub date: String,
-    /// Where it is known from, such as `list-price` or `user`.
+    /// The origin of the prices, such as `list-price` or `user`.
     #[serde(default)]
     pub source: String,
     /// The prices.
     pub rates: Rates,
-    /// Other prices for long prompts.
+    /// Different prices for long prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<PricesAbove>,
 }
 
-/// Prices of requests whose prompt is longer than a limit: they hold for the whole request.
+/// Prices for requests with a prompt above a limit. They apply to the whole request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct PricesAbove {
-    /// The prompt, cached tokens included, has more tokens than this.
+    /// The limit in tokens, cached ones included: these prices apply above it.
     pub prompt_tokens: u64,
-    /// The prices then.
+    /// The prices above the limit.
     pub rates: Rates,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "an object")]
 pub struct Rates {
-    /// Tokens read that no cache held.
+    /// Input tokens that no cache held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<f64>,
-    /// Tokens written, thinking included.
+    /// Output tokens, including thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<f64>,
-    /// Tokens read from a cache.
+    /// Input tokens read from a cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<f64>,
-    /// Tokens written to a cache for five minutes, or for as long as the provider likes.
+    /// Tokens written to a cache for five minutes, or for the provider's default lifetime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write_5m: Option<f64>,
     /// Tokens written to a cache for an hour.
@@ -148,21 +147,20 @@ pub struct Rates {
 }
 
 impl ModelFacts {
-    /// Takes over every fact that `other` knows. Prices are taken over as a whole, since those of
-    /// two dates do not mix.
+    /// Overwrites every fact that `other` knows. Prices are replaced as a whole, since prices of two dates do not mix.
     pub fn update(&mut self, other: &ModelFacts) {
-        fn take<T: Clone>(mine: &mut Option<T>, theirs: &Option<T>) {
+        fn overwrite<T: Clone>(mine: &mut Option<T>, theirs: &Option<T>) {
             if theirs.is_some() {
                 mine.clone_from(theirs);
             }
         }
-        take(&mut self.context_window, &other.context_window);
-        take(&mut self.max_output_tokens, &other.max_output_tokens);
-        take(&mut self.tools, &other.tools);
-        take(&mut self.images, &other.images);
-        take(&mut self.thinking, &other.thinking);
-        take(&mut self.cache, &other.cache);
-        take(&mut self.temperature, &other.temperature);
-        take(&mut self.prices, &other.prices);
+        overwrite(&mut self.context_window, &other.context_window);
+        overwrite(&mut self.max_output_tokens, &other.max_output_tokens);
+        overwrite(&mut self.tools, &other.tools);
+        overwrite(&mut self.images, &other.images);
+        overwrite(&mut self.thinking, &other.thinking);
+        overwrite(&mut self.cache, &other.cache);
+        overwrite(&mut self.temperature, &other.temperature);
+        overwrite(&mut self.prices, &other.prices);
     }
 }

@@ -4,20 +4,20 @@
 use crate::json::{ObjectWriter, write_object};
 use crate::{Json, JsonError, Problem, Raw, RawMap, Text};
 
-/// The content of a message or of a tool result: a string or blocks, kept as it came.
+/// The content of a message or a tool result: a string or a list of blocks, in the form in which it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Content {
-    /// There is none, or none that could be read (then it is among the unknown fields).
+    /// No content, or unreadable content, which then is among the unknown fields.
     #[default]
     Empty,
     /// One string.
     Text(Text),
-    /// Blocks in order.
+    /// A list of blocks, in order.
     Blocks(Vec<Block>),
 }
 
 impl Content {
-    /// The text of all text blocks, one after the other.
+    /// The concatenated text of all text blocks.
     pub fn text(&self) -> String {
         match self {
             Content::Empty => String::new(),
@@ -26,7 +26,7 @@ impl Content {
         }
     }
 
-    /// Whether it has neither text nor blocks.
+    /// Returns whether it has neither text nor blocks.
     pub fn is_empty(&self) -> bool {
         match self {
             Content::Empty => true,
@@ -35,15 +35,19 @@ impl Content {
         }
     }
 
-    pub(crate) fn from_raw(raw: &Raw, inside: Inside, problems: &mut Vec<Problem>) -> Option<Self> {
+    pub(crate) fn from_raw(
+        raw: &Raw,
+        parent: BlockParent,
+        problems: &mut Vec<Problem>,
+    ) -> Option<Self> {
         if raw.as_str().starts_with('"') {
             return Text::read(raw, problems).ok().map(Content::Text);
         }
-        let items = raw.as_array()?;
-        let blocks = items
-            .iter()
-            .map(|item| Block::from_raw(item, inside, problems));
-        Some(Content::Blocks(blocks.collect()))
+        let mut blocks = Vec::new();
+        for item in raw.as_array()? {
+            blocks.push(Block::from_raw(&item, parent, problems));
+        }
+        Some(Content::Blocks(blocks))
     }
 
     pub(crate) fn write_field(&self, key: &str, writer: &mut ObjectWriter<'_>) {
@@ -77,7 +81,7 @@ impl Json for Content {
             return Ok(Content::Empty);
         }
         let expected = "a string or an array of blocks";
-        Content::from_raw(raw, Inside::Message, problems).ok_or(JsonError::Field {
+        Content::from_raw(raw, BlockParent::Message, problems).ok_or(JsonError::Field {
             field: "content",
             expected,
         })
@@ -101,10 +105,10 @@ impl Json for Content {
     }
 }
 
-/// Where a block stands. A tool result inside a tool result is kept verbatim, so that no input,
-/// however deeply nested, makes the reader recurse.
+/// Where a block occurs. A tool result within a tool result is kept verbatim, so that no input makes the reader
+/// recurse, however deeply it is nested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Inside {
+pub(crate) enum BlockParent {
     Message,
     ToolResult,
 }
@@ -112,117 +116,117 @@ pub(crate) enum Inside {
 /// One block of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Block {
-    /// Something said.
+    /// Text.
     Text(TextBlock),
-    /// A picture.
+    /// An image.
     Image(Image),
-    /// The model calls a tool.
+    /// A tool call by the model.
     ToolUse(ToolUse),
-    /// What the tool gave back.
+    /// The result of a tool call.
     ToolResult(ToolResult),
-    /// The model thinks aloud.
+    /// The model's thinking.
     Thinking(Thinking),
     /// Thinking that the provider encrypted.
     RedactedThinking(RedactedThinking),
     /// A document, such as a PDF.
     Document(Document),
-    /// Any other block, or one that lacks what its type needs: kept verbatim.
+    /// Any other block, or one that lacks a required field. Kept verbatim.
     Other(Raw),
 }
 
-/// Something said.
+/// Body of a `text` block.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TextBlock {
     /// The text.
     pub text: Text,
-    /// Fields that the model does not name.
+    /// Unknown fields.
     pub extra: RawMap,
 }
 
-/// A picture, inline or by address.
+/// An image, inline or by URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Where the picture is, as the source said it; see [`Source::of`].
+    /// The location of the image, verbatim; parse it with [`Source::of`].
     pub source: Raw,
-    /// Fields that the model does not name.
+    /// Unknown fields.
     pub extra: RawMap,
 }
 
-/// A document, inline or by address.
+/// A document, inline or by URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Where the document is, as the source said it; see [`Source::of`].
+    /// The location of the document, verbatim; parse it with [`Source::of`].
     pub source: Raw,
-    /// Fields that the model does not name.
+    /// Unknown fields.
     pub extra: RawMap,
 }
 
-/// The model calls a tool.
+/// Body of a `tool_use` block.
 #[doc(alias = "ToolUseBlock")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolUse {
-    /// The provider's name for this call; its result repeats it.
+    /// The provider's id for this call; the result repeats it.
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments.
+    /// The arguments as JSON.
     pub input: Raw,
-    /// Fields that the model does not name.
+    /// Unknown fields.
     pub extra: RawMap,
 }
 
-/// What a tool gave back.
+/// Body of a `tool_result` block.
 #[doc(alias = "ToolResultBlock")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolResult {
-    /// The call that this answers.
+    /// The id of the call that this answers.
     pub tool_use_id: String,
-    /// What came out.
+    /// The tool's output.
     pub content: Content,
-    /// Whether the call failed; `None` where the source did not say.
+    /// Whether the call failed; `None` if the source does not say.
     pub is_error: Option<bool>,
-    /// Fields that the model does not name.
+    /// Unknown fields.
     pub extra: RawMap,
 }
 
-/// The model thinks aloud.
+/// Body of a `thinking` block.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thinking {
-    /// The thought.
+    /// The text of the thought.
     pub thinking: Text,
-    /// The provider's seal, without which the thought cannot be sent back.
+    /// The provider's signature, without which the thought cannot be sent back.
     pub signature: Option<String>,
-    /// Fields that the model does not name.
+    /// Unknown fields.
     pub extra: RawMap,
 }
 
-/// Thinking that the provider encrypted.
+/// Body of a `redacted_thinking` block.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RedactedThinking {
-    /// The provider's data, to be sent back as it is.
+    /// The provider's data, which must be sent back unchanged.
     pub data: String,
-    /// Fields that the model does not name.
+    /// Unknown fields.
     pub extra: RawMap,
 }
 
-/// Where the bytes of an image or a document are: a typed view of a `source` object.
+/// The location of an image or a document: a typed view of a `source` object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Inline.
+    /// Inline data.
     Base64 {
-        /// Such as `image/png`.
+        /// The media type, such as `image/png`.
         media_type: String,
         /// The bytes in base64.
         data: String,
     },
-    /// By address.
+    /// A URL.
     Url(String),
-    /// A file, by its path relative to the conversation's.
+    /// A file, by its path relative to the conversation's file.
     File(String),
 }
 
 impl Source {
-    /// Reads a `source` object; `None` for kinds that the model does not know.
+    /// Parses a `source` object; `None` for an unknown type.
     pub fn of(source: &Raw) -> Option<Source> {
         let map = source.as_object()?;
         let string = |key| map.get(key).and_then(Raw::as_string);
@@ -237,7 +241,7 @@ impl Source {
         }
     }
 
-    /// The source object of this view.
+    /// Returns the `source` object of this view.
     pub fn to_raw(&self) -> Raw {
         let mut map = RawMap::new();
         match self {
@@ -260,7 +264,7 @@ impl Source {
 }
 
 impl Block {
-    /// A text block.
+    /// Creates a text block.
     pub fn from_text(text: impl Into<Text>) -> Block {
         Block::Text(TextBlock {
             text: text.into(),
@@ -276,7 +280,16 @@ impl Block {
         Some(block.text.as_str().into_owned())
     }
 
-    /// The call, if this is one.
+    /// Returns whether this is a text block without text. A block with unknown fields may carry a signature and is not
+    /// blank.
+    pub fn is_blank(&self) -> bool {
+        let Block::Text(block) = self else {
+            return false;
+        };
+        block.extra.is_empty() && block.text.is_blank()
+    }
+
+    /// The tool call, if this is one.
     pub fn as_tool_use(&self) -> Option<&ToolUse> {
         let Block::ToolUse(call) = self else {
             return None;
@@ -284,7 +297,7 @@ impl Block {
         Some(call)
     }
 
-    /// The result of a call, if this is one.
+    /// The tool result, if this is one.
     pub fn as_tool_result(&self) -> Option<&ToolResult> {
         let Block::ToolResult(result) = self else {
             return None;
@@ -292,86 +305,69 @@ impl Block {
         Some(result)
     }
 
-    fn from_raw(raw: &Raw, inside: Inside, problems: &mut Vec<Problem>) -> Block {
-        let known = raw.as_object().and_then(|mut fields| {
-            let kind = fields.take("type", Raw::as_string)?;
-            Block::from_fields(&kind, fields, inside, problems)
-        });
-        known.unwrap_or_else(|| Block::Other(raw.clone()))
+    fn from_raw(raw: &Raw, parent: BlockParent, problems: &mut Vec<Problem>) -> Block {
+        Block::read_typed(raw, parent, problems).unwrap_or_else(|| Block::Other(raw.clone()))
+    }
+
+    fn read_typed(raw: &Raw, parent: BlockParent, problems: &mut Vec<Problem>) -> Option<Block> {
+        let mut fields = raw.as_object()?;
+        let kind = fields.take("type", Raw::as_string)?;
+        Block::from_fields(&kind, fields, parent, problems)
     }
 
     fn from_fields(
         kind: &str,
         mut fields: RawMap,
-        inside: Inside,
+        parent: BlockParent,
         problems: &mut Vec<Problem>,
     ) -> Option<Block> {
-        let mut text = |raw: &Raw| Text::read(raw, problems).ok();
         Some(match kind {
-            "text" => {
-                let text = fields.take("text", text)?;
-                Block::Text(TextBlock {
-                    text,
-                    extra: fields,
-                })
-            }
-            "image" => {
-                let source = fields.take("source", object)?;
-                Block::Image(Image {
-                    source,
-                    extra: fields,
-                })
-            }
-            "document" => {
-                let source = fields.take("source", object)?;
-                Block::Document(Document {
-                    source,
-                    extra: fields,
-                })
-            }
+            "text" => Block::Text(TextBlock {
+                text: fields.take("text", |raw| Text::read(raw, problems).ok())?,
+                extra: fields,
+            }),
+            "image" => Block::Image(Image {
+                source: fields.take("source", object)?,
+                extra: fields,
+            }),
+            "document" => Block::Document(Document {
+                source: fields.take("source", object)?,
+                extra: fields,
+            }),
             "tool_use" => Block::ToolUse(ToolUse::from_fields(fields)?),
-            "tool_result" if inside == Inside::Message => {
+            "tool_result" if parent == BlockParent::Message => {
                 Block::ToolResult(ToolResult::from_fields(fields, problems)?)
             }
-            "thinking" => {
-                let thinking = fields.take("thinking", &mut text)?;
-                let signature = fields.take("signature", Raw::as_string);
-                Block::Thinking(Thinking {
-                    thinking,
-                    signature,
-                    extra: fields,
-                })
-            }
-            "redacted_thinking" => {
-                let data = fields.take("data", Raw::as_string)?;
-                Block::RedactedThinking(RedactedThinking {
-                    data,
-                    extra: fields,
-                })
-            }
+            "thinking" => Block::Thinking(Thinking {
+                thinking: fields.take("thinking", |raw| Text::read(raw, problems).ok())?,
+                signature: fields.take("signature", Raw::as_string),
+                extra: fields,
+            }),
+            "redacted_thinking" => Block::RedactedThinking(RedactedThinking {
+                data: fields.take("data", Raw::as_string)?,
+                extra: fields,
+            }),
             _ => return None,
         })
     }
 }
 
-fn object(raw: &Raw) -> Option<Raw> {
+/// Returns the value if it is an object.
+pub(crate) fn object(raw: &Raw) -> Option<Raw> {
     raw.as_str().starts_with('{').then(|| raw.clone())
 }
 
 impl ToolUse {
     fn from_fields(mut fields: RawMap) -> Option<ToolUse> {
-        let id = fields.take("id", Raw::as_string)?;
-        let name = fields.take("name", Raw::as_string)?;
-        let input = fields.take("input", |raw| Some(raw.clone()))?;
         Some(ToolUse {
-            id,
-            name,
-            input,
+            id: fields.take("id", Raw::as_string)?,
+            name: fields.take("name", Raw::as_string)?,
+            input: fields.take("input", |raw| Some(raw.clone()))?,
             extra: fields,
         })
     }
 
-    /// Reads a `tool_use` block; `None` for any other.
+    /// Reads a `tool_use` block; `None` for any other value.
     pub(crate) fn from_raw(raw: &Raw) -> Option<ToolUse> {
         let mut fields = raw.as_object()?;
         fields
@@ -399,19 +395,17 @@ impl ToolResult {
     fn from_fields(mut fields: RawMap, problems: &mut Vec<Problem>) -> Option<ToolResult> {
         let tool_use_id = fields.take("tool_use_id", Raw::as_string)?;
         let content = fields.take("content", |raw| {
-            Content::from_raw(raw, Inside::ToolResult, problems)
+            Content::from_raw(raw, BlockParent::ToolResult, problems)
         });
-        let is_error = fields.take("is_error", Raw::to);
-        let content = content.unwrap_or_default();
         Some(ToolResult {
             tool_use_id,
-            content,
-            is_error,
+            content: content.unwrap_or_default(),
+            is_error: fields.take("is_error", Raw::to),
             extra: fields,
         })
     }
 
-    /// Reads a `tool_result` block; `None` for any other.
+    /// Reads a `tool_result` block; `None` for any other value.
     pub(crate) fn from_raw(raw: &Raw, problems: &mut Vec<Problem>) -> Option<ToolResult> {
         let mut fields = raw.as_object()?;
         fields
@@ -432,7 +426,7 @@ impl ToolResult {
 
 impl Json for Block {
     fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Block, JsonError> {
-        Ok(Block::from_raw(raw, Inside::Message, problems))
+        Ok(Block::from_raw(raw, BlockParent::Message, problems))
     }
 
     fn write(&self, out: &mut String) {
@@ -467,12 +461,14 @@ impl Json for Block {
     }
 }
 
+/// Writes an `image` or `document` block.
 fn write_source(out: &mut String, kind: &str, source: &Raw, extra: &RawMap) {
     write_block(out, kind, &["source"], extra, |writer| {
         writer.json("source", source)
     });
 }
 
+/// Writes a block of type `kind`: its known fields, which `fields` writes, then the unknown ones in `extra`.
 fn write_block(
     out: &mut String,
     kind: &str,

@@ -1,42 +1,42 @@
-//! The kinds of message: what each says beyond the fields that all share.
+//! Message bodies: the fields of each message type beyond the common ones.
 
-use crate::block::{Content, Inside, ToolResult, ToolUse};
-use crate::json::{ObjectWriter, flag, shared_string};
+use crate::block::{BlockParent, Content, ToolResult, ToolUse, object};
+use crate::json::{ObjectWriter, flag, nonempty_strings, shared_string};
 use crate::{
-    AttachmentKind, CompactTrigger, History, MessageId, Problem, Raw, RawMap, StopReason, Text,
+    AttachmentKind, CompactTrigger, History, MessageId, Problem, Raw, RawMap, Role, StopReason,
+    Text, UserSource,
 };
-use crate::{Role, UserSource};
 
-/// What a message is, by its `type`.
+/// The body of a message, by its `type`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// Instructions that set the conversation up.
+    /// Instructions for the model.
     System(System),
-    /// Something that a person, or a program in their place, said.
+    /// The words of a person, or of a program on their behalf.
     User(User),
-    /// Something that a model said.
+    /// A model's answer.
     Assistant(Assistant),
-    /// A tool call as a message of its own, for stores that keep one block a line.
+    /// A tool call as a message of its own, for stores that keep one block per line.
     ToolUse(ToolUse),
     /// A tool result as a message of its own.
     ToolResult(ToolResult),
-    /// A sign of life of a running tool; never part of the conversation.
+    /// A progress report from a running tool; never part of the conversation.
     Progress(Progress),
-    /// A structured event that came along.
+    /// A structured event that belongs to the conversation, such as a file or a reminder.
     Attachment(Attachment),
-    /// A structured event that happened meanwhile.
+    /// A structured event that happened in the meantime.
     Notification(Notification),
-    /// A summary that stands for earlier messages.
+    /// A summary that replaces earlier messages in the model's view.
     Summary(Summary),
-    /// The point from which the model sees the summary instead of what came before.
+    /// The point after which the model reads the summary in place of the earlier messages.
     CompactBoundary(CompactBoundary),
-    /// Hides a message; nothing is ever deleted.
+    /// Hides a message. Nothing is ever deleted.
     Tombstone(Tombstone),
-    /// Changes what an earlier message says, or whether the model sees it.
+    /// Changes the content of an earlier message, or whether the model sees it.
     Revision(Revision),
     /// A change of the session's state.
     State(StateChange),
-    /// A type that this version does not know; its fields are among the message's unknown ones.
+    /// A type that this version does not know. Its fields are among the message's unknown fields.
     Other(Other),
 }
 
@@ -50,15 +50,15 @@ pub struct System {
 /// Body of a `user` message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct User {
-    /// What was said.
+    /// The content.
     pub content: Content,
-    /// Where it came from.
+    /// Where the content came from.
     pub source: Option<UserSource>,
     /// Whether it was sent in koding mode.
     pub is_koding_request: bool,
     /// Context that koding mode added.
     pub koding_context: Option<Text>,
-    /// The command it came from, such as `/review`.
+    /// The command that produced it, such as `/review`.
     pub command_name: Option<String>,
     /// That command's arguments.
     pub command_args: Option<Text>,
@@ -67,9 +67,9 @@ pub struct User {
 /// Body of an `assistant` message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Assistant {
-    /// What was said, called and thought.
+    /// Text, tool calls and thinking.
     pub content: Content,
-    /// Why it ended.
+    /// Why the answer ended.
     pub stop_reason: Option<StopReason>,
 }
 
@@ -77,13 +77,13 @@ pub struct Assistant {
 #[doc(alias = "ProgressMessage")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
-    /// The content as the tool gave it.
+    /// The content as the tool reported it.
     pub content: Option<Raw>,
     /// The call that is running.
     pub tool_use_id: Option<String>,
     /// Calls of the same turn.
     pub sibling_tool_use_ids: Vec<String>,
-    /// The tools that were at hand.
+    /// The tools that were available.
     pub tools: Option<Raw>,
     /// The conversation so far, in the source's normal form.
     pub normalized_messages: Option<Raw>,
@@ -92,9 +92,9 @@ pub struct Progress {
 /// Body of an `attachment` message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attachment {
-    /// What it is about.
+    /// The kind of event.
     pub kind: AttachmentKind,
-    /// What the model reads of it.
+    /// The part that the model reads.
     pub content: Content,
     /// The event's own data.
     pub data: Option<Raw>,
@@ -103,9 +103,9 @@ pub struct Attachment {
 /// Body of a `notification` message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Notification {
-    /// What happened, such as `task_finished`.
+    /// The kind of event, such as `task_finished`.
     pub kind: String,
-    /// What to read of it.
+    /// The part that people and models read.
     pub content: Content,
     /// The event's own data.
     pub data: Option<Raw>,
@@ -116,26 +116,26 @@ pub struct Notification {
 pub struct Summary {
     /// The summary.
     pub text: Text,
-    /// The first message that it stands for.
+    /// The first message that the summary replaces.
     pub from: Option<MessageId>,
-    /// The last message that it stands for.
+    /// The last message that the summary replaces.
     pub to: Option<MessageId>,
-    /// How many it stands for.
+    /// How many messages the summary replaces.
     pub count: Option<u64>,
 }
 
 /// Body of a `compact_boundary` message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompactBoundary {
-    /// What set the compaction off.
+    /// What triggered the compaction.
     pub trigger: Option<CompactTrigger>,
-    /// Tokens in the context before.
+    /// Tokens in the context before the compaction.
     pub tokens_before: Option<u64>,
-    /// Tokens in the context after.
+    /// Tokens in the context after the compaction.
     pub tokens_after: Option<u64>,
-    /// The summary that stands for what came before.
+    /// The summary that replaces the earlier messages.
     pub summary_id: Option<MessageId>,
-    /// The first of the earlier messages that stay visible.
+    /// The first of the earlier messages that stays visible.
     pub kept_from: Option<MessageId>,
 }
 
@@ -144,19 +144,19 @@ pub struct CompactBoundary {
 pub struct Tombstone {
     /// The message that it hides.
     pub target: MessageId,
-    /// That message's parent, to which its children now belong.
+    /// That message's parent, which becomes the parent of its children.
     pub target_parent: Option<MessageId>,
 }
 
-/// Body of a `revision` message. The chain reads its target with these changes; what followed the target still
-/// follows it. Of several revisions, the last one counts.
+/// Body of a `revision` message. The chain reads the target with these changes, and the messages after the target stay
+/// attached to it. If several revisions have one target, the last one counts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Revision {
-    /// The message that it changes.
+    /// The message to change.
     pub target: MessageId,
-    /// The one call of the target that `history` is about; `None` is the whole message.
+    /// The tool call of the target that `history` applies to; `None` is the whole message.
     pub call: Option<String>,
-    /// What the target says from now on.
+    /// The target's new content.
     pub content: Option<Content>,
     /// How much of the target the model sees from now on.
     pub history: Option<History>,
@@ -165,21 +165,21 @@ pub struct Revision {
 /// Body of a `state` message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateChange {
-    /// What changes, as a merge patch: an object in which `null` removes.
+    /// The changes as a JSON merge patch: an object in which `null` removes.
     pub changes: Raw,
-    /// Whether this is the state as a whole, and not a change to what was before.
+    /// Whether this is the whole state instead of a change to the previous one.
     pub is_snapshot: bool,
 }
 
-/// A type of message that this version does not know.
+/// A message type that this version does not know.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Other {
-    /// Its `type`; `None` where there was none that is a string.
+    /// Its `type`; `None` if that is missing or not a string.
     pub type_name: Option<String>,
 }
 
 impl Body {
-    /// The `type` under which it is written; empty for a record without one.
+    /// The value of the `type` field; empty for a record without one.
     pub fn type_name(&self) -> &str {
         match self {
             Body::System(_) => "system",
@@ -199,7 +199,7 @@ impl Body {
         }
     }
 
-    /// Who speaks, as the model's API sees it.
+    /// The role that a model's API gives this body.
     pub fn role(&self) -> Role {
         match self {
             Body::Assistant(_) | Body::ToolUse(_) => Role::Assistant,
@@ -218,7 +218,7 @@ impl Body {
         }
     }
 
-    /// The content, for the bodies that have one.
+    /// The content, for bodies that have one.
     pub fn content(&self) -> Option<&Content> {
         match self {
             Body::System(body) => Some(&body.content),
@@ -238,7 +238,7 @@ impl Body {
         }
     }
 
-    /// Says something else. Bodies without words stay as they are.
+    /// Replaces the content. Bodies without text stay as they are.
     pub(crate) fn set_content(&mut self, content: Content) {
         match self {
             Body::System(body) => body.content = content,
@@ -258,8 +258,8 @@ impl Body {
         }
     }
 
-    /// Takes a body's fields out of `fields`. What lacks a field that gives it meaning stays
-    /// whole among the unknown fields, as `Other`.
+    /// Takes a body's fields out of `fields`. A body that lacks a required field becomes `Other`, and its fields stay
+    /// in `fields`.
     pub(crate) fn read(
         type_name: Option<String>,
         fields: &mut RawMap,
@@ -267,11 +267,11 @@ impl Body {
     ) -> Body {
         let known = type_name
             .as_deref()
-            .and_then(|name| read_known(name, fields, problems));
+            .and_then(|name| read_typed(name, fields, problems));
         known.unwrap_or(Body::Other(Other { type_name }))
     }
 
-    /// The names of the fields that `write_fields` may write.
+    /// The names of all fields that `write_fields` may write.
     pub(crate) fn field_names(&self) -> &'static [&'static str] {
         match self {
             Body::System(_) => &["content"],
@@ -312,146 +312,57 @@ impl Body {
         match self {
             Body::System(body) => body.content.write_field("content", writer),
             Body::User(body) => body.write_fields(writer),
-            Body::Assistant(body) => {
-                body.content.write_field("content", writer);
-                writer.opt_string(
-                    "stop_reason",
-                    body.stop_reason.as_ref().map(StopReason::as_str),
-                );
-            }
-            Body::ToolUse(block) => writer.json("block", &block_json(|out| block.write(out))),
-            Body::ToolResult(block) => writer.json("block", &block_json(|out| block.write(out))),
+            Body::Assistant(body) => body.write_fields(writer),
+            Body::ToolUse(block) => write_block(writer, |out| block.write(out)),
+            Body::ToolResult(block) => write_block(writer, |out| block.write(out)),
             Body::Progress(body) => body.write_fields(writer),
-            Body::Attachment(body) => {
-                write_event(
-                    body.kind.as_str(),
-                    &body.content,
-                    body.data.as_ref(),
-                    writer,
-                );
-            }
-            Body::Notification(body) => {
-                write_event(&body.kind, &body.content, body.data.as_ref(), writer);
-            }
-            Body::Summary(body) => {
-                writer.json("text", &body.text);
-                writer.opt_string("from", body.from.as_deref());
-                writer.opt_string("to", body.to.as_deref());
-                writer.opt_u64("count", body.count);
-            }
+            Body::Attachment(body) => body.write_fields(writer),
+            Body::Notification(body) => body.write_fields(writer),
+            Body::Summary(body) => body.write_fields(writer),
             Body::CompactBoundary(body) => body.write_fields(writer),
-            Body::Tombstone(body) => {
-                writer.string("target", &body.target);
-                writer.opt_string("target_parent", body.target_parent.as_deref());
-            }
-            Body::Revision(body) => {
-                writer.string("target", &body.target);
-                writer.opt_string("target_call", body.call.as_deref());
-                writer.opt_string("target_history", body.history.map(History::as_str));
-                if let Some(content) = &body.content {
-                    content.write_field("content", writer);
-                }
-            }
-            Body::State(body) => {
-                writer.json("state", &body.changes);
-                writer.flag("snapshot", body.is_snapshot);
-            }
+            Body::Tombstone(body) => body.write_fields(writer),
+            Body::Revision(body) => body.write_fields(writer),
+            Body::State(body) => body.write_fields(writer),
             Body::Other(_) => {}
         }
     }
 }
 
-fn read_known(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Body> {
+/// Reads the body of a known type; `None` for an unknown type, and if a required field is missing.
+fn read_typed(name: &str, fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Body> {
     Some(match name {
         "system" => Body::System(System {
             content: take_content(fields, problems),
         }),
         "user" => Body::User(User::read(fields, problems)),
-        "assistant" => {
-            let content = take_content(fields, problems);
-            let stop_reason = fields
-                .take("stop_reason", Raw::as_string)
-                .map(StopReason::from);
-            Body::Assistant(Assistant {
-                content,
-                stop_reason,
-            })
-        }
+        "assistant" => Body::Assistant(Assistant::read(fields, problems)),
         "tool_use" => Body::ToolUse(fields.take("block", ToolUse::from_raw)?),
         "tool_result" => {
-            let read = |raw: &Raw| ToolResult::from_raw(raw, problems);
-            Body::ToolResult(fields.take("block", read)?)
+            Body::ToolResult(fields.take("block", |raw| ToolResult::from_raw(raw, problems))?)
         }
         "progress" => Body::Progress(Progress::read(fields)),
-        "attachment" => {
-            let kind = AttachmentKind::from(fields.take("kind", Raw::as_string)?);
-            let (content, data) = take_event(fields, problems);
-            Body::Attachment(Attachment {
-                kind,
-                content,
-                data,
-            })
-        }
-        "notification" => {
-            let kind = fields.take("kind", Raw::as_string)?;
-            let (content, data) = take_event(fields, problems);
-            Body::Notification(Notification {
-                kind,
-                content,
-                data,
-            })
-        }
-        "summary" => Body::Summary(Summary {
-            text: fields.take("text", Text::from_raw)?,
-            from: take_id(fields, "from"),
-            to: take_id(fields, "to"),
-            count: fields.take("count", Raw::to),
-        }),
+        "attachment" => Body::Attachment(Attachment::read(fields, problems)?),
+        "notification" => Body::Notification(Notification::read(fields, problems)?),
+        "summary" => Body::Summary(Summary::read(fields)?),
         "compact_boundary" => Body::CompactBoundary(CompactBoundary::read(fields)),
-        "tombstone" => {
-            let target = take_id(fields, "target")?;
-            let target_parent = take_id(fields, "target_parent");
-            Body::Tombstone(Tombstone {
-                target,
-                target_parent,
-            })
-        }
-        "revision" => {
-            let target = take_id(fields, "target")?;
-            let call = fields.take("target_call", Raw::as_string);
-            let history = fields.take("target_history", Raw::to);
-            let read = |raw: &Raw| Content::from_raw(raw, Inside::Message, problems);
-            let content = fields.take("content", read);
-            Body::Revision(Revision {
-                target,
-                call,
-                content,
-                history,
-            })
-        }
-        "state" => {
-            let object = |raw: &Raw| raw.as_str().starts_with('{').then(|| raw.clone());
-            let changes = fields.take("state", object)?;
-            let is_snapshot = fields.take("snapshot", flag).is_some();
-            Body::State(StateChange {
-                changes,
-                is_snapshot,
-            })
-        }
+        "tombstone" => Body::Tombstone(Tombstone::read(fields)?),
+        "revision" => Body::Revision(Revision::read(fields, problems)?),
+        "state" => Body::State(StateChange::read(fields)?),
         _ => return None,
     })
 }
 
 fn take_content(fields: &mut RawMap, problems: &mut Vec<Problem>) -> Content {
-    let read = |raw: &Raw| Content::from_raw(raw, Inside::Message, problems);
-    fields.take("content", read).unwrap_or_default()
+    take_optional_content(fields, problems).unwrap_or_default()
 }
 
-fn take_event(fields: &mut RawMap, problems: &mut Vec<Problem>) -> (Content, Option<Raw>) {
-    (take_content(fields, problems), take_any(fields, "data"))
+fn take_optional_content(fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Content> {
+    fields.take("content", |raw| {
+        Content::from_raw(raw, BlockParent::Message, problems)
+    })
 }
 
-fn take_any(fields: &mut RawMap, key: &str) -> Option<Raw> {
+fn take_raw(fields: &mut RawMap, key: &str) -> Option<Raw> {
     fields.take(key, |raw| Some(raw.clone()))
 }
 
@@ -459,16 +370,126 @@ pub(crate) fn take_id(fields: &mut RawMap, key: &str) -> Option<MessageId> {
     fields.take(key, shared_string).map(MessageId::from)
 }
 
-fn block_json(write: impl FnOnce(&mut String)) -> Raw {
-    let mut out = String::new();
-    write(&mut out);
-    Raw::trusted(out)
+/// Writes a call or a result as the field `block`.
+fn write_block(writer: &mut ObjectWriter<'_>, write: impl FnOnce(&mut String)) {
+    let mut block = String::new();
+    write(&mut block);
+    writer.json("block", &Raw::trusted(block));
 }
 
-fn write_event(kind: &str, content: &Content, data: Option<&Raw>, writer: &mut ObjectWriter<'_>) {
-    writer.string("kind", kind);
-    content.write_field("content", writer);
-    writer.opt_json("data", data);
+impl Assistant {
+    fn read(fields: &mut RawMap, problems: &mut Vec<Problem>) -> Assistant {
+        Assistant {
+            content: take_content(fields, problems),
+            stop_reason: fields
+                .take("stop_reason", Raw::as_string)
+                .map(StopReason::from),
+        }
+    }
+
+    fn write_fields(&self, writer: &mut ObjectWriter<'_>) {
+        self.content.write_field("content", writer);
+        let stop_reason = self.stop_reason.as_ref().map(StopReason::as_str);
+        writer.opt_string("stop_reason", stop_reason);
+    }
+}
+
+impl Attachment {
+    fn read(fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Attachment> {
+        Some(Attachment {
+            kind: fields.take("kind", Raw::as_string)?.into(),
+            content: take_content(fields, problems),
+            data: take_raw(fields, "data"),
+        })
+    }
+
+    fn write_fields(&self, writer: &mut ObjectWriter<'_>) {
+        writer.string("kind", self.kind.as_str());
+        self.content.write_field("content", writer);
+        writer.opt_json("data", self.data.as_ref());
+    }
+}
+
+impl Notification {
+    fn read(fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Notification> {
+        Some(Notification {
+            kind: fields.take("kind", Raw::as_string)?,
+            content: take_content(fields, problems),
+            data: take_raw(fields, "data"),
+        })
+    }
+
+    fn write_fields(&self, writer: &mut ObjectWriter<'_>) {
+        writer.string("kind", &self.kind);
+        self.content.write_field("content", writer);
+        writer.opt_json("data", self.data.as_ref());
+    }
+}
+
+impl Summary {
+    fn read(fields: &mut RawMap) -> Option<Summary> {
+        Some(Summary {
+            text: fields.take("text", Text::from_raw)?,
+            from: take_id(fields, "from"),
+            to: take_id(fields, "to"),
+            count: fields.take("count", Raw::to),
+        })
+    }
+
+    fn write_fields(&self, writer: &mut ObjectWriter<'_>) {
+        writer.json("text", &self.text);
+        writer.opt_string("from", self.from.as_deref());
+        writer.opt_string("to", self.to.as_deref());
+        writer.opt_u64("count", self.count);
+    }
+}
+
+impl Tombstone {
+    fn read(fields: &mut RawMap) -> Option<Tombstone> {
+        Some(Tombstone {
+            target: take_id(fields, "target")?,
+            target_parent: take_id(fields, "target_parent"),
+        })
+    }
+
+    fn write_fields(&self, writer: &mut ObjectWriter<'_>) {
+        writer.string("target", &self.target);
+        writer.opt_string("target_parent", self.target_parent.as_deref());
+    }
+}
+
+impl Revision {
+    fn read(fields: &mut RawMap, problems: &mut Vec<Problem>) -> Option<Revision> {
+        Some(Revision {
+            target: take_id(fields, "target")?,
+            call: fields.take("target_call", Raw::as_string),
+            history: fields.take("target_history", Raw::to),
+            content: take_optional_content(fields, problems),
+        })
+    }
+
+    fn write_fields(&self, writer: &mut ObjectWriter<'_>) {
+        writer.string("target", &self.target);
+        writer.opt_string("target_call", self.call.as_deref());
+        writer.opt_string("target_history", self.history.map(History::as_str));
+        if let Some(content) = &self.content {
+            content.write_field("content", writer);
+        }
+    }
+}
+
+impl StateChange {
+    fn read(fields: &mut RawMap) -> Option<StateChange> {
+        Some(StateChange {
+            changes: fields.take("state", object)?,
+            is_snapshot: fields.take("snapshot", flag).is_some(),
+        })
+    }
+
+    fn write_fields(&self, writer: &mut ObjectWriter<'_>) {
+        writer.json("state", &self.changes);
+        writer.flag("snapshot", self.is_snapshot);
+    }
 }
 
 impl User {
@@ -496,15 +517,13 @@ impl User {
 impl Progress {
     fn read(fields: &mut RawMap) -> Progress {
         Progress {
-            content: take_any(fields, "content"),
+            content: take_raw(fields, "content"),
             tool_use_id: fields.take("tool_use_id", Raw::as_string),
             sibling_tool_use_ids: fields
-                .take("sibling_tool_use_ids", |raw| {
-                    raw.to().filter(|ids: &Vec<_>| !ids.is_empty())
-                })
+                .take("sibling_tool_use_ids", nonempty_strings)
                 .unwrap_or_default(),
-            tools: take_any(fields, "tools"),
-            normalized_messages: take_any(fields, "normalized_messages"),
+            tools: take_raw(fields, "tools"),
+            normalized_messages: take_raw(fields, "normalized_messages"),
         }
     }
 

@@ -1,40 +1,40 @@
-//! Errors of the model's side, in words that hold for every provider. No transport here: the
-//! client turns what it meets into these.
+//! Provider errors, classified in the same way for every provider. No transport here: the client converts what it
+//! receives into these.
 
 use serde::{Deserialize, Serialize};
 
-/// What went wrong at the model's side.
+/// What went wrong on the provider's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApiErrorKind {
-    /// The key is missing, wrong, or not allowed to do this.
+    /// The key is missing, wrong, or lacks the permission.
     Auth,
-    /// No such model or address.
+    /// The model or the URL does not exist.
     NotFound,
-    /// The provider does not accept the request.
+    /// The provider rejects the request.
     BadRequest,
-    /// The conversation is longer than the model can read.
+    /// The conversation exceeds the model's context window.
     ContextOverflow,
     /// Too many requests, or no credit left.
     RateLimit,
-    /// The provider has too much to do.
+    /// The provider is overloaded.
     Overloaded,
-    /// The provider failed.
+    /// The provider failed internally.
     Server,
-    /// The provider could not be reached, or the connection broke.
+    /// The provider could not be reached, or the connection broke off.
     Network,
-    /// Nothing came in time.
+    /// The provider did not respond in time.
     Timeout,
-    /// The person stopped it.
+    /// The user cancelled the request.
     Cancelled,
     /// The provider refuses the content.
     ContentRefused,
-    /// What came back cannot be read.
+    /// The response cannot be read.
     Malformed,
 }
 
 impl ApiErrorKind {
-    /// The word under which it is written, such as `rate_limit`.
+    /// The serialized name, such as `rate_limit`.
     pub fn as_str(self) -> &'static str {
         match self {
             ApiErrorKind::Auth => "auth",
@@ -53,30 +53,30 @@ impl ApiErrorKind {
     }
 }
 
-/// An error of the model's side, with everything that the provider said about it.
+/// A provider error, with everything that the provider reports about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
-    /// What went wrong.
+    /// The kind of error.
     pub kind: ApiErrorKind,
-    /// The provider's own words, or ours where it said nothing.
+    /// The provider's message, or ours if it sent none.
     pub message: String,
-    /// The HTTP status.
+    /// The HTTP status code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The provider's own name for the kind of error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_type: Option<String>,
-    /// The provider's name for the request.
+    /// The provider's id for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// How long to wait before the next try.
+    /// How long to wait before a retry, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
 impl ApiError {
-    /// An error of which no more is known than its kind and a message.
+    /// Creates an error with only a kind and a message.
     pub fn new(kind: ApiErrorKind, message: impl Into<String>) -> ApiError {
         ApiError {
             kind,
@@ -88,7 +88,7 @@ impl ApiError {
         }
     }
 
-    /// Whether the conversation is longer than the model can read.
+    /// Returns whether the conversation exceeds the model's context window.
     pub fn is_context_overflow(&self) -> bool {
         self.kind == ApiErrorKind::ContextOverflow
     }

@@ -1,6 +1,5 @@
-//! What comes back from a model, piece by piece, whatever the provider; and the message that the pieces make. A stream
-//! that broke off gives what came, marked interrupted; a tool call of which only a part came is never passed off as a
-//! call.
+//! Events of a model's answer, the same for every provider, and the message that they fold into. A stream that breaks
+//! off yields what arrived, marked as interrupted; a tool call that is incomplete never becomes a call.
 
 use std::collections::HashMap;
 
@@ -11,73 +10,72 @@ use crate::{
     StopReason, Text, TextBlock, Thinking, TokenUsage, ToolUse,
 };
 
-/// One piece of an answer.
+/// One event of a streamed answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamEvent {
     /// The answer begins.
     MessageStart {
-        /// The model that answers, by its own account.
+        /// The model that answers, as the provider reports it.
         model: Option<String>,
-        /// The provider's name for the answer.
+        /// The provider's id for the answer.
         response_id: Option<String>,
     },
     /// A block begins.
     BlockStart {
-        /// Its place in the answer, from 0.
+        /// The block's index in the answer, from 0.
         index: usize,
-        /// What kind of block.
+        /// How the block begins.
         block: BlockStart,
     },
-    /// A block goes on.
+    /// A block continues.
     BlockDelta {
-        /// The block's place.
+        /// The block's index.
         index: usize,
-        /// What is added to it.
+        /// The addition.
         delta: Delta,
     },
-    /// A block has a field of which the core knows nothing; kept with the block. A field that comes
-    /// again replaces the earlier one.
+    /// A provider's own field of a block, kept with the block. A repeated field replaces the earlier one.
     BlockExtra {
-        /// The block's place.
+        /// The block's index.
         index: usize,
-        /// What the field is called.
+        /// The field's name.
         key: String,
-        /// What it holds.
+        /// The field's value.
         value: Raw,
     },
     /// A block is complete.
     BlockStop {
-        /// The block's place.
+        /// The block's index.
         index: usize,
     },
-    /// A tool call is complete: the block at `index` with its arguments parsed.
+    /// A tool call is complete: the block at `index`, with its arguments parsed.
     ToolUse {
-        /// The block's place.
+        /// The block's index.
         index: usize,
-        /// The provider's name for the call.
+        /// The provider's id for the call.
         id: String,
         /// The tool's name.
         name: String,
         /// The arguments.
         input: Raw,
     },
-    /// Token counts so far.
+    /// The token counts so far.
     Usage(TokenUsage),
     /// The answer is complete.
     MessageStop {
-        /// Why it ended, where the provider said.
+        /// Why the answer ended, if the provider says so.
         stop_reason: Option<StopReason>,
     },
-    /// A sign of life.
+    /// A keep-alive without content.
     Ping,
-    /// The provider gave up in the middle of the answer.
+    /// The provider failed in the middle of the answer.
     Error(ApiError),
-    /// Something that came along and has no place of its own; kept with the message.
+    /// A provider's own field of the answer, kept with the message.
     Extra {
-        /// What it is called.
+        /// The field's name.
         key: String,
-        /// What it holds.
+        /// The field's value.
         value: Raw,
     },
 }
@@ -90,24 +88,23 @@ pub enum BlockStart {
     Text,
     /// A thought follows.
     Thinking,
-    /// Encrypted thinking, whole.
+    /// Encrypted thinking, complete.
     RedactedThinking {
         /// The provider's data.
         data: String,
     },
     /// The arguments of a tool call follow.
     ToolUse {
-        /// The provider's name for the call.
+        /// The provider's id for the call.
         id: String,
         /// The tool's name.
         name: String,
     },
-    /// A block that has no start of its own, whole: one that the model does not know, or an image
-    /// or a document.
+    /// A complete block of any other type: an image, a document, or one that this version does not know.
     Other(Raw),
 }
 
-/// What is added to a block.
+/// An addition to a block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delta {
@@ -115,13 +112,13 @@ pub enum Delta {
     Text(Text),
     /// More of a thought.
     Thinking(Text),
-    /// The seal of a thought.
+    /// The signature of a thought.
     Signature(String),
-    /// More of the arguments' JSON text.
+    /// More of the JSON text of a call's arguments.
     PartialJson(String),
 }
 
-/// Makes one message of a whole stream; see [`Fold`] for one that is still coming.
+/// Folds a complete stream into one message. Use [`Fold`] for a stream that is still arriving.
 pub fn fold<'a>(events: impl IntoIterator<Item = &'a StreamEvent>, base: Message) -> Folded {
     let mut fold = Fold::default();
     for event in events {
@@ -130,14 +127,28 @@ pub fn fold<'a>(events: impl IntoIterator<Item = &'a StreamEvent>, base: Message
     fold.finish(base)
 }
 
-/// A message in the making.
+/// Builds a message from stream events.
+///
+/// [`Fold::push`] takes the events in order, and [`Fold::finish`] returns the message, also if the stream broke off.
+///
+/// ```
+/// use analects_core::{BlockStart, Delta, Fold, Message, StreamEvent};
+///
+/// let mut fold = Fold::default();
+/// fold.push(&StreamEvent::BlockStart { index: 0, block: BlockStart::Text });
+/// fold.push(&StreamEvent::BlockDelta { index: 0, delta: Delta::Text("Hello".into()) });
+/// fold.push(&StreamEvent::MessageStop { stop_reason: None });
+/// let folded = fold.finish(Message::assistant("m2", ""));
+/// assert!(folded.complete);
+/// assert_eq!(folded.message.text(), "Hello");
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Fold {
     model: Option<String>,
     response_id: Option<String>,
-    blocks: Vec<Part>,
-    /// Where each block is, by the index that the events give it.
-    places: HashMap<usize, usize>,
+    blocks: Vec<PartialBlock>,
+    /// Positions in `blocks` by the index that the events use.
+    positions: HashMap<usize, usize>,
     usage: TokenUsage,
     stop_reason: Option<StopReason>,
     complete: bool,
@@ -145,68 +156,73 @@ pub struct Fold {
     extra: RawMap,
 }
 
-/// What a stream folded into.
+/// The result of folding a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folded {
     /// The message.
     pub message: Message,
-    /// Whether the provider said that this is all of it.
+    /// Whether the provider marked the answer as complete.
     pub complete: bool,
-    /// The error with which the provider gave up, if it did.
+    /// The error that ended the stream, if any.
     pub error: Option<ApiError>,
-    /// What was odd.
+    /// Oddities in the stream.
     pub problems: Vec<Problem>,
 }
 
-/// A block in the making.
+/// A block that is still arriving.
 #[derive(Debug, Clone)]
-struct Part {
+struct PartialBlock {
     index: usize,
     block: Block,
-    /// The arguments of a tool call so far.
+    /// The JSON text of a tool call's arguments so far.
     json: String,
-    done: bool,
+    is_complete: bool,
 }
 
-impl Part {
-    /// Whether it was announced, and the stream broke off before anything of it came.
-    fn is_nothing(&self) -> bool {
-        !self.done
-            && match &self.block {
-                Block::Text(text) => *text == TextBlock::default(),
-                Block::Thinking(thought) => *thought == Thinking::default(),
-                Block::Image(_)
-                | Block::ToolUse(_)
-                | Block::ToolResult(_)
-                | Block::RedactedThinking(_)
-                | Block::Document(_)
-                | Block::Other(_) => false,
-            }
+impl PartialBlock {
+    /// Returns whether the block was announced, and the stream broke off before any content.
+    fn is_unstarted(&self) -> bool {
+        if self.is_complete {
+            return false;
+        }
+        match &self.block {
+            Block::Text(text) => *text == TextBlock::default(),
+            Block::Thinking(thought) => *thought == Thinking::default(),
+            Block::Image(_)
+            | Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::RedactedThinking(_)
+            | Block::Document(_)
+            | Block::Other(_) => false,
+        }
+    }
+
+    fn new(index: usize, block: Block) -> PartialBlock {
+        PartialBlock {
+            index,
+            block,
+            json: String::new(),
+            is_complete: false,
+        }
     }
 }
 
 impl Fold {
-    /// Takes the next event.
+    /// Adds the next event.
     pub fn push(&mut self, event: &StreamEvent) {
         match event {
             StreamEvent::MessageStart { model, response_id } => {
                 self.model = model.clone();
                 self.response_id = response_id.clone();
             }
-            StreamEvent::BlockStart { index, block } => self.start(*index, block),
-            StreamEvent::BlockDelta { index, delta } => self.delta(*index, delta),
+            StreamEvent::BlockStart { index, block } => self.start_block(*index, block),
+            StreamEvent::BlockDelta { index, delta } => self.apply_delta(*index, delta),
             StreamEvent::BlockExtra { index, key, value } => {
-                if let Some(extra) = self
-                    .part(*index)
-                    .and_then(|part| extra_mut(&mut part.block))
-                {
-                    extra.take(key, |_| Some(()));
-                    extra.push(key, value.clone());
-                }
+                self.set_block_extra(*index, key, value);
             }
             StreamEvent::BlockStop { index } => {
-                if let Some(part) = self.part(*index) {
-                    part.done = true;
+                if let Some(part) = self.block_mut(*index) {
+                    part.is_complete = true;
                 }
             }
             StreamEvent::ToolUse {
@@ -215,24 +231,13 @@ impl Fold {
                 name,
                 input,
             } => {
-                let (id, name, input) = (id.clone(), name.clone(), input.clone());
-                let begun = self
-                    .part(*index)
-                    .and_then(|part| extra_mut(&mut part.block));
-                let extra = begun.map(std::mem::take).unwrap_or_default();
-                let call = Block::ToolUse(ToolUse {
-                    id,
-                    name,
-                    input,
-                    extra,
-                });
-                let part = Part {
-                    index: *index,
-                    block: call,
-                    json: String::new(),
-                    done: true,
+                let call = ToolUse {
+                    id: id.clone(),
+                    name: name.clone(),
+                    input: input.clone(),
+                    extra: RawMap::new(),
                 };
-                self.put(part);
+                self.complete_call(*index, call);
             }
             StreamEvent::Usage(usage) => self.usage.update(usage),
             StreamEvent::MessageStop { stop_reason } => {
@@ -245,7 +250,26 @@ impl Fold {
         }
     }
 
-    /// Makes the message: `base` gives its names and times, the stream everything else.
+    fn set_block_extra(&mut self, index: usize, key: &str, value: &Raw) {
+        let block = self.block_mut(index);
+        if let Some(extra) = block.and_then(|part| extra_mut(&mut part.block)) {
+            extra.take(key, |_| Some(()));
+            extra.push(key, value.clone());
+        }
+    }
+
+    /// Replaces the block at `index` with a complete call, which takes over the block's extra fields.
+    fn complete_call(&mut self, index: usize, mut call: ToolUse) {
+        let started = self.block_mut(index);
+        if let Some(extra) = started.and_then(|part| extra_mut(&mut part.block)) {
+            call.extra = std::mem::take(extra);
+        }
+        let mut block = PartialBlock::new(index, Block::ToolUse(call));
+        block.is_complete = true;
+        self.put_block(block);
+    }
+
+    /// Returns the message: `base` supplies its ids and times, the stream everything else.
     pub fn finish(mut self, mut base: Message) -> Folded {
         let mut problems = Vec::new();
         let complete = self.complete && self.error.is_none();
@@ -253,7 +277,7 @@ impl Fold {
             let text = "the answer broke off before its end; what came is kept";
             problems.push(Problem::warning("interrupted-answer", text));
             self.stop_reason = Some(StopReason::Interrupted);
-            self.blocks.retain(|part| !part.is_nothing());
+            self.blocks.retain(|part| !part.is_unstarted());
         }
         let content = self.take_content(&mut problems);
         base.model = self.model.or(base.model);
@@ -276,14 +300,14 @@ impl Fold {
         let mut blocks = Vec::new();
         for part in std::mem::take(&mut self.blocks) {
             match part.block {
-                Block::ToolUse(call) if !part.done => {
+                Block::ToolUse(call) if !part.is_complete => {
                     let text = format!("the call of {} broke off; it is not a call", call.name);
                     problems.push(Problem::warning("partial-tool-call", text));
-                    self.extra
-                        .push("partial_tool_use", partial(&call, &part.json));
+                    let call = partial_call(&call, &part.json);
+                    self.extra.push("partial_tool_use", call);
                 }
                 Block::ToolUse(mut call) => {
-                    call.input = input(&part.json, call.input, &mut call.extra);
+                    call.input = parse_arguments(&part.json, call.input, &mut call.extra);
                     blocks.push(Block::ToolUse(call));
                 }
                 block @ (Block::Text(_)
@@ -298,21 +322,21 @@ impl Fold {
         Content::Blocks(blocks)
     }
 
-    fn part(&mut self, index: usize) -> Option<&mut Part> {
-        self.blocks.get_mut(*self.places.get(&index)?)
+    fn block_mut(&mut self, index: usize) -> Option<&mut PartialBlock> {
+        self.blocks.get_mut(*self.positions.get(&index)?)
     }
 
-    fn put(&mut self, part: Part) {
-        match self.part(part.index) {
-            Some(place) => *place = part,
-            None => {
-                self.places.insert(part.index, self.blocks.len());
-                self.blocks.push(part);
-            }
+    /// Adds a block, or replaces the one with the same index.
+    fn put_block(&mut self, block: PartialBlock) {
+        if let Some(earlier) = self.block_mut(block.index) {
+            *earlier = block;
+        } else {
+            self.positions.insert(block.index, self.blocks.len());
+            self.blocks.push(block);
         }
     }
 
-    fn start(&mut self, index: usize, start: &BlockStart) {
+    fn start_block(&mut self, index: usize, start: &BlockStart) {
         let block = match start {
             BlockStart::Text => Block::Text(TextBlock::default()),
             BlockStart::Thinking => Block::Thinking(Thinking::default()),
@@ -326,30 +350,25 @@ impl Fold {
                 input: Raw::empty_object(),
                 extra: RawMap::new(),
             }),
-            BlockStart::Other(raw) => whole(raw),
+            BlockStart::Other(raw) => complete_block(raw),
         };
-        self.put(Part {
-            index,
-            block,
-            json: String::new(),
-            done: false,
-        });
+        self.put_block(PartialBlock::new(index, block));
     }
 
-    fn delta(&mut self, index: usize, delta: &Delta) {
-        let Some(part) = self.part(index) else {
-            // A provider that forgets to announce a block still gets its text recorded.
+    fn apply_delta(&mut self, index: usize, delta: &Delta) {
+        let Some(part) = self.block_mut(index) else {
+            // A provider that does not announce a block still gets its text recorded.
             if let Delta::Text(_) = delta {
-                self.start(index, &BlockStart::Text);
-                self.delta(index, delta);
+                self.start_block(index, &BlockStart::Text);
+                self.apply_delta(index, delta);
             }
             return;
         };
         match (&mut part.block, delta) {
             (Block::Text(block), Delta::Text(text)) => block.text.push(text),
             (Block::Thinking(block), Delta::Thinking(text)) => block.thinking.push(text),
-            (Block::Thinking(block), Delta::Signature(seal)) => {
-                block.signature.get_or_insert_default().push_str(seal);
+            (Block::Thinking(block), Delta::Signature(more)) => {
+                block.signature.get_or_insert_default().push_str(more);
             }
             (_, Delta::PartialJson(json)) => part.json.push_str(json),
             _ => {}
@@ -357,9 +376,9 @@ impl Fold {
     }
 }
 
-/// A block that came whole. Only what needs no end is typed: a call is complete when its events say
+/// Reads a block that arrived in one event. Only images and documents are typed: a call is complete when its events say
 /// so, not when it looks like one.
-fn whole(raw: &Raw) -> Block {
+fn complete_block(raw: &Raw) -> Block {
     match Block::read(raw, &mut Vec::new()) {
         Ok(block @ (Block::Image(_) | Block::Document(_))) => block,
         Ok(
@@ -374,7 +393,7 @@ fn whole(raw: &Raw) -> Block {
     }
 }
 
-/// Where a block keeps what the core does not name; a block that is kept verbatim has no such place.
+/// The unknown fields of a block; `None` for a block that is kept verbatim.
 fn extra_mut(block: &mut Block) -> Option<&mut RawMap> {
     match block {
         Block::Text(block) => Some(&mut block.extra),
@@ -388,11 +407,11 @@ fn extra_mut(block: &mut Block) -> Option<&mut RawMap> {
     }
 }
 
-/// The arguments of a complete call. No text at all means none; text that is not JSON is kept as a
-/// string and says so.
-fn input(json: &str, given: Raw, extra: &mut RawMap) -> Raw {
+/// Parses the arguments of a complete call. Empty text means that `announced` holds them. Text that is not JSON is kept
+/// as a string and marked `malformed_input`.
+fn parse_arguments(json: &str, announced: Raw, extra: &mut RawMap) -> Raw {
     if json.trim().is_empty() {
-        return given;
+        return announced;
     }
     Raw::parse(json).unwrap_or_else(|_| {
         extra.push("malformed_input", Raw::trusted("true".to_string()));
@@ -400,7 +419,8 @@ fn input(json: &str, given: Raw, extra: &mut RawMap) -> Raw {
     })
 }
 
-fn partial(call: &ToolUse, json: &str) -> Raw {
+/// Returns a record of a call that broke off, with the JSON text of its arguments so far.
+fn partial_call(call: &ToolUse, json: &str) -> Raw {
     let mut map = RawMap::new();
     map.push("id", Raw::string(&call.id));
     map.push("name", Raw::string(&call.name));

@@ -1,5 +1,5 @@
-//! Reading and writing JSON by hand: objects are split into raw entries, known keys are taken out,
-//! the rest is kept. Also the bridge from that to serde.
+//! Handwritten JSON reading and writing: objects are split into raw entries, known keys are taken out, and the rest is
+//! kept. Also connects [`Json`] types to serde.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use thiserror::Error;
 
 use crate::{Problem, Raw, RawMap, Text};
 
-/// Why a text is not the JSON value that was asked for.
+/// Why a text does not have the expected JSON shape.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JsonError {
-    /// The text is not JSON at all.
+    /// The text is not JSON.
     #[error("not JSON: {0}")]
     Syntax(String),
     /// The text is JSON, but not an object.
     #[error("not a JSON object: {0}")]
     NotAnObject(String),
-    /// The object lacks a field without which it has no meaning.
+    /// A required field is missing or has the wrong type.
     #[error("field \"{field}\" is missing or is not {expected}")]
     Field {
         /// The field's name.
         field: &'static str,
-        /// What it should hold.
+        /// The expected type, in words.
         expected: &'static str,
     },
 }
@@ -39,15 +39,15 @@ impl JsonError {
     }
 }
 
-/// A type with one JSON shape, read without losing what it does not know.
+/// A type with a JSON representation that is read without losing unknown data.
 pub trait Json: Sized {
-    /// Reads a value and notes what is odd about it. An error means that nothing could be read.
+    /// Reads a value and appends oddities to `problems`. Fails if `raw` has no usable content.
     fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Self, JsonError>;
 
     /// Appends the value's JSON to `out`, on one line.
     fn write(&self, out: &mut String);
 
-    /// Reads a value from JSON text, without the problems.
+    /// Reads a value from JSON text and discards the problems.
     fn from_json(text: &str) -> Result<Self, JsonError> {
         Self::read(&Raw::parse(text)?, &mut Vec::new())
     }
@@ -80,7 +80,7 @@ impl Json for RawMap {
     }
 }
 
-/// Gives a [`Json`] type its serde implementations, by way of `serde_json`'s raw values.
+/// Implements serde for [`Json`] types, by way of `serde_json`'s raw values.
 macro_rules! serde_by_json {
     ($($name:ty),+ $(,)?) => {$(
         impl serde::Serialize for $name {
@@ -111,11 +111,11 @@ serde_by_json!(
     crate::TokenUsage,
 );
 
-/// Writes a JSON string. U+2028 and U+2029 are escaped, since some readers split lines there.
+/// Writes a JSON string. U+2028 and U+2029 are escaped, since some readers split lines at them.
 pub(crate) fn write_string(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);
     out.push('"');
-    // What needs no escape is copied in runs.
+    // Runs of characters that need no escape are copied as a whole.
     let bytes = text.as_bytes();
     let mut copied = 0;
     for (at, byte) in bytes.iter().enumerate() {
@@ -135,26 +135,26 @@ pub(crate) fn write_string(out: &mut String, text: &str) {
         out.push_str(short);
         copied = at + 1;
         if short.is_empty() {
-            copied += write_code(out, &text[at..]);
+            copied += write_unicode_escape(out, &text[at..]);
         }
     }
     out.push_str(&text[copied..]);
     out.push('"');
 }
 
-/// Whether a text begins with U+2028 or U+2029.
+/// Returns whether the bytes begin with U+2028 or U+2029.
 fn is_line_separator(bytes: &[u8]) -> bool {
     matches!(bytes, [0xe2, 0x80, 0xa8 | 0xa9, ..])
 }
 
-/// Writes the first character as `\uXXXX`; says how many bytes it has beyond one.
-fn write_code(out: &mut String, text: &str) -> usize {
+/// Writes the first character of `text` as `\uXXXX` and returns how many bytes it has beyond one.
+fn write_unicode_escape(out: &mut String, text: &str) -> usize {
     let c = text.chars().next().unwrap_or_default();
     out.push_str(&format!("\\u{:04x}", u32::from(c)));
     c.len_utf8() - 1
 }
 
-/// Bytes with which a character may begin that needs an escape. None of them is inside of a character.
+/// The first bytes of characters that may need an escape. None of these bytes occurs inside a character.
 static MAY_NEED_ESCAPE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -165,7 +165,7 @@ static MAY_NEED_ESCAPE: [bool; 256] = {
     table[b'"' as usize] = true;
     table[b'\\' as usize] = true;
     table[0x7f] = true;
-    // The first byte of U+2028 and U+2029, and of many others.
+    // The first byte of U+2028, of U+2029 and of many other characters.
     table[0xe2] = true;
     table
 };
@@ -231,7 +231,7 @@ impl<'a> ObjectWriter<'a> {
         }
     }
 
-    /// Writes a finite number; JSON has no other.
+    /// Writes a finite number; JSON has no other numbers.
     pub(crate) fn opt_f64(&mut self, key: &str, value: Option<f64>) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             self.key(key).push_str(&format!("{value:?}"));
@@ -244,7 +244,7 @@ impl<'a> ObjectWriter<'a> {
         }
     }
 
-    /// Writes `true`, or nothing.
+    /// Writes `true`; writes nothing for `false`.
     pub(crate) fn flag(&mut self, key: &str, value: bool) {
         self.opt_bool(key, value.then_some(true));
     }
@@ -278,11 +278,10 @@ impl<'a> ObjectWriter<'a> {
     }
 }
 
-/// Writes an object of known fields plus the entries that nobody knew.
+/// Writes an object: the known fields, which `fields` writes, and the unknown ones.
 ///
-/// The unknown ones stand last, for readability. If one of them has the name of a known field (a
-/// repeated key, or a value of the wrong type) they stand first, because the last of a repeated key
-/// is the one that counts when the object is read again.
+/// Unknown fields come last, for readability. If one of them has the name of a known field (a repeated key, or a value
+/// of the wrong type), they come first, because readers use the last occurrence of a key.
 pub(crate) fn write_object(
     out: &mut String,
     known: &[&str],
@@ -301,12 +300,12 @@ pub(crate) fn write_object(
     writer.end();
 }
 
-/// Reads an optional finite number that an `f64` can hold.
+/// Reads a finite number that fits into an `f64`.
 pub(crate) fn number(raw: &Raw) -> Option<f64> {
     raw.to::<f64>().filter(|value| value.is_finite())
 }
 
-/// Reads a string that many will hold. Most are spelled as they are, and need not be decoded.
+/// Reads a string that many values share. Most strings have no escapes and need no decoding.
 pub(crate) fn shared_string(raw: &Raw) -> Option<Arc<str>> {
     let plain = raw
         .as_str()
@@ -318,7 +317,12 @@ pub(crate) fn shared_string(raw: &Raw) -> Option<Arc<str>> {
     }
 }
 
-/// Reads `true`; a written `false` is left where it is, as it says no more than its absence.
+/// Reads a list of strings. An explicit empty list is left in place, since it means the same as an absent field.
+pub(crate) fn nonempty_strings(raw: &Raw) -> Option<Vec<String>> {
+    raw.to().filter(|strings: &Vec<_>| !strings.is_empty())
+}
+
+/// Reads `true`. An explicit `false` is left in place, since it means the same as an absent field.
 pub(crate) fn flag(raw: &Raw) -> Option<()> {
     (raw.as_str() == "true").then_some(())
 }

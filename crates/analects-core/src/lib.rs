@@ -1,21 +1,22 @@
-//! What a conversation is: its messages, and what is made of them on the way to a model and back.
+//! The conversation model: messages, and everything that happens to them on the way to a model and back.
 //!
-//! This crate is pure: it reads no file, clock, environment or random number, and knows neither a
-//! file format nor a provider. Every other crate of the workspace builds on it.
+//! This crate is pure: it reads no file, clock, environment variable or random number, and it knows
+//! neither a file format nor a provider. Every other crate of the workspace builds on it.
 //!
 //! # Types, in reading order
 //!
-//! 1. [`Message`] with its [`Body`] is the unit of every record; [`Content`] is a string or
+//! 1. [`Message`] and its [`Body`] are the unit of every record. [`Content`] is a string or a list of
 //!    [`Block`]s, as in the Anthropic Messages API.
-//! 2. [`Raw`] is JSON that came from elsewhere and leaves as it came; [`Text`] is a string that may
-//!    hold half a surrogate pair.
-//! 3. [`chain`](chain()) gives the messages that a model is to see, in order; a [`Tree`] holds all
-//!    branches of a conversation. [`SessionState`] is what else is known about it.
-//! 4. [`Request`] is what is asked of a model; [`StreamEvent`]s are what comes back, and
-//!    [`fold`](fold()) makes a message of them. [`ModelFacts`] are what is known about a model.
-//! 5. [`sendable`](sendable()) mends the turns of a request that every API would refuse.
-//! 6. [`verbs`] are what a person does to a conversation: rewind, drop, restore, edit, fork, compact.
-//! 7. [`Problem`] and [`Span`] say what is wrong and where, a [`Hint`] what to do about it; [`Ids`] gives names to new things.
+//! 2. [`Raw`] is foreign JSON that is written back unchanged. [`Text`] is a string that may hold a lone
+//!    surrogate.
+//! 3. [`chain`](chain()) returns the messages that a model reads, in order. A [`Tree`] holds all branches
+//!    of a conversation. [`SessionState`] holds what a session knows beyond its messages.
+//! 4. [`Request`] is what you send to a model. [`StreamEvent`]s are what comes back, and
+//!    [`fold`](fold()) combines them into a message. [`ModelFacts`] describe a model.
+//! 5. [`sendable`](sendable()) repairs turns that every API would refuse.
+//! 6. [`verbs`] are the operations on a conversation: rewind, drop, restore, edit, fork, compact.
+//! 7. A [`Problem`] says what is wrong, its [`Span`] where, and its [`Hint`] how to fix it. [`Ids`]
+//!    generates identifiers.
 //!
 //! ```
 //! use analects_core::{Body, Json, Message};
@@ -24,18 +25,36 @@
 //! let message = Message::from_json(line)?;
 //! assert!(matches!(message.body, Body::User(_)));
 //! assert_eq!(message.text(), "Hello");
-//! // What the model does not name survives, digit by digit.
+//! // Unknown fields survive, digit by digit.
 //! assert!(message.to_json().contains("12345678901234567890123"));
 //! # Ok::<(), analects_core::JsonError>(())
 //! ```
 //!
+//! # Where to find things
+//!
+//! | topic | module |
+//! |---|---|
+//! | messages, their bodies and blocks | `message`, `body`, `block` |
+//! | JSON without loss: raw values, ordered objects, lone surrogates | `json`, `raw`, `text` |
+//! | parents, branches, compactions, tombstones; which messages the model reads | `chain` and its submodules |
+//! | why a message is hidden from the model | `chain::effective` |
+//! | tool calls without a result, and the reverse | `chain::pairs` |
+//! | operations on a conversation, and the view after them | [`verbs`] |
+//! | which messages one request includes | `verbs::choose` |
+//! | requests, stream events, token usage | `request`, `fold`, `usage` |
+//! | turns that every API accepts | `sendable` |
+//! | agents, model capabilities and prices | `agent` |
+//! | session state as merge patches | `state` |
+//! | problems, hints, line numbers; API errors | `problem`, `error` |
+//! | fixed words such as roles and stop reasons; spelling suggestions | `keywords` |
+//!
 //! # Limitations
 //!
-//! - JSON keeps its values, not its layout: known fields come out in a fixed order, and line ends
-//!   between tokens of a [`Raw`] become blanks, so that every message fits on one line.
-//! - The serde implementations work with `serde_json` only, and not below `#[serde(flatten)]`,
+//! - JSON keeps its values, not its layout: known fields are written in a fixed order, and line breaks
+//!   between the tokens of a [`Raw`] become spaces, so that every message fits on one line.
+//! - The serde implementations work with `serde_json` only. They do not work below `#[serde(flatten)]`,
 //!   `tag` or `untagged`, which cannot carry raw JSON.
-//! - In a merge patch `null` removes, so a state cannot hold a `null` outside of arrays.
+//! - In a merge patch `null` removes a key, so a state cannot hold `null` outside of arrays.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod agent;
@@ -45,6 +64,7 @@ mod chain;
 mod error;
 mod fold;
 mod json;
+mod keywords;
 mod message;
 mod problem;
 mod raw;
@@ -54,7 +74,6 @@ mod state;
 mod text;
 mod usage;
 pub mod verbs;
-mod words;
 
 pub use agent::{Agent, ModelFacts, Prices, PricesAbove, Rates};
 pub use block::{
@@ -66,12 +85,15 @@ pub use body::{
     StateChange, Summary, System, Tombstone, User,
 };
 pub use chain::{
-    Branch, Chain, Effective, Finding, Lack, Link, LinkKind, NameId, NameTable, Pairs, Said, Tree,
-    TreeBuilder, Unpaired, Unseen, chain, chain_to, unseen,
+    Branch, Chain, EffectiveChain, Finding, Lack, Link, LinkKind, NameId, NameTable, Pairs, Said,
+    Tree, TreeBuilder, Unpaired, Unseen, chain, chain_to, unseen,
 };
 pub use error::{ApiError, ApiErrorKind};
 pub use fold::{BlockStart, Delta, Fold, Folded, StreamEvent, fold};
 pub use json::{Json, JsonError};
+pub use keywords::{
+    AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource, nearest,
+};
 pub use message::{CountingIds, Ids, Message, MessageId, SessionId};
 pub use problem::{Hint, LineIndex, Problem, Severity, Span};
 pub use raw::{Raw, RawMap};
@@ -80,4 +102,3 @@ pub use sendable::{Sendable, sendable};
 pub use state::{Rebuilding, SessionState};
 pub use text::Text;
 pub use usage::TokenUsage;
-pub use words::{AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource, nearest};

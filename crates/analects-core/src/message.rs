@@ -1,5 +1,5 @@
-//! The unit of every record: one message, with what all messages share. Its JSON is flat, tagged by
-//! `type`, and written by hand, since derived serde code cannot carry raw JSON through a flat object.
+//! The unit of every record: one message, with the fields that all messages share. Its JSON is a flat object, tagged by
+//! `type`. Reading and writing are handwritten, since derived serde code cannot carry raw JSON through a flat object.
 
 use std::fmt;
 use std::ops::Deref;
@@ -23,7 +23,7 @@ macro_rules! id_type {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Deserialize)]
         #[serde(from = "String")]
-        // Shared: the same name stands in a message, in those that follow it, and in every plan.
+        // Shared, because the same id occurs in a message, in its children and in every plan.
         pub struct $name(Arc<str>);
 
         impl Serialize for $name {
@@ -55,54 +55,54 @@ macro_rules! id_type {
 }
 
 id_type! {
-    /// Names a message: a UUID, or whatever its source called it.
+    /// Identifies a message: a UUID, or whatever id its source used.
     MessageId
 }
 
 id_type! {
-    /// Names a conversation.
+    /// Identifies a conversation.
     SessionId
 }
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Its name; empty only where a source gave none.
+    /// Its id; empty only if the source had none.
     pub id: MessageId,
-    /// The message that it follows; `None` for the first.
+    /// The message that this one follows; `None` for the first.
     pub parent_id: Option<MessageId>,
     /// The conversation that it belongs to.
     pub session_id: SessionId,
-    /// When it was made, where that is known.
+    /// When it was created, if known.
     pub created_at: Option<Timestamp>,
-    /// The side chain that it belongs to; `None` is the main chain.
+    /// The agent whose side chain it belongs to; `None` is the main chain.
     pub agent_id: Option<String>,
-    /// Who wrote it, by name: an agent, or a person.
+    /// The name of its author: an agent or a person.
     pub author: Option<String>,
     /// How much of it the model sees.
     pub history: History,
     /// The model that wrote it.
     pub model: Option<String>,
-    /// Tokens that it took. Many messages say nothing of it, so it takes room only where it is said.
+    /// Token counts. Boxed, because most messages have none.
     pub usage: Option<Box<TokenUsage>>,
-    /// What it cost; `None` is unknown, not free.
+    /// Its cost in US dollars; `None` means unknown, not free.
     pub cost_usd: Option<f64>,
-    /// How long it took.
+    /// How long it took, in milliseconds.
     pub duration_ms: Option<u64>,
-    /// The provider's name for the answer.
+    /// The provider's id for the answer.
     pub response_id: Option<String>,
-    /// Whether it only reports an error of the model's side.
+    /// Whether it only reports an error from the provider.
     pub is_api_error_message: bool,
-    /// What it is and says.
+    /// Its type and the fields of that type.
     pub body: Body,
-    /// What its source said and this model does not name.
+    /// Details from its source that this model has no field for.
     pub extra: RawMap,
-    /// Fields of the record itself that this version does not know, or could not read as the type
-    /// that it expects; written back where they stood.
+    /// Fields of the record that this version does not know, or that have an unexpected type. They are written back in
+    /// place.
     pub unknown: RawMap,
 }
 
-const NAMES: [&str; 16] = [
+const FIELD_NAMES: [&str; 16] = [
     "v",
     "type",
     "id",
@@ -122,7 +122,7 @@ const NAMES: [&str; 16] = [
 ];
 
 impl Message {
-    /// A message with nothing but a name and a body.
+    /// Creates a message with an id and a body, and defaults for everything else.
     pub fn new(id: impl Into<MessageId>, body: Body) -> Message {
         Message {
             id: id.into(),
@@ -144,11 +144,12 @@ impl Message {
         }
     }
 
-    /// Whether a message that stands directly behind the boundary of a compaction, or behind others of which that is
-    /// true, was made with it: the copy of an instruction, or a file that was read again. A compaction is made in
-    /// one moment, so what is known to be of another one is somebody's own.
-    pub fn came_with(&self, boundary: &Message) -> bool {
-        let is_kind = match &self.body {
+    /// Returns whether a compaction created this message: it copies an instruction or re-reads a file.
+    ///
+    /// The answer is meaningful only for a message directly behind `boundary`, or behind others that belong to it. A
+    /// compaction creates all its messages with one timestamp, so a message with another timestamp is not part of it.
+    pub fn is_part_of_compaction(&self, boundary: &Message) -> bool {
+        let can_be_part = match &self.body {
             Body::System(_) => true,
             Body::Attachment(attachment) => attachment.kind == AttachmentKind::File,
             Body::User(_)
@@ -165,10 +166,10 @@ impl Message {
             | Body::Other(_) => false,
         };
         let times = self.created_at.zip(boundary.created_at);
-        is_kind && times.is_none_or(|(own, of_boundary)| own == of_boundary)
+        can_be_part && times.is_none_or(|(own, of_boundary)| own == of_boundary)
     }
 
-    /// Something that a person said.
+    /// Creates a user message.
     pub fn user(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
         Message::new(
             id,
@@ -179,7 +180,7 @@ impl Message {
         )
     }
 
-    /// Something that a model said.
+    /// Creates an assistant message.
     pub fn assistant(id: impl Into<MessageId>, content: impl Into<Content>) -> Message {
         let body = Assistant {
             content: content.into(),
@@ -188,12 +189,12 @@ impl Message {
         Message::new(id, Body::Assistant(body))
     }
 
-    /// Who speaks, as the model's API sees it.
+    /// The role that a model's API gives this message.
     pub fn role(&self) -> Role {
         self.body.role()
     }
 
-    /// The text of its content; for a summary, the summary.
+    /// The text of its content; of a summary, the summary.
     pub fn text(&self) -> String {
         if let Body::Summary(summary) = &self.body {
             return summary.text.as_str().into_owned();
@@ -232,25 +233,25 @@ impl Message {
 impl Json for Message {
     fn read(raw: &Raw, problems: &mut Vec<Problem>) -> Result<Message, JsonError> {
         let mut fields = RawMap::parse(raw.as_str())?;
-        let readable = take_version(&mut fields);
-        let type_name = fields.take("type", name);
+        let is_readable = take_version(&mut fields);
+        let type_name = fields.take("type", nonempty_string);
         let mut message = Message::new(
-            fields.take("id", id).unwrap_or_default(),
+            fields.take("id", nonempty_id).unwrap_or_default(),
             Body::Other(crate::Other {
                 type_name: type_name.clone(),
             }),
         );
-        if readable {
+        if is_readable {
             message.body = Body::read(type_name, &mut fields, problems);
         }
-        take_shared(&mut message, &mut fields, problems);
-        report(&message, problems);
+        take_common_fields(&mut message, &mut fields, problems);
+        report_problems(&message, problems);
         message.unknown = fields;
         Ok(message)
     }
 
     fn write(&self, out: &mut String) {
-        let names: Vec<&str> = NAMES
+        let names: Vec<&str> = FIELD_NAMES
             .iter()
             .chain(self.body.field_names())
             .copied()
@@ -261,8 +262,8 @@ impl Json for Message {
     }
 }
 
-/// Whether the record is of a version that can be read. A foreign version stays where it is, and so
-/// does a repeated one, of which the last counts.
+/// Returns whether this version can read the record. An unknown version stays among the fields. So does a repeated one,
+/// as its last occurrence counts.
 fn take_version(fields: &mut RawMap) -> bool {
     match fields.get("v").map(Raw::as_str) {
         None => true,
@@ -276,13 +277,18 @@ fn take_version(fields: &mut RawMap) -> bool {
     }
 }
 
-fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Problem>) {
+fn take_common_fields(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Problem>) {
     message.parent_id = take_id(fields, "parent_id");
-    message.session_id = fields.take("session_id", id).unwrap_or_default().into();
+    message.session_id = fields
+        .take("session_id", nonempty_id)
+        .unwrap_or_default()
+        .into();
     message.created_at = fields.take("created_at", |raw| raw.as_string()?.parse().ok());
     message.agent_id = fields.take("agent_id", Raw::as_string);
     message.author = fields.take("author", Raw::as_string);
-    message.history = fields.take("history", history).unwrap_or_default();
+    message.history = fields
+        .take("history", restricted_history)
+        .unwrap_or_default();
     message.model = fields.take("model", Raw::as_string);
     message.usage = fields.take("usage", |raw| {
         TokenUsage::read(raw, problems).ok().map(Box::new)
@@ -291,29 +297,29 @@ fn take_shared(message: &mut Message, fields: &mut RawMap, problems: &mut Vec<Pr
     message.duration_ms = fields.take("duration_ms", Raw::to);
     message.response_id = fields.take("response_id", Raw::as_string);
     message.is_api_error_message = fields.take("is_api_error_message", flag).is_some();
-    message.extra = fields.take("extra", entries).unwrap_or_default();
+    message.extra = fields.take("extra", nonempty_object).unwrap_or_default();
 }
 
-// Fields that are left out when they have their ordinary value. If a source wrote that value all the
-// same, it is not taken but stays among the unknown fields, so that it is written back.
+// The following readers reject a field's default value, since the writer omits it. A default that a source wrote
+// explicitly thus stays among the unknown fields and is written back.
 
-fn name(raw: &Raw) -> Option<String> {
-    raw.as_string().filter(|name| !name.is_empty())
+fn nonempty_string(raw: &Raw) -> Option<String> {
+    raw.as_string().filter(|text| !text.is_empty())
 }
 
-fn id(raw: &Raw) -> Option<Arc<str>> {
+fn nonempty_id(raw: &Raw) -> Option<Arc<str>> {
     shared_string(raw).filter(|id| !id.is_empty())
 }
 
-fn history(raw: &Raw) -> Option<History> {
+fn restricted_history(raw: &Raw) -> Option<History> {
     raw.to().filter(|history| *history != History::Include)
 }
 
-fn entries(raw: &Raw) -> Option<RawMap> {
+fn nonempty_object(raw: &Raw) -> Option<RawMap> {
     raw.as_object().filter(|map| !map.is_empty())
 }
 
-fn report(message: &Message, problems: &mut Vec<Problem>) {
+fn report_problems(message: &Message, problems: &mut Vec<Problem>) {
     if message.id.is_empty() {
         problems.push(Problem::warning("missing-id", "a message has no id"));
     }
@@ -324,12 +330,13 @@ fn report(message: &Message, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Gives out identifiers, so that randomness is an argument and every test is repeatable. The store has the one that asks the operating system.
+/// Generates identifiers, so that randomness is an argument and tests are repeatable. The store implements it with the
+/// operating system's randomness.
 pub trait Ids {
-    /// A new UUID (version 7 in earnest), hyphenated, lower case.
+    /// Returns a new UUID, hyphenated and in lower case. Implementations for real records use version 7.
     fn uuid(&mut self, now: Timestamp) -> String;
 
-    /// Eight lower-case Crockford base32 characters, at least one of them a letter.
+    /// Returns eight lower-case Crockford base32 characters, at least one of them a letter.
     fn nonce(&mut self) -> String;
 }
 
@@ -343,7 +350,7 @@ impl<I: Ids + ?Sized> Ids for &mut I {
     }
 }
 
-/// Identifiers that count up from one: for tests and examples, never for a record.
+/// Identifiers that count up from one, for tests and examples. Never use them in a record.
 #[derive(Debug, Clone, Default)]
 pub struct CountingIds {
     last: u64,

@@ -1,12 +1,12 @@
-//! What is wrong with an input, where, and what can be done about it. A problem is a finding, not an error: whatever
-//! could be read has been read.
+//! Problems in an input, their position, and hints. A problem is a finding, not an error: everything readable has been
+//! read.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 
 use serde::{Deserialize, Serialize};
 
-/// A range of bytes, `start` included, `end` not.
+/// A range of bytes from `start` up to, but not including, `end`.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -18,7 +18,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes from `start` up to `end`.
+    /// Creates a span.
     pub fn new(start: usize, end: usize) -> Span {
         Span { start, end }
     }
@@ -28,109 +28,114 @@ impl Span {
         self.end.saturating_sub(self.start)
     }
 
-    /// Whether it holds no byte.
+    /// Returns whether the span is empty.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of `source` that it covers; none where it reaches beyond.
+    /// Returns the bytes of `source` in this span; an empty slice if the span exceeds the source.
     pub fn of(self, source: &[u8]) -> &[u8] {
         source.get(self.start..self.end).unwrap_or_default()
     }
 }
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Probably not what was meant.
+    /// Probably not what the author intended.
     Hint,
-    /// Read, but not as somebody may expect.
+    /// Readable, but perhaps not read as expected.
     Warning,
-    /// Something cannot be used as it stands.
+    /// Something is unusable.
     Error,
 }
 
-/// A finding about an input. It has no JSON of its own: whoever prints it puts the hint into words first.
+/// A problem in an input. It has no JSON form: the program that shows it first words the hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// A stable name, such as `duplicate-id`.
+    /// A stable identifier, such as `duplicate-id`.
     pub code: Cow<'static, str>,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The bytes it is about, where there are any.
+    /// The bytes that it concerns, if any.
     pub span: Option<Span>,
-    /// The line, from 1; 0 where there is none.
+    /// The line, from 1; 0 if there is none.
     pub line: usize,
-    /// The column in bytes, from 1; 0 where there is none.
+    /// The column in bytes, from 1; 0 if there is none.
     pub column: usize,
-    /// What is wrong: lower case, no full stop.
+    /// The message: lower case, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// How to resolve it.
     pub hint: Option<Hint>,
 }
 
 impl Problem {
-    /// Something cannot be used as it stands.
+    /// Creates a problem of severity [`Severity::Error`].
     pub fn error(code: &'static str, message: impl Into<String>) -> Problem {
         Problem::new(Severity::Error, code, message.into())
     }
 
-    /// Something is read, but not as somebody may expect.
+    /// Creates a problem of severity [`Severity::Warning`].
     pub fn warning(code: &'static str, message: impl Into<String>) -> Problem {
         Problem::new(Severity::Warning, code, message.into())
     }
 
     fn new(severity: Severity, code: &'static str, message: String) -> Problem {
-        let (span, line, column, hint) = (None, 0, 0, None);
         Problem {
             code: code.into(),
             severity,
-            span,
-            line,
-            column,
+            span: None,
+            line: 0,
+            column: 0,
             message,
-            hint,
+            hint: None,
         }
     }
 
-    /// Says where, in bytes; the line and column come from `lines`.
+    /// Sets the position. `lines` supplies the line and the column.
     pub fn at(mut self, span: Span, lines: &LineIndex<'_>) -> Problem {
         self.span = Some(span);
         (self.line, self.column) = lines.position(span.start);
         self
     }
 
-    /// Says how bad it is.
+    /// Sets the severity.
     pub fn with(mut self, severity: Severity) -> Problem {
         self.severity = severity;
         self
     }
 
-    /// Says what to do.
+    /// Sets the hint.
     pub fn hint(mut self, hint: impl Into<Hint>) -> Problem {
         self.hint = Some(hint.into());
         self
     }
 }
 
-/// Every how many lines the index keeps an offset.
+/// The index keeps the offset of every 256th line.
 const STRIDE: usize = 256;
 
-/// Finds the line and column of an offset. It keeps few offsets, so that it stays small for files
-/// of any size.
+/// Finds the line and column of a byte offset. It keeps few offsets, so it stays small for files of any size.
+///
+/// ```
+/// use analects_core::LineIndex;
+///
+/// let lines = LineIndex::new(b"one\ntwo\n");
+/// assert_eq!(lines.position(5), (2, 2));
+/// ```
 #[derive(Debug, Clone)]
 pub struct LineIndex<'a> {
     source: &'a [u8],
-    /// The start of every `STRIDE`th line, once somebody has asked: mostly nothing is odd, and nobody does.
+    /// The start of every `STRIDE`th line, computed on first use: most inputs have no problems.
     starts: OnceCell<Vec<usize>>,
-    /// What was asked for last: its offset, its line, and where that line starts. Questions mostly come
-    /// in order, and a line may be so long that going over it each time would take forever.
+    /// The last result: an offset, its line, and the start of that line. Queries mostly come in order, and rescanning a
+    /// very long line for each of them would be slow.
     last: Cell<(usize, usize, usize)>,
 }
 
 impl<'a> LineIndex<'a> {
-    /// Finds the lines of `source`; a line ends with `\n`.
+    /// Creates an index of `source`; a line ends with `\n`.
     pub fn new(source: &'a [u8]) -> LineIndex<'a> {
         LineIndex {
             source,
@@ -148,7 +153,7 @@ impl<'a> LineIndex<'a> {
         })
     }
 
-    /// Line and column of an offset, both from 1; the column counts bytes.
+    /// Returns the line and column of an offset, both from 1. The column counts bytes.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = offset.min(self.source.len());
         let starts = self.starts();
@@ -157,9 +162,10 @@ impl<'a> LineIndex<'a> {
             .saturating_sub(1);
         let start = starts.get(known).copied().unwrap_or(0);
         let last = self.last.get();
-        let (from, line, line_start) = match last.0 <= offset && last.0 >= start {
-            true => last,
-            false => (start, known * STRIDE + 1, start),
+        let (from, line, line_start) = if (start..=offset).contains(&last.0) {
+            last
+        } else {
+            (start, known * STRIDE + 1, start)
         };
         let between = &self.source[from..offset];
         let line = line + memchr::memchr_iter(b'\n', between).count();
@@ -169,30 +175,30 @@ impl<'a> LineIndex<'a> {
     }
 }
 
-/// What can be done about a problem or an error. The libraries say what; the program that a person uses says how it is
-/// done there, so no variant names a command or an option.
+/// How to resolve a problem or an error. Libraries return a hint, and the program words it for its users, so no variant
+/// names a command or an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
-    /// A sentence about the data or its format, which holds in every program: lower case, no full stop.
+    /// A sentence that holds in every program: lower case, no full stop.
     Note(Cow<'static, str>),
-    /// Look at the cells of the file.
+    /// List the cells of the file.
     ShowCells,
     /// Undo the compaction.
     UndoCompaction,
-    /// Show this cell or message again, which is hidden.
+    /// Show this hidden cell or message again.
     Restore(Box<str>),
-    /// Repair the transcript: what is wrong is left as it is and not read, and the repaired file lacks it.
+    /// Repair the transcript. The original keeps its unreadable records; the repaired copy omits them.
     RepairTranscript,
     /// Compact the conversation, or choose a model with a larger window.
     CompactOrLargerModel,
-    /// Allow the pictures of the file.
+    /// Allow the images of the file.
     AllowPictures,
-    /// Convert in full, which keeps everything.
+    /// Convert in full, which keeps all details.
     ConvertInFull,
 }
 
 impl Hint {
-    /// The sentence, if it holds in every program.
+    /// The sentence of a [`Hint::Note`].
     pub fn as_note(&self) -> Option<&str> {
         if let Hint::Note(text) = self {
             Some(text)

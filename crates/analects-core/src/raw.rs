@@ -1,4 +1,4 @@
-//! JSON that came from elsewhere and leaves as it came. Not a JSON tree: only text, split on demand.
+//! Foreign JSON that is written back unchanged. This is no JSON tree: values stay text and are split on demand.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -8,16 +8,25 @@ use serde_json::value::RawValue;
 
 use crate::{JsonError, json};
 
-/// A JSON value as text, on one line: checked, never interpreted, equal by its bytes.
+/// A JSON value as text on one line. It is checked but never interpreted, and compares by its bytes.
 ///
-/// `serde_json::Value` would lose what real transcripts hold: 30-digit integers, `1e400`, repeated
-/// keys, lone surrogates, deep nesting. All of these pass through a `Raw` unchanged.
+/// `serde_json::Value` would lose what real transcripts hold: 30-digit integers, `1e400`, repeated keys, lone
+/// surrogates, deep nesting. All of these pass through a `Raw` unchanged.
+///
+/// ```
+/// use analects_core::Raw;
+///
+/// let raw = Raw::parse("{\"n\": 12345678901234567890123, \"n\": 2}")?;
+/// assert_eq!(raw.as_str(), "{\"n\": 12345678901234567890123, \"n\": 2}");
+/// assert_eq!(raw.as_object().map(|map| map.len()), Some(2));
+/// # Ok::<(), analects_core::JsonError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Raw(Box<str>);
 
 impl Raw {
-    /// Takes a JSON text. Blanks around it are dropped; line ends between its tokens become blanks
-    /// (inside strings JSON has none), so that a record always fits on one line.
+    /// Parses a JSON text. Surrounding white space is dropped, and line breaks between tokens become spaces, so that a
+    /// record always fits on one line. Strings in JSON hold no line breaks.
     pub fn parse(text: &str) -> Result<Raw, JsonError> {
         let value: &RawValue = serde_json::from_str(text).map_err(JsonError::syntax)?;
         Ok(Raw::from_raw_value(value))
@@ -32,19 +41,19 @@ impl Raw {
         }
     }
 
-    /// Takes text that is known to be JSON on one line because this crate wrote it.
+    /// Wraps text that this crate wrote, and that therefore is JSON on one line.
     pub(crate) fn trusted(text: String) -> Raw {
         Raw(text.into())
     }
 
-    /// The JSON string that spells `text`.
+    /// Returns `text` as a JSON string.
     pub fn string(text: &str) -> Raw {
         let mut out = String::with_capacity(text.len() + 2);
         json::write_string(&mut out, text);
         Raw::trusted(out)
     }
 
-    /// These values as one JSON array.
+    /// Returns the values as a JSON array.
     pub fn array(values: &[Raw]) -> Raw {
         let values: Vec<_> = values.iter().map(Raw::as_str).collect();
         Raw::trusted(format!("[{}]", values.join(",")))
@@ -60,17 +69,17 @@ impl Raw {
         &self.0
     }
 
-    /// The value as a Rust type, or `None` where it has another shape.
+    /// Deserializes the value; `None` if it has another shape.
     pub fn to<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(&self.0).ok()
     }
 
-    /// The entries of an object, in order, repeated keys included; `None` for anything else.
+    /// The entries of an object, in order and with repeated keys; `None` for any other value.
     pub fn as_object(&self) -> Option<RawMap> {
         RawMap::parse(&self.0).ok()
     }
 
-    /// The elements of an array; `None` for anything else.
+    /// The elements of an array; `None` for any other value.
     pub fn as_array(&self) -> Option<Vec<Raw>> {
         if !self.0.starts_with('[') {
             return None;
@@ -79,7 +88,7 @@ impl Raw {
         deserializer.deserialize_seq(ArrayVisitor).ok()
     }
 
-    /// The decoded string; `None` for anything else, and for a string with a lone surrogate.
+    /// The decoded string; `None` for any other value, and for a string with a lone surrogate.
     pub fn as_string(&self) -> Option<String> {
         if self.0.starts_with('"') {
             self.to()
@@ -88,7 +97,7 @@ impl Raw {
         }
     }
 
-    /// The `type` of an object, which says what it is, if it has one.
+    /// The `type` field of an object, if that is a string.
     pub fn kind(&self) -> Option<String> {
         self.as_object()?.string("type")
     }
@@ -112,7 +121,7 @@ impl From<u64> for Raw {
     }
 }
 
-/// A value that serde_json has checked already is not checked again.
+/// Skips the check, since serde_json has checked the value already.
 impl From<&RawValue> for Raw {
     fn from(value: &RawValue) -> Raw {
         Raw::from_raw_value(value)
@@ -131,20 +140,19 @@ impl fmt::Display for Raw {
     }
 }
 
-/// The entries of a JSON object in their order, with repeated keys.
+/// The entries of a JSON object, in order and with repeated keys.
 #[derive(Clone, Default)]
 pub struct RawMap {
-    /// Every message and every block has such a map, and nearly all of them are empty: so an empty one is
-    /// small.
+    /// Boxed, because every message and block has a map, and nearly all maps are empty.
     entries: Option<Box<Entries>>,
 }
 
-/// Keys are JSON strings in their raw form, since a key too may hold a lone surrogate.
+/// Entries by key. A key is a raw JSON string, since it too may hold a lone surrogate.
 #[derive(Clone, Default)]
 struct Entries(Vec<(Raw, Raw)>);
 
 impl RawMap {
-    /// An object without entries.
+    /// Creates an empty object.
     pub fn new() -> RawMap {
         RawMap::default()
     }
@@ -167,43 +175,42 @@ impl RawMap {
         &mut self.entries.get_or_insert_default().0
     }
 
-    /// Whether there is no entry.
+    /// Returns whether the object has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 
-    /// The number of entries, repeated keys counted each.
+    /// The number of entries, counting repeated keys.
     pub fn len(&self) -> usize {
         self.entries().len()
     }
 
-    /// Adds an entry at the end, even if the key is there already.
+    /// Appends an entry, even if the key exists.
     pub fn push(&mut self, key: &str, value: Raw) {
         self.entries_mut().push((Raw::string(key), value));
     }
 
-    /// Adds an entry whose key is a JSON string in its raw form, as [`RawMap::iter`] gives it.
+    /// Appends an entry with a key in the raw form of [`RawMap::iter`].
     pub fn push_raw(&mut self, key: Raw, value: Raw) {
         self.entries_mut().push((key, value));
     }
 
-    /// The value of a key; of a repeated key, the last.
+    /// The value of a key; the last one if the key is repeated.
     pub fn get(&self, key: &str) -> Option<&Raw> {
         self.position(key).map(|at| &self.entries()[at].1)
     }
 
-    /// The decoded string under a key; `None` where it is missing or something else.
+    /// The decoded string of a key; `None` if the key is missing or has another type.
     pub fn string(&self, key: &str) -> Option<String> {
         self.get(key)?.as_string()
     }
 
-    /// Keys (raw JSON strings) and values, in order.
+    /// Iterates over keys, as raw JSON strings, and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Raw, &Raw)> {
         self.entries().iter().map(|(key, value)| (key, value))
     }
 
-    /// Puts a value in the place of the one that the key has, or at the end. A repeated key is there once
-    /// afterwards, in its first place.
+    /// Replaces the value of a key, or appends the entry. A repeated key keeps only its first position.
     pub fn set(&mut self, key: &str, value: Raw) {
         let Some(at) = self.entries().iter().position(|(raw, _)| is_key(raw, key)) else {
             return self.push(key, value);
@@ -214,7 +221,7 @@ impl RawMap {
             .extend(later.into_iter().filter(|(raw, _)| !is_key(raw, key)));
     }
 
-    /// Removes all entries of a key, and gives the value of the last.
+    /// Removes all entries of a key and returns the last value.
     pub fn remove(&mut self, key: &str) -> Option<Raw> {
         let last = self.get(key).cloned();
         if last.is_some() {
@@ -223,7 +230,7 @@ impl RawMap {
         last
     }
 
-    /// The object as one JSON value.
+    /// Returns the object as a JSON value.
     pub fn to_raw(&self) -> Raw {
         let mut out = String::new();
         let mut writer = json::ObjectWriter::new(&mut out);
@@ -232,7 +239,8 @@ impl RawMap {
         Raw::trusted(out)
     }
 
-    /// Removes and returns the value of a key if `read` accepts it; otherwise it stays.
+    /// Removes the last entry of a key and returns what `read` makes of its value. If `read` returns `None`, the entry
+    /// stays.
     pub(crate) fn take<T>(&mut self, key: &str, read: impl FnOnce(&Raw) -> Option<T>) -> Option<T> {
         let at = self.position(key)?;
         let value = read(&self.entries()[at].1)?;
@@ -240,7 +248,7 @@ impl RawMap {
         Some(value)
     }
 
-    /// How many entries have this key.
+    /// The number of entries with this key.
     pub(crate) fn count(&self, key: &str) -> usize {
         self.entries()
             .iter()
@@ -248,7 +256,7 @@ impl RawMap {
             .count()
     }
 
-    /// Whether any of the keys is one of `names`.
+    /// Returns whether any key is one of `names`.
     pub(crate) fn has_any(&self, names: &[&str]) -> bool {
         self.entries()
             .iter()
@@ -276,7 +284,7 @@ impl<K: AsRef<str>> FromIterator<(K, Raw)> for RawMap {
     }
 }
 
-/// Takes entries as [`RawMap::iter`] gives them.
+/// Collects entries in the form of [`RawMap::iter`].
 impl<'a> FromIterator<(&'a Raw, &'a Raw)> for RawMap {
     fn from_iter<I: IntoIterator<Item = (&'a Raw, &'a Raw)>>(entries: I) -> RawMap {
         let mut map = RawMap::new();
@@ -293,7 +301,7 @@ impl<'a> Extend<(&'a Raw, &'a Raw)> for RawMap {
     }
 }
 
-/// Equal by what they hold, whether or not they ever held more.
+/// Compares the entries, whether or not a map was ever filled.
 impl PartialEq for RawMap {
     fn eq(&self, other: &RawMap) -> bool {
         self.entries() == other.entries()
@@ -314,6 +322,7 @@ impl fmt::Debug for RawMap {
     }
 }
 
+/// Returns whether a raw JSON string spells `key`. Most keys have no escapes and need no decoding.
 fn is_key(raw: &Raw, key: &str) -> bool {
     let literal = raw.as_str();
     match literal.len().checked_sub(2) {

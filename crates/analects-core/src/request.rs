@@ -1,44 +1,44 @@
-//! What is asked of a model, before any provider's wire format.
+//! A request to a model, independent of any provider's wire format.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Content, Raw, RawMap, Role, Text};
 
-/// One question to a model: everything that goes out.
+/// A request to a model: everything that is sent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Request {
-    /// The model's name as its provider knows it.
+    /// The model's name, as its provider knows it.
     pub model: String,
-    /// Instructions, sent before the conversation.
+    /// The instructions before the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<Text>,
-    /// The conversation, in turns.
+    /// The turns of the conversation, in order.
     pub turns: Vec<Turn>,
     /// The tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// Whether it may, must or must not call them.
+    /// Whether the model may, must or must not call tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
-    /// The temperature; `None` sends none.
+    /// The temperature; `None` omits it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Tokens that the answer may take.
+    /// The maximum length of the answer, in tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// Texts that end the answer.
+    /// Texts that stop the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<String>,
-    /// Whether the model is asked to think first.
+    /// Whether to ask the model to think first.
     #[serde(default)]
     pub reasoning: bool,
-    /// Fields for the provider, sent as they are.
+    /// Fields for the provider, sent unchanged.
     #[serde(default)]
     pub metadata: RawMap,
 }
 
 impl Request {
-    /// A request that says one thing to the model and nothing else.
+    /// Creates a request with a single user turn.
     ///
     /// ```
     /// use analects_core::Request;
@@ -57,17 +57,17 @@ impl Request {
 /// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Role,
-    /// What is said.
+    /// The content.
     pub content: Content,
-    /// The model that said it, so that signed thinking goes back only to its own provider.
+    /// The model that wrote it, so that signed thinking goes back only to its own provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl Turn {
-    /// A turn of the person.
+    /// Creates a user turn.
     pub fn user(content: impl Into<Content>) -> Turn {
         Turn {
             role: Role::User,
@@ -82,9 +82,9 @@ impl Turn {
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// What it does, for the model to read.
+    /// A description for the model.
     pub description: String,
-    /// Its arguments, as a JSON schema.
+    /// The JSON schema of its arguments.
     pub input_schema: Raw,
 }
 
@@ -92,12 +92,12 @@ pub struct ToolSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     Auto,
-    /// At least one.
+    /// The model must call at least one tool.
     Any,
-    /// None.
+    /// The model must not call a tool.
     None,
-    /// This one.
+    /// The model must call this tool.
     Tool(String),
 }

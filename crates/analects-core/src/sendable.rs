@@ -1,38 +1,40 @@
-//! A conversation as every provider accepts it: a view for sending, which leaves the record as it is.
-//! What a single API refuses beyond that (names, pictures, thoughts of others) is up to its encoder.
+//! Turns in a form that every provider accepts: a view for sending, which leaves the record unchanged. Restrictions of
+//! a single API (names, images, foreign thinking) are up to its encoder.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::{Block, Content, Problem, Role, ToolResult, Turn};
 
-/// The result of a call that has none.
-const INTERRUPTED: &str = "The call was interrupted; there is no result.";
-/// What a conversation begins with that the model began.
-const BEGINNING: &str = "(The conversation begins with your words.)";
+/// The content of the result that is sent for a call without one.
+const INTERRUPTED_RESULT: &str = "The call was interrupted; there is no result.";
+/// The user turn that is sent before a conversation that starts with the model.
+const OPENING_TURN: &str = "(The conversation begins with your words.)";
 
-/// A conversation that obeys the law of [`sendable()`].
+/// Turns that follow the rules of [`sendable()`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sendable {
     /// The turns.
     pub turns: Vec<Turn>,
-    /// For each of them, the place of the given turn with which it began, or that it answers.
+    /// For each turn, the index of the given turn that it starts with or answers.
     pub from: Vec<usize>,
-    /// What was added, and what stays out. Turns are counted as they were given, from 1.
+    /// What was added or left out. Messages count the given turns from 1.
     pub mended: Vec<Problem>,
 }
 
-/// Makes a conversation fit for sending; one that is in order comes back as it is.
+/// Repairs turns for sending. Turns that follow the rules are returned unchanged.
 ///
-/// The law: nobody's turn is empty, and no text is blank. The first to speak is the user, but for instructions. A turn of the
-/// model with calls is followed directly by one of the user that begins with a result for each of them,
-/// in their order, and there are no other results. No two calls have the same id. Turns of one role that
-/// follow each other are one turn; but what two models said stays apart, since each has thoughts and
-/// seals that would pass for the other's. An API in which roles have to alternate joins them when it is
-/// known whose is whose.
+/// The rules:
 ///
-/// Instructions in the middle stay where they are, but for those between a call and its result, which
-/// come after it. A result that comes late goes to its call. The first result of a call counts; once a
-/// later turn makes a call of the same id, results are that one's.
+/// - No turn is empty, and no text is blank.
+/// - After the instructions, the user speaks first.
+/// - A model turn with calls is followed directly by a user turn that starts with one result for each call, in order.
+///   There are no other results, and no two calls share an id.
+/// - Consecutive turns of one role are one turn. Turns of two models stay apart, since the thinking and the signatures
+///   of one model would pass for the other's. An API with strictly alternating roles joins them in its encoder.
+///
+/// Instructions in the middle stay in place, except that those between a call and its result move behind the result. A
+/// late result moves to its call. The first result of a call counts. Once a later turn repeats a call id, results
+/// belong to the later call.
 ///
 /// ```
 /// use analects_core::{Block, Raw, RawMap, Role, ToolUse, Turn, sendable};
@@ -61,40 +63,65 @@ pub fn sendable(turns: Vec<Turn>) -> Sendable {
             mended: Vec::new(),
         };
     }
-    let mut mender = Mender::default();
-    mender.drafts.reserve(turns.len());
+    let mut repairer = TurnRepairer::default();
+    repairer.pending.reserve(turns.len());
     for (number, turn) in turns.into_iter().enumerate() {
-        mender.add(number, turn);
+        repairer.add(number, turn);
     }
-    mender.finish()
+    repairer.finish()
 }
 
-/// Whether the law holds.
+/// Returns whether turns follow the rules already.
 fn is_in_order(turns: &[Turn]) -> bool {
-    let mut ids = HashSet::new();
-    let (mut open, mut made): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    let mut begun = false;
-    let mut before: Option<&Turn> = None;
-    for turn in turns {
-        let first = begun || turn.role != Role::Assistant;
-        let joins = before.is_some_and(|before| are_one(before, turn));
-        if says_nothing(&turn.content) || joins || !first {
+    let mut check = OrderCheck::default();
+    turns.iter().all(|turn| check.accepts(turn)) && check.open.is_empty()
+}
+
+/// Checks turns against the rules of [`sendable()`], one by one.
+#[derive(Debug, Default)]
+struct OrderCheck<'a> {
+    /// The ids of all calls so far.
+    ids: HashSet<&'a str>,
+    /// The calls of the previous turn, which this turn must answer.
+    open: Vec<&'a str>,
+    previous: Option<&'a Turn>,
+    /// Whether anyone but the instructions has spoken.
+    has_begun: bool,
+}
+
+impl<'a> OrderCheck<'a> {
+    fn accepts(&mut self, turn: &'a Turn) -> bool {
+        let has_valid_start = self.has_begun || turn.role != Role::Assistant;
+        let joins_previous = self
+            .previous
+            .is_some_and(|previous| are_one(previous, turn));
+        if is_empty_content(&turn.content) || joins_previous || !has_valid_start {
             return false;
         }
-        let (mut answered, mut spoken) = (0, false);
+        let open = std::mem::take(&mut self.open);
+        if !self.accepts_blocks(turn, &open) {
+            return false;
+        }
+        self.has_begun |= turn.role != Role::System;
+        self.previous = Some(turn);
+        true
+    }
+
+    /// Checks the blocks of a turn, which must start with the results of the open calls.
+    fn accepts_blocks(&mut self, turn: &'a Turn, open: &[&str]) -> bool {
+        let mut answered = 0;
+        let mut has_other_blocks = false;
         for block in blocks(&turn.content) {
             match block {
                 Block::ToolUse(call) => {
-                    if turn.role != Role::Assistant || !ids.insert(call.id.as_str()) {
+                    if turn.role != Role::Assistant || !self.ids.insert(&call.id) {
                         return false;
                     }
-                    made.push(&call.id);
+                    self.open.push(&call.id);
                 }
                 Block::ToolResult(result) => {
-                    let next = open
-                        .get(answered)
-                        .is_some_and(|id| **id == result.tool_use_id);
-                    if turn.role != Role::User || spoken || !next {
+                    let is_next = open.get(answered) == Some(&result.tool_use_id.as_str());
+                    if turn.role != Role::User || has_other_blocks || !is_next {
                         return false;
                     }
                     answered += 1;
@@ -105,25 +132,18 @@ fn is_in_order(turns: &[Turn]) -> bool {
                 | Block::RedactedThinking(_)
                 | Block::Document(_)
                 | Block::Other(_) => {
-                    if is_blank(block) {
+                    if block.is_blank() {
                         return false;
                     }
-                    spoken = true;
+                    has_other_blocks = true;
                 }
             }
         }
-        if answered != open.len() {
-            return false;
-        }
-        open.clear();
-        std::mem::swap(&mut open, &mut made);
-        begun |= turn.role != Role::System;
-        before = Some(turn);
+        answered == open.len()
     }
-    open.is_empty()
 }
 
-/// Whether two turns that follow each other are one.
+/// Returns whether two consecutive turns are one.
 fn are_one(left: &Turn, right: &Turn) -> bool {
     left.role == right.role && (left.role != Role::Assistant || left.model == right.model)
 }
@@ -144,52 +164,45 @@ fn into_blocks(content: Content) -> Vec<Block> {
     }
 }
 
-fn says_nothing(content: &Content) -> bool {
+fn is_empty_content(content: &Content) -> bool {
     match content {
         Content::Empty => true,
-        Content::Text(text) => text.as_str().trim().is_empty(),
+        Content::Text(text) => text.is_blank(),
         Content::Blocks(blocks) => blocks.is_empty(),
     }
 }
 
-/// Whether a block is blank text. One with other fields may carry a seal, and counts.
-fn is_blank(block: &Block) -> bool {
-    let Block::Text(block) = block else {
-        return false;
-    };
-    block.extra.is_empty() && block.text.as_str().trim().is_empty()
-}
-
-/// A turn in the making, and the calls in it. Their results follow it.
+/// A turn under construction, with its calls. Their results follow it.
 #[derive(Debug)]
-struct Draft {
+struct PendingTurn {
     turn: Turn,
-    /// The number of the turn with which it began.
+    /// The index of the given turn that it starts with.
     number: usize,
-    calls: Vec<Call>,
-    /// Whether a result has come, so that the model's next words are a turn of their own.
+    calls: Vec<PendingCall>,
+    /// Whether a result has arrived, so that the model's next words are a separate turn.
     answered: bool,
 }
 
+/// A call in a [`PendingTurn`], with its result so far.
 #[derive(Debug)]
-struct Call {
-    /// Its id as it is sent.
+struct PendingCall {
+    /// The id to send.
     id: String,
-    /// The number of the turn in which it was made.
+    /// The index of the given turn with the call.
     number: usize,
     result: Option<ToolResult>,
 }
 
-/// Calls of one id that wait for their results: the draft in which they are, and their places in it.
-/// Mostly there is one.
+/// The unanswered calls with one id: their turn, and their indices in it. Usually there is one.
 #[derive(Debug, Default)]
-struct Waiting {
-    draft: usize,
+struct OpenCalls {
+    /// The index in `TurnRepairer::pending`.
+    turn_index: usize,
     first: Option<usize>,
     more: VecDeque<usize>,
 }
 
-impl Waiting {
+impl OpenCalls {
     fn push(&mut self, call: usize) {
         if self.first.is_none() && self.more.is_empty() {
             self.first = Some(call);
@@ -203,74 +216,64 @@ impl Waiting {
     }
 }
 
+/// Rebuilds turns according to the rules of [`sendable()`].
 #[derive(Debug, Default)]
-struct Mender {
-    drafts: Vec<Draft>,
-    /// By the id that the record has.
-    waiting: HashMap<String, Waiting>,
-    ids: Ids,
+struct TurnRepairer {
+    pending: Vec<PendingTurn>,
+    /// Unanswered calls, by the id in the record.
+    open_calls: HashMap<String, OpenCalls>,
+    ids: UniqueCallIds,
     mended: Vec<Problem>,
 }
 
-impl Mender {
+impl TurnRepairer {
     fn add(&mut self, number: usize, turn: Turn) {
         let Turn {
             role,
             content,
             model,
         } = turn;
-        match content {
+        let content = match content {
             Content::Blocks(blocks) if role == Role::Assistant => {
-                self.of_model(number, blocks, model);
+                return self.add_model_blocks(number, blocks, model);
             }
-            Content::Blocks(blocks) => {
-                let blocks = self.without_tools(number, blocks);
-                self.push(
-                    number,
-                    Turn {
-                        role,
-                        content: Content::Blocks(blocks),
-                        model,
-                    },
-                );
-            }
-            content => self.push(
-                number,
-                Turn {
-                    role,
-                    content,
-                    model,
-                },
-            ),
-        }
+            Content::Blocks(blocks) => Content::Blocks(self.take_out_tools(number, blocks)),
+            content => content,
+        };
+        let turn = Turn {
+            role,
+            content,
+            model,
+        };
+        self.push(number, turn);
     }
 
-    /// Adds a turn of the model. What stands behind a result in it was said later.
-    fn of_model(&mut self, number: usize, blocks: Vec<Block>, model: Option<String>) {
+    /// Adds a turn of the model. Blocks behind a result become a later turn.
+    fn add_model_blocks(&mut self, number: usize, blocks: Vec<Block>, model: Option<String>) {
         if !blocks
             .iter()
             .any(|block| matches!(block, Block::ToolResult(_)))
         {
-            return self.say(number, blocks, model);
+            return self.add_model_turn(number, blocks, model);
         }
         let mut said = Vec::new();
         for block in blocks {
             if let Block::ToolResult(result) = block {
-                self.say(number, std::mem::take(&mut said), model.clone());
-                self.answer(number, result);
+                self.add_model_turn(number, std::mem::take(&mut said), model.clone());
+                self.attach_result(number, result);
             } else {
                 said.push(block);
             }
         }
-        self.say(number, said, model);
+        self.add_model_turn(number, said, model);
     }
 
-    /// What somebody else than the model says. Results go to their calls.
-    fn without_tools(&mut self, number: usize, blocks: Vec<Block>) -> Vec<Block> {
+    /// Returns the blocks of another speaker without calls and results. Results go to their calls.
+    fn take_out_tools(&mut self, number: usize, blocks: Vec<Block>) -> Vec<Block> {
         let mut said = Vec::new();
         for block in blocks {
             match block {
-                Block::ToolResult(result) => self.answer(number, result),
+                Block::ToolResult(result) => self.attach_result(number, result),
                 Block::ToolUse(_) => {
                     self.leave_out(number, "a tool call is not sent: it is not the model's");
                 }
@@ -290,19 +293,19 @@ impl Mender {
         self.mended.push(Problem::warning("not-sent", text));
     }
 
-    /// Adds what somebody says to the turn before, or as a new one.
+    /// Joins a turn to the previous one, or adds it as a new one.
     fn push(&mut self, number: usize, mut turn: Turn) {
         if let Content::Blocks(blocks) = &mut turn.content {
-            blocks.retain(|block| !is_blank(block));
+            blocks.retain(|block| !block.is_blank());
         }
-        if says_nothing(&turn.content) {
+        if is_empty_content(&turn.content) {
             return;
         }
-        match self.drafts.last_mut() {
+        match self.pending.last_mut() {
             Some(last) if !last.answered && are_one(&last.turn, &turn) => {
                 join(&mut last.turn.content, turn.content);
             }
-            _ => self.drafts.push(Draft {
+            _ => self.pending.push(PendingTurn {
                 turn,
                 number,
                 calls: Vec::new(),
@@ -311,8 +314,8 @@ impl Mender {
         }
     }
 
-    /// Adds words and calls of the model.
-    fn say(&mut self, number: usize, mut blocks: Vec<Block>, model: Option<String>) {
+    /// Adds blocks of the model, with unique call ids.
+    fn add_model_turn(&mut self, number: usize, mut blocks: Vec<Block>, model: Option<String>) {
         let mut made = Vec::new();
         for block in &mut blocks {
             if let Block::ToolUse(call) = block {
@@ -320,106 +323,76 @@ impl Mender {
                 made.push((std::mem::replace(&mut call.id, id.clone()), id));
             }
         }
-        let (role, content) = (Role::Assistant, Content::Blocks(blocks));
-        self.push(
-            number,
-            Turn {
-                role,
-                content,
-                model,
-            },
-        );
+        let turn = Turn {
+            role: Role::Assistant,
+            content: Content::Blocks(blocks),
+            model,
+        };
+        self.push(number, turn);
         for (given, id) in made {
-            self.wait(number, given, id);
+            self.await_result(number, given, id);
         }
     }
 
-    /// Notes that a call of the last draft waits for its result.
-    fn wait(&mut self, number: usize, given: String, id: String) {
-        let draft = self.drafts.len() - 1;
-        let waiting = self.waiting.entry(given).or_default();
-        if waiting.draft != draft {
-            *waiting = Waiting {
-                draft,
-                ..Waiting::default()
+    /// Notes that a call of the last turn has no result yet.
+    fn await_result(&mut self, number: usize, given: String, id: String) {
+        let turn_index = self.pending.len() - 1;
+        let open_calls = self.open_calls.entry(given).or_default();
+        if open_calls.turn_index != turn_index {
+            *open_calls = OpenCalls {
+                turn_index,
+                ..OpenCalls::default()
             };
         }
-        let calls = &mut self.drafts[draft].calls;
-        waiting.push(calls.len());
-        calls.push(Call {
+        let calls = &mut self.pending[turn_index].calls;
+        open_calls.push(calls.len());
+        calls.push(PendingCall {
             id,
             number,
             result: None,
         });
     }
 
-    fn answer(&mut self, number: usize, mut result: ToolResult) {
-        let waiting = self.waiting.get_mut(&result.tool_use_id);
-        let found = waiting.and_then(|waiting| Some((waiting.draft, waiting.pop()?)));
-        let Some((draft, call)) = found else {
+    /// Attaches a result to the first unanswered call with its id.
+    fn attach_result(&mut self, number: usize, mut result: ToolResult) {
+        let open_calls = self.open_calls.get_mut(&result.tool_use_id);
+        let found =
+            open_calls.and_then(|open_calls| Some((open_calls.turn_index, open_calls.pop()?)));
+        let Some((turn_index, call)) = found else {
             return self.leave_out(
                 number,
                 "a result is not sent: no call before it waits for one",
             );
         };
-        let draft = &mut self.drafts[draft];
-        let call = &mut draft.calls[call];
+        let pending = &mut self.pending[turn_index];
+        let call = &mut pending.calls[call];
         result.tool_use_id.clone_from(&call.id);
         call.result = Some(result);
-        draft.answered = true;
+        pending.answered = true;
     }
 
     fn finish(self) -> Sendable {
-        let Mender {
-            drafts, mut mended, ..
-        } = self;
-        let mut turns: Vec<Turn> = Vec::with_capacity(drafts.len());
-        let mut from = Vec::with_capacity(drafts.len());
-        for Draft {
-            turn,
-            number,
-            calls,
-            ..
-        } in drafts
-        {
-            match turns.last_mut() {
-                // Only words of the user that follow on results come here.
-                Some(last) if are_one(last, &turn) => join(&mut last.content, turn.content),
+        let mut sendable = Sendable {
+            mended: self.mended,
+            ..Sendable::default()
+        };
+        for pending in self.pending {
+            match sendable.turns.last_mut() {
+                // Only user turns behind results get here.
+                Some(last) if are_one(last, &pending.turn) => {
+                    join(&mut last.content, pending.turn.content);
+                }
                 _ => {
-                    turns.push(turn);
-                    from.push(number);
+                    sendable.turns.push(pending.turn);
+                    sendable.from.push(pending.number);
                 }
             }
-            if !calls.is_empty() {
-                let results = calls
-                    .into_iter()
-                    .map(|call| result_of(call, &mut mended))
-                    .collect();
-                let content = Content::Blocks(results);
-                turns.push(Turn::user(content));
-                from.push(number);
+            if !pending.calls.is_empty() {
+                sendable.push_results(pending.number, pending.calls);
             }
         }
-        let first = turns.iter().position(|turn| turn.role != Role::System);
-        if let Some(first) = first.filter(|at| turns[*at].role == Role::Assistant) {
-            let text = "the model spoke first, so a line of the user is sent before it";
-            mended.push(Problem::warning("sent-otherwise", text));
-            let (role, content) = (Role::User, BEGINNING.into());
-            turns.insert(
-                first,
-                Turn {
-                    role,
-                    content,
-                    model: None,
-                },
-            );
-            from.insert(first, from[first]);
-        }
-        Sendable {
-            turns,
-            from,
-            mended,
-        }
+        sendable.start_with_user();
+        sendable
     }
 }
 
@@ -433,39 +406,65 @@ fn join(content: &mut Content, more: Content) {
     *content = Content::Blocks(blocks);
 }
 
-fn result_of(call: Call, mended: &mut Vec<Problem>) -> Block {
-    let Call { id, number, result } = call;
-    Block::ToolResult(result.unwrap_or_else(|| {
-        let text = format!(
-            "turn {}: a call has no result; one that says so is sent",
-            number + 1
-        );
-        mended.push(Problem::warning("sent-otherwise", text));
-        let (content, is_error) = (INTERRUPTED.into(), Some(true));
-        ToolResult {
-            tool_use_id: id,
-            content,
-            is_error,
-            ..ToolResult::default()
+impl Sendable {
+    /// Adds the turn with the results of calls.
+    fn push_results(&mut self, number: usize, calls: Vec<PendingCall>) {
+        let mut results = Vec::with_capacity(calls.len());
+        for call in calls {
+            let result = match call.result {
+                Some(result) => result,
+                None => {
+                    let text = format!(
+                        "turn {}: a call has no result; one that says so is sent",
+                        call.number + 1
+                    );
+                    self.mended.push(Problem::warning("sent-otherwise", text));
+                    interrupted_result(call.id)
+                }
+            };
+            results.push(Block::ToolResult(result));
         }
-    }))
+        self.turns.push(Turn::user(Content::Blocks(results)));
+        self.from.push(number);
+    }
+
+    /// Adds a user turn before a conversation that starts with the model.
+    fn start_with_user(&mut self) {
+        let first = self.turns.iter().position(|turn| turn.role != Role::System);
+        if let Some(first) = first.filter(|at| self.turns[*at].role == Role::Assistant) {
+            let text = "the model spoke first, so a line of the user is sent before it";
+            self.mended.push(Problem::warning("sent-otherwise", text));
+            self.turns.insert(first, Turn::user(OPENING_TURN));
+            self.from.insert(first, self.from[first]);
+        }
+    }
 }
 
-/// Ids in use. Some vendors begin to count anew in every answer.
+/// The result that is sent for a call without one.
+fn interrupted_result(call: String) -> ToolResult {
+    ToolResult {
+        tool_use_id: call,
+        content: INTERRUPTED_RESULT.into(),
+        is_error: Some(true),
+        ..ToolResult::default()
+    }
+}
+
+/// Assigns unique call ids. Some vendors restart counting in every answer.
 #[derive(Debug, Default)]
-struct Ids {
+struct UniqueCallIds {
     taken: HashSet<String>,
-    /// How often each was asked for.
-    asked: HashMap<String, usize>,
+    /// How often each id was requested.
+    requested: HashMap<String, usize>,
 }
 
-impl Ids {
-    /// The id to send for a call that has this one. What stands before it decides alone, so that a
-    /// longer conversation begins with the same bytes, and can be cached.
+impl UniqueCallIds {
+    /// Returns a unique id for a call. It depends only on earlier calls, so that a longer conversation starts with the
+    /// same bytes, which providers can cache.
     fn new_for(&mut self, id: &str) -> String {
         let mut candidate = id.to_string();
         while !self.taken.insert(candidate.clone()) {
-            let count = self.asked.entry(id.to_string()).or_insert(1);
+            let count = self.requested.entry(id.to_string()).or_insert(1);
             *count += 1;
             candidate = format!("{id}_{count}");
         }

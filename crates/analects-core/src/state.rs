@@ -1,12 +1,12 @@
-//! The state of a session beside its messages: where it works, on what, with whom. It is kept as
-//! changes among the messages, and made again from them alone.
+//! The state of a session beyond its messages: its folder, its task, its agents. Sessions store changes among their
+//! messages, and the state is rebuilt from them.
 //!
-//! The changes are merge patches (RFC 7396) over JSON as text: objects are merged key by key, `null` removes, anything
+//! The changes are merge patches (RFC 7396) over JSON text: objects are merged key by key, `null` removes, anything
 //! else replaces.
 
 use std::collections::BTreeMap;
 
-use crate::json::write_string;
+use crate::json::{nonempty_strings, write_string};
 use crate::{Body, Json, JsonError, Message, Problem, Raw, RawMap, SessionId, StateChange};
 
 /// The state of a session.
@@ -26,27 +26,27 @@ use crate::{Body, Json, JsonError, Message, Problem, Raw, RawMap, SessionId, Sta
 pub struct SessionState {
     /// The session.
     pub session_id: SessionId,
-    /// The folder that it works in.
+    /// The working folder.
     pub cwd: Option<String>,
-    /// What it is called.
+    /// The title.
     pub title: Option<String>,
-    /// The task at hand.
+    /// The current task.
     pub current_task_id: Option<String>,
-    /// What is remembered of what is no longer seen.
+    /// A summary of what the model no longer sees.
     pub memory_summary: Option<String>,
-    /// Agents that are at work.
+    /// The agents that are running.
     pub active_agent_ids: Vec<String>,
-    /// What may be done without asking.
+    /// Which actions are allowed without asking.
     pub current_permission_mode: Option<String>,
-    /// What is left of the tokens, as whoever counts them has it.
+    /// The remaining token budget, in the form of the program that counts it.
     pub token_budget_state: Option<Raw>,
-    /// The models in use, by what they are used for.
+    /// The models in use, by purpose.
     pub models: BTreeMap<String, String>,
-    /// What this version does not know, or could not read as the type that it expects.
+    /// Fields that this version does not know, or that have an unexpected type.
     pub extra: RawMap,
 }
 
-const NAMES: [&str; 9] = [
+const FIELD_NAMES: [&str; 9] = [
     "session_id",
     "cwd",
     "title",
@@ -59,8 +59,7 @@ const NAMES: [&str; 9] = [
 ];
 
 impl SessionState {
-    /// The state after all changes among these records, which are in the order in which they were
-    /// written.
+    /// Returns the state after all changes among these records, which must be in the order in which they were written.
     pub fn rebuild<'a>(records: impl IntoIterator<Item = &'a Message>) -> SessionState {
         let mut rebuilding = Rebuilding::default();
         for record in records {
@@ -69,21 +68,18 @@ impl SessionState {
         rebuilding.finish()
     }
 
-    /// The state as a whole, as it is kept at each compaction.
+    /// Returns the whole state as one change, as each compaction stores it.
     pub fn snapshot(&self) -> StateChange {
-        let changes = self.to_raw();
         StateChange {
-            changes,
+            changes: self.to_raw(),
             is_snapshot: true,
         }
     }
 
-    /// What makes `after` of this state; `None` if nothing changes.
+    /// Returns the change from this state to `after`; `None` if they are equal.
     pub fn change_to(&self, after: &SessionState) -> Option<StateChange> {
-        let (before, after) = (self.to_raw(), after.to_raw());
-        let changes = difference(&before, &after)?;
         Some(StateChange {
-            changes,
+            changes: diff_objects(&self.to_raw(), &after.to_raw(), MAX_DEPTH)?,
             is_snapshot: false,
         })
     }
@@ -104,23 +100,21 @@ impl Json for SessionState {
         let mut fields = RawMap::parse(raw.as_str())?;
         let fields = &mut fields;
         let mut state = SessionState {
-            session_id: fields.take("session_id", some).unwrap_or_default().into(),
+            session_id: fields
+                .take("session_id", nonempty_string)
+                .unwrap_or_default()
+                .into(),
             cwd: fields.take("cwd", Raw::as_string),
             title: fields.take("title", Raw::as_string),
             current_task_id: fields.take("current_task_id", Raw::as_string),
             memory_summary: fields.take("memory_summary", Raw::as_string),
             active_agent_ids: fields
-                .take("active_agent_ids", |raw| {
-                    raw.to().filter(|ids: &Vec<_>| !ids.is_empty())
-                })
+                .take("active_agent_ids", nonempty_strings)
                 .unwrap_or_default(),
             current_permission_mode: fields.take("current_permission_mode", Raw::as_string),
             token_budget_state: fields.take("token_budget_state", |raw| Some(raw.clone())),
             models: fields
-                .take("models", |raw| {
-                    raw.to()
-                        .filter(|models: &BTreeMap<_, _>| !models.is_empty())
-                })
+                .take("models", nonempty_string_map)
                 .unwrap_or_default(),
             extra: RawMap::new(),
         };
@@ -129,7 +123,7 @@ impl Json for SessionState {
     }
 
     fn write(&self, out: &mut String) {
-        crate::json::write_object(out, &NAMES, &self.extra, |writer| {
+        crate::json::write_object(out, &FIELD_NAMES, &self.extra, |writer| {
             writer.some_string("session_id", &self.session_id);
             writer.opt_string("cwd", self.cwd.as_deref());
             writer.opt_string("title", self.title.as_deref());
@@ -142,17 +136,21 @@ impl Json for SessionState {
             );
             writer.opt_json("token_budget_state", self.token_budget_state.as_ref());
             if !self.models.is_empty() {
-                writer.json("models", &Raw::trusted(strings(&self.models)));
+                writer.json("models", &Raw::trusted(string_map_json(&self.models)));
             }
         });
     }
 }
 
-fn some(raw: &Raw) -> Option<String> {
+fn nonempty_string(raw: &Raw) -> Option<String> {
     raw.as_string().filter(|text| !text.is_empty())
 }
 
-fn strings(map: &BTreeMap<String, String>) -> String {
+fn nonempty_string_map(raw: &Raw) -> Option<BTreeMap<String, String>> {
+    raw.to().filter(|map: &BTreeMap<_, _>| !map.is_empty())
+}
+
+fn string_map_json(map: &BTreeMap<String, String>) -> String {
     let mut out = String::from("{");
     for (key, value) in map {
         if out.len() > 1 {
@@ -166,23 +164,22 @@ fn strings(map: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// A state that is being made again, record by record. A change costs what it says, however large the
-/// state has grown.
+/// Rebuilds a state record by record. Applying a change takes time in proportion to the change, not to the state.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Rebuilding {
     session: Option<SessionId>,
-    patched: Patched,
+    merged: MergedObject,
 }
 
 impl Rebuilding {
-    /// The session, unless a change says otherwise. The first name counts.
+    /// Sets the session's id, unless a change states one. The first call counts.
     pub fn name(&mut self, session: &str) {
         if self.session.is_none() && !session.is_empty() {
             self.session = Some(session.into());
         }
     }
 
-    /// The next record; any that is no change of state only tells the session.
+    /// Adds the next record. A record that is not a state change only supplies the session's id.
     pub fn push(&mut self, record: &Message) {
         self.name(&record.session_id);
         if let Body::State(change) = &record.body {
@@ -190,30 +187,30 @@ impl Rebuilding {
         }
     }
 
-    /// The next change.
+    /// Applies the next change.
     pub fn change(&mut self, change: &StateChange) {
         if change.is_snapshot {
-            self.patched = Patched::default();
+            self.merged = MergedObject::default();
         }
-        self.patched.merge(&change.changes);
+        self.merged.merge(&change.changes);
     }
 
-    /// The session, as far as it is known.
+    /// The session's id, if known so far.
     pub fn session(&self) -> Option<&SessionId> {
         self.session.as_ref()
     }
 
-    /// All changes so far in one, from which another one can go on.
+    /// Returns all changes so far as one snapshot, which another rebuild can start from.
     pub fn so_far(&self) -> StateChange {
         StateChange {
-            changes: Raw::trusted(self.patched.to_json()),
+            changes: Raw::trusted(self.merged.to_json()),
             is_snapshot: true,
         }
     }
 
-    /// The state after all of them.
+    /// Returns the state after all changes.
     pub fn finish(self) -> SessionState {
-        let mut state = SessionState::from_json(&self.patched.to_json()).unwrap_or_default();
+        let mut state = SessionState::from_json(&self.merged.to_json()).unwrap_or_default();
         if state.session_id.is_empty() {
             state.session_id = self.session.unwrap_or_default();
         }
@@ -221,28 +218,28 @@ impl Rebuilding {
     }
 }
 
-/// Objects that are nested deeper are replaced as a whole, so that no input makes us recurse.
-const DEEPEST: usize = 32;
+/// Objects below this depth are replaced as a whole, so that no input makes the merge recurse without limit.
+const MAX_DEPTH: usize = 32;
 
-/// A value that patches were merged into.
+/// One value of a [`MergedObject`].
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Node {
-    /// Anything but an object that was merged; `None` is such an object.
+struct MergedValue {
+    /// A value that was stored as a whole; `None` if `object` holds the value.
     value: Option<Raw>,
-    object: Patched,
+    object: MergedObject,
 }
 
-/// An object that patches were merged into.
+/// An object as the sum of the patches merged into it.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Patched {
-    /// By their keys, which are JSON strings in their raw form.
-    entries: BTreeMap<String, Node>,
+struct MergedObject {
+    /// Values by key. Keys are JSON strings in their usual spelling.
+    entries: BTreeMap<String, MergedValue>,
 }
 
-impl Patched {
-    /// Merges a patch; one that is no object changes nothing.
+impl MergedObject {
+    /// Merges a patch. A patch that is not an object changes nothing.
     fn merge(&mut self, patch: &Raw) {
-        self.merge_below(patch, DEEPEST);
+        self.merge_below(patch, MAX_DEPTH);
     }
 
     fn merge_below(&mut self, patch: &Raw, depth: usize) {
@@ -250,26 +247,23 @@ impl Patched {
             return;
         };
         for (key, value) in patch.iter() {
-            let key = normal(key);
+            let key = normalized_key(key);
             if value.as_str() == "null" {
                 self.entries.remove(&key);
-            } else if depth > 0 && value.as_str().starts_with('{') {
+            } else if depth > 0 && is_object(value) {
                 self.object_at(key, depth).merge_below(value, depth - 1);
             } else {
-                let value = Some(value.clone());
-                self.entries.insert(
-                    key,
-                    Node {
-                        value,
-                        object: Patched::default(),
-                    },
-                );
+                let node = MergedValue {
+                    value: Some(value.clone()),
+                    object: MergedObject::default(),
+                };
+                self.entries.insert(key, node);
             }
         }
     }
 
-    /// The object at a key, made of whatever is there.
-    fn object_at(&mut self, key: String, depth: usize) -> &mut Patched {
+    /// Returns the object at a key, after converting whatever is there.
+    fn object_at(&mut self, key: String, depth: usize) -> &mut MergedObject {
         let node = self.entries.entry(key).or_default();
         if let Some(value) = node.value.take() {
             node.object.merge_below(&value, depth - 1);
@@ -300,45 +294,49 @@ impl Patched {
     }
 }
 
-/// A key in its usual spelling, so that `"a"` and `"\u0061"` are one.
-fn normal(key: &Raw) -> String {
+/// Returns a key in its usual spelling, so that `"a"` and `"\u0061"` are the same key.
+fn normalized_key(key: &Raw) -> String {
     match key.as_string() {
         Some(text) => Raw::string(&text).as_str().to_string(),
         None => key.as_str().to_string(),
     }
 }
 
-/// The patch that makes one object of another; `None` if they are equal. Values are compared as text.
-fn difference(before: &Raw, after: &Raw) -> Option<Raw> {
-    difference_below(before, after, DEEPEST)
-}
-
-fn difference_below(before: &Raw, after: &Raw, depth: usize) -> Option<Raw> {
-    let (before, after) = (entries(before), entries(after));
+/// Returns the patch from one object to another; `None` if they are equal. Values are compared as text.
+fn diff_objects(before: &Raw, after: &Raw, depth: usize) -> Option<Raw> {
+    let before = sorted_entries(before);
+    let after = sorted_entries(after);
     let mut patch = RawMap::new();
-    let mut push = |key: &str, value: Raw| patch.push_raw(Raw::trusted(key.to_string()), value);
     for key in before.keys().filter(|key| !after.contains_key(*key)) {
-        push(key, Raw::trusted("null".to_string()));
+        patch.push_raw(Raw::trusted(key.clone()), Raw::trusted("null".to_string()));
     }
-    let is_object = |raw: &Raw| raw.as_str().starts_with('{');
     for (key, value) in &after {
-        match before.get(key) {
-            Some(old) if old == value => {}
-            // What is merged into an object stays in it, so what is gone has to be named.
-            Some(old) if depth > 0 && is_object(old) && is_object(value) => {
-                if let Some(below) = difference_below(old, value, depth - 1) {
-                    push(key, below);
-                }
-            }
-            _ => push(key, value.clone()),
+        if let Some(change) = diff_values(before.get(key), value, depth) {
+            patch.push_raw(Raw::trusted(key.clone()), change);
         }
     }
     (!patch.is_empty()).then(|| patch.to_raw())
 }
 
-fn entries(raw: &Raw) -> BTreeMap<String, Raw> {
+/// Returns the patch for one value. An object that is merged into keeps its other keys, so the patch names the keys
+/// that are gone.
+fn diff_values(before: Option<&Raw>, after: &Raw, depth: usize) -> Option<Raw> {
+    match before {
+        Some(before) if before == after => None,
+        Some(before) if depth > 0 && is_object(before) && is_object(after) => {
+            diff_objects(before, after, depth - 1)
+        }
+        _ => Some(after.clone()),
+    }
+}
+
+fn is_object(raw: &Raw) -> bool {
+    raw.as_str().starts_with('{')
+}
+
+fn sorted_entries(raw: &Raw) -> BTreeMap<String, Raw> {
     let map = raw.as_object().unwrap_or_default();
     map.iter()
-        .map(|(key, value)| (normal(key), value.clone()))
+        .map(|(key, value)| (normalized_key(key), value.clone()))
         .collect()
 }

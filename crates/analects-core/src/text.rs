@@ -1,4 +1,4 @@
-//! Strings as JSON has them: mostly Unicode, sometimes with half a surrogate pair.
+//! JSON strings: Unicode text, sometimes with a lone surrogate.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -6,46 +6,62 @@ use std::hash::{Hash, Hasher};
 use crate::json::write_string;
 use crate::{Json, JsonError, Problem, Raw};
 
-/// A piece of text that goes out as it came in.
+/// A string that is written exactly as it was read.
 ///
-/// JSON strings may hold a lone surrogate (`"\ud83d"`), for which Rust's `String` has no place. Such
-/// a text is kept as the JSON string that it was; everybody reads it with U+FFFD in that place.
+/// A JSON string may hold a lone surrogate (`"\ud83d"`), which Rust's `String` cannot represent. Such a text keeps its
+/// JSON spelling, and readers see U+FFFD in place of each lone surrogate.
+///
+/// ```
+/// use analects_core::{Json, Text};
+///
+/// let text = Text::from_json(r#""one \ud83d""#)?;
+/// assert_eq!(text.as_str(), "one \u{fffd}");
+/// assert_eq!(text.to_json(), r#""one \ud83d""#);
+/// # Ok::<(), analects_core::JsonError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Text {
     /// Ordinary text.
     Plain(String),
     /// Text with at least one lone surrogate.
-    Broken(Box<Broken>),
+    Broken(Box<SurrogateText>),
 }
 
-/// Text with at least one lone surrogate, ready to grow: what was ordinary text before the first of
-/// them stays decoded, so that text which is broken for a moment is not spelled again and again.
+/// Text with at least one lone surrogate. The part before the first one stays decoded, so that appending to a text that
+/// is broken only for a moment does not spell it out again and again.
 #[derive(Clone)]
-pub struct Broken {
+pub struct SurrogateText {
     plain: String,
-    /// The inside of a JSON string literal, which follows on `plain`.
+    /// The rest of the text, as the inside of a JSON string literal.
     literal: String,
-    /// The lone surrogates in `literal`.
+    /// The number of lone surrogates in `literal`.
     lone: usize,
     /// Whether `literal` ends in a lone high surrogate.
     ends_high: bool,
 }
 
 impl Text {
-    /// The text to show and to send; lone surrogates read as U+FFFD.
+    /// The text to show and to send, with U+FFFD for each lone surrogate.
     pub fn as_str(&self) -> Cow<'_, str> {
         match self {
             Text::Plain(text) => Cow::Borrowed(text),
-            Text::Broken(broken) => Cow::Owned(format!("{}{}", broken.plain, broken.lossy())),
+            Text::Broken(broken) => {
+                Cow::Owned(format!("{}{}", broken.plain, broken.decode_lossy()))
+            }
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         matches!(self, Text::Plain(text) if text.is_empty())
     }
 
-    /// Adds `more` at the end. Two halves of a surrogate pair that meet become one character.
+    /// Returns whether the text is empty or only white space.
+    pub fn is_blank(&self) -> bool {
+        self.as_str().trim().is_empty()
+    }
+
+    /// Appends `more`. If two halves of a surrogate pair meet, they become one character.
     pub fn push(&mut self, more: &Text) {
         let broken = match (&mut *self, more) {
             (_, Text::Plain(more)) if more.is_empty() => return,
@@ -62,12 +78,12 @@ impl Text {
             Text::Broken(more) => broken.push_broken(more),
         }
         if broken.lone == 0 {
-            *self = Text::Plain(broken.mended());
+            *self = Text::Plain(broken.take_decoded());
         }
     }
 
-    /// Takes off a high surrogate at the end, whose other half may be the start of what comes next.
-    /// Without one there, what is taken is empty.
+    /// Removes and returns a high surrogate at the end, since its other half may come next. Returns an empty text if
+    /// there is none.
     pub fn take_high_end(&mut self) -> Text {
         let Text::Broken(broken) = self else {
             return Text::default();
@@ -75,10 +91,10 @@ impl Text {
         if !broken.ends_high {
             return Text::default();
         }
-        let end = broken.literal.split_off(broken.literal.len() - ESCAPE);
+        let end = broken.literal.split_off(broken.literal.len() - ESCAPE_LEN);
         let plain = std::mem::take(&mut broken.plain);
-        *self = Broken::new(plain, std::mem::take(&mut broken.literal)).into_text();
-        Broken::new(String::new(), end).into_text()
+        *self = SurrogateText::new(plain, std::mem::take(&mut broken.literal)).into_text();
+        SurrogateText::new(String::new(), end).into_text()
     }
 
     /// Reads a raw JSON string; `None` for any other JSON value.
@@ -86,19 +102,20 @@ impl Text {
         let inside = raw.as_str().strip_prefix('"')?.strip_suffix('"')?;
         Some(match raw.as_string() {
             Some(text) => Text::Plain(text),
-            None => Broken::new(String::new(), inside.to_string()).into_text(),
+            None => SurrogateText::new(String::new(), inside.to_string()).into_text(),
         })
     }
 }
 
-impl Broken {
-    fn new(plain: String, literal: String) -> Broken {
-        let (mut lone, mut ends_high) = (0, false);
-        for piece in Pieces(&literal) {
-            lone += usize::from(matches!(piece, Piece::Lone(_)));
-            ends_high = matches!(piece, Piece::Lone(0xD800..=0xDBFF));
+impl SurrogateText {
+    fn new(plain: String, literal: String) -> SurrogateText {
+        let mut lone = 0;
+        let mut ends_high = false;
+        for piece in LiteralParts(&literal) {
+            lone += usize::from(matches!(piece, LiteralPart::Lone(_)));
+            ends_high = matches!(piece, LiteralPart::Lone(0xD800..=0xDBFF));
         }
-        Broken {
+        SurrogateText {
             plain,
             literal,
             lone,
@@ -106,18 +123,18 @@ impl Broken {
         }
     }
 
-    /// Plain text if nothing in it is lone after all.
+    /// Returns plain text if no surrogate is lone.
     fn into_text(mut self) -> Text {
         if self.lone > 0 {
             Text::Broken(Box::new(self))
         } else {
-            Text::Plain(self.mended())
+            Text::Plain(self.take_decoded())
         }
     }
 
-    fn after(&self, mut plain: String) -> Broken {
+    fn after(&self, mut plain: String) -> SurrogateText {
         plain.push_str(&self.plain);
-        Broken {
+        SurrogateText {
             plain,
             ..self.clone()
         }
@@ -133,9 +150,9 @@ impl Broken {
         self.ends_high = false;
     }
 
-    fn push_broken(&mut self, more: &Broken) {
+    fn push_broken(&mut self, more: &SurrogateText) {
         self.push_plain(&more.plain);
-        let meet = self.ends_high && low(&more.literal);
+        let meet = self.ends_high && starts_with_low_surrogate(&more.literal);
         self.literal.push_str(&more.literal);
         self.lone = self.lone + more.lone - if meet { 2 } else { 0 };
         self.ends_high = more.ends_high;
@@ -154,38 +171,38 @@ impl Broken {
         out.push('"');
     }
 
-    /// The text, once nothing in it is lone.
-    fn mended(&mut self) -> String {
+    /// Takes the decoded text, once no surrogate is lone.
+    fn take_decoded(&mut self) -> String {
         let mut text = std::mem::take(&mut self.plain);
-        text.push_str(&self.lossy());
+        text.push_str(&self.decode_lossy());
         text
     }
 
     /// The decoded literal, with every lone surrogate replaced by U+FFFD.
-    fn lossy(&self) -> String {
-        let mut mended = String::with_capacity(self.literal.len() + 2);
-        mended.push('"');
-        for piece in Pieces(&self.literal) {
+    fn decode_lossy(&self) -> String {
+        let mut json = String::with_capacity(self.literal.len() + 2);
+        json.push('"');
+        for piece in LiteralParts(&self.literal) {
             match piece {
-                Piece::Lone(_) => mended.push('\u{fffd}'),
-                Piece::Kept(text) => mended.push_str(text),
+                LiteralPart::Lone(_) => json.push('\u{fffd}'),
+                LiteralPart::Valid(text) => json.push_str(text),
             }
         }
-        mended.push('"');
-        serde_json::from_str(&mended).unwrap_or(mended)
+        json.push('"');
+        serde_json::from_str(&json).unwrap_or(json)
     }
 }
 
-// What is decoded and what is not does not make a difference to anyone.
-impl PartialEq for Broken {
-    fn eq(&self, other: &Broken) -> bool {
+// How much of the text is decoded makes no difference to equality.
+impl PartialEq for SurrogateText {
+    fn eq(&self, other: &SurrogateText) -> bool {
         self.to_json() == other.to_json()
     }
 }
 
-impl Eq for Broken {}
+impl Eq for SurrogateText {}
 
-impl Hash for Broken {
+impl Hash for SurrogateText {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.to_json().hash(state);
     }
@@ -240,48 +257,51 @@ impl Json for Text {
 }
 
 /// The length of `\ud83d`.
-const ESCAPE: usize = 6;
+const ESCAPE_LEN: usize = 6;
 
-/// Splits the inside of a literal at its lone surrogates.
-struct Pieces<'a>(&'a str);
+/// Splits the inside of a string literal at its lone surrogates.
+struct LiteralParts<'a>(&'a str);
 
-enum Piece<'a> {
+enum LiteralPart<'a> {
     Lone(u16),
-    /// Ordinary text, whole pairs and other escapes.
-    Kept(&'a str),
+    /// Ordinary text, surrogate pairs and other escapes.
+    Valid(&'a str),
 }
 
-impl<'a> Iterator for Pieces<'a> {
-    type Item = Piece<'a>;
+impl<'a> Iterator for LiteralParts<'a> {
+    type Item = LiteralPart<'a>;
 
-    fn next(&mut self) -> Option<Piece<'a>> {
+    fn next(&mut self) -> Option<LiteralPart<'a>> {
         let rest = self.0;
         if rest.is_empty() {
             return None;
         }
         let after = |len: usize| rest.get(len..).unwrap_or("");
-        let len = match (surrogate(rest), surrogate(after(ESCAPE))) {
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE,
+        let len = match (
+            leading_surrogate(rest),
+            leading_surrogate(after(ESCAPE_LEN)),
+        ) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 2 * ESCAPE_LEN,
             (Some(unit), _) => {
-                self.0 = after(ESCAPE);
-                return Some(Piece::Lone(unit));
+                self.0 = after(ESCAPE_LEN);
+                return Some(LiteralPart::Lone(unit));
             }
             _ if rest.starts_with('\\') => 2,
             _ => rest.find('\\').unwrap_or(rest.len()),
         };
         let (kept, rest) = rest.split_at_checked(len).unwrap_or((rest, ""));
         self.0 = rest;
-        Some(Piece::Kept(kept))
+        Some(LiteralPart::Valid(kept))
     }
 }
 
-/// Whether a literal begins with a low surrogate.
-fn low(literal: &str) -> bool {
-    matches!(surrogate(literal), Some(0xDC00..=0xDFFF))
+/// Returns whether a literal begins with a starts_with_low_surrogate surrogate.
+fn starts_with_low_surrogate(literal: &str) -> bool {
+    matches!(leading_surrogate(literal), Some(0xDC00..=0xDFFF))
 }
 
-/// The code unit of a `\uXXXX` escape at the start of `text`, if it is a surrogate.
-fn surrogate(text: &str) -> Option<u16> {
+/// Returns the code unit of a `\uXXXX` escape at the start of `text`, if it is a surrogate.
+fn leading_surrogate(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16)
         .ok()

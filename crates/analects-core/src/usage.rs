@@ -1,4 +1,4 @@
-//! How many tokens an answer took. Absent is not zero: a provider may simply not have said.
+//! Token counts of an answer. Absent is not zero: the provider may not have reported a count.
 
 use crate::json::write_object;
 use crate::{Json, JsonError, Problem, Raw, RawMap};
@@ -6,27 +6,27 @@ use crate::{Json, JsonError, Problem, Raw, RawMap};
 /// Token counts of one answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TokenUsage {
-    /// Tokens read that were neither written to nor read from a cache.
+    /// Input tokens that were neither written to nor read from a cache.
     pub input_tokens: Option<u64>,
-    /// Tokens written by the model.
+    /// Output tokens.
     pub output_tokens: Option<u64>,
-    /// The provider's own sum.
+    /// The provider's own total.
     pub total_tokens: Option<u64>,
-    /// Tokens written to the cache, of any lifetime.
+    /// Tokens written to the cache, for any lifetime.
     pub cache_creation_input_tokens: Option<u64>,
-    /// Of these, the ones kept for five minutes.
+    /// Of these, the tokens cached for five minutes.
     pub cache_creation_5m_tokens: Option<u64>,
-    /// Of these, the ones kept for an hour.
+    /// Of these, the tokens cached for an hour.
     pub cache_creation_1h_tokens: Option<u64>,
-    /// Tokens read from the cache.
+    /// Tokens read from a cache.
     pub cache_read_input_tokens: Option<u64>,
-    /// Of the output, tokens spent on thinking.
+    /// Of the output, the tokens spent on thinking.
     pub reasoning_tokens: Option<u64>,
-    /// Counts that the model does not name.
+    /// Unknown counts.
     pub extra: RawMap,
 }
 
-const NAMES: [&str; 8] = [
+const FIELD_NAMES: [&str; 8] = [
     "input_tokens",
     "output_tokens",
     "total_tokens",
@@ -38,7 +38,7 @@ const NAMES: [&str; 8] = [
 ];
 
 impl TokenUsage {
-    /// Takes over every count that `later` has; providers report usage in instalments.
+    /// Overwrites every count that `later` has. Providers report usage in instalments.
     pub fn update(&mut self, later: &TokenUsage) {
         for (mine, theirs) in self.counts_mut().into_iter().zip(later.counts()) {
             *mine = theirs.or(*mine);
@@ -46,14 +46,14 @@ impl TokenUsage {
         if !later.extra.is_empty() {
             self.extra = later.extra.clone();
         }
-        self.take_from_extra();
+        self.adopt_known_extras();
     }
 
-    /// Takes counts that a provider gives under our names, though they are not its own: they would be read so from
-    /// JSON. Some gateways give both.
-    fn take_from_extra(&mut self) {
+    /// Moves counts with our field names out of `extra`, since reading them back from JSON would do the same. Some
+    /// gateways report counts under two names.
+    fn adopt_known_extras(&mut self) {
         let mut extra = std::mem::take(&mut self.extra);
-        for (name, count) in NAMES.into_iter().zip(self.counts_mut()) {
+        for (name, count) in FIELD_NAMES.into_iter().zip(self.counts_mut()) {
             if count.is_none() {
                 *count = extra.take(name, Raw::to);
             }
@@ -61,7 +61,7 @@ impl TokenUsage {
         self.extra = extra;
     }
 
-    /// Whether nothing at all is known.
+    /// Returns whether no count is known.
     pub fn is_empty(&self) -> bool {
         self.counts().iter().all(Option::is_none) && self.extra.is_empty()
     }
@@ -97,7 +97,7 @@ impl Json for TokenUsage {
     fn read(raw: &Raw, _: &mut Vec<Problem>) -> Result<TokenUsage, JsonError> {
         let mut fields = RawMap::parse(raw.as_str())?;
         let mut usage = TokenUsage::default();
-        for (name, count) in NAMES.into_iter().zip(usage.counts_mut()) {
+        for (name, count) in FIELD_NAMES.into_iter().zip(usage.counts_mut()) {
             *count = fields.take(name, Raw::to);
         }
         usage.extra = fields;
@@ -105,8 +105,8 @@ impl Json for TokenUsage {
     }
 
     fn write(&self, out: &mut String) {
-        write_object(out, &NAMES, &self.extra, |writer| {
-            for (name, count) in NAMES.into_iter().zip(self.counts()) {
+        write_object(out, &FIELD_NAMES, &self.extra, |writer| {
+            for (name, count) in FIELD_NAMES.into_iter().zip(self.counts()) {
                 writer.opt_u64(name, count);
             }
         });

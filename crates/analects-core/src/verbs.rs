@@ -1,8 +1,8 @@
-//! The verbs on a conversation, written once for every place that keeps one: pure functions from messages
-//! to a short list of changes. A place applies them: a session as appended records, a file as splices.
+//! The operations on a conversation: pure functions from messages to a short list of changes. Each storage applies the
+//! changes in its own way: a session appends records, a message file splices text.
 //!
-//! A verb takes the messages of a conversation with their revisions applied ([`revised_in_full`]), in the order of the
-//! record. It changes nothing itself.
+//! Each function takes the messages of a conversation with their revisions applied (see [`revised_in_full`]), in the
+//! order of the records. It modifies nothing.
 //!
 //! ```
 //! use analects_core::Message;
@@ -17,7 +17,7 @@
 mod choose;
 mod compact;
 mod edit;
-mod families;
+mod groups;
 mod hide;
 mod rewind;
 mod view;
@@ -36,31 +36,31 @@ pub use view::{
 /// One change of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// Add this message at the end of the branch.
+    /// Append this message to the branch.
     Append(Box<Message>),
-    /// The message says this from now on; what followed it still follows.
+    /// Replace the text of a message. The messages after it stay attached to it.
     Revise {
-        /// The message; or a call, whose result says this.
+        /// The message, or a call whose result gets the text.
         target: Target,
         /// The new text.
         text: String,
     },
-    /// Hide or show a message, or one call of it.
+    /// Hide or show a message, or one of its calls.
     SetHistory {
-        /// The message, or the call.
+        /// The message or the call.
         target: Target,
         /// How much of it the model sees from now on.
         history: History,
     },
-    /// The next message follows this one.
+    /// Make the next message follow this one.
     ContinueFrom {
-        /// The message; `None`: the next one is the first again.
+        /// The message; `None` starts over before the first one.
         parent: Option<MessageId>,
     },
 }
 
 impl Change {
-    /// A change of a text.
+    /// Creates a [`Change::Revise`].
     pub fn revise(target: Target, text: impl Into<String>) -> Change {
         Change::Revise {
             target,
@@ -68,20 +68,17 @@ impl Change {
         }
     }
 
-    /// The record that a session appends for this change; the change itself if a record has to know more than that.
+    /// Returns the record that a session appends for this change. Returns the change itself if a record needs more
+    /// context than the change has.
     pub fn into_record(self) -> Result<Message, Change> {
         match self {
             Change::Append(message) => Ok(*message),
-            Change::SetHistory {
-                target: Target { message, call },
-                history,
-            } => {
-                let history = Some(history);
+            Change::SetHistory { target, history } => {
                 let revision = Revision {
-                    target: message,
-                    call,
+                    target: target.message,
+                    call: target.call,
                     content: None,
-                    history,
+                    history: Some(history),
                 };
                 Ok(Message::new("", Body::Revision(revision)))
             }
@@ -89,23 +86,23 @@ impl Change {
         }
     }
 
-    /// A change that hides or shows.
+    /// Creates a [`Change::SetHistory`].
     pub fn set_history(target: Target, history: History) -> Change {
         Change::SetHistory { target, history }
     }
 }
 
-/// A message, or one tool call of it with its result.
+/// A message, or one of its tool calls together with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The message.
     pub message: MessageId,
-    /// The id of the call; `None` means all of the message.
+    /// The id of the call; `None` is the whole message.
     pub call: Option<String>,
 }
 
 impl Target {
-    /// All of a message.
+    /// Targets a whole message.
     pub fn message(id: impl Into<MessageId>) -> Target {
         Target {
             message: id.into(),
@@ -113,7 +110,7 @@ impl Target {
         }
     }
 
-    /// One call of a message.
+    /// Targets one call of a message.
     pub fn call(id: impl Into<MessageId>, call: impl Into<String>) -> Target {
         Target {
             message: id.into(),
@@ -122,13 +119,13 @@ impl Target {
     }
 }
 
-/// Why a verb does not apply to a message.
+/// Why an operation does not apply to a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerbError {
-    /// There is no such message.
+    /// The message does not exist.
     #[error("there is no message {0}")]
     UnknownMessage(MessageId),
-    /// The message makes no such call.
+    /// The message has no such call.
     #[error("message {message} makes no call {call}")]
     UnknownCall {
         /// The message.
@@ -136,42 +133,42 @@ pub enum VerbError {
         /// The call.
         call: String,
     },
-    /// The record is progress, state or the like: nothing that was said.
+    /// The record is not a message but progress, state or the like.
     #[error("{0} is a record of the conversation, not a message in it")]
     NotAMessage(MessageId),
-    /// The message is in the side chain of an agent.
+    /// The message is in an agent's side chain.
     #[error("{0} is in a side chain, which the conversation does not continue")]
     SideChain(MessageId),
-    /// The model does not see the message already.
+    /// The message is hidden already.
     #[error("{0} is hidden already")]
     AlreadyHidden(MessageId),
     /// The message is not hidden.
     #[error("{0} is not hidden")]
     NotHidden(MessageId),
-    /// Nothing comes after the message that the conversation is to continue from.
+    /// The conversation already ends with this message.
     #[error("nothing comes after {0}")]
     NothingAfter(MessageId),
-    /// Nothing was said yet.
+    /// The conversation is empty.
     #[error("nothing was said yet")]
     NothingSaid,
-    /// No compaction counts.
+    /// No compaction is in effect.
     #[error("there is no compaction to undo")]
     NoCompaction,
-    /// The messages to append are no summary with its boundary.
+    /// The messages to append lack a summary or a boundary that names it.
     #[error("a compaction needs a summary and a boundary that names it")]
     IncompleteCompaction,
-    /// The text of the message cannot be replaced.
+    /// The message has no text that can be replaced.
     #[error("{id} cannot be edited: {reason}")]
     NotEditable {
         /// The message.
         id: MessageId,
-        /// Why.
+        /// The reason.
         reason: NotEditable,
     },
 }
 
 impl VerbError {
-    /// The same error with another name for its message, such as that of its cell.
+    /// Replaces the message id in the error, such as by the name of its cell.
     #[must_use]
     pub fn naming(self, name: impl FnOnce(&MessageId) -> MessageId) -> VerbError {
         match self {
@@ -199,27 +196,27 @@ impl VerbError {
 /// Why the text of a message cannot be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotEditable {
-    /// It is a tool call, and its arguments are the model's.
+    /// It is a tool call, whose arguments come from the model.
     #[error("it is a tool call, which the model made")]
     Call,
-    /// It holds the results of several calls, and a text is one.
+    /// It holds the results of several calls, and the text is only one.
     #[error("it holds the results of several tool calls")]
     SeveralResults,
-    /// It is the result of a call that is not there.
+    /// It is the result of a call that does not exist.
     #[error("it is the result of a tool call that is not there")]
     OrphanResult,
-    /// It is what code printed.
+    /// It is the output of code.
     #[error("it is what code printed")]
     CodeOutput,
-    /// It is a thought of the model.
+    /// It is the model's thinking.
     #[error("it is a thought of the model")]
     Thought,
-    /// It holds no text.
+    /// It has no text.
     #[error("it holds no text")]
     NoText,
 }
 
-/// The position of a message that a verb is about: of several with one id, the last.
+/// Returns the position of a message; the last one if the id is repeated.
 fn position(tree: &Tree, id: &MessageId) -> Result<usize, VerbError> {
     tree.position(id)
         .ok_or_else(|| VerbError::UnknownMessage(id.clone()))

@@ -1,9 +1,8 @@
-//! Whether another process has a file open for writing.
+//! Finds out whether another process has a file open for writing.
 //!
-//! [`take`] asks the system for a *lease* on an open file. The system grants it only if no other
-//! process writes to the file, and as long as you hold it, whoever opens the file for writing waits
-//! in `open`. [`release`] ends it, and so does closing the file. [`writers`] names the processes that
-//! are in the way.
+//! [`take`] requests a *lease* on an open file. The system grants it only if no other process has the file open for
+//! writing. While you hold the lease, any process that opens the file for writing blocks in `open`. [`release`] or
+//! closing the file ends the lease. [`writers`] lists the processes that prevent it.
 //!
 //! ```
 //! use std::fs::File;
@@ -25,52 +24,51 @@
 //!
 //! # Limitations
 //!
-//! - Only Linux has leases. Elsewhere, the answer is always [`Lease::Unknown`].
-//! - Linux grants a lease only to the owner of the file, and only on file systems that know leases. In
-//!   other cases, this crate looks through `/proc` for writers. It finds none in processes of other
-//!   users or of other containers, and none that has only a memory map left: then the answer is
-//!   [`Lease::Unknown`], too.
-//! - A lease lasts at most as long as `/proc/sys/fs/lease-break-time` says, 45 seconds by default,
-//!   once somebody waits for it. Release it quickly.
-//! - A program that opens the file with `O_NONBLOCK` does not wait for the end of a lease: its `open` fails.
-//! - A thread that opens the file for writing while it holds the lease itself waits for that long.
+//! - Only Linux has leases. On other systems the answer is always [`Lease::Unknown`].
+//! - Linux grants a lease only to the owner of the file, and only on file systems that support leases. In other cases
+//!   this crate searches `/proc` for writers. It misses processes of other users and other containers, and processes
+//!   that only keep a memory map: the answer is then [`Lease::Unknown`], too.
+//! - Once another process waits for the lease, it lasts at most as long as `/proc/sys/fs/lease-break-time` says, 45
+//!   seconds by default. Release it quickly.
+//! - A program that opens the file with `O_NONBLOCK` does not wait for the lease to end: its `open` fails.
+//! - A thread that holds a lease and opens the same file for writing blocks for that long.
 
 #[cfg(target_os = "linux")]
 mod linux;
 
 use std::fs::File;
 
-/// What became of a lease.
+/// The outcome of a request for a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
-    /// You have it: nobody else has the file open for what you asked about, and nobody can open it so
-    /// before you release it.
+    /// You hold the lease: no other process has the file open in the way that you asked about, and none can open it so
+    /// before you release the lease.
     Granted,
-    /// Somebody else has the file open.
+    /// Another process has the file open.
     Refused,
     /// The system cannot tell.
     Unknown,
 }
 
-/// Whom a lease keeps away.
+/// The processes that a lease keeps away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
-    /// Those who write; readers may go on. The file must be open for reading only.
+    /// Writers only; readers may open the file. Your own file must be open for reading only.
     Writers,
-    /// Everybody else. The file may be open for writing.
+    /// All other processes. Your own file may be open for writing.
     Everybody,
 }
 
 /// A process that has a file open for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Writer {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// The name of its program, which the system cuts to 15 bytes.
+    /// The name of the program, which the system cuts to 15 bytes.
     pub name: String,
 }
 
-/// Takes a lease on an open file, if nobody is in the way. Never waits.
+/// Requests a lease on an open file. Never blocks.
 pub fn take(file: &File, against: Against) -> Lease {
     #[cfg(target_os = "linux")]
     return linux::take(file, against);
@@ -81,8 +79,8 @@ pub fn take(file: &File, against: Against) -> Lease {
     }
 }
 
-/// Ends a lease. Those who waited for it go on with the file that they opened, even if it has
-/// another name by now.
+/// Ends a lease. Processes that waited for it continue with the file that they opened, even if it has another name by
+/// now.
 pub fn release(file: &File) {
     #[cfg(target_os = "linux")]
     linux::release(file);
@@ -90,7 +88,7 @@ pub fn release(file: &File) {
     let _ = file;
 }
 
-/// The other processes that have the file open for writing, as far as `/proc` shows them.
+/// Returns the other processes that have the file open for writing, as far as `/proc` shows them.
 pub fn writers(file: &File) -> Vec<Writer> {
     #[cfg(target_os = "linux")]
     return linux::writers(file);

@@ -1,4 +1,4 @@
-//! Leases of Linux, and a look through `/proc` where there are none.
+//! Leases on Linux, and a search through `/proc` where leases are not available.
 
 use std::fs::{self, DirEntry, File};
 use std::io;
@@ -10,37 +10,39 @@ use libc::c_int;
 
 use crate::{Against, Lease, Writer};
 
-/// The bit in the mode of a link in `/proc/PID/fd` that says that the file is open for writing.
+/// The mode bit of a link in `/proc/PID/fd` that marks a file as open for writing.
 const OPEN_FOR_WRITING: u32 = 0o200;
 
-/// The command that chooses the signal for a lease that others wait for. `libc` does not have it; the
-/// number is the same on every architecture that Rust supports.
+/// The `fcntl` command that sets the signal for a lease that others wait for. `libc` does not define it; the number is
+/// the same on every architecture that Rust supports.
 const F_SETSIG: c_int = 10;
 
+/// Requests a lease. Where leases are not available, a writer in `/proc` counts as a refusal.
 pub(crate) fn take(file: &File, against: Against) -> Lease {
     let kind = match against {
         Against::Writers => libc::F_RDLCK,
         Against::Everybody => libc::F_WRLCK,
     };
-    // Whoever waits for a lease makes the system send a signal to its holder. Unless told otherwise that
-    // is SIGIO, which ends the process; SIGURG is ignored by those who do not wait for it.
+    // When a process waits for a lease, the system sends the holder a signal. By default this is SIGIO, which ends the
+    // process. Processes ignore SIGURG unless they handle it.
     let taken =
         fcntl(file, F_SETSIG, libc::SIGURG).and_then(|()| fcntl(file, libc::F_SETLEASE, kind));
     match taken {
         Ok(()) => Lease::Granted,
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Lease::Refused,
-        // The file is somebody else's, or its file system knows no leases.
+        // The file belongs to someone else, or its file system does not support leases.
         Err(_) if writers(file).is_empty() => Lease::Unknown,
         Err(_) => Lease::Refused,
     }
 }
 
+/// Ends a lease, if there is one.
 pub(crate) fn release(file: &File) {
-    // It fails only if there is no lease.
+    // This fails only if there is no lease.
     let _ = fcntl(file, libc::F_SETLEASE, libc::F_UNLCK);
 }
 
-/// A command to the system about an open file, with a number as its argument.
+/// Runs a command on an open file, with a number as its argument.
 #[allow(unsafe_code)]
 fn fcntl(file: &File, command: c_int, argument: c_int) -> io::Result<()> {
     // SAFETY: the descriptor is open, because `file` is borrowed. F_SETSIG and F_SETLEASE, the only
@@ -54,18 +56,15 @@ fn fcntl(file: &File, command: c_int, argument: c_int) -> io::Result<()> {
     }
 }
 
+/// Lists the other processes that have the file open for writing. Files are compared by device and inode.
 pub(crate) fn writers(file: &File) -> Vec<Writer> {
     let Ok(metadata) = file.metadata() else {
         return Vec::new();
     };
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
     let identity = (metadata.dev(), metadata.ino());
     let own = std::process::id();
-    processes
-        .flatten()
-        .filter_map(|process| process.file_name().to_str()?.parse().ok())
+    process_ids()
+        .into_iter()
         .filter(|pid| *pid != own && writes_to(*pid, identity))
         .map(|pid| Writer {
             pid,
@@ -74,7 +73,18 @@ pub(crate) fn writers(file: &File) -> Vec<Writer> {
         .collect()
 }
 
-/// Whether a process has the file open for writing. One that is hidden from us, or is gone, has not.
+/// Returns the ids of all processes that `/proc` shows.
+fn process_ids() -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// Returns whether a process has the file open for writing; `false` for a process that is hidden from us, or gone.
 fn writes_to(pid: u32, identity: (u64, u64)) -> bool {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
         return false;
@@ -84,6 +94,7 @@ fn writes_to(pid: u32, identity: (u64, u64)) -> bool {
         .any(|descriptor| is_open_for_writing(&descriptor, identity))
 }
 
+/// Returns whether a descriptor is open for writing and refers to the file with this device and inode.
 fn is_open_for_writing(descriptor: &DirEntry, identity: (u64, u64)) -> bool {
     let is_for_writing = descriptor
         .metadata()
@@ -92,6 +103,7 @@ fn is_open_for_writing(descriptor: &DirEntry, identity: (u64, u64)) -> bool {
         && fs::metadata(descriptor.path()).is_ok_and(|file| (file.dev(), file.ino()) == identity)
 }
 
+/// Returns the name of a process; empty if it is gone.
 fn name_of(pid: u32) -> String {
     let name = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("comm"));
     name.unwrap_or_default().trim_end().to_string()

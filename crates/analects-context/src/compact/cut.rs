@@ -1,105 +1,106 @@
-//! Where a conversation is cut: what is summarised, and from where on it is kept.
+//! Cuts a conversation in two: the part to summarise, and the part to keep.
 
 use analects_core::{Agent, Chain, Content, Message, MessageId};
 
 use super::NotNow;
-use super::prompt::Said;
-use crate::boundary::{is_instruction, leading};
-use crate::normalize::{Item, Kind, draft};
+use super::prompt::TranscriptEntry;
+use crate::boundary::{copied_instructions, is_instruction};
+use crate::normalize::{ItemKind, OutgoingItem, draft_items};
 use crate::tokens::{Count, Counter};
 
 /// A conversation cut in two.
 #[derive(Debug)]
-pub(super) struct Cut<'a> {
-    /// The messages that are summarised.
+pub(super) struct ConversationCut<'a> {
+    /// The messages to summarise.
     pub messages: Vec<&'a Message>,
-    /// What they say, for the one who summarises.
-    pub said: Vec<Said>,
-    /// What they take.
+    /// Their text, for the model that summarises.
+    pub transcript: Vec<TranscriptEntry>,
+    /// Their tokens.
     pub tokens: Count,
-    /// What all messages take.
+    /// The tokens of all messages.
     pub all: Count,
-    /// Instructions among what is no longer seen.
+    /// The instructions among the messages that become hidden.
     pub instructions: Vec<Content>,
-    /// The first message that is kept.
+    /// The first message to keep.
     pub kept_from: Option<MessageId>,
 }
 
-/// Cuts before the most recent whole turns that take no more than `room`.
-pub(super) fn cut<'a>(
+/// Cuts before the most recent whole turns that take at most `room` tokens. Fails if the last prompt alone is too large
+/// for a summary to help.
+pub(super) fn cut_conversation<'a>(
     chain: &Chain<'a>,
     agent: &Agent,
     window: u64,
     room: u64,
     counter: &mut Counter<'_>,
-) -> Result<Cut<'a>, NotNow> {
-    let items = draft(chain, agent).items;
+) -> Result<ConversationCut<'a>, NotNow> {
+    let items = draft_items(chain, agent).items;
     let counts: Vec<Count> = items
         .iter()
         .map(|item| counter.content(&item.content) + counter.per_turn())
         .collect();
-    let kept = kept(&items, &counts, room);
+    let kept = first_kept(&items, &counts, room);
     let tokens: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
     if tokens > room.max(window / 2) {
         return Err(NotNow::LastTooLarge { tokens, window });
     }
-    let ends = items.get(kept).map_or(usize::MAX, |item| item.at);
-    let gone = items[..kept]
-        .iter()
-        .filter(|item| item.at < ends && item.kind != Kind::Instructions);
-    Ok(Cut {
-        messages: gone
-            .clone()
-            .filter_map(|item| chain.messages.get(item.at).copied())
-            .collect(),
-        said: gone.map(Said::of).collect(),
+    let first_kept = items.get(kept).map(|item| item.at);
+    let end = first_kept.unwrap_or(usize::MAX);
+    let mut cut = ConversationCut {
+        messages: Vec::new(),
+        transcript: Vec::new(),
         tokens: counts[..kept].iter().copied().sum(),
         all: counts.iter().copied().sum(),
-        instructions: instructions(chain, ends),
-        kept_from: items
-            .get(kept)
-            .and_then(|item| chain.messages.get(item.at))
+        instructions: hidden_instructions(chain, end),
+        kept_from: first_kept
+            .and_then(|at| chain.messages.get(at))
             .map(|message| message.id.clone()),
-    })
+    };
+    for item in &items[..kept] {
+        if item.at < end && item.kind != ItemKind::Instructions {
+            cut.messages.extend(chain.messages.get(item.at).copied());
+            cut.transcript.push(TranscriptEntry::of(item));
+        }
+    }
+    Ok(cut)
 }
 
-/// The instructions that would be gone if messages were seen from a position on. Those that came with the last
-/// compaction go with the next one, too, so that they lead again; they are older than what it kept.
-fn instructions(chain: &Chain<'_>, ends: usize) -> Vec<Content> {
-    let is_sent = |message: &&Message| is_instruction(message) && message.why_not_sent().is_none();
-    let led = leading(chain);
-    let messages = &chain.messages;
-    let before = messages
-        .iter()
-        .enumerate()
-        .take(ends)
-        .filter(|(at, _)| !led.contains(at));
-    let hidden = messages[led.clone()]
-        .iter()
-        .chain(before.map(|(_, message)| message));
-    hidden
-        .copied()
-        .filter(is_sent)
+/// Returns the instructions that are hidden if messages stay visible from position `end` on. Those that the last
+/// compaction copied come first, so that the next one copies them again: they are older than what it kept.
+fn hidden_instructions(chain: &Chain<'_>, end: usize) -> Vec<Content> {
+    let copied = copied_instructions(chain);
+    let before = (0..end.min(chain.messages.len())).filter(|at| !copied.contains(at));
+    copied
+        .clone()
+        .chain(before)
+        .map(|at| chain.messages[at])
+        .filter(|message| is_instruction(message) && message.why_not_sent().is_none())
         .map(Message::content_to_send)
         .collect()
 }
 
-/// The place of the first item that is kept.
-fn kept(items: &[Item], counts: &[Count], room: u64) -> usize {
-    let starts = |at: usize| items[at].kind == Kind::Said;
-    // What the user said last, and nobody answered, cannot be a part of the summary.
-    let answered = items.iter().rposition(|item| item.kind == Kind::Answer);
-    let open = (answered.map_or(0, |at| at + 1)..items.len()).find(|at| starts(*at));
-    let mut kept = open.unwrap_or(items.len());
-    let mut taken: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
+/// Returns the index of the first item to keep.
+fn first_kept(items: &[OutgoingItem], counts: &[Count], room: u64) -> usize {
+    let mut kept = first_unanswered_prompt(items);
+    let mut tokens: u64 = counts[kept..].iter().map(|count| count.tokens).sum();
     for at in (0..kept).rev() {
-        taken = taken.saturating_add(counts[at].tokens);
-        if taken > room {
+        tokens = tokens.saturating_add(counts[at].tokens);
+        if tokens > room {
             break;
         }
-        if starts(at) {
+        if items[at].kind == ItemKind::Prompt {
             kept = at;
         }
     }
     kept
+}
+
+/// Returns the index of the first prompt without an answer, which a summary must not include; the number of items if
+/// all are answered.
+fn first_unanswered_prompt(items: &[OutgoingItem]) -> usize {
+    let last_answer = items.iter().rposition(|item| item.kind == ItemKind::Answer);
+    let after_answer = last_answer.map_or(0, |at| at + 1);
+    (after_answer..items.len())
+        .find(|at| items[*at].kind == ItemKind::Prompt)
+        .unwrap_or(items.len())
 }

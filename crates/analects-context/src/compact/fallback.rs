@@ -1,23 +1,24 @@
-//! A summary that needs no model: the same eight sections, filled with what can be told without
-//! understanding it.
+//! A summary without a model: the same eight sections, filled with excerpts.
 
 use std::collections::BTreeMap;
 
-use analects_core::{Block, Body, Chain, Content, Message, MessageId, Role};
+use analects_core::{Block, Body, Chain, Content, Message, MessageId, Raw, Role};
 
 use super::SECTIONS;
-use super::prompt::words;
+use super::prompt::as_text;
 
-const LINE: usize = 200;
-const LINES: usize = 12;
+/// The maximum length of an excerpt, in characters.
+const MAX_EXCERPT: usize = 200;
+/// The maximum number of excerpts in a section.
+const MAX_EXCERPTS: usize = 12;
 
-/// What can be told about a part of a conversation.
+/// Excerpts from a part of a conversation.
 #[derive(Debug, Default)]
-struct Told {
+struct ConversationExcerpts {
     tools: BTreeMap<String, u64>,
     files: Vec<String>,
     errors: Vec<String>,
-    asked: Vec<String>,
+    prompts: Vec<String>,
     summary: Option<String>,
     last_answer: Option<String>,
 }
@@ -33,114 +34,128 @@ pub(super) fn summary(chain: &Chain<'_>, first: &MessageId, last: &MessageId) ->
         .iter()
         .rposition(|message| message.id == *last)
         .unwrap_or(messages.len());
-    let mut told = Told::default();
+    let mut excerpts = ConversationExcerpts::default();
     for message in messages.iter().take(to.saturating_add(1)).skip(from) {
-        told.take(message);
+        excerpts.add(message);
     }
-    told.write(to + 1 - from)
+    excerpts.into_summary(to + 1 - from)
 }
 
-impl Told {
-    fn take(&mut self, message: &Message) {
+impl ConversationExcerpts {
+    /// Collects the excerpts of one message.
+    fn add(&mut self, message: &Message) {
         let content = message.content_to_send();
         let text = content.text();
-        let has_words = !text.trim().is_empty();
+        let has_text = !text.trim().is_empty();
         if matches!(message.body, Body::Summary(_)) {
             self.summary = Some(text);
-        } else if matches!(message.body, Body::User(_)) && has_words {
-            self.asked.push(line(&text));
-        } else if message.role() == Role::Assistant && has_words {
+        } else if matches!(message.body, Body::User(_)) && has_text {
+            self.prompts.push(excerpt(&text));
+        } else if message.role() == Role::Assistant && has_text {
             self.last_answer = Some(text);
         }
-        let Content::Blocks(blocks) = &content else {
-            return;
-        };
-        for block in blocks {
-            match block {
-                Block::ToolUse(call) => {
-                    *self.tools.entry(call.name.clone()).or_default() += 1;
-                    self.files.extend(path_in(&call.input));
-                }
-                Block::ToolResult(result) if result.is_error == Some(true) => {
-                    self.errors.push(line(&words(&result.content)));
-                }
-                Block::Text(_)
-                | Block::Image(_)
-                | Block::ToolResult(_)
-                | Block::Thinking(_)
-                | Block::RedactedThinking(_)
-                | Block::Document(_)
-                | Block::Other(_) => {}
-            }
+        if let Content::Blocks(blocks) = &content {
+            blocks.iter().for_each(|block| self.add_block(block));
         }
     }
 
-    fn write(self, messages: usize) -> String {
-        let tools: Vec<String> = self
-            .tools
-            .iter()
-            .map(|(name, count)| format!("{name} ({count} times)"))
-            .collect();
-        let mut files = self.files;
-        files.sort();
-        files.dedup();
-        let last = |lines: &[String]| {
-            let from = lines.len().saturating_sub(LINES);
-            lines[from..]
-                .iter()
-                .map(|line| format!("- {line}"))
-                .collect::<Vec<_>>()
-                .join("\n")
-        };
-        let answer = self.last_answer.as_deref().map(line).unwrap_or_default();
-        let asked = self.asked.last().cloned().unwrap_or_default();
-        let sections: [String; 8] = [
-            tools.join(", "),
-            self.asked.first().cloned().unwrap_or_default(),
-            last(&files),
-            last(&self.errors),
-            join(&[
-                ("The user last asked", &asked),
-                ("The last answer was", &answer),
-            ]),
-            last(&self.asked),
-            String::new(),
-            String::new(),
-        ];
+    /// Collects the tools, files and errors of one block.
+    fn add_block(&mut self, block: &Block) {
+        match block {
+            Block::ToolUse(call) => {
+                *self.tools.entry(call.name.clone()).or_default() += 1;
+                self.files.extend(path_in(&call.input));
+            }
+            Block::ToolResult(result) if result.is_error == Some(true) => {
+                self.errors.push(excerpt(&as_text(&result.content)));
+            }
+            Block::Text(_)
+            | Block::Image(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Document(_)
+            | Block::Other(_) => {}
+        }
+    }
+
+    /// Writes the summary of so many messages.
+    fn into_summary(self, messages: usize) -> String {
         let mut out =
             format!("(Made without a model from {messages} messages: their words, in short.)\n");
-        if let Some(earlier) = self.summary {
+        if let Some(earlier) = &self.summary {
             out.push_str(&format!("\nAn earlier summary:\n\n{earlier}\n"));
         }
-        for (name, text) in SECTIONS.iter().zip(sections) {
+        for (name, text) in SECTIONS.iter().zip(self.sections()) {
             let text = if text.is_empty() { "none" } else { &text };
             out.push_str(&format!("\n## {name}\n\n{text}\n"));
         }
         out
     }
+
+    /// The texts of the sections, in the order of [`SECTIONS`].
+    fn sections(mut self) -> [String; 8] {
+        self.files.sort();
+        self.files.dedup();
+        [
+            self.tool_counts(),
+            self.prompts.first().cloned().unwrap_or_default(),
+            last_excerpts(&self.files),
+            last_excerpts(&self.errors),
+            self.status(),
+            last_excerpts(&self.prompts),
+            String::new(),
+            String::new(),
+        ]
+    }
+
+    /// Lists the tools with the number of their calls.
+    fn tool_counts(&self) -> String {
+        let counts = self.tools.iter();
+        let counts: Vec<String> = counts
+            .map(|(name, count)| format!("{name} ({count} times)"))
+            .collect();
+        counts.join(", ")
+    }
+
+    /// The last prompt and the last answer.
+    fn status(&self) -> String {
+        let mut lines = Vec::new();
+        if let Some(prompt) = self.prompts.last().filter(|text| !text.is_empty()) {
+            lines.push(format!("The user last asked: {prompt}"));
+        }
+        let answer = self.last_answer.as_deref().map(excerpt);
+        if let Some(answer) = answer.filter(|text| !text.is_empty()) {
+            lines.push(format!("The last answer was: {answer}"));
+        }
+        lines.join("\n")
+    }
 }
 
-fn join(parts: &[(&str, &str)]) -> String {
-    let said = parts.iter().filter(|(_, text)| !text.is_empty());
-    said.map(|(what, text)| format!("{what}: {text}"))
-        .collect::<Vec<_>>()
-        .join("\n")
+/// Lists the last excerpts, one per line.
+fn last_excerpts(excerpts: &[String]) -> String {
+    let from = excerpts.len().saturating_sub(MAX_EXCERPTS);
+    let lines: Vec<String> = excerpts[from..]
+        .iter()
+        .map(|excerpt| format!("- {excerpt}"))
+        .collect();
+    lines.join("\n")
 }
 
-/// A text on one line, cut.
-fn line(text: &str) -> String {
+/// Returns a text on one line, cut to a maximum length.
+fn excerpt(text: &str) -> String {
     let one: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match one.char_indices().nth(LINE) {
+    match one.char_indices().nth(MAX_EXCERPT) {
         Some((at, _)) => format!("{}…", &one[..at]),
         None => one,
     }
 }
 
-/// The file that a call is about, by the names that tools use for it.
-fn path_in(input: &analects_core::Raw) -> Option<String> {
+/// Returns the file that a call concerns, by the argument names that tools commonly use.
+fn path_in(input: &Raw) -> Option<String> {
     let map = input.as_object()?;
     ["file_path", "path", "filename", "file", "notebook_path"]
         .iter()
         .find_map(|key| map.get(key)?.as_string())
-        .map(|path| line(&path))
+        .map(|path| excerpt(&path))
 }

@@ -1,59 +1,57 @@
-//! The files worked on last, which go with a compaction: read again, as attachments.
+//! Attachments with the current text of recently used files, which become part of a compaction.
 
 use analects_core::{Attachment, AttachmentKind, Body, Ids, Message};
 use jiff::Timestamp;
 
 use crate::freshness::{self, FileFacts};
-use crate::plan::shortened;
-use crate::prompt::{defused, escaped, following};
+use crate::plan::shorten_text;
+use crate::prompt::{escape, escape_tags, following};
 use crate::tokens::Counter;
 
-/// The most files that go with a compaction.
-pub(super) const FILES: usize = 5;
-const TOKENS_A_FILE: u64 = 10_000;
+/// The maximum number of files in a compaction.
+pub(super) const MAX_FILES: usize = 5;
+/// The maximum number of tokens for one file.
+const TOKENS_PER_FILE: u64 = 10_000;
+/// The maximum number of tokens for all files.
 const TOKENS_IN_ALL: u64 = 50_000;
 
-/// A file as it is now.
+/// A file in its current state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileText {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// What it holds.
+    /// Its text.
     pub text: String,
-    /// What it was like when it was read.
+    /// Its facts at the time of reading.
     pub facts: Option<FileFacts>,
-    /// The id of the right to read it again.
+    /// The id of the grant to read it again.
     pub grant: Option<String>,
 }
 
-/// A file as an attachment, whole.
+/// Returns an attachment with the whole text of a file.
 pub fn attach(file: &FileText) -> Message {
     attachment(file, wrapped(file, &file.text))
 }
 
 fn attachment(file: &FileText, text: String) -> Message {
-    let data = freshness::seen(&file.path, file.facts.as_ref(), file.grant.as_deref());
-    let kind = AttachmentKind::File;
-    Message::new(
-        "",
-        Body::Attachment(Attachment {
-            kind,
-            content: text.into(),
-            data: Some(data),
-        }),
-    )
+    let data = freshness::attachment_data(&file.path, file.facts.as_ref(), file.grant.as_deref());
+    let body = Attachment {
+        kind: AttachmentKind::File,
+        content: text.into(),
+        data: Some(data),
+    };
+    Message::new("", Body::Attachment(body))
 }
 
+/// Puts a text between tags with the path of its file.
 fn wrapped(file: &FileText, text: &str) -> String {
-    format!(
-        "<file path=\"{}\">\n{}\n</file>",
-        escaped(&file.path),
-        defused(text)
-    )
+    let path = escape(&file.path);
+    let text = escape_tags(text);
+    format!("<file path=\"{path}\">\n{text}\n</file>")
 }
 
-/// Attachments for the first five files, each of at most 10 000 tokens and a fifth of `window`, and of 50 000 and
-/// half of it in all. They follow `parent`, which is the boundary, and then each other.
+/// Returns attachments for the first five files. Each takes at most 10,000 tokens and a fifth of `window`, all together
+/// at most 50,000 tokens and half of `window`. The first one follows `parent`, the boundary of the compaction.
 pub fn attachments(
     files: &[FileText],
     window: u64,
@@ -64,8 +62,8 @@ pub fn attachments(
 ) -> Vec<Message> {
     let mut left = TOKENS_IN_ALL.min(window / 2);
     let mut made: Vec<Message> = Vec::new();
-    for file in files.iter().take(FILES) {
-        let room = left.min(TOKENS_A_FILE).min(window / 5);
+    for file in files.iter().take(MAX_FILES) {
+        let room = left.min(TOKENS_PER_FILE).min(window / 5);
         let text = fitted(file, room, counter);
         let tokens = counter.text(&text).tokens;
         if tokens > room {
@@ -78,15 +76,14 @@ pub fn attachments(
     made
 }
 
+/// Wraps the text of a file, shortened to `room` tokens.
 fn fitted(file: &FileText, room: u64, counter: &mut Counter<'_>) -> String {
     let whole = wrapped(file, &file.text);
     let tokens = counter.text(&whole).tokens;
     if tokens <= room {
         return whole;
     }
-    // The wrapping and the line that says what is missing need room, too.
-    wrapped(
-        file,
-        &shortened(&file.text, tokens, (room - room / 8).saturating_sub(40)),
-    )
+    // The tags and the line about the missing part need room, too.
+    let keep = (room - room / 8).saturating_sub(40);
+    wrapped(file, &shorten_text(&file.text, tokens, keep))
 }

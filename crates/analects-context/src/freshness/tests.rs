@@ -1,4 +1,4 @@
-//! What is fresh, what is not, and what is said about it.
+//! Freshness of files, conflicts and reminders.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn the_same_content_again_is_fresh_whatever_the_clock_says() {
         files.check("a.rs", Some(&facts(99, 3, "one"))),
         Freshness::Fresh
     );
-    // Without a hash, the time has to do.
+    // Without a hash, the time decides.
     let unhashed = FileFacts {
         hash: None,
         ..facts(99, 3, "")
@@ -92,7 +92,7 @@ fn the_agents_own_edit_does_not_hide_a_later_external_one() {
         files.check("a.rs", Some(&facts(20, 5, "mine"))),
         Freshness::Fresh
     );
-    // Later, in the same second, and even with a clock that goes backwards.
+    // Later, in the same second, even with a clock that runs backwards.
     for second in [30, 20, 15] {
         let changed = facts(second, 5, "theirs");
         assert_eq!(
@@ -137,10 +137,10 @@ fn a_stale_file_makes_one_reminder_and_not_one_a_turn() {
     let gone = |path: &str| (path != "a.rs").then(|| facts(12, 3, "b"));
     assert_eq!(resumed.reminders(5, gone).len(), 1);
     assert_eq!(resumed.reminders(5, gone), []);
-    // Back as it was: nothing to say; then changed again: something.
+    // After a change back there is nothing to report; the next change is reported again.
     assert_eq!(resumed.reminders(5, now("one")), []);
     assert_eq!(resumed.reminders(5, now("two")).len(), 1);
-    // Read, and changed to the very same as before.
+    // The file is read, and then changed to the same content as before.
     resumed.read("a.rs", facts(13, 3, "mine"), at(13));
     assert_eq!(resumed.reminders(5, now("two")).len(), 1);
 }
@@ -172,7 +172,7 @@ fn github_is_not_git() {
             ".github/workflows/ci.yml"
         ]
     );
-    // The newest access first, an edit counts, and no more than asked for.
+    // The newest access comes first, edits count, and the limit holds.
     files.edited("build", facts(2, 2, "y"), at(100));
     assert_eq!(files.important(2), ["build", "src/main.rs"]);
 }

@@ -1,4 +1,4 @@
-//! What fits: the model's window, less the room that is kept for its answer.
+//! Budgets: the model's window, minus the room for its answer.
 
 use analects_core::{Agent, Problem};
 use serde::Serialize;
@@ -8,48 +8,48 @@ use crate::tokens::Count;
 /// The limits of a request, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Budget {
-    /// What fits into the model's context, question and answer together.
+    /// The model's context window: question and answer together.
     pub window: u64,
-    /// Of it, what is kept for the answer.
+    /// The part of the window that is reserved for the answer.
     pub reserved: u64,
-    /// What was asked to be kept for the answer.
+    /// The part that was requested for the answer.
     #[serde(skip)]
-    wanted: u64,
+    requested: u64,
 }
 
 impl Budget {
-    /// A window of which so many tokens are kept for the answer, but never more than half of it.
+    /// Creates a budget that reserves `answer` tokens of the window, but never more than half of it.
     pub fn new(window: u64, answer: u64) -> Budget {
         Budget {
             window,
             reserved: answer.min(window / 2),
-            wanted: answer,
+            requested: answer,
         }
     }
 
-    /// What an agent says of itself.
+    /// Creates the budget of an agent.
     pub fn of(agent: &Agent) -> Budget {
         let window = agent.context_window.unwrap_or(Agent::USUAL_WINDOW);
         Budget::new(window, agent.max_output_tokens)
     }
 
-    /// What the request may take.
+    /// The maximum size of the request.
     pub fn limit(&self) -> u64 {
         self.window - self.reserved
     }
 
-    /// What a person should know about it.
+    /// Returns notes about the budget for the user.
     pub(crate) fn notes(&self) -> Vec<Problem> {
-        if self.reserved == self.wanted {
+        if self.reserved == self.requested {
             return Vec::new();
         }
         let Budget {
             window,
             reserved,
-            wanted,
+            requested,
         } = self;
         let text = format!(
-            "the answer may take {reserved} tokens and not {wanted}: the window has {window}, of which half \
+            "the answer may take {reserved} tokens and not {requested}: the window has {window}, of which half \
              is for the question"
         );
         let hint = "set max_output_tokens lower, or context_window to the model's own";
@@ -57,26 +57,26 @@ impl Budget {
     }
 }
 
-/// A request that does not fit, though all that may go is gone.
+/// The error for a request that does not fit even after trimming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the request takes {} tokens and {} fit: the window has {}, of which {} are for the answer",
     .count, .budget.limit(), .budget.window, .budget.reserved
 )]
 pub struct TooLarge {
-    /// What it takes at least.
+    /// The smallest size of the request.
     pub count: Count,
-    /// What fits.
+    /// The limits that it exceeds.
     pub budget: Budget,
 }
 
 impl TooLarge {
-    /// By how many tokens it is too large.
+    /// The number of tokens above the limit.
     pub fn excess(&self) -> u64 {
         self.count.tokens.saturating_sub(self.budget.limit())
     }
 
-    /// What can be done.
+    /// How to resolve it.
     pub fn hint(&self) -> &'static str {
         "shorten the last message or the instructions, or choose a model with a larger window"
     }

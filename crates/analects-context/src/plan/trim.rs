@@ -1,46 +1,48 @@
-//! Makes a request fit. The measures, in this order: long results of tools are shortened, the earliest
-//! calls go with their results, the earliest turns go. Never gone: instructions, the last message of the
-//! user, the last summary, and the results that the model is to read next.
+//! Trims a request until it fits, in this order: shorten long tool results, drop the earliest calls with their results,
+//! drop the earliest turns. Instructions, the user's last message, the last summary, and the results that the model
+//! reads next are never dropped.
 //!
-//! More goes than has to, in steps of an eighth of the limit: so the beginning of the conversation stays the
-//! same for many turns, and can be cached, instead of losing a little in each.
+//! Trimming removes more than necessary, in steps of an eighth of the limit. The start of the conversation then stays
+//! the same for many requests, and providers can cache it.
 
 use std::collections::BTreeMap;
 
-use analects_core::{Block, Content, Problem, Request, Sendable, Turn, sendable};
+use analects_core::{Block, Content, Problem, Request, Role, Sendable, Turn, sendable};
 
-use super::{Budget, Fate, Row, shorten};
-use crate::normalize::{Item, Kind};
+use super::shorten::shorten_result;
+use super::{Budget, Fate, Row};
+use crate::normalize::{ItemKind, OutgoingItem};
 use crate::tokens::{Count, Counter};
 
+/// The reasons that a plan gives for what trimming did to a message.
 const WHY_SHORTENED: &str = "a long result, shortened";
 const WHY_PAIRS: &str = "its tool calls are not sent: no room";
 const WHY_PAIR: &str = "the call of this result is not sent: no room";
 const WHY_TURN: &str = "an earlier turn: no room";
 
-/// How many times what fits is counted exactly, from the end. What comes before is not sent in any case, so an
-/// estimate will do.
-const COUNTED: u64 = 2;
+/// How many times the limit is counted exactly, from the end. Everything before is not sent in any case, so an estimate
+/// is enough.
+const EXACT_LIMITS: u64 = 2;
 
-/// More than what is added where a call has no result, or the model speaks first.
-const MENDED: u64 = 64;
+/// An upper bound, in tokens, for each result or turn that [`sendable`] may add.
+const REPAIR_TOKENS: u64 = 64;
 
-/// A conversation that is being made to fit.
+/// Counts and trims the items of a request.
 #[derive(Debug)]
-pub(super) struct Work<'c, 't> {
+pub(super) struct Trimmer<'c, 't> {
     counter: &'c mut Counter<'t>,
     budget: Budget,
-    items: Vec<Item>,
-    /// For each item, what it has now.
+    items: Vec<OutgoingItem>,
+    /// The current tokens of each item.
     counts: Vec<Count>,
-    /// The first item that is counted with the vocabulary, if that counts.
+    /// The index of the first item that is counted with the vocabulary.
     exact_from: usize,
-    /// Of each item that did not stay as it was, what became of it and what it had at first.
-    changed: BTreeMap<usize, Changed>,
-    /// For each item with calls, the items that hold results of them.
+    /// The changed items, by index.
+    changes: BTreeMap<usize, ItemChange>,
+    /// For each item with calls, the items with their results.
     answered_by: AnsweredBy,
     protected: Vec<bool>,
-    /// What went so far.
+    /// The tokens saved so far.
     saved: u64,
     pub system: Count,
     pub tools: Count,
@@ -49,43 +51,40 @@ pub(super) struct Work<'c, 't> {
     pub mended: Vec<Problem>,
 }
 
+/// The items with results, by the item with their calls.
 type AnsweredBy = BTreeMap<usize, Vec<usize>>;
 
-/// What became of an item.
+/// What trimming did to an item, and its tokens before.
 #[derive(Debug)]
-struct Changed {
+struct ItemChange {
     fate: Fate,
     why: &'static str,
     whole: Count,
 }
 
-impl<'c, 't> Work<'c, 't> {
-    /// The items of a request, counted.
+impl<'c, 't> Trimmer<'c, 't> {
+    /// Estimates the items of a request.
     pub fn new(
         request: &Request,
-        items: Vec<Item>,
+        items: Vec<OutgoingItem>,
         budget: Budget,
         counter: &'c mut Counter<'t>,
-    ) -> Work<'c, 't> {
-        let mut answered_by = AnsweredBy::new();
-        for (at, item) in items.iter().enumerate() {
-            for call in &item.answers {
-                let holders = answered_by.entry(*call).or_default();
-                if holders.last() != Some(&at) {
-                    holders.push(at);
-                }
-            }
-        }
-        let protected = protected(&items, &answered_by);
-        let mut work = Work {
+    ) -> Trimmer<'c, 't> {
+        let answered_by = answered_by(&items);
+        let protected = protected_items(&items, &answered_by);
+        let counts = items
+            .iter()
+            .map(|item| counter.content(&item.content))
+            .collect();
+        let mut trimmer = Trimmer {
             counter,
             budget,
-            counts: Vec::new(),
+            items,
+            counts,
             exact_from: 0,
-            changed: BTreeMap::new(),
+            changes: BTreeMap::new(),
             answered_by,
             protected,
-            items,
             saved: 0,
             system: Count::default(),
             tools: Count::default(),
@@ -93,17 +92,12 @@ impl<'c, 't> Work<'c, 't> {
             turns: Vec::new(),
             mended: Vec::new(),
         };
-        work.count_frame(request);
-        let counter = &mut *work.counter;
-        work.counts = work
-            .items
-            .iter()
-            .map(|item| counter.content(&item.content))
-            .collect();
-        work
+        trimmer.count_overhead(request);
+        trimmer
     }
 
-    fn count_frame(&mut self, request: &Request) {
+    /// Counts the instructions and the tools.
+    fn count_overhead(&mut self, request: &Request) {
         let system = request.system.as_ref();
         self.system = system
             .map(|text| self.counter.text(&text.as_str()))
@@ -111,24 +105,26 @@ impl<'c, 't> Work<'c, 't> {
         self.tools = self.counter.tools(&request.tools);
     }
 
-    /// Counts with the model's vocabulary, if it is at hand, whatever may be sent.
+    /// Counts with the model's vocabulary, if available, everything that may be sent.
     pub fn count_exactly(&mut self, request: &Request) {
         self.counter.use_vocabulary(true);
         if self.counter.is_exact() {
-            self.exact_from = self.last_limits();
-            self.count_frame(request);
+            self.exact_from = self.exact_start();
+            self.count_overhead(request);
             for at in self.exact_from..self.items.len() {
                 self.counts[at] = self.counter.content(&self.items[at].content);
             }
         }
     }
 
-    /// Where the items begin that are counted exactly. The place is a multiple of the limit from the beginning, so it
-    /// stays while the conversation grows, and with it the place from which on everything is sent.
-    fn last_limits(&self) -> usize {
+    /// Returns the index of the first item to count exactly. The position is a multiple of the limit from the start of
+    /// the conversation, so it stays the same while the conversation grows, and so does the start of what is sent.
+    fn exact_start(&self) -> usize {
         let limit = self.budget.limit().max(1);
         let all: u64 = self.counts.iter().map(|count| count.tokens).sum();
-        let skipped = (all / limit).saturating_sub(COUNTED).saturating_mul(limit);
+        let skipped = (all / limit)
+            .saturating_sub(EXACT_LIMITS)
+            .saturating_mul(limit);
         let mut before = 0;
         let is_within = |count: &Count| {
             before += count.tokens;
@@ -137,8 +133,8 @@ impl<'c, 't> Work<'c, 't> {
         self.counts.iter().position(is_within).unwrap_or(0)
     }
 
-    /// Counts exactly what stays and was only estimated; whether there was any.
-    fn count_the_rest(&mut self) -> bool {
+    /// Counts the items exactly that were only estimated. Returns whether there were any.
+    fn count_estimated(&mut self) -> bool {
         let estimated = std::mem::take(&mut self.exact_from);
         let mut is_any = false;
         for at in 0..estimated {
@@ -151,68 +147,68 @@ impl<'c, 't> Work<'c, 't> {
         is_any
     }
 
-    fn frame(&self) -> Count {
+    /// The tokens of everything but the turns.
+    fn overhead(&self) -> Count {
         self.system + self.tools + self.counter.per_request()
     }
 
-    /// What everything takes at most, if each item were a turn of its own.
-    pub fn upper(&self) -> Count {
+    /// An upper bound for the request: each item counts as a turn of its own.
+    pub fn upper_bound(&self) -> Count {
         let per_turn = self.counter.per_turn();
         let items = self.counts.iter().map(|now| *now + per_turn);
-        items.fold(self.frame(), |sum, count| sum + count)
+        items.fold(self.overhead(), |sum, count| sum + count)
     }
 
-    /// Trims until everything fits; false if it cannot.
+    /// Trims until everything fits. Returns whether it does.
     pub fn fit(&mut self) -> bool {
-        // What is mended on the way is short, and at most one for each call and one at the beginning; with
-        // room for all of these, nothing has to go.
-        let calls: usize = self.items.iter().map(Item::calls).sum();
-        let mended = MENDED.saturating_mul(calls as u64 + 1);
-        if self.upper().tokens.saturating_add(mended) <= self.budget.limit() {
-            let sendable = turns_moved_from(&mut self.items);
-            self.assembled(sendable);
+        if self.surely_fits() {
+            let turns = self.items.iter_mut().map(OutgoingItem::take_turn).collect();
+            self.set_turns(sendable(turns));
             return true;
         }
         let mut goal = 0;
         loop {
-            let sendable = turns_of(&self.items);
-            self.assembled(sendable);
+            self.set_turns(turns_of(&self.items));
             let excess = self.total.tokens.saturating_sub(self.budget.limit());
             let before = self.saved;
             if excess > 0 {
                 let step = (self.budget.limit() / 8).max(1);
-                goal = (goal.max(before) + excess)
-                    .div_ceil(step)
-                    .saturating_mul(step);
+                let needed = goal.max(before) + excess;
+                goal = needed.div_ceil(step).saturating_mul(step);
                 self.trim(goal);
             }
-            if self.saved == before && !self.count_the_rest() {
+            if self.saved == before && !self.count_estimated() {
                 return excess == 0;
             }
         }
     }
 
-    /// Takes the turns, and counts them as they are.
-    fn assembled(&mut self, sendable: Sendable) {
-        (self.turns, self.mended) = (sendable.turns, sendable.mended);
-        let per_turn = self.counter.per_turn();
-        let frame = self
-            .turns
-            .iter()
-            .fold(self.frame(), |sum, _| sum + per_turn);
-        let said = if self.mended.is_empty() {
-            self.counts.iter().copied().sum()
-        } else {
-            let counter = &mut *self.counter;
-            self.turns
-                .iter()
-                .map(|turn| counter.content(&turn.content))
-                .sum::<Count>()
-        };
-        self.total = frame + said;
+    /// Returns whether the items fit, with room for every result and turn that [`sendable`] may add.
+    fn surely_fits(&self) -> bool {
+        let calls: usize = self.items.iter().map(OutgoingItem::calls).sum();
+        let mended = REPAIR_TOKENS.saturating_mul(calls as u64 + 1);
+        self.upper_bound().tokens.saturating_add(mended) <= self.budget.limit()
     }
 
-    /// Takes the measures in their order until so many tokens are saved.
+    /// Takes the turns and counts the request.
+    fn set_turns(&mut self, sendable: Sendable) {
+        self.turns = sendable.turns;
+        self.mended = sendable.mended;
+        let per_turn = self.counter.per_turn();
+        let overhead = self
+            .turns
+            .iter()
+            .fold(self.overhead(), |sum, _| sum + per_turn);
+        let contents: Count = if self.mended.is_empty() {
+            self.counts.iter().copied().sum()
+        } else {
+            let turns = self.turns.iter();
+            turns.map(|turn| self.counter.content(&turn.content)).sum()
+        };
+        self.total = overhead + contents;
+    }
+
+    /// Applies the measures in order until `goal` tokens are saved.
     fn trim(&mut self, goal: u64) {
         let keep = (self.budget.limit() / 32).clamp(32, 2000);
         for at in 0..self.items.len() {
@@ -229,7 +225,7 @@ impl<'c, 't> Work<'c, 't> {
                 self.drop_calls(at);
             }
         }
-        for group in groups(&self.items) {
+        for group in turn_groups(&self.items) {
             if self.saved >= goal {
                 return;
             }
@@ -241,52 +237,51 @@ impl<'c, 't> Work<'c, 't> {
         }
     }
 
+    /// Shortens the results in an item to about `keep` tokens each.
     fn shorten_results(&mut self, at: usize, keep: u64) {
-        let mut changed = false;
-        let counter = &mut *self.counter;
-        if let Content::Blocks(blocks) = &mut self.items[at].content {
-            for block in blocks {
-                let Block::ToolResult(result) = block else {
-                    continue;
-                };
-                if let Some(short) = shorten::result(&result.content, keep, counter) {
-                    result.content = short;
-                    changed = true;
-                }
+        let Content::Blocks(blocks) = &mut self.items[at].content else {
+            return;
+        };
+        let mut is_changed = false;
+        for block in blocks {
+            let Block::ToolResult(result) = block else {
+                continue;
+            };
+            if let Some(short) = shorten_result(&result.content, keep, self.counter) {
+                result.content = short;
+                is_changed = true;
             }
         }
-        if changed {
-            self.changed(at, WHY_SHORTENED);
+        if is_changed {
+            self.record_change(at, WHY_SHORTENED);
         }
     }
 
-    /// Takes the calls of an item out, and their results wherever they are. What was thought on the way to
-    /// a call that nobody sees goes with it.
+    /// Drops the calls of an item, and their results in other items. The thinking that led to the calls goes with them.
     fn drop_calls(&mut self, at: usize) {
-        let is_about_calls = |block: &Block| {
-            matches!(
+        self.retain(at, WHY_PAIRS, |block| {
+            !matches!(
                 block,
                 Block::ToolUse(_) | Block::Thinking(_) | Block::RedactedThinking(_)
             )
-        };
-        self.retain(at, WHY_PAIRS, |block| !is_about_calls(block));
+        });
         for holder in self.answered_by.remove(&at).unwrap_or_default() {
-            let item = &self.items[holder];
-            let mut owners = item.answers.clone().into_iter();
-            let kept = item
-                .answers
-                .iter()
-                .copied()
-                .filter(|owner| *owner != at)
-                .collect();
-            self.retain(holder, WHY_PAIR, |block| {
-                block.as_tool_result().is_none() || owners.next() != Some(at)
-            });
-            self.items[holder].answers = kept;
+            self.drop_results(holder, at);
         }
     }
 
-    /// Takes an item out as a whole; calls and results that go with it go too.
+    /// Drops the results in `holder` of the calls in `caller`.
+    fn drop_results(&mut self, holder: usize, caller: usize) {
+        let answers = std::mem::take(&mut self.items[holder].answers);
+        let mut owners = answers.iter();
+        self.retain(holder, WHY_PAIR, |block| {
+            block.as_tool_result().is_none() || owners.next() != Some(&caller)
+        });
+        let kept = answers.into_iter().filter(|owner| *owner != caller);
+        self.items[holder].answers = kept.collect();
+    }
+
+    /// Drops an item with its calls and results, and their counterparts.
     fn drop_item(&mut self, at: usize) {
         if self.items[at].has_calls() {
             self.drop_calls(at);
@@ -299,6 +294,7 @@ impl<'c, 't> Work<'c, 't> {
         self.retain(at, WHY_TURN, |_| false);
     }
 
+    /// Keeps only the blocks of an item that `keep` accepts.
     fn retain(&mut self, at: usize, why: &'static str, keep: impl FnMut(&Block) -> bool) {
         let content = &mut self.items[at].content;
         let mut blocks = match std::mem::take(content) {
@@ -312,68 +308,74 @@ impl<'c, 't> Work<'c, 't> {
         } else {
             Content::Blocks(blocks)
         };
-        self.changed(at, why);
+        self.record_change(at, why);
     }
 
-    /// Counts an item again, and notes what became of it.
-    fn changed(&mut self, at: usize, why: &'static str) {
+    /// Recounts an item and notes what happened to it.
+    fn record_change(&mut self, at: usize, why: &'static str) {
         let now = self.counter.content(&self.items[at].content);
         let before = std::mem::replace(&mut self.counts[at], now);
-        let gone = self.items[at].content.is_empty();
         self.saved += before.tokens.saturating_sub(now.tokens);
-        if gone {
+        let fate = if self.items[at].content.is_empty() {
             self.saved += self.counter.per_turn().tokens;
-        }
-        let fate = if gone { Fate::Dropped } else { Fate::Shortened };
-        let first = Changed {
-            fate,
-            why,
-            whole: before,
+            Fate::Dropped
+        } else {
+            Fate::Shortened
         };
-        let changed = self.changed.entry(at).or_insert(first);
-        (changed.fate, changed.why) = (fate, why);
+        // Of several changes, the first one knows the whole size.
+        let whole = self.changes.get(&at).map_or(before, |first| first.whole);
+        self.changes.insert(at, ItemChange { fate, why, whole });
     }
 
-    /// Writes what became of the items into the rows of their messages.
-    pub fn tell(&self, rows: &mut [Row]) {
+    /// Updates the rows of the items' messages.
+    pub fn update_rows(&self, rows: &mut [Row]) {
         for (at, (item, now)) in self.items.iter().zip(&self.counts).enumerate() {
-            if let Some(row) = rows.get_mut(item.at) {
-                let changed = self.changed.get(&at);
-                row.fate = changed.map_or(Fate::Sent, |changed| changed.fate);
-                row.why = changed.map(|changed| changed.why);
-                row.whole = changed.map_or(*now, |changed| changed.whole);
-                row.tokens = *now;
+            let Some(row) = rows.get_mut(item.at) else {
+                continue;
+            };
+            row.tokens = *now;
+            row.whole = *now;
+            row.fate = Fate::Sent;
+            row.why = None;
+            if let Some(change) = self.changes.get(&at) {
+                row.whole = change.whole;
+                row.fate = change.fate;
+                row.why = Some(change.why);
             }
         }
     }
 }
 
-/// What must not go: instructions, the last words of the user, the last summary, and at the end of the
-/// conversation the call whose results the model is to read next.
-fn protected(items: &[Item], answered_by: &AnsweredBy) -> Vec<bool> {
-    let mut protected: Vec<bool> = items
-        .iter()
-        .map(|item| item.kind == Kind::Instructions)
-        .collect();
-    let last = |kind: Kind| items.iter().rposition(|item| item.kind == kind);
-    let said = last(Kind::Said).or_else(|| {
-        items
-            .iter()
-            .rposition(|item| item.role == analects_core::Role::User)
-    });
-    for at in [said, last(Kind::Summary)].into_iter().flatten() {
-        protected[at] = true;
-    }
-    let mut calls = Vec::new();
-    for (at, item) in items.iter().enumerate().rev() {
-        match item.kind {
-            Kind::Attached => {}
-            Kind::Results => calls.extend(item.answers.iter().copied()),
-            _ if item.has_calls() && calls.is_empty() => calls.push(at),
-            _ => break,
+/// Returns for each item with calls the items with their results, in order.
+fn answered_by(items: &[OutgoingItem]) -> AnsweredBy {
+    let mut answered_by = AnsweredBy::new();
+    for (at, item) in items.iter().enumerate() {
+        for call in &item.answers {
+            let holders = answered_by.entry(*call).or_default();
+            if holders.last() != Some(&at) {
+                holders.push(at);
+            }
         }
     }
-    for call in calls {
+    answered_by
+}
+
+/// Returns which items must stay: instructions, the last prompt, the last summary, and the calls at the end of the
+/// conversation whose results the model reads next.
+fn protected_items(items: &[OutgoingItem], answered_by: &AnsweredBy) -> Vec<bool> {
+    let mut protected: Vec<bool> = items
+        .iter()
+        .map(|item| item.kind == ItemKind::Instructions)
+        .collect();
+    let last_prompt = last_of(items, ItemKind::Prompt)
+        .or_else(|| items.iter().rposition(|it| it.role == Role::User));
+    for at in last_prompt
+        .into_iter()
+        .chain(last_of(items, ItemKind::Summary))
+    {
+        protected[at] = true;
+    }
+    for call in last_calls(items) {
         protected[call] = true;
         for at in answered_by.get(&call).into_iter().flatten() {
             protected[*at] = true;
@@ -382,35 +384,49 @@ fn protected(items: &[Item], answered_by: &AnsweredBy) -> Vec<bool> {
     protected
 }
 
-/// The turns of a conversation, the earliest first: what the user says and all that follows on it. The last
-/// one goes step by step.
-fn groups(items: &[Item]) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = Vec::new();
+/// Returns the index of the last item of a kind.
+fn last_of(items: &[OutgoingItem], kind: ItemKind) -> Option<usize> {
+    items.iter().rposition(|item| item.kind == kind)
+}
+
+/// Returns the items whose calls or results end the conversation.
+fn last_calls(items: &[OutgoingItem]) -> Vec<usize> {
+    let mut calls = Vec::new();
+    for (at, item) in items.iter().enumerate().rev() {
+        match item.kind {
+            ItemKind::Addition => {}
+            ItemKind::Results => calls.extend(item.answers.iter().copied()),
+            _ if item.has_calls() && calls.is_empty() => calls.push(at),
+            _ => break,
+        }
+    }
+    calls
+}
+
+/// Groups items into turns, the earliest first: a prompt and everything up to the next one. Of the last turn, each
+/// answer starts a group of its own.
+fn turn_groups(items: &[OutgoingItem]) -> Vec<Vec<usize>> {
+    let mut turn_groups: Vec<Vec<usize>> = Vec::new();
     let last = items
         .iter()
-        .rposition(|item| item.kind == Kind::Said)
+        .rposition(|item| item.kind == ItemKind::Prompt)
         .unwrap_or(0);
     let mut begins = true;
     for (at, item) in items.iter().enumerate() {
-        let is_start = item.kind == Kind::Said || item.with_next;
+        let is_start = item.kind == ItemKind::Prompt || item.with_next;
         let follows_partner = at > 0 && items[at - 1].with_next;
-        begins |= (is_start && !follows_partner) || (at > last && item.kind == Kind::Answer);
-        match groups.last_mut() {
+        begins |= (is_start && !follows_partner) || (at > last && item.kind == ItemKind::Answer);
+        match turn_groups.last_mut() {
             Some(group) if !begins => group.push(at),
-            _ => groups.push(vec![at]),
+            _ => turn_groups.push(vec![at]),
         }
         begins = false;
     }
-    groups
+    turn_groups
 }
 
-/// The turns of the items that are kept.
-fn turns_of(items: &[Item]) -> Sendable {
+/// Returns the turns of the items that are not empty.
+fn turns_of(items: &[OutgoingItem]) -> Sendable {
     let kept = items.iter().filter(|item| !item.content.is_empty());
-    sendable(kept.map(Item::to_turn).collect())
-}
-
-/// The turns of all items, whose contents move there.
-fn turns_moved_from(items: &mut [Item]) -> Sendable {
-    sendable(items.iter_mut().map(Item::take_turn).collect())
+    sendable(kept.map(OutgoingItem::to_turn).collect())
 }

@@ -1,4 +1,4 @@
-//! Compaction from the decision to the view.
+//! Compaction, from the decision to the model's view.
 
 use analects_core::verbs::{self, VerbError};
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ fn now() -> Timestamp {
     Timestamp::new(1_700_000_000, 0).unwrap()
 }
 
-/// Rounds of a question and an answer of about so many words each.
+/// Rounds of a question and an answer, with about so many words each.
 fn talk(rounds: usize, words: usize) -> Vec<Message> {
     let mut messages = Vec::new();
     for round in 0..rounds {
@@ -34,10 +34,12 @@ fn writer(window: u64) -> Agent {
 }
 
 fn begin(messages: &[Message], window: u64, writer_window: u64) -> Result<Compaction, NotNow> {
-    let (chain, agent) = (chain(messages), agent());
+    let chain = chain(messages);
+    let agent = agent();
     let mut counter = Counter::of_model("m");
     let before = Planner::new(&agent).count(&chain, &mut counter);
-    let (trigger, writer) = (CompactTrigger::Auto, writer(writer_window));
+    let trigger = CompactTrigger::Auto;
+    let writer = writer(writer_window);
     Compaction::plan(
         &chain,
         &agent,
@@ -49,7 +51,7 @@ fn begin(messages: &[Message], window: u64, writer_window: u64) -> Result<Compac
     )
 }
 
-/// Compacts with this as the model's answer to each request.
+/// Compacts with `summary` as the model's answer to each request.
 fn compacted(messages: &mut Vec<Message>, window: u64, summary: &str) {
     let mut compaction = begin(messages, window, window).unwrap();
     let mut counter = Counter::of_model("m");
@@ -163,7 +165,7 @@ fn what_nobody_answered_yet_is_kept_however_long() {
     compacted(&mut messages, 1000, "short");
     assert_eq!(seen(&messages)[1..], ["open"]);
 
-    // Larger than half of the window, a summary of the rest does not help.
+    // If the last message exceeds half of the window, a summary of the rest does not help.
     let mut messages = talk(6, 100);
     messages.push(Message::user("open", "word ".repeat(2000)));
     let error = begin(&linked(messages), 1000, 1000).unwrap_err();
@@ -179,7 +181,8 @@ fn a_long_history_is_compacted_in_pieces_and_nothing_is_left_out() {
     let mut compaction = begin(&messages, 1000, 1500).unwrap();
     assert!(compaction.requests() > 3, "{}", compaction.requests());
     let mut counter = Counter::of_model("w");
-    let (mut asked, mut number) = (String::new(), 0);
+    let mut asked = String::new();
+    let mut number = 0;
     while let Some(request) = compaction.next_request() {
         number += 1;
         let budget = Budget::new(1500, 100);
@@ -233,7 +236,8 @@ fn a_message_longer_than_the_window_is_cut_into_parts() {
 #[test]
 fn an_answer_that_is_no_use_changes_nothing() {
     let mut compaction = begin(&talk(6, 100), 1000, 10_000).unwrap();
-    let (before, mut counter) = (compaction.clone(), Counter::of_model("w"));
+    let before = compaction.clone();
+    let mut counter = Counter::of_model("w");
     let error = Message {
         is_api_error_message: true,
         ..Message::assistant("e", "overloaded")
@@ -350,7 +354,7 @@ fn a_failing_compaction_backs_off_and_is_reported_once() {
     }
     assert_eq!(tries, [10, 12, 16, 24, 40, 72, 136]);
     assert_eq!(reports, 1);
-    // A chain that became shorter is tried at once, and success forgets everything.
+    // A shorter chain may be compacted at once, and a success resets the wait.
     assert!(back_off.allows(20));
     back_off.succeeded();
     assert_eq!(back_off, BackOff::default());
@@ -390,7 +394,7 @@ fn a_compaction_does_not_set_off_the_next() {
     };
     assert_eq!(count(&messages), Count::exact(950, Method::Usage));
     compacted(&mut messages, 1000, "short");
-    // The usage of the answer that was kept is that of a context which is gone.
+    // The usage of the kept answer belongs to a context that no longer exists.
     let after = count(&messages);
     assert!(
         after.tokens < 300 && after.method == Method::Estimate,
@@ -424,7 +428,7 @@ fn compaction_twice_summarises_the_first_summary_too() {
     assert!(all.contains("second summary") && !all.contains("first summary"));
 }
 
-/// Adds rounds behind all, each message following the one before.
+/// Appends rounds, each message following the one before.
 fn go_on(messages: &mut Vec<Message>, name: &str, rounds: usize, words: usize) {
     for round in 0..rounds {
         let leaf = chain(messages).leaf.unwrap().id.clone();
@@ -445,7 +449,7 @@ fn go_on(messages: &mut Vec<Message>, name: &str, rounds: usize, words: usize) {
     }
 }
 
-/// Lets what a compaction made follow each other, as a store does.
+/// Links the messages of a compaction, as a store does.
 fn in_one_line(messages: &mut [Message], from: usize) {
     for at in from..messages.len() {
         messages[at].parent_id = Some(messages[at - 1].id.clone());
@@ -462,7 +466,7 @@ fn what_the_first_compaction_kept_is_ordinary_for_the_second() {
         }
         go_on(&mut messages, "x", 1, 60);
         assert_eq!(seen(&messages)[1..], ["q6", "a6", "q7", "a7", "qx0", "ax0"]);
-        // There is room for two rounds, of which one was kept before.
+        // There is room for two rounds, one of which was kept before.
         let mut compaction = manual(&messages, 1000);
         let text = compaction.next_request().unwrap().turns[0].content.text();
         assert!(
@@ -502,7 +506,7 @@ fn what_the_first_compaction_kept_is_ordinary_for_the_second() {
             sent.contains("second summary") && !sent.contains("first summary"),
             "{sent}"
         );
-        // Taken back, it is as it was before.
+        // Undoing the compaction restores the earlier view.
         messages = undone(messages);
         assert_eq!(seen(&messages)[1..], ["q6", "a6", "q7", "a7", "qx0", "ax0"]);
         assert!(
@@ -513,11 +517,13 @@ fn what_the_first_compaction_kept_is_ordinary_for_the_second() {
     }
 }
 
-/// A compaction that somebody asks for, with room for two rounds.
+/// A manual compaction with room for two rounds.
 fn manual(messages: &[Message], window: u64) -> Compaction {
-    let (chain, agent) = (chain(messages), agent());
+    let chain = chain(messages);
+    let agent = agent();
     let before = Count::exact(window, Method::Usage);
-    let (trigger, writer) = (CompactTrigger::Manual, writer(10_000));
+    let trigger = CompactTrigger::Manual;
+    let writer = writer(10_000);
     let mut counter = Counter::of_model("m");
     Compaction::plan(
         &chain,
@@ -558,15 +564,17 @@ fn a_question_that_was_kept_and_has_no_answer_is_kept_again() {
 fn a_summary_alone_is_not_summarised_again() {
     let mut messages = talk(8, 60);
     compacted(&mut messages, 1000, "first summary");
-    let (chain, agent) = (chain(&messages), agent());
-    let (trigger, writer) = (CompactTrigger::Manual, writer(10_000));
+    let chain = chain(&messages);
+    let agent = agent();
+    let trigger = CompactTrigger::Manual;
+    let writer = writer(10_000);
     let before = Count::exact(1000, Method::Usage);
     let mut counter = Counter::of_model("m");
     let planned = Compaction::plan(&chain, &agent, 1000, &writer, trigger, before, &mut counter);
     assert_eq!(planned, Err(NotNow::NothingToGain));
 }
 
-/// The messages in which the compaction that counts is hidden.
+/// Hides the compaction in effect.
 fn undone(messages: Vec<Message>) -> Vec<Message> {
     let changes = verbs::undo_compaction(&messages).unwrap();
     verbs::with_history(messages, &changes)
@@ -589,7 +597,7 @@ fn undoing_shows_what_was_hidden() {
         Err(VerbError::NoCompaction)
     );
 
-    // Where the summary stands before its boundary in the chain, it goes too.
+    // If the summary precedes its boundary in the chain, it is dropped, too.
     let mut messages = original.clone();
     compacted(&mut messages, 1000, "short");
     let summary = messages[messages.len() - 2].id.clone();

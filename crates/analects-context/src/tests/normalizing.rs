@@ -1,10 +1,10 @@
-//! The conversation as it may be sent.
+//! Conversations in the form in which they are sent.
 
 use super::*;
 
-/// Links the messages and normalises them: `role: content` for every turn, `id: reason` for what stays.
+/// Links and normalizes messages: `role: content` per turn, and `id: reason` per message that is left out.
 #[track_caller]
-fn check(messages: Vec<Message>, expected: &[&str]) -> Normalized {
+fn check(messages: Vec<Message>, expected: &[&str]) -> NormalizedConversation {
     let messages = linked(messages);
     let chain = chain(&messages);
     let normalized = normalize_messages_for_api(&chain, &agent());
@@ -129,7 +129,7 @@ fn parts_of_one_response_come_together() {
             r#"user: [{"type":"tool_result","tool_use_id":"t1","content":"ok"}]"#,
         ],
     );
-    // Words of the user in between keep them apart.
+    // A user message in between keeps them apart.
     let texts = vec![
         Message::user("q", "go"),
         by("a", "X", "p1"),
@@ -271,7 +271,7 @@ fn thoughts_of_another_maker_stay() {
     };
     assert_eq!(thoughts("claude-sonnet-4-5"), [true, false]);
     assert_eq!(thoughts("gpt-5-mini"), [false, true]);
-    // Whoever it is, its encoder decides.
+    // For an unknown vendor, the encoder decides.
     assert_eq!(thoughts("some-model"), [true, true]);
 }
 

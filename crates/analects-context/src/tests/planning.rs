@@ -1,4 +1,4 @@
-//! Plans: what is counted, what goes when there is too much, and what is said about it.
+//! Plans: counts, the order of trimming, and notes.
 
 use super::*;
 
@@ -55,7 +55,7 @@ fn the_measures_are_taken_in_their_order() {
         whole.count
     );
 
-    // A little less room: long results are shortened, the earliest first.
+    // With a little less room, long results are shortened, the earliest first.
     let plan = plan_within(&messages, 2600);
     assert!(plan.ready().is_ok());
     let shortened: Vec<&str> = ids(&plan, Fate::Shortened);
@@ -66,7 +66,7 @@ fn the_measures_are_taken_in_their_order() {
     let json = sent(&plan).join("\n");
     assert!(json.contains("characters left out"), "{json}");
 
-    // Less: calls go with their results, and what was said beside them stays.
+    // With less, calls are dropped with their results, and the text beside them stays.
     let dropping = (200..2600)
         .rev()
         .map(|window| plan_within(&messages, window));
@@ -82,7 +82,7 @@ fn the_measures_are_taken_in_their_order() {
     assert_eq!(row.why, Some("its tool calls are not sent: no room"));
     assert!(row.tokens.tokens < row.whole.tokens);
 
-    // Still less: the earliest turns go.
+    // With still less, the earliest turns are dropped.
     let plan = plan_within(&messages, 160);
     assert!(plan.ready().is_ok(), "{:?}", plan.too_large);
     assert!(ids(&plan, Fate::Dropped).starts_with(&["q0", "a0", "r0", "z0", "q1"]));
@@ -94,7 +94,7 @@ fn the_measures_are_taken_in_their_order() {
     );
     assert_eq!(plan.notes[0].code, "sent-in-part");
 
-    // Nothing helps: it says so, with numbers.
+    // If nothing helps, the error says so, with numbers.
     let plan = plan_within(&messages, 8);
     let too_large = plan.ready().unwrap_err();
     assert_eq!(too_large.count, plan.count);
@@ -219,7 +219,8 @@ fn the_window_and_the_tools_count() {
         description: "Reads a file.".into(),
         input_schema: schema,
     };
-    let (agent, messages) = (agent(), [Message::user("a", "hi")]);
+    let agent = agent();
+    let messages = [Message::user("a", "hi")];
     let tools = [tool.clone(), tool];
     let planner = Planner::new(&agent).with_tools(&tools, Some(ToolChoice::Auto));
     let plan = planner.plan(&chain(&messages), &mut Counter::of_model("m"));
@@ -230,7 +231,7 @@ fn the_window_and_the_tools_count() {
 #[test]
 fn a_cut_text_says_how_much_is_missing() {
     let text: String = (0..100).map(|line| format!("line {line}\n")).collect();
-    let short = crate::plan::shortened(&text, 400, 40);
+    let short = crate::plan::shorten_text(&text, 400, 40);
     assert!(
         short.starts_with("line 0\n") && short.ends_with("line 99\n"),
         "{short}"
@@ -250,14 +251,14 @@ fn a_cut_text_says_how_much_is_missing() {
         .map(|l| l.len() + 1)
         .sum();
     assert_eq!(missing + kept, text.len(), "{short}");
-    // One line of ten megabytes, and no place to cut well.
+    // A single line of ten megabytes, without a good place to cut.
     let line = "学".repeat(3_000_000);
-    let short = crate::plan::shortened(&line, 3_000_000, 30);
+    let short = crate::plan::shorten_text(&line, 3_000_000, 30);
     assert!(short.chars().count() < 100, "{short}");
-    assert_eq!(crate::plan::shortened("short", 1, 10), "short");
+    assert_eq!(crate::plan::shorten_text("short", 1, 10), "short");
 }
 
-/// A vocabulary of words that notes how much it was asked to count.
+/// A vocabulary of words that records how much it had to count.
 #[derive(Debug, Default)]
 struct Words {
     counted: std::sync::atomic::AtomicUsize,
@@ -275,7 +276,7 @@ impl crate::Tokenizer for Words {
     }
 }
 
-/// A conversation of so many questions and answers of 40 words each.
+/// A conversation of so many questions and answers with 40 words each.
 fn talk(count: usize) -> Vec<Message> {
     let say = |at: usize| {
         let text = format!("word {at} ").repeat(20);
@@ -295,14 +296,15 @@ fn only_what_may_be_sent_is_counted_exactly() {
     let planner = Planner::new(&agent).with_budget(Budget::new(2000, 200));
     let mut starts = std::collections::BTreeSet::new();
     for count in (1001..1061).step_by(2) {
-        let (messages, words) = (talk(count), Words::default());
+        let messages = talk(count);
+        let words = Words::default();
         let mut counter = Counter::of_model("m").with_tokenizer(&words);
         let plan = planner.plan(&chain(&messages), &mut counter);
         let size: usize = messages.iter().map(|message| message.text().len()).sum();
         let counted = words.counted.load(std::sync::atomic::Ordering::Relaxed);
         assert!(counted * 5 < size, "{counted} of {size}");
         assert!(plan.ready().is_ok());
-        // What is sent is counted with the vocabulary, to the last word.
+        // Everything that is sent is counted with the vocabulary.
         let sent: u64 = plan
             .rows
             .iter()

@@ -1,4 +1,4 @@
-//! The system prompt, its context, and reminders.
+//! System prompts with context, and reminders.
 
 use jiff::Timestamp;
 
@@ -79,7 +79,7 @@ fn reminders_are_recorded_as_attachments_and_at_most_five_a_call() {
         "<system-reminder>\na &lt;/system-reminder> inside\n</system-reminder>"
     );
 
-    // They are in the same place now and ever after.
+    // They stay in the same position from now on.
     let mut messages = vec![said];
     messages.extend(made);
     let first = plan_within(&messages, 10_000);

@@ -1,4 +1,4 @@
-//! What holds for every conversation and every budget.
+//! Properties of all conversations and all budgets.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn model() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// The text of the last message of its kind that is sent in some form.
+/// The text of the last message of its kind, if it is sent in any form.
 fn last_text(chain: &Chain<'_>, is: impl Fn(&Message) -> bool) -> Option<String> {
     let last = chain.messages.iter().rev().find(|message| is(message))?;
     Some(last.content_to_send().text()).filter(|text| !text.trim().is_empty())
@@ -58,26 +58,26 @@ proptest! {
         let mut counter = Counter::of_model(model);
         let plan = planner.plan(&chain, &mut counter);
 
-        // Deterministic, with or without counts made before.
+        // The plan is deterministic, with or without cached counts.
         prop_assert_eq!(&planner.plan(&chain, &mut counter), &plan);
         prop_assert_eq!(&planner.plan(&chain, &mut Counter::of_model(model)), &plan);
 
-        // Within its budget by its own count, or it says so.
+        // It stays within the budget by its own count, or says that it does not.
         prop_assert_eq!(counter.request(&plan.request), plan.count);
         prop_assert_eq!(plan.too_large.is_none(), plan.count.tokens <= plan.budget.limit());
 
-        // Nothing goes that need not.
+        // Nothing is dropped without need.
         let precision = if counter.is_exact() { Precision::Exact } else { Precision::Estimate };
         let all = Planner::new(&agent).with_budget(Budget::new(u64::MAX, 0)).with_precision(precision);
         let whole = all.plan(&chain, &mut counter).count.tokens;
         prop_assert_eq!(plan.is_trimmed(), whole > plan.budget.limit() && plan.count.tokens != whole);
 
-        // Whatever was trimmed, every provider accepts it, and no pair is torn.
+        // After trimming, every provider accepts the turns, and no pair is separated.
         let again = sendable(plan.request.turns.clone());
         prop_assert_eq!(&again.turns, &plan.request.turns);
         prop_assert_eq!(again.mended, vec![]);
 
-        // What must not go is there.
+        // Protected messages are present.
         let text = all_text(&plan);
         prop_assert!(text.contains("Be exact."));
         if let Some(last) = last_text(&chain, says_something) {
@@ -90,7 +90,7 @@ proptest! {
             prop_assert!(text.contains(system.text().trim()));
         }
 
-        // A row for each message, with a reason for whatever is not just sent.
+        // Every message has a row, with a reason unless it is sent unchanged.
         prop_assert_eq!(plan.rows.len(), chain.messages.len());
         for row in &plan.rows {
             prop_assert_eq!(row.why.is_none(), row.fate == Fate::Sent);
@@ -138,7 +138,8 @@ proptest! {
             if let Some(before) = before.as_ref().filter(|before| before.ready().is_ok()) {
                 let same_fates = before.rows.iter().zip(&plan.rows).all(|(b, a)| b.fate == a.fate && b.tokens == a.tokens);
                 if plan.ready().is_ok() && same_fates {
-                    let (short, long) = (sent(before), sent(&plan));
+                    let short = sent(before);
+                    let long = sent(&plan);
                     prop_assert_eq!(&long[..short.len()], &short[..]);
                 }
             }
@@ -159,7 +160,9 @@ proptest! {
 
     #[test]
     fn a_compaction_ends_whatever_is_said(messages in history(), window in 300..3000_u64) {
-        let (chain, agent, mut counter) = (chain(&messages), agent(), Counter::of_model("m"));
+        let chain = chain(&messages);
+        let agent = agent();
+        let mut counter = Counter::of_model("m");
         let before = Planner::new(&agent).count(&chain, &mut counter);
         let writer = Agent { context_window: Some(window), max_output_tokens: 50, ..agent.clone() };
         let trigger = CompactTrigger::Manual;
@@ -182,7 +185,7 @@ proptest! {
         let view = analects_core::chain(&after);
         prop_assert!(matches!(view.messages[0].body, Body::Summary(_)));
         prop_assert!(view.boundary.is_some());
-        // What was said stays in the record.
+        // The record keeps all words.
         prop_assert_eq!(&after[..messages.len()], &messages[..]);
     }
 }

@@ -1,9 +1,10 @@
-//! What others fell into, each by its name.
+//! Known traps of this field, one test each.
 
 use super::*;
 
 fn usage(input: u64, output: u64) -> Option<Box<TokenUsage>> {
-    let (input_tokens, output_tokens) = (Some(input), Some(output));
+    let input_tokens = Some(input);
+    let output_tokens = Some(output);
     Some(Box::new(TokenUsage {
         input_tokens,
         output_tokens,
@@ -65,7 +66,9 @@ fn a_leading_thinking_block_does_not_break_the_summary() {
         Message::assistant("b", "ok"),
         Message::user("c", "next"),
     ]);
-    let (chain, agent, mut counter) = (chain(&messages), agent(), Counter::of_model("m"));
+    let chain = chain(&messages);
+    let agent = agent();
+    let mut counter = Counter::of_model("m");
     let before = Planner::new(&agent).count(&chain, &mut counter);
     let trigger = CompactTrigger::Manual;
     let mut compaction =
@@ -118,7 +121,7 @@ fn a_whitespace_only_answer_is_never_an_empty_message() {
 #[test]
 fn one_message_larger_than_the_window() {
     let huge = "word ".repeat(20_000);
-    // An earlier one gives way.
+    // An earlier turn is dropped instead.
     let messages = linked(vec![
         Message::user("a", huge.as_str()),
         Message::assistant("b", "I see."),
@@ -127,7 +130,7 @@ fn one_message_larger_than_the_window() {
     let plan = plan_within(&messages, 1000);
     assert!(plan.ready().is_ok());
     assert_eq!(sent(&plan), ["user: \"In short?\""]);
-    // The last one is not cut behind anybody's back.
+    // The last one is not cut silently.
     let messages = [Message::user("a", huge.as_str())];
     let plan = plan_within(&messages, 1000);
     let too_large = plan.ready().unwrap_err();
@@ -155,7 +158,8 @@ fn merging_keeps_order() {
 fn a_call_is_never_torn_from_its_result() {
     let mut messages = vec![Message::user("q", "Do it.")];
     for step in 0..10 {
-        let (one, other) = (format!("x{step}"), format!("y{step}"));
+        let one = format!("x{step}");
+        let other = format!("y{step}");
         messages.push(Message::assistant(
             format!("a{step}"),
             vec![call(&one, "read"), call(&other, "read")],
@@ -206,6 +210,6 @@ fn the_prefix_stays_the_same_while_a_trimmed_conversation_grows() {
         }
         last = now;
     }
-    // About 33 tokens a round: the beginning changes every fourth time, not at each.
+    // At about 33 tokens per round, the beginning changes every fourth time, not every time.
     assert!((5..=35).contains(&changes), "{changes}");
 }

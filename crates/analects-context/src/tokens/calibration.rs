@@ -1,13 +1,13 @@
-//! What was learnt from real answers: by how much an estimate for a model has to be corrected.
+//! Calibration: correction factors for estimates, learned from real answers.
 
 use std::collections::BTreeMap;
 
 use analects_core::{Raw, TokenUsage};
 use serde::{Deserialize, Serialize};
 
-use super::{Count, prompt};
+use super::{Count, prompt_tokens};
 
-/// Corrections of estimates, by model: a value that can be kept with a session's state.
+/// Correction factors for estimates, by model. Store it with the state of a session.
 ///
 /// ```
 /// use analects_context::{Calibration, Count};
@@ -22,68 +22,64 @@ use super::{Count, prompt};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Calibration {
-    models: BTreeMap<String, Learnt>,
+    models: BTreeMap<String, TokenSums>,
 }
 
-/// Tokens of the last answers, estimated and real; what is older counts for less.
+/// The sums of estimated and real tokens, in which older answers count less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Learnt {
+struct TokenSums {
     estimated: u64,
     real: u64,
 }
 
-/// No vocabulary is four times better or worse than another; a usage that says so is about something
-/// else than what was estimated.
-const MOST: f64 = 4.0;
-/// What is too short says little: the frame of the request outweighs its words.
-const LEAST: u64 = 50;
-/// More models than this are not remembered.
-const MODELS: usize = 64;
+/// The largest plausible factor. No vocabulary is four times better than another, so a larger factor means that usage
+/// and estimate belong to different requests.
+const MAX_FACTOR: f64 = 4.0;
+/// The smallest estimate to learn from. In a shorter request, the overhead outweighs the text.
+const MIN_TOKENS: u64 = 50;
+/// The maximum number of models to remember.
+const MAX_MODELS: usize = 64;
 
 impl Calibration {
-    /// Learns from an answer: the request was estimated so, without what was learnt before, and the provider
-    /// read so many tokens. An exact count teaches nothing.
+    /// Learns from an answer: `estimated` is the estimate of the request without calibration, and `usage` what the
+    /// provider reported. An exact count teaches nothing.
     pub fn learn(&mut self, model: &str, estimated: Count, usage: &TokenUsage) {
-        let (estimated, real, exact) =
-            (estimated.tokens, prompt(usage), estimated.method.is_exact());
-        let ratio = real as f64 / estimated.max(1) as f64;
-        let is_sane = (1.0 / MOST..=MOST).contains(&ratio) && estimated >= LEAST;
-        let is_known = self.models.contains_key(model);
-        if exact || !is_sane || (!is_known && self.models.len() >= MODELS) {
+        let real = prompt_tokens(usage);
+        let ratio = real as f64 / estimated.tokens.max(1) as f64;
+        let is_plausible =
+            (1.0 / MAX_FACTOR..=MAX_FACTOR).contains(&ratio) && estimated.tokens >= MIN_TOKENS;
+        let has_room = self.knows(model) || self.models.len() < MAX_MODELS;
+        if estimated.method.is_exact() || !is_plausible || !has_room {
             return;
         }
-        let learnt = self.models.entry(model.to_string()).or_default();
-        learnt.estimated = (learnt.estimated / 4).saturating_add(estimated);
-        learnt.real = (learnt.real / 4).saturating_add(real);
+        let sums = self.models.entry(model.to_string()).or_default();
+        sums.estimated = (sums.estimated / 4).saturating_add(estimated.tokens);
+        sums.real = (sums.real / 4).saturating_add(real);
     }
 
-    /// What to multiply an estimate for the model with; 1 before anything was learnt.
+    /// Returns the factor for estimates of a model; 1 before anything was learned.
     pub fn factor(&self, model: &str) -> f64 {
         match self.models.get(model) {
-            Some(Learnt {
-                estimated: 1..,
-                real: 1..,
-            }) => {
-                let learnt = self.models[model];
-                (learnt.real as f64 / learnt.estimated as f64).clamp(1.0 / MOST, MOST)
+            Some(sums) if sums.estimated > 0 && sums.real > 0 => {
+                (sums.real as f64 / sums.estimated as f64).clamp(1.0 / MAX_FACTOR, MAX_FACTOR)
             }
             _ => 1.0,
         }
     }
 
-    /// Whether anything was learnt about the model.
+    /// Returns whether anything was learned about the model.
     pub fn knows(&self, model: &str) -> bool {
         self.models.contains_key(model)
     }
 
-    /// As JSON, for `token_budget_state` of a session.
+    /// Returns the calibration as JSON, for `token_budget_state` of a session.
     pub fn to_raw(&self) -> Raw {
         let json = serde_json::to_string(self).unwrap_or_default();
         Raw::parse(&json).unwrap_or_else(|_| Raw::empty_object())
     }
 
-    /// Reads what [`Calibration::to_raw`] wrote; anything else is as if nothing was learnt.
+    /// Reads the JSON of [`Calibration::to_raw`]. Anything else yields an empty calibration.
     pub fn from_raw(raw: &Raw) -> Calibration {
         raw.to().unwrap_or_default()
     }

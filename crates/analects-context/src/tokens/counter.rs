@@ -1,5 +1,5 @@
-//! Counts whatever goes out: text, calls, results, pictures, tools. Counts are kept by content, so that
-//! a longer conversation costs what is new in it.
+//! Counts everything that is sent: text, calls, results, images, tools. Counts are cached by content, so that counting
+//! a longer conversation again costs only what is new.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,58 +7,58 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use analects_core::{Block, Content, Raw, Request, Source, ToolSpec, Turn};
 
-use super::{Calibration, Count, Family, Method, estimate, images};
+use super::{Calibration, Count, Method, ModelFamily, estimate, images};
 
-/// A vocabulary of a model.
+/// A model's vocabulary.
 pub trait Tokenizer: fmt::Debug + Sync {
-    /// Its name.
+    /// The name of the vocabulary.
     fn name(&self) -> &str;
 
-    /// The tokens of a text; `None` if they cannot be counted just now, and an estimate has to do.
+    /// Returns the tokens of a text; `None` if it cannot count at the moment, and an estimate has to do.
     fn count(&self, text: &str) -> Option<u64>;
 }
 
-/// Counts for one model.
+/// Counts tokens for one model.
 ///
-/// It begins with estimates. [`Counter::use_vocabulary`] makes it count with the model's own
-/// vocabulary, if there is one: OpenAI's is built in, others are passed in.
+/// It starts with estimates. [`Counter::use_vocabulary`] switches to the model's own vocabulary, if there is one:
+/// OpenAI's is built in, others are passed in with [`Counter::with_tokenizer`].
 #[derive(Debug)]
 pub struct Counter<'t> {
     model: String,
-    family: Family,
+    family: ModelFamily,
     tokenizer: Option<&'t dyn Tokenizer>,
-    /// Whether the tokenizer counts.
+    /// Whether the tokenizer is in use.
     is_exact: bool,
     factor: f64,
-    estimates: Cache,
-    exact: Cache,
+    estimates: CountCache,
+    exact: CountCache,
 }
 
 impl<'t> Counter<'t> {
-    /// Counts for a model, by its name.
+    /// Creates a counter for a model.
     pub fn of_model(model: &str) -> Counter<'t> {
-        let family = Family::of(model);
+        let family = ModelFamily::of(model);
         Counter {
             model: model.to_string(),
             family,
             tokenizer: built_in(family),
             is_exact: false,
             factor: 1.0,
-            estimates: Cache::default(),
-            exact: Cache::default(),
+            estimates: CountCache::default(),
+            exact: CountCache::default(),
         }
     }
 
-    /// The same with the model's own vocabulary.
+    /// Sets the model's vocabulary.
     pub fn with_tokenizer(self, tokenizer: &'t dyn Tokenizer) -> Counter<'t> {
         Counter {
             tokenizer: Some(tokenizer),
-            exact: Cache::default(),
+            exact: CountCache::default(),
             ..self
         }
     }
 
-    /// The same with estimates corrected by what was learnt.
+    /// Applies a calibration to estimates.
     pub fn with_calibration(self, calibration: &Calibration) -> Counter<'t> {
         Counter {
             factor: calibration.factor(&self.model),
@@ -66,68 +66,62 @@ impl<'t> Counter<'t> {
         }
     }
 
-    /// Takes over what was learnt meanwhile; counts that were made are kept.
+    /// Applies a new calibration and keeps all cached counts.
     pub fn calibrate(&mut self, calibration: &Calibration) {
         self.factor = calibration.factor(&self.model);
     }
 
-    /// The model that is counted for.
+    /// The name of the model.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// Its family.
-    pub fn family(&self) -> Family {
+    /// The family of the model.
+    pub fn family(&self) -> ModelFamily {
         self.family
     }
 
-    /// What estimates are multiplied with.
+    /// The factor for estimates.
     pub fn factor(&self) -> f64 {
         self.factor
     }
 
-    /// Whether the model's vocabulary is at hand.
+    /// Returns whether the model's vocabulary is available.
     pub fn has_vocabulary(&self) -> bool {
         self.tokenizer.is_some()
     }
 
-    /// Counts with the vocabulary from now on, or with estimates again; without a vocabulary, always
-    /// with estimates.
+    /// Switches between the vocabulary and estimates. Without a vocabulary, it always estimates.
     pub fn use_vocabulary(&mut self, exact: bool) {
         self.is_exact = exact && self.tokenizer.is_some();
     }
 
-    /// Whether it counts with the vocabulary.
+    /// Returns whether the vocabulary is in use.
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
 
-    /// How many contents were counted so far, for those who measure.
+    /// The number of cached counts, for benchmarks.
     pub fn cached(&self) -> usize {
         self.estimates.len() + self.exact.len()
     }
 
-    /// The tokens of a text.
+    /// Counts the tokens of a text.
     pub fn text(&mut self, text: &str) -> Count {
         let mut hash = ContentHash::of_kind(b't');
         hash.add(text.as_bytes());
-        let (family, tokenizer) = (self.family, self.tokenizer.filter(|_| self.is_exact));
-        let count = || {
-            let exact = tokenizer.and_then(|tokenizer| tokenizer.count(text));
-            match exact {
-                Some(tokens) => Count::exact(tokens, Method::Tokenizer),
-                None => estimate(family, text),
-            }
-        };
+        let tokenizer = self.tokenizer.filter(|_| self.is_exact);
+        let family = self.family;
         let cache = if self.is_exact {
             &mut self.exact
         } else {
             &mut self.estimates
         };
-        cache.get(hash, count).scaled(self.factor)
+        let count = cache.get(hash, || count_text(text, tokenizer, family));
+        count.scaled(self.factor)
     }
 
-    /// The tokens of what is said, without the turn around it.
+    /// Counts the tokens of content, without the turn around it.
     pub fn content(&mut self, content: &Content) -> Count {
         match content {
             Content::Empty => Count::default(),
@@ -136,16 +130,16 @@ impl<'t> Counter<'t> {
         }
     }
 
-    /// The tokens of a block. Ids, seals and bytes of pictures are none.
+    /// Counts the tokens of a block. Ids, signatures and image data count as none.
     pub fn block(&mut self, block: &Block) -> Count {
         match block {
             Block::Text(block) => self.text(&block.text.as_str()),
             Block::ToolUse(call) => {
-                self.text(&call.name) + self.text(call.input.as_str()) + self.frame(8)
+                self.text(&call.name) + self.text(call.input.as_str()) + self.overhead(8)
             }
-            Block::ToolResult(result) => self.content(&result.content) + self.frame(6),
+            Block::ToolResult(result) => self.content(&result.content) + self.overhead(6),
             Block::Thinking(thought) => self.text(&thought.thinking.as_str()),
-            // What is sealed is as long as the thought that nobody can read.
+            // Encrypted thinking is as long as the text that nobody can read.
             Block::RedactedThinking(sealed) => Count::estimate(sealed.data.len() as u64 / 5, 50),
             Block::Image(image) => self.image(&image.source),
             Block::Document(document) => self.document(&document.source),
@@ -153,48 +147,50 @@ impl<'t> Counter<'t> {
         }
     }
 
+    /// Estimates an image. The cache key is a sample of its data, since images are large.
     fn image(&mut self, source: &Raw) -> Count {
         let mut hash = ContentHash::of_kind(b'i');
         hash.add_sample(source.as_str().as_bytes());
-        let (family, model) = (self.family, &self.model);
+        let family = self.family;
+        let model = &self.model;
         self.estimates
             .get(hash, || images::count(family, model, source))
     }
 
-    /// Text as text; the pages of anything else by its size, which tells little.
+    /// Counts a plain text document exactly, and any other document by a guess of its pages from its size.
     fn document(&mut self, source: &Raw) -> Count {
-        const TOKENS_A_PAGE: u64 = 2000;
-        const BYTES_A_PAGE: u64 = 60_000;
+        const TOKENS_PER_PAGE: u64 = 2000;
+        const BYTES_PER_PAGE: u64 = 60_000;
         if let Some(text) = plain_text(source) {
             return self.text(&text);
         }
         let bytes = match Source::of(source) {
             Some(Source::Base64 { data, .. }) => data.len() as u64 / 4 * 3,
-            _ => 10 * BYTES_A_PAGE,
+            _ => 10 * BYTES_PER_PAGE,
         };
         Count::estimate(
-            TOKENS_A_PAGE.saturating_mul(bytes.div_ceil(BYTES_A_PAGE)),
+            TOKENS_PER_PAGE.saturating_mul(bytes.div_ceil(BYTES_PER_PAGE)),
             100,
         )
     }
 
-    /// A turn with all that is around its content.
+    /// Counts the tokens of a turn, with everything around its content.
     pub fn turn(&mut self, turn: &Turn) -> Count {
         self.content(&turn.content) + self.per_turn()
     }
 
-    /// What a turn takes beside its content.
+    /// The tokens of a turn besides its content.
     pub fn per_turn(&self) -> Count {
-        self.frame(self.family.per_turn())
+        self.overhead(self.family.per_turn())
     }
 
-    /// What a request takes beside everything that is in it.
+    /// The tokens of a request besides its parts.
     pub fn per_request(&self) -> Count {
-        self.frame(self.family.per_request())
+        self.overhead(self.family.per_request())
     }
 
-    /// Nobody publishes how these things are spelled out for a model.
-    fn frame(&self, tokens: u64) -> Count {
+    /// An estimate for what a provider adds around content, which is not public.
+    fn overhead(&self, tokens: u64) -> Count {
         Count {
             tokens,
             method: Method::Estimate,
@@ -202,20 +198,22 @@ impl<'t> Counter<'t> {
         }
     }
 
-    /// The tools that a model may call, by their schemas.
+    /// Counts the tokens of tool definitions.
     pub fn tools(&mut self, tools: &[ToolSpec]) -> Count {
         if tools.is_empty() {
             return Count::default();
         }
-        let each = |tool: &ToolSpec| {
-            let schema = widened(self.text(tool.input_schema.as_str()), 25);
-            self.text(&tool.name) + self.text(&tool.description) + schema + self.frame(8)
-        };
-        let all: Count = tools.iter().map(each).sum();
-        all + self.frame(self.family.per_tools())
+        let all: Count = tools.iter().map(|tool| self.tool(tool)).sum();
+        all + self.overhead(self.family.per_tools())
     }
 
-    /// A request as a whole.
+    /// Counts one definition: name, description and schema.
+    fn tool(&mut self, tool: &ToolSpec) -> Count {
+        let schema = widened(self.text(tool.input_schema.as_str()), 25);
+        self.text(&tool.name) + self.text(&tool.description) + schema + self.overhead(8)
+    }
+
+    /// Counts the tokens of a whole request.
     pub fn request(&mut self, request: &Request) -> Count {
         let system = request
             .system
@@ -226,7 +224,15 @@ impl<'t> Counter<'t> {
     }
 }
 
-/// Text that is sent in other words than it stands here.
+/// Counts a text with the vocabulary, or else estimates it.
+fn count_text(text: &str, tokenizer: Option<&dyn Tokenizer>, family: ModelFamily) -> Count {
+    match tokenizer.and_then(|tokenizer| tokenizer.count(text)) {
+        Some(tokens) => Count::exact(tokens, Method::Tokenizer),
+        None => estimate(family, text),
+    }
+}
+
+/// Widens the error bound of a text that the provider sends in another form.
 fn widened(count: Count, percent: u64) -> Count {
     let widened = Count::estimate(count.tokens, percent);
     Count {
@@ -235,7 +241,7 @@ fn widened(count: Count, percent: u64) -> Count {
     }
 }
 
-/// The text of a document that holds it in plain words.
+/// Returns the text of a document in plain text.
 fn plain_text(source: &Raw) -> Option<String> {
     let map = source.as_object()?;
     let kind = map.get("type").and_then(Raw::as_string)?;
@@ -244,23 +250,25 @@ fn plain_text(source: &Raw) -> Option<String> {
         .and_then(Raw::as_string)
 }
 
-fn built_in(family: Family) -> Option<&'static dyn Tokenizer> {
-    (family == Family::OpenAi).then_some(&super::openai::O200k as &dyn Tokenizer)
+/// Returns the built-in vocabulary of a family, if any.
+fn built_in(family: ModelFamily) -> Option<&'static dyn Tokenizer> {
+    (family == ModelFamily::OpenAi).then_some(&super::openai::O200k as &dyn Tokenizer)
 }
 
-/// The name of a content: 128 bits made of all of its bytes. Not made to withstand an attack; what an
-/// attacker would win is a wrong count.
+/// A 128-bit hash of all bytes of a content. It need not resist attacks: a collision yields a wrong count and nothing
+/// worse.
 #[derive(Debug, Clone, Copy)]
 struct ContentHash {
     left: u64,
     right: u64,
 }
 
+/// Odd multipliers that spread the bits of a word.
 const LEFT: u64 = 0x9e37_79b9_7f4a_7c15;
 const RIGHT: u64 = 0xc2b2_ae3d_27d4_eb4f;
 
 impl ContentHash {
-    /// The hash of a content of this kind, to which nothing was added yet.
+    /// Starts the hash of a content of this kind.
     pub fn of_kind(kind: u8) -> ContentHash {
         ContentHash {
             left: LEFT ^ u64::from(kind),
@@ -268,12 +276,13 @@ impl ContentHash {
         }
     }
 
+    /// Mixes eight bytes into the hash.
     fn mix(&mut self, word: u64) {
         self.left = (self.left ^ word).wrapping_mul(RIGHT).rotate_left(29);
         self.right = (self.right.rotate_left(23) ^ word).wrapping_mul(LEFT);
     }
 
-    /// Adds a piece; where one ends and the next begins makes a difference.
+    /// Adds bytes. The boundaries between additions make a difference.
     pub fn add(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
@@ -285,7 +294,7 @@ impl ContentHash {
         self.mix(bytes.len() as u64);
     }
 
-    /// Adds what a large piece begins and ends with, and its length.
+    /// Adds the beginning, the end and the length of a large piece.
     pub fn add_sample(&mut self, bytes: &[u8]) {
         const END: usize = 4096;
         self.add(&bytes[..bytes.len().min(END)]);
@@ -293,20 +302,22 @@ impl ContentHash {
         self.mix(bytes.len() as u64);
     }
 
-    fn key(mut self) -> Key {
+    /// Finishes the hash.
+    fn key(mut self) -> CacheKey {
         self.mix(self.right ^ (self.left >> 31));
         self.mix(self.left ^ (self.right >> 29));
         (self.left, self.right)
     }
 }
 
-type Key = (u64, u64);
+/// A finished [`ContentHash`].
+type CacheKey = (u64, u64);
 
-/// The key is a hash already.
+/// A hasher that passes the key on, since a key is a hash already.
 #[derive(Debug, Default)]
-struct Taken(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Taken {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -322,19 +333,19 @@ impl Hasher for Taken {
     }
 }
 
-/// Counts by content.
+/// A cache of counts by content.
 #[derive(Debug, Default)]
-struct Cache {
-    counts: HashMap<Key, Count, BuildHasherDefault<Taken>>,
+struct CountCache {
+    counts: HashMap<CacheKey, Count, BuildHasherDefault<IdentityHasher>>,
 }
 
-impl Cache {
-    /// The count of a content, made if it is not there.
+impl CountCache {
+    /// Returns the count of a content, computing it if necessary.
     pub fn get(&mut self, hash: ContentHash, count: impl FnOnce() -> Count) -> Count {
         *self.counts.entry(hash.key()).or_insert_with(count)
     }
 
-    /// How many contents were counted.
+    /// The number of cached counts.
     pub fn len(&self) -> usize {
         self.counts.len()
     }

@@ -1,13 +1,13 @@
-//! What of a text decides how many tokens it becomes: words by their length, scripts, digits, signs and
-//! blanks. One pass, no tables. What each of these costs is a family's own: see `family`.
+//! Features of a text that determine its tokens: words by length, scripts, digits, punctuation and white space. One
+//! pass, no tables. The cost of each feature depends on the model's family: see `family`.
 
-/// What is counted in a text.
+/// A countable feature of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Feature {
-    /// Words of Latin letters; `camelCase` is two.
+    /// Words of Latin letters; `camelCase` counts as two.
     Words,
-    /// Those of them that do not follow a blank.
+    /// Of these, the words that do not follow a space.
     Unspaced,
     /// Letters of a word beyond the fourth.
     Beyond4,
@@ -15,17 +15,17 @@ pub enum Feature {
     Beyond7,
     /// Letters of a word beyond the eleventh.
     Beyond11,
-    /// Letters in words of capitals alone.
+    /// Letters in words of capitals only.
     Capitals,
     /// Latin letters with accents.
     Accented,
     /// Greek, Cyrillic and other letters of two bytes.
     TwoByteLetters,
-    /// Words of these.
+    /// Words of two-byte letters.
     TwoByteWords,
     /// Han characters.
     Han,
-    /// Han characters that few texts use.
+    /// Rare Han characters.
     RareHan,
     /// Japanese syllables.
     Kana,
@@ -33,45 +33,45 @@ pub enum Feature {
     Hangul,
     /// Other letters of three bytes, such as Thai and Devanagari.
     ThreeByteLetters,
-    /// Marks of Chinese and Japanese, and wide forms.
+    /// Chinese and Japanese punctuation, and full-width forms.
     WideSigns,
     /// Groups of up to three digits.
     DigitGroups,
     /// Digits.
     Digits,
-    /// Runs of ASCII signs.
+    /// Runs of ASCII punctuation.
     SignRuns,
-    /// Signs in such a run that differ from the one before.
+    /// Characters of such a run that differ from the previous one.
     OtherSigns,
-    /// Signs in such a run that repeat the one before.
+    /// Characters of such a run that repeat the previous one.
     SameSigns,
     /// Line ends after a letter or digit, and empty lines.
     LineEnds,
-    /// Line ends after a sign.
+    /// Line ends after punctuation.
     LineEndsAfterSign,
-    /// Runs of two or more blanks.
+    /// Runs of two or more spaces.
     Indents,
-    /// Blanks in these, beyond the fourth.
+    /// Spaces of such a run beyond the fourth.
     IndentBlanks,
-    /// Blanks before a digit, and between Han characters.
+    /// Single spaces before a digit, and between Han characters.
     LoneBlanks,
-    /// Dashes, quotation marks and other signs of three bytes.
+    /// Dashes, quotation marks and other three-byte punctuation.
     ThreeByteSigns,
-    /// Characters of four bytes, such as emoji.
+    /// Four-byte characters, such as emoji.
     FourBytes,
-    /// Control characters, and whatever else there is.
+    /// Control characters and everything else.
     Odd,
 }
 
-/// How many features there are.
+/// The number of features.
 pub const FEATURES: usize = Feature::Odd as usize + 1;
 
 /// How often each feature occurs.
 pub type Features = [u64; FEATURES];
 
-/// What a character is, as far as tokens go.
+/// The class of a character, as far as tokens depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Start,
     Lower,
     Upper,
@@ -91,110 +91,122 @@ enum Class {
     Odd,
 }
 
-fn class(c: char) -> Class {
-    match c {
-        'a'..='z' => Class::Lower,
-        'A'..='Z' => Class::Upper,
-        '0'..='9' => Class::Digit,
-        ' ' | '\t' => Class::Blank,
-        '\n' | '\r' => Class::LineEnd,
-        '!'..='~' => Class::Sign,
-        '\u{0}'..='\u{bf}' => Class::Odd,
-        '×' | '÷' => Class::Dash,
-        '\u{c0}'..='\u{24f}' => Class::Accented,
-        '\u{250}'..='\u{7ff}' => Class::TwoByte,
-        '\u{2000}'..='\u{2bff}' => Class::Dash,
-        '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}' | '\u{ffe0}'..='\u{ffef}' => {
-            Class::WideSign
+impl CharClass {
+    fn of(c: char) -> CharClass {
+        match c {
+            'a'..='z' => CharClass::Lower,
+            'A'..='Z' => CharClass::Upper,
+            '0'..='9' => CharClass::Digit,
+            ' ' | '\t' => CharClass::Blank,
+            '\n' | '\r' => CharClass::LineEnd,
+            '!'..='~' => CharClass::Sign,
+            '\u{0}'..='\u{bf}' => CharClass::Odd,
+            '×' | '÷' => CharClass::Dash,
+            '\u{c0}'..='\u{24f}' => CharClass::Accented,
+            '\u{250}'..='\u{7ff}' => CharClass::TwoByte,
+            '\u{2000}'..='\u{2bff}' => CharClass::Dash,
+            '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}' | '\u{ffe0}'..='\u{ffef}' => {
+                CharClass::WideSign
+            }
+            '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}' => {
+                CharClass::Kana
+            }
+            '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => {
+                CharClass::Han
+            }
+            '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => {
+                CharClass::Hangul
+            }
+            '\u{800}'..='\u{ffff}' => CharClass::ThreeByte,
+            _ => CharClass::FourByte,
         }
-        '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}' => Class::Kana,
-        '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => Class::Han,
-        '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => {
-            Class::Hangul
-        }
-        '\u{800}'..='\u{ffff}' => Class::ThreeByte,
-        _ => Class::FourByte,
     }
 }
 
-/// The state of a pass over a text.
-struct Pass {
-    found: Features,
-    before: Class,
-    /// The character before.
+/// The state of a scan over a text.
+struct FeatureScan {
+    counts: Features,
+    /// The class of the previous character.
+    before: CharClass,
+    /// The previous character.
     last: char,
-    /// Letters of the word so far, or blanks, digits of the run.
+    /// The length of the current run: a word, digits, punctuation or spaces.
     run: u64,
-    /// Capitals at the start of the word so far.
+    /// The number of capitals at the start of the current word.
     capitals: u64,
-    /// Whether the word follows a blank.
+    /// Whether the current run follows a space.
     spaced: bool,
 }
 
 /// Counts the features of a text.
 pub fn features(text: &str) -> Features {
-    let mut pass = Pass {
-        found: [0; FEATURES],
-        before: Class::Start,
+    let mut scan = FeatureScan {
+        counts: [0; FEATURES],
+        before: CharClass::Start,
         last: '\0',
         run: 0,
         capitals: 0,
         spaced: false,
     };
     for c in text.chars() {
-        pass.take(c);
+        scan.take(c);
     }
-    pass.end_run();
-    pass.found
+    scan.end_run();
+    scan.counts
 }
 
-impl Pass {
+impl FeatureScan {
     fn add(&mut self, feature: Feature, count: u64) {
-        self.found[feature as usize] += count;
+        self.counts[feature as usize] += count;
     }
 
+    /// Adds the next character.
     fn take(&mut self, c: char) {
-        let class = class(c);
+        let class = CharClass::of(c);
         if !self.continues(class) {
             self.end_run();
             self.begin_run(class);
         }
         self.run += 1;
-        match class {
-            Class::Upper => self.capitals += 1,
-            Class::Accented => self.add(Feature::Accented, 1),
-            Class::TwoByte => self.add(Feature::TwoByteLetters, 1),
-            Class::Han => {
-                let rare = !('\u{4e00}'..='\u{9fff}').contains(&c);
-                self.add(if rare { Feature::RareHan } else { Feature::Han }, 1);
-            }
-            Class::Kana => self.add(Feature::Kana, 1),
-            Class::Hangul => self.add(Feature::Hangul, 1),
-            Class::ThreeByte => self.add(Feature::ThreeByteLetters, 1),
-            Class::WideSign => self.add(Feature::WideSigns, 1),
-            Class::Digit => self.add(Feature::Digits, 1),
-            Class::Sign if self.run > 1 => {
-                let same = c == self.last;
-                self.add(
-                    if same {
-                        Feature::SameSigns
-                    } else {
-                        Feature::OtherSigns
-                    },
-                    1,
-                );
-            }
-            Class::Dash => self.add(Feature::ThreeByteSigns, 1),
-            Class::FourByte => self.add(Feature::FourBytes, 1),
-            Class::Odd => self.add(Feature::Odd, 1),
-            _ => {}
+        if class == CharClass::Upper {
+            self.capitals += 1;
         }
-        (self.before, self.last) = (class, c);
+        if let Some(feature) = self.feature_of(c, class) {
+            self.add(feature, 1);
+        }
+        self.before = class;
+        self.last = c;
     }
 
-    /// Whether a character goes on with the run before it: a word, digits, signs, blanks.
-    fn continues(&self, class: Class) -> bool {
-        use Class::{Accented, Lower, Upper};
+    /// The feature that a character counts for by itself.
+    fn feature_of(&self, c: char, class: CharClass) -> Option<Feature> {
+        Some(match class {
+            CharClass::Accented => Feature::Accented,
+            CharClass::TwoByte => Feature::TwoByteLetters,
+            CharClass::Han if ('\u{4e00}'..='\u{9fff}').contains(&c) => Feature::Han,
+            CharClass::Han => Feature::RareHan,
+            CharClass::Kana => Feature::Kana,
+            CharClass::Hangul => Feature::Hangul,
+            CharClass::ThreeByte => Feature::ThreeByteLetters,
+            CharClass::WideSign => Feature::WideSigns,
+            CharClass::Digit => Feature::Digits,
+            CharClass::Sign if self.run > 1 && c == self.last => Feature::SameSigns,
+            CharClass::Sign if self.run > 1 => Feature::OtherSigns,
+            CharClass::Dash => Feature::ThreeByteSigns,
+            CharClass::FourByte => Feature::FourBytes,
+            CharClass::Odd => Feature::Odd,
+            CharClass::Start
+            | CharClass::Lower
+            | CharClass::Upper
+            | CharClass::Sign
+            | CharClass::Blank
+            | CharClass::LineEnd => return None,
+        })
+    }
+
+    /// Returns whether a character continues the current run: a word, digits, punctuation or spaces.
+    fn continues(&self, class: CharClass) -> bool {
+        use CharClass::{Accented, Lower, Upper};
         match (self.before, class) {
             // `camelCase` is two words, `CAMELCase` too.
             (Lower | Accented, Upper) => false,
@@ -205,12 +217,12 @@ impl Pass {
         }
     }
 
-    fn begin_run(&mut self, class: Class) {
-        let is_word = matches!(class, Class::Lower | Class::Upper | Class::Accented);
-        self.spaced = self.before == Class::Blank;
+    /// Counts what the start of a run determines, such as a word or a line end.
+    fn begin_run(&mut self, class: CharClass) {
+        self.spaced = self.before == CharClass::Blank;
         match class {
-            Class::LineEnd => {
-                let after_sign = matches!(self.before, Class::Sign | Class::WideSign);
+            CharClass::LineEnd => {
+                let after_sign = matches!(self.before, CharClass::Sign | CharClass::WideSign);
                 let feature = if after_sign {
                     Feature::LineEndsAfterSign
                 } else {
@@ -218,24 +230,26 @@ impl Pass {
                 };
                 self.add(feature, 1);
             }
-            Class::Sign => self.add(Feature::SignRuns, 1),
-            Class::TwoByte => self.add(Feature::TwoByteWords, 1),
-            Class::Digit | Class::Han if self.spaced && self.last == ' ' => {
+            CharClass::Sign => self.add(Feature::SignRuns, 1),
+            CharClass::TwoByte => self.add(Feature::TwoByteWords, 1),
+            CharClass::Digit | CharClass::Han if self.spaced && self.last == ' ' => {
                 self.add(Feature::LoneBlanks, 1);
             }
-            _ if is_word => {
+            CharClass::Lower | CharClass::Upper | CharClass::Accented => {
                 self.add(Feature::Words, 1);
                 self.add(Feature::Unspaced, u64::from(!self.spaced));
             }
             _ => {}
         }
-        (self.run, self.capitals) = (0, 0);
+        self.run = 0;
+        self.capitals = 0;
     }
 
+    /// Counts what the length of a run determines, such as the letters of a long word.
     fn end_run(&mut self) {
         let run = self.run;
         match self.before {
-            Class::Lower | Class::Upper | Class::Accented => {
+            CharClass::Lower | CharClass::Upper | CharClass::Accented => {
                 self.add(Feature::Beyond4, run.saturating_sub(4));
                 self.add(Feature::Beyond7, run.saturating_sub(7));
                 self.add(Feature::Beyond11, run.saturating_sub(11));
@@ -243,8 +257,8 @@ impl Pass {
                     self.add(Feature::Capitals, run);
                 }
             }
-            Class::Digit => self.add(Feature::DigitGroups, run.div_ceil(3)),
-            Class::Blank if run > 1 => {
+            CharClass::Digit => self.add(Feature::DigitGroups, run.div_ceil(3)),
+            CharClass::Blank if run > 1 => {
                 self.add(Feature::Indents, 1);
                 self.add(Feature::IndentBlanks, run.saturating_sub(4));
             }

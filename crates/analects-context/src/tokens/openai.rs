@@ -1,15 +1,14 @@
-//! Counts with the vocabulary `o200k` of OpenAI's models. The vocabulary and what kind every character is are
-//! part of the program and are read where they lie: nothing is unpacked, and memory is taken for one
-//! piece of text at a time.
+//! Counts with `o200k`, the vocabulary of OpenAI's models. The vocabulary and the character classes are embedded in the
+//! program and read in place: nothing is unpacked, and memory is only used for one piece of text at a time.
 
 mod merge;
-mod pieces;
+mod split;
 #[cfg(test)]
 mod tests;
 
 use super::Tokenizer;
 
-/// Counts with the vocabulary `o200k`.
+/// The tokenizer of the vocabulary `o200k`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct O200k;
 
@@ -19,43 +18,42 @@ impl Tokenizer for O200k {
     }
 
     fn count(&self, text: &str) -> Option<u64> {
-        let counts = pieces::pieces(text).map(|piece| merge::count(piece.as_bytes()) as u64);
+        let counts = split::pieces(text).map(|piece| merge::count(piece.as_bytes()) as u64);
         Some(counts.sum())
     }
 }
 
-/// The tokens of `o200k` as a hash table in one file, which `tests.rs` makes and compares with the list that OpenAI
+/// The tokens of `o200k` as a hash table in one file. `tests.rs` generates it and compares it with the list that OpenAI
 /// publishes.
 ///
-/// The file begins with where each bucket starts, and where the last one ends, as numbers of four bytes. A bucket
-/// holds its tokens one behind the other: three bytes with the token's rank, one with its length, its bytes.
+/// The file starts with the offset of each bucket, and the end of the last one, as four-byte numbers. A bucket holds
+/// its tokens one after the other: the rank in three bytes, the length in one, and the bytes of the token.
 const TABLE: &[u8] = include_bytes!("../../data/o200k.bin");
 
-/// How many buckets there are: three tokens in each, so that a look at one is a look at one line of the cache.
+/// The number of buckets. With three tokens per bucket, a lookup touches one cache line.
 const BUCKETS: usize = 1 << 16;
 
-/// The bytes of a token before its own: rank and length.
-const HEAD: usize = 4;
+/// The number of bytes before a token's own: rank and length.
+const HEADER_LEN: usize = 4;
 
-/// No token has more bytes than this.
-const LONGEST: usize = 128;
+/// The length of the longest token, in bytes.
+const MAX_TOKEN_LEN: usize = 128;
 
-/// The rank of a token: the lower, the earlier two tokens are merged into it.
+/// Returns the rank of a token. Pairs with a lower rank are merged earlier.
 fn rank(token: &[u8]) -> Option<u32> {
-    if token.len() > LONGEST {
+    if token.len() > MAX_TOKEN_LEN {
         return None;
     }
-    let mut found = bucket(bucket_of(token));
-    found
+    bucket(bucket_of(token))
         .find(|(_, bytes)| *bytes == token)
         .map(|(rank, _)| rank)
 }
 
-/// The tokens of a bucket, with their ranks.
+/// Iterates over the tokens of a bucket, with their ranks.
 fn bucket(at: usize) -> impl Iterator<Item = (u32, &'static [u8])> {
-    let mut rest = &TABLE[start(at)..start(at + 1)];
+    let mut rest = &TABLE[bucket_start(at)..bucket_start(at + 1)];
     std::iter::from_fn(move || {
-        let (head, after) = rest.split_first_chunk::<HEAD>()?;
+        let (head, after) = rest.split_first_chunk::<HEADER_LEN>()?;
         let [low, middle, high, length] = *head;
         let (bytes, after) = after.split_at_checked(usize::from(length))?;
         rest = after;
@@ -63,12 +61,13 @@ fn bucket(at: usize) -> impl Iterator<Item = (u32, &'static [u8])> {
     })
 }
 
-fn start(bucket: usize) -> usize {
+/// Returns the offset of a bucket in the table.
+fn bucket_start(bucket: usize) -> usize {
     let number = TABLE.as_chunks::<4>().0[bucket];
     u32::from_le_bytes(number) as usize
 }
 
-/// The bucket in which a token is, if it is one.
+/// Returns the bucket of a token.
 fn bucket_of(token: &[u8]) -> usize {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = token.as_chunks::<8>();

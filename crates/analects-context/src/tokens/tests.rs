@@ -1,4 +1,4 @@
-//! Counts: how sure they are, and how near.
+//! Counts, their accuracy and their error.
 
 use analects_core::*;
 
@@ -7,7 +7,8 @@ use analects_testkit::conversations::{png, result};
 
 #[test]
 fn a_sum_is_as_sure_as_the_least_sure_of_its_parts() {
-    let (used, estimated) = (Count::exact(100, Method::Usage), Count::estimate(50, 10));
+    let used = Count::exact(100, Method::Usage);
+    let estimated = Count::estimate(50, 10);
     let sum = used + estimated + Count::exact(1, Method::Tokenizer);
     assert_eq!(
         sum,
@@ -42,7 +43,8 @@ fn usage_counts_what_a_cache_held() {
         usage: Some(usage.into()),
         ..Message::assistant("b", "x")
     };
-    let (question, later) = (Message::user("a", "q"), Message::user("c", "q"));
+    let question = Message::user("a", "q");
+    let later = Message::user("c", "q");
     let used = count_tokens_from_usage(&[&question, &answer, &later]).unwrap();
     assert_eq!(
         (used.at, used.count, used.cached),
@@ -59,7 +61,7 @@ fn usage_counts_what_a_cache_held() {
 
 #[test]
 fn families_are_known_by_their_names() {
-    use Family::*;
+    use ModelFamily::*;
     for (model, family) in [
         ("gpt-5", OpenAi),
         ("openai/gpt-4o-mini", OpenAi),
@@ -79,7 +81,7 @@ fn families_are_known_by_their_names() {
         ("deepseek-chat", Other),
         ("", Other),
     ] {
-        assert_eq!(Family::of(model), family, "{model}");
+        assert_eq!(ModelFamily::of(model), family, "{model}");
     }
 }
 
@@ -105,7 +107,7 @@ fn the_bytes_of_a_picture_are_not_text() {
         ..ToolResult::default()
     });
     assert_eq!(counter.block(&inside).tokens, 26);
-    // One that nobody has seen yet may have any size.
+    // An unknown image may have any size.
     let source = Source::Url("https://example.com/a.png".into()).to_raw();
     let far = counter.block(&Block::Image(Image {
         source,
@@ -117,8 +119,8 @@ fn the_bytes_of_a_picture_are_not_text() {
 #[test]
 fn counts_are_kept_by_content() {
     #[derive(Debug, Default)]
-    struct Asked(std::sync::atomic::AtomicU64);
-    impl Tokenizer for Asked {
+    struct CountingTokenizer(std::sync::atomic::AtomicU64);
+    impl Tokenizer for CountingTokenizer {
         fn name(&self) -> &str {
             "letters"
         }
@@ -127,7 +129,7 @@ fn counts_are_kept_by_content() {
             (!text.contains('?')).then_some(text.len() as u64)
         }
     }
-    let asked = Asked::default();
+    let asked = CountingTokenizer::default();
     let mut counter = Counter::of_model("local").with_tokenizer(&asked);
     assert!(counter.has_vocabulary() && counter.text("hello").method == Method::Estimate);
     counter.use_vocabulary(true);
@@ -137,7 +139,7 @@ fn counts_are_kept_by_content() {
         assert_eq!(counter.text("why?").method, Method::Estimate);
     }
     assert_eq!(asked.0.load(std::sync::atomic::Ordering::Relaxed), 3);
-    // What stands where makes a difference.
+    // The position of a text makes a difference.
     assert_ne!(
         counter.block(&result("a", "bc")),
         counter.block(&result("a", "bcd"))
@@ -160,7 +162,7 @@ fn an_estimate_learns_from_real_answers() {
         after.tokens.abs_diff(before.tokens * 3 / 2) <= 1,
         "{before} {after}"
     );
-    // Nonsense teaches nothing: no usage, none that can be, an exact count, too short a request.
+    // Implausible data teaches nothing: no usage, an impossible one, an exact count, a request that is too short.
     let learnt = calibration.clone();
     calibration.learn("claude-x", before, &usage(0));
     calibration.learn("claude-x", before, &usage(u64::MAX));
@@ -171,7 +173,7 @@ fn an_estimate_learns_from_real_answers() {
     );
     calibration.learn("claude-x", Count::estimate(10, 10), &usage(30));
     assert_eq!(calibration, learnt);
-    // The last answers count most, and it can be kept.
+    // The last answers count most, and the calibration can be stored.
     for _ in 0..5 {
         calibration.learn("claude-x", before, &usage(before.tokens));
     }
@@ -186,7 +188,7 @@ fn an_estimate_learns_from_real_answers() {
 
 #[test]
 fn after_one_calibration_the_next_answer_is_within_five_percent() {
-    // A model whose vocabulary is 30 % worse than its family's: what its provider would report.
+    // A model whose vocabulary is 30 % worse than its family's, with the usage that its provider would report.
     let real = |request: &Request| Counter::of_model("m").request(request).tokens * 13 / 10;
     let mut messages: Vec<Message> = Vec::new();
     let mut calibration = Calibration::default();
@@ -242,11 +244,11 @@ fn any_text_has_at_least_a_token_and_not_more_than_its_bytes_twice() {
     ];
     for text in texts {
         for family in [
-            Family::OpenAi,
-            Family::OpenAiOld,
-            Family::Claude,
-            Family::Gemini,
-            Family::Small,
+            ModelFamily::OpenAi,
+            ModelFamily::OpenAiOld,
+            ModelFamily::Claude,
+            ModelFamily::Gemini,
+            ModelFamily::Small,
         ] {
             let count = estimate(family, text);
             assert!(
@@ -255,6 +257,6 @@ fn any_text_has_at_least_a_token_and_not_more_than_its_bytes_twice() {
             );
         }
     }
-    assert_eq!(estimate(Family::OpenAi, "").tokens, 0);
-    assert!(estimate(Family::OpenAi, "a").tokens >= 1);
+    assert_eq!(estimate(ModelFamily::OpenAi, "").tokens, 0);
+    assert!(estimate(ModelFamily::OpenAi, "a").tokens >= 1);
 }

@@ -1,53 +1,54 @@
-//! What the model is to see of a conversation: the way to its last message, from the last compaction
-//! on, without what was hidden; and of all other messages, why it does not see them.
+//! The part of a conversation that the model reads: the path to the last message, from the last compaction on, without
+//! hidden messages. Also says why the model does not read the other messages.
 
 use std::collections::HashSet;
 
 use super::link::LinkKind;
-use super::resolve::{Finding, name};
+use super::resolve::{Finding, display_name};
 use super::tree::Tree;
 use crate::{History, Message, Problem};
 
-/// The effective chain, by positions.
+/// The effective chain, as positions of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Effective {
-    /// The messages in order: the summary of the last boundary first, if there is one.
+pub struct EffectiveChain {
+    /// The messages in order. If there is a compaction, its summary comes first.
     pub positions: Vec<usize>,
-    /// The boundary that counts.
+    /// The boundary in effect.
     pub boundary: Option<usize>,
-    /// Boundaries that do not count, and why.
+    /// Boundaries without effect, and why.
     pub findings: Vec<Finding>,
 }
 
 impl Tree {
-    /// What the model is to see if the conversation ends with the message at `leaf`.
-    pub fn effective(&self, leaf: usize) -> Effective {
+    /// Returns what the model reads if the conversation ends with the message at `leaf`.
+    pub fn effective(&self, leaf: usize) -> EffectiveChain {
         let path = self.path(leaf);
-        let mut effective = Effective::default();
+        let mut effective = EffectiveChain::default();
         let last = (0..path.len()).rev().find_map(|at| {
-            let summary = self.counts(path[at], &mut effective.findings)?;
+            let summary = self.effective_summary(path[at], &mut effective.findings)?;
             Some((at, summary))
         });
-        let Some((boundary, summary)) = last else {
-            effective.positions = self.shown(&path, None);
+        let Some((at, summary)) = last else {
+            effective.positions = self.visible(&path, None);
             return effective;
         };
-        effective.boundary = Some(path[boundary]);
+        effective.boundary = Some(path[at]);
         effective.positions.extend(summary);
-        let kept = self.kept(&path[..boundary], path[boundary], &mut effective.findings);
-        let mut kept = self.shown(kept, summary);
-        // What the summary of an earlier compaction says is in that of the last one.
-        let earlier = self.summaries_on(&path[..boundary]);
+        let kept = self.kept_before(&path[..at], path[at], &mut effective.findings);
+        let mut kept = self.visible(kept, summary);
+        // The last summary includes those of earlier compactions.
+        let earlier = self.summaries_on(&path[..at]);
         kept.retain(|at| !earlier.contains(at));
         effective.positions.extend(kept);
         effective
             .positions
-            .extend(self.shown(&path[boundary..], summary));
+            .extend(self.visible(&path[at..], summary));
         effective
     }
 
-    /// For a boundary that counts, its summary, or `None` inside if it cuts without one.
-    fn counts(&self, at: usize, findings: &mut Vec<Finding>) -> Option<Option<usize>> {
+    /// Returns the summary of a boundary in effect; `Some(None)` for a separator, which cuts without a summary. Returns
+    /// `None` if there is no boundary at this position, or it has no effect.
+    fn effective_summary(&self, at: usize, findings: &mut Vec<Finding>) -> Option<Option<usize>> {
         let LinkKind::Boundary {
             summary,
             is_separator,
@@ -62,16 +63,16 @@ impl Tree {
         if is_separator && summary.is_none() {
             return Some(None);
         }
-        let found = self.summary_of(at);
-        let is_summary =
-            |at: &usize| self.link(*at).kind == LinkKind::Summary && !self.is_hidden(*at);
-        if let Some(summary) = found.filter(is_summary) {
-            // Whoever hides the summary takes the compaction back.
+        if let Some(summary) = self.summary_of(at)
+            && self.link(summary).kind == LinkKind::Summary
+            && !self.is_hidden(summary)
+        {
+            // Hiding the summary undoes the compaction.
             return (!self.is_excluded(summary)).then_some(Some(summary));
         }
         let text = format!(
             "the summary of compaction {} is not there",
-            name(self.link(at).id)
+            display_name(self.link(at).id)
         );
         let hint = "the compaction is ignored, and everything before it is seen";
         let problem = Problem::error("boundary-without-summary", text).hint(hint);
@@ -79,8 +80,8 @@ impl Tree {
         None
     }
 
-    /// The part of the way before a boundary that stays visible.
-    fn kept<'p>(
+    /// Returns the part of the path before a boundary that stays visible.
+    fn kept_before<'p>(
         &self,
         before: &'p [usize],
         boundary: usize,
@@ -93,61 +94,65 @@ impl Tree {
         else {
             return &[];
         };
-        match before.iter().rposition(|at| self.link(*at).id == id) {
-            Some(from) => &before[from..],
-            None => {
-                let text = format!("compaction keeps messages from {} on, not there", name(id));
-                let hint = "only what follows the compaction is seen, after its summary";
-                let problem = Problem::warning("unknown-kept-from", text).hint(hint);
-                findings.push(Finding {
-                    at: boundary,
-                    problem,
-                });
-                &[]
-            }
+        if let Some(from) = before.iter().rposition(|at| self.link(*at).id == id) {
+            return &before[from..];
         }
+        let text = format!(
+            "compaction keeps messages from {} on, not there",
+            display_name(id)
+        );
+        let hint = "only what follows the compaction is seen, after its summary";
+        let problem = Problem::warning("unknown-kept-from", text).hint(hint);
+        findings.push(Finding {
+            at: boundary,
+            problem,
+        });
+        &[]
     }
 
-    /// The summaries of the boundaries on a way.
+    /// Returns the summaries of all boundaries on a path.
     fn summaries_on(&self, path: &[usize]) -> HashSet<usize> {
-        let is_boundary = |at: &&usize| matches!(self.link(**at).kind, LinkKind::Boundary { .. });
-        let counting = path
-            .iter()
-            .filter(is_boundary)
-            .filter(|at| !self.is_hidden(**at));
-        let named = counting.filter_map(|at| self.summary_of(*at));
-        // What is no summary says nothing of what came before it, whoever names it.
-        named
-            .filter(|at| self.link(*at).kind == LinkKind::Summary)
-            .collect()
+        let mut summaries = HashSet::new();
+        for at in path {
+            let is_boundary = matches!(self.link(*at).kind, LinkKind::Boundary { .. });
+            if !is_boundary || self.is_hidden(*at) {
+                continue;
+            }
+            // A boundary may name a message that is no summary, and replaces nothing.
+            let summary = self.summary_of(*at);
+            summaries.extend(summary.filter(|at| self.link(*at).kind == LinkKind::Summary));
+        }
+        summaries
     }
 
-    fn shown(&self, path: &[usize], summary: Option<usize>) -> Vec<usize> {
-        let is_shown =
-            |at: &usize| self.link(*at).is_shown() && !self.is_hidden(*at) && Some(*at) != summary;
-        path.iter().copied().filter(is_shown).collect()
+    /// Returns the visible messages of a path, except for the summary.
+    fn visible(&self, path: &[usize], summary: Option<usize>) -> Vec<usize> {
+        path.iter()
+            .copied()
+            .filter(|at| self.link(*at).is_shown() && !self.is_hidden(*at) && Some(*at) != summary)
+            .collect()
     }
 }
 
-/// Why the model does not see a message.
+/// Why the model does not read a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unseen {
-    /// Its `history` says so.
+    /// Its `history` excludes it.
     Hidden,
-    /// It is not on the branch that the conversation is on.
+    /// It is on another branch.
     Branch,
-    /// It is in the side chain of an agent.
+    /// It is in an agent's side chain.
     SideChain,
-    /// A tombstone removes it.
+    /// A tombstone hides it.
     TakenBack,
-    /// It comes before a compaction, whose summary stands for it.
+    /// A compaction's summary replaces it.
     Compacted,
     /// It only reports an error.
     Error,
 }
 
 impl Unseen {
-    /// The word for it, in JSON.
+    /// The word for it in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Unseen::Hidden => "hidden",
@@ -160,7 +165,8 @@ impl Unseen {
     }
 }
 
-/// For each message of a conversation, with its revisions applied, why the model does not see it; `None` where it does.
+/// Returns for each message why the model does not read it; `None` if the model reads it. The messages must have their
+/// revisions applied (see [`revised`](crate::verbs::revised)).
 ///
 /// ```
 /// use analects_core::{History, Message, Unseen, unseen};
@@ -171,29 +177,28 @@ impl Unseen {
 /// ```
 pub fn unseen(messages: &[Message]) -> Vec<Option<Unseen>> {
     let tree = Tree::of(messages);
-    let leaf = tree.leaf(None);
-    let way: HashSet<usize> = leaf
-        .into_iter()
-        .flat_map(|leaf| tree.ancestors(leaf))
-        .collect();
-    let effective = leaf.map(|leaf| tree.effective(leaf)).unwrap_or_default();
-    let seen: HashSet<usize> = effective.positions.into_iter().collect();
-    let mut unseen = Vec::with_capacity(messages.len());
+    let mut path = HashSet::new();
+    let mut effective = HashSet::new();
+    if let Some(leaf) = tree.leaf(None) {
+        path.extend(tree.ancestors(leaf));
+        effective.extend(tree.effective(leaf).positions);
+    }
+    let mut reasons = Vec::with_capacity(messages.len());
     for (at, message) in messages.iter().enumerate() {
-        let is_error = message.is_api_error_message && message.why_not_sent().is_some();
-        unseen.push(if message.agent_id.is_some() {
+        reasons.push(if message.agent_id.is_some() {
             Some(Unseen::SideChain)
         } else if message.history == History::Exclude {
             Some(Unseen::Hidden)
         } else if tree.is_hidden(at) {
             Some(Unseen::TakenBack)
-        } else if !way.contains(&at) && !seen.contains(&at) {
-            Some(Unseen::Branch)
-        } else if !seen.contains(&at) {
+        } else if effective.contains(&at) {
+            let is_error = message.is_api_error_message && message.why_not_sent().is_some();
+            is_error.then_some(Unseen::Error)
+        } else if path.contains(&at) {
             Some(Unseen::Compacted)
         } else {
-            is_error.then_some(Unseen::Error)
+            Some(Unseen::Branch)
         });
     }
-    unseen
+    reasons
 }

@@ -1,9 +1,8 @@
-//! What the chain needs to know of a message: its name, whom it follows, and what it does to others.
-//! A store reads these from the heads of its records, so that it can find the way through a
-//! conversation without holding it.
+//! Links: what the chain needs to know about a message, which is its id, its parent, and its effect on other messages.
+//! A store reads links from the heads of its records, so that it finds the path through a conversation without loading
+//! it.
 //!
-//! The links of a whole conversation take some thirty bytes a message beside its name: each name is kept once, and
-//! stands for itself as a number.
+//! A conversation's links take about thirty bytes per message besides its id: ids are interned and stored as numbers.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -11,74 +10,74 @@ use std::num::NonZeroU32;
 
 use crate::{Body, CompactTrigger, History, Message};
 
-/// The name of a message and of those that it refers to.
+/// The id of a message, and the ids that it refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Link<'a> {
-    /// Its own name; empty if it has none.
+    /// Its own id; empty if it has none.
     pub id: &'a str,
-    /// The message that it follows.
+    /// The id of the message that it follows.
     pub parent: Option<&'a str>,
-    /// The side chain that it belongs to; `None` is the main chain.
+    /// The agent whose side chain it belongs to; `None` is the main chain.
     pub agent: Option<&'a str>,
-    /// Whether it says itself that the model does not see it.
+    /// Whether its own `history` excludes it.
     pub is_excluded: bool,
-    /// What it does.
+    /// Its role in the chain.
     pub kind: LinkKind<'a>,
 }
 
-/// What a message does in the chain.
+/// The role of a message in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinkKind<'a> {
-    /// It says something.
+    /// A message with content.
     #[default]
     Speech,
-    /// It stands for earlier messages.
+    /// A summary, which replaces earlier messages.
     Summary,
-    /// From here on the model sees the summary instead of what came before.
+    /// A boundary: from here on, the model reads the summary in place of the earlier messages.
     Boundary {
-        /// The summary.
+        /// The id of the summary.
         summary: Option<&'a str>,
-        /// The first of the earlier messages that stay visible.
+        /// The id of the first earlier message that stays visible.
         kept_from: Option<&'a str>,
         /// Whether it cuts without a summary, as separators of other programs do.
         is_separator: bool,
     },
-    /// It hides an earlier message.
+    /// A tombstone, which hides an earlier message.
     Tombstone {
-        /// The message that it hides.
+        /// The id of the message to hide.
         target: &'a str,
-        /// That message's parent.
+        /// The id of that message's parent.
         target_parent: Option<&'a str>,
     },
-    /// It changes an earlier message.
+    /// A revision, which changes an earlier message.
     Revision {
-        /// The message that it changes.
+        /// The id of the message to change.
         target: &'a str,
-        /// How much of all of that message the model sees from now on, if it says so.
+        /// How much of the whole message the model sees from now on, if the revision sets that.
         history: Option<History>,
     },
-    /// It changes the state of the session.
+    /// A change of the session's state.
     State,
-    /// A sign of life; nobody's parent.
+    /// A progress report, which is never a parent.
     Progress,
     /// A type that this version does not know.
     Unknown,
 }
 
 impl<'a> Link<'a> {
-    /// The link of a message.
+    /// Returns the link of a message.
     pub fn of(message: &'a Message) -> Link<'a> {
         Link {
             id: &message.id,
             parent: message.parent_id.as_deref(),
             agent: message.agent_id.as_deref(),
             is_excluded: message.history == History::Exclude,
-            kind: kind(&message.body),
+            kind: link_kind(&message.body),
         }
     }
 
-    /// Whether it can end a chain. A record that says nothing and follows nobody cannot: it would hide
-    /// the whole conversation.
+    /// Returns whether it can end a chain. A record without content and without a parent cannot, as it would hide the
+    /// whole conversation.
     pub fn can_be_leaf(&self) -> bool {
         match self.kind {
             LinkKind::Progress => false,
@@ -90,7 +89,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Whether a model or a person may read it; the others only shape the chain.
+    /// Returns whether people and models may read it. All other records only shape the chain.
     pub fn is_shown(&self) -> bool {
         matches!(
             self.kind,
@@ -99,7 +98,7 @@ impl<'a> Link<'a> {
     }
 }
 
-fn kind(body: &Body) -> LinkKind<'_> {
+fn link_kind(body: &Body) -> LinkKind<'_> {
     match body {
         Body::Summary(_) => LinkKind::Summary,
         Body::CompactBoundary(boundary) => LinkKind::Boundary {
@@ -128,40 +127,40 @@ fn kind(body: &Body) -> LinkKind<'_> {
     }
 }
 
-/// The links of a conversation, in the order of the record.
+/// The links of a conversation, in the order of the records.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Links {
+pub(super) struct LinkTable {
     pub(super) names: NameTable,
-    rows: Vec<Row>,
-    /// What the few that act on others name, by their positions, which grow.
-    acts: Vec<(u32, Act)>,
+    rows: Vec<LinkRow>,
+    /// The effects of the few records that act on others, by position in ascending order.
+    effects: Vec<(u32, LinkEffect)>,
 }
 
-/// The link of one message.
+/// The link of one message, with interned ids.
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct LinkRow {
     id: NameId,
     parent: Option<NameId>,
     agent: Option<NameId>,
-    kind: Kind,
+    kind: RowKind,
     is_excluded: bool,
 }
 
-/// What a message does.
+/// The role of a message, without its references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RowKind {
     Speech,
     Summary,
     State,
     Progress,
     Unknown,
-    /// It is among the acts.
-    Act,
+    /// Listed in `LinkTable::effects`.
+    Effect,
 }
 
-/// What a message does to others.
+/// The effect of a message on others, with interned ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum LinkEffect {
     Boundary {
         summary: Option<NameId>,
         kept_from: Option<NameId>,
@@ -177,131 +176,76 @@ pub(super) enum Act {
     },
 }
 
-impl Links {
+impl LinkTable {
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Keeps a link; gives its name and that of its parent.
+    /// Appends a link and returns the numbers of its id and its parent.
     pub(super) fn push(&mut self, link: &Link<'_>) -> (NameId, Option<NameId>) {
         let names = &mut self.names;
-        let id = names.keep(link.id);
-        let parent = link.parent.map(|name| names.keep(name));
-        let agent = link.agent.map(|name| names.keep(name));
-        let act = match link.kind {
-            LinkKind::Boundary {
-                summary,
-                kept_from,
-                is_separator,
-            } => Some(Act::Boundary {
-                summary: summary.map(|name| names.keep(name)),
-                kept_from: kept_from.map(|name| names.keep(name)),
-                is_separator,
-            }),
-            LinkKind::Tombstone {
-                target,
-                target_parent,
-            } => Some(Act::Tombstone {
-                target: names.keep(target),
-                target_parent: target_parent.map(|name| names.keep(name)),
-            }),
-            LinkKind::Revision { target, history } => Some(Act::Revision {
-                target: names.keep(target),
-                history,
-            }),
-            LinkKind::Speech
-            | LinkKind::Summary
-            | LinkKind::State
-            | LinkKind::Progress
-            | LinkKind::Unknown => None,
+        let row = LinkRow {
+            id: names.keep(link.id),
+            parent: names.keep_some(link.parent),
+            agent: names.keep_some(link.agent),
+            kind: RowKind::of(&link.kind),
+            is_excluded: link.is_excluded,
         };
-        if let Some(act) = act {
+        if let Some(effect) = LinkEffect::of(&link.kind, names) {
             let at = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-            self.acts.push((at, act));
+            self.effects.push((at, effect));
         }
-        let (kind, is_excluded) = (Kind::of(&link.kind), link.is_excluded);
-        self.rows.push(Row {
-            id,
-            parent,
-            agent,
-            kind,
-            is_excluded,
-        });
-        (id, parent)
+        self.rows.push(row);
+        (row.id, row.parent)
     }
 
-    /// The link of a message; that of none beyond the last.
+    /// Returns the link of a message; a default link if the position is past the end.
     pub(super) fn get(&self, at: usize) -> Link<'_> {
         let Some(row) = self.rows.get(at) else {
             return Link::default();
         };
-        let text = |name: NameId| self.names.text(name);
         Link {
-            id: text(row.id),
-            parent: row.parent.map(text),
-            agent: row.agent.map(text),
+            id: self.names.text(row.id),
+            parent: self.names.some_text(row.parent),
+            agent: self.names.some_text(row.agent),
             is_excluded: row.is_excluded,
-            kind: match row.kind {
-                Kind::Speech => LinkKind::Speech,
-                Kind::Summary => LinkKind::Summary,
-                Kind::State => LinkKind::State,
-                Kind::Progress => LinkKind::Progress,
-                Kind::Unknown => LinkKind::Unknown,
-                Kind::Act => self
-                    .act(at)
-                    .map_or(LinkKind::Unknown, |act| self.named(act)),
+            kind: self.kind(at, row.kind),
+        }
+    }
+
+    fn kind(&self, at: usize, kind: RowKind) -> LinkKind<'_> {
+        match kind {
+            RowKind::Speech => LinkKind::Speech,
+            RowKind::Summary => LinkKind::Summary,
+            RowKind::State => LinkKind::State,
+            RowKind::Progress => LinkKind::Progress,
+            RowKind::Unknown => LinkKind::Unknown,
+            RowKind::Effect => match self.effect(at) {
+                Some(effect) => effect.to_kind(&self.names),
+                None => LinkKind::Unknown,
             },
         }
     }
 
-    /// What a message does to others.
-    fn act(&self, at: usize) -> Option<Act> {
-        let place = self
-            .acts
+    /// Returns the effect of a message on others.
+    fn effect(&self, at: usize) -> Option<LinkEffect> {
+        let found = self
+            .effects
             .binary_search_by_key(&at, |(at, _)| *at as usize)
             .ok()?;
-        Some(self.acts[place].1)
+        Some(self.effects[found].1)
     }
 
-    fn named(&self, act: Act) -> LinkKind<'_> {
-        let text = |name: NameId| self.names.text(name);
-        match act {
-            Act::Boundary {
-                summary,
-                kept_from,
-                is_separator,
-            } => {
-                let (summary, kept_from) = (summary.map(text), kept_from.map(text));
-                LinkKind::Boundary {
-                    summary,
-                    kept_from,
-                    is_separator,
-                }
-            }
-            Act::Tombstone {
-                target,
-                target_parent,
-            } => LinkKind::Tombstone {
-                target: text(target),
-                target_parent: target_parent.map(text),
-            },
-            Act::Revision { target, history } => LinkKind::Revision {
-                target: text(target),
-                history,
-            },
-        }
-    }
-
-    /// What all messages that do it do to others, in their order.
-    pub(super) fn acts(&self) -> impl Iterator<Item = (usize, Act)> {
-        self.acts.iter().map(|(at, act)| (*at as usize, *act))
+    /// Iterates over the effects of all messages, in order.
+    pub(super) fn effects(&self) -> impl Iterator<Item = (usize, LinkEffect)> {
+        self.effects.iter().map(|(at, act)| (*at as usize, *act))
     }
 
     pub(super) fn id(&self, at: usize) -> Option<NameId> {
         self.rows.get(at).map(|row| row.id)
     }
 
-    /// The name of the parent that a message states.
+    /// The id of the parent that a message states.
     pub(super) fn stated_parent(&self, at: usize) -> Option<NameId> {
         self.rows.get(at)?.parent
     }
@@ -313,42 +257,101 @@ impl Links {
     pub(super) fn is_progress(&self, at: usize) -> bool {
         self.rows
             .get(at)
-            .is_some_and(|row| row.kind == Kind::Progress)
+            .is_some_and(|row| row.kind == RowKind::Progress)
     }
 
-    /// A name as problems show it.
-    pub(super) fn shown(&self, at: usize) -> String {
-        super::resolve::name(self.get(at).id)
+    /// Returns the id of a message in the form that problems show.
+    pub(super) fn display_name(&self, at: usize) -> String {
+        super::resolve::display_name(self.get(at).id)
     }
 }
 
-impl Kind {
-    fn of(kind: &LinkKind<'_>) -> Kind {
+impl RowKind {
+    fn of(kind: &LinkKind<'_>) -> RowKind {
         match kind {
-            LinkKind::Speech => Kind::Speech,
-            LinkKind::Summary => Kind::Summary,
-            LinkKind::State => Kind::State,
-            LinkKind::Progress => Kind::Progress,
-            LinkKind::Unknown => Kind::Unknown,
+            LinkKind::Speech => RowKind::Speech,
+            LinkKind::Summary => RowKind::Summary,
+            LinkKind::State => RowKind::State,
+            LinkKind::Progress => RowKind::Progress,
+            LinkKind::Unknown => RowKind::Unknown,
             LinkKind::Boundary { .. } | LinkKind::Tombstone { .. } | LinkKind::Revision { .. } => {
-                Kind::Act
+                RowKind::Effect
             }
         }
     }
 }
 
-/// The number of a name.
+impl LinkEffect {
+    /// Interns the ids of a link with an effect on others; `None` for any other link.
+    fn of(kind: &LinkKind<'_>, names: &mut NameTable) -> Option<LinkEffect> {
+        Some(match *kind {
+            LinkKind::Boundary {
+                summary,
+                kept_from,
+                is_separator,
+            } => LinkEffect::Boundary {
+                summary: names.keep_some(summary),
+                kept_from: names.keep_some(kept_from),
+                is_separator,
+            },
+            LinkKind::Tombstone {
+                target,
+                target_parent,
+            } => LinkEffect::Tombstone {
+                target: names.keep(target),
+                target_parent: names.keep_some(target_parent),
+            },
+            LinkKind::Revision { target, history } => LinkEffect::Revision {
+                target: names.keep(target),
+                history,
+            },
+            LinkKind::Speech
+            | LinkKind::Summary
+            | LinkKind::State
+            | LinkKind::Progress
+            | LinkKind::Unknown => return None,
+        })
+    }
+
+    /// The reverse of [`LinkEffect::of`].
+    fn to_kind(self, names: &NameTable) -> LinkKind<'_> {
+        match self {
+            LinkEffect::Boundary {
+                summary,
+                kept_from,
+                is_separator,
+            } => LinkKind::Boundary {
+                summary: names.some_text(summary),
+                kept_from: names.some_text(kept_from),
+                is_separator,
+            },
+            LinkEffect::Tombstone {
+                target,
+                target_parent,
+            } => LinkKind::Tombstone {
+                target: names.text(target),
+                target_parent: names.some_text(target_parent),
+            },
+            LinkEffect::Revision { target, history } => LinkKind::Revision {
+                target: names.text(target),
+                history,
+            },
+        }
+    }
+}
+
+/// The number of an interned id; see [`NameTable`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameId(NonZeroU32);
 
 impl NameId {
-    /// Its place among all names, from 0.
+    /// The index among all names of its table, from 0.
     pub fn place(self) -> usize {
         self.0.get() as usize - 1
     }
 }
 
-/// Names, each of which is kept once: with some thirty bytes beside the name itself.
+/// An interner: keeps each distinct name once, with about thirty bytes of overhead.
 ///
 /// ```
 /// use analects_core::NameTable;
@@ -361,36 +364,36 @@ impl NameId {
 #[derive(Debug, Clone, Default)]
 pub struct NameTable {
     text: String,
-    /// Where each name ends in the text; it begins where the one before ends.
+    /// The end of each name in `text`; a name starts where the previous one ends.
     ends: Vec<usize>,
-    /// The names by their hashes; of two with the same hash, the later one stands under the next number.
+    /// The names by hash. On a collision, the later name is stored under the next free hash.
     index: HashMap<u32, NameId>,
 }
 
 impl NameTable {
-    /// How many there are.
+    /// The number of names.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// What a number stands for, which must be one of this table.
+    /// Returns the name behind a number, which must come from this table.
     pub fn text(&self, name: NameId) -> &str {
         let at = name.place();
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.text[start..self.ends[at]]
     }
 
-    /// The number of a name that is there.
+    /// Returns the number of a name, if the table has it.
     pub fn get(&self, text: &str) -> Option<NameId> {
         self.find(text).ok()
     }
 
-    /// The number of a name, which is there from now on.
+    /// Interns a name and returns its number.
     pub fn keep(&mut self, text: &str) -> NameId {
         let hash = match self.find(text) {
             Ok(name) => return name,
@@ -404,7 +407,15 @@ impl NameTable {
         name
     }
 
-    /// The number of a name, or the hash under which it can be put.
+    fn keep_some(&mut self, text: Option<&str>) -> Option<NameId> {
+        text.map(|text| self.keep(text))
+    }
+
+    fn some_text(&self, name: Option<NameId>) -> Option<&str> {
+        name.map(|name| self.text(name))
+    }
+
+    /// Returns the number of a name, or the free hash for it.
     fn find(&self, text: &str) -> Result<NameId, u32> {
         let mut hash = self.index.hasher().hash_one(text) as u32;
         while let Some(name) = self.index.get(&hash).copied() {

@@ -1,26 +1,26 @@
-//! Calls and their results: which of them belong together, and what is left over. Nothing is mended
-//! here; [`Chain::sendable`](super::Chain::sendable) does that on the way out.
+//! Matches tool calls with their results and reports leftovers. Nothing is repaired here;
+//! [`Chain::sendable`](super::Chain::sendable) does that before sending.
 
 use std::collections::HashMap;
 
-use super::resolve::name;
+use super::resolve::display_name;
 use crate::{Block, Body, Content, Message, Problem};
 
-/// What a message holds as far as pairing and emptiness go.
+/// The calls and results in a message, and whether it is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Said {
-    /// The calls that it makes, by their ids.
+    /// The ids of its calls.
     pub calls: Vec<String>,
-    /// The calls whose results it brings.
+    /// The ids of the calls that its results answer.
     pub results: Vec<String>,
-    /// Whether it should say something, and does not.
+    /// Whether it should have content and does not.
     pub is_empty: bool,
-    /// Whether it brings results and nothing else.
+    /// Whether it holds results and nothing else.
     pub is_only_results: bool,
 }
 
 impl Said {
-    /// What a message holds.
+    /// Collects the calls and results of a message.
     pub fn of(message: &Message) -> Said {
         let mut said = Said::default();
         match &message.body {
@@ -33,7 +33,7 @@ impl Said {
                 let content = message.body.content();
                 said.is_empty =
                     !message.is_api_error_message && content.is_none_or(Content::is_empty);
-                said.read(content);
+                said.add_content(content);
             }
             Body::Progress(_)
             | Body::Attachment(_)
@@ -48,33 +48,30 @@ impl Said {
         said
     }
 
-    fn read(&mut self, content: Option<&Content>) {
+    fn add_content(&mut self, content: Option<&Content>) {
         let Some(Content::Blocks(blocks)) = content else {
             return;
         };
-        let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
-        self.is_only_results = !blocks.is_empty() && blocks.iter().all(is_result);
+        self.is_only_results = !blocks.is_empty();
         for block in blocks {
-            match block {
-                Block::ToolUse(call) => self.calls.push(call.id.clone()),
-                Block::ToolResult(result) => self.results.push(result.tool_use_id.clone()),
-                Block::Text(_)
-                | Block::Image(_)
-                | Block::Thinking(_)
-                | Block::RedactedThinking(_)
-                | Block::Document(_)
-                | Block::Other(_) => {}
+            if let Block::ToolResult(result) = block {
+                self.results.push(result.tool_use_id.clone());
+                continue;
+            }
+            self.is_only_results = false;
+            if let Block::ToolUse(call) = block {
+                self.calls.push(call.id.clone());
             }
         }
     }
 }
 
-/// Something that has no counterpart.
+/// A call or a result without its counterpart, or an empty message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unpaired {
-    /// The position of the message that holds it.
+    /// The position of the message.
     pub at: usize,
-    /// What it is.
+    /// What the message lacks.
     pub what: Lack,
 }
 
@@ -85,21 +82,24 @@ pub enum Lack {
     Result(String),
     /// A result has no call of this id that waits for it.
     Call(String),
-    /// The message says nothing.
+    /// The message has no content.
     Content,
 }
 
 impl Unpaired {
-    /// The same as a problem.
+    /// Describes the leftover as a problem.
     pub fn problem(&self) -> Problem {
         match &self.what {
             Lack::Result(id) => {
-                let text = format!("call {} has no result", name(id));
+                let text = format!("call {} has no result", display_name(id));
                 let hint = "when the conversation is sent, a result that says so is added";
                 Problem::warning("call-without-result", text).hint(hint)
             }
             Lack::Call(id) => {
-                let text = format!("no call {} before this result waits for one", name(id));
+                let text = format!(
+                    "no call {} before this result waits for one",
+                    display_name(id)
+                );
                 Problem::warning("result-without-call", text).hint("it is kept, and not sent")
             }
             Lack::Content => Problem::warning("empty-content", "this message says nothing")
@@ -108,51 +108,43 @@ impl Unpaired {
     }
 }
 
-/// Goes over what messages hold, in their order, and says what has no counterpart.
+/// Matches the calls and results of messages in order.
 #[derive(Debug, Default)]
 pub struct Pairs {
-    /// Calls that wait for their results, and where each was made.
-    waiting: HashMap<String, usize>,
-    found: Vec<Unpaired>,
+    /// The positions of calls without a result so far, by call id.
+    open_calls: HashMap<String, usize>,
+    unpaired: Vec<Unpaired>,
 }
 
 impl Pairs {
-    /// The next message, which stands at a position.
+    /// Adds the message at a position.
     pub fn push(&mut self, at: usize, said: &Said) {
         for id in &said.calls {
-            // The same id again is another call.
-            if let Some(at) = self.waiting.insert(id.clone(), at) {
-                self.found.push(Unpaired {
-                    at,
-                    what: Lack::Result(id.clone()),
-                });
+            // A repeated id is another call.
+            if let Some(earlier) = self.open_calls.insert(id.clone(), at) {
+                self.add(earlier, Lack::Result(id.clone()));
             }
         }
         for id in &said.results {
-            if self.waiting.remove(id).is_none() {
-                self.found.push(Unpaired {
-                    at,
-                    what: Lack::Call(id.clone()),
-                });
+            if self.open_calls.remove(id).is_none() {
+                self.add(at, Lack::Call(id.clone()));
             }
         }
         if said.is_empty {
-            self.found.push(Unpaired {
-                at,
-                what: Lack::Content,
-            });
+            self.add(at, Lack::Content);
         }
     }
 
-    /// What was found, in the order of the messages.
-    pub fn finish(self) -> Vec<Unpaired> {
-        let Pairs { waiting, mut found } = self;
-        let open = waiting.into_iter();
-        found.extend(open.map(|(id, at)| Unpaired {
-            at,
-            what: Lack::Result(id),
-        }));
-        found.sort();
-        found
+    fn add(&mut self, at: usize, what: Lack) {
+        self.unpaired.push(Unpaired { at, what });
+    }
+
+    /// Returns the leftovers in the order of the messages.
+    pub fn finish(mut self) -> Vec<Unpaired> {
+        for (id, at) in std::mem::take(&mut self.open_calls) {
+            self.add(at, Lack::Result(id));
+        }
+        self.unpaired.sort();
+        self.unpaired
     }
 }

@@ -1,82 +1,86 @@
-//! From names to positions: whom each message follows, what tombstones hide, where summaries are. Every
-//! pass goes over the messages once, whatever they say. The first one takes them one by one, so that nobody has to
-//! hold them.
+//! Resolves ids to positions: the parent of each message, the targets of tombstones, the summaries of boundaries. Each
+//! pass visits every message once, whatever the input. The first pass takes messages one by one, so that the caller
+//! need not hold them all.
 
 use std::collections::HashMap;
 
-use super::link::{Act, Link, LinkKind, Links, NameId};
+use super::link::{Link, LinkEffect, LinkKind, LinkTable, NameId};
 use crate::{History, Problem};
 
-/// The parent of a root.
-pub(super) const NOBODY: u32 = u32::MAX;
+/// Stands for "no message" where positions are stored as `u32`, such as for the parent of a root.
+pub(super) const NO_MESSAGE: u32 = u32::MAX;
 
-/// How many bytes of a name are shown; names from elsewhere may be of any length.
-const SHOWN: usize = 80;
+/// How many characters of an id are shown. Foreign ids may have any length.
+const MAX_SHOWN: usize = 80;
 
-/// Something that is wrong with one message of a conversation.
+/// A problem with one message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The position of the message.
     pub at: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
-/// What the names of all messages come down to.
+/// The links of a conversation, resolved to positions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Resolved {
+pub(super) struct ResolvedLinks {
     pub parents: Vec<u32>,
     pub hidden: Vec<bool>,
-    /// Whether each says that the model does not see it, or its last revision does.
+    /// For each message, whether its own `history` or its last revision excludes it.
     pub excluded: Vec<bool>,
     pub summaries: Vec<(usize, Option<usize>)>,
     pub findings: Vec<Finding>,
 }
 
-impl Resolved {
+impl ResolvedLinks {
     fn report(&mut self, at: usize, problem: Problem) {
         self.findings.push(Finding { at, problem });
     }
 
-    /// A side chain stands alone: it has a root of its own.
-    fn cut_other_chains(&mut self, links: &Links) {
+    /// Cuts links between chains: every side chain has a root of its own.
+    fn cut_other_chains(&mut self, links: &LinkTable) {
         for at in 0..links.len() {
             let parent = self.parents[at];
-            if parent != NOBODY && links.agent(parent as usize) != links.agent(at) {
-                self.parents[at] = NOBODY;
-                let text = format!("message {} follows one of another chain", links.shown(at));
+            if parent != NO_MESSAGE && links.agent(parent as usize) != links.agent(at) {
+                self.parents[at] = NO_MESSAGE;
+                let text = format!(
+                    "message {} follows one of another chain",
+                    links.display_name(at)
+                );
                 let hint = "it is read as the first of its own chain";
                 self.report(at, Problem::warning("foreign-parent", text).hint(hint));
             }
         }
     }
 
-    /// Cuts every circle at its first message.
-    fn cut_circles(&mut self, links: &Links) {
-        // 0: not seen; otherwise the number of the walk that came by.
-        let mut walks = vec![0_u32; links.len()];
+    /// Cuts every cycle at its first message.
+    fn cut_cycles(&mut self, links: &LinkTable) {
+        // 0 is unvisited; any other value is the number of the walk that visited the message.
+        let mut visited_by = vec![0_u32; links.len()];
         for start in 0..links.len() {
-            let walk = u32::try_from(start + 1).unwrap_or(NOBODY);
+            let walk = u32::try_from(start + 1).unwrap_or(NO_MESSAGE);
             let mut at = start;
-            while walks[at] == 0 {
-                walks[at] = walk;
-                if self.parents[at] == NOBODY {
+            while visited_by[at] == 0 {
+                visited_by[at] = walk;
+                if self.parents[at] == NO_MESSAGE {
                     break;
                 }
                 at = self.parents[at] as usize;
             }
-            if walks[at] == walk && self.parents[at] != NOBODY {
-                let first = self.first_of_circle(at);
-                self.parents[first] = NOBODY;
-                let text = format!("message {} is its own ancestor", links.shown(first));
+            if visited_by[at] == walk && self.parents[at] != NO_MESSAGE {
+                let first = self.first_of_cycle(at);
+                self.parents[first] = NO_MESSAGE;
+                let text = format!("message {} is its own ancestor", links.display_name(first));
                 let hint = "the conversation starts at this message";
                 self.report(first, Problem::error("parent-cycle", text).hint(hint));
             }
         }
     }
 
-    fn first_of_circle(&self, start: usize) -> usize {
-        let (mut first, mut at) = (start, self.parents[start] as usize);
+    fn first_of_cycle(&self, start: usize) -> usize {
+        let mut first = start;
+        let mut at = self.parents[start] as usize;
         while at != start {
             first = first.min(at);
             at = self.parents[at] as usize;
@@ -84,31 +88,34 @@ impl Resolved {
         first
     }
 
-    /// Lets whoever follows progress follow what that progress followed.
-    fn skip_progress(&mut self, links: &Links) {
+    /// Attaches the children of progress messages to the nearest ancestor that is not a progress message.
+    fn skip_progress(&mut self, links: &LinkTable) {
         let is_progress = |at: u32| links.is_progress(at as usize);
         for at in 0..links.len() {
             let stated = self.parents[at];
             let mut end = stated;
-            while end != NOBODY && is_progress(end) {
+            while end != NO_MESSAGE && is_progress(end) {
                 end = self.parents[end as usize];
             }
-            // Whoever was on the way now knows its end, so that nobody walks it twice.
+            // Shortens the walked path, so that no part of it is walked twice.
             let mut on_way = stated;
-            while on_way != NOBODY && is_progress(on_way) {
+            while on_way != NO_MESSAGE && is_progress(on_way) {
                 on_way = std::mem::replace(&mut self.parents[on_way as usize], end);
             }
             self.parents[at] = end;
             if stated != end && !links.is_progress(at) {
-                let text = format!("message {} follows a progress message", links.shown(at));
+                let text = format!(
+                    "message {} follows a progress message",
+                    links.display_name(at)
+                );
                 let hint = "it is read as following what came before the progress";
                 self.report(at, Problem::warning("progress-parent", text).hint(hint));
             }
         }
     }
 
-    /// Hides the targets of tombstones, from the last one on: a tombstone that is itself hidden no
-    /// longer counts, so that hiding can be undone.
+    /// Hides the targets of tombstones, from the last tombstone on: a hidden tombstone has no effect, so hiding can be
+    /// undone.
     fn hide(&mut self, tombstones: &[(usize, usize)]) {
         self.hidden = vec![false; self.parents.len()];
         for (at, target) in tombstones.iter().rev() {
@@ -119,21 +126,21 @@ impl Resolved {
     }
 }
 
-/// Takes the links of a conversation one by one, in their order. Of a repeated name, the nearest before the one that
-/// says it is meant, as somebody who wrote line by line would have meant it; else the first behind.
+/// Resolves links one by one, in order. A repeated id refers to the nearest earlier message, as an author who wrote
+/// line by line would have meant it, else to the first later one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Resolver {
-    pub(super) links: Links,
-    /// The last message so far of each name, by the place of the name.
+pub(super) struct LinkResolver {
+    pub(super) links: LinkTable,
+    /// The last message so far of each id, by the index of the id.
     latest: Vec<u32>,
-    /// The messages whose parents nobody was so far.
-    open: Vec<usize>,
+    /// The messages whose parents are unknown so far.
+    unresolved_parents: Vec<usize>,
     tombstones: Vec<(usize, usize)>,
-    out: Resolved,
+    out: ResolvedLinks,
 }
 
-impl Resolver {
-    /// The last message so far that has a name.
+impl LinkResolver {
+    /// Returns the last message so far with this id.
     pub(super) fn latest(&self, id: &str) -> Option<usize> {
         self.latest_of(self.links.names.get(id)?)
     }
@@ -143,34 +150,41 @@ impl Resolver {
             .latest
             .get(name.place())
             .copied()
-            .filter(|at| *at != NOBODY)?;
+            .filter(|at| *at != NO_MESSAGE)?;
         Some(at as usize)
     }
 
-    /// Resolves what a message says about earlier ones.
+    /// Adds a link and resolves its references to earlier messages.
     pub(super) fn push(&mut self, link: Link<'_>) {
         let at = self.links.len();
         let (id, parent) = self.links.push(&link);
-        self.out.parents.push(NOBODY);
+        self.out.parents.push(NO_MESSAGE);
         self.out.excluded.push(link.is_excluded);
         if let Some(parent) = parent.filter(|_| link.parent != Some("")) {
             match self.latest_of(parent) {
                 Some(found) => self.out.parents[at] = found as u32,
-                None => self.open.push(at),
+                None => self.unresolved_parents.push(at),
             }
         }
-        match link.kind {
+        self.resolve_target(at, &link.kind);
+        if !link.id.is_empty() {
+            self.set_latest(at, id, link.id);
+        }
+    }
+
+    /// Resolves the message that a tombstone, a revision or a boundary refers to.
+    fn resolve_target(&mut self, at: usize, kind: &LinkKind<'_>) {
+        match *kind {
             LinkKind::Tombstone { target, .. } => match self.latest(target) {
                 Some(found) => self.tombstones.push((at, found)),
                 None => self.report_target(at, target, "tombstone", "it hides nothing"),
             },
-            LinkKind::Revision { target, history } => match self.latest(target) {
-                Some(found) => {
-                    if let Some(history) = history {
-                        self.out.excluded[found] = history == History::Exclude;
-                    }
+            LinkKind::Revision { target, history } => match (self.latest(target), history) {
+                (Some(found), Some(history)) => {
+                    self.out.excluded[found] = history == History::Exclude;
                 }
-                None => self.report_target(at, target, "revision", "it changes nothing"),
+                (Some(_), None) => {}
+                (None, _) => self.report_target(at, target, "revision", "it changes nothing"),
             },
             LinkKind::Boundary { summary, .. } => {
                 let found = summary.and_then(|id| self.latest(id));
@@ -182,137 +196,157 @@ impl Resolver {
             | LinkKind::Progress
             | LinkKind::Unknown => {}
         }
-        if link.id.is_empty() {
-            return;
-        }
-        let position = u32::try_from(at).unwrap_or(NOBODY);
+    }
+
+    /// Notes the position of an id, and reports an id that is repeated.
+    fn set_latest(&mut self, at: usize, id: NameId, text: &str) {
+        let position = u32::try_from(at).unwrap_or(NO_MESSAGE);
         if self.latest.len() < self.links.names.len() {
-            self.latest.resize(self.links.names.len(), NOBODY);
+            self.latest.resize(self.links.names.len(), NO_MESSAGE);
         }
-        if std::mem::replace(&mut self.latest[id.place()], position) != NOBODY {
-            let text = format!("message id {} is used twice", name(link.id));
+        let earlier = std::mem::replace(&mut self.latest[id.place()], position);
+        if earlier != NO_MESSAGE {
+            let text = format!("message id {} is used twice", display_name(text));
             let hint = "wherever the id is named, the nearest message before is meant";
-            self.out
-                .report(at, Problem::error("duplicate-message-id", text).hint(hint));
+            let problem = Problem::error("duplicate-message-id", text).hint(hint);
+            self.out.report(at, problem);
         }
     }
 
     fn report_target(&mut self, at: usize, target: &str, kind: &str, hint: &'static str) {
-        let text = format!("there is no message {} before this {kind}", name(target));
+        let text = format!(
+            "there is no message {} before this {kind}",
+            display_name(target)
+        );
         self.out
             .report(at, Problem::warning("unknown-target", text).hint(hint));
     }
 
-    /// There are no more.
-    pub(super) fn finish(mut self) -> (Links, Resolved) {
-        self.look_ahead();
-        let Resolver {
+    /// Resolves the remaining references and returns the links with the result.
+    pub(super) fn finish(mut self) -> (LinkTable, ResolvedLinks) {
+        self.resolve_forward_references();
+        let LinkResolver {
             links,
             mut out,
             tombstones,
             ..
         } = self;
         out.cut_other_chains(&links);
-        out.cut_circles(&links);
+        out.cut_cycles(&links);
         out.skip_progress(&links);
         out.hide(&tombstones);
         out.findings.sort_by_key(|finding| finding.at);
         (links, out)
     }
 
-    /// Resolves the parents, and the summaries, that nobody had before: they may stand behind, or be
-    /// lost but named by a tombstone, which says what came before them.
-    fn look_ahead(&mut self) {
-        if self.open.is_empty() && self.out.summaries.iter().all(|(_, found)| found.is_some()) {
+    /// Resolves references to later messages, and to lost messages that a tombstone names with their parents.
+    fn resolve_forward_references(&mut self) {
+        let has_all_summaries = self.out.summaries.iter().all(|(_, found)| found.is_some());
+        if self.unresolved_parents.is_empty() && has_all_summaries {
             return;
         }
         let links = &self.links;
-        let mut first = vec![NOBODY; links.names.len()];
-        for at in (0..links.len()).rev() {
-            if let Some(id) = links.id(at).filter(|id| !links.names.text(*id).is_empty()) {
-                first[id.place()] = u32::try_from(at).unwrap_or(NOBODY);
-            }
-        }
+        let first = first_positions(links);
         for (at, found) in &mut self.out.summaries {
-            if let LinkKind::Boundary {
-                summary: Some(id), ..
-            } = links.get(*at).kind
-            {
-                let first = links
-                    .names
-                    .get(id)
-                    .map_or(NOBODY, |name| first[name.place()]);
-                *found = found.or_else(|| (first != NOBODY).then_some(first as usize));
+            if found.is_none() {
+                *found = stated_summary(links, *at, &first);
             }
         }
-        let mut lost = Lost::new(links, &first);
-        for at in std::mem::take(&mut self.open) {
+        let mut lost = LostMessages::new(links, &first);
+        for at in std::mem::take(&mut self.unresolved_parents) {
             match links.stated_parent(at).and_then(|parent| lost.find(parent)) {
                 Some(found) => self.out.parents[at] = found,
                 None => {
-                    let text = format!("the parent of message {} is not there", links.shown(at));
+                    let text = format!(
+                        "the parent of message {} is not there",
+                        links.display_name(at)
+                    );
                     let hint = "the conversation starts at this message";
-                    self.out
-                        .report(at, Problem::error("unknown-parent", text).hint(hint));
+                    let problem = Problem::error("unknown-parent", text).hint(hint);
+                    self.out.report(at, problem);
                 }
             }
         }
     }
 }
 
-/// What came before messages that are lost, as their tombstones say.
-struct Lost<'p> {
-    /// The first message of each name.
-    first: &'p [u32],
-    before: HashMap<NameId, Option<NameId>>,
-    known: HashMap<NameId, Option<u32>>,
+/// Returns the first position of each id, by the index of the id.
+fn first_positions(links: &LinkTable) -> Vec<u32> {
+    let mut first = vec![NO_MESSAGE; links.names.len()];
+    for at in (0..links.len()).rev() {
+        if let Some(id) = links.id(at).filter(|id| !links.names.text(*id).is_empty()) {
+            first[id.place()] = u32::try_from(at).unwrap_or(NO_MESSAGE);
+        }
+    }
+    first
 }
 
-impl<'p> Lost<'p> {
-    fn new(links: &Links, first: &'p [u32]) -> Lost<'p> {
-        let tombstones = links.acts().filter_map(|(_, act)| {
-            let Act::Tombstone {
+/// Returns the position of the summary that a boundary names.
+fn stated_summary(links: &LinkTable, boundary: usize, first: &[u32]) -> Option<usize> {
+    let LinkKind::Boundary {
+        summary: Some(id), ..
+    } = links.get(boundary).kind
+    else {
+        return None;
+    };
+    let found = first[links.names.get(id)?.place()];
+    (found != NO_MESSAGE).then_some(found as usize)
+}
+
+/// The parents of lost messages, as their tombstones state them.
+struct LostMessages<'p> {
+    /// The first position of each id.
+    first: &'p [u32],
+    parent_of: HashMap<NameId, Option<NameId>>,
+    resolved: HashMap<NameId, Option<u32>>,
+}
+
+impl<'p> LostMessages<'p> {
+    fn new(links: &LinkTable, first: &'p [u32]) -> LostMessages<'p> {
+        let tombstones = links.effects().filter_map(|(_, effect)| {
+            let LinkEffect::Tombstone {
                 target,
                 target_parent,
-            } = act
+            } = effect
             else {
                 return None;
             };
             Some((target, target_parent))
         });
-        Lost {
+        LostMessages {
             first,
-            before: tombstones.collect(),
-            known: HashMap::new(),
+            parent_of: tombstones.collect(),
+            resolved: HashMap::new(),
         }
     }
 
-    /// The message of that name, or the one that came before it. Every name is walked once.
+    /// Returns the message with this id, or its nearest known ancestor. Every id is walked once.
     fn find(&mut self, id: NameId) -> Option<u32> {
         let mut walked = Vec::new();
         let mut next = Some(id);
         let found = loop {
             let Some(id) = next else { break None };
             let first = self.first[id.place()];
-            if first != NOBODY {
+            if first != NO_MESSAGE {
                 break Some(first);
             }
-            if let Some(known) = self.known.get(&id) {
-                break *known;
+            if let Some(resolved) = self.resolved.get(&id) {
+                break *resolved;
             }
-            // What is being walked counts as not found, which ends a circle.
-            self.known.insert(id, None);
+            // An id on the current walk counts as not found, which ends a cycle.
+            self.resolved.insert(id, None);
             walked.push(id);
-            next = self.before.get(&id).copied().flatten();
+            next = self.parent_of.get(&id).copied().flatten();
         };
-        self.known.extend(walked.into_iter().map(|id| (id, found)));
+        self.resolved
+            .extend(walked.into_iter().map(|id| (id, found)));
         found
     }
 }
 
-/// A name as it is shown.
-pub(super) fn name(id: &str) -> String {
-    match id.char_indices().nth(SHOWN) {
+/// Returns an id in the form that problems show.
+pub(super) fn display_name(id: &str) -> String {
+    match id.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &id[..end]),
         None if id.is_empty() => "without an id".to_string(),
         None => id.to_string(),

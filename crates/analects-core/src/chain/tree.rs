@@ -1,13 +1,14 @@
-//! All messages of a conversation and who follows whom: paths, forks, branches. Whatever is written in
-//! the records, the tree is one: a circle is cut, a lost parent makes a root.
+//! All messages of a conversation and their parents: paths, forks, branches. Any input yields a tree: a cycle is cut,
+//! and a message with a lost parent becomes a root.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use super::link::{Link, LinkKind, Links};
-use super::resolve::{Finding, NOBODY, Resolved, Resolver};
+use super::link::{Link, LinkKind, LinkTable};
+use super::resolve::{Finding, LinkResolver, NO_MESSAGE, ResolvedLinks};
 
-/// The messages of a conversation by their positions, which count from 0 in the order of the record.
+/// The messages of a conversation. A message is identified by its position, which counts from 0 in the order of the
+/// records.
 ///
 /// ```
 /// use analects_core::{Message, Tree};
@@ -21,13 +22,13 @@ use super::resolve::{Finding, NOBODY, Resolved, Resolver};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Tree {
-    links: Links,
-    pub(super) resolved: Resolved,
-    /// Who follows whom, for those who ask.
-    children: OnceLock<Children>,
+    links: LinkTable,
+    pub(super) resolved: ResolvedLinks,
+    /// The children of each message, computed on first use.
+    children: OnceLock<ChildIndex>,
 }
 
-/// Makes a tree of the links of messages that nobody has to hold: it keeps some sixty bytes a message and its name.
+/// Builds a tree from links, without holding the messages. It takes about sixty bytes per message plus its id.
 ///
 /// ```
 /// use analects_core::{Link, Message, TreeBuilder};
@@ -39,30 +40,30 @@ pub struct Tree {
 /// assert_eq!(builder.finish().leaf(None), Some(1));
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct TreeBuilder(Resolver);
+pub struct TreeBuilder(LinkResolver);
 
 impl TreeBuilder {
-    /// Adds the next message.
+    /// Adds the next link.
     pub fn push(&mut self, link: Link<'_>) {
         self.0.push(link);
     }
 
-    /// How many messages there are so far.
+    /// The number of messages so far.
     pub fn len(&self) -> usize {
         self.0.links.len()
     }
 
-    /// Whether there is none so far.
+    /// Returns whether there is no message so far.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The position of the last message so far that has a name; nobody has the empty one.
+    /// Returns the position of the last message so far with this id; `None` for the empty id.
     pub fn latest(&self, id: &str) -> Option<usize> {
         self.0.latest(id)
     }
 
-    /// There are no more.
+    /// Returns the tree.
     pub fn finish(self) -> Tree {
         let (links, resolved) = self.0.finish();
         Tree {
@@ -73,17 +74,17 @@ impl TreeBuilder {
     }
 }
 
-/// A branch of a conversation, named by the message at its end.
+/// A branch of a conversation, identified by its last message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
-    /// Its last message.
+    /// The position of its last message.
     pub leaf: usize,
-    /// The last message that it shares with another branch; `None` if it shares none.
+    /// The position of the last message that it shares with another branch; `None` if it shares none.
     pub fork: Option<usize>,
 }
 
 impl Tree {
-    /// The tree of messages.
+    /// Builds the tree of some messages.
     pub fn of(messages: &[crate::Message]) -> Tree {
         let mut builder = TreeBuilder::default();
         messages
@@ -92,19 +93,19 @@ impl Tree {
         builder.finish()
     }
 
-    /// The tree of links.
+    /// Builds the tree of some links.
     pub fn new(links: Vec<Link<'_>>) -> Tree {
         let mut builder = TreeBuilder::default();
         links.into_iter().for_each(|link| builder.push(link));
         builder.finish()
     }
 
-    /// How many messages there are.
+    /// The number of messages.
     pub fn len(&self) -> usize {
         self.links.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no message.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -114,17 +115,17 @@ impl Tree {
         self.links.get(at)
     }
 
-    /// The number of a name of this conversation, from 0 on: a short form of it.
+    /// Returns the number of an id, from 0: a short form that is unique in this tree.
     pub fn name_number(&self, name: &str) -> Option<usize> {
         Some(self.links.names.get(name)?.place())
     }
 
-    /// What is wrong with the links, each with the position of the message that it is about.
+    /// The problems with links, each with the position of its message.
     pub fn findings(&self) -> &[Finding] {
         &self.resolved.findings
     }
 
-    /// The position of a message by its name; of a repeated one, the last.
+    /// Returns the position of a message; the last one if the id is repeated.
     pub fn position(&self, id: &str) -> Option<usize> {
         let name = self.links.names.get(id)?;
         (0..self.len())
@@ -132,38 +133,38 @@ impl Tree {
             .find(|at| self.links.id(*at) == Some(name))
     }
 
-    /// The message that another follows, once progress is left out and circles are cut.
+    /// Returns the parent of a message, after skipping progress messages and cutting cycles.
     pub fn parent(&self, at: usize) -> Option<usize> {
         let parent = self
             .resolved
             .parents
             .get(at)
-            .filter(|parent| **parent != NOBODY)?;
+            .filter(|parent| **parent != NO_MESSAGE)?;
         Some(*parent as usize)
     }
 
-    /// Those that follow a message, in the order of the record.
+    /// The children of a message, in the order of the records.
     pub fn children(&self, at: usize) -> &[usize] {
         let known = self
             .children
-            .get_or_init(|| Children::of(&self.links, &self.resolved.parents));
+            .get_or_init(|| ChildIndex::of(&self.links, &self.resolved.parents));
         let range = known.starts.get(at).zip(known.starts.get(at + 1));
         range.map_or(&[], |(from, to)| {
             &known.children[*from as usize..*to as usize]
         })
     }
 
-    /// Whether a tombstone hides a message.
+    /// Returns whether a tombstone hides a message.
     pub fn is_hidden(&self, at: usize) -> bool {
         self.resolved.hidden.get(at).copied().unwrap_or(false)
     }
 
-    /// Whether the model does not see a message because the message, or its last revision, says so.
+    /// Returns whether the `history` of a message, or of its last revision, excludes it.
     pub fn is_excluded(&self, at: usize) -> bool {
         self.resolved.excluded.get(at).copied().unwrap_or(false)
     }
 
-    /// Where the summary of a boundary is.
+    /// Returns the position of a boundary's summary.
     pub fn summary_of(&self, boundary: usize) -> Option<usize> {
         let summaries = &self.resolved.summaries;
         let listed = summaries
@@ -172,25 +173,25 @@ impl Tree {
         summaries[listed].1
     }
 
-    /// The last message of a chain, which the next one follows.
+    /// Returns the last message of a chain, which the next message follows. `None` for `agent` is the main chain.
     pub fn leaf(&self, agent: Option<&str>) -> Option<usize> {
         (0..self.len())
             .rev()
             .find(|at| self.can_be_leaf(*at) && self.link(*at).agent == agent)
     }
 
-    /// All messages of a chain that nobody follows, in the order of the record.
+    /// Iterates over the messages of a chain without children, in the order of the records.
     pub fn leaves(&self, agent: Option<&str>) -> impl Iterator<Item = usize> {
         let ends = (0..self.len()).filter(|at| self.children(*at).is_empty());
         ends.filter(move |at| self.can_be_leaf(*at) && self.link(*at).agent == agent)
     }
 
-    /// Messages that more than one follows.
+    /// Iterates over the messages with more than one child.
     pub fn forks(&self) -> impl Iterator<Item = usize> {
         (0..self.len()).filter(|at| self.children(*at).len() > 1)
     }
 
-    /// The branches of a chain: one for each of its leaves.
+    /// Returns the branches of a chain, one per leaf.
     pub fn branches(&self, agent: Option<&str>) -> Vec<Branch> {
         self.leaves(agent)
             .map(|leaf| Branch {
@@ -200,22 +201,22 @@ impl Tree {
             .collect()
     }
 
-    /// What leads to a leaf without a fork is walked for that leaf alone.
+    /// Returns the nearest fork above a leaf. The path from the fork to the leaf is walked for this leaf only.
     fn fork_above(&self, leaf: usize) -> Option<usize> {
         self.ancestors(leaf)
             .skip(1)
             .find(|at| self.children(*at).len() > 1)
     }
 
-    /// The names of the side chains, in the order of their first messages.
+    /// Returns the agents of all side chains, in the order of their first messages.
     pub fn side_chains(&self) -> Vec<&str> {
         let mut seen = HashSet::new();
         let agents = (0..self.len()).filter_map(|at| self.link(at).agent);
         agents.filter(|agent| seen.insert(*agent)).collect()
     }
 
-    /// The last message of every chain that has one: of the main chain, then of the side chains in the order
-    /// of their first messages. One pass finds them all, however many chains there are.
+    /// Returns the last message of the main chain, then of each side chain in the order of their first messages. A
+    /// single pass finds them all.
     pub fn chain_leaves(&self) -> Vec<usize> {
         let mut last: HashMap<Option<&str>, usize> = HashMap::new();
         for at in (0..self.len()).filter(|at| self.can_be_leaf(*at)) {
@@ -228,21 +229,21 @@ impl Tree {
             .collect()
     }
 
-    /// A message, the one that it follows, and so on to the root.
+    /// Iterates over a message, its parent, and so on to the root.
     pub fn ancestors(&self, at: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(Some(at).filter(|at| *at < self.len()), |at| {
             self.parent(*at)
         })
     }
 
-    /// The way from the root to a message, both included.
+    /// Returns the path from the root to a message, both included.
     pub fn path(&self, to: usize) -> Vec<usize> {
         let mut path: Vec<usize> = self.ancestors(to).collect();
         path.reverse();
         path
     }
 
-    /// The last message on the ways to both.
+    /// Returns the last message that the paths to both messages share.
     pub fn common_ancestor(&self, one: usize, other: usize) -> Option<usize> {
         let of_one: HashSet<usize> = self.ancestors(one).collect();
         self.ancestors(other).find(|at| of_one.contains(at))
@@ -250,7 +251,7 @@ impl Tree {
 
     fn can_be_leaf(&self, at: usize) -> bool {
         let link = self.link(at);
-        // A record that only shapes the chain, and whose parent is lost, would hide all of it.
+        // A record without content whose parent is lost would hide the whole chain.
         link.can_be_leaf()
             && (self.parent(at).is_some()
                 || matches!(
@@ -260,19 +261,19 @@ impl Tree {
     }
 }
 
-/// The positions by their parents.
+/// The children of each message.
 #[derive(Debug, Clone)]
-struct Children {
-    /// The children of all, those of one behind those of the one before.
+struct ChildIndex {
+    /// All children, grouped by parent.
     children: Vec<usize>,
-    /// Where in `children` those of each begin; one more at the end.
+    /// The start of each parent's group in `children`, and the end of the last group.
     starts: Vec<u32>,
 }
 
-impl Children {
-    /// Sorts the positions by their parents, in two passes over them.
-    fn of(links: &Links, parents: &[u32]) -> Children {
-        let follows = |at: usize| !links.is_progress(at) && parents[at] != NOBODY;
+impl ChildIndex {
+    /// Groups the positions by parent, in two passes.
+    fn of(links: &LinkTable, parents: &[u32]) -> ChildIndex {
+        let follows = |at: usize| !links.is_progress(at) && parents[at] != NO_MESSAGE;
         let mut starts = vec![0_u32; links.len() + 1];
         for at in (0..links.len()).filter(|at| follows(*at)) {
             starts[parents[at] as usize + 1] += 1;
@@ -287,6 +288,6 @@ impl Children {
             children[*slot as usize] = at;
             *slot += 1;
         }
-        Children { children, starts }
+        ChildIndex { children, starts }
     }
 }

@@ -1,5 +1,5 @@
-//! Messages as turns: which of them a model reads, and as what. Tool calls and results that are messages
-//! of their own become blocks.
+//! Converts messages to turns: which messages a model reads, and in which role. Tool calls and results that are
+//! messages of their own become blocks.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use crate::{
     AttachmentKind, Block, Body, Content, History, Message, Raw, Role, Sendable, Turn, sendable,
 };
 
-/// Whether attachments of a kind are there for models to read.
+/// Returns whether models read attachments of this kind.
 fn is_for_models(kind: &AttachmentKind) -> bool {
     use AttachmentKind::{CodeOutput, File, McpContext, Reminder};
     matches!(kind, CodeOutput | File | McpContext | Reminder)
 }
 
-/// Whether an event says itself that a model is to read it.
+/// Returns whether the data of an event marks it as meant for the model.
 fn is_marked(data: Option<&Raw>) -> bool {
     let mark = data
         .and_then(Raw::as_object)
@@ -23,9 +23,29 @@ fn is_marked(data: Option<&Raw>) -> bool {
 }
 
 impl Message {
-    /// Why a model does not read this message; `None` if it does.
+    /// Returns why a model does not read this message; `None` if it does.
     pub fn why_not_sent(&self) -> Option<&'static str> {
-        let speaks = match &self.body {
+        match self.history {
+            History::Exclude => return Some("hidden"),
+            History::Summary if self.own_summary().is_none() => {
+                return Some("history=summary, and it has no summary yet");
+            }
+            History::Summary | History::Include => {}
+        }
+        if !self.is_for_model() {
+            Some("not part of what a model reads")
+        } else if self.is_api_error_message && !self.is_from_model() {
+            Some("reports an error")
+        } else if self.has_nothing_to_send() {
+            Some("empty")
+        } else {
+            None
+        }
+    }
+
+    /// Returns whether a model reads messages of this type.
+    fn is_for_model(&self) -> bool {
+        match &self.body {
             Body::System(_) | Body::User(_) | Body::Assistant(_) => true,
             Body::ToolUse(_) | Body::ToolResult(_) | Body::Summary(_) => true,
             Body::Attachment(attachment) => {
@@ -38,26 +58,10 @@ impl Message {
             | Body::Revision(_)
             | Body::State(_)
             | Body::Other(_) => false,
-        };
-        match self.history {
-            History::Exclude => return Some("hidden"),
-            History::Summary if self.own_summary().is_none() => {
-                return Some("history=summary, and it has no summary yet");
-            }
-            History::Summary | History::Include => {}
-        }
-        if !speaks {
-            Some("not part of what a model reads")
-        } else if self.is_api_error_message && !self.is_from_model() {
-            Some("reports an error")
-        } else if self.has_nothing_to_send() {
-            Some("empty")
-        } else {
-            None
         }
     }
 
-    /// Whether an error is what a model returned, and not what a program wrote in its place.
+    /// Returns whether a model returned this error, rather than a program in its place.
     fn is_from_model(&self) -> bool {
         self.role() == Role::Assistant
             && self.response_id.is_some()
@@ -67,23 +71,23 @@ impl Message {
                 .is_some_and(|model| model != Message::SYNTHETIC)
     }
 
-    /// What programs name as the model of an answer that they gave themselves.
+    /// The model name that programs give to answers that they wrote themselves.
     pub const SYNTHETIC: &str = "<synthetic>";
 
-    /// What a model reads of this message.
+    /// Returns the content that a model reads.
     pub fn content_to_send(&self) -> Content {
         self.content_seen().into_owned()
     }
 
-    /// The same for those who only look at it.
+    /// Like [`Message::content_to_send`], without a copy where possible.
     pub fn content_seen(&self) -> Cow<'_, Content> {
         if self.history == History::Summary {
             return Cow::Owned(self.own_summary().unwrap_or_default().into());
         }
-        Cow::Owned(match &self.body {
-            Body::ToolUse(call) => Content::Blocks(vec![Block::ToolUse(call.clone())]),
-            Body::ToolResult(result) => Content::Blocks(vec![Block::ToolResult(result.clone())]),
-            Body::Summary(summary) => Content::Text(summary.text.clone()),
+        match &self.body {
+            Body::ToolUse(call) => Cow::Owned(vec![Block::ToolUse(call.clone())].into()),
+            Body::ToolResult(result) => Cow::Owned(vec![Block::ToolResult(result.clone())].into()),
+            Body::Summary(summary) => Cow::Owned(Content::Text(summary.text.clone())),
             body @ (Body::System(_)
             | Body::User(_)
             | Body::Assistant(_)
@@ -94,14 +98,13 @@ impl Message {
             | Body::Tombstone(_)
             | Body::Revision(_)
             | Body::State(_)
-            | Body::Other(_)) => match body.content() {
-                Some(content) => return Cow::Borrowed(content),
-                None => Content::Empty,
-            },
-        })
+            | Body::Other(_)) => body
+                .content()
+                .map_or(Cow::Owned(Content::Empty), Cow::Borrowed),
+        }
     }
 
-    /// Whether [`Message::content_to_send`] is empty, without making it.
+    /// Returns whether [`Message::content_to_send`] is empty, without building it.
     fn has_nothing_to_send(&self) -> bool {
         if self.history == History::Summary {
             return self.own_summary().is_none_or(|summary| summary.is_empty());
@@ -123,14 +126,14 @@ impl Message {
         }
     }
 
-    /// The summary that stands for this message.
+    /// The summary of this message alone.
     fn own_summary(&self) -> Option<String> {
         self.extra.get("summary").and_then(Raw::as_string)
     }
 }
 
 impl Chain<'_> {
-    /// What is said in the chain, a turn for each message that a model reads.
+    /// Returns one turn for each message that a model reads.
     pub fn turns(&self) -> Vec<Turn> {
         let sent = self
             .messages
@@ -144,7 +147,7 @@ impl Chain<'_> {
         .collect()
     }
 
-    /// A view of the chain that every provider accepts, whatever is in it: see [`sendable()`].
+    /// Returns the turns in a form that every provider accepts: see [`sendable()`].
     pub fn sendable(&self) -> Sendable {
         sendable(self.turns())
     }

@@ -1,32 +1,33 @@
-//! Which messages one call sends: a filter over messages, which changes nothing. A call and its result go together,
-//! and so do code and what it printed. What is asked is always sent.
+//! Selects the messages that one request sends. Nothing is modified. A call and its result go together, and so do code
+//! and its output. The questions to answer are always sent.
 
 use std::collections::HashSet;
 
-use super::families::Families;
-use super::hide::{hide_message, hiding, shown};
+use super::groups::MessageGroups;
+use super::hide::{hide_changes, hide_message, visible_history};
 use super::{Change, Target};
 use crate::{Body, History, Message, MessageId};
 
-/// The messages that are sent: those that are included, or all, without those that are excluded.
+/// Selects messages: the included ones, or all, minus the excluded ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choice {
-    /// If there are any, these are sent and no others, beside what is asked.
+    /// If not empty, only these messages and the questions are sent.
     pub include: Vec<Target>,
-    /// These are not sent.
+    /// These messages are not sent.
     pub exclude: Vec<Target>,
 }
 
 impl Choice {
-    /// Whether nothing was chosen, so that all is sent.
+    /// Returns whether all messages are selected.
     pub fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
 }
 
-/// What has to be hidden, and shown, so that the model sees just what is chosen. `asked` are the messages that wait for
-/// an answer: they and what follows the first of them are sent unless they are excluded. What is hidden already is
-/// only shown if it is included by name.
+/// Returns the changes of history with which a model reads just the selected messages.
+///
+/// `asked` are the messages that wait for an answer. They and everything after the first of them are sent unless they
+/// are excluded. A hidden message is shown only if it is included by name.
 ///
 /// ```
 /// use analects_core::Message;
@@ -39,37 +40,49 @@ impl Choice {
 /// assert_eq!(sent.map(|message| message.text()).collect::<Vec<_>>(), ["one", "three"]);
 /// ```
 pub fn choose(messages: &[Message], choice: &Choice, asked: &[MessageId]) -> Vec<Change> {
-    let families = Families::of(messages);
+    let groups = MessageGroups::of(messages);
     let mut changes = Vec::new();
     if !choice.include.is_empty() {
-        let named = families_of(
-            &families,
-            choice.include.iter().map(|target| &target.message),
-        );
-        let asked = families_of(&families, starting_at_first(messages, &families, asked));
-        for (at, message) in messages.iter().enumerate().filter(|(_, it)| is_chosen(it)) {
-            let family = families.first[at];
-            let is_hidden = message.history == History::Exclude;
-            if named.contains(&family) {
-                if is_hidden {
-                    let target = Target::message(message.id.clone());
-                    changes.push(Change::set_history(target, shown(message)));
-                }
-            } else if !asked.contains(&family) && !is_hidden {
-                changes.push(hide_message(message));
-            }
-        }
+        changes = include_only(messages, &groups, &choice.include, asked);
     }
     for target in &choice.exclude {
-        if let Some(at) = families.places_of(&target.message).last() {
-            changes.extend(hiding(messages, &families, *at, target));
+        if let Some(at) = groups.positions_of(&target.message).last() {
+            changes.extend(hide_changes(messages, &groups, *at, target));
         }
     }
     changes
 }
 
-/// Whether a choice is about a message. Instructions, summaries and the rest of the frame stay.
-fn is_chosen(message: &Message) -> bool {
+/// Returns the changes that leave only the included messages and the questions visible.
+fn include_only(
+    messages: &[Message],
+    groups: &MessageGroups,
+    include: &[Target],
+    asked: &[MessageId],
+) -> Vec<Change> {
+    let included = groups_of(groups, include.iter().map(|target| &target.message));
+    let asked = groups_of(groups, starting_at_first(messages, groups, asked));
+    let mut changes = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        if !can_be_chosen(message) {
+            continue;
+        }
+        let group = groups.group[at];
+        let is_hidden = message.history == History::Exclude;
+        if included.contains(&group) {
+            if is_hidden {
+                let target = Target::message(message.id.clone());
+                changes.push(Change::set_history(target, visible_history(message)));
+            }
+        } else if !asked.contains(&group) && !is_hidden {
+            changes.push(hide_message(message));
+        }
+    }
+    changes
+}
+
+/// Returns whether a selection applies to a message. Instructions, summaries and bookkeeping records always stay.
+fn can_be_chosen(message: &Message) -> bool {
     match &message.body {
         Body::User(_)
         | Body::Assistant(_)
@@ -88,24 +101,26 @@ fn is_chosen(message: &Message) -> bool {
     }
 }
 
-/// The families of some messages.
-fn families_of<'a>(
-    families: &Families,
+/// Returns the groups of some messages.
+fn groups_of<'a>(
+    groups: &MessageGroups,
     ids: impl IntoIterator<Item = &'a MessageId>,
 ) -> HashSet<usize> {
-    let places = ids.into_iter().flat_map(|id| families.places_of(id));
-    places.map(|at| families.first[*at]).collect()
+    ids.into_iter()
+        .flat_map(|id| groups.positions_of(id))
+        .map(|at| groups.group[*at])
+        .collect()
 }
 
-/// The messages from the first of these on.
+/// Iterates over the ids of all messages from the first of `ids` on.
 fn starting_at_first<'a>(
     messages: &'a [Message],
-    families: &Families,
+    groups: &MessageGroups,
     ids: &[MessageId],
 ) -> impl Iterator<Item = &'a MessageId> {
     let first = ids
         .iter()
-        .filter_map(|id| families.places_of(id).last())
+        .filter_map(|id| groups.positions_of(id).last())
         .min();
     let from = first.copied().unwrap_or(messages.len());
     messages[from..].iter().map(|message| &message.id)

@@ -1,30 +1,39 @@
-//! A summary in the place of what came before, and the way back from it.
+//! Compaction: a summary replaces earlier messages in the model's view. Also the way to undo it.
 
 use super::hide::hide_message;
 use super::{Change, VerbError};
 use crate::{Body, LinkKind, Message, Tree};
 
-/// Appends a compaction: a summary, the boundary that names it, and what belongs to them. Each follows the one before.
+/// Returns the changes that append a compaction: a summary, the boundary that names it, and further messages of the
+/// compaction, each following the one before. Fails if no boundary names a summary before it.
 pub fn compact(made: Vec<Message>) -> Result<Vec<Change>, VerbError> {
-    let names_a_summary = made.iter().enumerate().any(|(at, message)| {
-        let Body::CompactBoundary(boundary) = &message.body else {
-            return false;
-        };
-        let is_named = |other: &Message| {
-            matches!(other.body, Body::Summary(_))
-                && Some(&other.id) == boundary.summary_id.as_ref()
-        };
-        made[..at].iter().any(is_named)
-    });
-    if !names_a_summary {
+    if !has_named_summary(&made) {
         return Err(VerbError::IncompleteCompaction);
     }
     Ok(made.into_iter().map(Box::new).map(Change::Append).collect())
 }
 
-/// Hides the compaction that counts, so that everything that its summary stands for is seen again. The copies of
-/// instructions and the files that came with it go, too; a copy that says something else by now is somebody's own
-/// words, and stays.
+/// Returns whether a boundary names a summary before it.
+fn has_named_summary(messages: &[Message]) -> bool {
+    let mut summaries = Vec::new();
+    for message in messages {
+        if let Body::Summary(_) = &message.body {
+            summaries.push(&message.id);
+        }
+        if let Body::CompactBoundary(boundary) = &message.body
+            && let Some(id) = &boundary.summary_id
+            && summaries.contains(&id)
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// Returns the changes that hide the compaction in effect, so that the model reads the replaced messages again.
+///
+/// The instructions and files that belong to the compaction are hidden too. A copy of an instruction stays if it was
+/// edited since: it then holds words of its own.
 pub fn undo_compaction(messages: &[Message]) -> Result<Vec<Change>, VerbError> {
     let tree = Tree::of(messages);
     let effective = tree
@@ -32,22 +41,20 @@ pub fn undo_compaction(messages: &[Message]) -> Result<Vec<Change>, VerbError> {
         .map(|leaf| tree.effective(leaf))
         .unwrap_or_default();
     let boundary = effective.boundary.ok_or(VerbError::NoCompaction)?;
-    match tree.summary_of(boundary) {
-        Some(summary) => Ok(undo(messages, &tree, boundary, summary)),
-        // A separator of another program cuts without a summary.
-        None => Err(VerbError::NoCompaction),
-    }
+    // A separator of another program cuts without a summary.
+    let summary = tree.summary_of(boundary).ok_or(VerbError::NoCompaction)?;
+    Ok(undo_changes(messages, &tree, boundary, summary))
 }
 
-/// What takes a compaction back.
-pub(super) fn undo(
+/// Returns the changes that undo a compaction.
+pub(super) fn undo_changes(
     messages: &[Message],
     tree: &Tree,
     boundary: usize,
     summary: usize,
 ) -> Vec<Change> {
     let mut changes = vec![hide_message(&messages[summary])];
-    for copy in came_with(messages, tree, boundary) {
+    for copy in compaction_extras(messages, tree, boundary) {
         if !is_edited_copy(messages, boundary, copy) {
             changes.push(hide_message(&messages[copy]));
         }
@@ -55,8 +62,8 @@ pub(super) fn undo(
     changes
 }
 
-/// The boundary and the summary of the compaction that a message is the summary or the boundary of. Of several with
-/// one summary, the last.
+/// Returns the boundary and the summary of the compaction that a message is part of, as its boundary or its summary. If
+/// several boundaries name one summary, the last one counts.
 pub(super) fn compaction_of(tree: &Tree, at: usize) -> Option<(usize, usize)> {
     match tree.link(at).kind {
         LinkKind::Boundary { .. } => Some((at, tree.summary_of(at)?)),
@@ -74,22 +81,22 @@ pub(super) fn compaction_of(tree: &Tree, at: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// What came with a compaction: the copies of instructions and the files directly behind its boundary.
-pub(super) fn came_with(messages: &[Message], tree: &Tree, boundary: usize) -> Vec<usize> {
+/// Returns the messages of a compaction behind its boundary: copies of instructions, and files.
+pub(super) fn compaction_extras(messages: &[Message], tree: &Tree, boundary: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let mut last = boundary;
     loop {
         let children = tree.children(last);
         let next = children
             .iter()
-            .find(|at| messages[**at].came_with(&messages[boundary]));
+            .find(|at| messages[**at].is_part_of_compaction(&messages[boundary]));
         let Some(next) = next else { return found };
         found.push(*next);
         last = *next;
     }
 }
 
-/// Whether the copy of an instruction was edited since: then no original says the same.
+/// Returns whether the copy of an instruction was edited since, so that no original has its text.
 fn is_edited_copy(messages: &[Message], boundary: usize, copy: usize) -> bool {
     let Body::System(copy) = &messages[copy].body else {
         return false;

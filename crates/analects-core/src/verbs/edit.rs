@@ -1,11 +1,12 @@
-//! Saying something else in the place of a message.
+//! Replaces the text of a message.
 
-use super::families::Families;
+use super::groups::MessageGroups;
 use super::{Change, NotEditable, Target, VerbError, position};
 use crate::{AttachmentKind, Block, Body, Content, Message, Tree};
 
-/// The message says `text` from now on, and what followed it still follows. Of an answer, its first text changes; its
-/// thoughts and calls stay. Of a call, the result changes.
+/// Returns the change that replaces the text of a message. The messages after it stay attached to it.
+///
+/// Of an answer, the first text is replaced, and its thinking and calls stay. Of a call, the result is replaced.
 pub fn edit(messages: &[Message], target: &Target, text: &str) -> Result<Vec<Change>, VerbError> {
     let at = text_of(messages, target)?;
     if target.call.is_none() && has_orphan_result(messages, at) {
@@ -16,27 +17,25 @@ pub fn edit(messages: &[Message], target: &Target, text: &str) -> Result<Vec<Cha
     Ok(vec![Change::revise(target.clone(), text)])
 }
 
-/// The position of the message that holds the text of a target: of a call, its result.
+/// Returns the position of the message that holds the text of a target: of a call, the message with its result.
 pub fn text_of(messages: &[Message], target: &Target) -> Result<usize, VerbError> {
     let tree = Tree::of(messages);
     let at = position(&tree, &target.message)?;
     let Some(call) = &target.call else {
         return Ok(at);
     };
-    let families = Families::of(messages);
-    let result = families.results(at, call).last();
+    let groups = MessageGroups::of(messages);
+    let result = groups.results(at, call).last();
     result
         .copied()
         .ok_or_else(|| not_editable(target, NotEditable::Call))
 }
 
-/// Whether a message brings the result of a call that nobody made.
+/// Returns whether a message holds the result of a call that does not exist.
 fn has_orphan_result(messages: &[Message], at: usize) -> bool {
-    let families = Families::of(messages);
-    families.said[at]
-        .results
-        .iter()
-        .any(|call| families.caller(at, call).is_none())
+    let groups = MessageGroups::of(messages);
+    let results = &groups.pairing[at].results;
+    results.iter().any(|call| groups.caller(at, call).is_none())
 }
 
 fn not_editable(target: &Target, reason: NotEditable) -> VerbError {
@@ -46,15 +45,15 @@ fn not_editable(target: &Target, reason: NotEditable) -> VerbError {
     }
 }
 
-/// The content of a message with another text in it; `call` is the one whose result the text is.
+/// Returns the content of a message with its text replaced. With `call`, the result of that call is replaced.
 pub fn edited_content(
     message: &Message,
     call: Option<&str>,
     text: &str,
 ) -> Result<Content, NotEditable> {
     match &message.body {
-        Body::User(body) => in_content(&body.content, call, text),
-        Body::Assistant(body) => in_content(&body.content, None, text),
+        Body::User(body) => replace_text(&body.content, call, text),
+        Body::Assistant(body) => replace_text(&body.content, None, text),
         Body::Attachment(body) if body.kind == AttachmentKind::CodeOutput => {
             Err(NotEditable::CodeOutput)
         }
@@ -72,22 +71,20 @@ pub fn edited_content(
     }
 }
 
-/// Another text in a content: of its results in one, else in its first text.
-fn in_content(content: &Content, call: Option<&str>, text: &str) -> Result<Content, NotEditable> {
+/// Replaces the text in a content: in the result of `call`, else in its only result, else in its first text block.
+fn replace_text(content: &Content, call: Option<&str>, text: &str) -> Result<Content, NotEditable> {
     let Content::Blocks(blocks) = content else {
         return Ok(Content::from(text));
     };
-    let mut blocks = blocks.clone();
-    let results = blocks
-        .iter()
-        .filter(|block| matches!(block, Block::ToolResult(_)))
-        .count();
+    if blocks.is_empty() {
+        return Ok(Content::from(text));
+    }
+    let results = blocks.iter().filter_map(Block::as_tool_result).count();
     if call.is_none() && results > 1 {
         return Err(NotEditable::SeveralResults);
     }
-    let has_calls = blocks
-        .iter()
-        .any(|block| matches!(block, Block::ToolUse(_)));
+    let replaces_result = call.is_some() || results > 0;
+    let mut blocks = blocks.clone();
     for block in &mut blocks {
         if let Block::ToolResult(result) = block
             && call.is_none_or(|call| call == result.tool_use_id)
@@ -96,16 +93,15 @@ fn in_content(content: &Content, call: Option<&str>, text: &str) -> Result<Conte
             return Ok(Content::Blocks(blocks));
         }
         if let Block::Text(old) = block
-            && call.is_none()
-            && results == 0
+            && !replaces_result
         {
             old.text = text.into();
             return Ok(Content::Blocks(blocks));
         }
     }
-    match blocks.is_empty() {
-        true => Ok(Content::from(text)),
-        false if has_calls => Err(NotEditable::Call),
-        false => Err(NotEditable::NoText),
+    if blocks.iter().any(|block| block.as_tool_use().is_some()) {
+        Err(NotEditable::Call)
+    } else {
+        Err(NotEditable::NoText)
     }
 }

@@ -1,36 +1,36 @@
-//! Hiding messages from the model, and showing them again. A call and its result go together, and so do
-//! code and its output.
+//! Hides messages from the model and shows them again. A call and its result go together, and so do code and its
+//! output.
 
-use super::compact::{came_with, compaction_of, undo};
-use super::families::Families;
+use super::compact::{compaction_extras, compaction_of, undo_changes};
+use super::groups::MessageGroups;
 use super::{Change, Target, VerbError, position};
 use crate::{Body, History, Message, Tombstone, Tree};
 
-/// Hides a message, or one call of it, and its pair.
+/// Returns the changes that hide a message, or one of its calls, together with its counterpart.
 ///
-/// With a message of results, the calls go, and the rest of the calling message stays. The results of a message that
-/// makes calls, and what code printed, are not seen without it, and need not be hidden themselves. To hide the summary
-/// of a compaction is to undo the compaction.
+/// Hiding a message with results also hides their calls, but not the rest of the calling message. Hiding a message with
+/// calls needs no change for the results, and hiding code none for its output: the model does not read them without
+/// their counterpart. Hiding the summary of a compaction undoes the compaction.
 pub fn drop(messages: &[Message], target: &Target) -> Result<Vec<Change>, VerbError> {
     let tree = Tree::of(messages);
-    let families = Families::of(messages);
-    let at = said(messages, &tree, target)?;
+    let groups = MessageGroups::of(messages);
+    let at = message_position(messages, &tree, target)?;
     if let Some((boundary, summary)) = compaction_of(&tree, at) {
         if tree.is_excluded(summary) || tree.is_hidden(boundary) {
             return Err(VerbError::AlreadyHidden(target.message.clone()));
         }
-        return Ok(undo(messages, &tree, boundary, summary));
+        return Ok(undo_changes(messages, &tree, boundary, summary));
     }
     if is_hidden(messages, &tree, at) || is_call_hidden(messages, at, target) {
         return Err(VerbError::AlreadyHidden(target.message.clone()));
     }
-    Ok(hiding(messages, &families, at, target))
+    Ok(hide_changes(messages, &groups, at, target))
 }
 
-/// What hides a message, or a call of it, with what belongs to it.
-pub(super) fn hiding(
+/// Returns the changes that hide a message, or one of its calls, with everything that belongs to it.
+pub(super) fn hide_changes(
     messages: &[Message],
-    families: &Families,
+    groups: &MessageGroups,
     at: usize,
     target: &Target,
 ) -> Vec<Change> {
@@ -38,9 +38,9 @@ pub(super) fn hiding(
     if target.call.is_some() {
         return changes;
     }
-    // A result cannot go without its call.
-    for call in &families.said[at].results {
-        if let Some(caller) = families.caller(at, call) {
+    // A result cannot be hidden without its call.
+    for call in &groups.pairing[at].results {
+        if let Some(caller) = groups.caller(at, call) {
             let target = Target::call(messages[caller].id.clone(), call);
             changes.push(Change::set_history(target, History::Exclude));
         }
@@ -48,49 +48,54 @@ pub(super) fn hiding(
     changes
 }
 
-/// Shows a message, or one call of it, and its pair again: undoes [`drop()`]. A message with a summary of its own is
-/// shown by that.
+/// Returns the changes that show a message, or one of its calls, together with its counterpart: the reverse of
+/// [`drop()`]. Of a message with a summary of its own, the summary is shown.
 pub fn restore(messages: &[Message], target: &Target) -> Result<Vec<Change>, VerbError> {
     let tree = Tree::of(messages);
-    let families = Families::of(messages);
-    let at = said(messages, &tree, target)?;
-    if let Some((boundary, summary)) = compaction_of(&tree, at) {
+    let at = message_position(messages, &tree, target)?;
+    let changes = if let Some((boundary, summary)) = compaction_of(&tree, at) {
         let mut hidden = vec![summary];
-        hidden.extend(came_with(messages, &tree, boundary));
-        let changes = show_all(messages, &tree, &hidden);
-        return some(changes, target);
-    }
-    let mut shown = vec![at];
-    shown.extend(families.code_of(at));
-    let mut changes = Vec::new();
-    // A result is not seen without its call.
-    for call in &families.said[at].results {
-        if let Some(caller) = families.caller(at, call) {
-            shown.push(caller);
-            changes.extend(show_call(messages, caller, call));
-        }
-    }
-    if let Some(call) = &target.call {
-        changes.extend(show_call(messages, at, call));
-        // A result that is hidden for itself is shown if its call is seen.
-        if changes.is_empty() && !is_hidden(messages, &tree, at) {
-            shown.extend(families.results(at, call));
-        }
-    }
-    let mut all = show_all(messages, &tree, &shown);
-    all.append(&mut changes);
-    some(all, target)
-}
-
-fn some(changes: Vec<Change>, target: &Target) -> Result<Vec<Change>, VerbError> {
+        hidden.extend(compaction_extras(messages, &tree, boundary));
+        show_all(messages, &tree, &hidden)
+    } else {
+        restore_message(messages, &tree, at, target)
+    };
     if changes.is_empty() {
         return Err(VerbError::NotHidden(target.message.clone()));
     }
     Ok(changes)
 }
 
-/// The position of the message that a target is about, which must say something.
-fn said(messages: &[Message], tree: &Tree, target: &Target) -> Result<usize, VerbError> {
+fn restore_message(messages: &[Message], tree: &Tree, at: usize, target: &Target) -> Vec<Change> {
+    let groups = MessageGroups::of(messages);
+    let mut shown = vec![at];
+    shown.extend(groups.code_of(at));
+    let mut call_changes = Vec::new();
+    // The model does not read a result without its call.
+    for call in &groups.pairing[at].results {
+        if let Some(caller) = groups.caller(at, call) {
+            shown.push(caller);
+            call_changes.extend(show_call(messages, caller, call));
+        }
+    }
+    if let Some(call) = &target.call {
+        call_changes.extend(show_call(messages, at, call));
+        // If the call is visible, its result may be hidden on its own.
+        if call_changes.is_empty() && !is_hidden(messages, tree, at) {
+            shown.extend(groups.results(at, call));
+        }
+    }
+    let mut changes = show_all(messages, tree, &shown);
+    changes.append(&mut call_changes);
+    changes
+}
+
+/// Returns the position of a target's message. Fails for a record that is not a message.
+fn message_position(
+    messages: &[Message],
+    tree: &Tree,
+    target: &Target,
+) -> Result<usize, VerbError> {
     let at = position(tree, &target.message)?;
     match &messages[at].body {
         Body::System(_)
@@ -118,7 +123,7 @@ fn is_hidden(messages: &[Message], tree: &Tree, at: usize) -> bool {
     is_hidden_itself(&messages[at]) || tree.is_hidden(at)
 }
 
-/// Whether a call is hidden already.
+/// Returns whether the target is a call that a revision hides.
 fn is_call_hidden(messages: &[Message], at: usize, target: &Target) -> bool {
     let Some(call) = &target.call else {
         return false;
@@ -126,7 +131,7 @@ fn is_call_hidden(messages: &[Message], at: usize, target: &Target) -> bool {
     last_revision(messages, at, call) == Some(History::Exclude)
 }
 
-/// What the last revision of a call says of it.
+/// Returns the history that the last revision of a call sets.
 fn last_revision(messages: &[Message], at: usize, call: &str) -> Option<History> {
     let id = &messages[at].id;
     messages.iter().rev().find_map(|message| {
@@ -138,24 +143,24 @@ fn last_revision(messages: &[Message], at: usize, call: &str) -> Option<History>
     })
 }
 
-/// What shows a call again that a revision hides.
+/// Returns the change that shows a call that a revision hides.
 fn show_call(messages: &[Message], at: usize, call: &str) -> Option<Change> {
     let is_hidden = last_revision(messages, at, call) == Some(History::Exclude);
     let target = Target::call(messages[at].id.clone(), call);
     is_hidden.then(|| Change::set_history(target, History::Include))
 }
 
-/// What shows those of some messages that are hidden.
-fn show_all(messages: &[Message], tree: &Tree, places: &[usize]) -> Vec<Change> {
-    let mut places = places.to_vec();
-    places.sort_unstable();
-    places.dedup();
+/// Returns the changes that show the hidden ones among some messages.
+fn show_all(messages: &[Message], tree: &Tree, positions: &[usize]) -> Vec<Change> {
+    let mut positions = positions.to_vec();
+    positions.sort_unstable();
+    positions.dedup();
     let mut changes = Vec::new();
-    for at in places {
+    for at in positions {
         let message = &messages[at];
         if is_hidden_itself(message) {
             let target = Target::message(message.id.clone());
-            changes.push(Change::set_history(target, shown(message)));
+            changes.push(Change::set_history(target, visible_history(message)));
         }
         if tree.is_hidden(at) {
             changes.extend(hide_tombstones(messages, tree, at));
@@ -164,31 +169,27 @@ fn show_all(messages: &[Message], tree: &Tree, places: &[usize]) -> Vec<Change> 
     changes
 }
 
-/// Tombstones for the tombstones that hide a message.
+/// Returns tombstones for the tombstones that hide a message.
 fn hide_tombstones(messages: &[Message], tree: &Tree, at: usize) -> Vec<Change> {
     let id = &messages[at].id;
     let mut changes = Vec::new();
-    for (place, message) in messages.iter().enumerate().skip(at) {
+    for (later, message) in messages.iter().enumerate().skip(at) {
         let Body::Tombstone(tombstone) = &message.body else {
             continue;
         };
-        if tombstone.target == *id && !tree.is_hidden(place) {
-            let target_parent = message.parent_id.clone();
-            let body = Tombstone {
+        if tombstone.target == *id && !tree.is_hidden(later) {
+            let body = Body::Tombstone(Tombstone {
                 target: message.id.clone(),
-                target_parent,
-            };
-            changes.push(Change::Append(Box::new(Message::new(
-                "",
-                Body::Tombstone(body),
-            ))));
+                target_parent: message.parent_id.clone(),
+            });
+            changes.push(Change::Append(Box::new(Message::new("", body))));
         }
     }
     changes
 }
 
-/// How a message is seen that is shown again: where it has a summary, no more than that.
-pub(super) fn shown(message: &Message) -> History {
+/// Returns the history of a message once it is visible: its summary if it has one, else all of it.
+pub(super) fn visible_history(message: &Message) -> History {
     if message.extra.get("summary").is_some() {
         History::Summary
     } else {
@@ -196,7 +197,7 @@ pub(super) fn shown(message: &Message) -> History {
     }
 }
 
-/// What hides a message.
+/// Returns the change that hides a message.
 pub(super) fn hide_message(message: &Message) -> Change {
     Change::set_history(Target::message(message.id.clone()), History::Exclude)
 }

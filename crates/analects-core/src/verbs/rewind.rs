@@ -1,24 +1,20 @@
-//! Going on from an earlier message, in the conversation itself or in a copy of it up to there.
+//! Continues from an earlier message, in the conversation itself or in a copy.
 
 use std::collections::HashSet;
 
-use super::compact::{came_with, compaction_of};
-use super::families::Families;
+use super::compact::{compaction_extras, compaction_of};
+use super::groups::MessageGroups;
 use super::{Change, VerbError, position};
 use crate::{LinkKind, Message, MessageId, Tree};
 
-/// The next message follows `to`, and what came after it stays as a branch. `None` goes back before the first
-/// message. A message keeps what completes it ([`step_end`]).
+/// Returns the change that makes the next message follow `to`; the messages after `to` stay as a branch. `None` goes
+/// back before the first message. A message keeps what completes it (see [`step_end`]).
 pub fn rewind(messages: &[Message], to: Option<&str>) -> Result<Vec<Change>, VerbError> {
     let tree = Tree::of(messages);
     let last = last_message(&tree);
     let Some(to) = to else {
-        let is_at_start = last.is_none();
-        return if is_at_start {
-            Err(VerbError::NothingSaid)
-        } else {
-            Ok(continue_from(None))
-        };
+        last.ok_or(VerbError::NothingSaid)?;
+        return Ok(continue_from(None));
     };
     let at = position(&tree, &MessageId::from(to))?;
     if !is_message(&tree, at) {
@@ -38,13 +34,13 @@ fn continue_from(parent: Option<MessageId>) -> Vec<Change> {
     vec![Change::ContinueFrom { parent }]
 }
 
-/// The last message of the branch that a conversation is on.
+/// Returns the last message of the current branch.
 fn last_message(tree: &Tree) -> Option<usize> {
     tree.ancestors(tree.leaf(None)?)
         .find(|at| is_message(tree, *at))
 }
 
-/// Whether something can follow a record, so that a person may name it.
+/// Returns whether a record is a message, which others can follow.
 fn is_message(tree: &Tree, at: usize) -> bool {
     match tree.link(at).kind {
         LinkKind::Speech | LinkKind::Summary | LinkKind::Boundary { .. } | LinkKind::Unknown => {
@@ -57,29 +53,30 @@ fn is_message(tree: &Tree, at: usize) -> bool {
     }
 }
 
-/// The position of the last message that completes the one at `at`: of calls, their results; of code, what it printed;
-/// of a summary, its boundary and what came with it. An API refuses calls without results, so nobody stops between
-/// them.
+/// Returns the position of the last message that completes the one at `at`: of calls, their results; of code, its
+/// output; of a summary, its boundary and the other messages of the compaction. APIs refuse calls without results, so
+/// no branch starts between them.
 pub fn step_end(messages: &[Message], at: usize) -> usize {
     let tree = Tree::of(messages);
     if let Some((boundary, _)) = compaction_of(&tree, at) {
-        return came_with(messages, &tree, boundary)
+        return compaction_extras(messages, &tree, boundary)
             .pop()
             .unwrap_or(boundary);
     }
-    let families = Families::of(messages);
+    let groups = MessageGroups::of(messages);
     let mut end = at;
     loop {
         let mut children = tree.children(end).iter();
-        match children.rfind(|child| families.completes(**child, at)) {
+        match children.rfind(|child| groups.completes(**child, at)) {
             Some(next) => end = *next,
             None => return end,
         }
     }
 }
 
-/// The positions of what a copy up to a message needs, in the order of the record: the way to the message and to what
-/// completes it, and whatever hides or revises something on that way. `None` copies up to the last message.
+/// Returns the positions of the messages that a copy up to `at` needs, in the order of the records: the path to the
+/// message and to what completes it, and everything that hides or revises a message on that path. `None` copies up to
+/// the last message.
 pub fn fork(messages: &[Message], at: Option<&str>) -> Result<Vec<usize>, VerbError> {
     let tree = Tree::of(messages);
     let end = match at {
@@ -89,14 +86,14 @@ pub fn fork(messages: &[Message], at: Option<&str>) -> Result<Vec<usize>, VerbEr
     Ok(fork_to(&tree, end))
 }
 
-/// The same for a conversation that nobody holds, up to the message at a position.
+/// Like [`fork`], for a conversation that is not in memory, up to the message at position `end`.
 pub fn fork_to(tree: &Tree, end: Option<usize>) -> Vec<usize> {
     let mut copied = vec![false; tree.len()];
     let mut named = HashSet::new();
     for at in end.into_iter().flat_map(|end| tree.ancestors(end)) {
         copied[at] = true;
         named.extend(tree.name_number(tree.link(at).id));
-        // The summary of a compaction may stand beside the way.
+        // The summary of a compaction may be off the path.
         if let Some(summary) = tree.summary_of(at) {
             copied[summary] = true;
             named.extend(tree.name_number(tree.link(summary).id));

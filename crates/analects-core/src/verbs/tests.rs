@@ -1,4 +1,4 @@
-//! The verbs on a small conversation with calls, code and a compaction.
+//! The operations on a small conversation with calls, code and a compaction.
 
 use super::*;
 use crate::{Body, Chain, Json, chain};
@@ -78,7 +78,7 @@ fn one_call_goes_with_its_result_alone() {
     let hidden = recorded(talk(), drop(&talk(), &target).unwrap());
     let seen = view(&hidden);
     assert!(!seen.contains("sun") && seen.contains("rain"), "{seen}");
-    // Its result can still be edited, and says that when it is seen again.
+    // Its result can still be edited, and has the new text when it is visible again.
     let in_full = revised_in_full(hidden.clone());
     assert!(edit(&in_full, &target, "snow").is_ok());
     let shown = recorded(hidden, restore(&in_full, &target).unwrap());
@@ -112,7 +112,7 @@ fn the_last_revision_counts() {
     let seen = view(&messages);
     assert!(seen.contains("hail?") && !seen.contains("storm?") && !seen.contains("weather?"));
     assert!(seen.contains("fine"), "what followed still follows");
-    // One without its target changes nothing, and is reported.
+    // A revision without a target changes nothing and is reported.
     messages.push(Message::new(
         "z",
         Body::Revision(Revision {

@@ -1,19 +1,20 @@
-//! What the model reads of messages after changes of what they say, or of what is hidden.
+//! The model's view of messages after revisions and changes of history.
 //!
-//! A revision comes after the message that it changes, at any distance. So there are two passes: the first one collects
-//! the changes ([`Survey`]), and the second one takes the messages again, one by one. Nobody has to hold them.
+//! A revision may follow its target at any distance, so there are two passes: the first collects the revisions
+//! ([`Survey`]), and the second maps the messages one by one ([`View`]). Neither needs all messages in memory.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use super::{Change, Target};
 use crate::{
-    Assistant, AttachmentKind, Block, Body, Content, History, Link, Message, MessageId, Said, Tree,
-    TreeBuilder, User, UserSource,
+    Assistant, AttachmentKind, Block, Body, Content, History, Link, Message, MessageId, Revision,
+    Said, Tree, TreeBuilder, User, UserSource,
 };
 
-/// The messages as the model is to see them: a target says what its last revision says, a call that is hidden goes with
-/// its result, and code with what it printed. The revisions themselves stay where they are.
+/// Applies revisions: a target gets the content of its last revision, a hidden call disappears with its result, and the
+/// output of hidden code is hidden. The revisions themselves stay in place.
 ///
 /// ```
 /// use analects_core::verbs::revised;
@@ -31,14 +32,10 @@ pub fn revised(messages: Vec<Message>) -> Vec<Message> {
     if !messages.iter().any(may_hide) {
         return messages;
     }
-    let mut view = View::of(Survey::of(&messages).edits);
-    messages
-        .into_iter()
-        .map(|message| view.next(Cow::Owned(message)).into_owned())
-        .collect()
+    View::of(Survey::of(&messages).edits).all(messages)
 }
 
-/// The same for those who change a conversation: calls that are hidden, and their results, stay in their messages.
+/// Like [`revised`], for modifying a conversation: hidden calls and their results stay in their messages.
 pub fn revised_in_full(mut messages: Vec<Message>) -> Vec<Message> {
     let edits = Survey::of(&messages).edits;
     for (at, message) in messages.iter_mut().enumerate() {
@@ -47,48 +44,49 @@ pub fn revised_in_full(mut messages: Vec<Message>) -> Vec<Message> {
     messages
 }
 
-/// The first pass over a conversation: whom each message follows, and what revisions change. It holds some sixty bytes a
-/// message, and what the last revision of each message says.
+/// The first pass over a conversation: collects parents and revisions. It takes about sixty bytes per message, and the
+/// content of each message's last revision.
 #[derive(Debug, Clone, Default)]
 pub struct Survey {
     tree: TreeBuilder,
     edits: Edits,
     hidden: HashSet<Target>,
-    /// The last message without a name.
+    /// The position of the last message without an id.
     unnamed: Option<usize>,
 }
 
 impl Survey {
-    /// A survey of messages.
+    /// Surveys some messages.
     pub fn of(messages: &[Message]) -> Survey {
         let mut survey = Survey::default();
         messages.iter().for_each(|message| survey.meet(message));
         survey
     }
 
-    /// The next message.
+    /// Adds the next message.
     pub fn meet(&mut self, message: &Message) {
         if let Body::Revision(revision) = &message.body {
-            let target = if revision.target.is_empty() {
-                self.unnamed
-            } else {
-                self.tree.latest(&revision.target)
-            };
-            if let Some(at) = target {
-                self.edits.add(at, revision);
-            }
-            if let (Some(call), Some(history)) = (&revision.call, revision.history) {
-                let target = Target::call(revision.target.clone(), call);
-                match history {
-                    History::Exclude => self.hidden.insert(target),
-                    History::Include | History::Summary => self.hidden.remove(&target),
-                };
-            }
+            self.add_revision(revision);
         }
         self.meet_link(Link::of(message));
     }
 
-    /// The next message, which is no revision, by its link alone.
+    fn add_revision(&mut self, revision: &Revision) {
+        let target = if revision.target.is_empty() {
+            self.unnamed
+        } else {
+            self.tree.latest(&revision.target)
+        };
+        if let Some(at) = target {
+            self.edits.add(at, revision);
+        }
+        if let (Some(call), Some(history)) = (&revision.call, revision.history) {
+            let target = Target::call(revision.target.clone(), call);
+            set_hidden(&mut self.hidden, target, history);
+        }
+    }
+
+    /// Adds the link of the next message, which must not be a revision.
     pub fn meet_link(&mut self, link: Link<'_>) {
         if link.id.is_empty() {
             self.unnamed = Some(self.tree.len());
@@ -96,12 +94,12 @@ impl Survey {
         self.tree.push(link);
     }
 
-    /// There are no more, and only what revisions change is wanted.
+    /// Returns only the revisions.
     pub fn edits(self) -> Edits {
         self.edits
     }
 
-    /// There are no more.
+    /// Returns the result of the pass.
     pub fn finish(self) -> Surveyed {
         Surveyed {
             tree: self.tree.finish(),
@@ -111,62 +109,56 @@ impl Survey {
     }
 }
 
-/// What a survey found.
+/// The result of a [`Survey`].
 #[derive(Debug, Clone)]
 pub struct Surveyed {
-    /// Whom each message follows.
+    /// The tree of the messages.
     pub tree: Tree,
-    /// What revisions change.
+    /// The revisions.
     pub edits: Edits,
     /// The calls that revisions hide.
     pub hidden_calls: HashSet<Target>,
 }
 
-/// What revisions change, by the positions of their targets.
+/// The effects of revisions, by the positions of their targets.
 #[derive(Debug, Clone, Default)]
 pub struct Edits {
-    messages: HashMap<usize, Edit>,
+    messages: HashMap<usize, MessageEdit>,
     hidden_calls: HiddenCalls,
 }
 
-/// What a message says after its revisions.
+/// The content and history of a message after its revisions; `None` where they change nothing.
 #[derive(Debug, Clone, Default)]
-struct Edit {
+struct MessageEdit {
     content: Option<Content>,
     history: Option<History>,
 }
 
-/// The calls that are hidden, by the place of their message.
+/// Hidden calls, by the position of their message and the id of the call.
 type HiddenCalls = HashSet<(usize, String)>;
 
 impl Edits {
-    fn add(&mut self, at: usize, revision: &crate::Revision) {
-        if revision.content.is_some() || (revision.history.is_some() && revision.call.is_none()) {
-            let edit = self.messages.entry(at).or_default();
-            if revision.content.is_some() {
-                edit.content.clone_from(&revision.content);
-            }
-            if revision.call.is_none() {
-                edit.history = revision.history.or(edit.history);
-            }
+    fn add(&mut self, at: usize, revision: &Revision) {
+        if let (Some(call), Some(history)) = (&revision.call, revision.history) {
+            set_hidden(&mut self.hidden_calls, (at, call.clone()), history);
         }
-        match (revision.history, &revision.call) {
-            (Some(History::Exclude), Some(call)) => {
-                self.hidden_calls.insert((at, call.clone()));
-            }
-            (Some(History::Include | History::Summary), Some(call)) => {
-                self.hidden_calls.remove(&(at, call.clone()));
-            }
-            (None, _) | (_, None) => {}
+        let history = revision.history.filter(|_| revision.call.is_none());
+        if revision.content.is_none() && history.is_none() {
+            return;
         }
+        let edit = self.messages.entry(at).or_default();
+        if revision.content.is_some() {
+            edit.content.clone_from(&revision.content);
+        }
+        edit.history = history.or(edit.history);
     }
 
-    /// Whether a revision changes the message at a position.
+    /// Returns whether a revision changes the message at a position.
     pub fn is_about(&self, at: usize) -> bool {
         self.messages.contains_key(&at)
     }
 
-    /// Lets the message at a position say what its last revision says.
+    /// Applies the revisions of the message at a position.
     pub fn apply(&self, at: usize, message: &mut Message) {
         let Some(edit) = self.messages.get(&at) else {
             return;
@@ -183,55 +175,51 @@ pub fn hidden_calls(messages: &[Message]) -> HashSet<Target> {
     Survey::of(messages).hidden
 }
 
-/// The messages as they are seen after changes of what is hidden. A call that is hidden goes with its result.
+/// Applies changes of history. A hidden call disappears with its result. Other changes have no effect.
 pub fn with_history(mut messages: Vec<Message>, changes: &[Change]) -> Vec<Message> {
-    let mut places: HashMap<MessageId, Vec<usize>> = HashMap::new();
+    let mut positions: HashMap<MessageId, Vec<usize>> = HashMap::new();
     for (at, message) in messages.iter().enumerate() {
-        places.entry(message.id.clone()).or_default().push(at);
+        positions.entry(message.id.clone()).or_default().push(at);
     }
     let mut edits = Edits::default();
     for change in changes {
-        let Change::SetHistory {
-            target: Target { message, call },
-            history,
-        } = change
-        else {
+        let Change::SetHistory { target, history } = change else {
             continue;
         };
-        for at in places.get(message).into_iter().flatten() {
-            match (call, history) {
-                (None, history) => messages[*at].history = *history,
-                (Some(call), History::Exclude) => {
-                    edits.hidden_calls.insert((*at, call.clone()));
-                }
-                (Some(call), History::Include | History::Summary) => {
-                    edits.hidden_calls.remove(&(*at, call.clone()));
-                }
+        for at in positions.get(&target.message).into_iter().flatten() {
+            match &target.call {
+                None => messages[*at].history = *history,
+                Some(call) => set_hidden(&mut edits.hidden_calls, (*at, call.clone()), *history),
             }
         }
     }
-    let mut view = View::of(edits);
-    messages
-        .into_iter()
-        .map(|message| view.next(Cow::Owned(message)).into_owned())
-        .collect()
+    View::of(edits).all(messages)
 }
 
-/// The second pass: gives the messages as they are seen, without what is not seen because something else is hidden, which
-/// are calls and their results, and what code printed.
+/// Adds a call to a set of hidden calls, or removes it.
+fn set_hidden<T: Eq + Hash>(hidden: &mut HashSet<T>, call: T, history: History) {
+    if history == History::Exclude {
+        hidden.insert(call);
+    } else {
+        hidden.remove(&call);
+    }
+}
+
+/// The second pass: maps each message to the model's view of it. Calls and results that are hidden disappear, and the
+/// output of hidden code is hidden.
 #[derive(Debug, Clone)]
 pub struct View {
     edits: Edits,
     /// The position of the next message.
     at: usize,
-    /// The calls whose last caller hides them. Some providers give calls the same ids in every answer.
+    /// The calls whose last caller is hidden. Some providers reuse call ids in every answer.
     hidden: HashSet<String>,
-    /// Whether the last code is hidden, if what comes next can be what it printed.
+    /// Whether the last code is hidden; `None` if no output can follow.
     is_code_hidden: Option<bool>,
 }
 
 impl View {
-    /// The view after these edits.
+    /// Creates the view after some revisions.
     pub fn of(edits: Edits) -> View {
         View {
             edits,
@@ -241,7 +229,7 @@ impl View {
         }
     }
 
-    /// The next message, as it is seen.
+    /// Maps the next message.
     pub fn next<'m>(&mut self, mut message: Cow<'m, Message>) -> Cow<'m, Message> {
         let at = self.at;
         self.at += 1;
@@ -249,10 +237,10 @@ impl View {
             self.edits.apply(at, message.to_mut());
         }
         let is_hidden = message.history == History::Exclude;
+        self.note_hidden_calls(at, &message, is_hidden);
         if let Body::User(body) = &message.body {
             self.is_code_hidden = (body.source == Some(UserSource::Code)).then_some(is_hidden);
         }
-        self.meet_calls(at, &message, is_hidden);
         if let Body::Attachment(body) = &message.body
             && body.kind == AttachmentKind::CodeOutput
             && self.is_code_hidden == Some(true)
@@ -260,13 +248,20 @@ impl View {
             message.to_mut().history = History::Exclude;
         }
         if !self.hidden.is_empty() || !self.edits.hidden_calls.is_empty() {
-            self.leave_out_calls(at, message.to_mut());
+            self.remove_hidden_calls(at, message.to_mut());
         }
         message
     }
 
+    fn all(mut self, messages: Vec<Message>) -> Vec<Message> {
+        messages
+            .into_iter()
+            .map(|message| self.next(Cow::Owned(message)).into_owned())
+            .collect()
+    }
+
     /// Notes which calls of a message are hidden.
-    fn meet_calls(&mut self, at: usize, message: &Message, is_hidden: bool) {
+    fn note_hidden_calls(&mut self, at: usize, message: &Message, is_hidden: bool) {
         if !is_hidden && self.hidden.is_empty() && self.edits.hidden_calls.is_empty() {
             return;
         }
@@ -279,11 +274,9 @@ impl View {
         }
     }
 
-    /// Leaves out the calls of a message that are hidden, and the results of such calls.
-    fn leave_out_calls(&self, at: usize, message: &mut Message) {
-        let is_call_hidden = |call: &str| self.edits.hidden_calls.contains(&(at, call.to_string()));
-        let is_result_hidden = |call: &str| self.hidden.contains(call);
-        match &mut message.body {
+    /// Removes the hidden calls of a message, and the results of hidden calls. A message without the rest is hidden.
+    fn remove_hidden_calls(&self, at: usize, message: &mut Message) {
+        let is_hidden = match &mut message.body {
             Body::User(User {
                 content: Content::Blocks(blocks),
                 ..
@@ -292,31 +285,12 @@ impl View {
                 content: Content::Blocks(blocks),
                 ..
             }) => {
-                let before = blocks.len();
-                blocks.retain(|block| match block {
-                    Block::ToolUse(call) => !is_call_hidden(&call.id),
-                    Block::ToolResult(result) => !is_result_hidden(&result.tool_use_id),
-                    Block::Text(_)
-                    | Block::Image(_)
-                    | Block::Thinking(_)
-                    | Block::RedactedThinking(_)
-                    | Block::Document(_)
-                    | Block::Other(_) => true,
-                });
-                if blocks.is_empty() && before > 0 {
-                    message.history = History::Exclude;
-                }
+                let had_blocks = !blocks.is_empty();
+                blocks.retain(|block| !self.is_block_hidden(at, block));
+                had_blocks && blocks.is_empty()
             }
-            Body::ToolUse(call) => {
-                if is_call_hidden(&call.id) {
-                    message.history = History::Exclude;
-                }
-            }
-            Body::ToolResult(result) => {
-                if is_result_hidden(&result.tool_use_id) {
-                    message.history = History::Exclude;
-                }
-            }
+            Body::ToolUse(call) => self.is_call_hidden(at, &call.id),
+            Body::ToolResult(result) => self.hidden.contains(&result.tool_use_id),
             Body::System(_)
             | Body::User(_)
             | Body::Assistant(_)
@@ -328,7 +302,27 @@ impl View {
             | Body::Tombstone(_)
             | Body::Revision(_)
             | Body::State(_)
-            | Body::Other(_) => {}
+            | Body::Other(_) => false,
+        };
+        if is_hidden {
+            message.history = History::Exclude;
         }
+    }
+
+    fn is_block_hidden(&self, at: usize, block: &Block) -> bool {
+        match block {
+            Block::ToolUse(call) => self.is_call_hidden(at, &call.id),
+            Block::ToolResult(result) => self.hidden.contains(&result.tool_use_id),
+            Block::Text(_)
+            | Block::Image(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Document(_)
+            | Block::Other(_) => false,
+        }
+    }
+
+    fn is_call_hidden(&self, at: usize, call: &str) -> bool {
+        self.edits.hidden_calls.contains(&(at, call.to_string()))
     }
 }

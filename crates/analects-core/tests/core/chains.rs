@@ -1,4 +1,4 @@
-//! The way from the newest message to the first.
+//! Chains: the path from the newest message to the first.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn the_chain_is_the_path_from_the_last_message() {
         "a b c",
         &[],
     );
-    // A fork: the branch of the last message.
+    // With a fork, the last message determines the branch.
     check(
         &[message("a", ""), message("b", "a"), message("c", "a")],
         "a c",
@@ -99,7 +99,8 @@ fn summary(id: &str, parent: &str) -> Message {
 
 fn boundary(id: &str, parent: &str, summary: &str, kept_from: &str) -> Message {
     let some = |id: &str| (!id.is_empty()).then(|| id.into());
-    let (summary_id, kept_from) = (some(summary), some(kept_from));
+    let summary_id = some(summary);
+    let kept_from = some(kept_from);
     let body = CompactBoundary {
         summary_id,
         kept_from,
@@ -150,7 +151,7 @@ fn progress_is_nobodys_parent() {
         (tree.children(0), tree.children(1), tree.children(2)),
         (&[3][..], &[][..], &[][..])
     );
-    // Progress that is its own ancestor does not keep anybody in a circle.
+    // A cycle of progress messages does not trap anything.
     check(
         &[progress("p", "q"), progress("q", "p"), message("b", "q")],
         "b",
@@ -170,7 +171,7 @@ fn a_repeated_id_means_the_nearest_before() {
         "1 2 1 2 3",
         &["duplicate-message-id", "duplicate-message-id"],
     );
-    // Without an id, nothing is repeated.
+    // Messages without an id are not duplicates.
     check(&[message("", ""), message("", "")], "", &[]);
 }
 
@@ -284,7 +285,7 @@ fn hidden_messages_drop_out_and_their_children_stay() {
         "a b c",
         &["unknown-target"],
     );
-    // It hides what was said before it, not what comes later under the same name.
+    // It hides the earlier message, not a later one with the same id.
     check(
         &[tombstone("t", "", "a", ""), message("a", "")],
         "a",
@@ -377,7 +378,7 @@ fn a_later_boundary_may_keep_what_an_earlier_one_kept() {
         message("e", "y"),
     ];
     check(&talk[..6], "s b c d", &[]);
-    // The second summary says what the first one says, so that is not seen among what is kept.
+    // The second summary includes the first one, so the first one is not among the kept messages.
     check(&talk, "t c d e", &[]);
     let undone = [
         &talk[..],
@@ -431,14 +432,16 @@ fn records_that_say_nothing_do_not_hide_the_conversation() {
         "a b",
         &[],
     );
-    // But one that follows an earlier message winds the conversation back.
+    // One that follows an earlier message rewinds the conversation.
     check(&with(state("x", "a")), "a", &[]);
 }
 
 #[test]
 fn each_tool_use_has_its_tool_result() {
     let call = |id: &str| {
-        let (id, name, input) = (id.into(), "read".into(), Raw::empty_object());
+        let id = id.into();
+        let name = "read".into();
+        let input = Raw::empty_object();
         ToolUse {
             id,
             name,
@@ -467,7 +470,7 @@ fn each_tool_use_has_its_tool_result() {
         Message::new("e", Body::ToolResult(result("3"))),
         Message::new("f", Body::ToolResult(result("3"))),
         Message::user("g", ""),
-        // The same id again is another call.
+        // A repeated id is another call.
         Message::new("h", Body::ToolUse(call("3"))),
         Message::new("i", Body::ToolUse(call("3"))),
     ];
@@ -500,14 +503,14 @@ fn names_of_any_length_are_shown_short() {
 }
 
 proptest! {
-    /// Whatever the links, every message is in the tree once, every way ends, and who is listed as a
-    /// child has that parent.
+    /// With any links, every message is in the tree once, every path ends, and children and parents agree.
     #[test]
     fn any_links_make_a_tree(names in proptest::collection::vec((0..9_u8, 0..9_u8, 0..8_u8), 0..40)) {
         let messages: Vec<Message> = names
             .iter()
             .map(|(id, parent, kind)| {
-                let (id, parent) = (format!("{id}"), if *parent == 0 { String::new() } else { format!("{parent}") });
+                let id = format!("{id}");
+                let parent = if *parent == 0 { String::new() } else { format!("{parent}") };
                 match kind {
                     0 => progress(&id, &parent),
                     1 => tombstone(&id, &parent, &parent, "1"),

@@ -1,4 +1,4 @@
-//! Events become messages, whole or broken off.
+//! Events fold into messages, complete or interrupted.
 
 use super::*;
 
@@ -111,7 +111,7 @@ fn a_block_that_was_only_announced_is_no_answer() {
             broken.message.body.content(),
             Some(&Content::Blocks(vec![]))
         );
-        // What came before it stays, and an answer that is complete stays as it came.
+        // Earlier content stays, and a complete answer is unchanged.
         let broken = folded(&[
             start(0, BlockStart::Text),
             text(0, "so"),

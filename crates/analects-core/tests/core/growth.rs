@@ -1,4 +1,4 @@
-//! No shape of a conversation takes longer than its length: what is large against what is small.
+//! Time grows with the length of a conversation, not with its shape.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::*;
 
 const MANY: usize = 30_000;
 
-/// Names and parents of many messages in a shape.
+/// Ids and parents of many messages in one shape.
 type Shape = fn(usize, usize) -> Message;
 
 fn link(id: usize, parent: Option<usize>) -> Message {
@@ -18,7 +18,8 @@ fn link(id: usize, parent: Option<usize>) -> Message {
 }
 
 fn tombstone(id: usize, parent: usize, target: &str, target_parent: &str) -> Message {
-    let (target, target_parent) = (target.into(), Some(target_parent.into()));
+    let target = target.into();
+    let target_parent = Some(target_parent.into());
     let body = Body::Tombstone(Tombstone {
         target,
         target_parent,
@@ -66,7 +67,7 @@ const SHAPES: [(&str, Shape); 9] = [
     }),
 ];
 
-/// Everything that can be asked of a tree, and how long it takes.
+/// Runs every query of a tree and returns the time.
 fn time(shape: Shape, count: usize) -> Duration {
     let messages: Vec<Message> = (0..count).map(|at| shape(at, count)).collect();
     let start = Instant::now();
@@ -79,8 +80,8 @@ fn time(shape: Shape, count: usize) -> Duration {
     start.elapsed()
 }
 
-/// Sixteen times as many take about sixteen times as long; a square would take 256 times. Whoever else
-/// uses the machine can make a try slow, but not all of them.
+/// Sixteen times as many messages take about sixteen times as long; quadratic time would be 256 times. Other load on the
+/// machine may slow down one attempt, but not all of them.
 fn grows_as_a_line(what: &str, time: impl Fn(usize) -> Duration, many: usize) {
     let mut best = (Duration::MAX, Duration::MAX);
     for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! Every core type goes through JSON and comes back, whatever it holds.
+//! Every core type survives JSON and back, with any content.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -81,7 +81,7 @@ fn a_map_that_was_emptied_is_like_one_that_never_held_anything() {
     assert_eq!(hash(&map), hash(&RawMap::new()));
 }
 
-/// A long conversation is many messages: what most of them do not have takes little room in them.
+/// A long conversation has many messages, so a field that most of them lack takes little room.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_message_is_small() {

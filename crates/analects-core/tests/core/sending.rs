@@ -1,4 +1,4 @@
-//! Conversations made fit for sending: what is mended, what is told, and what stays as it is.
+//! Repairs before sending: what changes, what is reported, and what stays the same.
 
 use proptest::collection::vec;
 use proptest::option::of;
@@ -30,7 +30,8 @@ fn by(model: &str, content: impl Into<Content>) -> Turn {
 }
 
 fn call(id: &str) -> Block {
-    let (id, name) = (id.to_string(), "w".to_string());
+    let id = id.to_string();
+    let name = "w".to_string();
     Block::ToolUse(ToolUse {
         id,
         name,
@@ -40,7 +41,8 @@ fn call(id: &str) -> Block {
 }
 
 fn result(id: &str, text: &str) -> Block {
-    let (tool_use_id, content) = (id.to_string(), text.into());
+    let tool_use_id = id.to_string();
+    let content = text.into();
     Block::ToolResult(ToolResult {
         tool_use_id,
         content,
@@ -68,7 +70,7 @@ fn shown(block: &Block) -> String {
     }
 }
 
-/// A line for each turn: who, the model if it is known, and the blocks.
+/// One line per turn: the role, the model if known, and the blocks.
 fn lines(turns: &[Turn]) -> Vec<String> {
     let line = |turn: &Turn| {
         let blocks = match &turn.content {
@@ -85,7 +87,7 @@ fn lines(turns: &[Turn]) -> Vec<String> {
     turns.iter().map(line).collect()
 }
 
-/// What comes back of turns that are in order.
+/// The result for turns that are in order.
 fn untouched(turns: Vec<Turn>) -> Sendable {
     Sendable {
         from: (0..turns.len()).collect(),
@@ -355,7 +357,7 @@ fn one_fault_in_a_long_conversation_costs_little() {
         ]
     };
     let mut turns: Vec<Turn> = (0..50_000).flat_map(round).collect();
-    // As many results, all of them late, and as many calls of one id.
+    // As many late results, and as many calls with one id.
     turns.extend((0..50_000).map(|n| user(vec![result(&n.to_string(), "late")])));
     turns.extend((0..50_000).map(|_| model(vec![call("same")])));
     let sent = sendable(turns);
@@ -455,7 +457,7 @@ proptest! {
             before = turn.clone();
         }
         prop_assert!(calls(&before).is_empty(), "the last call is answered, too");
-        // What the models said is all there.
+        // All words of the models are present.
         let made = |turns: &[Turn]| -> usize {
             let models = turns.iter().filter(|turn| turn.role == Role::Assistant);
             models.map(|turn| calls(turn).len()).sum()
@@ -466,7 +468,7 @@ proptest! {
         prop_assert_eq!(sendable(sent.turns.clone()), untouched(sent.turns));
     }
 
-    /// What is added at the end of a conversation that is in order does not change its beginning.
+    /// Adding to the end of a conversation in order does not change its beginning.
     #[test]
     fn what_was_sent_before_is_sent_again(turns in any_turns(), more in any_turns()) {
         let mut turns = turns;

@@ -1,4 +1,4 @@
-//! The state of a session, made again from its records. Merged objects have their keys in order.
+//! Session state rebuilt from records. Merged objects have sorted keys.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn changes_are_merged_and_null_removes() {
         r#"{"left":12345678901234567890123,"used":1}"#
     );
     assert_eq!(state.models.keys().collect::<Vec<_>>(), ["main"]);
-    // What is not of the expected type is kept.
+    // A value of an unexpected type is kept.
     assert_eq!(
         (state.title, state.extra.get("title").map(Raw::as_str)),
         (None, Some("7"))
@@ -96,7 +96,7 @@ fn hostile_changes_are_read_all_the_same() {
     assert_eq!(state.cwd.as_deref(), Some("/b"));
     assert_eq!(state.extra.get("a").map(Raw::as_str), Some("2"));
     assert!(state.to_json().contains("\\ud83d"));
-    // A record without an object is no change, and kept.
+    // A record without an object changes nothing and is kept.
     let other = Message::from_json(r#"{"type":"state","id":"a","state":[1]}"#).unwrap();
     assert!(matches!(other.body, Body::Other(_)));
     assert!(other.to_json().contains(r#""state":[1]"#));

@@ -1,4 +1,4 @@
-//! Text that grows piece by piece, with halves of surrogate pairs anywhere.
+//! Text that grows step by step, with halves of surrogate pairs in any position.
 
 use std::time::{Duration, Instant};
 
@@ -31,9 +31,10 @@ fn inside() -> BoxedStrategy<String> {
     tokens.prop_map(|tokens| tokens.concat()).boxed()
 }
 
-/// What pushing means: the spellings one after the other, read as one string.
+/// The definition of pushing: concatenate the spellings and read them as one string.
 fn slow_push(left: &Text, right: &Text) -> Text {
-    let (left, right) = (left.to_json(), right.to_json());
+    let left = left.to_json();
+    let right = right.to_json();
     text(&format!("{}{}", &left[..left.len() - 1], &right[1..]))
 }
 
@@ -47,7 +48,8 @@ fn hash(text: &Text) -> u64 {
 proptest! {
     #[test]
     fn pushing_is_joining_the_spellings(pieces in proptest::collection::vec(inside(), 0..8)) {
-        let (mut fast, mut slow) = (Text::default(), Text::default());
+        let mut fast = Text::default();
+        let mut slow = Text::default();
         for piece in &pieces {
             let piece = text(&format!("\"{piece}\""));
             fast.push(&piece);
@@ -111,7 +113,7 @@ fn many_pieces_take_time_in_proportion() {
     }
 }
 
-/// Questions come in any order, and the answers do not depend on it.
+/// Queries come in any order, and the results do not depend on it.
 #[test]
 fn places_are_counted_in_lines_and_bytes() {
     let source: Vec<u8> = (0..3000_u32)
@@ -136,7 +138,8 @@ fn places_are_counted_in_lines_and_bytes() {
         )
     };
     let lines = LineIndex::new(&source);
-    let (mut offset, end) = (0, source.len());
+    let mut offset = 0;
+    let end = source.len();
     for step in 0..3000 {
         offset = (offset + step * 37) % (end + 9);
         assert_eq!(lines.position(offset), naive(offset), "{offset}");

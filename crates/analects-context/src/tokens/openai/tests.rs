@@ -1,4 +1,4 @@
-//! The two tables, made again from what is published; and counts, as `tiktoken` gives them.
+//! Generates the two tables from published data and compares them, and checks counts against `tiktoken`.
 
 mod published;
 
@@ -10,8 +10,8 @@ use regex_syntax::hir::{Class, HirKind};
 use regex_syntax::parse;
 
 use super::super::Tokenizer;
-use super::pieces::{BLOCK, BLOCKS, KINDS, Kind};
-use super::{BUCKETS, O200k, bucket, bucket_of, merge, pieces, rank};
+use super::split::{BLOCK_LEN, BLOCKS, SPLIT_CLASSES, SplitClass};
+use super::{BUCKETS, O200k, bucket, bucket_of, merge, rank, split};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -19,7 +19,7 @@ fn data(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// All tokens, by their ranks.
+/// All tokens, in the order of their ranks.
 fn tokens() -> Vec<&'static [u8]> {
     let mut ranked: Vec<_> = (0..BUCKETS).flat_map(bucket).collect();
     ranked.sort_unstable();
@@ -32,7 +32,7 @@ fn tokens() -> Vec<&'static [u8]> {
     ranked.into_iter().map(|(_, token)| token).collect()
 }
 
-/// The table of a vocabulary.
+/// Builds the table of a vocabulary.
 fn table_of(tokens: &[&[u8]]) -> Vec<u8> {
     let mut buckets = vec![Vec::new(); BUCKETS];
     for (rank, token) in tokens.iter().enumerate() {
@@ -52,18 +52,18 @@ fn table_of(tokens: &[&[u8]]) -> Vec<u8> {
     table
 }
 
-/// The table of the kinds of all characters, after the Unicode of the regular expressions.
+/// Builds the table of character classes from the Unicode data of the regular expressions.
 fn table_of_characters() -> Vec<u8> {
-    let mut kinds = vec![0; BLOCKS * BLOCK];
+    let mut kinds = vec![0; BLOCKS * BLOCK_LEN];
     for (class, kind) in [
-        (r"[\p{Lu}\p{Lt}]", Kind::Upper),
-        (r"\p{Ll}", Kind::Lower),
-        (r"[\p{Lm}\p{Lo}]", Kind::Caseless),
-        (r"\p{M}", Kind::Mark),
-        (r"\p{N}", Kind::Number),
-        (r"\s", Kind::Space),
+        (r"[\p{Lu}\p{Lt}]", SplitClass::Upper),
+        (r"\p{Ll}", SplitClass::Lower),
+        (r"[\p{Lm}\p{Lo}]", SplitClass::Caseless),
+        (r"\p{M}", SplitClass::Mark),
+        (r"\p{N}", SplitClass::Number),
+        (r"\s", SplitClass::Space),
     ] {
-        let number = KINDS.iter().position(|it| *it == kind).unwrap() as u8;
+        let number = SPLIT_CLASSES.iter().position(|it| *it == kind).unwrap() as u8;
         let HirKind::Class(Class::Unicode(class)) = parse(class).unwrap().into_kind() else {
             panic!()
         };
@@ -73,7 +73,7 @@ fn table_of_characters() -> Vec<u8> {
     }
     let mut numbers = Vec::new();
     let mut blocks: Vec<&[u8]> = Vec::new();
-    for block in kinds.chunks(BLOCK) {
+    for block in kinds.chunks(BLOCK_LEN) {
         let known = blocks.iter().position(|it| *it == block);
         numbers.push(known.unwrap_or(blocks.len()) as u8);
         if known.is_none() {
@@ -84,7 +84,7 @@ fn table_of_characters() -> Vec<u8> {
     [numbers, blocks.concat()].concat()
 }
 
-/// Compares a table with the file of this name, or writes it when it is asked to.
+/// Compares a table with the file of this name, or writes the file on request.
 #[track_caller]
 fn check_data(name: &str, table: &[u8]) {
     if std::env::var_os("ANALECTS_BLESS").is_some() {
@@ -98,7 +98,7 @@ fn check_data(name: &str, table: &[u8]) {
 
 #[test]
 fn the_vocabulary_is_the_published_one() {
-    // Where another list is to be taken, it is named here.
+    // Another list to use is named here.
     if let Some(list) = std::env::var_os("ANALECTS_O200K") {
         let tokens = published::read(&std::fs::read_to_string(list).unwrap());
         let tokens: Vec<&[u8]> = tokens.iter().map(Vec::as_slice).collect();
@@ -120,13 +120,13 @@ proptest! {
     #[test]
     fn a_short_word_counts_as_a_long_one_does(text in "[a-f \u{4e00}-\u{4e40}]{2,32}") {
         let piece = text.as_bytes();
-        prop_assume!(piece.len() <= merge::SHORT);
+        prop_assume!(piece.len() <= merge::MAX_SHORT);
         prop_assert_eq!(merge::count_short(piece), merge::count_long(piece));
     }
 
     #[test]
     fn pieces_are_the_text(text in any::<String>()) {
-        prop_assert_eq!(pieces::pieces(&text).collect::<String>(), text);
+        prop_assert_eq!(split::pieces(&text).collect::<String>(), text);
     }
 }
 
@@ -142,7 +142,7 @@ fn a_token_is_one_token_and_no_other() {
     assert_eq!(rank(&[b' '; 129]), None);
 }
 
-/// Texts, how often each is repeated, and the tokens of that as OpenAI's own `tiktoken` counts them.
+/// Texts, the number of their repetitions, and the tokens that OpenAI's own `tiktoken` counts.
 const COUNTS: &str = include_str!("tests/counts.jsonl");
 
 #[test]

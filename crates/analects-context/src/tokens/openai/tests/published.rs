@@ -1,18 +1,18 @@
-//! The list of tokens as OpenAI publishes it: a line for each, in base64, with its rank.
+//! The token list that OpenAI publishes: one token per line, in base64, with its rank.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// The SHA-256 that OpenAI publishes for `o200k_base.tiktoken`.
 pub(super) const SHA256: &str = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d";
 
-/// The tokens of a list.
+/// Parses the tokens of a list.
 pub(super) fn read(list: &str) -> Vec<Vec<u8>> {
     list.lines()
         .map(|line| decode(line.split(' ').next().unwrap()))
         .collect()
 }
 
-/// The list of the tokens.
+/// Writes the token list.
 pub(super) fn write(tokens: &[&[u8]]) -> String {
     let lines = tokens.iter().enumerate();
     lines
@@ -85,7 +85,8 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 
 fn sha256_block(mut words: Vec<u32>, state: &[u32], keys: &[u32]) -> [u32; 8] {
     for at in 16..64 {
-        let (early, late) = (words[at - 15], words[at - 2]);
+        let early = words[at - 15];
+        let late = words[at - 2];
         let early = early.rotate_right(7) ^ early.rotate_right(18) ^ early >> 3;
         let late = late.rotate_right(17) ^ late.rotate_right(19) ^ late >> 10;
         words.push(

@@ -1,5 +1,5 @@
-//! When a conversation is compacted without anybody asking: how full the context may be, and what keeps a failing
-//! compaction from being tried at every turn. No clock: the conversation's own growth is the time.
+//! When to compact a conversation automatically: how full the context may become, and how long to wait after a failure.
+//! There is no clock; the growth of the conversation measures the time.
 
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ use crate::boundary::after_boundary;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threshold(f64);
 
-/// A text that is no such share.
+/// The error for a text that is not a share of the window.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a share of the window; expected 0.85, 85 or 85%")]
 pub struct ThresholdError(String);
@@ -40,45 +40,45 @@ impl Default for Threshold {
 impl FromStr for Threshold {
     type Err = ThresholdError;
 
+    /// Accepts a fraction (`0.85`) or a percentage (`85`, `85%`) above 0 and up to 100 %.
     fn from_str(text: &str) -> Result<Threshold, ThresholdError> {
-        let error = || ThresholdError(text.to_string());
-        let trimmed = text.trim();
-        let (digits, percent) = match trimmed.strip_suffix('%') {
-            Some(digits) => (digits.trim_end(), true),
-            None => (trimmed, false),
-        };
-        let plain = digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let number: f64 = digits.parse().ok().filter(|_| plain).ok_or_else(error)?;
-        // 1 alone would be one percent or all of it: all of it is meant.
-        let share = if percent || number > 1.0 {
-            number / 100.0
-        } else {
-            number
-        };
-        if share > 0.0 && share <= 1.0 {
-            Ok(Threshold(share))
-        } else {
-            Err(error())
-        }
+        parse_share(text)
+            .map(Threshold)
+            .ok_or_else(|| ThresholdError(text.to_string()))
     }
 }
 
-/// The kind of the notification that records a failed compaction.
-const FAILED: &str = "compaction_failed";
+fn parse_share(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let digits = text.strip_suffix('%').map_or(text, str::trim_end);
+    let has_percent_sign = text.ends_with('%');
+    let is_plain = digits
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number: f64 = digits.parse().ok().filter(|_| is_plain)?;
+    // A bare 1 means all of it, not one percent.
+    let share = if has_percent_sign || number > 1.0 {
+        number / 100.0
+    } else {
+        number
+    };
+    (share > 0.0 && share <= 1.0).then_some(share)
+}
 
-/// How compactions of a conversation went.
+/// The kind of the notification that records a failed compaction.
+const FAILURE_KIND: &str = "compaction_failed";
+
+/// How many compactions of a conversation failed in a row, and how long to wait before the next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BackOff {
-    /// Failures in a row.
+    /// The number of failures in a row.
     failures: u32,
-    /// Messages of the chain when the last try failed.
+    /// The number of messages at the last failure.
     at: usize,
 }
 
 impl BackOff {
-    /// How they went since the last one that succeeded, as the conversation itself records it.
+    /// Reads the failures since the last successful compaction from the conversation's own records.
     pub fn of(chain: &Chain<'_>) -> BackOff {
         let mut back_off = BackOff::default();
         let since = after_boundary(chain);
@@ -90,34 +90,34 @@ impl BackOff {
         back_off
     }
 
-    /// Whether a conversation of so many messages may be tried: after each failure twice as many have to come
-    /// as before.
+    /// Returns whether to try again with so many messages. Each failure doubles the number of new messages to wait for.
     pub fn allows(&self, messages: usize) -> bool {
-        // A chain that has become shorter is another one: somebody went back, or compacted it by hand.
+        // A shorter chain is a different one: the user rewound it or compacted it manually.
         self.failures == 0 || messages < self.at || messages >= self.at + self.wait()
     }
 
+    /// The number of messages to wait for.
     fn wait(&self) -> usize {
         1 << self.failures.min(6)
     }
 
-    /// A try failed. True if people should be told: once, not at every try.
+    /// Notes a failed attempt. Returns whether to tell the user: once, not at every attempt.
     pub fn failed(&mut self, messages: usize) -> bool {
         self.at = messages;
         self.failures = self.failures.saturating_add(1);
         self.failures == 1
     }
 
-    /// A try succeeded.
+    /// Notes a successful attempt.
     pub fn succeeded(&mut self) {
         *self = BackOff::default();
     }
 }
 
-/// The record that a compaction failed. It goes into the conversation, and to nobody's model.
+/// Creates the record of a failed compaction. It becomes part of the conversation, but no model reads it.
 pub fn compaction_failed(why: &str) -> Message {
     let notification = Notification {
-        kind: FAILED.to_string(),
+        kind: FAILURE_KIND.to_string(),
         content: why.into(),
         ..Notification::default()
     };
@@ -125,5 +125,5 @@ pub fn compaction_failed(why: &str) -> Message {
 }
 
 fn is_failure(message: &Message) -> bool {
-    matches!(&message.body, Body::Notification(body) if body.kind == FAILED)
+    matches!(&message.body, Body::Notification(body) if body.kind == FAILURE_KIND)
 }

@@ -1,42 +1,31 @@
-//! The size of a picture, read from the headers of the four formats that models take.
+//! Reads the size of an image from the headers of the four formats that models accept.
 
-use super::Pixels;
+use super::ImageSize;
 
-/// How much base64 is looked at: in a JPEG, other headers come before the size.
-const LOOKED_AT: usize = 400_000;
+/// How many characters of base64 to read. In a JPEG, other headers come before the size.
+const MAX_BASE64: usize = 400_000;
 
-/// The size of a picture in base64.
-pub fn size(base64: &str) -> Option<Pixels> {
-    let mut bytes = Decoded::new(base64);
-    let start = bytes.first(30);
-    match start.as_slice() {
-        [0x89, b'P', b'N', b'G', ..] => Some(of(be(&start, 16)?, be(&start, 20)?)),
-        [b'G', b'I', b'F', b'8', ..] => Some(of(le16(&start, 6)?, le16(&start, 8)?)),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => webp(&start),
-        [0xff, 0xd8, ..] => jpeg(Decoded::new(base64)),
-        _ => None,
+/// Returns the size of a base64 image.
+pub fn size(base64: &str) -> Option<ImageSize> {
+    let start = Base64Bytes::new(base64).first(30);
+    if start.starts_with(b"\x89PNG") {
+        Some(dimensions(be32(&start, 16)?, be32(&start, 20)?))
+    } else if start.starts_with(b"GIF8") {
+        Some(dimensions(le16(&start, 6)?, le16(&start, 8)?))
+    } else if start.starts_with(b"RIFF") && start.get(8..12) == Some(b"WEBP".as_slice()) {
+        webp(&start)
+    } else if start.starts_with(b"\xff\xd8") {
+        jpeg(Base64Bytes::new(base64))
+    } else {
+        None
     }
 }
 
-fn of(width: u32, height: u32) -> Pixels {
-    Pixels { width, height }
+fn dimensions(width: u32, height: u32) -> ImageSize {
+    ImageSize { width, height }
 }
 
-fn be(bytes: &[u8], at: usize) -> Option<u32> {
+fn be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
@@ -51,20 +40,24 @@ fn le24(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes([low, middle, high, 0]))
 }
 
-fn webp(start: &[u8]) -> Option<Pixels> {
+/// Reads the size from a WebP header of any of its three kinds.
+fn webp(start: &[u8]) -> Option<ImageSize> {
     match start.get(12..16)? {
-        b"VP8X" => Some(of(le24(start, 24)? + 1, le24(start, 27)? + 1)),
+        b"VP8X" => Some(dimensions(le24(start, 24)? + 1, le24(start, 27)? + 1)),
         b"VP8L" => {
             let bits = u32::from_le_bytes(*start.get(21..)?.first_chunk()?);
-            Some(of((bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1))
+            Some(dimensions((bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1))
         }
-        b"VP8 " => Some(of(le16(start, 26)? & 0x3fff, le16(start, 28)? & 0x3fff)),
+        b"VP8 " => Some(dimensions(
+            le16(start, 26)? & 0x3fff,
+            le16(start, 28)? & 0x3fff,
+        )),
         _ => None,
     }
 }
 
-/// Goes from segment to segment until one tells the size.
-fn jpeg(mut bytes: Decoded<'_>) -> Option<Pixels> {
+/// Walks the segments until one states the size.
+fn jpeg(mut bytes: Base64Bytes<'_>) -> Option<ImageSize> {
     bytes.first(2);
     loop {
         while bytes.next()? != 0xff {}
@@ -78,47 +71,52 @@ fn jpeg(mut bytes: Decoded<'_>) -> Option<Pixels> {
         let length = usize::from(bytes.word()?);
         if matches!(kind, 0xc0..=0xcf) && !matches!(kind, 0xc4 | 0xc8 | 0xcc) {
             bytes.next()?;
-            let (height, width) = (bytes.word()?, bytes.word()?);
-            return Some(of(u32::from(width), u32::from(height)));
+            let height = bytes.word()?;
+            let width = bytes.word()?;
+            return Some(dimensions(u32::from(width), u32::from(height)));
         }
-        bytes.pass(length.checked_sub(2)?)?;
+        bytes.skip_bytes(length.checked_sub(2)?)?;
     }
 }
 
-/// The bytes of the beginning of a base64 text. Anything that is not of its alphabet is passed over.
-struct Decoded<'a> {
+/// Decodes the beginning of a base64 text. Characters outside the alphabet are skipped.
+struct Base64Bytes<'a> {
     letters: std::str::Bytes<'a>,
     bits: u32,
     have: u32,
 }
 
-impl<'a> Decoded<'a> {
-    fn new(base64: &'a str) -> Decoded<'a> {
-        let end = (0..=LOOKED_AT.min(base64.len()))
+impl<'a> Base64Bytes<'a> {
+    /// Starts at the beginning of a text, and stops after [`MAX_BASE64`] characters.
+    fn new(base64: &'a str) -> Base64Bytes<'a> {
+        let end = (0..=MAX_BASE64.min(base64.len()))
             .rev()
             .find(|at| base64.is_char_boundary(*at));
         let start = &base64[..end.unwrap_or(0)];
-        Decoded {
+        Base64Bytes {
             letters: start.bytes(),
             bits: 0,
             have: 0,
         }
     }
 
+    /// Returns the next `count` bytes, or as many as there are.
     fn first(&mut self, count: usize) -> Vec<u8> {
         self.by_ref().take(count).collect()
     }
 
+    /// Returns the next two bytes as a big-endian number.
     fn word(&mut self) -> Option<u16> {
         Some(u16::from_be_bytes([self.next()?, self.next()?]))
     }
 
-    fn pass(&mut self, count: usize) -> Option<()> {
+    /// Skips `count` bytes; `None` if there are fewer.
+    fn skip_bytes(&mut self, count: usize) -> Option<()> {
         (0..count).try_for_each(|_| self.next().map(|_| ()))
     }
 }
 
-impl Iterator for Decoded<'_> {
+impl Iterator for Base64Bytes<'_> {
     type Item = u8;
 
     fn next(&mut self) -> Option<u8> {
@@ -208,6 +206,6 @@ mod tests {
             check(bytes, None);
         }
         assert_eq!(size("这不是 base64"), None);
-        assert_eq!(size(&"é".repeat(LOOKED_AT)), None);
+        assert_eq!(size(&"é".repeat(MAX_BASE64)), None);
     }
 }

@@ -1,9 +1,9 @@
-//! The fixed words of the model: roles, stop reasons, kinds. Where others may add words, an unknown one is kept
-//! (`Other`), never refused; where one is needed, [`nearest`] finds the word that somebody probably meant.
+//! The fixed words of the model: roles, stop reasons, kinds. Open sets keep an unknown word as `Other` and never refuse
+//! it. For closed sets, [`nearest`] suggests the word that was probably meant.
 
 use serde::{Deserialize, Serialize};
 
-/// Declares an enum of known words plus `Other` for all the words of the future.
+/// Declares an enum of known words, with `Other` for any other word.
 macro_rules! open_words {
     ($(#[$doc:meta])* $name:ident { $($(#[$word_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -16,7 +16,7 @@ macro_rules! open_words {
         }
 
         impl $name {
-            /// The word as it is written.
+            /// The word in its serialized form.
             pub fn as_str(&self) -> &str {
                 match self {
                     $($name::$variant => $word,)+
@@ -51,19 +51,19 @@ macro_rules! open_words {
 open_words! {
     /// Why an answer ended.
     StopReason {
-        /// The model had said what it had to say.
+        /// The model finished its answer.
         EndTurn = "end_turn",
-        /// The limit of output tokens was reached.
+        /// The answer reached the limit of output tokens.
         MaxTokens = "max_tokens",
-        /// One of the request's stop sequences came up.
+        /// The answer contained one of the request's stop sequences.
         StopSequence = "stop_sequence",
         /// The model waits for the results of its tool calls.
         ToolUse = "tool_use",
-        /// The provider paused a long turn; sending it back goes on with it.
+        /// The provider paused a long turn; sending it back continues it.
         PauseTurn = "pause_turn",
         /// The model or its provider refused.
         Refusal = "refusal",
-        /// The stream broke off, or the person stopped it; what came is kept.
+        /// The stream broke off, or the user stopped it; the partial answer is kept.
         Interrupted = "interrupted",
     }
 }
@@ -75,52 +75,52 @@ open_words! {
         Human = "human",
         /// A code cell.
         Code = "code",
-        /// A program put it there.
+        /// A program added it.
         Program = "program",
     }
 }
 
 open_words! {
-    /// What an attachment is about.
+    /// The kind of an attachment.
     AttachmentKind {
-        /// A hook stopped something.
+        /// A hook blocked an action.
         HookBlock = "hook_block",
         /// A note about a permission.
         PermissionNote = "permission_note",
         /// A reminder for the model.
         Reminder = "reminder",
-        /// Context that an MCP server gave.
+        /// Context from an MCP server.
         McpContext = "mcp_context",
         /// A file's content.
         File = "file",
-        /// What running code printed.
+        /// The output of code.
         CodeOutput = "code_output",
     }
 }
 
 open_words! {
-    /// What set off a compaction.
+    /// What triggered a compaction.
     CompactTrigger {
         /// The context was nearly full.
         Auto = "auto",
-        /// The person asked for it.
+        /// The user asked for it.
         Manual = "manual",
-        /// The provider said that the prompt was too long.
+        /// The provider rejected the prompt as too long.
         Reactive = "reactive",
-        /// A separator that stood in an imported conversation.
+        /// A separator in an imported conversation.
         Separator = "separator",
     }
 }
 
-/// Who speaks, as the model's API sees it.
+/// The role of a speaker in a model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person, or a program in the person's place.
+    /// The person, or a program on their behalf.
     User,
     /// The model.
     Assistant,
-    /// Whoever set the conversation up.
+    /// The instructions of the conversation.
     System,
 }
 
@@ -142,9 +142,9 @@ pub enum History {
     /// All of it.
     #[default]
     Include,
-    /// Nothing.
+    /// None of it.
     Exclude,
-    /// Its summary.
+    /// Only its summary.
     Summary,
 }
 
@@ -158,7 +158,7 @@ impl History {
         }
     }
 
-    /// Reads any of the spellings that people may type; `None` for another word.
+    /// Parses any spelling that people may type; `None` for any other word.
     pub fn parse(word: &str) -> Option<History> {
         match word {
             "include" | "1" | "true" => Some(History::Include),
@@ -169,14 +169,14 @@ impl History {
     }
 }
 
-/// Longer words are not compared: that would take time, and a typing error is not so long.
+/// Words above this length are not compared: that would take time, and they are no typing errors.
 const MAX_LENGTH: usize = 40;
 
-/// How many characters may be wrong: one in three, and at most so many.
+/// The greatest edit distance that counts as a typing error; for short words, a third of their length.
 const MAX_DISTANCE: usize = 2;
 
-/// The known word that was probably meant by another, if one is near enough. Capitals, and whether
-/// there is a hyphen, a blank or an underscore, make no difference.
+/// Returns the known word that is most similar to `word`, if any is similar enough. Case does not count, nor does the
+/// choice between hyphen, space and underscore.
 ///
 /// ```
 /// use analects_core::nearest;
@@ -192,14 +192,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     }
     let word = word.to_lowercase().replace(['-', ' '], "_");
     let known = known.into_iter().filter(|known| known.len() <= MAX_LENGTH);
-    let compared = known.map(|known| (distance(&word, &known.to_lowercase()), known));
+    let compared = known.map(|known| (edit_distance(&word, &known.to_lowercase()), known));
     let most = MAX_DISTANCE.min(word.chars().count() / 3);
     let near = compared.filter(|(distance, _)| *distance <= most);
     near.min().map(|(_, known)| known)
 }
 
-/// How many characters must be added, dropped or changed to make one text of the other.
-fn distance(from: &str, to: &str) -> usize {
+/// The number of characters to add, remove or change to turn one text into the other.
+fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.chars().enumerate() {
