@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs;
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -129,6 +129,9 @@ pub fn run(root: &Path, wanted: &[&str]) -> bool {
 /// What other tools are measured with, from Python's package index.
 const PEERS: [&str; 4] = ["jupytext", "langchain-core", "tiktoken", "llm"];
 
+/// The vocabulary o200k, as the command has it.
+const VOCABULARY: &str = "crates/analects-context/data/o200k.bin";
+
 /// Runs other tools at the same work, side by side with the command; false if one could not be installed or a bar was
 /// missed.
 pub fn run_peers(root: &Path) -> bool {
@@ -143,7 +146,6 @@ pub fn run_peers(root: &Path) -> bool {
 
 fn measure_peers(root: &Path) -> Result<bool, String> {
     let python = setup::python_with("peers", &PEERS)?;
-    let vocabulary = vocabulary(root)?;
     if !succeeds(&mut cargo(
         root,
         &["build", "--release", "--package", "analects"],
@@ -159,24 +161,10 @@ fn measure_peers(root: &Path) -> Result<bool, String> {
     command
         .arg(root.join("target/release/analects"))
         .arg(&folder)
-        .arg(vocabulary);
+        .arg(root.join(VOCABULARY));
     let status = command.status().map_err(|error| error.to_string())?;
     let _ = fs::remove_dir_all(&folder);
     Ok(status.success())
-}
-
-/// The file of the vocabulary o200k, which the crate that counts with it carries.
-fn vocabulary(root: &Path) -> Result<PathBuf, String> {
-    let output = cargo(root, &["metadata", "--format-version", "1", "--offline"]).output();
-    let metadata = output.map_err(|error| error.to_string())?.stdout;
-    let metadata = String::from_utf8_lossy(&metadata);
-    let manifests = metadata.split("\"manifest_path\":\"").skip(1);
-    let mut paths = manifests.filter_map(|rest| rest.split('"').next());
-    let manifest = paths.find(|path| path.contains("bpe-openai-"));
-    let folder = manifest.and_then(|path| Path::new(path).parent());
-    let file = folder.map(|folder| folder.join("data/o200k_base.tiktoken.gz"));
-    file.filter(|file| file.is_file())
-        .ok_or("the vocabulary o200k is not there".to_string())
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 """Other tools at the same work, side by side: processor time of whole processes, the best of three.
 
 usage: peers.py PROGRAM FOLDER RANKS
-PROGRAM is the release build, FOLDER an empty folder for the data, RANKS the vocabulary o200k as its file has it.
+PROGRAM is the release build, FOLDER an empty folder for the data, RANKS the table of the vocabulary o200k.
 Prints a line for each comparison; ends with 1 if a bar was missed or a peer is not installed.
 """
 
-import gzip
 import json
 import os
 import resource
@@ -98,14 +97,20 @@ def notebook():
 
 
 COUNT = """
-import base64, gzip, sys
+import sys
 import tiktoken
 pattern = "|".join([
     r"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"\\p{N}{1,3}", r" ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*", r"\\s*[\\r\\n]+", r"\\s+(?!\\S)", r"\\s+"])
-with gzip.open(sys.argv[1]) as file:
-    ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, file)}
+with open(sys.argv[1], "rb") as file:
+    table = file.read()
+# The offsets of the buckets come first; a token is its rank, its length and its bytes.
+ranks, at = {}, int.from_bytes(table[:4], "little")
+while at < len(table):
+    end = at + 4 + table[at + 3]
+    ranks[table[at + 4:end]] = int.from_bytes(table[at:at + 3], "little")
+    at = end
 encoding = tiktoken.Encoding("o200k", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 with open(sys.argv[2], encoding="utf-8") as file:
     print(len(encoding.encode_ordinary(file.read())))
