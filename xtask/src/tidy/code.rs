@@ -3,20 +3,76 @@
 
 use std::ops::RangeInclusive;
 
+/// What a stretch of a source file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StretchKind {
+    /// One character of code or space.
+    Code,
+    Comment,
+    /// A string or a character, quotes and escapes included.
+    Literal,
+}
+
+/// A comment, a literal, or one character of anything else.
+struct Stretch<'a> {
+    kind: StretchKind,
+    /// The line on which it starts, from 1.
+    line: usize,
+    text: &'a str,
+}
+
+impl Stretch<'_> {
+    fn line_ends(&self) -> usize {
+        self.text.matches('\n').count()
+    }
+
+    fn is_doc(&self) -> bool {
+        self.kind == StretchKind::Comment
+            && self.text.starts_with("//")
+            && self.text[2..].starts_with(['/', '!'])
+    }
+}
+
+/// Cuts a source file into stretches; together they are the whole text.
+fn stretches(text: &str) -> Vec<Stretch<'_>> {
+    let mut found = Vec::new();
+    let mut line = 1;
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let follows_word = text[..at].chars().next_back().is_some_and(is_word);
+        let skip = skipped(&text[at..], follows_word);
+        let end = at + skip.max(first.len_utf8());
+        let taken = &text[at..end];
+        let kind = match skip {
+            0 => StretchKind::Code,
+            _ if taken.starts_with("//") || taken.starts_with("/*") => StretchKind::Comment,
+            _ => StretchKind::Literal,
+        };
+        let stretch = Stretch {
+            kind,
+            line,
+            text: taken,
+        };
+        line += stretch.line_ends();
+        at = end;
+        found.push(stretch);
+    }
+    found
+}
+
 /// The text with comments, strings and characters blanked out; line ends stay.
 pub fn blank(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let follows_word = out.chars().next_back().is_some_and(is_word);
-        let skip = skipped(rest, follows_word);
-        let (taken, left) = rest.split_at(if skip == 0 { c.len_utf8() } else { skip });
-        if skip == 0 {
-            out.push(c);
+    for stretch in stretches(text) {
+        if stretch.kind == StretchKind::Code {
+            out.push_str(stretch.text);
         } else {
-            out.extend(taken.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
+            let blanks = stretch
+                .text
+                .chars()
+                .map(|c| if c == '\n' { '\n' } else { ' ' });
+            out.extend(blanks);
         }
-        rest = left;
     }
     out
 }
@@ -50,20 +106,16 @@ pub struct Literal<'a> {
 
 /// Every string that is not below a `#[cfg(test)]`.
 pub fn strings_outside_tests(text: &str) -> Vec<Literal<'_>> {
-    let tests = lines_of_tests(&blank(text));
+    let tests = TestLines::of(&blank(text));
     let mut found = Vec::new();
-    let mut line = 1;
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let follows_word = text[..at].chars().next_back().is_some_and(is_word);
-        let skip = skipped(&text[at..], follows_word);
-        let end = at + skip.max(c.len_utf8());
-        let taken = &text[at..end];
-        if skip > 0 && is_string(taken) && !tests.iter().any(|lines| lines.contains(&line)) {
-            found.push(Literal { line, text: taken });
+    for stretch in stretches(text) {
+        let is_string = stretch.kind == StretchKind::Literal && !stretch.text.starts_with('\'');
+        if is_string && !tests.contains(stretch.line) {
+            found.push(Literal {
+                line: stretch.line,
+                text: stretch.text,
+            });
         }
-        line += taken.matches('\n').count();
-        at = end;
     }
     found
 }
@@ -71,52 +123,71 @@ pub fn strings_outside_tests(text: &str) -> Vec<Literal<'_>> {
 /// The shipped code of a source file: comments and tests are blank, and each literal is one `_0` sign, so that it
 /// counts as a token and stays on its line.
 pub fn shipped(text: &str) -> String {
-    let blanked = blank(text);
-    let tests = lines_of_tests(&blanked);
+    let tests = TestLines::of(&blank(text));
     let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(c) = text[at..].chars().next() {
-        let follows_word = text[..at].chars().next_back().is_some_and(is_word);
-        let skip = skipped(&text[at..], follows_word);
-        let end = at + skip.max(c.len_utf8());
-        let taken = &text[at..end];
-        if skip == 0 {
-            out.push(c);
-        } else if !taken.starts_with("//") && !taken.starts_with("/*") {
-            out.push_str("_0");
-            out.extend(taken.chars().filter(|c| *c == '\n'));
-        } else {
-            out.extend(taken.chars().filter(|c| *c == '\n'));
+    for stretch in stretches(text) {
+        let is_test = tests.contains(stretch.line);
+        match stretch.kind {
+            StretchKind::Code if !is_test || stretch.text == "\n" => out.push_str(stretch.text),
+            StretchKind::Literal if !is_test => out.push_str("_0"),
+            _ => {}
         }
-        at = end;
+        if stretch.kind != StretchKind::Code {
+            out.push_str(&"\n".repeat(stretch.line_ends()));
+        }
     }
-    let is_shipped = |line: usize| !tests.iter().any(|lines| lines.contains(&line));
-    let lines = out.split('\n').enumerate();
-    let kept = lines.map(|(at, line)| if is_shipped(at + 1) { line } else { "" });
-    kept.collect::<Vec<_>>().join("\n")
+    out
+}
+
+/// How many lines of documentation a source file has outside tests.
+pub fn doc_line_count(text: &str) -> usize {
+    let tests = TestLines::of(&blank(text));
+    stretches(text)
+        .iter()
+        .filter(|stretch| stretch.is_doc() && !tests.contains(stretch.line))
+        .count()
 }
 
 /// How many lines of a source file are only for tests.
 pub fn test_line_count(text: &str) -> usize {
-    lines_of_tests(&blank(text))
-        .into_iter()
-        .map(|lines| lines.count())
-        .sum()
+    let tests = TestLines::of(&blank(text));
+    (1..=text.lines().count())
+        .filter(|line| tests.contains(*line))
+        .count()
 }
 
-/// Whether what is skipped is a string, and neither a comment nor a character.
-fn is_string(skipped: &str) -> bool {
-    !skipped.starts_with(['/', '\''])
+/// The modules that a file, given as blanked text, declares for tests alone.
+pub fn test_modules(blanked: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, attribute) in test_attributes(blanked) {
+        let item = tokens(&blanked[at + attribute.len()..item_end(blanked, at)]);
+        let declaration = item.iter().position(|token| *token == "mod");
+        let name = declaration.and_then(|at| item.get(at + 1));
+        names.extend(name.map(ToString::to_string));
+    }
+    names
 }
 
-/// The lines of items that only tests have, in blanked text.
-fn lines_of_tests(blanked: &str) -> Vec<RangeInclusive<usize>> {
-    let starts = blanked.match_indices("#[cfg(test)]");
-    let items = starts.filter_map(|(at, _)| {
-        let end = at + body_end(&blanked[at..])?;
-        Some(line_of(blanked, at)..=line_of(blanked, end))
-    });
-    items.collect()
+/// The lines of items that only tests have.
+struct TestLines(Vec<RangeInclusive<usize>>);
+
+impl TestLines {
+    /// Finds them in blanked text.
+    fn of(blanked: &str) -> TestLines {
+        let lines = test_attributes(blanked)
+            .map(|(at, _)| line_of(blanked, at)..=line_of(blanked, item_end(blanked, at)));
+        TestLines(lines.collect())
+    }
+
+    fn contains(&self, line: usize) -> bool {
+        self.0.iter().any(|lines| lines.contains(&line))
+    }
+}
+
+/// Where an attribute stands that leaves an item to tests.
+fn test_attributes(blanked: &str) -> impl Iterator<Item = (usize, &str)> {
+    let alone = blanked.match_indices("#[cfg(test)]");
+    alone.chain(blanked.match_indices("#[cfg(all(test,"))
 }
 
 /// How many bytes at the start of `rest` are a comment or a literal.
@@ -228,6 +299,13 @@ pub fn functions(blanked: &str) -> Vec<Function> {
 /// The line of a byte offset, from 1.
 pub fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
+}
+
+/// Where the item that begins at `at` ends: at its closing brace, or at its semicolon.
+fn item_end(blanked: &str, at: usize) -> usize {
+    let rest = &blanked[at..];
+    let end = body_end(rest).or_else(|| rest.find(';'));
+    at + end.unwrap_or_default()
 }
 
 /// Where the body that begins in `rest` ends; `None` for a function without one.

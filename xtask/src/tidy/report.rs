@@ -1,10 +1,15 @@
 //! `cargo xtask tidy --report`: how large and how dense the shipped code is, in numbers. Nothing here fails a
 //! build: it shows a trend, and where to look.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::{File, code};
+
+const LEAST_DOCS: f64 = 0.20;
+const MOST_FUNCTION_TOKENS: usize = 40;
+const MOST_DENSITY: f64 = 8.5;
+const MOST_REPEATED_NAMES: usize = 15;
 
 /// Numbers about a crate, or about all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,6 +39,16 @@ pub struct Numbers {
 }
 
 impl Numbers {
+    /// Lines of documentation for each line of code.
+    pub fn docs_per_code(&self) -> f64 {
+        self.docs as f64 / self.code.max(1) as f64
+    }
+
+    /// Tokens for each line of code.
+    pub fn density(&self) -> f64 {
+        self.tokens as f64 / self.code.max(1) as f64
+    }
+
     /// The number that this share of the functions does not exceed, in tokens.
     pub fn function_tokens(&self, share: f64) -> usize {
         quantile(&self.functions, share)
@@ -59,8 +74,8 @@ impl Numbers {
     }
 
     fn row(&self, name: &str) -> String {
-        let docs = self.docs as f64 / self.code.max(1) as f64;
-        let density = self.tokens as f64 / self.code.max(1) as f64;
+        let docs = self.docs_per_code();
+        let density = self.density();
         let function = format!(
             "{}/{}",
             self.function_tokens(0.5),
@@ -96,10 +111,11 @@ pub type TypeNames = BTreeMap<String, Vec<String>>;
 /// The numbers of each crate that ships, by name.
 pub fn numbers(files: &[File]) -> BTreeMap<String, Numbers> {
     let mut crates: BTreeMap<String, Numbers> = BTreeMap::new();
+    let tests = TestFiles::of(files);
     for file in files {
         let Some(name) = crate_of(file) else { continue };
         let numbers = crates.entry(name.to_string()).or_default();
-        if is_test(file) {
+        if tests.contains(file) {
             numbers.tests += file.text.lines().count();
         } else {
             numbers.add(&of_file(&file.text));
@@ -111,10 +127,11 @@ pub fn numbers(files: &[File]) -> BTreeMap<String, Numbers> {
 /// The types that shipped code defines under one name more than `often` times.
 pub fn names_defined_more_than(files: &[File], often: usize) -> TypeNames {
     let mut names = TypeNames::new();
-    for file in files
-        .iter()
-        .filter(|file| crate_of(file).is_some() && !is_test(file))
-    {
+    let tests = TestFiles::of(files);
+    for file in files {
+        if crate_of(file).is_none() || tests.contains(file) {
+            continue;
+        }
         for name in types(&code::shipped(&file.text)) {
             names.entry(name).or_default().push(file.path.clone());
         }
@@ -141,21 +158,56 @@ pub fn report(files: &[File]) -> String {
         "(,)=",
     );
     let mut all = Numbers::default();
-    for (name, numbers) in numbers(files) {
-        out += &numbers.row(&name);
-        all.add(&numbers);
+    let crates = numbers(files);
+    for (name, numbers) in &crates {
+        out += &numbers.row(name);
+        all.add(numbers);
     }
     out += &all.row("all");
     let repeated = names_defined_more_than(files, 2);
+    out += &goals(&crates, &all, repeated.len());
     let _ = writeln!(
         out,
         "\ntype names defined more than twice: {}",
         repeated.len()
     );
-    for (name, places) in repeated {
-        let _ = writeln!(out, "  {name} {}", places.len());
+    for (name, paths) in repeated {
+        let _ = writeln!(out, "  {name} {}: {}", paths.len(), paths.join(" "));
     }
     out
+}
+
+/// Whether each goal is met, with the number that decides it.
+fn goals(crates: &BTreeMap<String, Numbers>, all: &Numbers, repeated_names: usize) -> String {
+    let poor: Vec<String> = crates
+        .iter()
+        .filter(|(_, numbers)| numbers.docs_per_code() < LEAST_DOCS)
+        .map(|(name, numbers)| format!(" {name} {:.3}", numbers.docs_per_code()))
+        .collect();
+    let median = all.function_tokens(0.5);
+    let density = all.density();
+    let below = if poor.is_empty() { "" } else { ", below it:" };
+    let docs = format!(
+        "docs/code >= {LEAST_DOCS:.2} in every crate: {:.3} in all{below}{}",
+        all.docs_per_code(),
+        poor.join(","),
+    );
+    let function = format!("median function <= {MOST_FUNCTION_TOKENS} tokens: {median}");
+    let line = format!("tokens a line <= {MOST_DENSITY}: {density:.2}");
+    let names = format!("names defined more than twice <= {MOST_REPEATED_NAMES}: {repeated_names}");
+    [
+        "\ngoals:\n".to_string(),
+        goal(poor.is_empty(), &docs),
+        goal(median <= MOST_FUNCTION_TOKENS, &function),
+        goal(density <= MOST_DENSITY, &line),
+        goal(repeated_names <= MOST_REPEATED_NAMES, &names),
+    ]
+    .concat()
+}
+
+fn goal(is_met: bool, text: &str) -> String {
+    let answer = if is_met { "met    " } else { "not met" };
+    format!("  {answer}  {text}\n")
 }
 
 /// The crate of a file, if it ships or tests one that does.
@@ -165,10 +217,46 @@ fn crate_of(file: &File) -> Option<&str> {
     ships.then_some(name)
 }
 
-/// Whether a file is there for tests alone.
-fn is_test(file: &File) -> bool {
-    let is_source = file.path.split('/').nth(2) == Some("src");
-    !is_source || file.path.contains("/tests/") || file.name() == "tests.rs"
+/// The files that are there for tests alone.
+struct TestFiles {
+    /// The path, without `.rs`, of each module that its parent declares below `#[cfg(test)]`.
+    modules: BTreeSet<String>,
+}
+
+impl TestFiles {
+    fn of(files: &[File]) -> TestFiles {
+        let mut modules = BTreeSet::new();
+        for file in files.iter().filter(|file| file.is_rust()) {
+            let names = code::test_modules(&code::blank(&file.text));
+            modules.extend(names.iter().map(|name| format!("{}/{name}", folder(file))));
+        }
+        TestFiles { modules }
+    }
+
+    fn contains(&self, file: &File) -> bool {
+        let is_source = file.path.split('/').nth(2) == Some("src");
+        if !is_source || file.path.contains("/tests/") || file.name() == "tests.rs" {
+            return true;
+        }
+        let module = file.path.trim_end_matches(".rs");
+        self.modules.contains(module)
+            || self.modules.iter().any(|parent| {
+                module
+                    .strip_prefix(parent.as_str())
+                    .is_some_and(|rest| rest.starts_with('/'))
+            })
+    }
+}
+
+/// The folder of a file's submodules.
+fn folder(file: &File) -> &str {
+    let is_root = ["lib.rs", "main.rs"].contains(&file.name());
+    let end = if is_root {
+        file.name().len() + 1
+    } else {
+        ".rs".len()
+    };
+    &file.path[..file.path.len().saturating_sub(end)]
 }
 
 fn of_file(text: &str) -> Numbers {
@@ -181,7 +269,7 @@ fn of_file(text: &str) -> Numbers {
             .lines()
             .filter(|line| !line.trim().is_empty())
             .count(),
-        docs: docs(text),
+        docs: code::doc_line_count(text),
         tests: code::test_line_count(text),
         tokens: tokens.len(),
         ..Numbers::default()
@@ -208,30 +296,32 @@ fn of_file(text: &str) -> Numbers {
     numbers
 }
 
-/// `let name = |…` and `let name = move |…`.
+/// `let name = |…` and `let name = move |…`; of `let mut name = |…`, all but the `let`.
 fn is_named_closure(window: &[&str]) -> bool {
-    window[0] == "let" && window[2] == "=" && ["|", "move"].contains(&window[3])
+    let is_binding = ["let", "mut"].contains(&window[0]) && window[2] == "=";
+    is_binding && ["|", "move"].contains(&window[3])
 }
 
-fn docs(text: &str) -> usize {
-    let is_doc = |line: &&str| line.trim().starts_with("///") || line.trim().starts_with("//!");
-    text.lines().filter(is_doc).count()
-}
-
-/// The names of the types that a blanked text defines. A `type` inside braces belongs to a trait, which chose its name.
+/// The names of the types that shipped code defines. A `type` in a trait or an `impl` does not count, since the trait
+/// chose its name, and a name that a macro puts together does not either.
 fn types(shipped: &str) -> Vec<String> {
     let tokens = code::tokens(shipped);
     let mut names = Vec::new();
-    let mut depth = 0_usize;
-    for pair in tokens.windows(2) {
+    // For each open brace, whether a trait or an `impl` opened it.
+    let mut blocks = Vec::new();
+    let mut header = 0;
+    for (at, pair) in tokens.windows(2).enumerate() {
         match pair[0] {
-            "{" => depth += 1,
-            "}" => depth = depth.saturating_sub(1),
+            "{" => blocks.push(opens_a_trait(&tokens[header..at])),
+            "}" => _ = blocks.pop(),
             _ => {}
+        }
+        if ["{", "}", ";"].contains(&pair[0]) {
+            header = at + 1;
         }
         let is_definition = match pair[0] {
             "struct" | "enum" | "trait" | "union" => true,
-            "type" => depth == 0,
+            "type" => blocks.last() != Some(&true),
             _ => false,
         };
         if is_definition && pair[1].starts_with(|c: char| c.is_ascii_uppercase()) {
@@ -239,6 +329,12 @@ fn types(shipped: &str) -> Vec<String> {
         }
     }
     names
+}
+
+/// Whether the tokens before an open brace are those of a trait or an `impl`.
+fn opens_a_trait(header: &[&str]) -> bool {
+    let has = |word: &str| header.contains(&word);
+    (has("trait") || has("impl")) && !has("fn")
 }
 
 #[cfg(test)]
@@ -264,7 +360,11 @@ pub fn hello(to: Option<&str>) -> usize {
 struct Kind;
 
 #[cfg(test)]
+use std::fmt;
+
+#[cfg(test)]
 mod tests {
+    /// Not a line of documentation.
     enum Kind {}
     fn of_tests() {}
 }
@@ -279,7 +379,7 @@ mod tests {
         let numbers = &numbers(&[file("crates/a/src/lib.rs")])["a"];
         assert_eq!(
             (numbers.files, numbers.code, numbers.docs, numbers.tests),
-            (1, 9, 2, 5)
+            (1, 9, 2, 8)
         );
         assert_eq!(
             (numbers.wildcards, numbers.closures, numbers.tuples),
@@ -297,7 +397,7 @@ mod tests {
             "crates/a/src/tests/d.rs",
         ];
         let numbers = &numbers(&paths.map(file))["a"];
-        assert_eq!((numbers.files, numbers.code, numbers.tests), (0, 0, 63));
+        assert_eq!((numbers.files, numbers.code, numbers.tests), (0, 0, 75));
         assert_eq!(
             super::numbers(&[file("crates/analects-testkit/src/lib.rs")]).len(),
             0
@@ -331,5 +431,44 @@ mod tests {
         let source =
             "type Own = u8;\nimpl Iterator for Own {\n    type Item = u8;\n}\nstruct Last;\n";
         assert_eq!(types(source), ["Own", "Last"]);
+        let nested =
+            "mod a { type Inner = u8; fn f(x: impl T) { struct Local; type Alias = u8; } }";
+        assert_eq!(types(nested), ["Inner", "Local", "Alias"]);
+        assert!(types("macro_rules! id { ($name:ident) => { pub struct $name(u8); } }").is_empty());
+    }
+
+    #[test]
+    fn a_module_that_only_tests_have_is_no_code() {
+        let files = [
+            File::new(
+                "crates/a/src/lib.rs",
+                "#[cfg(test)]\nmod samples;\nmod b;\n#[cfg(all(test, unix))]\nuse b::{C,\nD};\n",
+            ),
+            file("crates/a/src/samples.rs"),
+            file("crates/a/src/samples/deep.rs"),
+            File::new(
+                "crates/a/src/b.rs",
+                "#[cfg(test)]\nmod samples;\nlet mut c = |d| d;\n",
+            ),
+        ];
+        let numbers = &numbers(&files)["a"];
+        assert_eq!((numbers.files, numbers.code, numbers.tests), (2, 2, 57));
+        assert_eq!(numbers.closures, 1);
+    }
+
+    #[test]
+    fn the_goals_are_compared_with_the_numbers() {
+        let report = report(&[file("crates/a/src/lib.rs"), file("crates/b/src/lib.rs")]);
+        let goals = report.split("goals:\n").nth(1).unwrap_or_default();
+        assert_eq!(
+            goals,
+            "  met      docs/code >= 0.20 in every crate: 0.222 in all
+  not met  median function <= 40 tokens: 47
+  met      tokens a line <= 8.5: 7.44
+  met      names defined more than twice <= 15: 0
+
+type names defined more than twice: 0
+"
+        );
     }
 }
