@@ -18,7 +18,6 @@ mod edit;
 pub(crate) mod encode;
 pub(crate) mod fence;
 pub mod frontmatter;
-mod homes;
 mod ids;
 mod insert;
 pub mod invoke;
@@ -29,6 +28,7 @@ pub(crate) mod messages;
 mod meta;
 mod metadata;
 pub mod output;
+mod owners;
 pub(crate) mod problems;
 mod role;
 pub(crate) mod scan;
@@ -79,7 +79,7 @@ pub struct Document {
     body: usize,
     scan: scan::Scan,
     utf8: bool,
-    names: ids::Names,
+    names: ids::NameIndex,
 }
 
 /// Where a file's messages are.

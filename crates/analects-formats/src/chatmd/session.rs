@@ -14,8 +14,8 @@ use super::{Document, decode};
 use crate::Loss;
 use crate::frame::is_derived;
 use crate::msgfile::FrontProblem;
-use crate::msgfile::frontmatter::yaml::{Entry, Yaml, scalar};
-use crate::msgfile::frontmatter::{Reader, text_span};
+use crate::msgfile::frontmatter::yaml::{Yaml, YamlEntry, scalar};
+use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
 use crate::msgfile::messages::derived_id;
 
 /// A conversation as a whole.
@@ -61,7 +61,7 @@ pub(super) fn read(source: &[u8], span: Span) -> Front {
         .map(|span| span.of(source))
         .unwrap_or_default();
     let yaml = String::from_utf8_lossy(yaml);
-    let mut reader = Reader::new(&yaml);
+    let mut reader = FrontmatterReader::new(&yaml);
     let mut front = Front::default();
     match Yaml::parse(&yaml) {
         Ok(tree) => {
@@ -77,7 +77,7 @@ pub(super) fn read(source: &[u8], span: Span) -> Front {
 }
 
 impl Front {
-    fn take(&mut self, entry: &Entry, reader: &mut Reader) {
+    fn take(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) {
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
         let taken = match entry.key.as_str() {
             "chat" | "id" => {
@@ -109,7 +109,7 @@ impl Front {
 }
 
 /// Whether a value is a time in some zone.
-fn take_time(entry: &Entry, place: &mut Option<Yaml>, reader: &mut Reader) -> bool {
+fn take_time(entry: &YamlEntry, place: &mut Option<Yaml>, reader: &mut FrontmatterReader) -> bool {
     let found = time_of(&entry.value, &TimeZone::UTC).is_some();
     if found {
         *place = Some(entry.value.clone());
@@ -159,7 +159,7 @@ fn json_text(value: &Yaml) -> String {
         }
         Yaml::Map(entries) => {
             let entry =
-                |entry: &Entry| format!("{}:{}", string(&entry.key), json_text(&entry.value));
+                |entry: &YamlEntry| format!("{}:{}", string(&entry.key), json_text(&entry.value));
             let entries: Vec<String> = entries.iter().map(entry).collect();
             format!("{{{}}}", entries.join(","))
         }
@@ -348,12 +348,12 @@ impl Written {
 fn reads(key: &str, value: Option<&Yaml>) -> bool {
     let Some(value) = value else { return true };
     let mut front = Front::default();
-    let entry = Entry {
+    let entry = YamlEntry {
         key: key.to_string(),
         at: None,
         value: value.clone(),
     };
-    front.take(&entry, &mut Reader::new(""));
+    front.take(&entry, &mut FrontmatterReader::new(""));
     front.extra.is_empty()
 }
 

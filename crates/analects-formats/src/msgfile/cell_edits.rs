@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use analects_core::Span;
 
-use super::edit::with_text;
+use super::edit::replace_content;
 use super::encode::{escape, open_fence, stored};
 use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
@@ -232,7 +232,7 @@ fn in_body(cell: Cell<'_>, id: &str, text: &str) -> Vec<Splice> {
         && stored(text, false).is_none();
     let body = cell.body();
     if !is_plain || body.is_empty() || cell.get(MetaKey::Stored).is_some() {
-        return vec![with_text(cell.document, cell, id, text)];
+        return vec![replace_content(cell.document, cell, id, text)];
     }
     let mut splices = Vec::new();
     if !cell.is_sealed() {

@@ -1,13 +1,13 @@
 //! The code of a code cell: its first fenced block. What stands around that is the reasoning.
 //!
 //! ````
-//! use analects_formats::msgfile::code::{NoCode, code};
+//! use analects_formats::msgfile::code::{CodeError, code};
 //!
 //! let cell = code("Add them up.\n\n```python\nprint(1 + 2)\n```\n")?;
 //! assert_eq!(cell.language, Some("python"));
 //! assert_eq!(cell.body, "print(1 + 2)");
 //! assert_eq!(cell.reasoning, "Add them up.");
-//! # Ok::<(), NoCode>(())
+//! # Ok::<(), CodeError>(())
 //! ````
 
 use std::fmt;
@@ -28,7 +28,7 @@ pub struct Code<'a> {
 
 /// Why a cell has no code that could run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoCode {
+pub enum CodeError {
     /// There is no fence.
     NoFence,
     /// The first fence has no end.
@@ -38,25 +38,25 @@ pub enum NoCode {
     },
 }
 
-impl fmt::Display for NoCode {
+impl fmt::Display for CodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoCode::NoFence => "no fenced block; expected code between two ``` lines",
-            NoCode::Unclosed { .. } => "the fenced block is not closed",
+            CodeError::NoFence => "no fenced block; expected code between two ``` lines",
+            CodeError::Unclosed { .. } => "the fenced block is not closed",
         })
     }
 }
 
-impl std::error::Error for NoCode {}
+impl std::error::Error for CodeError {}
 
 /// Finds the code in a cell's content. A fence has at most three blanks before it, which are not
 /// taken off the lines of an indented block.
-pub fn code(content: &str) -> Result<Code<'_>, NoCode> {
+pub fn code(content: &str) -> Result<Code<'_>, CodeError> {
     let mut lines = lines(content);
     let opening = lines.find_map(|(span, line)| Some((span, opener(line)?)));
-    let (opening, fence) = opening.ok_or(NoCode::NoFence)?;
+    let (opening, fence) = opening.ok_or(CodeError::NoFence)?;
     let closing = lines.find(|(_, line)| closes(line, &fence));
-    let (closing, _) = closing.ok_or(NoCode::Unclosed {
+    let (closing, _) = closing.ok_or(CodeError::Unclosed {
         offset: opening.start,
     })?;
     let body = without_line_end(&content[opening.end..closing.start]);
@@ -83,14 +83,14 @@ fn without_line_end(text: &str) -> &str {
         .map_or(text, |text| text.strip_suffix('\r').unwrap_or(text))
 }
 
-struct Fence<'a> {
+struct CodeFence<'a> {
     mark: char,
     length: usize,
     info: &'a str,
 }
 
 /// A run of three or more backticks or tildes behind at most three blanks, and what follows it.
-fn fence(line: &str) -> Option<Fence<'_>> {
+fn fence(line: &str) -> Option<CodeFence<'_>> {
     let run = line.trim_start_matches(' ');
     let mark = run
         .chars()
@@ -98,15 +98,15 @@ fn fence(line: &str) -> Option<Fence<'_>> {
         .filter(|mark| matches!(mark, '`' | '~'))?;
     let info = run.trim_start_matches(mark);
     let length = run.len() - info.len();
-    (line.len() - run.len() <= 3 && length >= 3).then_some(Fence { mark, length, info })
+    (line.len() - run.len() <= 3 && length >= 3).then_some(CodeFence { mark, length, info })
 }
 
 /// Behind backticks no more of them may follow: such a line is code in a line of text.
-fn opener(line: &str) -> Option<Fence<'_>> {
+fn opener(line: &str) -> Option<CodeFence<'_>> {
     fence(line).filter(|fence| fence.mark == '~' || !fence.info.contains('`'))
 }
 
-fn closes(line: &str, opener: &Fence<'_>) -> bool {
+fn closes(line: &str, opener: &CodeFence<'_>) -> bool {
     fence(line).is_some_and(|fence| {
         fence.mark == opener.mark
             && fence.length >= opener.length

@@ -8,7 +8,7 @@ use analects_core::Span;
 use memchr::memrchr;
 
 use super::encode::{open_fence, unescape};
-use super::ids::Names;
+use super::ids::NameIndex;
 use super::line::is_blank_line;
 use super::scan::{self, line_text, lines};
 use super::{Document, Frontmatter, Kind, Section, frontmatter};
@@ -67,7 +67,7 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
         body,
         scan,
         utf8,
-        names: Names::default(),
+        names: NameIndex::default(),
     }
 }
 
@@ -157,12 +157,12 @@ impl Document {
             self.kind = Kind::Section;
             self.front.message_section = Some(name);
             self.scan = scan;
-            self.names = Names::default();
+            self.names = NameIndex::default();
         }
     }
 
     /// Forgets the cells that a change behind the first `same` bytes may change.
-    fn cut(&mut self, same: usize) -> Option<Kept> {
+    fn cut(&mut self, same: usize) -> Option<Rescan> {
         // A sealed head stays one as long as it and the beginning of its metadata stay. Nothing below it
         // matters to what is above: neither to fences, nor to the frontmatter, nor to the section.
         let is_fixed = |cell: &scan::CellSpans| {
@@ -175,25 +175,25 @@ impl Document {
         let gone = self.scan.cells.len() - cells;
         self.names.cut(cells, &self.scan.cells, &self.source);
         self.scan.cut(cells, &self.source);
-        Some(Kept { cells, start, gone })
+        Some(Rescan { cells, start, gone })
     }
 
     /// Reads a changed source behind what was kept of it; all of it if nothing was.
-    fn read_on(&mut self, kept: Option<Kept>) {
+    fn read_on(&mut self, kept: Option<Rescan>) {
         let Some(kept) = kept else {
             let source = std::mem::take(&mut self.source);
             *self = self.with_source(source);
             return;
         };
         self.utf8 = simdutf8::basic::from_utf8(&self.source[kept.start..]).is_ok();
-        self.scan.scan_on(&self.source, kept.start);
+        self.scan.continue_scan(&self.source, kept.start);
         self.names
             .extend(kept.cells, kept.gone, &self.scan.cells, &self.source);
     }
 }
 
 /// What a change leaves of what is known of a file.
-struct Kept {
+struct Rescan {
     /// How many cells stay as they are.
     cells: usize,
     /// Where the first of the others starts.

@@ -84,7 +84,7 @@ impl Document {
             .cells()
             .next_back()
             .filter(|cell| cell.id().is_none() && !cell.is_ready());
-        let loose = last.map(|cell| cell.at).or_else(|| self.last_loose());
+        let loose = last.map(|cell| cell.at).or_else(|| self.last_without_id());
         self.number_behind(loose).to_string()
     }
 
@@ -163,7 +163,7 @@ impl Document {
     }
 
     /// Where a new cell goes, and what must stand before its head.
-    pub(super) fn place_for_new_cell(&self) -> (Span, String) {
+    pub(super) fn insertion_point(&self) -> (Span, String) {
         if let Some(ready) = self.ready_cell() {
             return (ready.span(), String::new());
         }
@@ -228,11 +228,11 @@ pub fn append(document: &Document, cell: &NewCell) -> Splice {
 /// Adds cells at the end of the file. An empty cell that is ready there is filled by a message, and
 /// stays behind what is no message. If that cell says which message is followed next, the first new one follows it.
 pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
-    let (at, mut text) = document.place_for_new_cell();
+    let (at, mut text) = document.insertion_point();
     let mark = document.ready_cell().filter(|ready| ready.is_rewind_mark());
     if let (Some(mark), [first, rest @ ..]) = (mark, cells) {
         if !first.is_message() {
-            text.push_str(&joined(document, cells, document.new_cell_level()));
+            text.push_str(&cells_text(document, cells, document.new_cell_level()));
             text.push_str(document.line_end());
             return Splice {
                 at: Span::new(at.start, at.start),
@@ -247,13 +247,13 @@ pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
         {
             first = first.with("parent", mark.parent().unwrap_or_default());
         }
-        text.push_str(&joined(document, &[first], document.new_cell_level()));
+        text.push_str(&cells_text(document, &[first], document.new_cell_level()));
         if !rest.is_empty() {
             text.push_str(document.line_end());
         }
-        text.push_str(&joined(document, rest, document.new_cell_level()));
+        text.push_str(&cells_text(document, rest, document.new_cell_level()));
     } else {
-        text.push_str(&joined(document, cells, document.new_cell_level()));
+        text.push_str(&cells_text(document, cells, document.new_cell_level()));
     }
     if document.ready_cell().is_some() && ends_with_output(cells) {
         text.push_str(&typed_cell(document, document.new_cell_level(), ""));
@@ -276,7 +276,7 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
 
 /// Writes a cell in the place of another. Without a level of its own it keeps the other's.
 pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
-    let mut text = joined(document, std::slice::from_ref(cell), old.level());
+    let mut text = cells_text(document, std::slice::from_ref(cell), old.level());
     if old.span().end < document.source.len() {
         text.push_str(document.line_end());
     }
@@ -302,7 +302,7 @@ fn ends_with_output(cells: &[NewCell]) -> bool {
 }
 
 /// Cells as text, with a blank line between them.
-pub(super) fn joined(document: &Document, cells: &[NewCell], level: usize) -> String {
+pub(super) fn cells_text(document: &Document, cells: &[NewCell], level: usize) -> String {
     let line_end = document.line_end();
     let texts: Vec<String> = cells
         .iter()
@@ -312,7 +312,7 @@ pub(super) fn joined(document: &Document, cells: &[NewCell], level: usize) -> St
 }
 
 /// A cell with another text in the place of its own, and with everything else that it says of itself.
-pub(super) fn with_text(document: &Document, cell: Cell<'_>, id: &str, text: &str) -> Splice {
+pub(super) fn replace_content(document: &Document, cell: Cell<'_>, id: &str, text: &str) -> Splice {
     let of_the_text = [Some(MetaKey::Stored), Some(MetaKey::Title)];
     let kept = cell
         .attribute_refs()

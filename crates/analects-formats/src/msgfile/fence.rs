@@ -107,7 +107,7 @@ fn list_marker(text: &[u8]) -> Option<usize> {
 
 /// Something in a region that has to do with fences, or that a fence may hide.
 #[derive(Debug, Clone, Copy)]
-enum Event<T> {
+enum FenceEvent<T> {
     /// A fence line, and its offset.
     Fence(FenceLine, usize),
     /// The end of the list item in which a fence was opened.
@@ -119,7 +119,7 @@ enum Event<T> {
 /// A part of a file in which fences open and close, collected line by line.
 #[derive(Debug)]
 pub(crate) struct Region<T> {
-    events: Vec<Event<T>>,
+    events: Vec<FenceEvent<T>>,
     /// The column of the list item that the current line may belong to.
     item: Option<usize>,
     /// Whether a fence that seems to have been cut off hides nothing, though something closes it.
@@ -153,7 +153,7 @@ impl<T: Copy> Region<T> {
     pub(crate) fn line(&mut self, text: &[u8], offset: usize) {
         if self.item.is_some_and(|column| indentation(text) < column) {
             self.item = None;
-            self.events.push(Event::ItemEnd);
+            self.events.push(FenceEvent::ItemEnd);
         }
         match FenceLine::parse(text) {
             // What a list item holds is its own business until the item ends.
@@ -163,7 +163,7 @@ impl<T: Copy> Region<T> {
                 if let FenceLine::Listed { column, .. } = fence {
                     self.item = Some(column);
                 }
-                self.events.push(Event::Fence(fence, offset));
+                self.events.push(FenceEvent::Fence(fence, offset));
             }
         }
     }
@@ -175,7 +175,7 @@ impl<T: Copy> Region<T> {
 
     /// Adds something that a closed fence hides.
     pub(crate) fn hideable(&mut self, item: T) {
-        self.events.push(Event::Hideable(item));
+        self.events.push(FenceEvent::Hideable(item));
     }
 
     /// Takes back what was added last.
@@ -209,7 +209,7 @@ impl<T: Copy> Region<T> {
 /// A fence in the first column hides what it encloses if it is closed within the region. Other
 /// fences hide nothing, but are followed to their closer, so that it is not taken for an opener.
 fn visible<T: Copy>(
-    events: &[Event<T>],
+    events: &[FenceEvent<T>],
     closers: &[Option<usize>],
     mut show: impl FnMut(T),
     mut closed: impl FnMut(usize, usize),
@@ -218,11 +218,11 @@ fn visible<T: Copy>(
     let mut at = 0;
     while let Some(event) = events.get(at) {
         at = match *event {
-            Event::Hideable(item) => {
+            FenceEvent::Hideable(item) => {
                 show(item);
                 at + 1
             }
-            Event::Fence(FenceLine::Flush(_), offset) => match closers[at] {
+            FenceEvent::Fence(FenceLine::Flush(_), offset) => match closers[at] {
                 Some(closer) => {
                     closed(offset, offset_of(&events[closer]));
                     closer + 1
@@ -232,20 +232,22 @@ fn visible<T: Copy>(
                     at + 1
                 }
             },
-            Event::Fence(FenceLine::Indented(fence), _) if fence.opens => follow(events, at, fence),
-            Event::Fence(FenceLine::Listed { .. }, _) => item_end(events, at),
-            Event::Fence(..) | Event::ItemEnd => at + 1,
+            FenceEvent::Fence(FenceLine::Indented(fence), _) if fence.opens => {
+                follow(events, at, fence)
+            }
+            FenceEvent::Fence(FenceLine::Listed { .. }, _) => item_end(events, at),
+            FenceEvent::Fence(..) | FenceEvent::ItemEnd => at + 1,
         };
     }
     unclosed
 }
 
-fn opens<T>(event: &Event<T>) -> bool {
-    matches!(event, Event::Fence(FenceLine::Flush(fence), _) if fence.opens)
+fn opens<T>(event: &FenceEvent<T>) -> bool {
+    matches!(event, FenceEvent::Fence(FenceLine::Flush(fence), _) if fence.opens)
 }
 
-fn offset_of<T>(event: &Event<T>) -> usize {
-    if let Event::Fence(_, offset) = event {
+fn offset_of<T>(event: &FenceEvent<T>) -> usize {
+    if let FenceEvent::Fence(_, offset) = event {
         *offset
     } else {
         0
@@ -253,23 +255,24 @@ fn offset_of<T>(event: &Event<T>) -> usize {
 }
 
 /// Where the reading goes on after an indented opener: behind its closer, or at the next head.
-fn follow<T>(events: &[Event<T>], opener: usize, fence: Fence) -> usize {
+fn follow<T>(events: &[FenceEvent<T>], opener: usize, fence: Fence) -> usize {
     let rest = events[opener + 1..].iter();
     let end = rest.enumerate().find_map(|(at, event)| match event {
-        Event::Hideable(_) => Some(at),
-        Event::Fence(line, _) => line
+        FenceEvent::Hideable(_) => Some(at),
+        FenceEvent::Fence(line, _) => line
             .as_closer()
             .filter(|closer| closer.closes(fence))
             .map(|_| at + 1),
-        Event::ItemEnd => None,
+        FenceEvent::ItemEnd => None,
     });
     end.map_or(events.len(), |end| opener + 1 + end)
 }
 
 /// Where the reading goes on after an opener in a list item.
-fn item_end<T>(events: &[Event<T>], opener: usize) -> usize {
+fn item_end<T>(events: &[FenceEvent<T>], opener: usize) -> usize {
     let rest = events[opener + 1..].iter();
-    let end = rest.take_while(|event| !matches!(event, Event::ItemEnd | Event::Hideable(_)));
+    let end =
+        rest.take_while(|event| !matches!(event, FenceEvent::ItemEnd | FenceEvent::Hideable(_)));
     opener + 1 + end.count()
 }
 
@@ -277,14 +280,14 @@ fn item_end<T>(events: &[Event<T>], opener: usize) -> usize {
 const LONGEST_CUT: usize = 16;
 
 /// Takes the closer from every opener that was cut off: see [`Region::with_cuts`].
-fn forget_cut_off<T>(events: &[Event<T>], closers: &mut [Option<usize>]) {
+fn forget_cut_off<T>(events: &[FenceEvent<T>], closers: &mut [Option<usize>]) {
     let mut hideables = Vec::new();
     // Where lines stand that can only open a fence, by mark and length.
     let mut openers: [[Vec<usize>; LONGEST_CUT + 1]; 2] = Default::default();
     for (at, event) in events.iter().enumerate() {
         match event {
-            Event::Hideable(_) => hideables.push(at),
-            Event::Fence(FenceLine::Flush(fence), _) if fence.opens && !fence.closes => {
+            FenceEvent::Hideable(_) => hideables.push(at),
+            FenceEvent::Fence(FenceLine::Flush(fence), _) if fence.opens && !fence.closes => {
                 openers[usize::from(fence.mark == b'~')][fence.run.min(LONGEST_CUT)].push(at);
             }
             _ => {}
@@ -292,7 +295,7 @@ fn forget_cut_off<T>(events: &[Event<T>], closers: &mut [Option<usize>]) {
     }
     let next = |list: &[usize], at: usize| list.get(list.partition_point(|x| *x <= at)).copied();
     for (at, event) in events.iter().enumerate() {
-        let Event::Fence(FenceLine::Flush(fence), _) = event else {
+        let FenceEvent::Fence(FenceLine::Flush(fence), _) = event else {
             continue;
         };
         let Some(closer) = closers[at] else { continue };
@@ -311,12 +314,12 @@ fn forget_cut_off<T>(events: &[Event<T>], closers: &mut [Option<usize>]) {
 ///
 /// Read from the end, so that each opener finds its closer among the few that are not hidden behind
 /// a nearer and longer one: looking through all lines for each opener would be quadratic.
-fn closers<T>(events: &[Event<T>]) -> Vec<Option<usize>> {
+fn closers<T>(events: &[FenceEvent<T>]) -> Vec<Option<usize>> {
     let mut found = vec![None; events.len()];
     // For each mark, closers that lie ahead: nearest last, and the longer the farther.
     let mut ahead: [Vec<(usize, usize)>; 2] = [Vec::new(), Vec::new()];
     for (at, event) in events.iter().enumerate().rev() {
-        let Event::Fence(line, _) = event else {
+        let FenceEvent::Fence(line, _) = event else {
             continue;
         };
         let Some(fence) = line.as_closer() else {

@@ -12,7 +12,7 @@ use analects_core::{Agent, Hint, LineIndex, Problem, Severity, Span, nearest};
 
 use super::agents::why_not_a_name;
 use super::line::{head, heading};
-use yaml::{Entry, Yaml, YamlError, shortened};
+use yaml::{Yaml, YamlEntry, YamlError, shortened};
 
 pub(crate) use edit::line_end;
 pub use edit::{Refusal, add_agent, set_string, text_span};
@@ -65,7 +65,7 @@ impl FrontProblem {
 
 /// Reads the text between the two `---` lines.
 pub fn read(yaml: &str) -> Frontmatter {
-    let mut reader = Reader::new(yaml);
+    let mut reader = FrontmatterReader::new(yaml);
     let mut found = Frontmatter::default();
     match Yaml::parse(yaml) {
         Ok(tree) => reader.read_tree(&tree, &mut found),
@@ -76,15 +76,15 @@ pub fn read(yaml: &str) -> Frontmatter {
 }
 
 /// Turns trees into values, and collects what is wrong with them.
-pub(crate) struct Reader {
+pub(crate) struct FrontmatterReader {
     /// Where the lines start, and at last the end of the text.
     lines: Vec<usize>,
     pub(crate) problems: Vec<FrontProblem>,
 }
 
-impl Reader {
-    pub(crate) fn new(text: &str) -> Reader {
-        Reader {
+impl FrontmatterReader {
+    pub(crate) fn new(text: &str) -> FrontmatterReader {
+        FrontmatterReader {
             lines: line_starts(text),
             problems: Vec::new(),
         }
@@ -155,7 +155,7 @@ impl Reader {
     }
 
     /// Says that a value is of the wrong type; `expected` completes "must be".
-    pub(crate) fn wrong_type(&mut self, entry: &Entry, expected: &str) {
+    pub(crate) fn wrong_type(&mut self, entry: &YamlEntry, expected: &str) {
         let message = format!("{} must be {expected}, not {}", entry.key, entry.value);
         let problem = self.report("frontmatter-type", Severity::Error, entry.at, message);
         let is_unquoted = matches!(entry.value, Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_));
@@ -167,7 +167,7 @@ impl Reader {
         }
     }
 
-    pub(crate) fn text(&mut self, entry: &Entry) -> Option<String> {
+    pub(crate) fn text(&mut self, entry: &YamlEntry) -> Option<String> {
         match &entry.value {
             Yaml::Null => None,
             Yaml::Text(text) => Some(text.clone()),
@@ -178,7 +178,7 @@ impl Reader {
         }
     }
 
-    fn section(&mut self, entry: &Entry) -> Option<String> {
+    fn section(&mut self, entry: &YamlEntry) -> Option<String> {
         if entry.value == Yaml::Null {
             return Some(DEFAULT_SECTION.to_string());
         }
@@ -217,9 +217,9 @@ fn line_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-impl Reader {
+impl FrontmatterReader {
     /// The agents of `agents:`; those whose names cannot be used are left out.
-    fn agents(&mut self, entry: &Entry) -> Vec<Agent> {
+    fn agents(&mut self, entry: &YamlEntry) -> Vec<Agent> {
         let Some(entries) = entry.value.entries() else {
             self.wrong_type(entry, "a map of names to properties");
             return Vec::new();
@@ -231,7 +231,7 @@ impl Reader {
     }
 
     /// One agent. Properties that cannot be read keep their defaults.
-    fn agent(&mut self, entry: &Entry) -> Option<Agent> {
+    fn agent(&mut self, entry: &YamlEntry) -> Option<Agent> {
         if let Some((code, message)) = why_not_a_name(&entry.key) {
             self.report(code, Severity::Error, entry.at, message);
             return None;
@@ -258,7 +258,7 @@ impl Reader {
         Some(agent)
     }
 
-    fn property(&mut self, agent: &mut Agent, entry: &Entry) {
+    fn property(&mut self, agent: &mut Agent, entry: &YamlEntry) {
         // A key without a value says nothing.
         if entry.value == Yaml::Null && Agent::PROPERTIES.contains(&entry.key.as_str()) {
             return;
@@ -275,7 +275,7 @@ impl Reader {
         }
     }
 
-    fn models(&mut self, entry: &Entry) -> Option<Vec<String>> {
+    fn models(&mut self, entry: &YamlEntry) -> Option<Vec<String>> {
         let as_text = |item: &Yaml| match item {
             Yaml::Text(text) if !text.trim().is_empty() => Some(text.clone()),
             _ => None,
@@ -290,7 +290,7 @@ impl Reader {
         models
     }
 
-    fn count(&mut self, entry: &Entry) -> Option<u64> {
+    fn count(&mut self, entry: &YamlEntry) -> Option<u64> {
         let count = match entry.value {
             Yaml::Int(number) => u64::try_from(number).ok(),
             _ => None,
@@ -301,7 +301,7 @@ impl Reader {
         count
     }
 
-    fn truth(&mut self, entry: &Entry) -> Option<bool> {
+    fn truth(&mut self, entry: &YamlEntry) -> Option<bool> {
         if let Yaml::Bool(value) = entry.value {
             return Some(value);
         }
@@ -309,7 +309,7 @@ impl Reader {
         None
     }
 
-    fn number(&mut self, entry: &Entry) -> Option<f64> {
+    fn number(&mut self, entry: &YamlEntry) -> Option<f64> {
         match entry.value {
             Yaml::Float(number) => Some(number),
             Yaml::Int(number) => Some(number as f64),
@@ -320,7 +320,7 @@ impl Reader {
         }
     }
 
-    fn unknown_key(&mut self, entry: &Entry) {
+    fn unknown_key(&mut self, entry: &YamlEntry) {
         let message = format!("unknown agent property {:?}", shortened(&entry.key));
         let hint = match nearest(&entry.key, Agent::PROPERTIES) {
             Some(known) => format!("did you mean {known}?"),

@@ -36,29 +36,29 @@ impl IdTable {
 
 /// What is known of the names of a file's cells, as far as somebody has asked.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameIndex {
     ids: OnceLock<IdTable>,
-    numbers: OnceLock<Numbers>,
+    numbers: OnceLock<IdNumbers>,
     /// The cells that stand before the one whose parts they are, and where that is.
     leading: OnceLock<HashMap<usize, usize>>,
 }
 
 /// The numbers that a new id must not collide with.
 #[derive(Debug, Clone, Copy)]
-struct Numbers {
+struct IdNumbers {
     /// The largest number that an id starts with.
     largest_id: u64,
     /// The last place of a cell without id, but for the last cell.
-    last_loose: Option<usize>,
+    last_without_id: Option<usize>,
 }
 
-impl Numbers {
-    fn of(cells: &[CellSpans], source: &[u8]) -> Numbers {
+impl IdNumbers {
+    fn of(cells: &[CellSpans], source: &[u8]) -> IdNumbers {
         let numbers = cells.iter().filter_map(|cell| number_in(cell, source));
         let before_last = &cells[..cells.len().saturating_sub(1)];
-        Numbers {
+        IdNumbers {
             largest_id: numbers.max().unwrap_or(0),
-            last_loose: before_last.iter().rposition(|cell| cell.id.is_empty()),
+            last_without_id: before_last.iter().rposition(|cell| cell.id.is_empty()),
         }
     }
 }
@@ -78,7 +78,7 @@ pub(super) fn leading_number(id: &str) -> Option<u64> {
         .flatten()
 }
 
-impl Names {
+impl NameIndex {
     /// Forgets the cells from `at` on, which are about to go.
     pub(super) fn cut(&mut self, at: usize, cells: &[CellSpans], source: &[u8]) {
         self.leading = OnceLock::new();
@@ -99,16 +99,19 @@ impl Names {
         let Some(known) = self.numbers.get_mut() else {
             return;
         };
-        let new = Numbers::of(&cells[at..], source);
+        let new = IdNumbers::of(&cells[at..], source);
         // The largest number may have been that of a cell that went, and so may the last without an id.
         let is_larger = new.largest_id >= known.largest_id;
-        let is_gone = known.last_loose.is_some_and(|loose| loose >= at);
-        if (!is_larger && gone > 1) || (new.last_loose.is_none() && is_gone) {
+        let is_gone = known.last_without_id.is_some_and(|loose| loose >= at);
+        if (!is_larger && gone > 1) || (new.last_without_id.is_none() && is_gone) {
             self.numbers = OnceLock::new();
             return;
         }
         known.largest_id = known.largest_id.max(new.largest_id);
-        known.last_loose = new.last_loose.map(|loose| at + loose).or(known.last_loose);
+        known.last_without_id = new
+            .last_without_id
+            .map(|loose| at + loose)
+            .or(known.last_without_id);
     }
 }
 
@@ -136,11 +139,11 @@ impl Document {
         number as u64 <= self.largest_id() && self.place_of_id(&number.to_string()).is_some()
     }
 
-    fn numbers(&self) -> Numbers {
+    fn numbers(&self) -> IdNumbers {
         *self
             .names
             .numbers
-            .get_or_init(|| Numbers::of(&self.scan.cells, &self.source))
+            .get_or_init(|| IdNumbers::of(&self.scan.cells, &self.source))
     }
 
     /// The largest number that an id starts with.
@@ -149,8 +152,8 @@ impl Document {
     }
 
     /// The last place of a cell without id, but for the last cell.
-    pub(super) fn last_loose(&self) -> Option<usize> {
-        self.numbers().last_loose
+    pub(super) fn last_without_id(&self) -> Option<usize> {
+        self.numbers().last_without_id
     }
 
     /// The place that a name means, from 0: that of the cell with this id, else of the cell without id at that place

@@ -6,10 +6,10 @@ use std::ops::Range;
 use analects_core::Span;
 
 use super::cell_edits::would_change_others;
-use super::edit::joined;
-use super::homes::{Placed, placed};
+use super::edit::cells_text;
 use super::item::{ItemError, ItemErrorKind};
 use super::line::is_blank_line;
+use super::owners::{OwnedCell, owned_cells};
 use super::scan::line_text;
 use super::{Cell, CellRole, Document, MetaKey, NewCell, Splice, append, append_answer};
 
@@ -17,7 +17,7 @@ use super::{Cell, CellRole, Document, MetaKey, NewCell, Splice, append, append_a
 /// answer yet. It goes to the end of the file, as [`append_answer`] puts it, if nothing follows, or if a cell
 /// that follows would read differently.
 pub fn answer_behind(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
-    let placed = placed(document);
+    let placed = owned_cells(document);
     let last = last_of_message(&placed, asked.at);
     if is_end(&placed, last) {
         return append_answer(document, cells);
@@ -27,12 +27,12 @@ pub fn answer_behind(document: &Document, asked: Cell<'_>, cells: &[NewCell]) ->
 
 /// Adds a cell behind another and what belongs to it: behind the results of a call, else behind everything
 /// of the same message. Without a level of its own it gets that of the other.
-pub(super) fn put_below(
+pub(super) fn insert_below(
     document: &Document,
     other: Cell<'_>,
     cell: &NewCell,
 ) -> Result<Splice, ItemError> {
-    let placed = placed(document);
+    let placed = owned_cells(document);
     let last = if other.role() == CellRole::ToolCall {
         last_result(&placed, other.at)
     } else {
@@ -49,7 +49,7 @@ pub(super) fn put_below(
 }
 
 /// The last cell that belongs to the same message as this one.
-fn last_of_message(placed: &[Placed<'_>], at: usize) -> usize {
+fn last_of_message(placed: &[OwnedCell<'_>], at: usize) -> usize {
     let Some(root) = placed[at].root else {
         return at;
     };
@@ -62,21 +62,22 @@ fn last_of_message(placed: &[Placed<'_>], at: usize) -> usize {
 }
 
 /// The last result of a call, or the call itself.
-fn last_result(placed: &[Placed<'_>], call: usize) -> usize {
-    let is_result =
-        |other: &Placed<'_>| other.cell.role() == CellRole::ToolResult && other.home == Some(call);
+fn last_result(placed: &[OwnedCell<'_>], call: usize) -> usize {
+    let is_result = |other: &OwnedCell<'_>| {
+        other.cell.role() == CellRole::ToolResult && other.owner == Some(call)
+    };
     placed.iter().rposition(is_result).unwrap_or(call).max(call)
 }
 
 /// Whether nothing follows this cell but the one that is ready.
-fn is_end(placed: &[Placed<'_>], at: usize) -> bool {
+fn is_end(placed: &[OwnedCell<'_>], at: usize) -> bool {
     placed[at + 1..].iter().all(|other| other.cell.is_ready())
 }
 
 /// Puts cells behind another that is not the last one.
 fn insert(
     document: &Document,
-    placed: &[Placed<'_>],
+    placed: &[OwnedCell<'_>],
     behind: usize,
     cells: &[NewCell],
 ) -> Result<Splice, ItemError> {
@@ -85,7 +86,7 @@ fn insert(
     let before = placed[behind].cell;
     let end = before.span().end;
     let blank = if ends_blank(before) { "" } else { line_end };
-    let text = joined(document, cells, document.new_cell_level());
+    let text = cells_text(document, cells, document.new_cell_level());
     let bytes = format!("{blank}{text}{line_end}").into_bytes();
     let splice = Splice {
         at: Span::new(end, end),
@@ -111,7 +112,7 @@ fn ends_blank(cell: Cell<'_>) -> bool {
 
 /// Cells without id are named by their place, which moves when a cell is put above them. Nothing
 /// may refer to such a name.
-fn check_places(placed: &[Placed<'_>], behind: usize) -> Result<(), ItemError> {
+fn check_places(placed: &[OwnedCell<'_>], behind: usize) -> Result<(), ItemError> {
     let ids: HashSet<&str> = placed
         .iter()
         .filter_map(|placed| placed.cell.id())

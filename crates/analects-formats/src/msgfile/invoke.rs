@@ -28,7 +28,7 @@ use std::fmt;
 
 use analects_core::{Raw, RawMap};
 
-use xml::{Reader, Tag};
+use xml::{StartTag, XmlReader};
 
 mod xml;
 
@@ -136,7 +136,7 @@ fn push_element(out: &mut String, start: &str, text: &str, name: &str) -> Option
 /// Reads a call, also one that was written by hand: with blanks, line ends and comments between its
 /// elements, either kind of quote, CDATA. The first thing that is wrong ends the reading.
 pub fn decode(text: &str) -> Result<Invoke, InvokeError> {
-    let mut reader = Reader::new(text);
+    let mut reader = XmlReader::new(text);
     reader.declaration()?;
     let expected = "expected <invoke name=\"…\">";
     let Some(mut tag) = reader.start_tag("<invoke>")? else {
@@ -158,7 +158,7 @@ pub fn decode(text: &str) -> Result<Invoke, InvokeError> {
 }
 
 /// Reads up to and including `</invoke>`.
-fn children(reader: &mut Reader<'_>) -> Result<Arguments, InvokeError> {
+fn children(reader: &mut XmlReader<'_>) -> Result<Arguments, InvokeError> {
     let mut names = BTreeSet::new();
     let mut object = RawMap::new();
     let mut whole = None;
@@ -188,13 +188,13 @@ fn children(reader: &mut Reader<'_>) -> Result<Arguments, InvokeError> {
     Ok(whole.unwrap_or_else(|| Arguments::Json(object.to_raw())))
 }
 
-fn required_name(tag: &mut Tag<'_>) -> Result<String, InvokeError> {
+fn required_name(tag: &mut StartTag<'_>) -> Result<String, InvokeError> {
     let name = tag.take("name");
     name.ok_or_else(|| tag.error(format!("<{}> has no name=\"…\"", tag.name)))
 }
 
 /// Reads the text of a `<parameter>` or `<arguments>` element, and its end tag.
-fn value(reader: &mut Reader<'_>, tag: &mut Tag<'_>) -> Result<Arguments, InvokeError> {
+fn value(reader: &mut XmlReader<'_>, tag: &mut StartTag<'_>) -> Result<Arguments, InvokeError> {
     let kind = tag.take("type");
     tag.no_more_attributes()?;
     let offset = reader.offset();

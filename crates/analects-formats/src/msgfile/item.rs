@@ -6,13 +6,13 @@
 //! 1. Traits: [`MessageItem`], [`Message`] and [`FunctionCall`] over it; [`MessageOutput`] and
 //!    [`CodeExecutionOutput`] over it. `Message` here is a cell that a person wrote; a message of a
 //!    conversation is `analects_core::Message`.
-//! 2. Data: [`Item`] is a [`Prompt`] or a [`Call`]; [`Output`] is an [`Answer`] or a [`CodeOutput`].
+//! 2. Data: [`Item`] is a [`PromptItem`] or a [`CallItem`]; [`Output`] is an [`AnswerOutput`] or a [`CodeOutput`].
 //!    All of them go to JSON (`to_dict`) and come back (`from_dict`).
 //! 3. Builders: [`MessageBuilder`], [`FunctionCallBuilder`], [`MessageOutputBuilder`],
 //!    [`CodeExecutionOutputBuilder`]. `build()` says what is missing or wrong.
 //! 4. [`AgentRegistry`]: the agents that a file may take its definitions from.
 //! 5. Reading: [`items`], [`item`], [`tools`].
-//! 6. [`Draft`]: a document with unsaved [`Change`]s, which [`Draft::rebase`] carries over to a file
+//! 6. [`Draft`]: a document with unsaved [`DraftChange`]s, which [`Draft::rebase`] carries over to a file
 //!    that somebody else has changed meanwhile.
 //!
 //! ```
@@ -48,10 +48,10 @@ mod write;
 pub use builders::{
     CodeExecutionOutputBuilder, FunctionCallBuilder, MessageBuilder, MessageOutputBuilder,
 };
-pub use content::Content;
-pub use draft::{AgentRegistry, Change, Conflict, Draft, Operation, Renames};
-pub use outputs::{Answer, CodeOutput, Output};
-pub use prompts::{Call, Item, Prompt};
+pub use content::CellContent;
+pub use draft::{AgentRegistry, Conflict, Draft, DraftChange, DraftOperation, Renames};
+pub use outputs::{AnswerOutput, CodeOutput, Output};
+pub use prompts::{CallItem, Item, PromptItem};
 pub use read::{IndexOrName, Tool, item, items, tools};
 pub use traits::{CodeExecutionOutput, FunctionCall, Message, MessageItem, MessageOutput};
 

@@ -9,11 +9,11 @@ mod blocks;
 mod cells;
 mod describe;
 mod details;
-mod draft;
 mod encode;
 pub(crate) mod images;
 mod known;
 mod lookup;
+mod partial;
 mod problems;
 mod read;
 mod readable;
@@ -45,16 +45,16 @@ pub fn session_of(name: &str) -> SessionId {
 
 /// The name of a message that has none of its own: made of its session's and its cell's.
 pub(crate) fn derived_id(session: &SessionId, cell: &str) -> MessageId {
-    Names::of(session).derived_id(cell)
+    MessageIds::of(session).derived_id(cell)
 }
 
 /// The names of a conversation's messages, for those who make many.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Names(Uuid);
+pub(crate) struct MessageIds(Uuid);
 
-impl Names {
-    pub(crate) fn of(session: &SessionId) -> Names {
-        Names(Uuid::new_v5(&Uuid::NAMESPACE_URL, session.as_bytes()))
+impl MessageIds {
+    pub(crate) fn of(session: &SessionId) -> MessageIds {
+        MessageIds(Uuid::new_v5(&Uuid::NAMESPACE_URL, session.as_bytes()))
     }
 
     pub(crate) fn derived_id(self, cell: &str) -> MessageId {

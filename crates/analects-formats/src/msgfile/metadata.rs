@@ -14,14 +14,14 @@ use super::scan::{line_text, lines};
 /// The attributes of all cells, in the order of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Metadata {
-    entries: Vec<Entry>,
+    entries: Vec<MetaEntry>,
     /// The values that are not as they stand in the source, by their entries, in order.
     texts: Vec<(usize, Box<str>)>,
 }
 
 /// An attribute, or what could not be read as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
+struct MetaEntry {
     /// Where it starts, with its bracket.
     start: usize,
     /// The length of its value as it is written, or all of its length where it is none.
@@ -29,12 +29,12 @@ struct Entry {
     key_length: u16,
     /// The key, if it means something.
     key: Option<MetaKey>,
-    form: Form,
+    form: AttributeForm,
 }
 
 /// How an attribute is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum AttributeForm {
     /// `key=value`
     Bare,
     /// `key="value"`
@@ -47,27 +47,33 @@ enum Form {
     Junk,
 }
 
-impl Form {
+impl AttributeForm {
     fn bracket(self) -> usize {
-        usize::from(matches!(self, Form::Bracketed | Form::BracketedQuoted))
+        usize::from(matches!(
+            self,
+            AttributeForm::Bracketed | AttributeForm::BracketedQuoted
+        ))
     }
 
     fn quote(self) -> usize {
-        usize::from(matches!(self, Form::Quoted | Form::BracketedQuoted))
+        usize::from(matches!(
+            self,
+            AttributeForm::Quoted | AttributeForm::BracketedQuoted
+        ))
     }
 }
 
-impl Entry {
-    fn of(spans: AttributeSpans, source: &[u8]) -> Entry {
+impl MetaEntry {
+    fn of(spans: AttributeSpans, source: &[u8]) -> MetaEntry {
         let is_bracketed = spans.key.start > spans.token.start;
         let is_quoted = spans.value.start > spans.key.end + 1;
         let form = match (is_bracketed, is_quoted) {
-            (false, false) => Form::Bare,
-            (false, true) => Form::Quoted,
-            (true, false) => Form::Bracketed,
-            (true, true) => Form::BracketedQuoted,
+            (false, false) => AttributeForm::Bare,
+            (false, true) => AttributeForm::Quoted,
+            (true, false) => AttributeForm::Bracketed,
+            (true, true) => AttributeForm::BracketedQuoted,
         };
-        Entry {
+        MetaEntry {
             start: spans.token.start,
             length: spans.value.len(),
             key_length: spans.key.len() as u16,
@@ -77,7 +83,7 @@ impl Entry {
     }
 
     fn is_attribute(&self) -> bool {
-        self.form != Form::Junk
+        self.form != AttributeForm::Junk
     }
 
     fn name(&self) -> Span {
@@ -92,8 +98,11 @@ impl Entry {
 
     fn token(&self) -> Span {
         let end = match self.form {
-            Form::Junk => self.start + self.length,
-            Form::Bare | Form::Quoted | Form::Bracketed | Form::BracketedQuoted => {
+            AttributeForm::Junk => self.start + self.length,
+            AttributeForm::Bare
+            | AttributeForm::Quoted
+            | AttributeForm::Bracketed
+            | AttributeForm::BracketedQuoted => {
                 self.value().end + self.form.quote() + self.form.bracket()
             }
         };
@@ -170,17 +179,17 @@ impl Metadata {
             let text = attribute.text(source).into_owned();
             self.texts.push((self.entries.len(), text.into_boxed_str()));
         }
-        self.entries.push(Entry::of(attribute, source));
+        self.entries.push(MetaEntry::of(attribute, source));
     }
 
     fn add_junk(&mut self, junk: Span) {
         let (start, length) = (junk.start, junk.len());
-        self.entries.push(Entry {
+        self.entries.push(MetaEntry {
             start,
             length,
             key_length: 0,
             key: None,
-            form: Form::Junk,
+            form: AttributeForm::Junk,
         });
     }
 
@@ -221,7 +230,7 @@ pub(super) struct AttributeRef<'a> {
     metadata: &'a Metadata,
     source: &'a [u8],
     at: usize,
-    entry: Entry,
+    entry: MetaEntry,
 }
 
 impl<'a> AttributeRef<'a> {

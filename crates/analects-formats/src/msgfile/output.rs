@@ -1,15 +1,15 @@
 //! What running code printed, as a cell holds it: a line each, behind the name of its stream.
 //!
 //! A line end belongs to its line, so `stdout> a` is `a` and a line end; what a stream printed last
-//! without one is `stdout>\ a`. Output that is not UTF-8 is base64, a piece a line.
+//! without one is `stdout>\ a`. Output that is not UTF-8 is base64, a chunk a line.
 //!
 //! ```
-//! use analects_formats::msgfile::output::{Piece, decode, encode};
+//! use analects_formats::msgfile::output::{OutputChunk, decode, encode};
 //!
-//! let pieces = [Piece::stdout("1\n2\n"), Piece::stderr("careful\n"), Piece::stdout("3")];
-//! let encoded = encode(&pieces);
+//! let chunks = [OutputChunk::stdout("1\n2\n"), OutputChunk::stderr("careful\n"), OutputChunk::stdout("3")];
+//! let encoded = encode(&chunks);
 //! assert_eq!(encoded.text, "stdout> 1\nstdout> 2\nstderr> careful\nstdout>\\ 3");
-//! assert_eq!(decode(&encoded.text, encoded.base64).0, pieces);
+//! assert_eq!(decode(&encoded.text, encoded.base64).0, chunks);
 //! ```
 
 use super::base64;
@@ -34,25 +34,25 @@ impl Stream {
 
 /// What came from one stream before the other one had its say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct OutputChunk {
     /// Where it was printed to.
     pub stream: Stream,
     /// What was printed, line ends included.
     pub bytes: Vec<u8>,
 }
 
-impl Piece {
-    /// A piece of standard output.
-    pub fn stdout(bytes: impl Into<Vec<u8>>) -> Piece {
-        Piece {
+impl OutputChunk {
+    /// A chunk of standard output.
+    pub fn stdout(bytes: impl Into<Vec<u8>>) -> OutputChunk {
+        OutputChunk {
             stream: Stream::Stdout,
             bytes: bytes.into(),
         }
     }
 
-    /// A piece of standard error.
-    pub fn stderr(bytes: impl Into<Vec<u8>>) -> Piece {
-        Piece {
+    /// A chunk of standard error.
+    pub fn stderr(bytes: impl Into<Vec<u8>>) -> OutputChunk {
+        OutputChunk {
             stream: Stream::Stderr,
             bytes: bytes.into(),
         }
@@ -68,22 +68,22 @@ pub struct Encoded {
     pub base64: bool,
 }
 
-/// Joins neighbours of the same stream and drops empty pieces; how a stream was cut means nothing.
-pub fn merge(pieces: &[Piece]) -> Vec<Piece> {
+/// Joins neighbours of the same stream and drops empty chunks; how a stream was cut means nothing.
+pub fn merge(chunks: &[OutputChunk]) -> Vec<OutputChunk> {
     let mut merged = Vec::new();
-    for piece in pieces {
-        add(&mut merged, piece.stream, &piece.bytes);
+    for chunk in chunks {
+        add(&mut merged, chunk.stream, &chunk.bytes);
     }
     merged
 }
 
-/// Writes pieces as lines. Reading them back gives the [`merge`]d pieces.
-pub fn encode(pieces: &[Piece]) -> Encoded {
-    let pieces = merge(pieces);
-    // The cell has one encoding for all of its lines, so one piece that is not text decides.
-    let texts: Result<Vec<(Stream, &str)>, _> = pieces
+/// Writes chunks as lines. Reading them back gives the [`merge`]d chunks.
+pub fn encode(chunks: &[OutputChunk]) -> Encoded {
+    let chunks = merge(chunks);
+    // The cell has one encoding for all of its lines, so one chunk that is not text decides.
+    let texts: Result<Vec<(Stream, &str)>, _> = chunks
         .iter()
-        .map(|piece| std::str::from_utf8(&piece.bytes).map(|text| (piece.stream, text)))
+        .map(|chunk| std::str::from_utf8(&chunk.bytes).map(|text| (chunk.stream, text)))
         .collect();
     match texts {
         Ok(texts) => {
@@ -100,43 +100,43 @@ pub fn encode(pieces: &[Piece]) -> Encoded {
             }
         }
         Err(_) => {
-            let line = |piece: &Piece| {
+            let line = |chunk: &OutputChunk| {
                 format!(
                     "{}> {}",
-                    piece.stream.name(),
-                    base64::encode_line(&piece.bytes)
+                    chunk.stream.name(),
+                    base64::encode_line(&chunk.bytes)
                 )
             };
             Encoded {
-                text: join(pieces.iter().map(line)),
+                text: join(chunks.iter().map(line)),
                 base64: true,
             }
         }
     }
 }
 
-/// Reads lines as pieces. Also gives the numbers, from 1, of the lines that are not what [`encode`]
+/// Reads lines as chunks. Also gives the numbers, from 1, of the lines that are not what [`encode`]
 /// writes: one without the name of a stream counts as a line of standard output, one that is not
 /// base64 as the text that it is, so that nothing is lost.
-pub fn decode(text: &str, base64: bool) -> (Vec<Piece>, Vec<usize>) {
-    let mut pieces = Vec::new();
+pub fn decode(text: &str, base64: bool) -> (Vec<OutputChunk>, Vec<usize>) {
+    let mut chunks = Vec::new();
     let mut odd = Vec::new();
     for (line, number) in text.split_terminator('\n').zip(1..) {
         let Some((stream, rest, ended)) = prefixed(line) else {
             odd.push(number);
-            add_line(&mut pieces, Stream::Stdout, line, true);
+            add_line(&mut chunks, Stream::Stdout, line, true);
             continue;
         };
         if !base64 {
-            add_line(&mut pieces, stream, rest, ended);
+            add_line(&mut chunks, stream, rest, ended);
         } else if let Some(bytes) = base64::decode(rest) {
-            add(&mut pieces, stream, &bytes);
+            add(&mut chunks, stream, &bytes);
         } else {
             odd.push(number);
-            add_line(&mut pieces, stream, rest, ended);
+            add_line(&mut chunks, stream, rest, ended);
         }
     }
-    (pieces, odd)
+    (chunks, odd)
 }
 
 /// A line's stream, its text, and whether a line end belongs to it. An editor may have taken off
@@ -155,18 +155,18 @@ fn prefixed(line: &str) -> Option<(Stream, &str, bool)> {
     rest.strip_prefix(' ').map(|rest| (stream, rest, ended))
 }
 
-fn add_line(pieces: &mut Vec<Piece>, stream: Stream, line: &str, ended: bool) {
-    add(pieces, stream, line.as_bytes());
+fn add_line(chunks: &mut Vec<OutputChunk>, stream: Stream, line: &str, ended: bool) {
+    add(chunks, stream, line.as_bytes());
     if ended {
-        add(pieces, stream, b"\n");
+        add(chunks, stream, b"\n");
     }
 }
 
-fn add(pieces: &mut Vec<Piece>, stream: Stream, bytes: &[u8]) {
-    match pieces.last_mut() {
+fn add(chunks: &mut Vec<OutputChunk>, stream: Stream, bytes: &[u8]) {
+    match chunks.last_mut() {
         _ if bytes.is_empty() => {}
         Some(last) if last.stream == stream => last.bytes.extend_from_slice(bytes),
-        _ => pieces.push(Piece {
+        _ => chunks.push(OutputChunk {
             stream,
             bytes: bytes.to_vec(),
         }),

@@ -17,33 +17,33 @@ impl Document {
     /// Everything that is odd about the file, in its order.
     pub fn problems(&self) -> Vec<Problem> {
         let lines = self.lines();
-        let mut found = Found {
+        let mut problems = ProblemCollector {
             lines: &lines,
-            problems: Vec::new(),
+            list: Vec::new(),
         };
-        self.encoding_problems(&mut found);
-        self.frontmatter_problems(&mut found);
-        self.head_problems(&mut found);
+        self.encoding_problems(&mut problems);
+        self.frontmatter_problems(&mut problems);
+        self.head_problems(&mut problems);
         let agents: HashSet<String> = self.agents().into_iter().map(|agent| agent.name).collect();
-        self.default_agent_problem(&agents, &mut found);
+        self.default_agent_problem(&agents, &mut problems);
         // Mostly ids count up, and then none can be there twice.
         let counts_up = self.ids_count_up();
         let mut ids = HashSet::with_capacity(if counts_up { 0 } else { self.scan.cells.len() });
         for cell in self.cells() {
             if !counts_up && cell.id().is_some_and(|id| !ids.insert(id)) {
-                found.add(duplicate_id(cell), cell.head());
+                problems.add(duplicate_id(cell), cell.head());
             }
-            meta_problems(cell, &mut found);
-            agent_problems(cell, &agents, &mut found);
-            code_problem(cell, &mut found);
+            meta_problems(cell, &mut problems);
+            agent_problems(cell, &agents, &mut problems);
+            code_problem(cell, &mut problems);
             if let Some(problem) = old_format(cell) {
-                found.add(problem, cell.head());
+                problems.add(problem, cell.head());
             }
         }
-        found
-            .problems
+        problems
+            .list
             .sort_by_key(|problem| (problem.line, problem.column));
-        found.problems
+        problems.list
     }
 
     /// The first cell of an earlier format, which means nothing any more.
@@ -67,29 +67,29 @@ impl Document {
             return None;
         }
         let lines = self.lines();
-        let mut found = Found {
+        let mut problems = ProblemCollector {
             lines: &lines,
-            problems: Vec::new(),
+            list: Vec::new(),
         };
-        self.encoding_problems(&mut found);
-        found.problems.into_iter().next()
+        self.encoding_problems(&mut problems);
+        problems.list.into_iter().next()
     }
 
-    fn encoding_problems(&self, found: &mut Found<'_>) {
+    fn encoding_problems(&self, problems: &mut ProblemCollector<'_>) {
         if !self.utf8 {
-            found.problems.extend(not_utf8(&self.source, found.lines));
+            problems.list.extend(not_utf8(&self.source, problems.lines));
         }
     }
 
-    fn frontmatter_problems(&self, found: &mut Found<'_>) {
+    fn frontmatter_problems(&self, problems: &mut ProblemCollector<'_>) {
         let yaml = self
             .frontmatter
             .and_then(|span| frontmatter::text_span(&self.source, span));
         for problem in &self.front.problems {
             let start = yaml.map_or(0, |yaml| yaml.start);
-            found
-                .problems
-                .push(problem.clone().in_file(start, found.lines));
+            problems
+                .list
+                .push(problem.clone().in_file(start, problems.lines));
         }
         if let (Kind::Section, Some(name), None) =
             (self.kind, &self.front.message_section, self.scan.section)
@@ -97,25 +97,25 @@ impl Document {
             let text = format!("there is no heading {name:?} for the messages yet");
             let problem = Problem::warning("section-missing", text)
                 .hint("it is added with the first message");
-            found.add(
+            problems.add(
                 problem.with(Severity::Hint),
                 self.frontmatter.unwrap_or_default(),
             );
         }
     }
 
-    fn default_agent_problem(&self, agents: &HashSet<String>, found: &mut Found<'_>) {
+    fn default_agent_problem(&self, agents: &HashSet<String>, problems: &mut ProblemCollector<'_>) {
         let default = self.front.default_agent.as_ref();
         if let Some(name) = default.filter(|name| !agents.contains(*name)) {
             let text = format!("the default agent {name} is defined nowhere");
             let problem = Problem::error("unknown-agent", text)
                 .hint("add it to agents, or name another in default_agent");
-            found.add(problem, self.frontmatter.unwrap_or_default());
+            problems.add(problem, self.frontmatter.unwrap_or_default());
         }
     }
 
     /// Lines that look as if somebody meant a head, and heads that somebody may not have meant.
-    fn head_problems(&self, found: &mut Found<'_>) {
+    fn head_problems(&self, problems: &mut ProblemCollector<'_>) {
         let start = self
             .scan
             .section
@@ -126,21 +126,21 @@ impl Document {
             .first()
             .map_or(self.source.len(), |cell| cell.start);
         if self.kind == Kind::Whole || self.scan.section.is_some() {
-            near_heads(&self.source, Span::new(start.min(first), first), found);
+            near_heads(&self.source, Span::new(start.min(first), first), problems);
         }
         for cell in self.cells() {
             near_heads(
                 &self.source,
                 Span::new(cell.head().end, cell.span().end),
-                found,
+                problems,
             );
         }
         for (fence, head) in &self.scan.in_fence {
-            let line = found.lines.position(*fence).0;
+            let line = problems.lines.position(*fence).0;
             let text = format!("this cell starts inside the code block that line {line} opens");
             let problem = Problem::warning("head-in-fence", text)
                 .hint("to quote a head, type \\# instead of #; else close the code block");
-            found.add(problem.with(Severity::Hint), Span::new(*head, *head));
+            problems.add(problem.with(Severity::Hint), Span::new(*head, *head));
         }
     }
 }
@@ -198,19 +198,19 @@ pub(crate) fn not_utf8(source: &[u8], lines: &LineIndex<'_>) -> Vec<Problem> {
     runs.into_iter().map(problem).collect()
 }
 
-struct Found<'a> {
+struct ProblemCollector<'a> {
     lines: &'a LineIndex<'a>,
-    problems: Vec<Problem>,
+    list: Vec<Problem>,
 }
 
-impl Found<'_> {
+impl ProblemCollector<'_> {
     fn add(&mut self, problem: Problem, span: Span) {
-        self.problems.push(problem.at(span, self.lines));
+        self.list.push(problem.at(span, self.lines));
     }
 }
 
 /// Lines outside of closed code blocks that are nearly heads.
-fn near_heads(source: &[u8], span: Span, found: &mut Found<'_>) {
+fn near_heads(source: &[u8], span: Span, problems: &mut ProblemCollector<'_>) {
     let text = span.of(source);
     // Nearly every text ends here.
     if memchr::memchr(b'%', text).is_none() || memchr::memmem::find(text, b"%%").is_none() {
@@ -227,7 +227,7 @@ fn near_heads(source: &[u8], span: Span, found: &mut Found<'_>) {
                 Problem::warning("near-head", "this line is nearly a head, and is not one")
                     .hint("a head is one to five #, a blank, %% or %%%, a blank and a title");
             let start = span.start + at;
-            found.add(
+            problems.add(
                 problem.with(Severity::Hint),
                 Span::new(start, start + line.len()),
             );
@@ -240,11 +240,11 @@ fn duplicate_id(cell: Cell<'_>) -> Problem {
     Problem::error("duplicate-id", text).hint("give this cell another id")
 }
 
-fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
+fn meta_problems(cell: Cell<'_>, problems: &mut ProblemCollector<'_>) {
     let Some(span) = cell.meta_span() else { return };
     for junk in cell.junk() {
         let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
-        found.add(Problem::warning("bad-metadata", text), span);
+        problems.add(Problem::warning("bad-metadata", text), span);
     }
     if let Some(value) = cell
         .get(MetaKey::History)
@@ -252,12 +252,12 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
     {
         let text = format!("unknown history value {value:?}; expected include, none or summary");
         let problem = Problem::warning("unknown-history", text).hint("it is read as include");
-        found.add(problem, span);
+        problems.add(problem, span);
     }
     let timeout = cell.get(MetaKey::Timeout);
     if let Some(value) = timeout.filter(|value| seconds::parse(value).is_none()) {
         let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
-        found.add(
+        problems.add(
             Problem::warning("bad-timeout", text).hint("it counts as absent"),
             span,
         );
@@ -267,7 +267,7 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
     {
         let text = format!("{path:?} cannot be an output file: {why}");
         let problem = Problem::error("bad-output-file", text);
-        found.add(
+        problems.add(
             problem.hint("name a file beside this one, or in a folder below it"),
             span,
         );
@@ -276,12 +276,12 @@ fn meta_problems(cell: Cell<'_>, found: &mut Found<'_>) {
         let stored = cell.get(MetaKey::Stored).unwrap_or_default();
         let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
         let hint = "the text was edited: remove the attribute to keep it as it is now";
-        found.add(Problem::warning("stored-mismatch", text).hint(hint), span);
+        problems.add(Problem::warning("stored-mismatch", text).hint(hint), span);
     }
 }
 
 /// An agent that is defined nowhere, or under a name that means something else.
-fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_>) {
+fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, problems: &mut ProblemCollector<'_>) {
     let word = cell.type_word();
     if cell.kind() == CellKind::Output
         && !agents.is_empty()
@@ -291,7 +291,7 @@ fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_
     {
         let text = format!("the agent {word} is defined nowhere in this file");
         let problem = Problem::warning("unknown-agent", text);
-        found.add(problem.with(Severity::Hint), cell.head());
+        problems.add(problem.with(Severity::Hint), cell.head());
     }
     if let Some(name) = cell.get(MetaKey::Agent)
         && cell.kind() == CellKind::Message
@@ -299,7 +299,7 @@ fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_
     {
         let text = format!("the agent {name} is to answer, and is defined nowhere in this file");
         let problem = Problem::warning("unknown-agent", text);
-        found.add(
+        problems.add(
             problem.hint("add it to agents, or name another"),
             cell.head(),
         );
@@ -307,7 +307,7 @@ fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_
     if let Some(agent) = agent(cell)
         && let Some((code, text)) = why_not_a_name(&agent.name)
     {
-        found.add(
+        problems.add(
             Problem::error(code, text).hint("give the agent another name"),
             cell.head(),
         );
@@ -315,14 +315,14 @@ fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, found: &mut Found<'_
 }
 
 /// A code cell that cannot run.
-fn code_problem(cell: Cell<'_>, found: &mut Found<'_>) {
+fn code_problem(cell: Cell<'_>, problems: &mut ProblemCollector<'_>) {
     if cell.role() != CellRole::Code {
         return;
     }
     if let Err(error) = code(&cell.content()) {
         let problem = Problem::error("no-code", format!("this code cell cannot run: {error}"))
             .hint("put the code into a fenced code block that names its language");
-        found.add(problem, cell.head());
+        problems.add(problem, cell.head());
     }
 }
 

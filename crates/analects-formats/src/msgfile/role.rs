@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use super::CellKind;
-use super::homes::is_thought_id;
+use super::owners::is_thought_id;
 
 /// What a cell is. A new role is a new variant: whoever must care matches on all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

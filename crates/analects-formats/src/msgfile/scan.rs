@@ -75,10 +75,10 @@ pub(super) struct Scan {
 /// Scans a file from `start` on. With a `section`, cells count only below the first heading of that
 /// name.
 pub(super) fn scan(source: &[u8], start: usize, section: Option<&str>) -> Scan {
-    scan_on(Scan::default(), source, start, section)
+    continue_scan(Scan::default(), source, start, section)
 }
 
-fn scan_on(found: Scan, source: &[u8], start: usize, section: Option<&str>) -> Scan {
+fn continue_scan(found: Scan, source: &[u8], start: usize, section: Option<&str>) -> Scan {
     let mut scanner = Scanner {
         source,
         section,
@@ -113,8 +113,8 @@ impl Scan {
     }
 
     /// Scans on from `start`, where a cell begins: all that follows is messages.
-    pub(super) fn scan_on(&mut self, source: &[u8], start: usize) {
-        *self = scan_on(std::mem::take(self), source, start, None);
+    pub(super) fn continue_scan(&mut self, source: &[u8], start: usize) {
+        *self = continue_scan(std::mem::take(self), source, start, None);
     }
 
     /// The entries of the metadata of a cell.
@@ -167,7 +167,7 @@ impl Scan {
 
 /// A loose head or a section heading: what a closed fence hides.
 #[derive(Debug, Clone, Copy)]
-enum Item {
+enum HideableLine {
     Head(CellSpans),
     Heading(Section),
 }
@@ -176,7 +176,7 @@ struct Scanner<'a> {
     source: &'a [u8],
     section: Option<&'a str>,
     found: Scan,
-    region: Region<Item>,
+    region: Region<HideableLine>,
     /// A head with an id, until the next line that is not blank says whether it is sealed.
     waiting: Option<CellSpans>,
 }
@@ -219,7 +219,7 @@ impl Scanner<'_> {
         if let Some(head) = head(text) {
             let cell = spans(start, end, &head);
             self.waiting = (!cell.id.is_empty()).then_some(cell);
-            self.region.hideable(Item::Head(cell));
+            self.region.hideable(HideableLine::Head(cell));
         } else if self.found.section.is_none()
             && let Some(level) = self.section.and_then(|name| heading(text, name))
         {
@@ -227,7 +227,7 @@ impl Scanner<'_> {
                 heading: Span::new(start, end),
                 level,
             };
-            self.region.hideable(Item::Heading(section));
+            self.region.hideable(HideableLine::Heading(section));
         }
     }
 
@@ -237,9 +237,13 @@ impl Scanner<'_> {
         let is_wanted = self.section.is_some();
         let found = &mut self.found;
         let show = |item| match item {
-            Item::Head(cell) if !is_wanted || found.section.is_some() => found.push(cell, source),
-            Item::Heading(section) if found.section.is_none() => found.section = Some(section),
-            Item::Head(_) | Item::Heading(_) => {}
+            HideableLine::Head(cell) if !is_wanted || found.section.is_some() => {
+                found.push(cell, source)
+            }
+            HideableLine::Heading(section) if found.section.is_none() => {
+                found.section = Some(section)
+            }
+            HideableLine::Head(_) | HideableLine::Heading(_) => {}
         };
         let unclosed = self.region.end(show, |_, _| {});
         if let Some(cell) = sealed

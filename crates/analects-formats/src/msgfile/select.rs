@@ -11,7 +11,7 @@ use super::{Cell, CellMessages, Document, place_in};
 /// The cells of a list such as `1,3-5,2.k3f9qx7a`, by their places, from 0. A range goes from one cell
 /// to another in the order of the file; without an end, `5-`, to the last one.
 pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemError> {
-    let names = Names::of(document);
+    let names = CellIndex::of(document);
     let mut found = Vec::new();
     for word in list
         .split(',')
@@ -114,15 +114,15 @@ fn firm_name(cell: Cell<'_>) -> String {
 }
 
 /// The names of cells, and their places.
-struct Names<'a> {
+struct CellIndex<'a> {
     ids: HashMap<&'a str, usize>,
     /// The places of cells without id, from 1.
     ordinals: HashMap<usize, usize>,
     count: usize,
 }
 
-impl<'a> Names<'a> {
-    fn of(document: &'a Document) -> Names<'a> {
+impl<'a> CellIndex<'a> {
+    fn of(document: &'a Document) -> CellIndex<'a> {
         let (mut ids, mut ordinals) = (HashMap::new(), HashMap::new());
         for (at, cell) in document.cells().enumerate() {
             match cell.id() {
@@ -130,7 +130,7 @@ impl<'a> Names<'a> {
                 None => ordinals.entry(cell.ordinal()).or_insert(at),
             };
         }
-        Names {
+        CellIndex {
             ids,
             ordinals,
             count: document.cells().len(),

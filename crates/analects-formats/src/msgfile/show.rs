@@ -18,19 +18,19 @@ pub struct Show<'d> {
     frontmatter: Option<String>,
     agents: Vec<Agent>,
     default_agent: Option<String>,
-    cells: Cells<'d>,
+    cells: ShowCells<'d>,
     problems: Vec<ShowProblem>,
 }
 
 /// The cells of a document, as JSON.
 #[derive(Debug, Clone)]
-struct Cells<'d> {
+struct ShowCells<'d> {
     document: &'d Document,
     /// The cells without their content.
     outline: Vec<ShowCell>,
 }
 
-impl Serialize for Cells<'_> {
+impl Serialize for ShowCells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(
             self.outline
@@ -170,7 +170,7 @@ pub fn show<'d>(document: &'d Document, path: &str) -> Show<'d> {
         frontmatter: front.map(|text| String::from_utf8_lossy(text).into_owned()),
         default_agent: document.default_agent().map(|agent| agent.name),
         agents: document.agents(),
-        cells: Cells {
+        cells: ShowCells {
             document,
             outline: outline(document),
         },
@@ -202,13 +202,13 @@ pub struct Brief {
 
 /// The least that there is to say about the cells of a document, in one pass and with little room.
 pub fn briefs(document: &Document) -> Vec<Brief> {
-    let mut lines = Lines {
+    let mut lines = LineCounter {
         source: document.source(),
         at: 0,
         line: 1,
     };
     let mut briefs: Vec<Brief> = Vec::with_capacity(document.cells().len());
-    let mut questions = Questions::default();
+    let mut questions = LastQuestions::default();
     for cell in document.cells() {
         let at = briefs.len();
         let role = cell.role();
@@ -248,7 +248,7 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
 
 /// What was asked last, at each cell of a file and on its branch.
 #[derive(Default)]
-struct Questions {
+struct LastQuestions {
     /// The question that what follows each cell answers.
     at: Vec<Option<usize>>,
     /// The last cell of the main chain, and of each side chain.
@@ -256,7 +256,7 @@ struct Questions {
     sides: HashMap<String, usize>,
 }
 
-impl Questions {
+impl LastQuestions {
     /// What was asked before a cell that follows another one, or nobody; or else the last of its chain.
     fn before(&self, follows: Option<Option<usize>>, side: Option<&str>) -> Option<usize> {
         let last = || {
@@ -297,13 +297,13 @@ pub fn outline(document: &Document) -> Vec<ShowCell> {
 }
 
 /// Counts lines, for offsets that only grow: the whole file is looked at once.
-struct Lines<'a> {
+struct LineCounter<'a> {
     source: &'a [u8],
     at: usize,
     line: usize,
 }
 
-impl Lines<'_> {
+impl LineCounter<'_> {
     fn line_of(&mut self, offset: usize) -> usize {
         let between = self.source.get(self.at..offset).unwrap_or_default();
         self.line += memchr::memchr_iter(b'\n', between).count();

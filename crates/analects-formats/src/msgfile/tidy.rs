@@ -113,8 +113,8 @@ fn attributes(old: &[u8]) -> Option<String> {
     let mut new = String::new();
     for part in &parts {
         match part {
-            Part::Word(word) => new.push_str(&format!(" [{word}]")),
-            Part::Attribute(key, value) => write_attribute(&mut new, key, value),
+            MetaPart::Word(word) => new.push_str(&format!(" [{word}]")),
+            MetaPart::Attribute(key, value) => write_attribute(&mut new, key, value),
         }
     }
     (self::parts(&new)? == parts).then_some(new)
@@ -122,19 +122,19 @@ fn attributes(old: &[u8]) -> Option<String> {
 
 /// What a part of a line of metadata says.
 #[derive(Debug, PartialEq, Eq)]
-enum Part<'a> {
+enum MetaPart<'a> {
     Word(&'a str),
     Attribute(&'a str, Cow<'a, str>),
 }
 
 /// What the parts of a line of metadata say; `None` if it cannot be read in full.
-fn parts(text: &str) -> Option<Vec<Part<'_>>> {
+fn parts(text: &str) -> Option<Vec<MetaPart<'_>>> {
     let source = text.as_bytes();
     let part = |token| match token {
-        MetaToken::Word(word) => Some(Part::Word(&text[word.start..word.end])),
+        MetaToken::Word(word) => Some(MetaPart::Word(&text[word.start..word.end])),
         MetaToken::Attribute(found) => {
             let key = &text[found.key.start..found.key.end];
-            Some(Part::Attribute(key, found.text(source)))
+            Some(MetaPart::Attribute(key, found.text(source)))
         }
         MetaToken::Junk(_) => None,
     };

@@ -71,7 +71,7 @@ pub fn apply(
         let name = parent
             .and_then(|at| named.cell_at(at))
             .map(|cell| cell.name().into_owned());
-        after = Some(with_mark(named, &name.unwrap_or_default())?);
+        after = Some(with_rewind_mark(named, &name.unwrap_or_default())?);
     }
     if !edits.is_empty() {
         after = Some(edit_cells(after.as_ref().unwrap_or(document), &edits)?);
@@ -111,10 +111,10 @@ fn history_edits(
 }
 
 /// The document whose next message follows this cell, or nobody.
-fn with_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
+fn with_rewind_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
     if let Some(ready) = document.ready_cell() {
         if last_before(document, ready).is_some_and(|last| last == parent) {
-            return Ok(without_mark(document, ready));
+            return Ok(without_rewind_mark(document, ready));
         }
         return edit_cells(
             document,
@@ -132,7 +132,7 @@ fn with_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
 }
 
 /// The document whose next message follows the last one.
-fn without_mark(document: &Document, ready: Cell<'_>) -> Document {
+fn without_rewind_mark(document: &Document, ready: Cell<'_>) -> Document {
     let hashes = "#".repeat(ready.level());
     let bytes = format!("{hashes} %%{}", document.line_end()).into_bytes();
     let splice = Splice {

@@ -4,7 +4,7 @@ use std::fs;
 
 use analects_core::Agent;
 use analects_formats::msgfile::item::{
-    Answer, FunctionCall, Message, MessageItem, MessageOutput, MessageOutputBuilder, Output,
+    AnswerOutput, FunctionCall, Message, MessageItem, MessageOutput, MessageOutputBuilder, Output,
 };
 use analects_store::{MessageFile, OsIds, StoreError};
 
@@ -31,7 +31,7 @@ fn say(file: &mut MessageFile, text: &str) -> String {
 }
 
 fn answer(text: &str) -> Output {
-    let built: Answer = MessageOutputBuilder::new()
+    let built: AnswerOutput = MessageOutputBuilder::new()
         .with_content(text)
         .build()
         .unwrap();

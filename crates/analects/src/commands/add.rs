@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use analects_core::{Ids, Problem, Severity};
-use analects_formats::msgfile::output::{self, Piece};
+use analects_formats::msgfile::output::{self, OutputChunk};
 use analects_formats::msgfile::{self, Cell, CellRole, Document, NewCell, Splice, base64, code};
 use analects_store::OsIds;
 
@@ -334,7 +334,7 @@ impl Given {
         {
             return Ok(text.to_string());
         }
-        let encoded = output::encode(&[Piece::stdout(self.bytes.as_slice())]);
+        let encoded = output::encode(&[OutputChunk::stdout(self.bytes.as_slice())]);
         if encoded.base64 {
             set(cell, "encoding", "base64");
         }

@@ -87,15 +87,15 @@ fn reasonings() {
 #[test]
 fn without_code() {
     let table = [
-        ("", NoCode::NoFence),
-        ("print(1)\n", NoCode::NoFence),
-        ("    ```\nx\n```x`", NoCode::NoFence),
-        ("```", NoCode::Unclosed { offset: 0 }),
-        ("a\n\n  ```py\nx\n", NoCode::Unclosed { offset: 3 }),
-        ("```\nx\n~~~", NoCode::Unclosed { offset: 0 }),
-        ("````\nx\n```\n", NoCode::Unclosed { offset: 0 }),
-        ("```\nx\n``` y", NoCode::Unclosed { offset: 0 }),
-        ("```\nx\n    ```", NoCode::Unclosed { offset: 0 }),
+        ("", CodeError::NoFence),
+        ("print(1)\n", CodeError::NoFence),
+        ("    ```\nx\n```x`", CodeError::NoFence),
+        ("```", CodeError::Unclosed { offset: 0 }),
+        ("a\n\n  ```py\nx\n", CodeError::Unclosed { offset: 3 }),
+        ("```\nx\n~~~", CodeError::Unclosed { offset: 0 }),
+        ("````\nx\n```\n", CodeError::Unclosed { offset: 0 }),
+        ("```\nx\n``` y", CodeError::Unclosed { offset: 0 }),
+        ("```\nx\n    ```", CodeError::Unclosed { offset: 0 }),
     ];
     for (content, error) in table {
         assert_eq!(code(content), Err(error), "{content:?}");
@@ -106,12 +106,12 @@ fn without_code() {
 #[test]
 fn hostile_content_takes_no_noticeable_time() {
     let many = format!("````\n{}", "```\n".repeat(1_000_000));
-    assert_eq!(code(&many), Err(NoCode::Unclosed { offset: 0 }));
+    assert_eq!(code(&many), Err(CodeError::Unclosed { offset: 0 }));
     assert_eq!(
         code(&"`".repeat(5_000_000)),
-        Err(NoCode::Unclosed { offset: 0 })
+        Err(CodeError::Unclosed { offset: 0 })
     );
-    assert_eq!(code(&"\n \r".repeat(1_000_000)), Err(NoCode::NoFence));
+    assert_eq!(code(&"\n \r".repeat(1_000_000)), Err(CodeError::NoFence));
     let blanks = " \n".repeat(1_000_000);
     check(
         &format!("{blanks}a\n{blanks}```\nx\n```\n{blanks}"),
@@ -143,8 +143,8 @@ proptest! {
                 prop_assert_eq!(&content[code.body_span], code.body);
                 prop_assert!(code.language.is_none_or(|word| !word.contains(char::is_whitespace)));
             }
-            Err(NoCode::Unclosed { offset }) => prop_assert!(content.is_char_boundary(offset)),
-            Err(NoCode::NoFence) => {}
+            Err(CodeError::Unclosed { offset }) => prop_assert!(content.is_char_boundary(offset)),
+            Err(CodeError::NoFence) => {}
         }
     }
 

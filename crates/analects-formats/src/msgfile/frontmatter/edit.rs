@@ -3,8 +3,8 @@
 
 use analects_core::{Agent, Span};
 
-use super::Reader;
-use super::yaml::{Entry, Yaml, is_plain, must_be_escaped, scalar};
+use super::FrontmatterReader;
+use super::yaml::{Yaml, YamlEntry, is_plain, must_be_escaped, scalar};
 use crate::msgfile::Splice;
 use crate::msgfile::agents::why_not_a_name;
 use crate::msgfile::line::is_blank;
@@ -43,7 +43,7 @@ pub fn set_string(
         return create(source, &line, |tree| Some(tree) == wanted.as_ref()).map_err(refuse);
     };
     set_in(
-        &Front::new(source, span).map_err(refuse)?,
+        &EditableFrontmatter::new(source, span).map_err(refuse)?,
         key,
         value,
         &line,
@@ -70,7 +70,12 @@ pub fn add_agent(
         let is_right = |tree: &Yaml| adds_agent(&Yaml::Null, tree, agent);
         return create(source, &typed, is_right).map_err(refuse);
     };
-    add_agent_in(&Front::new(source, span).map_err(refuse)?, agent, &typed).map_err(refuse)
+    add_agent_in(
+        &EditableFrontmatter::new(source, span).map_err(refuse)?,
+        agent,
+        &typed,
+    )
+    .map_err(refuse)
 }
 
 /// Frontmatter where there was none: at the start of the file, after a byte-order mark.
@@ -115,7 +120,7 @@ pub(crate) fn line_end(source: &[u8]) -> &'static str {
 }
 
 /// The text between the two `---` lines, with what is needed to change it.
-struct Front<'a> {
+struct EditableFrontmatter<'a> {
     text: &'a str,
     /// Where the text starts in the file.
     start: usize,
@@ -123,8 +128,8 @@ struct Front<'a> {
     tree: Yaml,
 }
 
-impl<'a> Front<'a> {
-    fn new(source: &'a [u8], span: Span) -> Result<Front<'a>, String> {
+impl<'a> EditableFrontmatter<'a> {
+    fn new(source: &'a [u8], span: Span) -> Result<EditableFrontmatter<'a>, String> {
         let inner = text_span(source, span).ok_or("there is no frontmatter at this place")?;
         let text = std::str::from_utf8(inner.of(source))
             .map_err(|_| "the frontmatter is not UTF-8 text".to_string())?;
@@ -135,7 +140,7 @@ impl<'a> Front<'a> {
                 "the frontmatter must be a map of keys to values, not {tree}"
             ));
         }
-        Ok(Front {
+        Ok(EditableFrontmatter {
             text,
             start: inner.start,
             line_end: line_end(source),
@@ -189,7 +194,12 @@ pub fn text_span(source: &[u8], span: Span) -> Option<Span> {
         .then(|| Span::new(first.span.end, last.span.start))
 }
 
-fn set_in(front: &Front<'_>, key: &str, value: &str, line: &str) -> Result<Splice, String> {
+fn set_in(
+    front: &EditableFrontmatter<'_>,
+    key: &str,
+    value: &str,
+    line: &str,
+) -> Result<Splice, String> {
     let wanted = front.tree.with(key, Yaml::Text(value.to_string()));
     if wanted.as_ref() == Some(&front.tree) {
         return Ok(Splice {
@@ -264,7 +274,11 @@ fn quoted_length(value: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
-fn add_agent_in(front: &Front<'_>, agent: &Agent, typed: &str) -> Result<Splice, String> {
+fn add_agent_in(
+    front: &EditableFrontmatter<'_>,
+    agent: &Agent,
+    typed: &str,
+) -> Result<Splice, String> {
     let agents = front.tree.get("agents");
     if agents.is_some_and(|agents| agents.get(&agent.name).is_some()) {
         return Err(format!(
@@ -302,7 +316,7 @@ struct AgentBlock {
 }
 
 impl AgentBlock {
-    fn find(front: &Front<'_>) -> Option<AgentBlock> {
+    fn find(front: &EditableFrontmatter<'_>) -> Option<AgentBlock> {
         let places = front.places_of("agents");
         let [place] = places[..] else { return None };
         if !value_span(front.text, place)?.is_empty() {
@@ -356,13 +370,13 @@ fn adds_agent(old: &Yaml, new: &Yaml, agent: &Agent) -> bool {
     let added = new
         .get("agents")
         .and_then(Yaml::entries)
-        .and_then(<[Entry]>::last);
+        .and_then(<[YamlEntry]>::last);
     let Some(added) = added.filter(|added| added.key == agent.name) else {
         return false;
     };
     let agents = old.get("agents").unwrap_or(&Yaml::Null);
     let wanted = agents.with(&agent.name, added.value.clone());
-    Reader::new("").agent(added).as_ref() == Some(agent)
+    FrontmatterReader::new("").agent(added).as_ref() == Some(agent)
         && wanted
             .and_then(|agents| old.with("agents", agents))
             .as_ref()

@@ -27,12 +27,12 @@ pub(crate) enum Yaml {
     Float(f64),
     Text(String),
     List(Vec<Yaml>),
-    Map(Vec<Entry>),
+    Map(Vec<YamlEntry>),
 }
 
 /// One line of a map, so to speak.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct YamlEntry {
     pub(crate) key: String,
     /// Where the key stands, in bytes, if the parser said so.
     pub(crate) at: Option<usize>,
@@ -40,8 +40,8 @@ pub(crate) struct Entry {
 }
 
 /// Two entries are the same when they say the same; where they stand does not matter.
-impl PartialEq for Entry {
-    fn eq(&self, other: &Entry) -> bool {
+impl PartialEq for YamlEntry {
+    fn eq(&self, other: &YamlEntry) -> bool {
         self.key == other.key && self.value == other.value
     }
 }
@@ -65,7 +65,7 @@ impl Yaml {
             });
         }
         let left = Cell::new(MAX_SIZE);
-        let seed = Seed {
+        let seed = YamlSeed {
             left: &left,
             depth: 0,
         };
@@ -76,7 +76,7 @@ impl Yaml {
     }
 
     /// The entries of a map; nothing at all counts as an empty one.
-    pub(crate) fn entries(&self) -> Option<&[Entry]> {
+    pub(crate) fn entries(&self) -> Option<&[YamlEntry]> {
         match self {
             Yaml::Null => Some(&[]),
             Yaml::Map(entries) => Some(entries),
@@ -97,7 +97,7 @@ impl Yaml {
         let mut entries = self.entries()?.to_vec();
         match entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => entry.value = value,
-            None => entries.push(Entry {
+            None => entries.push(YamlEntry {
                 key: key.to_string(),
                 at: None,
                 value,
@@ -194,17 +194,17 @@ fn options() -> Options {
 /// Reads a value at a depth. The parser's own limits count what is written; aliases make more of
 /// it, so depth and size are counted here once more.
 #[derive(Clone, Copy)]
-struct Seed<'a> {
+struct YamlSeed<'a> {
     left: &'a Cell<usize>,
     depth: usize,
 }
 
-impl Seed<'_> {
+impl YamlSeed<'_> {
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth >= MAX_DEPTH {
             return Err(E::custom("lists and maps are nested too deeply"));
         }
-        Ok(Seed {
+        Ok(YamlSeed {
             left: self.left,
             depth: self.depth + 1,
         })
@@ -223,7 +223,7 @@ impl Seed<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
+impl<'de> DeserializeSeed<'de> for YamlSeed<'_> {
     type Value = Yaml;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Yaml, D::Error> {
@@ -231,7 +231,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
+impl<'de> Visitor<'de> for YamlSeed<'_> {
     type Value = Yaml;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -286,7 +286,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
             let key = key.value.unwrap_or_else(|| "null".to_string());
             self.pay(key.len())?;
             let value = map.next_value_seed(inner)?;
-            entries.push(Entry { key, at, value });
+            entries.push(YamlEntry { key, at, value });
         }
         match repeated(&entries) {
             // `1` and `"1"` are different keys of YAML, but the same text.
@@ -297,7 +297,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 }
 
 /// A key that stands in a map twice.
-fn repeated(entries: &[Entry]) -> Option<String> {
+fn repeated(entries: &[YamlEntry]) -> Option<String> {
     let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     keys.sort_unstable();
     let twice = keys.windows(2).find(|pair| pair[0] == pair[1])?;

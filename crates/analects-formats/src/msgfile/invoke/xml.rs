@@ -43,21 +43,21 @@ fn push_escaped(out: &mut String, text: &str, by_number: impl Fn(char) -> bool) 
 }
 
 /// A start tag.
-pub(super) struct Tag<'a> {
+pub(super) struct StartTag<'a> {
     pub(super) name: &'a str,
     /// Whether it is its own end tag: `<a/>`.
     pub(super) is_empty: bool,
     offset: usize,
-    attributes: Vec<Attribute<'a>>,
+    attributes: Vec<XmlAttribute<'a>>,
 }
 
-struct Attribute<'a> {
+struct XmlAttribute<'a> {
     offset: usize,
     name: &'a str,
     value: String,
 }
 
-impl Tag<'_> {
+impl StartTag<'_> {
     /// An error at this tag.
     pub(super) fn error(&self, message: impl Into<String>) -> InvokeError {
         InvokeError {
@@ -83,7 +83,7 @@ impl Tag<'_> {
             .min_by_key(|attribute| attribute.offset)
         {
             None => Ok(()),
-            Some(Attribute { offset, name, .. }) => {
+            Some(XmlAttribute { offset, name, .. }) => {
                 let message = format!("unknown or repeated attribute {name:?} of <{}>", self.name);
                 Err(InvokeError {
                     offset: *offset,
@@ -95,14 +95,14 @@ impl Tag<'_> {
 }
 
 /// Where we are in a text.
-pub(super) struct Reader<'a> {
+pub(super) struct XmlReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str) -> Reader<'a> {
-        Reader { text, at: 0 }
+impl<'a> XmlReader<'a> {
+    pub(super) fn new(text: &'a str) -> XmlReader<'a> {
+        XmlReader { text, at: 0 }
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -127,7 +127,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips to the next tag. Reads it if it is a start tag; leaves an end tag where it is.
-    pub(super) fn start_tag(&mut self, expected: &str) -> Result<Option<Tag<'a>>, InvokeError> {
+    pub(super) fn start_tag(
+        &mut self,
+        expected: &str,
+    ) -> Result<Option<StartTag<'a>>, InvokeError> {
         self.skip_comments()?;
         if self.rest().starts_with("</") {
             return Ok(None);
@@ -148,7 +151,7 @@ impl<'a> Reader<'a> {
             }
             attributes.push(self.attribute()?);
         };
-        Ok(Some(Tag {
+        Ok(Some(StartTag {
             name,
             is_empty,
             offset,
@@ -282,7 +285,7 @@ impl<'a> Reader<'a> {
         Ok(name)
     }
 
-    fn attribute(&mut self) -> Result<Attribute<'a>, InvokeError> {
+    fn attribute(&mut self) -> Result<XmlAttribute<'a>, InvokeError> {
         let offset = self.at;
         let name = self.name("an attribute or >")?;
         self.skip_blanks();
@@ -295,7 +298,7 @@ impl<'a> Reader<'a> {
             _ => return Err(self.error(format!("expected a quote, found {}", self.found()))),
         };
         self.at += 1;
-        Ok(Attribute {
+        Ok(XmlAttribute {
             offset,
             name,
             value: self.quoted(quote)?,

@@ -6,9 +6,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::prompts::{ItemFields, to_raw};
-use super::{Answer, Call, CodeOutput, Content, ItemError, Output, Prompt, seconds};
+use super::{
+    AnswerOutput, CallItem, CellContent, CodeOutput, ItemError, Output, PromptItem, seconds,
+};
 use crate::msgfile::invoke::Arguments;
-use crate::msgfile::output::Piece;
+use crate::msgfile::output::OutputChunk;
 
 /// The methods of builders whose content is text or bytes.
 macro_rules! content_methods {
@@ -16,31 +18,31 @@ macro_rules! content_methods {
         /// The text; it may be empty.
         #[must_use]
         pub fn with_content(mut self, text: impl Into<String>) -> Self {
-            self.given.text = Some(text.into());
+            self.content.text = Some(text.into());
             self
         }
 
         /// The bytes, instead of text; they need a media type.
         #[must_use]
         pub fn with_binary_content(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-            self.given.bytes = Some(bytes.into());
+            self.content.bytes = Some(bytes.into());
             self
         }
     };
 }
 
-/// Content that may have been given as text, as bytes, or, wrongly, as both.
+/// CellContent that may have been given as text, as bytes, or, wrongly, as both.
 #[derive(Debug, Clone, Default)]
-struct Given {
+struct ContentInput {
     text: Option<String>,
     bytes: Option<Vec<u8>>,
 }
 
-impl Given {
-    fn content(self) -> Result<Content, ItemError> {
+impl ContentInput {
+    fn content(self) -> Result<CellContent, ItemError> {
         match (self.text, self.bytes) {
-            (Some(text), None) => Ok(Content::Text(text)),
-            (None, Some(bytes)) => Ok(Content::Binary(bytes)),
+            (Some(text), None) => Ok(CellContent::Text(text)),
+            (None, Some(bytes)) => Ok(CellContent::Binary(bytes)),
             (None, None) => Err(ItemError::missing("the content", "with_content")),
             (Some(_), Some(_)) => Err(ItemError::invalid("content is given as text and as bytes")
                 .hinting("call with_content or with_binary_content, not both")),
@@ -50,12 +52,12 @@ impl Given {
 
 /// What is said of messages and of function calls.
 #[derive(Debug, Clone, Default)]
-struct PromptFields {
+struct ItemFieldsBuilder {
     fields: ItemFields,
     timeout: Option<f64>,
 }
 
-impl PromptFields {
+impl ItemFieldsBuilder {
     fn build(self) -> Result<ItemFields, ItemError> {
         if self.timeout == Some(0.0) {
             return Err(
@@ -112,7 +114,7 @@ macro_rules! prompt_methods {
     };
 }
 
-/// Builds a [`Prompt`]. Content must be given, and may be empty: such a message is kept, and says
+/// Builds a [`PromptItem`]. CellContent must be given, and may be empty: such a message is kept, and says
 /// nothing to a model.
 ///
 /// ```
@@ -147,10 +149,10 @@ macro_rules! prompt_methods {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct MessageBuilder {
-    shared: PromptFields,
-    given: Given,
+    shared: ItemFieldsBuilder,
+    content: ContentInput,
     type_word: Option<String>,
-    prompt: Prompt,
+    prompt: PromptItem,
 }
 
 impl MessageBuilder {
@@ -179,7 +181,7 @@ impl MessageBuilder {
 
     /// One more function call.
     #[must_use]
-    pub fn with_function_call(mut self, call: Call) -> Self {
+    pub fn with_function_call(mut self, call: CallItem) -> Self {
         self.prompt.function_calls.push(call);
         self
     }
@@ -192,8 +194,8 @@ impl MessageBuilder {
     }
 
     /// The message, or what is missing or wrong.
-    pub fn build(self) -> Result<Prompt, ItemError> {
-        let content = self.given.content()?;
+    pub fn build(self) -> Result<PromptItem, ItemError> {
+        let content = self.content.content()?;
         let usual = if content.as_text().is_some() {
             "markdown"
         } else {
@@ -205,7 +207,7 @@ impl MessageBuilder {
             return Err(ItemError::invalid(text).hinting("leave out the type"));
         }
         let fields = self.shared.build()?;
-        let prompt = Prompt {
+        let prompt = PromptItem {
             fields,
             type_word,
             content,
@@ -216,7 +218,7 @@ impl MessageBuilder {
     }
 }
 
-/// Builds a [`Call`].
+/// Builds a [`CallItem`].
 ///
 /// ```
 /// use analects_core::History;
@@ -242,7 +244,7 @@ impl MessageBuilder {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct FunctionCallBuilder {
-    shared: PromptFields,
+    shared: ItemFieldsBuilder,
     function_name: Option<String>,
     args: Option<Raw>,
 }
@@ -276,7 +278,7 @@ impl FunctionCallBuilder {
     }
 
     /// The function call, or what is missing or wrong.
-    pub fn build(self) -> Result<Call, ItemError> {
+    pub fn build(self) -> Result<CallItem, ItemError> {
         let missing = || ItemError::missing("the function's name", "with_function_name");
         let args = self.args.unwrap_or_else(Raw::empty_object);
         if args.as_object().is_none() {
@@ -284,11 +286,11 @@ impl FunctionCallBuilder {
             let text = format!("the arguments must be a JSON object, not {short}");
             return Err(ItemError::invalid(text));
         }
-        let call = Call {
+        let call = CallItem {
             fields: self.shared.build()?,
             function_name: self.function_name.ok_or_else(missing)?,
             args: Arguments::Json(args),
-            ..Call::default()
+            ..CallItem::default()
         };
         call.check()?;
         Ok(call)
@@ -297,17 +299,17 @@ impl FunctionCallBuilder {
 
 /// What is said of any output.
 #[derive(Debug, Clone, Default)]
-struct OutputFields {
-    answer: Answer,
+struct AnswerFieldsBuilder {
+    answer: AnswerOutput,
     duration: Option<f64>,
 }
 
-impl OutputFields {
-    fn build(self) -> Result<Answer, ItemError> {
+impl AnswerFieldsBuilder {
+    fn build(self) -> Result<AnswerOutput, ItemError> {
         let duration = self
             .duration
             .map(|value| seconds::from_number(value, "the duration"));
-        Ok(Answer {
+        Ok(AnswerOutput {
             duration: duration.transpose()?,
             ..self.answer
         })
@@ -353,7 +355,7 @@ macro_rules! output_methods {
     };
 }
 
-/// Builds an [`Answer`]: a reply, or the result of a tool.
+/// Builds an [`AnswerOutput`]: a reply, or the result of a tool.
 ///
 /// ```
 /// use analects_formats::msgfile::item::{ItemErrorKind, MessageOutput, MessageOutputBuilder};
@@ -374,8 +376,8 @@ macro_rules! output_methods {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct MessageOutputBuilder {
-    shared: OutputFields,
-    given: Given,
+    shared: AnswerFieldsBuilder,
+    content: ContentInput,
 }
 
 impl MessageOutputBuilder {
@@ -395,9 +397,9 @@ impl MessageOutputBuilder {
     }
 
     /// The output, or what is missing or wrong.
-    pub fn build(self) -> Result<Answer, ItemError> {
-        let content = self.given.content()?;
-        let answer = Answer {
+    pub fn build(self) -> Result<AnswerOutput, ItemError> {
+        let content = self.content.content()?;
+        let answer = AnswerOutput {
             content,
             ..self.shared.build()?
         };
@@ -429,8 +431,8 @@ impl MessageOutputBuilder {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct CodeExecutionOutputBuilder {
-    shared: OutputFields,
-    pieces: Vec<Piece>,
+    shared: AnswerFieldsBuilder,
+    chunks: Vec<OutputChunk>,
     data: Option<Vec<u8>>,
     lang: Option<String>,
 }
@@ -444,14 +446,14 @@ impl CodeExecutionOutputBuilder {
     /// More of standard output.
     #[must_use]
     pub fn with_stdout(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.pieces.push(Piece::stdout(bytes));
+        self.chunks.push(OutputChunk::stdout(bytes));
         self
     }
 
     /// More of standard error.
     #[must_use]
     pub fn with_stderr(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.pieces.push(Piece::stderr(bytes));
+        self.chunks.push(OutputChunk::stderr(bytes));
         self
     }
 
@@ -478,22 +480,22 @@ impl CodeExecutionOutputBuilder {
             .ok_or_else(|| ItemError::missing("the language", "with_lang"))?;
         let answer = self.shared.build()?;
         let code = match self.data {
-            None => CodeOutput::printed(answer, lang, &self.pieces),
-            Some(_) if !self.pieces.is_empty() => {
+            None => CodeOutput::printed(answer, lang, &self.chunks),
+            Some(_) if !self.chunks.is_empty() => {
                 let error = ItemError::invalid("an output is what was printed or binary, not both");
                 return Err(
                     error.hinting("build an output for each; add_outputs adds them as one run")
                 );
             }
             Some(data) => {
-                let answer = Answer {
-                    content: Content::Binary(data),
+                let answer = AnswerOutput {
+                    content: CellContent::Binary(data),
                     ..answer
                 };
                 CodeOutput {
                     answer,
                     lang,
-                    pieces: Vec::new(),
+                    chunks: Vec::new(),
                 }
             }
         };

@@ -1,6 +1,6 @@
 //! What names, media types, levels and words of items may be. One place for builders, JSON and drafts.
 
-use super::{Content, ItemError};
+use super::{CellContent, ItemError};
 use crate::msgfile::agents::why_not_a_name;
 use crate::msgfile::encode::type_word;
 use crate::msgfile::is_fixed_word;
@@ -61,8 +61,8 @@ pub(super) fn mime_type(mime_type: &str) -> Result<(), ItemError> {
 }
 
 /// Bytes must be some, and must say what they are.
-pub(super) fn content(content: &Content, mime_type: &str) -> Result<(), ItemError> {
-    let Content::Binary(bytes) = content else {
+pub(super) fn content(content: &CellContent, mime_type: &str) -> Result<(), ItemError> {
+    let CellContent::Binary(bytes) = content else {
         return Ok(());
     };
     if bytes.is_empty() {

@@ -9,37 +9,37 @@ use crate::msgfile::base64;
 /// Text, or bytes of some media type.
 ///
 /// ```
-/// use analects_formats::msgfile::item::Content;
+/// use analects_formats::msgfile::item::CellContent;
 ///
-/// assert_eq!(Content::from("hello").as_text(), Some("hello"));
-/// let picture = Content::from(vec![0x89, b'P', b'N', b'G']);
+/// assert_eq!(CellContent::from("hello").as_text(), Some("hello"));
+/// let picture = CellContent::from(vec![0x89, b'P', b'N', b'G']);
 /// assert_eq!((picture.as_text(), picture.as_bytes()), (None, &b"\x89PNG"[..]));
 /// assert_eq!(serde_json::to_string(&picture)?, r#"{"base64":"iVBORw=="}"#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Form", into = "Form")]
-pub enum Content {
+#[serde(try_from = "ContentJson", into = "ContentJson")]
+pub enum CellContent {
     /// Text.
     Text(String),
     /// Bytes.
     Binary(Vec<u8>),
 }
 
-impl Content {
+impl CellContent {
     /// The bytes of either.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
-            Content::Text(text) => text.as_bytes(),
-            Content::Binary(bytes) => bytes,
+            CellContent::Text(text) => text.as_bytes(),
+            CellContent::Binary(bytes) => bytes,
         }
     }
 
     /// The text, if it is text.
     pub fn as_text(&self) -> Option<&str> {
         match self {
-            Content::Text(text) => Some(text),
-            Content::Binary(_) => None,
+            CellContent::Text(text) => Some(text),
+            CellContent::Binary(_) => None,
         }
     }
 
@@ -49,80 +49,80 @@ impl Content {
     }
 
     /// Text where the bytes are such.
-    pub(super) fn of_bytes(bytes: Vec<u8>) -> Content {
-        String::from_utf8(bytes).map_or_else(|error| error.into_bytes().into(), Content::Text)
+    pub(super) fn of_bytes(bytes: Vec<u8>) -> CellContent {
+        String::from_utf8(bytes).map_or_else(|error| error.into_bytes().into(), CellContent::Text)
     }
 
     /// The content that a cell's text stands for: bytes where the cell says base64 and it is such.
-    pub(super) fn of_cell(text: Cow<'_, str>, is_base64: bool) -> Content {
+    pub(super) fn of_cell(text: Cow<'_, str>, is_base64: bool) -> CellContent {
         let bytes = if is_base64 {
             base64::decode(&text)
         } else {
             None
         };
-        bytes.map_or_else(|| Content::Text(text.into_owned()), Content::Binary)
+        bytes.map_or_else(|| CellContent::Text(text.into_owned()), CellContent::Binary)
     }
 
     /// The text of a cell that holds it.
     pub(super) fn to_cell(&self) -> String {
         match self {
-            Content::Text(text) => text.clone(),
-            Content::Binary(bytes) => base64::encode(bytes),
+            CellContent::Text(text) => text.clone(),
+            CellContent::Binary(bytes) => base64::encode(bytes),
         }
     }
 }
 
-impl Default for Content {
-    fn default() -> Content {
-        Content::Text(String::new())
+impl Default for CellContent {
+    fn default() -> CellContent {
+        CellContent::Text(String::new())
     }
 }
 
-impl From<&str> for Content {
-    fn from(text: &str) -> Content {
-        Content::Text(text.to_string())
+impl From<&str> for CellContent {
+    fn from(text: &str) -> CellContent {
+        CellContent::Text(text.to_string())
     }
 }
 
-impl From<String> for Content {
-    fn from(text: String) -> Content {
-        Content::Text(text)
+impl From<String> for CellContent {
+    fn from(text: String) -> CellContent {
+        CellContent::Text(text)
     }
 }
 
-impl From<Vec<u8>> for Content {
-    fn from(bytes: Vec<u8>) -> Content {
-        Content::Binary(bytes)
+impl From<Vec<u8>> for CellContent {
+    fn from(bytes: Vec<u8>) -> CellContent {
+        CellContent::Binary(bytes)
     }
 }
 
-/// Content as JSON: a string, or an object with base64.
+/// CellContent as JSON: a string, or an object with base64.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Form {
+enum ContentJson {
     Text(String),
     Binary { base64: String },
 }
 
-impl From<Content> for Form {
-    fn from(content: Content) -> Form {
+impl From<CellContent> for ContentJson {
+    fn from(content: CellContent) -> ContentJson {
         match content {
-            Content::Text(text) => Form::Text(text),
-            Content::Binary(bytes) => Form::Binary {
+            CellContent::Text(text) => ContentJson::Text(text),
+            CellContent::Binary(bytes) => ContentJson::Binary {
                 base64: base64::encode_line(&bytes),
             },
         }
     }
 }
 
-impl TryFrom<Form> for Content {
+impl TryFrom<ContentJson> for CellContent {
     type Error = &'static str;
 
-    fn try_from(form: Form) -> Result<Content, &'static str> {
+    fn try_from(form: ContentJson) -> Result<CellContent, &'static str> {
         match form {
-            Form::Text(text) => Ok(Content::Text(text)),
-            Form::Binary { base64 } => base64::decode(&base64)
-                .map(Content::Binary)
+            ContentJson::Text(text) => Ok(CellContent::Text(text)),
+            ContentJson::Binary { base64 } => base64::decode(&base64)
+                .map(CellContent::Binary)
                 .ok_or("this is not base64"),
         }
     }

@@ -15,7 +15,7 @@ use super::{IndexOrName, Item, ItemError, ItemErrorKind, item, items};
 use crate::msgfile::{Cell, CellRole, Document, Kind, Splice};
 
 pub use agents::AgentRegistry;
-pub use operation::{Change, Operation};
+pub use operation::{DraftChange, DraftOperation};
 
 /// A message file with changes that have not been saved yet. It touches no disk: who saves it takes
 /// [`Draft::appended`], or the source of [`Draft::document`].
@@ -24,7 +24,7 @@ pub struct Draft {
     base: Document,
     /// The document with the changes, if there are any.
     current: Option<Document>,
-    changes: Vec<Change>,
+    changes: Vec<DraftChange>,
 }
 
 impl Draft {
@@ -75,7 +75,7 @@ impl Draft {
     }
 
     /// The changes, in their order.
-    pub fn changes(&self) -> &[Change] {
+    pub fn changes(&self) -> &[DraftChange] {
         &self.changes
     }
 
@@ -123,12 +123,12 @@ impl Draft {
     }
 
     /// Makes a change and keeps it, or changes nothing. Gives the names of the cells that it adds.
-    fn push(&mut self, mut operation: Operation) -> Result<Vec<String>, ItemError> {
+    fn push(&mut self, mut operation: DraftOperation) -> Result<Vec<String>, ItemError> {
         why_not_writable(self.document())?;
         let before = self.document().source().to_vec();
         match self.make(&mut operation) {
             Ok(cells) => {
-                self.changes.push(Change {
+                self.changes.push(DraftChange {
                     operation,
                     cells: cells.clone(),
                 });
@@ -280,13 +280,13 @@ impl Draft {
                 .any(|change| change.cells.contains(name))
         };
         self.changes.iter().all(|change| match &change.operation {
-            Operation::AddAgent(_) | Operation::SetDefaultAgent(_) => false,
-            Operation::Fill { name, .. } => is_ours(name),
-            Operation::AddAgentCell(_)
-            | Operation::AddMessage { .. }
-            | Operation::AddCall { .. }
-            | Operation::AddOutputs { .. }
-            | Operation::DefineTool { .. } => true,
+            DraftOperation::AddAgent(_) | DraftOperation::SetDefaultAgent(_) => false,
+            DraftOperation::Fill { name, .. } => is_ours(name),
+            DraftOperation::AddAgentCell(_)
+            | DraftOperation::AddMessage { .. }
+            | DraftOperation::AddCall { .. }
+            | DraftOperation::AddOutputs { .. }
+            | DraftOperation::DefineTool { .. } => true,
         })
     }
 

@@ -1,4 +1,4 @@
-//! What came back, as data: an [`Answer`] of somebody, or what a run of code printed.
+//! What came back, as data: an [`AnswerOutput`] of somebody, or what a run of code printed.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{CodeExecutionOutput, Content, ItemError, MessageOutput, check, seconds};
-use crate::msgfile::output::{Piece, Stream, merge};
+use super::{CellContent, CodeExecutionOutput, ItemError, MessageOutput, check, seconds};
+use crate::msgfile::output::{OutputChunk, Stream, merge};
 
 /// An output of either kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,18 +16,18 @@ pub enum Output {
     /// What running code printed.
     Code(CodeOutput),
     /// A reply, the result of a tool, or a place kept for one of them.
-    Answer(Answer),
+    Answer(AnswerOutput),
 }
 
 /// A reply of an agent, or the result of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct AnswerOutput {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) agent_name: Option<String>,
-    pub(super) content: Content,
+    pub(super) content: CellContent,
     #[serde(default = "text_plain")]
     pub(super) mime_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,25 +48,25 @@ pub struct Answer {
 
 /// What one run of a code cell printed, or one picture that it made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Map<String, Value>", into = "CodeForm")]
+#[serde(try_from = "Map<String, Value>", into = "CodeOutputJson")]
 pub struct CodeOutput {
     /// What it has in common with an answer. Its content is all that was printed, or the picture.
-    pub(super) answer: Answer,
+    pub(super) answer: AnswerOutput,
     pub(super) lang: String,
     /// What was printed; nothing for a picture.
-    pub(super) pieces: Vec<Piece>,
+    pub(super) chunks: Vec<OutputChunk>,
 }
 
 pub(super) fn text_plain() -> String {
     check::TEXT.to_string()
 }
 
-impl Default for Answer {
-    fn default() -> Answer {
-        Answer {
+impl Default for AnswerOutput {
+    fn default() -> AnswerOutput {
+        AnswerOutput {
             name: String::new(),
             agent_name: None,
-            content: Content::default(),
+            content: CellContent::default(),
             mime_type: text_plain(),
             nonce: None,
             status: None,
@@ -92,7 +92,7 @@ impl Output {
     }
 
     /// The reply or result, if it is one.
-    pub fn as_answer(&self) -> Option<&Answer> {
+    pub fn as_answer(&self) -> Option<&AnswerOutput> {
         match self {
             Output::Answer(answer) => Some(answer),
             Output::Code(_) => None,
@@ -113,7 +113,7 @@ impl Output {
         if dict.get("lang").is_some() {
             return CodeOutput::from_dict(dict).map(Output::Code);
         }
-        Answer::from_dict(dict).map(Output::Answer)
+        AnswerOutput::from_dict(dict).map(Output::Answer)
     }
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
@@ -124,7 +124,7 @@ impl Output {
     }
 
     /// What both kinds have.
-    fn answer(&self) -> &Answer {
+    fn answer(&self) -> &AnswerOutput {
         match self {
             Output::Answer(answer) => answer,
             Output::Code(code) => &code.answer,
@@ -132,8 +132,8 @@ impl Output {
     }
 }
 
-impl From<Answer> for Output {
-    fn from(answer: Answer) -> Output {
+impl From<AnswerOutput> for Output {
+    fn from(answer: AnswerOutput) -> Output {
         Output::Answer(answer)
     }
 }
@@ -144,7 +144,7 @@ impl From<CodeOutput> for Output {
     }
 }
 
-impl Answer {
+impl AnswerOutput {
     /// The agent that says it; `None` for the one that was asked, and for the result of a tool.
     pub fn agent_name(&self) -> Option<&str> {
         self.agent_name.as_deref()
@@ -171,8 +171,8 @@ impl Answer {
     }
 
     /// Reads what [`MessageOutput::to_dict`] writes.
-    pub fn from_dict(dict: Value) -> Result<Answer, ItemError> {
-        let answer: Answer = from_value(dict, "an output")?;
+    pub fn from_dict(dict: Value) -> Result<AnswerOutput, ItemError> {
+        let answer: AnswerOutput = from_value(dict, "an output")?;
         answer.check()?;
         Ok(answer)
     }
@@ -193,7 +193,7 @@ impl Answer {
     }
 }
 
-impl MessageOutput for Answer {
+impl MessageOutput for AnswerOutput {
     fn content(&self) -> Cow<'_, [u8]> {
         Cow::Borrowed(self.content.as_bytes())
     }
@@ -247,19 +247,23 @@ message_output!(CodeOutput, |self| self.answer);
 
 impl CodeOutput {
     /// What code printed.
-    pub(super) fn printed(answer: Answer, lang: String, pieces: &[Piece]) -> CodeOutput {
-        let pieces = merge(pieces);
-        let bytes = pieces
+    pub(super) fn printed(
+        answer: AnswerOutput,
+        lang: String,
+        chunks: &[OutputChunk],
+    ) -> CodeOutput {
+        let chunks = merge(chunks);
+        let bytes = chunks
             .iter()
-            .flat_map(|piece| piece.bytes.iter().copied())
+            .flat_map(|chunk| chunk.bytes.iter().copied())
             .collect();
         CodeOutput {
-            answer: Answer {
-                content: Content::of_bytes(bytes),
+            answer: AnswerOutput {
+                content: CellContent::of_bytes(bytes),
                 ..answer
             },
             lang,
-            pieces,
+            chunks,
         }
     }
 
@@ -282,7 +286,7 @@ impl CodeOutput {
 
     pub(super) fn check(&self) -> Result<(), ItemError> {
         check::language(&self.lang)?;
-        if self.pieces.is_empty() && self.answer.content.as_text().is_none() {
+        if self.chunks.is_empty() && self.answer.content.as_text().is_none() {
             return self.answer.check();
         }
         if self.answer.mime_type != check::TEXT {
@@ -296,16 +300,16 @@ impl CodeOutput {
     }
 
     fn stream(&self, stream: Stream) -> Vec<u8> {
-        let pieces = self.pieces.iter().filter(|piece| piece.stream == stream);
-        pieces
-            .flat_map(|piece| piece.bytes.iter().copied())
+        let chunks = self.chunks.iter().filter(|chunk| chunk.stream == stream);
+        chunks
+            .flat_map(|chunk| chunk.bytes.iter().copied())
             .collect()
     }
 }
 
 impl CodeExecutionOutput for CodeOutput {
-    fn pieces(&self) -> &[Piece] {
-        &self.pieces
+    fn chunks(&self) -> &[OutputChunk] {
+        &self.chunks
     }
 
     fn stdout_content(&self) -> Vec<u8> {
@@ -340,51 +344,51 @@ pub(super) fn from_value<T: serde::de::DeserializeOwned>(
 /// The output of code as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CodeForm {
+struct CodeOutputJson {
     #[serde(flatten)]
-    answer: Answer,
+    answer: AnswerOutput,
     lang: String,
     #[serde(default)]
-    stdout_content: Content,
+    stdout_content: CellContent,
     #[serde(default)]
-    stderr_content: Content,
+    stderr_content: CellContent,
     /// The two streams as they came; if it is there, it counts before the two above.
-    #[serde(default)]
-    pieces: Option<Vec<PieceForm>>,
+    #[serde(default, rename = "pieces")]
+    chunks: Option<Vec<ChunkJson>>,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum PieceForm {
-    Stdout(Content),
-    Stderr(Content),
+enum ChunkJson {
+    Stdout(CellContent),
+    Stderr(CellContent),
 }
 
-impl From<&Piece> for PieceForm {
-    fn from(piece: &Piece) -> PieceForm {
-        let content = Content::of_bytes(piece.bytes.clone());
-        match piece.stream {
-            Stream::Stdout => PieceForm::Stdout(content),
-            Stream::Stderr => PieceForm::Stderr(content),
+impl From<&OutputChunk> for ChunkJson {
+    fn from(chunk: &OutputChunk) -> ChunkJson {
+        let content = CellContent::of_bytes(chunk.bytes.clone());
+        match chunk.stream {
+            Stream::Stdout => ChunkJson::Stdout(content),
+            Stream::Stderr => ChunkJson::Stderr(content),
         }
     }
 }
 
-impl From<&PieceForm> for Piece {
-    fn from(form: &PieceForm) -> Piece {
+impl From<&ChunkJson> for OutputChunk {
+    fn from(form: &ChunkJson) -> OutputChunk {
         match form {
-            PieceForm::Stdout(content) => Piece::stdout(content.as_bytes()),
-            PieceForm::Stderr(content) => Piece::stderr(content.as_bytes()),
+            ChunkJson::Stdout(content) => OutputChunk::stdout(content.as_bytes()),
+            ChunkJson::Stderr(content) => OutputChunk::stderr(content.as_bytes()),
         }
     }
 }
 
-impl From<CodeOutput> for CodeForm {
-    fn from(code: CodeOutput) -> CodeForm {
-        CodeForm {
-            stdout_content: Content::of_bytes(code.stdout_content()),
-            stderr_content: Content::of_bytes(code.stderr_content()),
-            pieces: Some(code.pieces.iter().map(PieceForm::from).collect()),
+impl From<CodeOutput> for CodeOutputJson {
+    fn from(code: CodeOutput) -> CodeOutputJson {
+        CodeOutputJson {
+            stdout_content: CellContent::of_bytes(code.stdout_content()),
+            stderr_content: CellContent::of_bytes(code.stderr_content()),
+            chunks: Some(code.chunks.iter().map(ChunkJson::from).collect()),
             answer: code.answer,
             lang: code.lang,
         }
@@ -397,20 +401,20 @@ impl TryFrom<Map<String, Value>> for CodeOutput {
     fn try_from(mut dict: Map<String, Value>) -> Result<CodeOutput, serde_json::Error> {
         // The streams say what was printed.
         dict.entry("content").or_insert_with(|| "".into());
-        let form: CodeForm = serde_json::from_value(dict.into())?;
-        let stdout = PieceForm::Stdout(form.stdout_content);
-        let stderr = PieceForm::Stderr(form.stderr_content);
-        let forms = form.pieces.unwrap_or_else(|| vec![stdout, stderr]);
-        let pieces: Vec<Piece> = forms.iter().map(Piece::from).collect();
-        let pieces = merge(&pieces);
-        let is_picture = form.answer.mime_type != check::TEXT && pieces.is_empty();
+        let form: CodeOutputJson = serde_json::from_value(dict.into())?;
+        let stdout = ChunkJson::Stdout(form.stdout_content);
+        let stderr = ChunkJson::Stderr(form.stderr_content);
+        let forms = form.chunks.unwrap_or_else(|| vec![stdout, stderr]);
+        let chunks: Vec<OutputChunk> = forms.iter().map(OutputChunk::from).collect();
+        let chunks = merge(&chunks);
+        let is_picture = form.answer.mime_type != check::TEXT && chunks.is_empty();
         if is_picture {
             return Ok(CodeOutput {
                 answer: form.answer,
                 lang: form.lang,
-                pieces,
+                chunks,
             });
         }
-        Ok(CodeOutput::printed(form.answer, form.lang, &pieces))
+        Ok(CodeOutput::printed(form.answer, form.lang, &chunks))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::outputs::{from_value, text_plain};
-use super::{Content, FunctionCall, ItemError, Message, MessageItem, Output, check, seconds};
+use super::{CellContent, FunctionCall, ItemError, Message, MessageItem, Output, check, seconds};
 use crate::msgfile::invoke::{self, Arguments, Invoke};
 
 /// A message or a function call.
@@ -15,9 +15,9 @@ use crate::msgfile::invoke::{self, Arguments, Invoke};
 #[serde(untagged)]
 pub enum Item {
     /// What a person wrote.
-    Message(Prompt),
+    Message(PromptItem),
     /// A call of a tool or of an agent.
-    FunctionCall(Call),
+    FunctionCall(CallItem),
 }
 
 /// What messages and function calls have in common.
@@ -35,12 +35,12 @@ pub(super) struct ItemFields {
 /// What a person wrote, with everything that came back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Prompt {
+pub struct PromptItem {
     #[serde(flatten)]
     pub(super) fields: ItemFields,
     #[serde(default = "markdown", rename = "type")]
     pub(super) type_word: String,
-    pub(super) content: Content,
+    pub(super) content: CellContent,
     #[serde(default = "text_plain")]
     pub(super) mime_type: String,
     #[serde(default)]
@@ -48,19 +48,19 @@ pub struct Prompt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) tool: Option<String>,
     #[serde(default)]
-    pub(super) function_calls: Vec<Call>,
+    pub(super) function_calls: Vec<CallItem>,
 }
 
 /// A call of a tool or of an agent, with its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub struct CallItem {
     #[serde(flatten)]
     pub(super) fields: ItemFields,
     #[serde(default = "tool", rename = "type")]
     pub(super) type_word: String,
     pub(super) function_name: String,
-    #[serde(flatten, with = "args_form")]
+    #[serde(flatten, with = "arguments_json")]
     pub(super) args: Arguments,
 }
 
@@ -72,12 +72,12 @@ fn tool() -> String {
     "tool".to_string()
 }
 
-impl Default for Prompt {
-    fn default() -> Prompt {
-        Prompt {
+impl Default for PromptItem {
+    fn default() -> PromptItem {
+        PromptItem {
             fields: ItemFields::default(),
             type_word: markdown(),
-            content: Content::default(),
+            content: CellContent::default(),
             mime_type: text_plain(),
             agent_name: None,
             tool: None,
@@ -86,9 +86,9 @@ impl Default for Prompt {
     }
 }
 
-impl Default for Call {
-    fn default() -> Call {
-        Call {
+impl Default for CallItem {
+    fn default() -> CallItem {
+        CallItem {
             fields: ItemFields::default(),
             type_word: tool(),
             function_name: String::new(),
@@ -140,7 +140,7 @@ macro_rules! item_methods {
 
 impl Item {
     /// The message, if it is one.
-    pub fn as_message(&self) -> Option<&Prompt> {
+    pub fn as_message(&self) -> Option<&PromptItem> {
         match self {
             Item::Message(message) => Some(message),
             Item::FunctionCall(_) => None,
@@ -148,7 +148,7 @@ impl Item {
     }
 
     /// The function call, if it is one.
-    pub fn as_function_call(&self) -> Option<&Call> {
+    pub fn as_function_call(&self) -> Option<&CallItem> {
         match self {
             Item::FunctionCall(call) => Some(call),
             Item::Message(_) => None,
@@ -158,9 +158,9 @@ impl Item {
     /// Reads what [`MessageItem::to_dict`] writes. What has a `function_name` is a function call.
     pub fn from_dict(dict: Value) -> Result<Item, ItemError> {
         if dict.get("function_name").is_some() {
-            return Call::from_dict(dict).map(Item::FunctionCall);
+            return CallItem::from_dict(dict).map(Item::FunctionCall);
         }
-        Prompt::from_dict(dict).map(Item::Message)
+        PromptItem::from_dict(dict).map(Item::Message)
     }
 
     fn fields(&self) -> &ItemFields {
@@ -189,15 +189,15 @@ impl MessageItem for Item {
     }
 }
 
-impl Prompt {
+impl PromptItem {
     /// The tool that this code cell defines.
     pub fn tool(&self) -> Option<&str> {
         self.tool.as_deref()
     }
 
     /// Reads what [`MessageItem::to_dict`] writes.
-    pub fn from_dict(dict: Value) -> Result<Prompt, ItemError> {
-        let prompt: Prompt = from_value(dict, "a message")?;
+    pub fn from_dict(dict: Value) -> Result<PromptItem, ItemError> {
+        let prompt: PromptItem = from_value(dict, "a message")?;
         prompt.check()?;
         Ok(prompt)
     }
@@ -219,7 +219,7 @@ impl Prompt {
             .as_deref()
             .map_or(Ok(()), check::agent_name)?;
         self.tool.as_deref().map_or(Ok(()), check::function_name)?;
-        self.function_calls.iter().try_for_each(Call::check)
+        self.function_calls.iter().try_for_each(CallItem::check)
     }
 
     fn fields(&self) -> &ItemFields {
@@ -231,7 +231,7 @@ impl Prompt {
     }
 }
 
-impl MessageItem for Prompt {
+impl MessageItem for PromptItem {
     item_methods!();
 
     fn type_word(&self) -> &str {
@@ -239,8 +239,8 @@ impl MessageItem for Prompt {
     }
 }
 
-impl Message for Prompt {
-    fn content(&self) -> &Content {
+impl Message for PromptItem {
+    fn content(&self) -> &CellContent {
         &self.content
     }
 
@@ -252,19 +252,19 @@ impl Message for Prompt {
         self.agent_name.as_deref()
     }
 
-    fn function_calls(&self) -> &[Call] {
+    fn function_calls(&self) -> &[CallItem] {
         &self.function_calls
     }
 
-    fn add_function_call(&mut self, call: Call) {
+    fn add_function_call(&mut self, call: CallItem) {
         self.function_calls.push(call);
     }
 }
 
-impl Call {
+impl CallItem {
     /// Reads what [`MessageItem::to_dict`] writes.
-    pub fn from_dict(dict: Value) -> Result<Call, ItemError> {
-        let call: Call = from_value(dict, "a function call")?;
+    pub fn from_dict(dict: Value) -> Result<CallItem, ItemError> {
+        let call: CallItem = from_value(dict, "a function call")?;
         call.check()?;
         Ok(call)
     }
@@ -302,7 +302,7 @@ impl Call {
     }
 }
 
-impl MessageItem for Call {
+impl MessageItem for CallItem {
     item_methods!();
 
     fn type_word(&self) -> &str {
@@ -310,7 +310,7 @@ impl MessageItem for Call {
     }
 }
 
-impl FunctionCall for Call {
+impl FunctionCall for CallItem {
     fn function_name(&self) -> &str {
         &self.function_name
     }
@@ -321,7 +321,7 @@ impl FunctionCall for Call {
 }
 
 /// Arguments in the JSON of a call.
-mod args_form {
+mod arguments_json {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -329,7 +329,7 @@ mod args_form {
 
     #[derive(Default, Serialize, Deserialize)]
     #[serde(default)]
-    struct ArgsForm {
+    struct ArgumentsJson {
         #[serde(skip_serializing_if = "Option::is_none")]
         args: Option<Value>,
         /// The exact JSON where `args` would not give it back, such as for very long numbers.
@@ -344,7 +344,7 @@ mod args_form {
         args: &Arguments,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let mut form = ArgsForm::default();
+        let mut form = ArgumentsJson::default();
         match args {
             Arguments::Text(text) => form.args_text = Some(text.clone()),
             Arguments::Json(raw) => {
@@ -361,7 +361,7 @@ mod args_form {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Arguments, D::Error> {
-        let form = ArgsForm::deserialize(deserializer)?;
+        let form = ArgumentsJson::deserialize(deserializer)?;
         if let Some(text) = form.args_text {
             return Ok(Arguments::Text(text));
         }

@@ -5,10 +5,13 @@ use std::collections::HashMap;
 
 use super::outputs::text_plain;
 use super::prompts::ItemFields;
-use super::{Answer, Call, CodeOutput, Content, Item, MessageItem, Output, Prompt, check, seconds};
+use super::{
+    AnswerOutput, CallItem, CellContent, CodeOutput, Item, MessageItem, Output, PromptItem, check,
+    seconds,
+};
 use crate::msgfile::code::code;
-use crate::msgfile::homes::{Placed, placed};
 use crate::msgfile::invoke::{self, Arguments};
+use crate::msgfile::owners::{OwnedCell, owned_cells};
 use crate::msgfile::role::names_author;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey, base64, output};
 
@@ -77,7 +80,7 @@ pub fn item<'a>(document: &Document, which: impl Into<IndexOrName<'a>>) -> Optio
 }
 
 /// What a cell is to the items.
-enum Reading {
+enum ItemOrOutput {
     Item(Item),
     /// An output of the item whose cell is at this place.
     Output(usize, Output),
@@ -85,13 +88,13 @@ enum Reading {
 
 /// Each item with the place of its cell.
 fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
-    let placed = placed(document);
+    let placed = owned_cells(document);
     let mut slots: Vec<Option<Item>> = Vec::with_capacity(placed.len());
     for here in &placed {
         let mut item = None;
         match read(&placed, here) {
-            Some(Reading::Item(found)) => item = Some(found),
-            Some(Reading::Output(of, output)) => {
+            Some(ItemOrOutput::Item(found)) => item = Some(found),
+            Some(ItemOrOutput::Output(of, output)) => {
                 if let Some(item) = slots[of].as_mut() {
                     item.add_output(output);
                 }
@@ -116,26 +119,26 @@ fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
         .collect()
 }
 
-fn read(placed: &[Placed<'_>], here: &Placed<'_>) -> Option<Reading> {
+fn read(placed: &[OwnedCell<'_>], here: &OwnedCell<'_>) -> Option<ItemOrOutput> {
     let cell = here.cell;
-    let home = here.home.map(|at| placed[at].cell);
+    let home = here.owner.map(|at| placed[at].cell);
     if cell.is_ready() {
         return None;
     }
     match cell.role() {
         CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock => {
-            Some(Reading::Item(Item::Message(prompt(cell))))
+            Some(ItemOrOutput::Item(Item::Message(prompt(cell))))
         }
-        CellRole::ToolCall => Some(Reading::Item(Item::FunctionCall(call(cell, home)))),
+        CellRole::ToolCall => Some(ItemOrOutput::Item(Item::FunctionCall(call(cell, home)))),
         CellRole::ToolResult => {
             let call = home?.name();
             let nonce = call.rsplit_once('.').map(|(_, nonce)| nonce.to_string());
-            Some(Reading::Output(here.home?, answer(cell, nonce)))
+            Some(ItemOrOutput::Output(here.owner?, answer(cell, nonce)))
         }
         CellRole::Reply | CellRole::Thinking => {
-            Some(Reading::Output(here.root?, answer(cell, None)))
+            Some(ItemOrOutput::Output(here.root?, answer(cell, None)))
         }
-        CellRole::CodeOutput => Some(Reading::Output(here.root?, code_output(cell))),
+        CellRole::CodeOutput => Some(ItemOrOutput::Output(here.root?, code_output(cell))),
         CellRole::AgentDefinition
         | CellRole::System
         | CellRole::Summary
@@ -159,7 +162,7 @@ fn item_fields(cell: Cell<'_>) -> ItemFields {
     }
 }
 
-fn prompt(cell: Cell<'_>) -> Prompt {
+fn prompt(cell: Cell<'_>) -> PromptItem {
     let type_word = if cell.is_misplaced() {
         "markdown"
     } else {
@@ -167,10 +170,10 @@ fn prompt(cell: Cell<'_>) -> Prompt {
     };
     // Of messages, only a raw cell with a media type holds bytes.
     let is_base64 = cell.role() == CellRole::Raw && cell.get(MetaKey::MimeType).is_some();
-    Prompt {
+    PromptItem {
         fields: item_fields(cell),
         type_word: type_word.to_string(),
-        content: Content::of_cell(cell.content(), is_base64),
+        content: CellContent::of_cell(cell.content(), is_base64),
         mime_type: mime_type(cell),
         agent_name: cell
             .get(MetaKey::Agent)
@@ -181,7 +184,7 @@ fn prompt(cell: Cell<'_>) -> Prompt {
     }
 }
 
-fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> Call {
+fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> CallItem {
     let text = cell.content();
     let (function_name, args) = match invoke::decode(&text) {
         Ok(invoke) => (invoke.name, invoke.arguments),
@@ -198,11 +201,11 @@ fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> Call {
         .history()
         .or_else(|| reply?.history())
         .unwrap_or_default();
-    Call {
+    CallItem {
         fields,
         function_name,
         args,
-        ..Call::default()
+        ..CallItem::default()
     }
 }
 
@@ -213,13 +216,13 @@ fn mime_type(cell: Cell<'_>) -> String {
 }
 
 /// What any output has.
-fn plain_answer(cell: Cell<'_>) -> Answer {
+fn plain_answer(cell: Cell<'_>) -> AnswerOutput {
     let text = |key| cell.get(key).map(str::to_string);
     let is_author = |word: &&str| cell.role().is_reply() && names_author(word);
-    Answer {
+    AnswerOutput {
         name: cell.name().into_owned(),
         agent_name: cell.written_type().filter(is_author).map(str::to_string),
-        content: Content::of_cell(cell.content(), is_base64(cell)),
+        content: CellContent::of_cell(cell.content(), is_base64(cell)),
         mime_type: mime_type(cell),
         nonce: text(MetaKey::Nonce),
         status: text(MetaKey::Status),
@@ -246,16 +249,16 @@ fn code_output(cell: Cell<'_>) -> Output {
     if answer.mime_type != check::TEXT
         && let Some(data) = base64::decode(&content).filter(|data| !data.is_empty())
     {
-        answer.content = Content::Binary(data);
+        answer.content = CellContent::Binary(data);
         return Output::Code(CodeOutput {
             answer,
             lang,
-            pieces: Vec::new(),
+            chunks: Vec::new(),
         });
     }
     answer.mime_type = text_plain();
-    let pieces = output::decode(&content, is_base64(cell)).0;
-    Output::Code(CodeOutput::printed(answer, lang, &pieces))
+    let chunks = output::decode(&content, is_base64(cell)).0;
+    Output::Code(CodeOutput::printed(answer, lang, &chunks))
 }
 
 /// A tool that a file defines.

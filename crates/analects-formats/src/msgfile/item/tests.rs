@@ -23,7 +23,7 @@ fn draft(cells: &str) -> Draft {
     Draft::new(decode(format!("{FRONT}{cells}")))
 }
 
-fn text(content: &str) -> Prompt {
+fn text(content: &str) -> PromptItem {
     MessageBuilder::new().with_content(content).build().unwrap()
 }
 
@@ -35,7 +35,7 @@ fn reply(content: &str) -> Output {
         .into()
 }
 
-fn code(content: &str) -> Prompt {
+fn code(content: &str) -> PromptItem {
     let fenced = format!("```python\n{content}\n```");
     MessageBuilder::new()
         .with_type_word("code")

@@ -6,9 +6,9 @@ use std::time::Duration;
 use analects_core::History;
 use serde_json::Value;
 
-use super::{Call, Content, Output};
+use super::{CallItem, CellContent, Output};
 use crate::msgfile::invoke::Arguments;
-use crate::msgfile::output::Piece;
+use crate::msgfile::output::OutputChunk;
 
 /// What came back: a reply, the result of a tool, the output of code, or a place kept for one.
 pub trait MessageOutput {
@@ -64,11 +64,11 @@ pub trait MessageOutput {
     /// The output as JSON.
     ///
     /// ```
-    /// use analects_formats::msgfile::item::{Answer, MessageOutput, MessageOutputBuilder};
+    /// use analects_formats::msgfile::item::{AnswerOutput, MessageOutput, MessageOutputBuilder};
     ///
     /// let output = MessageOutputBuilder::new().with_content("Hi.").build()?;
     /// assert_eq!(output.to_dict()["content"], "Hi.");
-    /// assert_eq!(Answer::from_dict(output.to_dict())?, output);
+    /// assert_eq!(AnswerOutput::from_dict(output.to_dict())?, output);
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     fn to_dict(&self) -> Value;
@@ -80,16 +80,16 @@ pub trait CodeExecutionOutput: MessageOutput {
     ///
     /// ```
     /// use analects_formats::msgfile::item::{CodeExecutionOutput, CodeExecutionOutputBuilder};
-    /// use analects_formats::msgfile::output::Piece;
+    /// use analects_formats::msgfile::output::OutputChunk;
     ///
     /// let output = CodeExecutionOutputBuilder::new()
     ///     .with_stdout("1\n").with_stderr("careful\n").with_stdout("2\n")
     ///     .with_lang("python").build()?;
-    /// let expected = [Piece::stdout("1\n"), Piece::stderr("careful\n"), Piece::stdout("2\n")];
-    /// assert_eq!(output.pieces(), expected);
+    /// let expected = [OutputChunk::stdout("1\n"), OutputChunk::stderr("careful\n"), OutputChunk::stdout("2\n")];
+    /// assert_eq!(output.chunks(), expected);
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
-    fn pieces(&self) -> &[Piece];
+    fn chunks(&self) -> &[OutputChunk];
 
     /// All of standard output.
     ///
@@ -244,14 +244,14 @@ pub trait Message: MessageItem {
     /// What it says, text or bytes.
     ///
     /// ```
-    /// use analects_formats::msgfile::item::{Content, Message, MessageBuilder};
+    /// use analects_formats::msgfile::item::{CellContent, Message, MessageBuilder};
     ///
     /// let message = MessageBuilder::new().with_content("Hello").build()?;
-    /// assert_eq!(message.content(), &Content::from("Hello"));
+    /// assert_eq!(message.content(), &CellContent::from("Hello"));
     /// assert_eq!(message.text(), Some("Hello"));
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
-    fn content(&self) -> &Content;
+    fn content(&self) -> &CellContent;
 
     /// What it says as text; `None` where it is bytes.
     ///
@@ -302,7 +302,7 @@ pub trait Message: MessageItem {
     /// let message = item(&decode(file.concat()), "1").unwrap();
     /// assert_eq!(message.as_message().unwrap().function_calls()[0].function_name(), "now");
     /// ```
-    fn function_calls(&self) -> &[Call];
+    fn function_calls(&self) -> &[CallItem];
 
     /// Adds a function call to this value. A file learns of it through
     /// [`Draft::add_function_call`](super::Draft::add_function_call).
@@ -315,7 +315,7 @@ pub trait Message: MessageItem {
     /// assert_eq!(message.function_calls().len(), 1);
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
-    fn add_function_call(&mut self, call: Call);
+    fn add_function_call(&mut self, call: CallItem);
 }
 
 /// A call of a tool, or of an agent.

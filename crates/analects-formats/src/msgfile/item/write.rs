@@ -4,11 +4,11 @@ use analects_core::History;
 
 use super::check::TEXT;
 use super::prompts::ItemFields;
-use super::{Answer, Call, CodeOutput, Prompt, seconds};
+use super::{AnswerOutput, CallItem, CodeOutput, PromptItem, seconds};
 use crate::msgfile::{CellKind, NewCell, output};
 
 /// A message as a cell.
-pub(super) fn message_cell(message: &Prompt, id: &str) -> NewCell {
+pub(super) fn message_cell(message: &PromptItem, id: &str) -> NewCell {
     let content = message.content.to_cell();
     let cell = NewCell::new(CellKind::Message, id, &message.type_word, content);
     let cell = with(cell, "agent", message.agent_name.clone());
@@ -18,14 +18,14 @@ pub(super) fn message_cell(message: &Prompt, id: &str) -> NewCell {
 }
 
 /// A function call as a cell.
-pub(super) fn call_cell(call: &Call, id: &str) -> NewCell {
+pub(super) fn call_cell(call: &CallItem, id: &str) -> NewCell {
     let content = call.to_cell().unwrap_or_default();
     let cell = NewCell::new(CellKind::Output, id, "tool", content);
     with_item_fields(cell.with("name", call.function_name.as_str()), &call.fields)
 }
 
 /// A reply or a result as a cell with this type word.
-pub(super) fn answer_cell(answer: &Answer, id: &str, word: &str) -> NewCell {
+pub(super) fn answer_cell(answer: &AnswerOutput, id: &str, word: &str) -> NewCell {
     let cell = NewCell::new(CellKind::Output, id, word, answer.content.to_cell());
     with_answer_fields(cell, answer, answer.content.as_text().is_none())
 }
@@ -36,7 +36,7 @@ pub(super) fn code_cell(code: &CodeOutput, id: &str) -> NewCell {
     let mut content = code.answer.content.to_cell();
     let mut is_base64 = false;
     if code.answer.mime_type == TEXT {
-        let encoded = output::encode(&code.pieces);
+        let encoded = output::encode(&code.chunks);
         content = encoded.text;
         is_base64 = encoded.base64;
     }
@@ -58,7 +58,7 @@ fn with_item_fields(cell: NewCell, fields: &ItemFields) -> NewCell {
     }
 }
 
-fn with_answer_fields(cell: NewCell, answer: &Answer, is_base64: bool) -> NewCell {
+fn with_answer_fields(cell: NewCell, answer: &AnswerOutput, is_base64: bool) -> NewCell {
     let cell = with(cell, "time", answer.time.clone());
     let cell = with(cell, "status", answer.status.clone());
     let cell = with(cell, "duration", answer.duration.map(seconds::format));

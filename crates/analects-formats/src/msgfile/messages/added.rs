@@ -9,7 +9,9 @@ use analects_core::{Body, Ids, LinkKind, Message, MessageId, SessionId, Summary,
 use super::cells::CellWriter;
 use super::describe::Style;
 use super::known::{CellsHash, is_partial, may_be_known};
-use super::lookup::{CellMessages, CellNames, message_of_new_cells, messages_of_cells, places};
+use super::lookup::{
+    CellMessages, MessageCellNames, message_of_new_cells, messages_of_cells, places,
+};
 use crate::msgfile::cell_edits::{with_ids, with_numbers};
 use crate::msgfile::item::{ItemError, ItemErrorKind};
 use crate::msgfile::{
@@ -282,10 +284,10 @@ fn new_cells(
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> NewCells {
-    let CellNames {
+    let MessageCellNames {
         messages: mut names,
         calls,
-    } = CellNames::of(document, session);
+    } = MessageCellNames::of(document, session);
     let calls = with_results(document, calls);
     let mut writer = CellWriter::behind(document, ids, Style::Usual, calls);
     let mut made = NewCells::default();
@@ -305,12 +307,14 @@ fn new_cells(
 
 /// The names of the first cells of the messages of a file.
 pub fn cell_names(document: &Document, session: &SessionId) -> HashMap<MessageId, String> {
-    CellNames::of(document, session).messages
+    MessageCellNames::of(document, session).messages
 }
 
 /// The name of the first cell of a message of a file.
 pub fn cell_of(document: &Document, session: &SessionId, message: &MessageId) -> Option<String> {
-    CellNames::of(document, session).messages.remove(message)
+    MessageCellNames::of(document, session)
+        .messages
+        .remove(message)
 }
 
 /// The cells of calls, each with the number of its results.

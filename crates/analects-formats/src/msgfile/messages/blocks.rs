@@ -7,21 +7,21 @@ use analects_core::{
     ToolResult, ToolUse,
 };
 
-use super::draft::Read;
-use crate::msgfile::homes::PartNames;
+use super::partial::CellView;
 use crate::msgfile::invoke::{self, Arguments, Invoke};
+use crate::msgfile::owners::PartNames;
 use crate::msgfile::{CellKind, CellRole, MetaKey, NewCell, base64, output};
 
 /// The tool calls of a file: the provider's name of each, by its cell.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(super) struct CallIds {
     by_cell: HashMap<String, String>,
     /// The cell of each call, by the name that the provider gave the call. Some give out the same names in every
     /// answer; then the last one is meant.
     cells: HashMap<String, String>,
 }
 
-impl Calls {
+impl CallIds {
     /// The cell of each call, by the name that the provider gave the call.
     pub(super) fn into_cells(self) -> HashMap<String, String> {
         self.cells
@@ -39,7 +39,7 @@ impl Calls {
 }
 
 /// Reads a cell as a block, and says what is odd about it.
-pub(super) fn read(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
+pub(super) fn read(cell: &CellView<'_>, calls: &mut CallIds) -> (Block, Option<Problem>) {
     let text = || (Block::from_text(&*cell.text), None);
     let text_or_bytes = || match cell.binary_type() {
         Some(mime_type) => read_binary(&cell.text, mime_type),
@@ -102,7 +102,7 @@ fn read_json(text: &str) -> (Block, Option<Problem>) {
     }
 }
 
-fn read_call(cell: &Read<'_>, calls: &mut Calls) -> (Block, Option<Problem>) {
+fn read_call(cell: &CellView<'_>, calls: &mut CallIds) -> (Block, Option<Problem>) {
     let id = cell.get(MetaKey::CallId).unwrap_or(&cell.name).to_string();
     calls.by_cell.insert(cell.name.to_string(), id.clone());
     calls.cells.insert(id.clone(), cell.name.to_string());
@@ -146,7 +146,7 @@ fn mark_malformed(extra: &mut RawMap) {
     }
 }
 
-fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
+fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>) {
     let call = cell
         .name
         .rsplit_once('.')
@@ -183,7 +183,7 @@ fn read_result(cell: &Read<'_>, calls: &Calls) -> (Block, Option<Problem>) {
 }
 
 /// What running code printed, as a model reads it: text, or a picture.
-fn read_output(cell: &Read<'_>) -> Block {
+fn read_output(cell: &CellView<'_>) -> Block {
     if let Some(mime_type) = cell
         .get(MetaKey::MimeType)
         .filter(|kind| kind.starts_with("image/"))
@@ -191,8 +191,8 @@ fn read_output(cell: &Read<'_>) -> Block {
         return read_binary(&cell.text, mime_type).0;
     }
     if cell.get(MetaKey::Encoding) == Some("base64") {
-        let (pieces, _) = output::decode(&cell.text, true);
-        let bytes: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.bytes).collect();
+        let (chunks, _) = output::decode(&cell.text, true);
+        let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.bytes).collect();
         return Block::from_text(String::from_utf8_lossy(&bytes).into_owned());
     }
     Block::from_text(&*cell.text)
@@ -230,24 +230,24 @@ pub(super) enum Side<'a> {
 
 /// Where the cells of tool calls are, so that results can be put below them.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct CallCells {
     /// The cell of a call, and how many results it has.
     calls: HashMap<String, (String, usize)>,
     /// What was known of the calls that changed since a point to which one may go back.
-    before: Option<Vec<Changed>>,
+    before: Option<Vec<CallBefore>>,
 }
 
 /// A call that changed, and what was known of it before.
 #[derive(Debug)]
-struct Changed {
+struct CallBefore {
     call: String,
     before: Option<(String, usize)>,
 }
 
-impl Written {
-    /// Calls that stand in a file already: the cell of each, and how many results it has.
-    pub(super) fn of(calls: HashMap<String, (String, usize)>) -> Written {
-        Written {
+impl CallCells {
+    /// CallIds that stand in a file already: the cell of each, and how many results it has.
+    pub(super) fn of(calls: HashMap<String, (String, usize)>) -> CallCells {
+        CallCells {
             calls,
             before: None,
         }
@@ -264,7 +264,7 @@ impl Written {
             .before
             .iter_mut()
             .flat_map(|before| before.drain(..).rev());
-        for Changed { call, before } in changed {
+        for CallBefore { call, before } in changed {
             match before {
                 Some(before) => self.calls.insert(call, before),
                 None => self.calls.remove(&call),
@@ -280,7 +280,7 @@ impl Written {
     fn note(&mut self, call: &str) {
         if let Some(before) = &mut self.before {
             let known = self.calls.get(call).cloned();
-            before.push(Changed {
+            before.push(CallBefore {
                 call: call.to_string(),
                 before: known,
             });
@@ -321,7 +321,7 @@ pub(super) fn write(
     side: Side<'_>,
     names: &mut PartNames<'_>,
     nonce: String,
-    written: &mut Written,
+    written: &mut CallCells,
 ) -> NewCell {
     let plain = match (block, side) {
         (
@@ -374,7 +374,7 @@ pub(super) fn write(
     })
 }
 
-fn write_call(call: &ToolUse, id: String, written: &mut Written) -> Option<NewCell> {
+fn write_call(call: &ToolUse, id: String, written: &mut CallCells) -> Option<NewCell> {
     let arguments = match call.extra.get("malformed_input") {
         Some(_) => Arguments::Text(call.input.as_string()?),
         None => Arguments::Json(call.input.clone()),
@@ -388,7 +388,7 @@ fn write_call(call: &ToolUse, id: String, written: &mut Written) -> Option<NewCe
     Some(cell.with("call_id", call.id.as_str()))
 }
 
-fn write_result(result: &ToolResult, written: &mut Written) -> Option<NewCell> {
+fn write_result(result: &ToolResult, written: &mut CallCells) -> Option<NewCell> {
     let (text, shape) = match &result.content {
         Content::Empty => ("", Some("empty")),
         Content::Text(Text::Plain(text)) => (text.as_str(), None),

@@ -7,11 +7,11 @@ use analects_core::{
     Text, UserSource,
 };
 
-use super::blocks::{self, Side, Written, fence_json};
-use super::describe::{Description, Style};
+use super::blocks::{self, CallCells, Side, fence_json};
+use super::describe::{HeadAttributes, Style};
 use crate::msgfile::encode::type_word;
-use crate::msgfile::homes::PartNames;
 use crate::msgfile::ids::leading_number;
+use crate::msgfile::owners::PartNames;
 use crate::msgfile::role::{is_fixed_word, names_author};
 use crate::msgfile::{CellKind, Document, NewCell};
 
@@ -23,13 +23,13 @@ pub(super) struct CellWriter<'a> {
     pub(super) number: u64,
     /// The last number of each kind of event.
     events: HashMap<char, u64>,
-    written: Written,
+    written: CallCells,
     /// The model that each agent of the file asks first.
     usual_models: HashMap<String, String>,
 }
 
 /// Where a writer stands.
-pub(super) struct Mark {
+pub(super) struct WriterState {
     number: u64,
     event: Option<(char, u64)>,
 }
@@ -75,7 +75,7 @@ impl<'a> CellWriter<'a> {
             style,
             number: 0,
             events: HashMap::new(),
-            written: Written::default(),
+            written: CallCells::default(),
             usual_models: HashMap::new(),
         }
     }
@@ -96,24 +96,24 @@ impl<'a> CellWriter<'a> {
                 *last = number.max(*last);
             }
         }
-        writer.written = Written::of(calls);
+        writer.written = CallCells::of(calls);
         writer.usual_models = document.usual_models();
         writer
     }
 
     /// Where the writer stands before a message is written.
-    pub(super) fn mark(&mut self, message: &Message) -> Mark {
+    pub(super) fn mark(&mut self, message: &Message) -> WriterState {
         self.written.begin();
         let letter = event_letter(&message.body);
         let event = letter.map(|letter| (letter, self.events.get(&letter).copied().unwrap_or(0)));
-        Mark {
+        WriterState {
             number: self.number,
             event,
         }
     }
 
     /// Takes the last message back.
-    pub(super) fn go_back(&mut self, mark: Mark) {
+    pub(super) fn go_back(&mut self, mark: WriterState) {
         self.written.go_back();
         self.number = mark.number;
         self.events.extend(mark.event);
@@ -136,7 +136,7 @@ impl<'a> CellWriter<'a> {
             .author
             .as_ref()
             .and_then(|author| self.usual_models.get(author));
-        let description = Description::of(message, self.style, usual_model.map(String::as_str));
+        let description = HeadAttributes::of(message, self.style, usual_model.map(String::as_str));
         cells.change_head(|head| description.on(with_author(head, message.author.as_deref())));
         cells
     }

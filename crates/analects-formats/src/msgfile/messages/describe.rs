@@ -29,14 +29,14 @@ impl From<AnswerDetail> for Style {
 }
 
 /// The attributes of a message's head.
-pub(super) struct Description {
+pub(super) struct HeadAttributes {
     attributes: Vec<(&'static str, String)>,
 }
 
-impl Description {
+impl HeadAttributes {
     /// What the head of a message says; `usual_model` is the one that its agent asks first.
-    pub(super) fn of(message: &Message, style: Style, usual_model: Option<&str>) -> Description {
-        let mut description = Description {
+    pub(super) fn of(message: &Message, style: Style, usual_model: Option<&str>) -> HeadAttributes {
+        let mut description = HeadAttributes {
             attributes: Vec::new(),
         };
         let is_answer = matches!(message.body, Body::Assistant(_));

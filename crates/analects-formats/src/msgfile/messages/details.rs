@@ -29,13 +29,13 @@ pub(super) fn details_around() -> (String, String) {
 
 /// The details of a file, by the name of a message's head.
 #[derive(Debug, Default)]
-pub(super) struct Details {
+pub(super) struct MessageDetails {
     entries: HashMap<String, RawMap>,
 }
 
-impl Details {
-    pub(super) fn read(document: &Document, problems: &mut Vec<Problem>) -> Details {
-        let mut details = Details::default();
+impl MessageDetails {
+    pub(super) fn read(document: &Document, problems: &mut Vec<Problem>) -> MessageDetails {
+        let mut details = MessageDetails::default();
         let places = document.lines();
         for cell in document.cells().filter(is_details) {
             let text = cell.content();

@@ -7,9 +7,9 @@ use analects_core::{Body, Ids, Message, MessageId, NameId, NameTable, RawMap, Se
 
 use super::cells::{CellWriter, MessageCells};
 use super::derived_id;
-use super::describe::{Description, Style};
+use super::describe::{HeadAttributes, Style};
 use super::details::{details_around, details_cell, difference, line};
-use super::read::{Before, messages_behind};
+use super::read::{PrecedingMessages, messages_behind};
 use crate::msgfile::{NewCell, decode, frontmatter};
 
 /// Writes a conversation as a message file. Reading it gives back exactly these messages; that is
@@ -46,7 +46,7 @@ pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
 /// ```
 pub struct ExactWriter<'a> {
     writer: CellWriter<'a>,
-    text: CellText,
+    text: CellJoiner,
     session: SessionId,
     is_begun: bool,
     has_details: bool,
@@ -65,7 +65,7 @@ impl<'a> ExactWriter<'a> {
     pub fn new(session: &SessionId, ids: impl Ids + 'a) -> ExactWriter<'a> {
         ExactWriter {
             writer: CellWriter::new(ids, Style::Exact),
-            text: CellText::default(),
+            text: CellJoiner::default(),
             session: session.clone(),
             is_begun: false,
             has_details: false,
@@ -81,7 +81,7 @@ impl<'a> ExactWriter<'a> {
     pub fn push(&mut self, message: &Message, out: &mut Vec<u8>, tail: &mut Vec<u8>) {
         if !self.is_begun {
             self.is_begun = true;
-            self.text = CellText::begin(&opening(&self.session), out);
+            self.text = CellJoiner::begin(&opening(&self.session), out);
         }
         let (cells, details) = self.cells_of(message);
         for cell in &cells.cells {
@@ -151,7 +151,7 @@ impl<'a> ExactWriter<'a> {
         cells: &MessageCells,
         details: Option<&str>,
     ) -> Option<Message> {
-        let (mut text, mut cell_text) = (Vec::new(), CellText::default());
+        let (mut text, mut cell_text) = (Vec::new(), CellJoiner::default());
         cells
             .cells
             .iter()
@@ -160,7 +160,7 @@ impl<'a> ExactWriter<'a> {
         if let Some(details) = details {
             cell_text.push(&details_cell(details), &mut text);
         }
-        let mut before = Before {
+        let mut before = PrecedingMessages {
             last: self
                 .last
                 .get(&message.agent_id)
@@ -235,21 +235,21 @@ fn opening(session: &SessionId) -> String {
 impl NewCell {
     /// Notes on a message's head what is known about it: its time, model, tokens, how it ended.
     pub fn describe(self, message: &Message) -> NewCell {
-        Description::of(message, Style::Exact, None).on(self)
+        HeadAttributes::of(message, Style::Exact, None).on(self)
     }
 }
 
 /// Puts cells one behind the other.
 #[derive(Debug, Default)]
-pub(super) struct CellText {
+pub(super) struct CellJoiner {
     is_begun: bool,
     ends_in_gap: bool,
 }
 
-impl CellText {
+impl CellJoiner {
     /// A file that begins with this.
-    pub(super) fn begin(opening: &str, out: &mut Vec<u8>) -> CellText {
-        let mut text = CellText::default();
+    pub(super) fn begin(opening: &str, out: &mut Vec<u8>) -> CellJoiner {
+        let mut text = CellJoiner::default();
         text.add(opening, out);
         text
     }
@@ -277,15 +277,15 @@ impl CellText {
     }
 }
 
-/// Names of cells by the positions of messages, in little room.
+/// MessageIds of cells by the positions of messages, in little room.
 #[derive(Debug, Default)]
-pub(super) struct CellNames {
+pub(super) struct PackedNames {
     text: String,
     /// Where each name ends; it begins where the one before ends.
     ends: Vec<usize>,
 }
 
-impl CellNames {
+impl PackedNames {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()

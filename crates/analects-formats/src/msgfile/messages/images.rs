@@ -3,12 +3,12 @@
 
 use analects_core::{Block, Image, Raw, RawMap, Source};
 
-use super::draft::Read;
+use super::partial::CellView;
 use crate::msgfile::CellRole;
 use crate::msgfile::encode::closed_fences;
 
 /// The blocks of a person's text that has pictures in it; `None` where it has none.
-pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
+pub(super) fn split(read: &CellView<'_>) -> Option<Vec<Block>> {
     if is_plain_text(read) {
         split_text(&read.text)
     } else {
@@ -18,7 +18,7 @@ pub(super) fn split(read: &Read<'_>) -> Option<Vec<Block>> {
 
 /// Whether a person wrote it as plain text: a type word that means nothing here is no hindrance, one that somebody
 /// may know is.
-fn is_plain_text(read: &Read<'_>) -> bool {
+fn is_plain_text(read: &CellView<'_>) -> bool {
     let is_markdown = read.cell.type_word() == "markdown" || read.cell.is_misplaced();
     read.role() == CellRole::User && is_markdown
 }

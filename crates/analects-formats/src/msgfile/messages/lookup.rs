@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 use analects_core::verbs::{Target, hidden_calls, revised, revised_in_full};
 use analects_core::{Body, History, LinkKind, Message, MessageId, SessionId, Tree, Unseen, unseen};
 
-use super::draft::close;
 use super::known::CellsHash;
-use super::read::{Reader, reader_of};
+use super::partial::close;
+use super::read::{MessageReader, reader_of};
 use crate::msgfile::item::ItemError;
 use crate::msgfile::{Cell, CellKind, CellRole, Document, MetaKey, find_one, not_a_message};
 
@@ -81,7 +81,7 @@ impl CellMessages {
     }
 
     /// A call and its results are one target.
-    fn find_calls(&mut self, document: &Document, reader: &Reader<'_>) {
+    fn find_calls(&mut self, document: &Document, reader: &MessageReader<'_>) {
         let tools = document.cells().filter(|cell| cell.role().is_tool());
         for cell in tools {
             let name = cell.name();
@@ -355,21 +355,21 @@ pub fn current_branch(document: &Document) -> Vec<Step<'_>> {
 
 /// What the messages and the calls of a document are called in it.
 #[derive(Debug, Default)]
-pub(super) struct CellNames {
+pub(super) struct MessageCellNames {
     /// The first cell of each message.
     pub(super) messages: HashMap<MessageId, String>,
     /// The cell of each call, by the name that the provider gave the call.
     pub(super) calls: HashMap<String, String>,
 }
 
-impl CellNames {
-    pub(super) fn of(document: &Document, session: &SessionId) -> CellNames {
+impl MessageCellNames {
+    pub(super) fn of(document: &Document, session: &SessionId) -> MessageCellNames {
         let reader = reader_of(document, session, document.cells());
         let messages = reader
             .messages
             .into_iter()
             .map(|draft| (draft.message.id, draft.name.into_owned()));
-        CellNames {
+        MessageCellNames {
             messages: messages.collect(),
             calls: reader.calls.into_cells(),
         }
@@ -417,13 +417,13 @@ pub(super) fn message_of_new_cells(
     base: &Document,
     name: &str,
 ) -> Option<(Message, CellsHash)> {
-    let mut reader = Reader::new(document, SessionId::default(), document.cells().len());
+    let mut reader = MessageReader::new(document, SessionId::default(), document.cells().len());
     reader.models = base.implied_models();
     reader.read(document.cells());
     message_of(&reader, name)
 }
 
-fn message_of(reader: &Reader<'_>, name: &str) -> Option<(Message, CellsHash)> {
+fn message_of(reader: &MessageReader<'_>, name: &str) -> Option<(Message, CellsHash)> {
     let owner = *reader.owners.get(name)?;
     let draft = Some(&reader.messages[owner]).filter(|draft| draft.open)?;
     Some((close(draft.clone()), draft.hash()))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use analects_core::{Problem, SessionId, chain};
 
-use super::details::Details;
+use super::details::MessageDetails;
 use super::read::read_cells;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey, is_fixed_word};
 
@@ -48,7 +48,7 @@ fn interesting(document: &Document) -> BTreeSet<usize> {
             found.extend([first, at]);
         }
     }
-    let details = Details::read(document, &mut Vec::new());
+    let details = MessageDetails::read(document, &mut Vec::new());
     found.extend(details.cells().filter_map(|name| document.place_of(name)));
     let mut waiting: Vec<usize> = found.iter().copied().collect();
     while let Some(at) = waiting.pop() {

@@ -10,12 +10,12 @@ use analects_core::{
     Revision, SessionId, Severity, StateChange, Summary, System, Text, Tombstone, User, UserSource,
 };
 
-use super::blocks::{self, Calls};
+use super::blocks::{self, CallIds};
 use super::cells::path_data;
-use super::details::Details;
-use super::draft::{Draft, Read, Shape, close, read_shared};
+use super::details::MessageDetails;
 use super::known::{KnownMessages, in_place_of, is_same_type, may_be_known};
-use super::{Names, images};
+use super::partial::{CellView, ContentShape, PartialMessage, close, read_shared};
+use super::{MessageIds, images};
 use crate::Decoded;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey};
 
@@ -38,19 +38,19 @@ pub(super) fn reader_of<'a>(
     document: &'a Document,
     session: &SessionId,
     cells: impl Iterator<Item = Cell<'a>>,
-) -> Reader<'a> {
+) -> MessageReader<'a> {
     let session = document
         .frontmatter()
         .id
         .clone()
         .map_or(session.clone(), SessionId::from);
-    let mut reader = Reader::new(document, session, cells.size_hint().0);
+    let mut reader = MessageReader::new(document, session, cells.size_hint().0);
     reader.read(cells);
     reader
 }
 
 /// What cells that are read by themselves can know of those before them in their file.
-pub(super) struct Before<'b> {
+pub(super) struct PrecedingMessages<'b> {
     /// The last message of a chain.
     pub(super) last: Option<(Option<String>, &'b MessageId)>,
     /// Cells, and the messages that they belong to.
@@ -63,13 +63,13 @@ pub(super) struct Before<'b> {
 pub(super) fn messages_behind(
     document: &Document,
     session: &SessionId,
-    before: Before<'_>,
+    before: PrecedingMessages<'_>,
 ) -> Vec<Message> {
     let Some(first) = document.cells().next() else {
         return Vec::new();
     };
-    let mut reader = Reader::new(document, session.clone(), document.cells().len());
-    let first = Read::new(first);
+    let mut reader = MessageReader::new(document, session.clone(), document.cells().len());
+    let first = CellView::new(first);
     for (name, id) in before.owners {
         reader
             .owners
@@ -88,17 +88,17 @@ pub(super) fn messages_behind(
     reader.finish(None).messages.split_off(known)
 }
 
-pub(super) struct Reader<'a> {
+pub(super) struct MessageReader<'a> {
     lines: LineIndex<'a>,
     session: SessionId,
-    names: Names,
-    pub(super) messages: Vec<Draft<'a>>,
+    names: MessageIds,
+    pub(super) messages: Vec<PartialMessage<'a>>,
     /// The message that each follows, where that is in the file.
     parents: Vec<Option<usize>>,
     /// Which message a cell belongs to.
     pub(super) owners: HashMap<Cow<'a, str>, usize>,
-    last: Last,
-    pub(super) calls: Calls,
+    last: ChainEnds,
+    pub(super) calls: CallIds,
     /// The cells that stand before the one whose parts they are, and where that is.
     leading: &'a HashMap<usize, usize>,
     /// The messages whose parts stand before the cell at this place, which belongs to them.
@@ -109,7 +109,7 @@ pub(super) struct Reader<'a> {
     pub(super) hidden_calls: Vec<HiddenCall<'a>>,
     /// The models of answers that name none, by their agents.
     pub(super) models: HashMap<String, String>,
-    details: Details,
+    details: MessageDetails,
     problems: Vec<Problem>,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct HiddenCall<'a> {
 
 /// Whom a message follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Follows {
+enum ParentRef {
     Nobody,
     /// The message at this place.
     Message(usize),
@@ -130,23 +130,23 @@ enum Follows {
     Elsewhere(MessageId),
 }
 
-impl Follows {
-    fn of(place: Option<usize>) -> Follows {
-        place.map_or(Follows::Nobody, Follows::Message)
+impl ParentRef {
+    fn of(place: Option<usize>) -> ParentRef {
+        place.map_or(ParentRef::Nobody, ParentRef::Message)
     }
 
     fn place(&self) -> Option<usize> {
         match self {
-            Follows::Message(place) => Some(*place),
-            Follows::Nobody | Follows::Elsewhere(_) => None,
+            ParentRef::Message(place) => Some(*place),
+            ParentRef::Nobody | ParentRef::Elsewhere(_) => None,
         }
     }
 }
 
 /// A message that says nothing in its cell.
-fn bare<'a>(message: Message, read: &Read<'a>) -> Draft<'a> {
+fn bare<'a>(message: Message, read: &CellView<'a>) -> PartialMessage<'a> {
     let (name, cell) = (read.name.clone(), read.cell);
-    Draft {
+    PartialMessage {
         message,
         name,
         cell,
@@ -159,12 +159,12 @@ fn bare<'a>(message: Message, read: &Read<'a>) -> Draft<'a> {
 
 /// The last message of each chain.
 #[derive(Debug, Default)]
-struct Last {
+struct ChainEnds {
     main: Option<usize>,
     sides: HashMap<String, usize>,
 }
 
-impl Last {
+impl ChainEnds {
     fn of(&self, chain: Option<&String>) -> Option<usize> {
         chain.map_or(self.main, |chain| self.sides.get(chain).copied())
     }
@@ -177,20 +177,24 @@ impl Last {
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MessageReader<'a> {
     /// A reader of so many cells or more.
-    pub(super) fn new(document: &'a Document, session: SessionId, cells: usize) -> Reader<'a> {
+    pub(super) fn new(
+        document: &'a Document,
+        session: SessionId,
+        cells: usize,
+    ) -> MessageReader<'a> {
         let mut problems = Vec::new();
-        let details = Details::read(document, &mut problems);
-        Reader {
+        let details = MessageDetails::read(document, &mut problems);
+        MessageReader {
             lines: document.lines(),
-            names: Names::of(&session),
+            names: MessageIds::of(&session),
             session,
             messages: Vec::with_capacity(cells),
             parents: Vec::with_capacity(cells),
             owners: HashMap::with_capacity(cells),
-            last: Last::default(),
-            calls: Calls::default(),
+            last: ChainEnds::default(),
+            calls: CallIds::default(),
             leading: document.leading_parts(),
             begun: HashMap::new(),
             without_whole: None,
@@ -202,7 +206,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Lets nothing but a name stand for a message that others can follow.
-    fn stand_in(&mut self, id: MessageId, read: &Read<'a>) {
+    fn stand_in(&mut self, id: MessageId, read: &CellView<'a>) {
         let nothing = StateChange {
             changes: Raw::empty_object(),
             is_snapshot: false,
@@ -215,13 +219,13 @@ impl<'a> Reader<'a> {
     /// Reads the messages of some cells, in their order.
     pub(super) fn read(&mut self, cells: impl Iterator<Item = Cell<'a>>) {
         for cell in cells {
-            self.cell(Read::new(cell));
+            self.cell(CellView::new(cell));
         }
     }
 
     /// The messages that the cells at some places are cells of. A record that says nothing is nobody's.
     pub(super) fn messages_of(&self, places: &[usize]) -> Vec<Option<MessageId>> {
-        let mut owners: HashMap<usize, Option<&Draft<'a>>> =
+        let mut owners: HashMap<usize, Option<&PartialMessage<'a>>> =
             places.iter().map(|place| (*place, None)).collect();
         for draft in &self.messages {
             for cell in draft.parts.iter().chain([&draft.cell]) {
@@ -239,12 +243,12 @@ impl<'a> Reader<'a> {
         places.iter().map(owner).collect()
     }
 
-    fn report(&mut self, read: &Read<'_>, problem: Problem) {
+    fn report(&mut self, read: &CellView<'_>, problem: Problem) {
         self.problems
             .push(problem.at(read.cell.head(), &self.lines));
     }
 
-    fn cell(&mut self, read: Read<'a>) {
+    fn cell(&mut self, read: CellView<'a>) {
         if matches!(read.role(), CellRole::AgentDefinition | CellRole::Details) {
             return;
         }
@@ -285,16 +289,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The cell below that says the answer of which this is the first part.
-    fn whole_below(&self, read: &Read<'a>) -> Option<Read<'a>> {
+    fn whole_below(&self, read: &CellView<'a>) -> Option<CellView<'a>> {
         let at = *self.leading.get(&read.cell.at)?;
-        let whole = Read::new(read.cell.document.cell_at(at)?);
+        let whole = CellView::new(read.cell.document.cell_at(at)?);
         let own = read.cell.history().unwrap_or_default();
         let is_apart = own != History::Include && own != whole.cell.history().unwrap_or_default();
         (!is_apart && !whole.cell.is_placeholder()).then_some(whole)
     }
 
     /// The message that a cell is a further part of.
-    fn owner(&mut self, read: &Read<'_>) -> Option<usize> {
+    fn owner(&mut self, read: &CellView<'_>) -> Option<usize> {
         let Some(part) = read.cell.part() else {
             let begun = self.begun.get(&read.cell.at).copied();
             return begun.or_else(|| self.implied_owner(read));
@@ -319,7 +323,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A call, or another part, belongs to the reply whose id it extends; an output to the execution's first.
-    fn implied_owner(&self, read: &Read<'_>) -> Option<usize> {
+    fn implied_owner(&self, read: &CellView<'_>) -> Option<usize> {
         if let Some(whole) = read.whole_id() {
             let owner = self
                 .owners
@@ -343,16 +347,17 @@ impl<'a> Reader<'a> {
 
     /// Whether a cell is hidden while its message is not: then it is a message of its own. A call stays in its message,
     /// and a revision says that it is hidden.
-    fn is_apart(&self, read: &Read<'_>, owner: usize) -> bool {
+    fn is_apart(&self, read: &CellView<'_>, owner: usize) -> bool {
         let own = read.cell.history().unwrap_or_default();
         read.role() != CellRole::ToolCall
             && own != History::Include
             && own != self.messages[owner].message.history
     }
 
-    fn part(&mut self, read: &Read<'a>, owner: usize) {
+    fn part(&mut self, read: &CellView<'a>, owner: usize) {
         let is_whole = self.messages[owner].cell.at == read.cell.at;
-        let is_silent = read.text.is_empty() && self.messages[owner].shape != Some(Shape::Blocks);
+        let is_silent =
+            read.text.is_empty() && self.messages[owner].shape != Some(ContentShape::Blocks);
         if !is_whole || !is_silent {
             let block = self.block(read);
             self.note_hidden_call(read, owner, &block);
@@ -365,7 +370,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a call that is hidden for itself.
-    fn note_hidden_call(&mut self, read: &Read<'a>, owner: usize, block: &Block) {
+    fn note_hidden_call(&mut self, read: &CellView<'a>, owner: usize, block: &Block) {
         let Block::ToolUse(call) = block else { return };
         if read.cell.history() == Some(History::Exclude) {
             self.hidden_calls.push(HiddenCall {
@@ -376,7 +381,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn block(&mut self, read: &Read<'_>) -> Block {
+    fn block(&mut self, read: &CellView<'_>) -> Block {
         let (block, problem) = blocks::read(read, &mut self.calls);
         if let Some(problem) = problem {
             self.report(read, problem);
@@ -385,7 +390,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The message that a cell starts, of which `head` tells the rest; `None` for a cell that says nothing.
-    fn first(&mut self, read: &Read<'a>, head: &Read<'a>) -> Option<Draft<'a>> {
+    fn first(&mut self, read: &CellView<'a>, head: &CellView<'a>) -> Option<PartialMessage<'a>> {
         if read.get(MetaKey::Json) == Some("message") {
             return Some(self.whole(read));
         }
@@ -408,17 +413,18 @@ impl<'a> Reader<'a> {
         if is_call && message.history == History::Exclude {
             message.history = History::Include;
         }
-        let mut draft = Draft {
+        let mut draft = PartialMessage {
             message,
             name: head.name.clone(),
             cell: head.cell,
             parts: Vec::new(),
             blocks: Vec::new(),
-            shape: head.get(MetaKey::Content).map(Shape::of),
+            shape: head.get(MetaKey::Content).map(ContentShape::of),
             open: true,
         };
         let is_alone = read.cell.at == head.cell.at;
-        let says_nothing = is_alone && read.text.is_empty() && draft.shape != Some(Shape::Blocks);
+        let says_nothing =
+            is_alone && read.text.is_empty() && draft.shape != Some(ContentShape::Blocks);
         if !has_content(read.role(), says_nothing) {
             return Some(draft);
         }
@@ -432,7 +438,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A message that stands in its cell whole, as JSON. What cannot be read keeps its place.
-    fn whole(&mut self, read: &Read<'a>) -> Draft<'a> {
+    fn whole(&mut self, read: &CellView<'a>) -> PartialMessage<'a> {
         let json = blocks::fenced_json(&read.text).unwrap_or_default();
         let (message, open) = match Message::from_json(&json) {
             Ok(message) => (message, false),
@@ -445,7 +451,7 @@ impl<'a> Reader<'a> {
             }
         };
         let (name, cell) = (read.name.clone(), read.cell);
-        Draft {
+        PartialMessage {
             message,
             name,
             cell,
@@ -456,8 +462,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn body(&mut self, read: &Read<'a>) -> Body {
-        let id = |key| read.get(key).map(|name| self.meant(name));
+    fn body(&mut self, read: &CellView<'a>) -> Body {
+        let id = |key| read.get(key).map(|name| self.message_named(name));
         let number = |key| read.get(key).and_then(|value| value.parse().ok());
         let source = read.get(MetaKey::Source).map(UserSource::from);
         match read.role() {
@@ -516,7 +522,7 @@ impl<'a> Reader<'a> {
 
     /// The message that an attribute names: by a cell of this file, or by the id of a message, which may have
     /// come from elsewhere.
-    fn meant(&self, name: &str) -> MessageId {
+    fn message_named(&self, name: &str) -> MessageId {
         let owner = self
             .owners
             .get(name)
@@ -525,7 +531,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Gives a message its names and its place in its chain.
-    fn place(&mut self, read: &Read<'a>, mut draft: Draft<'a>) {
+    fn place(&mut self, read: &CellView<'a>, mut draft: PartialMessage<'a>) {
         let follows = self.follows(read, &draft);
         let at = self.messages.len();
         // Of two cells with one id, the first is the one that others mean.
@@ -539,9 +545,9 @@ impl<'a> Reader<'a> {
             draft.message.session_id = session.unwrap_or_else(|| self.session.clone());
             draft.message.id = id.unwrap_or_else(|| self.derived_id(read, is_first));
             draft.message.parent_id = match &follows {
-                Follows::Nobody => None,
-                Follows::Message(parent) => Some(self.messages[*parent].message.id.clone()),
-                Follows::Elsewhere(parent) => Some(parent.clone()),
+                ParentRef::Nobody => None,
+                ParentRef::Message(parent) => Some(self.messages[*parent].message.id.clone()),
+                ParentRef::Elsewhere(parent) => Some(parent.clone()),
             };
         }
         let through = read.cell.through().filter(|_| draft.open);
@@ -559,7 +565,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn push(&mut self, draft: Draft<'a>, parent: Option<usize>) {
+    fn push(&mut self, draft: PartialMessage<'a>, parent: Option<usize>) {
         if !matches!(draft.message.body, Body::Progress(_)) {
             self.last
                 .set(draft.message.agent_id.as_ref(), self.messages.len());
@@ -570,7 +576,7 @@ impl<'a> Reader<'a> {
 
     /// The boundary of a summary that stands for what comes before it, up to a cell. It has no cell of its own, and
     /// whoever follows the summary follows it.
-    fn boundary(&mut self, read: &Read<'a>, summary: usize, through: &str, is_first: bool) {
+    fn boundary(&mut self, read: &CellView<'a>, summary: usize, through: &str, is_first: bool) {
         let Some(kept_from) = self.first_behind(through, summary) else {
             let text = format!("no cell {through} comes before this summary on its branch");
             let problem = Problem::error("unknown-through", text);
@@ -616,7 +622,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An empty cell that says whom the next message follows: a record without words, as sessions have it.
-    fn mark(&mut self, read: &Read<'a>) {
+    fn mark(&mut self, read: &CellView<'a>) {
         let nothing = || StateChange {
             changes: Raw::empty_object(),
             is_snapshot: false,
@@ -642,7 +648,7 @@ impl<'a> Reader<'a> {
 
     /// The name of a message whose cell gives it none. A cell without id, and a second cell of the
     /// same id, are told apart by their place.
-    fn derived_id(&self, read: &Read<'_>, is_first: bool) -> MessageId {
+    fn derived_id(&self, read: &CellView<'_>, is_first: bool) -> MessageId {
         match read.cell.id() {
             Some(id) if is_first => self.names.derived_id(id),
             id => {
@@ -653,7 +659,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Whom a message follows. One that is JSON says it itself.
-    fn follows(&mut self, read: &Read<'_>, draft: &Draft<'_>) -> Follows {
+    fn follows(&mut self, read: &CellView<'_>, draft: &PartialMessage<'_>) -> ParentRef {
         let chain = draft.message.agent_id.as_ref();
         if draft.open {
             return self.parent(read, chain);
@@ -661,20 +667,20 @@ impl<'a> Reader<'a> {
         let last = self.last.of(chain);
         let id = last.map(|last| &self.messages[last].message.id);
         if id.is_some() && id == draft.message.parent_id.as_ref() {
-            return Follows::of(last);
+            return ParentRef::of(last);
         }
-        Follows::Nobody
+        ParentRef::Nobody
     }
 
-    fn parent(&mut self, read: &Read<'_>, chain: Option<&String>) -> Follows {
-        let usual = Follows::of(self.last.of(chain));
+    fn parent(&mut self, read: &CellView<'_>, chain: Option<&String>) -> ParentRef {
+        let usual = ParentRef::of(self.last.of(chain));
         match read.cell.parent() {
             None => usual,
-            Some("") => Follows::Nobody,
+            Some("") => ParentRef::Nobody,
             Some(parent) => match self.owners.get(parent) {
-                Some(owner) => Follows::Message(*owner),
+                Some(owner) => ParentRef::Message(*owner),
                 // What came from elsewhere may well have a parent that is not here.
-                None if read.get(MetaKey::Uuid).is_some() => Follows::Elsewhere(parent.into()),
+                None if read.get(MetaKey::Uuid).is_some() => ParentRef::Elsewhere(parent.into()),
                 None => {
                     let text =
                         format!("there is no earlier cell {parent} that could be the parent");
@@ -691,7 +697,7 @@ impl<'a> Reader<'a> {
     pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> Decoded {
         let known = known.filter(|known| !known.is_empty());
         let revisions = self.revisions();
-        let Reader {
+        let MessageReader {
             messages: drafts,
             lines,
             mut details,

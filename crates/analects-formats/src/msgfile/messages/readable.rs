@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::blocks::is_opaque;
 use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
-use super::encode::{CellNames, CellText};
+use super::encode::{CellJoiner, PackedNames};
 use crate::msgfile::{MetaKey, NewCell};
 
 /// How much of a conversation a readable file leaves behind.
@@ -145,13 +145,13 @@ fn compactions(tree: &Tree) -> Compactions {
 /// ```
 pub struct ReadableWriter<'a> {
     writer: CellWriter<'a>,
-    text: CellText,
+    text: CellJoiner,
     tree: Tree,
     edits: Edits,
     hidden_calls: HashSet<Target>,
     compactions: Compactions,
     /// The name of the head of each message so far; empty for one that is not in the file.
-    names: CellNames,
+    names: PackedNames,
     /// Of the messages in the file, the last of each id, by the number of the id.
     by_id: Vec<Option<u32>>,
     /// The last message of each chain.
@@ -169,12 +169,12 @@ impl<'a> ReadableWriter<'a> {
         } = surveyed;
         ReadableWriter {
             writer: CellWriter::new(ids, Style::Usual),
-            text: CellText::default(),
+            text: CellJoiner::default(),
             compactions: compactions(&tree),
             tree,
             edits,
             hidden_calls,
-            names: CellNames::default(),
+            names: PackedNames::default(),
             by_id: Vec::new(),
             last: HashMap::new(),
             left_behind: LeftBehind::default(),
@@ -339,7 +339,7 @@ impl<'a> ReadableWriter<'a> {
         }
     }
 
-    /// Names the messages that a message is about by their cells.
+    /// MessageIds the messages that a message is about by their cells.
     fn name_cells(&self, body: &mut Body) {
         let rename = |id: &mut Option<MessageId>| {
             *id = id

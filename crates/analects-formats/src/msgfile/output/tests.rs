@@ -6,7 +6,7 @@ use proptest::sample::select;
 
 use super::*;
 
-fn check(pieces: &[Piece], text: &str, base64: bool) {
+fn check(pieces: &[OutputChunk], text: &str, base64: bool) {
     let encoded = encode(pieces);
     assert_eq!((encoded.text.as_str(), encoded.base64), (text, base64));
     assert_eq!(decode(text, base64), (merge(pieces), Vec::new()));
@@ -15,26 +15,34 @@ fn check(pieces: &[Piece], text: &str, base64: bool) {
 #[test]
 fn how_pieces_look() {
     check(&[], "", false);
-    check(&[Piece::stdout("")], "", false);
-    check(&[Piece::stdout("a")], "stdout>\\ a", false);
-    check(&[Piece::stdout("a\n")], "stdout> a", false);
-    check(&[Piece::stdout("\n")], "stdout> ", false);
-    check(&[Piece::stdout("\n\n")], "stdout> \nstdout> ", false);
-    check(&[Piece::stderr(" a ")], "stderr>\\  a ", false);
+    check(&[OutputChunk::stdout("")], "", false);
+    check(&[OutputChunk::stdout("a")], "stdout>\\ a", false);
+    check(&[OutputChunk::stdout("a\n")], "stdout> a", false);
+    check(&[OutputChunk::stdout("\n")], "stdout> ", false);
+    check(&[OutputChunk::stdout("\n\n")], "stdout> \nstdout> ", false);
+    check(&[OutputChunk::stderr(" a ")], "stderr>\\  a ", false);
     check(
-        &[Piece::stdout("a\r\nb\rc\n")],
+        &[OutputChunk::stdout("a\r\nb\rc\n")],
         "stdout> a\r\nstdout> b\rc",
         false,
     );
     check(
-        &[Piece::stdout("\u{2028}\0")],
+        &[OutputChunk::stdout("\u{2028}\0")],
         "stdout>\\ \u{2028}\0",
         false,
     );
-    check(&[Piece::stdout("stdout> a\n")], "stdout> stdout> a", false);
-    check(&[Piece::stdout("\\ a\n")], "stdout> \\ a", false);
     check(
-        &[Piece::stdout("a"), Piece::stderr("b"), Piece::stdout("\n")],
+        &[OutputChunk::stdout("stdout> a\n")],
+        "stdout> stdout> a",
+        false,
+    );
+    check(&[OutputChunk::stdout("\\ a\n")], "stdout> \\ a", false);
+    check(
+        &[
+            OutputChunk::stdout("a"),
+            OutputChunk::stderr("b"),
+            OutputChunk::stdout("\n"),
+        ],
         "stdout>\\ a\nstderr>\\ b\nstdout> ",
         false,
     );
@@ -43,16 +51,16 @@ fn how_pieces_look() {
 #[test]
 fn neighbours_of_one_stream_are_one_piece() {
     let cut = [
-        Piece::stdout("论"),
-        Piece::stderr(""),
-        Piece::stdout("语\n"),
-        Piece::stdout("b"),
+        OutputChunk::stdout("论"),
+        OutputChunk::stderr(""),
+        OutputChunk::stdout("语\n"),
+        OutputChunk::stdout("b"),
     ];
-    assert_eq!(merge(&cut), [Piece::stdout("论语\nb")]);
+    assert_eq!(merge(&cut), [OutputChunk::stdout("论语\nb")]);
     check(&cut, "stdout> 论语\nstdout>\\ b", false);
     // Half a character in each: the pieces are not text, the stream is.
     check(
-        &[Piece::stdout([0xc3]), Piece::stdout([0xa9])],
+        &[OutputChunk::stdout([0xc3]), OutputChunk::stdout([0xa9])],
         "stdout>\\ é",
         false,
     );
@@ -60,17 +68,17 @@ fn neighbours_of_one_stream_are_one_piece() {
 
 #[test]
 fn output_that_is_not_utf8() {
-    check(&[Piece::stdout([0xff])], "stdout> /w==", true);
+    check(&[OutputChunk::stdout([0xff])], "stdout> /w==", true);
     check(
         &[
-            Piece::stdout([0xc3]),
-            Piece::stderr("a\nb\n"),
-            Piece::stdout([0xa9]),
+            OutputChunk::stdout([0xc3]),
+            OutputChunk::stderr("a\nb\n"),
+            OutputChunk::stdout([0xa9]),
         ],
         "stdout> ww==\nstderr> YQpiCg==\nstdout> qQ==",
         true,
     );
-    let long = encode(&[Piece::stdout([0xff; 1000])]);
+    let long = encode(&[OutputChunk::stdout([0xff; 1000])]);
     assert_eq!(
         long.text.lines().count(),
         1,
@@ -80,49 +88,59 @@ fn output_that_is_not_utf8() {
 
 #[test]
 fn lines_written_by_hand() {
-    let table: [(&str, bool, Vec<Piece>, &[usize]); 12] = [
-        ("stdout>", false, vec![Piece::stdout("\n")], &[]),
+    let table: [(&str, bool, Vec<OutputChunk>, &[usize]); 12] = [
+        ("stdout>", false, vec![OutputChunk::stdout("\n")], &[]),
         ("stderr>\\", false, vec![], &[]),
-        ("stdout> a\n", false, vec![Piece::stdout("a\n")], &[]),
+        ("stdout> a\n", false, vec![OutputChunk::stdout("a\n")], &[]),
         (
             "stdout>\\ a\nstdout> b",
             false,
-            vec![Piece::stdout("ab\n")],
+            vec![OutputChunk::stdout("ab\n")],
             &[],
         ),
         (
             "a\n\nstderr> b",
             false,
-            vec![Piece::stdout("a\n\n"), Piece::stderr("b\n")],
+            vec![OutputChunk::stdout("a\n\n"), OutputChunk::stderr("b\n")],
             &[1, 2],
         ),
-        ("stdout>a", false, vec![Piece::stdout("stdout>a\n")], &[1]),
+        (
+            "stdout>a",
+            false,
+            vec![OutputChunk::stdout("stdout>a\n")],
+            &[1],
+        ),
         (
             "stdout>\\a",
             false,
-            vec![Piece::stdout("stdout>\\a\n")],
+            vec![OutputChunk::stdout("stdout>\\a\n")],
             &[1],
         ),
         (
             " stdout> a",
             false,
-            vec![Piece::stdout(" stdout> a\n")],
+            vec![OutputChunk::stdout(" stdout> a\n")],
             &[1],
         ),
-        ("stdin> a", false, vec![Piece::stdout("stdin> a\n")], &[1]),
+        (
+            "stdin> a",
+            false,
+            vec![OutputChunk::stdout("stdin> a\n")],
+            &[1],
+        ),
         (
             "stdout> Y Q = =\r\nstderr>\\ Yg==",
             true,
-            vec![Piece::stdout("a"), Piece::stderr("b")],
+            vec![OutputChunk::stdout("a"), OutputChunk::stderr("b")],
             &[],
         ),
         (
             "stderr> YQ=\nstdout> ",
             true,
-            vec![Piece::stderr("YQ=\n")],
+            vec![OutputChunk::stderr("YQ=\n")],
             &[1],
         ),
-        ("YQ==", true, vec![Piece::stdout("YQ==\n")], &[1]),
+        ("YQ==", true, vec![OutputChunk::stdout("YQ==\n")], &[1]),
     ];
     for (text, base64, pieces, odd) in table {
         assert_eq!(decode(text, base64), (pieces, odd.to_vec()), "{text:?}");
@@ -132,15 +150,15 @@ fn lines_written_by_hand() {
 #[test]
 fn much_output_takes_no_noticeable_time() {
     let lines = [
-        Piece::stdout("\n".repeat(500_000)),
-        Piece::stderr("x".repeat(5_000_000)),
+        OutputChunk::stdout("\n".repeat(500_000)),
+        OutputChunk::stderr("x".repeat(5_000_000)),
     ];
-    let turns: Vec<Piece> = (0..100_000)
+    let turns: Vec<OutputChunk> = (0..100_000)
         .map(|n| {
             if n % 2 == 0 {
-                Piece::stdout("a")
+                OutputChunk::stdout("a")
             } else {
-                Piece::stderr([0xff])
+                OutputChunk::stderr([0xff])
             }
         })
         .collect();
@@ -168,10 +186,10 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![4 => text, 1 => any::<String>().prop_map(String::into_bytes), 1 => vec(any::<u8>(), 0..6)]
 }
 
-fn pieces() -> impl Strategy<Value = Vec<Piece>> {
+fn chunks() -> impl Strategy<Value = Vec<OutputChunk>> {
     let stream = select(vec![Stream::Stdout, Stream::Stderr]);
     vec(
-        (stream, bytes()).prop_map(|(stream, bytes)| Piece { stream, bytes }),
+        (stream, bytes()).prop_map(|(stream, bytes)| OutputChunk { stream, bytes }),
         0..8,
     )
 }
@@ -185,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(512)))]
 
     #[test]
-    fn pieces_come_back(pieces in pieces()) {
+    fn pieces_come_back(pieces in chunks()) {
         let encoded = encode(&pieces);
         prop_assert!(!encoded.text.ends_with('\n'));
         prop_assert_eq!(decode(&encoded.text, encoded.base64), (merge(&pieces), vec![]));

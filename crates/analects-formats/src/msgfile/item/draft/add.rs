@@ -3,18 +3,18 @@
 use analects_core::{History, Ids};
 use serde_json::Value;
 
-use super::agents::answerer;
+use super::agents::replying_agent;
 use super::operation::{the_cell, unknown_cell};
-use super::{Draft, Operation};
+use super::{Draft, DraftOperation};
 use crate::msgfile::MetaKey;
 use crate::msgfile::code::code;
-use crate::msgfile::homes::placed;
 use crate::msgfile::item::check::{self, TEXT, shown};
 use crate::msgfile::item::write::{call_cell, message_cell};
 use crate::msgfile::item::{
-    Call, Content, FunctionCallBuilder, Item, ItemError, ItemErrorKind, MessageBuilder,
-    MessageItem, Prompt, tools,
+    CallItem, CellContent, FunctionCallBuilder, Item, ItemError, ItemErrorKind, MessageBuilder,
+    MessageItem, PromptItem, tools,
 };
+use crate::msgfile::owners::owned_cells;
 
 impl Draft {
     /// Adds a message at the end of the file, with its outputs and function calls; gives it as it
@@ -37,9 +37,9 @@ impl Draft {
     /// ```
     pub fn add_message(
         &mut self,
-        message: &Prompt,
+        message: &PromptItem,
         ids: &mut dyn Ids,
-    ) -> Result<Prompt, ItemError> {
+    ) -> Result<PromptItem, ItemError> {
         message.check()?;
         if message.tool.is_some() {
             let error = ItemError::invalid("this message defines a tool, and asks nobody");
@@ -70,18 +70,18 @@ impl Draft {
     #[doc(alias = "add_message")]
     pub fn add_message_text(
         &mut self,
-        content: Content,
+        content: CellContent,
         name: Option<&str>,
         mime_type: Option<&str>,
         agent_name: Option<&str>,
         timeout: Option<f64>,
-    ) -> Result<Prompt, ItemError> {
+    ) -> Result<PromptItem, ItemError> {
         let builder = MessageBuilder::new().with_name(name.unwrap_or_default());
         let builder = builder.with_mime_type(mime_type.unwrap_or(TEXT));
         let builder = builder.with_agent_name(agent_name.unwrap_or_default());
         let builder = match content {
-            Content::Text(text) => builder.with_content(text),
-            Content::Binary(bytes) => builder.with_binary_content(bytes),
+            CellContent::Text(text) => builder.with_content(text),
+            CellContent::Binary(bytes) => builder.with_binary_content(bytes),
         };
         let message = match timeout {
             Some(seconds) => builder.with_timeout(seconds).build()?,
@@ -91,8 +91,12 @@ impl Draft {
     }
 
     /// Adds a message; gives it as it then reads.
-    fn push_message(&mut self, message: Prompt, nonces: Vec<String>) -> Result<Prompt, ItemError> {
-        let cells = self.push(Operation::AddMessage { message, nonces })?;
+    fn push_message(
+        &mut self,
+        message: PromptItem,
+        nonces: Vec<String>,
+    ) -> Result<PromptItem, ItemError> {
+        let cells = self.push(DraftOperation::AddMessage { message, nonces })?;
         let name = cells.first().map_or("", String::as_str);
         match self.item(name) {
             Some(Item::Message(message)) => Ok(message),
@@ -102,10 +106,10 @@ impl Draft {
 
     pub(super) fn make_message(
         &mut self,
-        message: &mut Prompt,
+        message: &mut PromptItem,
         nonces: &[String],
     ) -> Result<Vec<String>, ItemError> {
-        answerer(self.document(), message.agent_name.as_deref())?;
+        replying_agent(self.document(), message.agent_name.as_deref())?;
         let name = self.make_prompt(message)?;
         let mut cells = vec![name.clone()];
         for output in &mut message.fields.outputs {
@@ -117,7 +121,7 @@ impl Draft {
         Ok(cells)
     }
 
-    fn make_prompt(&mut self, message: &Prompt) -> Result<String, ItemError> {
+    fn make_prompt(&mut self, message: &PromptItem) -> Result<String, ItemError> {
         let name = match message.name() {
             "" => self.document().next_id(),
             name => name.to_string(),
@@ -152,7 +156,7 @@ impl Draft {
         name: Option<&str>,
         timeout: Option<f64>,
         ids: &mut dyn Ids,
-    ) -> Result<Call, ItemError> {
+    ) -> Result<CallItem, ItemError> {
         let builder = FunctionCallBuilder::new().with_name(name.unwrap_or_default());
         let mut builder = builder.with_function_name(function_name);
         if let Some(args) = args {
@@ -168,9 +172,9 @@ impl Draft {
     pub fn add_call(
         &mut self,
         message_name: &str,
-        call: &Call,
+        call: &CallItem,
         ids: &mut dyn Ids,
-    ) -> Result<Call, ItemError> {
+    ) -> Result<CallItem, ItemError> {
         call.check()?;
         let mut call = call.clone();
         let mut nonce = nonce_for(&call, ids);
@@ -182,7 +186,7 @@ impl Draft {
             call.fields.name.clear();
         }
         let message = message_name.to_string();
-        let cells = self.push(Operation::AddCall {
+        let cells = self.push(DraftOperation::AddCall {
             message,
             call,
             nonce,
@@ -197,7 +201,7 @@ impl Draft {
     pub(super) fn make_call(
         &mut self,
         message: &str,
-        call: &mut Call,
+        call: &mut CallItem,
         nonce: &str,
     ) -> Result<Vec<String>, ItemError> {
         self.check_takes_calls(message)?;
@@ -222,9 +226,9 @@ impl Draft {
             let text = format!("cell {} is neither a message nor a reply", shown(name));
             return Err(ItemError::new(ItemErrorKind::UnknownCell, text));
         }
-        let placed = placed(document);
+        let placed = owned_cells(document);
         let message = placed[cell.at].root.map(|at| placed[at].cell);
-        answerer(
+        replying_agent(
             document,
             message.and_then(|message| message.get(MetaKey::Agent)),
         )?;
@@ -251,7 +255,7 @@ impl Draft {
     pub fn add_tool_with_definition(
         &mut self,
         tool_name: &str,
-        definition: &[Prompt],
+        definition: &[PromptItem],
     ) -> Result<Vec<String>, ItemError> {
         check::function_name(tool_name)?;
         check_definition(tool_name, definition)?;
@@ -262,7 +266,7 @@ impl Draft {
                 message.fields.history = History::Exclude;
             }
         }
-        self.push(Operation::DefineTool {
+        self.push(DraftOperation::DefineTool {
             name: tool_name.to_string(),
             definition,
         })
@@ -271,7 +275,7 @@ impl Draft {
     pub(super) fn make_tool(
         &mut self,
         name: &str,
-        definition: &[Prompt],
+        definition: &[PromptItem],
     ) -> Result<Vec<String>, ItemError> {
         if tools(self.document()).iter().any(|tool| tool.name == name) {
             let text = format!("the file already defines a tool {}", shown(name));
@@ -285,7 +289,7 @@ impl Draft {
 }
 
 /// The nonce for a call that has no name.
-fn nonce_for(call: &Call, ids: &mut dyn Ids) -> String {
+fn nonce_for(call: &CallItem, ids: &mut dyn Ids) -> String {
     if call.name().is_empty() {
         ids.nonce()
     } else {
@@ -302,10 +306,10 @@ fn name_of_another(name: &str, message: &str) -> ItemError {
     ItemError::invalid(text).hinting(format!("leave out the dot, or write {message}.NAME"))
 }
 
-fn check_definition(tool_name: &str, definition: &[Prompt]) -> Result<(), ItemError> {
-    definition.iter().try_for_each(Prompt::check)?;
+fn check_definition(tool_name: &str, definition: &[PromptItem]) -> Result<(), ItemError> {
+    definition.iter().try_for_each(PromptItem::check)?;
     let has_answers =
-        |message: &Prompt| !message.outputs().is_empty() || !message.function_calls.is_empty();
+        |message: &PromptItem| !message.outputs().is_empty() || !message.function_calls.is_empty();
     if definition.iter().any(has_answers) {
         return Err(ItemError::invalid(
             "the definition of a tool has no outputs and no calls",

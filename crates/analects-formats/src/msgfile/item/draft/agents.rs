@@ -4,7 +4,7 @@
 use analects_core::Agent;
 use serde_json::{Map, Value};
 
-use super::{Draft, Operation};
+use super::{Draft, DraftOperation};
 use crate::msgfile::cell_edits::would_change_others;
 use crate::msgfile::item::check::{self, shown};
 use crate::msgfile::item::{ItemError, ItemErrorKind};
@@ -48,7 +48,7 @@ impl Draft {
         for (key, value) in overrides {
             set(&mut agent, key, value)?;
         }
-        self.push(Operation::AddAgent(agent.clone()))?;
+        self.push(DraftOperation::AddAgent(agent.clone()))?;
         Ok(agent)
     }
 
@@ -83,9 +83,9 @@ impl Draft {
         let cell = NewCell::agent("1", &agent);
         let read = decode(append(&decode(""), &cell).bytes).agents();
         let operation = if read == [agent.clone()] {
-            Operation::AddAgentCell(agent)
+            DraftOperation::AddAgentCell(agent)
         } else {
-            Operation::AddAgent(agent)
+            DraftOperation::AddAgent(agent)
         };
         self.push(operation).map(|_| ())
     }
@@ -117,7 +117,7 @@ impl Draft {
     /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
     /// ```
     pub fn set_default_agent(&mut self, name: &str) -> Result<(), ItemError> {
-        self.push(Operation::SetDefaultAgent(name.to_string()))
+        self.push(DraftOperation::SetDefaultAgent(name.to_string()))
             .map(|_| ())
     }
 
@@ -192,7 +192,10 @@ pub(super) fn check_known(document: &Document, name: &str) -> Result<(), ItemErr
 }
 
 /// The name of the agent that answers: the one that is named, else the default.
-pub(super) fn answerer(document: &Document, named: Option<&str>) -> Result<String, ItemError> {
+pub(super) fn replying_agent(
+    document: &Document,
+    named: Option<&str>,
+) -> Result<String, ItemError> {
     if let Some(name) = named {
         check_known(document, name)?;
         return Ok(name.to_string());

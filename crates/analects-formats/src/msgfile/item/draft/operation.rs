@@ -4,16 +4,16 @@
 use analects_core::Agent;
 
 use super::Draft;
-use crate::msgfile::insert::put_below;
+use crate::msgfile::insert::insert_below;
 use crate::msgfile::item::check::{self, shown};
-use crate::msgfile::item::{Call, ItemError, ItemErrorKind, Output, Prompt};
+use crate::msgfile::item::{CallItem, ItemError, ItemErrorKind, Output, PromptItem};
 use crate::msgfile::{Cell, Document, NewCell, append};
 
 /// An unsaved change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct DraftChange {
     /// What was asked for.
-    pub operation: Operation,
+    pub operation: DraftOperation,
     /// The names of the cells that this added.
     pub cells: Vec<String>,
 }
@@ -21,7 +21,7 @@ pub struct Change {
 /// What a draft can be asked for. It says nothing of places and of numbers, so that it can be made on any
 /// version of the file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Operation {
+pub enum DraftOperation {
     /// Adds an agent to the frontmatter.
     AddAgent(Agent),
     /// Adds a cell that defines an agent.
@@ -31,7 +31,7 @@ pub enum Operation {
     /// Adds a message, with its outputs and function calls.
     AddMessage {
         /// The message.
-        message: Prompt,
+        message: PromptItem,
         /// A nonce for each function call; it counts where the call has no name.
         nonces: Vec<String>,
     },
@@ -40,7 +40,7 @@ pub enum Operation {
         /// The name of the message or of the reply that it belongs to.
         message: String,
         /// The call.
-        call: Call,
+        call: CallItem,
         /// What follows the message's name in the call's, if that has none of its own.
         nonce: String,
     },
@@ -56,7 +56,7 @@ pub enum Operation {
         /// The tool's name.
         name: String,
         /// Its cells.
-        definition: Vec<Prompt>,
+        definition: Vec<PromptItem>,
     },
     /// Puts an output into the place that was kept for it.
     Fill {
@@ -67,18 +67,18 @@ pub enum Operation {
     },
 }
 
-impl Operation {
+impl DraftOperation {
     /// The name of the cell that it is about.
     pub(super) fn target_mut(&mut self) -> Option<&mut String> {
         match self {
-            Operation::AddCall { message, .. } => Some(message),
-            Operation::AddOutputs { to, .. } => Some(to),
-            Operation::Fill { name, .. } => Some(name),
-            Operation::AddAgent(_)
-            | Operation::AddAgentCell(_)
-            | Operation::SetDefaultAgent(_)
-            | Operation::AddMessage { .. }
-            | Operation::DefineTool { .. } => None,
+            DraftOperation::AddCall { message, .. } => Some(message),
+            DraftOperation::AddOutputs { to, .. } => Some(to),
+            DraftOperation::Fill { name, .. } => Some(name),
+            DraftOperation::AddAgent(_)
+            | DraftOperation::AddAgentCell(_)
+            | DraftOperation::SetDefaultAgent(_)
+            | DraftOperation::AddMessage { .. }
+            | DraftOperation::DefineTool { .. } => None,
         }
     }
 }
@@ -86,20 +86,23 @@ impl Operation {
 impl Draft {
     /// Makes an operation; gives the names of the cells that it adds. What is decided here for the first time,
     /// such as who replies, is part of the operation from then on.
-    pub(super) fn make(&mut self, operation: &mut Operation) -> Result<Vec<String>, ItemError> {
+    pub(super) fn make(
+        &mut self,
+        operation: &mut DraftOperation,
+    ) -> Result<Vec<String>, ItemError> {
         match operation {
-            Operation::AddAgent(agent) => self.make_agent(agent),
-            Operation::AddAgentCell(agent) => self.make_agent_cell(agent),
-            Operation::SetDefaultAgent(name) => self.make_default_agent(name),
-            Operation::AddMessage { message, nonces } => self.make_message(message, nonces),
-            Operation::AddCall {
+            DraftOperation::AddAgent(agent) => self.make_agent(agent),
+            DraftOperation::AddAgentCell(agent) => self.make_agent_cell(agent),
+            DraftOperation::SetDefaultAgent(name) => self.make_default_agent(name),
+            DraftOperation::AddMessage { message, nonces } => self.make_message(message, nonces),
+            DraftOperation::AddCall {
                 message,
                 call,
                 nonce,
             } => self.make_call(message, call, nonce),
-            Operation::AddOutputs { to, outputs } => self.make_outputs(to, outputs),
-            Operation::DefineTool { name, definition } => self.make_tool(name, definition),
-            Operation::Fill { name, output } => self.make_filling(name, output),
+            DraftOperation::AddOutputs { to, outputs } => self.make_outputs(to, outputs),
+            DraftOperation::DefineTool { name, definition } => self.make_tool(name, definition),
+            DraftOperation::Fill { name, output } => self.make_filling(name, output),
         }
     }
 
@@ -118,7 +121,7 @@ impl Draft {
     ) -> Result<String, ItemError> {
         let document = self.document();
         check_new_name(document, &cell.id)?;
-        let splice = put_below(document, the_cell(document, other)?, cell)?;
+        let splice = insert_below(document, the_cell(document, other)?, cell)?;
         self.apply(&splice);
         Ok(cell.id.clone())
     }

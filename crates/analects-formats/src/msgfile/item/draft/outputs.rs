@@ -1,12 +1,14 @@
 //! Outputs of a draft: replies, results, what code printed, and places that are kept for them.
 
-use super::agents::{answerer, check_known};
+use super::agents::{check_known, replying_agent};
 use super::operation::{the_cell, unknown_cell};
-use super::{Draft, Operation};
-use crate::msgfile::homes::placed;
+use super::{Draft, DraftOperation};
 use crate::msgfile::item::check::shown;
 use crate::msgfile::item::write::{answer_cell, code_cell};
-use crate::msgfile::item::{Answer, CodeOutput, ItemError, ItemErrorKind, MessageOutput, Output};
+use crate::msgfile::item::{
+    AnswerOutput, CodeOutput, ItemError, ItemErrorKind, MessageOutput, Output,
+};
+use crate::msgfile::owners::owned_cells;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey, NewCell, code, replace};
 
 impl Draft {
@@ -58,7 +60,7 @@ impl Draft {
             return Ok(Vec::new());
         }
         outputs.iter().try_for_each(Output::check)?;
-        self.push(Operation::AddOutputs {
+        self.push(DraftOperation::AddOutputs {
             to: name.to_string(),
             outputs: outputs.to_vec(),
         })
@@ -134,14 +136,14 @@ impl Draft {
     ) -> Result<String, ItemError> {
         let (to, lang) = self.placeholder_target(message_name, author, nonce)?;
         let is_call = self.document().cell(&to).map(Cell::role) == Some(CellRole::ToolCall);
-        let answer = Answer {
+        let answer = AnswerOutput {
             agent_name: author
                 .filter(|_| !is_call && lang.is_none())
                 .map(str::to_string),
             nonce: nonce.map(str::to_string),
             status: Some("pending".to_string()),
             output_file: Some(placeholder_name.to_string()),
-            ..Answer::default()
+            ..AnswerOutput::default()
         };
         let output = match lang {
             Some(lang) => Output::Code(CodeOutput::printed(answer, lang, &[])),
@@ -201,7 +203,7 @@ impl Draft {
             ));
         }
         let name = placeholder(self.document(), name)?.name().into_owned();
-        self.push(Operation::Fill {
+        self.push(DraftOperation::Fill {
             name: name.clone(),
             output: output.clone(),
         })?;
@@ -243,7 +245,7 @@ fn run_cell(
 }
 
 /// The cell of a reply. Its author is the one that it names, else who was asked.
-fn reply_cell(cell: Cell<'_>, name: &str, answer: &mut Answer) -> Result<NewCell, ItemError> {
+fn reply_cell(cell: Cell<'_>, name: &str, answer: &mut AnswerOutput) -> Result<NewCell, ItemError> {
     if cell.get(MetaKey::Tool).is_some() {
         let text = format!(
             "cell {} defines a tool, and nobody replies to it",
@@ -252,14 +254,14 @@ fn reply_cell(cell: Cell<'_>, name: &str, answer: &mut Answer) -> Result<NewCell
         return Err(ItemError::invalid(text));
     }
     let named = answer.agent_name.as_deref().or(cell.get(MetaKey::Agent));
-    let author = answerer(cell.document, named)?;
+    let author = replying_agent(cell.document, named)?;
     let new = answer_cell(answer, &cell.document.next_id(), &author);
     answer.agent_name = Some(author);
     Ok(new)
 }
 
 /// The cell of a call's result.
-fn result_cell(call: Cell<'_>, name: &str, answer: &Answer) -> Result<NewCell, ItemError> {
+fn result_cell(call: Cell<'_>, name: &str, answer: &AnswerOutput) -> Result<NewCell, ItemError> {
     let mut answer = answer.clone();
     if let Some(nonce) = nonce_of(call) {
         check_nonce(&answer, &nonce, name)?;
@@ -277,7 +279,7 @@ fn nonce_of(call: Cell<'_>) -> Option<String> {
     call.document.cell(of).map(|_| nonce.to_string())
 }
 
-fn check_nonce(answer: &Answer, nonce: &str, name: &str) -> Result<(), ItemError> {
+fn check_nonce(answer: &AnswerOutput, nonce: &str, name: &str) -> Result<(), ItemError> {
     let Some(given) = answer.nonce().filter(|given| *given != nonce) else {
         return Ok(());
     };
@@ -287,13 +289,13 @@ fn check_nonce(answer: &Answer, nonce: &str, name: &str) -> Result<(), ItemError
 
 /// The call of a function by a message: the one of that nonce, else the last without a result.
 fn open_call(message: Cell<'_>, function: &str, nonce: Option<&str>) -> Option<String> {
-    let placed = placed(message.document);
+    let placed = owned_cells(message.document);
     let root = Some(placed[message.at].root?);
     let mut calls = placed.iter().rev().filter(|other| {
         let is_call = other.cell.role() == CellRole::ToolCall && other.root == root;
         is_call && other.cell.get(MetaKey::Name) == Some(function)
     });
-    let has_result = |call: Cell<'_>| placed.iter().any(|other| other.home == Some(call.at));
+    let has_result = |call: Cell<'_>| placed.iter().any(|other| other.owner == Some(call.at));
     let found = calls.find(|call| match nonce {
         Some(nonce) => call
             .cell

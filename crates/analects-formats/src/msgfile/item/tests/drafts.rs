@@ -451,7 +451,7 @@ fn a_call_stands_behind_its_reply_wherever_that_is() {
 #[test]
 fn a_tool_is_not_added_as_a_message() {
     let dict = json!({"content": "```sh\n```", "type": "code", "tool": "x"});
-    let message = Prompt::from_dict(dict).unwrap();
+    let message = PromptItem::from_dict(dict).unwrap();
     let result = draft(TWO).add_message(&message, &mut CountingIds::default());
     assert_eq!(kind(result), ItemErrorKind::Invalid);
 }

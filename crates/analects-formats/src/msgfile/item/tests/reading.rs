@@ -48,7 +48,7 @@ fn everything_that_came_back_is_found() {
         (printed.stdout_content(), printed.stderr_content()),
         (b"yes".to_vec(), b"no\n".to_vec())
     );
-    assert_eq!(printed.pieces().len(), 2);
+    assert_eq!(printed.chunks().len(), 2);
     let picture = outputs[1].as_code().unwrap();
     assert_eq!(
         (&*picture.content(), picture.mime_type()),
@@ -89,7 +89,7 @@ fn the_two_streams_are_enough_to_say_what_was_printed() {
     let dict = json!({"lang": "sh", "stdout_content": "1\n", "stderr_content": "no\n"});
     let printed = CodeOutput::from_dict(dict).unwrap();
     assert_eq!(
-        (&*printed.content(), printed.pieces().len()),
+        (&*printed.content(), printed.chunks().len()),
         (&b"1\nno\n"[..], 2)
     );
     let error = Output::from_dict(json!({"status": "success"}))

@@ -234,7 +234,7 @@ enum Part {
 #[derive(Debug, Clone)]
 enum Ask {
     Message(String, bool),
-    Call(Index),
+    CallItem(Index),
     Output(Index, String),
     Place(Index),
     Fill(String),
@@ -248,7 +248,7 @@ enum Ask {
 enum Edit {
     Add(Part),
     Insert(Index, String),
-    Change(Index, String),
+    DraftChange(Index, String),
     Remove(Index),
 }
 
@@ -267,7 +267,7 @@ fn part() -> BoxedStrategy<Part> {
 fn ask() -> BoxedStrategy<Ask> {
     prop_oneof![
         4 => (generate::text(), any::<bool>()).prop_map(|(text, named)| Ask::Message(text, named)),
-        3 => any::<Index>().prop_map(Ask::Call),
+        3 => any::<Index>().prop_map(Ask::CallItem),
         5 => (any::<Index>(), generate::text()).prop_map(|(at, text)| Ask::Output(at, text)),
         1 => any::<Index>().prop_map(Ask::Place),
         1 => generate::text().prop_map(Ask::Fill),
@@ -282,7 +282,7 @@ fn edit() -> BoxedStrategy<Edit> {
     prop_oneof![
         5 => part().prop_map(Edit::Add),
         2 => (any::<Index>(), generate::text()).prop_map(|(at, text)| Edit::Insert(at, text)),
-        2 => (any::<Index>(), generate::text()).prop_map(|(at, text)| Edit::Change(at, text)),
+        2 => (any::<Index>(), generate::text()).prop_map(|(at, text)| Edit::DraftChange(at, text)),
         1 => any::<Index>().prop_map(Edit::Remove),
     ]
     .boxed()
@@ -335,7 +335,7 @@ fn make_edit(file: Vec<u8>, edit: &Edit) -> Vec<u8> {
             let at = cell.span().start;
             [&source[..at], new.source(), b"\n", &source[at..]].concat()
         }
-        Edit::Change(at, text) => {
+        Edit::DraftChange(at, text) => {
             let Some(cell) = nth(at).filter(|cell| cell.id().is_some()) else {
                 return source.to_vec();
             };
@@ -369,7 +369,7 @@ fn make(draft: &mut Draft, ask: &Ask, ids: &mut CountingIds) -> bool {
                 .with_name(name);
             draft.add_message(&message.build().unwrap(), ids).is_ok()
         }
-        Ask::Call(at) => {
+        Ask::CallItem(at) => {
             let Ok(call) = draft.add_function_call(&name(at), "f", None, None, None, ids) else {
                 return false;
             };
@@ -446,7 +446,7 @@ fn own_reading(draft: &Draft, name: &str) -> String {
 
 fn check_draft(draft: &Draft) {
     let names = added(draft);
-    let is_fill = |change: &&Change| matches!(change.operation, Operation::Fill { .. });
+    let is_fill = |change: &&DraftChange| matches!(change.operation, DraftOperation::Fill { .. });
     let fills = draft.changes().iter().filter(is_fill).count();
     let (before, after) = (
         without(draft.base(), &[]),

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use super::{Cell, CellKind, CellRole, Document, MetaKey};
 
 /// A cell, and what it belongs to.
-pub(super) struct Placed<'a> {
+pub(super) struct OwnedCell<'a> {
     pub(super) cell: Cell<'a>,
     /// The place of the cell that it belongs to directly.
-    pub(super) home: Option<usize>,
+    pub(super) owner: Option<usize>,
     /// The place of the message that it belongs to in the end.
     pub(super) root: Option<usize>,
 }
@@ -32,28 +32,28 @@ impl Cell<'_> {
 }
 
 /// The cells of a document, in order, each with what it belongs to.
-pub(super) fn placed(document: &Document) -> Vec<Placed<'_>> {
-    let mut placed: Vec<Placed<'_>> = Vec::with_capacity(document.cells().len());
+pub(super) fn owned_cells(document: &Document) -> Vec<OwnedCell<'_>> {
+    let mut placed: Vec<OwnedCell<'_>> = Vec::with_capacity(document.cells().len());
     let mut last_message = None;
     for cell in document.cells() {
-        let mut home = None;
+        let mut owner = None;
         let mut root = None;
         if cell.is_prompt() {
             root = Some(cell.at);
         } else if cell.kind() == CellKind::Output {
-            home = home_of(cell, last_message);
-            root = home.and_then(|at| placed[at].root);
+            owner = owner_of(cell, last_message);
+            root = owner.and_then(|at| placed[at].root);
         }
         if cell.is_for_an_answer() {
             last_message = Some(cell.at);
         }
-        placed.push(Placed { cell, home, root });
+        placed.push(OwnedCell { cell, owner, root });
     }
     placed
 }
 
 /// The place of the cell above that an output belongs to; that of the last message if it names none.
-fn home_of(output: Cell<'_>, last_message: Option<usize>) -> Option<usize> {
+fn owner_of(output: Cell<'_>, last_message: Option<usize>) -> Option<usize> {
     let document = output.document;
     let above = |name: &str| document.cell(name).filter(|cell| cell.at < output.at);
     let name = output.name();

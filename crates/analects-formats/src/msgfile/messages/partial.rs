@@ -6,13 +6,13 @@ use analects_core::{Block, Body, Content, History, Message, Raw, StopReason, Tex
 
 use super::describe::read_tokens;
 use super::known::CellsHash;
-use crate::msgfile::homes::whole_of;
+use crate::msgfile::owners::whole_of;
 use crate::msgfile::role::names_author;
 use crate::msgfile::{Cell, CellKind, CellRole, MetaKey};
 
 /// A message in the making: its blocks come from several cells.
 #[derive(Clone)]
-pub(super) struct Draft<'a> {
+pub(super) struct PartialMessage<'a> {
     pub(super) message: Message,
     /// The name of the cell that says what is known of it.
     pub(super) name: Cow<'a, str>,
@@ -20,32 +20,32 @@ pub(super) struct Draft<'a> {
     /// Its other cells.
     pub(super) parts: Vec<Cell<'a>>,
     pub(super) blocks: Vec<Block>,
-    pub(super) shape: Option<Shape>,
+    pub(super) shape: Option<ContentShape>,
     /// Whether its blocks are put together at the end.
     pub(super) open: bool,
 }
 
 /// How the first cell of a message says its content is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ContentShape {
     Empty,
     Text,
     Blocks,
     Other,
 }
 
-impl Shape {
-    pub(super) fn of(word: &str) -> Shape {
+impl ContentShape {
+    pub(super) fn of(word: &str) -> ContentShape {
         match word {
-            "empty" => Shape::Empty,
-            "text" => Shape::Text,
-            "blocks" => Shape::Blocks,
-            _ => Shape::Other,
+            "empty" => ContentShape::Empty,
+            "text" => ContentShape::Text,
+            "blocks" => ContentShape::Blocks,
+            _ => ContentShape::Other,
         }
     }
 }
 
-impl Draft<'_> {
+impl PartialMessage<'_> {
     /// The hash of its cells.
     pub(super) fn hash(&self) -> CellsHash {
         let mut cells = self.parts.clone();
@@ -55,7 +55,7 @@ impl Draft<'_> {
     }
 
     /// Whether a cell can be a part of this message: both are of the same side.
-    pub(super) fn takes(&self, read: &Read<'_>) -> bool {
+    pub(super) fn takes(&self, read: &CellView<'_>) -> bool {
         match self.message.body {
             Body::User(_) => read.is_users(),
             Body::Assistant(_) => !read.is_users(),
@@ -76,8 +76,8 @@ impl Draft<'_> {
 }
 
 /// Puts the blocks of a message together.
-pub(super) fn close(draft: Draft<'_>) -> Message {
-    let Draft {
+pub(super) fn close(draft: PartialMessage<'_>) -> Message {
+    let PartialMessage {
         mut message,
         blocks,
         shape,
@@ -88,8 +88,8 @@ pub(super) fn close(draft: Draft<'_>) -> Message {
         .any(|block| matches!(block, Block::ToolUse(_)));
     let is_answer = matches!(message.body, Body::Assistant(_));
     let content = match (shape, blocks) {
-        (Some(Shape::Empty), _) => Content::Empty,
-        (Some(Shape::Text), blocks) => Content::Text(text_of(blocks)),
+        (Some(ContentShape::Empty), _) => Content::Empty,
+        (Some(ContentShape::Text), blocks) => Content::Text(text_of(blocks)),
         (Some(_), blocks) => Content::Blocks(blocks),
         (None, blocks) if is_answer || blocks.len() > 1 => Content::Blocks(blocks),
         (None, blocks) if matches!(blocks.as_slice(), [Block::Text(_)]) => {
@@ -138,15 +138,15 @@ fn text_of(blocks: Vec<Block>) -> Text {
 }
 
 /// A cell with what is read of it more than once.
-pub(super) struct Read<'a> {
+pub(super) struct CellView<'a> {
     pub(super) cell: Cell<'a>,
     pub(super) name: Cow<'a, str>,
     pub(super) text: Cow<'a, str>,
 }
 
-impl<'a> Read<'a> {
-    pub(super) fn new(cell: Cell<'a>) -> Read<'a> {
-        Read {
+impl<'a> CellView<'a> {
+    pub(super) fn new(cell: Cell<'a>) -> CellView<'a> {
+        CellView {
             cell,
             name: cell.name(),
             text: cell.content(),
@@ -187,7 +187,7 @@ impl<'a> Read<'a> {
 }
 
 /// Reads what any cell may say about its message.
-pub(super) fn read_shared(read: &Read<'_>, message: &mut Message) {
+pub(super) fn read_shared(read: &CellView<'_>, message: &mut Message) {
     let string = |key| read.get(key).map(str::to_string);
     let number = |key| read.get(key).and_then(|value| value.parse().ok());
     let tokens = read.get(MetaKey::Tokens).and_then(read_tokens);
@@ -220,7 +220,7 @@ pub(super) fn read_shared(read: &Read<'_>, message: &mut Message) {
 }
 
 /// The author of a reply is its type word.
-fn default_author(read: &Read<'_>) -> Option<String> {
+fn default_author(read: &CellView<'_>) -> Option<String> {
     let word = read.cell.written_type()?;
     (read.is_output() && names_author(word)).then(|| word.to_string())
 }
