@@ -4,8 +4,8 @@
 use analects_core::verbs::{self, Change, VerbError};
 use analects_core::{CountingIds, SessionId};
 use analects_formats::msgfile::{
-    Cell, CellMessages, Document, Kind, NewCell, append, apply, decode_named, edit_text, fork,
-    replace,
+    Cell, CellMessages, Document, DocumentKind, NewCell, append, apply, decode_named, edit_text,
+    fork, replace,
 };
 
 use crate::Target;
@@ -48,7 +48,7 @@ fn check(bytes: &[u8], name: &str) {
     let before = decode_named(bytes, name);
     assert_eq!(before.to_bytes(), bytes, "a document keeps its bytes");
     before.problems();
-    if before.kind() == Kind::Plain {
+    if before.kind() == DocumentKind::Plain {
         return;
     }
     let text = String::from_utf8_lossy(&bytes[bytes.len() / 2..]).into_owned();

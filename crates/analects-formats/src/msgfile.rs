@@ -48,21 +48,21 @@ pub use decode::DECODES;
 pub use decode::{decode, decode_named};
 pub use edit::{Splice, append, append_all, append_answer, replace};
 pub use encode::NewCell;
-pub use frontmatter::{FrontProblem, Frontmatter, Refusal};
+pub use frontmatter::{Frontmatter, FrontmatterProblem, Refusal};
 pub use insert::answer_behind;
 pub use keys::MetaKey;
 pub use line::is_same_text;
 pub use messages::{
-    AddedMessages, AnswerDetail, CellMessages, CellsHash, ExactWriter, KnownMessages, LeftBehind,
-    PlacedAnswer, ReadableWriter, Step, cell_names, cell_of, current_branch, encode,
-    encode_readable, hashes_of_cells, message_problems, messages, messages_knowing,
-    messages_with_cells, pictures_in, put_answer, put_messages, session_of, unseen_cells,
+    AddedMessages, AnswerDetail, BranchMessage, CellMessages, CellsHash, ExactWriter,
+    KnownMessages, LeftBehind, PlacedAnswer, ReadableWriter, cell_hashes, cell_names, cell_of,
+    current_branch, encode, encode_readable, message_problems, messages, messages_with_cells,
+    messages_with_known, pictures_in, put_answer, put_messages, session_of, unseen_cells,
 };
 pub use role::{CellRole, is_fixed_word};
 pub use scan::Section;
 pub use select::{ChosenCell, chosen_cells, find_cells, find_one, list_of};
 pub use show::{
-    Brief, Show, ShowCell, ShowProblem, binary_content, briefs, outline, show, show_cell,
+    CellOverview, Show, ShowCell, ShowProblem, binary_content, outline, overview, show, show_cell,
 };
 pub use tidy::tidy;
 pub use verbs::{apply, edit_text, fork, not_a_message, replace_text, verb_error};
@@ -71,7 +71,7 @@ pub use verbs::{apply, edit_text, fork, not_a_message, replace_text, verb_error}
 #[derive(Debug)]
 pub struct Document {
     source: Vec<u8>,
-    kind: Kind,
+    kind: DocumentKind,
     /// From the opening `---` line to the closing one, line ends included.
     frontmatter: Option<Span>,
     front: Frontmatter,
@@ -84,7 +84,7 @@ pub struct Document {
 
 /// Where a file's messages are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DocumentKind {
     /// Everywhere: the file's name ends in `.msg.md`.
     Whole,
     /// In the section that the frontmatter names.
@@ -129,7 +129,7 @@ impl Document {
     }
 
     /// Where the file's messages are.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> DocumentKind {
         self.kind
     }
 
@@ -140,7 +140,7 @@ impl Document {
 
     /// A name by which [`decode_named`] reads a file of this kind.
     fn name_of_kind(&self) -> &'static str {
-        if self.kind == Kind::Whole {
+        if self.kind == DocumentKind::Whole {
             "x.msg.md"
         } else {
             "x.md"

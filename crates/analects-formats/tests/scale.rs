@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use analects_core::{Message, SessionId};
 use analects_formats::msgfile::item::items;
 use analects_formats::msgfile::{
-    CellsHash, Document, NewCell, append, decode, messages_knowing, show, tidy,
+    CellsHash, Document, NewCell, append, decode, messages_with_known, show, tidy,
 };
 
 /// Reads a file made of `count` pieces and one made of four times as many: the second may take
@@ -37,7 +37,7 @@ fn check<T: Into<Vec<u8>>>(
 fn everything(document: &Document) {
     document.problems();
     let nothing: HashMap<CellsHash, Message> = HashMap::new();
-    messages_knowing(document, &SessionId::default(), &nothing);
+    messages_with_known(document, &SessionId::default(), &nothing);
     show(document, "x.msg.md");
     tidy(document);
     append(document, &NewCell::message(document.next_id(), "x"));

@@ -82,7 +82,7 @@ impl FileConversation {
         document: Document,
         places: &Places,
     ) -> Result<FileConversation, StoreError> {
-        if document.kind() == msgfile::Kind::Plain {
+        if document.kind() == msgfile::DocumentKind::Plain {
             return Err(StoreError::NotAMessageFile {
                 path: path.to_path_buf(),
             });
@@ -163,9 +163,17 @@ impl FileConversation {
         let include = msgfile::chosen_cells(self.document(), &session, include)?;
         let exclude = msgfile::chosen_cells(self.document(), &session, exclude)?;
         let mut placed = Vec::new();
-        if include.iter().chain(&exclude).any(|cell| cell.is_placed) {
+        if include
+            .iter()
+            .chain(&exclude)
+            .any(|cell| cell.is_named_by_place)
+        {
             let messages = self.read(self.document()).messages;
-            for cell in include.iter().chain(&exclude).filter(|cell| cell.is_placed) {
+            for cell in include
+                .iter()
+                .chain(&exclude)
+                .filter(|cell| cell.is_named_by_place)
+            {
                 let message = messages
                     .iter()
                     .find(|message| message.id == cell.target.message);

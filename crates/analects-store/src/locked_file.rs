@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use analects_formats::msgfile::{self, Document, Kind, NewCell, Splice};
+use analects_formats::msgfile::{self, Document, DocumentKind, NewCell, Splice};
 
 use crate::error::to;
 use crate::places::Lock;
@@ -157,7 +157,7 @@ impl LockedFile {
         patience: Duration,
     ) -> Result<LockedFile, StoreError> {
         let mut file = LockedFile::open_any(vfs, name, places, patience)?;
-        if file.document.kind() == Kind::Plain {
+        if file.document.kind() == DocumentKind::Plain {
             return Err(StoreError::NotAMessageFile { path: file.name });
         }
         file.add_broken_off()?;
@@ -502,9 +502,9 @@ impl LockedFile {
         match found {
             Found::Grown(more) if more.is_empty() => {}
             Found::Grown(more) => self.document.extend(&more),
-            Found::Other(bytes) if self.document.kind() == Kind::Section => {
+            Found::Other(bytes) if self.document.kind() == DocumentKind::Section => {
                 let document = self.document.with_source_within_section(bytes);
-                if document.kind() == Kind::Plain {
+                if document.kind() == DocumentKind::Plain {
                     return Err(StoreError::NotAMessageFile {
                         path: self.name.clone(),
                     });

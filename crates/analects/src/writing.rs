@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use analects_formats::msgfile::{Document, Kind, Refusal, Splice, decode_named, frontmatter};
+use analects_formats::msgfile::{
+    Document, DocumentKind, Refusal, Splice, decode_named, frontmatter,
+};
 use analects_store::vfs::Disk;
 use analects_store::{
     Journal, LockedFile, MissingAnswer, Places, RecoveredAnswer, read_message_file, real_path,
@@ -63,7 +65,7 @@ const SECTION: &str = "Discussion";
 pub fn make_message_file(path: &Path, places: &Places) -> Result<(), Failure> {
     let mut file = LockedFile::open_plain(path, places, PATIENCE)?;
     file.try_edit(|document| match document.kind() {
-        Kind::Plain => {
+        DocumentKind::Plain => {
             let after = with_section(document, path)?;
             Ok(Splice::between(document.source(), after.source()))
         }

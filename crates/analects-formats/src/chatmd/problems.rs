@@ -7,7 +7,7 @@ use super::{Document, Item, decode, messages};
 use crate::msgfile::frontmatter;
 use crate::msgfile::line::is_blank;
 use crate::msgfile::problems::not_utf8;
-use crate::msgfile::scan::{Line, spanned_lines};
+use crate::msgfile::scan::{SourceLine, spanned_lines};
 
 impl Document {
     /// Everything that is odd about the file, in its order.
@@ -77,7 +77,7 @@ enum Before {
 }
 
 fn next_state(
-    line: &Line<'_>,
+    line: &SourceLine<'_>,
     before: Option<(Before, usize)>,
     gap: bool,
 ) -> (Option<(Before, usize)>, bool) {

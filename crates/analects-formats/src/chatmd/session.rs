@@ -13,7 +13,7 @@ use super::line::{escape, unescape};
 use super::{Document, decode};
 use crate::Loss;
 use crate::frame::is_derived;
-use crate::msgfile::FrontProblem;
+use crate::msgfile::FrontmatterProblem;
 use crate::msgfile::frontmatter::yaml::{Yaml, YamlEntry, scalar};
 use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
 use crate::msgfile::messages::derived_id;
@@ -52,7 +52,7 @@ pub(super) struct Front {
     updated: Option<Yaml>,
     tags: Vec<String>,
     extra: RawMap,
-    pub(super) problems: Vec<FrontProblem>,
+    pub(super) problems: Vec<FrontmatterProblem>,
 }
 
 /// Reads the frontmatter at `span`.

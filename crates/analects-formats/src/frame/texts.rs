@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Loss;
 use crate::chatmd;
-use crate::msgfile::{self, Cell, Document, ExactWriter, Kind, ReadableWriter};
+use crate::msgfile::{self, Cell, Document, DocumentKind, ExactWriter, ReadableWriter};
 use crate::transcript::{self, read_line, skim};
 
 /// The message file.
@@ -33,7 +33,7 @@ impl Format for MessageFile {
     fn recognise(&self, head: &[u8], name: &str) -> Sure {
         let is_whole = name.ends_with(".msg.md");
         let document = msgfile::decode_named(head, name);
-        let is_section = document.kind() == Kind::Section;
+        let is_section = document.kind() == DocumentKind::Section;
         let all = if is_whole {
             document
         } else {
@@ -85,13 +85,13 @@ impl Reader for MessageFileReader {
             return;
         };
         let mut document = msgfile::decode_named(bytes, name);
-        if document.kind() == Kind::Plain {
+        if document.kind() == DocumentKind::Plain {
             // Somebody said that it is one, or its cells do.
             document = msgfile::decode(document.into_source());
         }
         let session = msgfile::session_of(name);
         let decoded = match &self.options.known {
-            Some(Known(known)) => msgfile::messages_knowing(&document, &session, &**known),
+            Some(Known(known)) => msgfile::messages_with_known(&document, &session, &**known),
             None => msgfile::messages(&document, &session),
         };
         out.problems.extend(document.problems());

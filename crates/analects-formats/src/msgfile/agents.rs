@@ -4,7 +4,8 @@ use analects_core::{Agent, Body};
 
 use super::encode::type_word;
 use super::{
-    Cell, CellKind, CellRole, Document, MetaKey, NewCell, Step, current_branch, is_fixed_word,
+    BranchMessage, Cell, CellKind, CellRole, Document, MetaKey, NewCell, current_branch,
+    is_fixed_word,
 };
 
 /// Why no agent can have that name, if none can: a problem's code, and its text. An agent's replies
@@ -127,7 +128,7 @@ fn authors(document: &Document) -> Vec<String> {
     let steps = current_branch(document).into_iter();
     let answers = steps.filter(|step| matches!(step.message.body, Body::Assistant(_)));
     // An answer that is nothing but a call has a type word of its own.
-    let author = |step: Step<'_>| match step.message.author {
+    let author = |step: BranchMessage<'_>| match step.message.author {
         Some(author) => author,
         None => step.cell.type_word().to_string(),
     };

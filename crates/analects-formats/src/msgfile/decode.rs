@@ -11,7 +11,7 @@ use super::encode::{open_fence, unescape};
 use super::ids::NameIndex;
 use super::line::is_blank_line;
 use super::scan::{self, line_text, lines};
-use super::{Document, Frontmatter, Kind, Section, frontmatter};
+use super::{Document, DocumentKind, Frontmatter, Section, frontmatter};
 
 /// How many files were read as a whole. It is for tests alone, so a release has no such count.
 #[cfg(debug_assertions)]
@@ -21,21 +21,21 @@ pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a message file (`*.msg.md`): all of it is messages.
 pub fn decode(source: impl Into<Vec<u8>>) -> Document {
-    read(source.into(), Kind::Whole)
+    read(source.into(), DocumentKind::Whole)
 }
 
 /// Reads a file by its name: a message file, or a plain Markdown file whose frontmatter names the
 /// section that holds its messages.
 pub fn decode_named(source: impl Into<Vec<u8>>, name: &str) -> Document {
     let kind = if name.ends_with(".msg.md") {
-        Kind::Whole
+        DocumentKind::Whole
     } else {
-        Kind::Section
+        DocumentKind::Section
     };
     read(source.into(), kind)
 }
 
-fn read(source: Vec<u8>, kind: Kind) -> Document {
+fn read(source: Vec<u8>, kind: DocumentKind) -> Document {
     #[cfg(debug_assertions)]
     DECODES.fetch_add(1, Ordering::Relaxed);
     let start = if source.starts_with(BOM) {
@@ -49,11 +49,11 @@ fn read(source: Vec<u8>, kind: Kind) -> Document {
         .unwrap_or_default();
     let body = front_span.map_or(start, |span| span.end);
     let (kind, section) = match (kind, &front.message_section) {
-        (Kind::Section, None) => (Kind::Plain, Some("")),
-        (Kind::Section, Some(name)) => (Kind::Section, Some(name.as_str())),
-        _ => (Kind::Whole, None),
+        (DocumentKind::Section, None) => (DocumentKind::Plain, Some("")),
+        (DocumentKind::Section, Some(name)) => (DocumentKind::Section, Some(name.as_str())),
+        _ => (DocumentKind::Whole, None),
     };
-    let scan = if kind == Kind::Plain {
+    let scan = if kind == DocumentKind::Plain {
         scan::Scan::default()
     } else {
         scan::scan(&source, body, section)
@@ -132,7 +132,7 @@ impl Document {
     fn known_section(&self) -> Option<(String, Section)> {
         let name = self.front.message_section.clone();
         name.zip(self.scan.section)
-            .filter(|_| self.kind == Kind::Section)
+            .filter(|_| self.kind == DocumentKind::Section)
     }
 
     fn keep_section(&mut self, known: Option<(String, Section)>) {
@@ -154,7 +154,7 @@ impl Document {
             scan.section = first.map(|heading| Section { heading, ..known });
         }
         if scan.section.is_some() {
-            self.kind = Kind::Section;
+            self.kind = DocumentKind::Section;
             self.front.message_section = Some(name);
             self.scan = scan;
             self.names = NameIndex::default();
@@ -168,7 +168,7 @@ impl Document {
         let is_fixed = |cell: &scan::CellSpans| {
             cell.meta > 0 && cell.meta + "[^]:".len() + cell.id.len() <= same
         };
-        let is_open = self.kind != Kind::Section || self.scan.section.is_some();
+        let is_open = self.kind != DocumentKind::Section || self.scan.section.is_some();
         let fixed = self.scan.cells.iter().rposition(is_fixed);
         let cells = fixed.filter(|_| is_open && self.utf8)?;
         let start = self.scan.cells[cells].start;

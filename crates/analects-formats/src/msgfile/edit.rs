@@ -4,7 +4,7 @@ use analects_core::Span;
 
 use super::decode::{BOM, common_start};
 use super::ids::leading_number;
-use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, NewCell};
+use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, NewCell};
 
 /// Bytes to put in the place of others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Document {
     /// The number of `#` of new cells: one more than their section's heading, at most five.
     pub fn new_cell_level(&self) -> usize {
         match self.kind {
-            Kind::Section => self
+            DocumentKind::Section => self
                 .scan
                 .section
                 .map_or(3, |section| section.level + 1)
@@ -179,7 +179,7 @@ impl Document {
         if !is_first && !self.last_cell_waits_for_lines() {
             before.push_str(line_end);
         }
-        if let (Kind::Section, None, Some(name)) =
+        if let (DocumentKind::Section, None, Some(name)) =
             (self.kind, self.scan.section, &self.front.message_section)
         {
             before.push_str(&format!("## {name}{line_end}{line_end}"));

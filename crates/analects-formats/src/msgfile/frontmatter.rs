@@ -1,7 +1,7 @@
 //! The frontmatter of a message file: what its YAML says, such as the agents of `agents:`, and how
 //! single keys of it are changed.
 //!
-//! [`read`] never fails: what cannot be read is a [`FrontProblem`], and the rest has its defaults.
+//! [`read`] never fails: what cannot be read is a [`FrontmatterProblem`], and the rest has its defaults.
 //! [`set_string`] and [`add_agent`] give the one [`super::Splice`] that makes the change, read
 //! its result back, and refuse with the lines to type where anything else would read differently.
 
@@ -34,12 +34,12 @@ pub struct Frontmatter {
     /// The agents, in the file's order.
     pub agents: Vec<Agent>,
     /// What was odd.
-    pub problems: Vec<FrontProblem>,
+    pub problems: Vec<FrontmatterProblem>,
 }
 
 /// A finding about frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrontProblem {
+pub struct FrontmatterProblem {
     /// A stable name, such as `frontmatter-yaml`.
     pub code: &'static str,
     /// How bad it is.
@@ -52,7 +52,7 @@ pub struct FrontProblem {
     pub hint: Option<String>,
 }
 
-impl FrontProblem {
+impl FrontmatterProblem {
     /// The same finding about the whole file, in which the YAML text starts at `start`.
     pub fn in_file(self, start: usize, lines: &LineIndex) -> Problem {
         let span = Span::new(start + self.span.start, start + self.span.end);
@@ -79,7 +79,7 @@ pub fn read(yaml: &str) -> Frontmatter {
 pub(crate) struct FrontmatterReader {
     /// Where the lines start, and at last the end of the text.
     lines: Vec<usize>,
-    pub(crate) problems: Vec<FrontProblem>,
+    pub(crate) problems: Vec<FrontmatterProblem>,
 }
 
 impl FrontmatterReader {
@@ -127,9 +127,9 @@ impl FrontmatterReader {
         severity: Severity,
         at: Option<usize>,
         message: String,
-    ) -> &mut FrontProblem {
+    ) -> &mut FrontmatterProblem {
         let span = at.map_or(Span::new(0, self.end()), |at| self.line_at(at));
-        let problem = FrontProblem {
+        let problem = FrontmatterProblem {
             code,
             severity,
             span,

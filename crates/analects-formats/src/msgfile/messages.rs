@@ -28,9 +28,9 @@ pub use added::{
 pub(crate) use details::{details_cell, details_lines};
 pub use encode::{ExactWriter, encode};
 pub use images::pictures_in;
-pub use known::{CellsHash, KnownMessages, messages_knowing, messages_with_cells};
+pub use known::{CellsHash, KnownMessages, messages_with_cells, messages_with_known};
 pub(crate) use lookup::side_places;
-pub use lookup::{CellMessages, Step, current_branch, hashes_of_cells, unseen_cells};
+pub use lookup::{BranchMessage, CellMessages, cell_hashes, current_branch, unseen_cells};
 pub(crate) use problems::mentioned_by;
 pub use problems::message_problems;
 pub use read::messages;

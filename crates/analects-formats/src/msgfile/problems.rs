@@ -11,7 +11,7 @@ use super::encode::closed_fences;
 use super::line::is_nearly_head;
 use super::role::is_fixed_word;
 use super::scan::{line_text, lines};
-use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, frontmatter, seconds};
+use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, frontmatter, seconds};
 
 impl Document {
     /// Everything that is odd about the file, in its order.
@@ -91,7 +91,7 @@ impl Document {
                 .list
                 .push(problem.clone().in_file(start, problems.lines));
         }
-        if let (Kind::Section, Some(name), None) =
+        if let (DocumentKind::Section, Some(name), None) =
             (self.kind, &self.front.message_section, self.scan.section)
         {
             let text = format!("there is no heading {name:?} for the messages yet");
@@ -125,7 +125,7 @@ impl Document {
             .cells
             .first()
             .map_or(self.source.len(), |cell| cell.start);
-        if self.kind == Kind::Whole || self.scan.section.is_some() {
+        if self.kind == DocumentKind::Whole || self.scan.section.is_some() {
             near_heads(&self.source, Span::new(start.min(first), first), problems);
         }
         for cell in self.cells() {

@@ -295,20 +295,20 @@ pub(crate) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize,
 
 /// A line: its text without the line end, and where all of it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct SourceLine<'a> {
     pub(crate) text: &'a [u8],
     pub(crate) span: Span,
 }
 
-impl Line<'_> {
+impl SourceLine<'_> {
     pub(crate) fn is_blank(&self) -> bool {
         is_blank_line(self.text)
     }
 }
 
 /// The lines from `start` on, with their spans.
-pub(crate) fn spanned_lines(source: &[u8], start: usize) -> impl Iterator<Item = Line<'_>> {
-    lines(source, start).map(|(at, line)| Line {
+pub(crate) fn spanned_lines(source: &[u8], start: usize) -> impl Iterator<Item = SourceLine<'_>> {
+    lines(source, start).map(|(at, line)| SourceLine {
         text: line_text(line),
         span: Span::new(at, at + line.len()),
     })

@@ -50,7 +50,7 @@ pub struct ChosenCell {
     /// The message, or the call, that it is.
     pub target: Target,
     /// Whether only its place names it, which is another one as soon as somebody types a cell above it.
-    pub is_placed: bool,
+    pub is_named_by_place: bool,
 }
 
 /// The messages of the cells in lists such as `1,3-5`. The empty cell at the end, which is ready for the next
@@ -61,7 +61,7 @@ pub struct ChosenCell {
 ///
 /// let document = decode("# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %%\n\ntwo\n\n# %%\n");
 /// let chosen = chosen_cells(&document, &session_of("talk.msg.md"), &["1-".to_string()])?;
-/// assert_eq!(chosen.iter().map(|cell| cell.is_placed).collect::<Vec<_>>(), [false, true]);
+/// assert_eq!(chosen.iter().map(|cell| cell.is_named_by_place).collect::<Vec<_>>(), [false, true]);
 /// # Ok::<(), analects_formats::msgfile::item::ItemError>(())
 /// ```
 pub fn chosen_cells(
@@ -88,7 +88,7 @@ pub fn chosen_cells(
             if let Some(target) = read.target(cell.at) {
                 chosen.push(ChosenCell {
                     target: target.clone(),
-                    is_placed: cell.id().is_none(),
+                    is_named_by_place: cell.id().is_none(),
                 });
             }
         }

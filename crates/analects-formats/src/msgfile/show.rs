@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::code::code;
 use super::role::is_fixed_word;
-use super::{Cell, CellKind, CellRole, Document, Kind, MetaKey, base64, unseen_cells};
+use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, base64, unseen_cells};
 
 /// A message file, as JSON. What its cells say is not held: it is taken from the document, cell by cell.
 #[derive(Debug, Clone, Serialize)]
@@ -158,9 +158,9 @@ pub fn show<'d>(document: &'d Document, path: &str) -> Show<'d> {
     Show {
         path: path.to_string(),
         kind: match document.kind() {
-            Kind::Whole => "msgfile",
-            Kind::Section => "section",
-            Kind::Plain => "plain",
+            DocumentKind::Whole => "msgfile",
+            DocumentKind::Section => "section",
+            DocumentKind::Plain => "plain",
         },
         encoding: if document.is_utf8() {
             "utf-8"
@@ -187,7 +187,7 @@ pub fn show_cell(cell: Cell<'_>) -> Option<ShowCell> {
 
 /// What a cell is, where it stands, and what it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Brief {
+pub struct CellOverview {
     /// What it is.
     pub role: CellRole,
     /// The line of its head, from 1.
@@ -201,16 +201,16 @@ pub struct Brief {
 }
 
 /// The least that there is to say about the cells of a document, in one pass and with little room.
-pub fn briefs(document: &Document) -> Vec<Brief> {
+pub fn overview(document: &Document) -> Vec<CellOverview> {
     let mut lines = LineCounter {
         source: document.source(),
         at: 0,
         line: 1,
     };
-    let mut briefs: Vec<Brief> = Vec::with_capacity(document.cells().len());
+    let mut rows: Vec<CellOverview> = Vec::with_capacity(document.cells().len());
     let mut questions = LastQuestions::default();
     for cell in document.cells() {
-        let at = briefs.len();
+        let at = rows.len();
         let role = cell.role();
         // What a cell belongs to, or follows, stands above it.
         let above = |name: &str| document.place_of(name).filter(|place| *place < at);
@@ -230,12 +230,12 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
         let is_said = role.is_user() && !cell.body().is_empty();
         questions.add(at, is_said, question, cell.agent_id());
         if let Some(parent) = parent {
-            briefs[parent].outputs += 1;
+            rows[parent].outputs += 1;
         }
         let span = cell.span();
         let line = lines.line_of(span.start);
         let end_line = lines.line_of(span.end.saturating_sub(1).max(span.start));
-        briefs.push(Brief {
+        rows.push(CellOverview {
             role,
             line,
             end_line,
@@ -243,7 +243,7 @@ pub fn briefs(document: &Document) -> Vec<Brief> {
             outputs: 0,
         });
     }
-    briefs
+    rows
 }
 
 /// What was asked last, at each cell of a file and on its branch.
@@ -278,12 +278,12 @@ impl LastQuestions {
 
 /// Describes the cells of a document without their content.
 pub fn outline(document: &Document) -> Vec<ShowCell> {
-    let briefs = briefs(document);
-    let cells = document.cells().zip(&briefs);
+    let rows = overview(document);
+    let cells = document.cells().zip(&rows);
     let mut shown: Vec<ShowCell> = cells
         .map(|(cell, brief)| outline_cell(cell, brief))
         .collect();
-    for (at, brief) in briefs.iter().enumerate() {
+    for (at, brief) in rows.iter().enumerate() {
         if let Some(parent) = brief.parent {
             let name = shown[at].name.clone();
             shown[at].parent = Some(shown[parent].name.clone());
@@ -312,7 +312,7 @@ impl LineCounter<'_> {
     }
 }
 
-fn outline_cell(cell: Cell<'_>, brief: &Brief) -> ShowCell {
+fn outline_cell(cell: Cell<'_>, brief: &CellOverview) -> ShowCell {
     let role = brief.role;
     let word = cell.type_word();
     ShowCell {

@@ -185,7 +185,7 @@ impl FileAccess {
                 let path = file.path().to_path_buf();
                 file.try_edit(|document| {
                     let added = change(document, &journal)?;
-                    for (cells, message) in &added.kept {
+                    for (cells, message) in &added.partial {
                         journal.keep(&path, *cells, message)?;
                     }
                     Ok(added.splice)
@@ -193,7 +193,7 @@ impl FileAccess {
             }
             FileAccess::Memory(file) => {
                 let added = change(&file.document, &file.known)?;
-                file.known.new.extend(added.kept);
+                file.known.new.extend(added.partial);
                 file.put(&added.splice);
                 Ok(())
             }

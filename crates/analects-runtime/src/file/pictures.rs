@@ -30,7 +30,7 @@ pub(super) fn file_messages(
     allowed: &AllowedPictures,
     known: &dyn KnownMessages,
 ) -> Decoded {
-    let decoded = msgfile::messages_knowing(document, session, known);
+    let decoded = msgfile::messages_with_known(document, session, known);
     completed(decoded, document, path, allowed)
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use analects_core::{Message, Raw, RawMap};
-use analects_formats::msgfile::{CellKind, CellsHash, Document, hashes_of_cells};
+use analects_formats::msgfile::{CellKind, CellsHash, Document, cell_hashes};
 use jiff::Timestamp;
 
 use super::asked::{AskedCell, TextHash, waiting_places};
@@ -349,7 +349,7 @@ struct FileWords {
 
 impl FileWords {
     fn of(document: &Document) -> FileWords {
-        let hashes = hashes_of_cells(document);
+        let hashes = cell_hashes(document);
         let mut words = FileWords {
             cells: HashSet::new(),
             outputs: HashMap::new(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use analects_core::{Problem, Span, chain};
 use analects_formats::frame::{self, Format, Read, ReadOptions};
-use analects_formats::msgfile::{Kind, ShowProblem};
+use analects_formats::msgfile::{DocumentKind, ShowProblem};
 use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
 use analects_store::{LINE_LIMIT, Places, StoreError, check_transcript, cut_off};
@@ -259,7 +259,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
         };
     }
     let document = analects_store::read_message_file(path)?;
-    if document.kind() == Kind::Plain {
+    if document.kind() == DocumentKind::Plain {
         let is_chat = chatmd::is_chat_markdown(document.source());
         let format = frame::format("chatmd").filter(|_| is_chat);
         return format.map_or(Ok(None), |format| through_frame(path, name, format));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use analects_formats::msgfile::{self, Document, Kind, Splice};
+use analects_formats::msgfile::{self, Document, DocumentKind, Splice};
 use analects_store::StoreError;
 
 use super::reading;
@@ -98,7 +98,7 @@ fn tidy(path: &Path, surroundings: &Surroundings) -> Result<bool, Failure> {
 fn readable(path: &Path) -> Result<Document, Failure> {
     let document = reading::read(path)?;
     let name = path.to_path_buf();
-    if document.kind() == Kind::Plain {
+    if document.kind() == DocumentKind::Plain {
         return Err(StoreError::NotAMessageFile { path: name }.into());
     }
     match document.why_not_writable().map(Box::new) {

@@ -195,7 +195,7 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
         reading::remark_without_cells(document, path);
         return Ok(());
     }
-    let briefs = msgfile::briefs(document);
+    let briefs = msgfile::overview(document);
     let names: Vec<Cell<'_>> = document.cells().collect();
     let listed = names.iter().zip(&briefs).zip(reading::marks(document));
     let listed = listed.filter(|((cell, _), _)| part.has(**cell));
@@ -242,7 +242,7 @@ fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Fail
 /// The agents that are defined, in their order, then those that only replied. The models of the latter
 /// are those that their replies name.
 fn agents(document: &Document) -> Vec<AgentRow> {
-    let briefs = msgfile::briefs(document);
+    let briefs = msgfile::overview(document);
     let default = reading::default_agent(document);
     let definitions = document
         .agents_and_cells()
@@ -314,7 +314,7 @@ fn print_tools(args: &Args, path: &str, document: &Document) -> Result<(), Failu
 fn tools(document: &Document) -> Vec<ToolRow> {
     let mut rows: Vec<ToolRow> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
-    for (cell, brief) in document.cells().zip(msgfile::briefs(document)) {
+    for (cell, brief) in document.cells().zip(msgfile::overview(document)) {
         let is_call = cell.role() == CellRole::ToolCall;
         if !is_call && cell.role() != CellRole::Code {
             continue;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analects_core::Agent;
-use analects_formats::msgfile::{Document, Kind, Splice, decode_named, frontmatter};
+use analects_formats::msgfile::{Document, DocumentKind, Splice, decode_named, frontmatter};
 use analects_runtime::agent_name;
 use analects_store::create_file;
 
@@ -200,8 +200,8 @@ fn apply(
 fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> Result<(), Failure> {
     let odd = document.problems();
     let is_right = match section {
-        Some(_) => document.kind() == Kind::Section && document.section().is_some(),
-        None => document.kind() == Kind::Whole,
+        Some(_) => document.kind() == DocumentKind::Section && document.section().is_some(),
+        None => document.kind() == DocumentKind::Whole,
     };
     if odd.is_empty() && is_right && document.default_agent().as_ref() == agent {
         return Ok(());

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use analects_core::{Agent, Problem, Severity, Unseen};
-use analects_formats::msgfile::{self, Cell, CellRole, Document, Kind, MetaKey, invoke};
+use analects_formats::msgfile::{self, Cell, CellRole, Document, DocumentKind, MetaKey, invoke};
 use analects_runtime::is_askable;
 use analects_store::{StoreError, read_message_file};
 
@@ -128,7 +128,7 @@ fn call(content: &str) -> Option<String> {
 /// Says that there is nothing to print, and why.
 pub fn remark_without_cells(document: &Document, path: &str) {
     let why = match document.kind() {
-        Kind::Plain => "no cells, because this is not a message file",
+        DocumentKind::Plain => "no cells, because this is not a message file",
         _ if document
             .preamble()
             .of(document.source())

@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let cells = document
         .cells()
-        .zip(msgfile::briefs(&document))
+        .zip(msgfile::overview(&document))
         .zip(reading::marks(&document));
     let rows = cells.map(|((cell, brief), mark)| {
         let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));

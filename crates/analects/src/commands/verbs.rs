@@ -8,7 +8,7 @@ use analects_core::verbs::{self, Change, Target, VerbError, step_end};
 use analects_core::{Message, MessageId, SessionId, Tree, Unseen, unseen};
 use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
 use analects_formats::msgfile::{
-    self, Cell, CellMessages, Document, Kind, Splice, find_cells, find_one,
+    self, Cell, CellMessages, Document, DocumentKind, Splice, find_cells, find_one,
 };
 use analects_store::vfs::Disk;
 use analects_store::{
@@ -400,7 +400,7 @@ pub fn fork_file(
     surroundings: &Surroundings,
 ) -> Result<PathBuf, Failure> {
     let document = reading::read(path)?;
-    if document.kind() == Kind::Plain {
+    if document.kind() == DocumentKind::Plain {
         return Err(StoreError::NotAMessageFile {
             path: path.to_path_buf(),
         }
@@ -499,7 +499,7 @@ fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failu
         return Err(Failure::usage(message, "name another one with -o"));
     }
     let name = copy.to_string_lossy();
-    let is_whole = document.kind() == Kind::Whole;
+    let is_whole = document.kind() == DocumentKind::Whole;
     if name.ends_with(".msg.md") != is_whole || !name.ends_with(".md") {
         let ending = if is_whole { ".msg.md" } else { ".md" };
         let message = format!("{}: a copy must end in {ending}, too", copy.display());

@@ -8,7 +8,7 @@ use super::yaml::{Yaml, YamlEntry, is_plain, must_be_escaped, scalar};
 use crate::msgfile::Splice;
 use crate::msgfile::agents::why_not_a_name;
 use crate::msgfile::line::is_blank;
-use crate::msgfile::scan::{Line, spanned_lines as lines};
+use crate::msgfile::scan::{SourceLine, spanned_lines as lines};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const INDENT: &str = "  ";
@@ -148,13 +148,13 @@ impl<'a> EditableFrontmatter<'a> {
         })
     }
 
-    fn lines(&self) -> Vec<Line<'a>> {
+    fn lines(&self) -> Vec<SourceLine<'a>> {
         lines(self.text.as_bytes(), 0).collect()
     }
 
     /// The places right after `key:` in the lines that start so in the first column.
     fn places_of(&self, key: &str) -> Vec<usize> {
-        let after_key = |line: &Line<'_>| {
+        let after_key = |line: &SourceLine<'_>| {
             let rest = line.text.strip_prefix(key.as_bytes())?;
             let blanks = rest.iter().take_while(|byte| is_blank(**byte)).count();
             let rest = rest[blanks..].strip_prefix(b":")?;
@@ -162,7 +162,7 @@ impl<'a> EditableFrontmatter<'a> {
                 .is_none_or(|byte| is_blank(*byte))
                 .then_some(line.text.len() - rest.len())
         };
-        let found = |line: Line<'_>| Some(line.span.start + after_key(&line)?);
+        let found = |line: SourceLine<'_>| Some(line.span.start + after_key(&line)?);
         lines(self.text.as_bytes(), 0).filter_map(found).collect()
     }
 
@@ -186,10 +186,11 @@ impl<'a> EditableFrontmatter<'a> {
 /// The YAML between the opening and the closing `---` line of frontmatter; `None` where the span
 /// does not hold these two lines.
 pub fn text_span(source: &[u8], span: Span) -> Option<Span> {
-    let all: Vec<Line<'_>> = lines(source.get(..span.end)?, span.start.min(span.end)).collect();
+    let all: Vec<SourceLine<'_>> =
+        lines(source.get(..span.end)?, span.start.min(span.end)).collect();
     let (first, rest) = all.split_first()?;
     let (last, between) = rest.split_last()?;
-    let is_rule = |line: &Line<'_>| line.text == b"---";
+    let is_rule = |line: &SourceLine<'_>| line.text == b"---";
     (is_rule(first) && is_rule(last) && !between.iter().any(is_rule))
         .then(|| Span::new(first.span.end, last.span.start))
 }
@@ -328,10 +329,10 @@ impl AgentBlock {
             .first()
             .map_or(front.text.len(), |line| line.span.start);
         let belongs =
-            |line: &&Line<'_>| line.text.first().is_none_or(|c| is_blank(*c) || *c == b'#');
+            |line: &&SourceLine<'_>| line.text.first().is_none_or(|c| is_blank(*c) || *c == b'#');
         let length = below.iter().take_while(belongs).count();
         let block = &below[..length];
-        let end_of = |line: &Line<'_>| line.span.end;
+        let end_of = |line: &SourceLine<'_>| line.span.end;
         let indented = block
             .iter()
             .rfind(|line| !line.is_blank() && line.text[0] != b'#');
@@ -345,8 +346,8 @@ impl AgentBlock {
 }
 
 /// The blanks before the first line of a block, and those that the first deeper line adds.
-fn indentation(block: &[Line<'_>]) -> (String, String) {
-    let says_something = |line: &&Line<'_>| !line.text.trim_ascii_start().starts_with(b"#");
+fn indentation(block: &[SourceLine<'_>]) -> (String, String) {
+    let says_something = |line: &&SourceLine<'_>| !line.text.trim_ascii_start().starts_with(b"#");
     let mut blanks = block
         .iter()
         .filter(|line| !line.is_blank())

@@ -12,7 +12,7 @@ use std::fmt;
 use analects_core::Agent;
 
 use super::{IndexOrName, Item, ItemError, ItemErrorKind, item, items};
-use crate::msgfile::{Cell, CellRole, Document, Kind, Splice};
+use crate::msgfile::{Cell, CellRole, Document, DocumentKind, Splice};
 
 pub use agents::AgentRegistry;
 pub use operation::{DraftChange, DraftOperation};
@@ -156,7 +156,7 @@ fn why_not_writable(document: &Document) -> Result<(), ItemError> {
         let error = ItemError::new(ItemErrorKind::Refused, problem.message);
         return Err(problem.hint.into_iter().fold(error, ItemError::hinting));
     }
-    if document.kind() == Kind::Plain {
+    if document.kind() == DocumentKind::Plain {
         let error = ItemError::new(ItemErrorKind::Refused, "this is not a message file");
         return Err(error.hinting("add message_section: Discussion to its frontmatter"));
     }

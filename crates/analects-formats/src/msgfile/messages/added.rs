@@ -33,7 +33,7 @@ pub struct AddedMessages {
     /// The change of the file.
     pub splice: Splice,
     /// The messages whose cells do not say everything, each with the hash of its cells.
-    pub kept: Vec<(CellsHash, Message)>,
+    pub partial: Vec<(CellsHash, Message)>,
 }
 
 /// Adds messages at the end of a file; results of calls below their calls, if somebody has typed something
@@ -55,16 +55,16 @@ pub fn put_messages(
         session,
         &made.heads,
     );
-    let mut kept = Vec::new();
+    let mut partial = Vec::new();
     for (message, read) in new.iter().zip(read) {
         if let Some((read, hash)) = read
             && may_be_known(&read)
             && is_partial(message, &read)
         {
-            kept.push((hash, message.clone()));
+            partial.push((hash, message.clone()));
         }
     }
-    Ok(AddedMessages { splice, kept })
+    Ok(AddedMessages { splice, partial })
 }
 
 /// The messages in which a compaction is its summary alone, which names the last message that it stands for.

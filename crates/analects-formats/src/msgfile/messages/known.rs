@@ -76,7 +76,7 @@ impl KnownMessages for HashMap<CellsHash, Message> {
 }
 
 /// Like [`messages`](super::messages), with everything that is known of messages whose cells are all unchanged.
-pub fn messages_knowing(
+pub fn messages_with_known(
     document: &Document,
     session: &SessionId,
     known: &dyn KnownMessages,

@@ -305,7 +305,7 @@ fn may_hide(cell: Cell<'_>) -> bool {
 
 /// A message of a file, and where it is.
 #[derive(Debug, Clone)]
-pub struct Step<'a> {
+pub struct BranchMessage<'a> {
     /// The cell by which others name it.
     pub cell: Cell<'a>,
     /// What it says.
@@ -323,7 +323,7 @@ pub struct Step<'a> {
 /// let texts = msgfile::current_branch(&document).into_iter().map(|step| step.message.text());
 /// assert_eq!(texts.collect::<Vec<_>>(), ["three", "one"]);
 /// ```
-pub fn current_branch(document: &Document) -> Vec<Step<'_>> {
+pub fn current_branch(document: &Document) -> Vec<BranchMessage<'_>> {
     let mut read = CellMessages::of(document, &SessionId::default());
     let tree = Tree::of(&read.messages);
     let is_there = |at: &usize| {
@@ -342,7 +342,7 @@ pub fn current_branch(document: &Document) -> Vec<Step<'_>> {
     for at in way {
         let nothing = Message::new("", Body::Other(analects_core::Other::default()));
         let message = std::mem::replace(&mut read.messages[at], nothing);
-        steps.push(Step {
+        steps.push(BranchMessage {
             cell: Cell {
                 document,
                 at: read.heads[at],
@@ -440,7 +440,7 @@ pub(super) fn messages_of_cells(
 }
 
 /// The hash of the cells of each message that is no person's, by the name of the cell that says what is known of it.
-pub fn hashes_of_cells(document: &Document) -> HashMap<String, CellsHash> {
+pub fn cell_hashes(document: &Document) -> HashMap<String, CellsHash> {
     let reader = reader_of(document, &SessionId::default(), document.cells());
     let drafts = reader
         .messages

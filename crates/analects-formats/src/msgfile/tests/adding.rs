@@ -304,7 +304,7 @@ fn a_section_that_is_not_named_any_more_is_where_it_was() {
         document.update_within_section(changed.clone().into_bytes());
         assert_eq!(
             (document.kind(), ids(&document)),
-            (msgfile::Kind::Section, vec!["1".to_string()])
+            (msgfile::DocumentKind::Section, vec!["1".to_string()])
         );
         assert_eq!(
             document.section().map(|section| section.level),
@@ -323,8 +323,8 @@ fn a_section_that_is_not_named_any_more_is_where_it_was() {
     }
     // Without any cell, it is what it says.
     document.update_within_section(b"# Notes\n".to_vec());
-    assert_eq!(document.kind(), msgfile::Kind::Plain);
+    assert_eq!(document.kind(), msgfile::DocumentKind::Plain);
     // A file that was none before does not become one.
     document.update_within_section(b"# Talk\n\n# %%\n\none\n".to_vec());
-    assert_eq!(document.kind(), msgfile::Kind::Plain);
+    assert_eq!(document.kind(), msgfile::DocumentKind::Plain);
 }

@@ -292,7 +292,7 @@ fn a_shown_file_is_named_by_its_path() {
         file.contains("[^a1]: [attachment] kind=\"file\" path=\"notes.txt\"\n\ntext\n"),
         "{file}"
     );
-    assert_eq!(added.kept.len(), 1);
+    assert_eq!(added.partial.len(), 1);
     let read = messages(&decode(file), &SessionId::default()).messages;
     let Body::Attachment(read) = &read[1].body else {
         panic!("{read:#?}")

@@ -10,7 +10,7 @@ use analects_core::{
 
 use super::*;
 use crate::msgfile::{
-    AnswerDetail, CellsHash, KnownMessages, messages_knowing, put_answer, put_messages,
+    AnswerDetail, CellsHash, KnownMessages, messages_with_known, put_answer, put_messages,
 };
 
 fn answer() -> Message {
@@ -41,7 +41,7 @@ fn put(file: &str, asked: &[usize]) -> (String, HashMap<CellsHash, Message>) {
 }
 
 fn read(file: &str, known: &dyn KnownMessages) -> Vec<Message> {
-    let decoded = messages_knowing(&decode(file), &SessionId::default(), known);
+    let decoded = messages_with_known(&decode(file), &SessionId::default(), known);
     assert_eq!(decoded.problems, []);
     decoded.messages
 }
@@ -170,8 +170,8 @@ fn messages_that_cells_cannot_say_in_full_are_kept_for_a_journal() {
     let added = put_messages(&document, &SessionId::default(), &new, ids).unwrap();
     let file = String::from_utf8(added.splice.apply(document.source())).unwrap();
     assert!(!file.contains("[details]"), "{file}");
-    let [(hash, kept)] = &added.kept[..] else {
-        panic!("{:?}", added.kept)
+    let [(hash, kept)] = &added.partial[..] else {
+        panic!("{:?}", added.partial)
     };
     assert_eq!(*kept, new[0]);
     let known = HashMap::from([(*hash, kept.clone())]);

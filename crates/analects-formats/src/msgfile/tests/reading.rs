@@ -268,10 +268,13 @@ fn a_plain_markdown_file_keeps_its_messages_in_a_section() {
     );
     assert_eq!(
         (document.kind(), document.new_cell_level()),
-        (Kind::Section, 3)
+        (DocumentKind::Section, 3)
     );
     let plain = decode_named("# %%\nhi\n", "notes.md");
-    assert_eq!((plain.kind(), plain.cells().len()), (Kind::Plain, 0));
+    assert_eq!(
+        (plain.kind(), plain.cells().len()),
+        (DocumentKind::Plain, 0)
+    );
     // The heading is added by the first append.
     let file = "---\nmessage_section:\n---\nmine";
     let document = decode_named(file, "notes.md");

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use analects_context::Precision;
-use analects_formats::msgfile::Kind;
+use analects_formats::msgfile::DocumentKind;
 use analects_runtime::{
     ChosenMessages, Conversation, FileConversation, PrepareError, Prepared, StoredConversation,
     prepare,
@@ -51,7 +51,7 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
 /// A file as it is, or would be once it was made a message file.
 fn rehearse(call: Call<'_>, path: &Path, said: &Said) -> Result<FileConversation, Failure> {
     let mut document = writing::read_or_new(path)?;
-    if document.kind() == Kind::Plain && call.args.force && said.prompt.is_some() {
+    if document.kind() == DocumentKind::Plain && call.args.force && said.prompt.is_some() {
         document = writing::with_section(&document, path)?;
     }
     let places = &call.surroundings.places;

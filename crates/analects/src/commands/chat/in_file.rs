@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analects_core::verbs::Change;
 use analects_core::{Message, MessageId};
-use analects_formats::msgfile::{AnswerDetail, Document, Kind};
+use analects_formats::msgfile::{AnswerDetail, Document, DocumentKind};
 use analects_runtime::{
     AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, prepare,
 };
@@ -198,7 +198,7 @@ fn nobody_answers(
 /// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.
 fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
     let document = writing::read_or_new(path)?;
-    if document.kind() != Kind::Plain {
+    if document.kind() != DocumentKind::Plain {
         return Ok(());
     }
     let places = &call.surroundings.places;

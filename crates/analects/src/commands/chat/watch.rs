@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use analects_formats::msgfile::{Document, Kind};
+use analects_formats::msgfile::{Document, DocumentKind};
 use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{Journal, StoreError, read_message_file, real_path};
 use notify::{Event, RecursiveMode, Watcher};
@@ -56,7 +56,7 @@ pub fn watch(
         )),
         false => error.into(),
     })?;
-    if document.kind() == Kind::Plain {
+    if document.kind() == DocumentKind::Plain {
         return Err(StoreError::NotAMessageFile {
             path: path.to_path_buf(),
         }
