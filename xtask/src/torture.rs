@@ -16,20 +16,23 @@ const SCALE: &[(&str, &str)] = &[
 
 /// What some tests do then, where the number of cases is fixed.
 const LARGE: &[(&str, &str)] = &[
-    ("cli kills", "1,000 kills in a turn, at any moment"),
     (
-        "cli syscalls",
+        "cli interrupted_answers",
+        "1,000 kills in a turn, at any moment",
+    ),
+    (
+        "cli kills_during_save",
         "a kill at each system call of a save and of a turn, and 1,000 in a save",
     ),
     (
-        "cli power",
+        "cli power_cuts",
         "200 power cuts while cells are added, 200 in turns, 100 while a large file grows",
     ),
     (
-        "cli chaos",
+        "cli saves_during_turn",
         "300 saves by other programs at any moment of a turn",
     ),
-    ("cli editors", "300 saves by Vim, Neovim and Emacs"),
+    ("cli editor_setups", "300 saves by Vim, Neovim and Emacs"),
 ];
 
 /// How long each fuzz target runs.

@@ -20,7 +20,7 @@ fn contents(sandbox: &Sandbox, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn arguments_or_stdin() {
+fn add_takes_text_from_arguments_or_stdin() {
     let sandbox = Sandbox::new();
     sandbox
         .run(&["add", "a.msg.md", "one", "two"])
@@ -38,7 +38,7 @@ fn arguments_or_stdin() {
 }
 
 #[test]
-fn any_text_comes_back_exactly() {
+fn added_text_reads_back_exactly() {
     let sandbox = Sandbox::new();
     let long = "# %% [^1]\n\n[^1]: [agent] name=\"x\"\n\n```\n\u{0}\r".repeat(140_000);
     assert!(long.len() > 5_000_000);
@@ -102,7 +102,7 @@ proptest! {
     })]
 
     #[test]
-    fn random_texts_come_back_exactly(
+    fn random_text_reads_back_exactly(
         texts in proptest::collection::vec((text(), any::<bool>()), 1..4),
         before in text(),
         title in any::<String>(),
@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[test]
-fn nothing_is_not_added() {
+fn add_refuses_empty_text() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["add", "a.msg.md"]);
     assert_eq!(run.code, Some(2));
@@ -151,7 +151,7 @@ fn nothing_is_not_added() {
 }
 
 #[test]
-fn bytes_that_are_not_text_need_a_type() {
+fn add_binary_data_needs_a_type() {
     let sandbox = Sandbox::new();
     let bytes = b"\x89PNG\r\n\x1a\n\xff\x00";
     let run = sandbox.run_with_stdin(&["add", "a.msg.md"], bytes);
@@ -195,7 +195,7 @@ fn bytes_that_are_not_text_need_a_type() {
 }
 
 #[test]
-fn replies() {
+fn add_writes_replies_below_the_right_cell() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -248,7 +248,7 @@ fn replies() {
 }
 
 #[test]
-fn an_output_needs_an_author() {
+fn add_output_needs_an_author() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["add", "a.msg.md", "--output", "x"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
@@ -277,7 +277,7 @@ fn an_output_needs_an_author() {
 }
 
 #[test]
-fn outputs_of_code() {
+fn add_writes_outputs_below_their_code() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", CODE);
     let add = |args: &[&str], stdin: &[u8]| {
@@ -325,7 +325,7 @@ fn outputs_of_code() {
 }
 
 #[test]
-fn tool_calls_and_their_results() {
+fn add_writes_tool_calls_and_their_results() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -367,7 +367,7 @@ fn tool_calls_and_their_results() {
 }
 
 #[test]
-fn attributes_ids_and_titles() {
+fn add_sets_attributes_ids_and_titles() {
     let sandbox = Sandbox::new();
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md"], args].concat());
     let value = "quo\"te \\ \n \u{1b} [x] = 你";
@@ -423,7 +423,7 @@ fn attributes_ids_and_titles() {
 }
 
 #[test]
-fn types_and_agents_of_messages() {
+fn add_sets_the_type_and_agent_of_a_message() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", AGENTS);
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md"], args].concat());
@@ -446,7 +446,7 @@ fn types_and_agents_of_messages() {
 }
 
 #[test]
-fn what_was_there_keeps_its_bytes() {
+fn add_keeps_every_existing_byte() {
     let sandbox = Sandbox::new();
     let before =
         "\u{feff}---\r\ntitle: x   # mine\r\n---\r\n\r\nmine\r\n# %%\r\n\r\nodd  \r\n\r\n\r\n```";
@@ -458,7 +458,7 @@ fn what_was_there_keeps_its_bytes() {
 }
 
 #[test]
-fn files_that_cannot_be_added_to() {
+fn add_explains_why_a_file_cannot_be_changed() {
     let sandbox = Sandbox::new();
     sandbox.write("notes.md", "mine");
     sandbox.write("bad.msg.md", b"# %%\n\n\xff\n");
@@ -491,7 +491,7 @@ fn files_that_cannot_be_added_to() {
 }
 
 #[test]
-fn programs_get_json() {
+fn add_prints_json_for_programs() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["add", "--json", "a.msg.md", "x"]);
     let json: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -520,7 +520,7 @@ fn busy(sandbox: &Sandbox) -> std::fs::File {
 }
 
 #[test]
-fn another_writer_is_waited_for() {
+fn add_waits_for_another_writer() {
     let sandbox = Sandbox::new();
     let lock = busy(&sandbox);
     let add = sandbox.spawn(&["add", "a.msg.md", "two"]);
@@ -531,7 +531,7 @@ fn another_writer_is_waited_for() {
 }
 
 #[test]
-fn a_writer_that_does_not_end_is_waited_for_only_so_long() {
+fn add_gives_up_on_a_writer_that_never_finishes() {
     let sandbox = Sandbox::new();
     let _lock = busy(&sandbox);
     let start = std::time::Instant::now();
@@ -546,7 +546,7 @@ fn a_writer_that_does_not_end_is_waited_for_only_so_long() {
 }
 
 #[test]
-fn many_at_once_lose_nothing() {
+fn many_adds_at_once_lose_nothing() {
     let sandbox = Sandbox::new();
     let texts: Vec<String> = (0..12).map(|number| format!("text {number}")).collect();
     let children: Vec<_> = texts

@@ -31,7 +31,7 @@ fn body(text: &str) -> Value {
 }
 
 #[test]
-fn the_answer_is_printed_and_nothing_is_kept() {
+fn ask_prints_the_answer_and_stores_nothing() {
     let server = Server::new(vec![answer(&["Hel", "lo"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     ask(&sandbox, &["Hi", "there"], None).assert_answer("Hello\n");
@@ -47,7 +47,7 @@ fn the_answer_is_printed_and_nothing_is_kept() {
 }
 
 #[test]
-fn arguments_files_and_stdin_are_one_question() {
+fn ask_joins_arguments_files_and_stdin() {
     let server = Server::new(vec![answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the notes\n");
@@ -75,7 +75,7 @@ fn arguments_files_and_stdin_are_one_question() {
 }
 
 #[test]
-fn figures_and_thoughts_stay_out_of_the_answer() {
+fn ask_prints_usage_and_thinking_apart_from_the_answer() {
     let script = vec![stream_head(), thought("hm"), piece("Yes"), done()];
     let server = Server::new(vec![script]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -91,7 +91,7 @@ fn figures_and_thoughts_stay_out_of_the_answer() {
 }
 
 #[test]
-fn json_has_everything_that_is_known() {
+fn ask_json_has_every_field() {
     let server = Server::new(vec![answer(&["Hello"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = ask(&sandbox, &["--json", "Hi"], None);
@@ -113,7 +113,7 @@ fn json_has_everything_that_is_known() {
 }
 
 #[test]
-fn a_dry_run_shows_the_request_and_sends_nothing() {
+fn ask_dry_run_prints_the_request_and_sends_nothing() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let run = ask(&sandbox, &["--dry-run", "--temperature", "0.2", "Hi"], None);
     let shown = body(&run.stdout);
@@ -124,7 +124,7 @@ fn a_dry_run_shows_the_request_and_sends_nothing() {
 }
 
 #[test]
-fn a_dry_run_needs_no_key() {
+fn ask_dry_run_needs_no_key() {
     let sandbox = Sandbox::new();
     for (model, host) in [
         ("anthropic/claude-sonnet-4-5", "https://api.anthropic.com/"),
@@ -145,7 +145,7 @@ fn a_dry_run_needs_no_key() {
 }
 
 #[test]
-fn no_more_is_asked_for_than_a_model_can_give() {
+fn ask_caps_max_tokens_at_the_limit_of_the_model() {
     let sandbox = Sandbox::new();
     let asked_for = |more: &[&str]| {
         let args = [
@@ -162,7 +162,7 @@ fn no_more_is_asked_for_than_a_model_can_give() {
 }
 
 #[test]
-fn an_answer_at_once() {
+fn ask_prints_an_answer_that_is_not_streamed() {
     let json = "{\"id\":\"r\",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"All of it\"},\"finish_reason\":\"stop\"}]}";
     let length = json.len();
     let head = format!(
@@ -175,7 +175,7 @@ fn an_answer_at_once() {
 }
 
 #[test]
-fn failures_say_which_and_what_to_do() {
+fn ask_explains_failures_with_a_hint() {
     let said = format!(
         "{{\"error\":{{\"message\":\"bad key {KEY}\",\"type\":\"authentication_error\"}}}}"
     );
@@ -216,7 +216,7 @@ fn failures_say_which_and_what_to_do() {
 }
 
 #[test]
-fn a_recording_of_any_provider_plays_again() {
+fn ask_replays_recordings_of_every_provider() {
     let server = Server::new(vec![answer(&["Recorded"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     ask(&sandbox, &["--record", "r.sse", "Hi"], None).assert_answer("Recorded\n");
@@ -243,7 +243,7 @@ fn a_recording_of_any_provider_plays_again() {
 }
 
 #[test]
-fn nothing_is_sent_in_the_clear_to_others() {
+fn ask_refuses_plain_http_to_other_machines() {
     let sandbox = Sandbox::new().with_server("http://example.invalid/v1");
     let run = ask(&sandbox, &["Hi"], None);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
@@ -256,7 +256,7 @@ fn nothing_is_sent_in_the_clear_to_others() {
 }
 
 #[test]
-fn an_answer_that_is_not_what_one_expects_says_so() {
+fn ask_warns_about_cut_refused_and_empty_answers() {
     let cases = [
         (
             vec![stream_head(), piece("half"), done_because("length")],
@@ -283,7 +283,7 @@ fn an_answer_that_is_not_what_one_expects_says_so() {
 }
 
 #[test]
-fn json_of_any_depth_and_size_is_printed_as_it_came() {
+fn ask_prints_deep_and_large_json_unchanged() {
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     let data = format!(
         r#"{{"id":"r","deep":{deep},"big":123456789012345678901234567890,"choices":[{{"index":0,"delta":{{"content":"Hi"}},"finish_reason":"stop"}}]}}"#
@@ -300,7 +300,7 @@ fn json_of_any_depth_and_size_is_printed_as_it_came() {
 }
 
 #[test]
-fn nobody_pays_for_what_nobody_reads() {
+fn ask_stops_the_answer_when_its_reader_leaves() {
     let more = std::iter::repeat_n([Step::Pause(20), piece("more\n")], 500).flatten();
     let script = [stream_head(), piece("one\n")]
         .into_iter()
@@ -318,7 +318,7 @@ fn nobody_pays_for_what_nobody_reads() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn ask_refuses_nonsensical_settings() {
     let sandbox = Sandbox::new();
     for (name, value) in [
         ("--temperature", "nan"),
@@ -339,14 +339,14 @@ fn settings_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn instructions_that_say_nothing_are_not_sent() {
+fn ask_sends_no_empty_instructions() {
     let run = ask(&Sandbox::new(), &["--dry-run", "-s", " ", "Hi"], None);
     let sent = body(&run.stdout);
     assert_eq!(sent["body"]["messages"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn stdin_without_an_end_is_refused() {
+fn ask_refuses_endless_stdin() {
     let sandbox = Sandbox::new();
     let file = std::fs::File::create(sandbox.path("large")).unwrap();
     file.set_len(30_000_001).unwrap();
@@ -367,7 +367,7 @@ fn stdin_without_an_end_is_refused() {
 
 #[test]
 #[cfg(unix)]
-fn a_pipe_is_read_like_a_file() {
+fn ask_reads_a_pipe_like_a_file() {
     let sandbox = Sandbox::new();
     let pipe = sandbox.path("pipe");
     assert!(
@@ -393,7 +393,7 @@ fn a_pipe_is_read_like_a_file() {
 }
 
 #[test]
-fn a_recording_never_overwrites_a_file() {
+fn ask_record_never_overwrites_a_file() {
     let server = Server::new(vec![answer(&["Hello"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let talk = "# %% [user]\nHi\n";
@@ -438,7 +438,7 @@ fn a_recording_never_overwrites_a_file() {
 }
 
 #[test]
-fn a_recording_that_cannot_be_made_is_told_before_anything_is_asked() {
+fn ask_record_fails_before_anything_is_sent() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     for place in ["nowhere/r.sse", "home/.."] {
         std::fs::create_dir_all(sandbox.path("home")).unwrap();

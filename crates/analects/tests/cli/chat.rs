@@ -6,7 +6,7 @@ use crate::server::{Server, answer};
 const RECORDING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/hello.sse");
 
 #[test]
-fn a_recorded_answer_is_printed_and_kept() {
+fn chat_prints_and_stores_a_recorded_answer() {
     let sandbox = Sandbox::new();
     let model = format!("replay:{RECORDING}");
     let text = "Hello! This is a recorded answer; a model would answer here.\n\n\
@@ -30,7 +30,7 @@ fn a_recorded_answer_is_printed_and_kept() {
 }
 
 #[test]
-fn a_conversation_goes_on_in_its_file() {
+fn chat_continues_the_conversation_in_its_file() {
     let server = Server::new(vec![
         answer(&["Forty", "-two", "."]),
         answer(&["Forty-eight."]),
@@ -81,7 +81,7 @@ fn a_conversation_goes_on_in_its_file() {
 }
 
 #[test]
-fn the_prompt_is_the_arguments_and_then_stdin() {
+fn chat_joins_arguments_and_stdin_into_one_prompt() {
     let server = Server::new(vec![answer(&["ok"]), answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "Review this:"];
@@ -96,7 +96,7 @@ fn the_prompt_is_the_arguments_and_then_stdin() {
 }
 
 #[test]
-fn empty_lines_on_stdin_add_nothing() {
+fn chat_ignores_empty_lines_on_stdin() {
     let server = Server::new(vec![answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "hi"];
@@ -107,7 +107,7 @@ fn empty_lines_on_stdin_add_nothing() {
 }
 
 #[test]
-fn a_sentence_that_ends_in_a_file_name_is_a_prompt() {
+fn chat_takes_a_sentence_that_ends_in_a_file_name_as_a_prompt() {
     let server = Server::new(vec![answer(&["ok"]), answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
@@ -122,7 +122,7 @@ fn a_sentence_that_ends_in_a_file_name_is_a_prompt() {
 }
 
 #[test]
-fn without_a_file_the_conversation_is_kept_in_the_store() {
+fn chat_without_a_file_stores_a_session() {
     let server = Server::new(vec![answer(&["A set."]), answer(&["Two operations."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
@@ -161,7 +161,7 @@ fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 }
 
 #[test]
-fn an_answer_that_nobody_reads_is_kept_all_the_same() {
+fn chat_stores_an_answer_that_nobody_reads() {
     let long = "word ".repeat(40_000);
     let server = Server::new(vec![answer(&[&long, "end"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -172,7 +172,7 @@ fn an_answer_that_nobody_reads_is_kept_all_the_same() {
 }
 
 #[test]
-fn thinking_is_kept_beside_the_answer() {
+fn chat_stores_thinking_beside_the_answer() {
     let thought = r#"{"choices":[{"index":0,"delta":{"reasoning_content":"let me see"}}]}"#;
     let mut script = answer(&["Yes."]);
     script.insert(1, crate::server::Step::Send(format!("data: {thought}\n\n")));
@@ -189,7 +189,7 @@ fn thinking_is_kept_beside_the_answer() {
 }
 
 #[test]
-fn what_no_cell_can_say_is_kept_in_the_journal() {
+fn chat_keeps_provider_details_in_the_journal() {
     let chunk = r#"{"choices":[],"service_tier":"flex","odd":12345678901234567890123}"#;
     let script = |text: &str| {
         let mut script = answer(&[text]);
@@ -238,7 +238,7 @@ fn what_no_cell_can_say_is_kept_in_the_journal() {
 }
 
 #[test]
-fn a_question_that_the_model_would_not_see_is_named() {
+fn chat_refuses_a_question_that_is_hidden_from_the_model() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     for history in ["summary", "none"] {
         let text =
@@ -257,7 +257,7 @@ fn a_question_that_the_model_would_not_see_is_named() {
 }
 
 #[test]
-fn calls_of_one_name_in_several_answers_get_their_own_results() {
+fn repeated_tool_calls_get_their_own_results() {
     use crate::server::{call, done_because, stream_head};
     let script = vec![
         stream_head(),

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use crate::expected::{TALK, assert_expected};
 use crate::sandbox::Sandbox;
+use crate::snapshots::{TALK, assert_expected};
 
 const CLEAN: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nhi\n";
 const WARNING: &str = "# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n";
 const HINT: &str = "# %%\n\nhi\n\n#%% there\n";
 
 #[test]
-fn severity_decides_on_the_exit_code() {
+fn check_exits_by_severity() {
     let sandbox = Sandbox::new();
     for (text, code, said) in [
         (CLEAN, 0, "checked 1 file: no problems\n"),
@@ -31,7 +31,7 @@ fn severity_decides_on_the_exit_code() {
 }
 
 #[test]
-fn json_is_one_line_for_each_file() {
+fn check_json_prints_one_line_per_file() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     sandbox.write("clean.msg.md", CLEAN);
@@ -55,7 +55,7 @@ fn json_is_one_line_for_each_file() {
 }
 
 #[test]
-fn problems_of_text_messages_agents_and_chain_are_found() {
+fn check_finds_problems_at_every_level() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -85,7 +85,7 @@ fn problems_of_text_messages_agents_and_chain_are_found() {
 }
 
 #[test]
-fn a_folder_is_searched() {
+fn check_searches_folders() {
     let sandbox = Sandbox::new();
     for folder in ["n/deep", "n/.hidden", "n/target", "n/node_modules"] {
         fs::create_dir_all(sandbox.path(folder)).unwrap();
@@ -127,7 +127,7 @@ fn a_folder_is_searched() {
 
 #[cfg(unix)]
 #[test]
-fn links_that_lead_back_are_not_followed() {
+fn check_does_not_follow_circular_links() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("n")).unwrap();
     sandbox.write("n/a.msg.md", CLEAN);
@@ -140,7 +140,7 @@ fn links_that_lead_back_are_not_followed() {
 }
 
 #[test]
-fn another_kind_of_file_is_said_to_be_one() {
+fn check_names_files_of_another_kind() {
     let sandbox = Sandbox::new();
     sandbox.write("notes.md", "mine\n");
     sandbox.run(&["check", "notes.md"]).assert_failure(
@@ -152,7 +152,7 @@ fn another_kind_of_file_is_said_to_be_one() {
 }
 
 #[test]
-fn what_is_not_there_does_not_hide_the_rest() {
+fn check_continues_after_a_missing_file() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", WARNING);
     sandbox

@@ -35,7 +35,7 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_session_by_way_of_a_message_file_is_the_session() {
+fn a_claude_code_session_survives_a_message_file() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", SESSION);
     let with = |args: &[&str]| {
@@ -52,7 +52,7 @@ fn a_session_by_way_of_a_message_file_is_the_session() {
 }
 
 #[test]
-fn what_is_left_out_is_told() {
+fn convert_lists_what_it_leaves_out_of_a_claude_code_session() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", SESSION);
     let run = sandbox.run(&["convert", "s.jsonl", "-o", "s.msg.md"]);
@@ -66,7 +66,7 @@ fn what_is_left_out_is_told() {
 }
 
 #[test]
-fn a_session_that_is_being_written_is_converted_with_a_warning() {
+fn convert_warns_when_the_session_is_still_being_written() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", &SESSION[..SESSION.len() - 10]);
     let run = sandbox.run(&["convert", "s.jsonl", "-o", "s.msg.md"]);
@@ -91,7 +91,7 @@ fn a_session_that_is_being_written_is_converted_with_a_warning() {
 }
 
 #[test]
-fn check_says_what_is_wrong_with_a_session_and_where() {
+fn check_finds_problems_in_a_claude_code_session() {
     let sandbox = Sandbox::new();
     sandbox.write("good.jsonl", SESSION);
     let run = sandbox.run(&["check", "good.jsonl"]);
@@ -135,7 +135,7 @@ fn check_says_what_is_wrong_with_a_session_and_where() {
 }
 
 #[test]
-fn what_is_kept_in_full_is_of_one_session() {
+fn full_conversion_keeps_one_session_id() {
     let sandbox = Sandbox::new();
     sandbox.write("s.jsonl", SESSION);
     for to in ["full.jsonl", "full.msg.md"] {
@@ -149,14 +149,11 @@ fn what_is_kept_in_full_is_of_one_session() {
 }
 
 #[test]
-fn all_real_sessions_go_through_the_command() {
+fn every_real_claude_code_session_converts() {
     let root =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples/claude-code");
     let Ok(folder) = fs::read_dir(root) else {
-        return skip(
-            "claude_code::all_real_sessions_go_through_the_command",
-            "no samples here",
-        );
+        return skip("every_real_claude_code_session_converts", "no samples here");
     };
     let sandbox = Sandbox::new();
     for entry in folder {

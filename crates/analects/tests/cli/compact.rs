@@ -31,7 +31,7 @@ fn seen(sandbox: &Sandbox, target: &str) -> usize {
 }
 
 #[test]
-fn a_file_is_compacted_and_that_can_be_undone() {
+fn compact_and_undo_in_a_file() {
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", talk(6));
@@ -94,7 +94,7 @@ fn a_file_is_compacted_and_that_can_be_undone() {
 }
 
 #[test]
-fn a_session_is_compacted_and_that_can_be_undone() {
+fn compact_and_undo_in_a_session() {
     let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
     let summaries = vec![answer(&["They counted."]); 9];
     let server = Server::new(answers.into_iter().chain(summaries).collect());
@@ -156,7 +156,7 @@ fn a_session_is_compacted_and_that_can_be_undone() {
 
 /// Whoever shows a file as the first thing after a compaction has shown it, also when that is taken back.
 #[test]
-fn a_file_shown_right_after_a_compaction_is_not_a_part_of_it() {
+fn a_file_attached_after_compact_stays_outside_the_summary() {
     for target in ["a.msg.md", "last"] {
         let long = "One and two. ".repeat(100);
         let mut answers = vec![answer(&[long.as_str()]); 3];
@@ -198,7 +198,7 @@ fn a_file_shown_right_after_a_compaction_is_not_a_part_of_it() {
 
 /// A summary stands for all that was said, in every later call: it is not made of what one call sends.
 #[test]
-fn a_choice_for_one_call_makes_no_summary() {
+fn chosen_cells_are_never_summarised() {
     let server = Server::new(vec![answer(&["Fine."]); 20]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     for choice in [["-e", "r2"], ["-i", "1-"]] {
@@ -245,7 +245,7 @@ fn a_choice_for_one_call_makes_no_summary() {
 }
 
 #[test]
-fn a_refused_prompt_of_chosen_cells_makes_no_summary() {
+fn a_refused_prompt_of_chosen_cells_is_not_summarised() {
     let refusal = "{\"error\":{\"message\":\"too long\",\"code\":\"context_length_exceeded\"}}";
     let server = Server::new(vec![error("400 Bad Request", refusal), answer(&["Fine."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -259,7 +259,7 @@ fn a_refused_prompt_of_chosen_cells_makes_no_summary() {
 
 /// What waits for another agent has no part in a summary, and does not keep it from being made.
 #[test]
-fn what_waits_for_another_agent_without_an_id_is_no_change_of_the_file() {
+fn cells_that_wait_for_another_agent_do_not_stop_compaction() {
     let head = HEAD.replace("600", "900").replace(
         "agents:\n",
         "agents:\n  u: {models: [openai/other], context_window: 9000, max_output_tokens: 100}\n",
@@ -308,7 +308,7 @@ fn assert_questions_end_requests(server: &Server) {
 
 /// What is sent after a summary is what waits then, and no question for somebody else.
 #[test]
-fn questions_for_others_may_be_changed_while_a_summary_is_written() {
+fn questions_for_other_agents_can_change_during_compaction() {
     use crate::server::{Step, stream_head};
     let head = HEAD.replace("600", "900").replace(
         "agents:\n",
@@ -383,7 +383,7 @@ fn questions_for_others_may_be_changed_while_a_summary_is_written() {
 }
 
 #[test]
-fn what_cannot_be_compacted_stays_as_it_is() {
+fn compact_leaves_a_file_alone_when_it_cannot_compact() {
     let refusal = r#"{"error":{"message":"no"}}"#;
     let server = Server::new(vec![error("400 Bad Request", refusal)]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -412,7 +412,7 @@ fn what_cannot_be_compacted_stays_as_it_is() {
 
 /// The model that is named writes the summary, and needs no agent in the file.
 #[test]
-fn a_named_model_writes_the_summary() {
+fn compact_lets_the_named_model_write_the_summary() {
     let server = Server::new(vec![answer(&["By the writer."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write(
@@ -425,7 +425,7 @@ fn a_named_model_writes_the_summary() {
 }
 
 #[test]
-fn chat_compacts_a_full_context_by_itself_unless_told_not_to() {
+fn chat_compacts_a_full_context_by_itself() {
     let sandbox = Sandbox::new();
     // A window in which all of it fits at once, but for the room that an answer takes.
     let talk = talk(24).replace("context_window: 600", "context_window: 900");
@@ -479,7 +479,7 @@ fn chat_compacts_a_full_context_by_itself_unless_told_not_to() {
 }
 
 #[test]
-fn a_file_is_shown_to_the_model_and_its_changes_are_told_once() {
+fn chat_reports_a_changed_attachment_once() {
     let answers = (0..3).map(|_| answer(&["I see."])).collect();
     let server = Server::new(answers);
     let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -523,7 +523,7 @@ fn a_file_is_shown_to_the_model_and_its_changes_are_told_once() {
 }
 
 #[test]
-fn a_limit_for_the_cost_is_kept() {
+fn compact_respects_the_cost_limit() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let run = sandbox.run(&[
         "chat",
@@ -556,7 +556,7 @@ fn a_limit_for_the_cost_is_kept() {
 }
 
 #[test]
-fn where_the_local_model_for_summaries_is_not_there_the_one_that_answers_writes_them() {
+fn the_answering_model_summarises_when_the_local_one_is_missing() {
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.configure("config.toml", "[models]\ncompact = \"local/smollm2\"\n");
@@ -573,7 +573,7 @@ fn where_the_local_model_for_summaries_is_not_there_the_one_that_answers_writes_
 }
 
 #[test]
-fn to_hide_the_summary_of_a_file_is_to_undo_its_compaction() {
+fn dropping_the_summary_undoes_the_compaction() {
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", talk(6));
@@ -607,7 +607,7 @@ fn to_hide_the_summary_of_a_file_is_to_undo_its_compaction() {
 }
 
 #[test]
-fn where_the_summary_of_a_session_does_not_count_that_is_told() {
+fn rewind_says_when_the_summary_no_longer_applies() {
     let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
     let summaries = vec![answer(&["They counted."]); 9];
     let server = Server::new(answers.into_iter().chain(summaries).collect());

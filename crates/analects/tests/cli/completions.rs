@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::sandbox::{Sandbox, skip};
 
 #[test]
-fn bash_completes_verbs_and_options() {
+fn bash_completes_commands_and_options() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["completions", "bash"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
@@ -18,7 +18,7 @@ fn bash_completes_verbs_and_options() {
     bash.args(["--norc", "-c", program])
         .current_dir(sandbox.path(""));
     let Ok(output) = bash.output() else {
-        return skip("bash_completes_verbs_and_options", "there is no bash");
+        return skip("bash_completes_commands_and_options", "there is no bash");
     };
     let stdout = String::from_utf8(output.stdout).unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -35,7 +35,7 @@ fn bash_completes_verbs_and_options() {
 }
 
 #[test]
-fn every_shell_has_its_script() {
+fn every_shell_gets_a_completion_script() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let run = sandbox.run(&["completions", shell]);
@@ -87,7 +87,7 @@ fn rendered(page: &str, sandbox: &Sandbox) -> Option<String> {
 }
 
 #[test]
-fn pages_can_be_read() {
+fn man_pages_render() {
     let sandbox = Sandbox::new();
     for (verb, parts) in [
         (
@@ -107,7 +107,7 @@ fn pages_can_be_read() {
         let run = sandbox.run(&[&["man"], verb].concat());
         assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{verb:?}");
         let Some(page) = rendered(&run.stdout, &sandbox) else {
-            return skip("pages_can_be_read", "there is no mandoc, groff or man");
+            return skip("man_pages_render", "there is no mandoc, groff or man");
         };
         for part in parts {
             assert!(page.contains(part), "{part} is not in {page}");
@@ -116,7 +116,7 @@ fn pages_can_be_read() {
 }
 
 #[test]
-fn all_pages_go_into_a_folder() {
+fn all_man_pages_go_into_a_folder() {
     let sandbox = Sandbox::new();
     sandbox
         .run(&["man", "--dir", "share/man1"])

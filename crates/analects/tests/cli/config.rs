@@ -22,7 +22,7 @@ fn setting(sandbox: &Sandbox, key: &str) -> Value {
 }
 
 #[test]
-fn every_value_says_where_it_came_from() {
+fn config_show_names_the_source_of_every_value() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.configure(
         "config.toml",
@@ -101,7 +101,7 @@ fn every_value_says_where_it_came_from() {
 }
 
 #[test]
-fn no_key_is_ever_shown() {
+fn config_show_never_shows_a_key() {
     let sandbox = Sandbox::new();
     let secret = "sk-very-secret";
     let run = |args: &[&str]| -> Run {
@@ -151,7 +151,7 @@ fn no_key_is_ever_shown() {
 }
 
 #[test]
-fn a_project_may_not_decide_where_things_go() {
+fn a_project_cannot_set_addresses() {
     let sandbox = Sandbox::new();
     sandbox.write(
         ".analects.toml",
@@ -181,7 +181,7 @@ fn a_project_may_not_decide_where_things_go() {
 }
 
 #[test]
-fn a_typing_error_is_a_warning() {
+fn a_typo_in_a_setting_is_a_warning() {
     let sandbox = Sandbox::new();
     sandbox.configure("config.toml", "[models]\ndefualt = 'openai/a'\n");
     let run = sandbox.run(&["config", "show"]);
@@ -191,7 +191,7 @@ fn a_typing_error_is_a_warning() {
 }
 
 #[test]
-fn the_usual_folders_count_without_a_home_of_ours() {
+fn config_reads_the_xdg_folders_without_analects_home() {
     let sandbox = Sandbox::new();
     let config = "[models]\ndefault = 'openai/xdg'\n";
     for folder in ["xdg/analects", ".config/analects"] {
@@ -215,7 +215,7 @@ fn the_usual_folders_count_without_a_home_of_ours() {
 }
 
 #[test]
-fn folders_do_not_depend_on_where_the_command_is_called() {
+fn config_paths_do_not_depend_on_the_working_folder() {
     let sandbox = Sandbox::new();
     let mut add = sandbox.command(&["add", "a.msg.md", "x"]);
     Run::from(add.env("ANALECTS_HOME", "mine").output().unwrap()).assert_failure(
@@ -232,7 +232,7 @@ fn folders_do_not_depend_on_where_the_command_is_called() {
 }
 
 #[test]
-fn chat_asks_the_configured_model_if_nobody_else_is_named() {
+fn chat_asks_the_configured_default_model() {
     let server = Server::new(vec![
         answer(&["1"]),
         answer(&["2"]),
@@ -265,7 +265,7 @@ fn chat_asks_the_configured_model_if_nobody_else_is_named() {
 }
 
 #[test]
-fn a_file_whose_agents_cannot_be_asked_is_not_taken_over() {
+fn the_default_model_does_not_replace_unusable_agents() {
     let sandbox = Sandbox::new();
     sandbox.configure("config.toml", "[models]\ndefault = 'openai/usual'\n");
     sandbox.write("a.msg.md", "---\nagents:\n  x: {models: nobody/x}\n---\n");
@@ -280,7 +280,7 @@ fn a_file_whose_agents_cannot_be_asked_is_not_taken_over() {
 }
 
 #[test]
-fn chat_knows_configured_agents() {
+fn chat_finds_configured_agents() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.configure(
@@ -316,7 +316,7 @@ fn chat_knows_configured_agents() {
 }
 
 #[test]
-fn a_broken_configuration_does_not_matter_to_who_names_a_model() {
+fn a_broken_config_is_ignored_when_a_model_is_named() {
     let server = Server::new(vec![answer(&["1"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.configure("config.toml", "[models\n");
@@ -332,7 +332,7 @@ fn a_broken_configuration_does_not_matter_to_who_names_a_model() {
 }
 
 #[test]
-fn configurations_that_cannot_be_read() {
+fn config_explains_files_it_cannot_read() {
     let sandbox = Sandbox::new();
     sandbox.configure("config.toml", "");
     std::fs::write(sandbox.path("home/config/config.toml"), b"a = '\xff'\n").unwrap();
@@ -357,7 +357,7 @@ fn configurations_that_cannot_be_read() {
 }
 
 #[test]
-fn a_configured_model_that_this_version_does_not_know_is_said_when_it_is_asked() {
+fn an_unknown_configured_model_is_reported_when_used() {
     let sandbox = Sandbox::new();
     sandbox.configure("config.toml", "[models]\ndefault = 'somebody/new'\n");
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
@@ -372,7 +372,7 @@ fn a_configured_model_that_this_version_does_not_know_is_said_when_it_is_asked()
 }
 
 #[test]
-fn a_wrong_model_that_nobody_named_in_the_call_is_told_with_its_place() {
+fn a_wrong_default_model_is_reported_with_its_source() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.configure("config.toml", "[models]\ndefault = 'opnai/tiny'\n");
     for args in [
@@ -397,7 +397,7 @@ fn a_wrong_model_that_nobody_named_in_the_call_is_told_with_its_place() {
 }
 
 #[test]
-fn a_key_in_the_file_is_told_to_be_there_for_nothing() {
+fn a_key_in_the_config_is_reported_as_ignored() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.configure("config.toml", "[openai]\napi_key = 'sk-1'\n");
     let run = sandbox.run(&["model", "list"]);

@@ -13,7 +13,7 @@ const TALK: &str = "---\ndefault_agent: tiny\nagents:\n  tiny:\n    models: [ope
     # %%\n\nOne?\n\n# %%% [^2]\n\n[^2]: [tiny]\n\nOne.\n\n# %% [^3]\n\n[^3]: [markdown] history=exclude\n\na note\n\n# %%\n\nTwo?\n";
 
 #[test]
-fn the_request_that_is_shown_is_the_one_that_goes_out() {
+fn context_shows_the_request_that_chat_sends() {
     let server = Server::new(vec![answer(&["Two."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", TALK);
@@ -25,7 +25,7 @@ fn the_request_that_is_shown_is_the_one_that_goes_out() {
 }
 
 #[test]
-fn every_message_has_its_fate_and_the_numbers_add_up() {
+fn context_lists_every_message_and_the_tokens_add_up() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.write("a.msg.md", TALK);
     let before = sandbox.read("a.msg.md");
@@ -57,7 +57,7 @@ fn every_message_has_its_fate_and_the_numbers_add_up() {
 }
 
 #[test]
-fn what_does_not_fit_is_dropped_in_sight_or_refused_with_numbers() {
+fn context_shows_what_is_dropped_or_why_nothing_fits() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let head = "---\ndefault_agent: t\nagents:\n  t: {models: [openai/tiny], context_window: 400, max_output_tokens: 100}\n---\n\n";
     let turns: String = (0..30)
@@ -96,7 +96,7 @@ fn what_does_not_fit_is_dropped_in_sight_or_refused_with_numbers() {
 
 /// An agent that sets no window has that of its model, be it smaller or larger than the usual one.
 #[test]
-fn the_window_is_what_is_known_of_the_model_unless_the_agent_says_less() {
+fn an_agent_can_only_shrink_the_context_window() {
     let sandbox = Sandbox::new();
     let window = |model: &str, setting: &str| {
         let agent = format!("{{models: [{model}]{setting}}}");
@@ -118,7 +118,7 @@ fn the_window_is_what_is_known_of_the_model_unless_the_agent_says_less() {
 }
 
 #[test]
-fn a_session_has_a_context_too() {
+fn context_works_for_sessions() {
     let server = Server::new(vec![answer(&["One."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     assert_eq!(
@@ -133,7 +133,7 @@ fn a_session_has_a_context_too() {
 }
 
 #[test]
-fn tokens_of_a_text_say_how_sure_they_are() {
+fn tokens_prints_its_error_bound() {
     let sandbox = Sandbox::new();
     let text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
     let run = sandbox.run_with_stdin(
@@ -168,7 +168,7 @@ fn tokens_of_a_text_say_how_sure_they_are() {
 }
 
 #[test]
-fn a_file_that_is_no_message_file_has_no_context() {
+fn context_refuses_other_files() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.write("notes.txt", "x\n");
     sandbox.write("notes.md", "x\n");

@@ -28,7 +28,7 @@ pub(crate) fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_name_tells_the_format_of_the_new_file() {
+fn convert_takes_the_format_from_the_name() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     let run = sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md"]);
@@ -48,7 +48,7 @@ fn a_name_tells_the_format_of_the_new_file() {
 }
 
 #[test]
-fn without_a_file_it_is_stdout_and_a_dash_is_stdin() {
+fn convert_reads_stdin_and_writes_stdout() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     let run = sandbox.run(&["convert", "talk.md", "--to", "transcript"]);
@@ -79,7 +79,7 @@ fn without_a_file_it_is_stdout_and_a_dash_is_stdin() {
 }
 
 #[test]
-fn what_would_be_lost_stops_it_and_is_listed_by_message() {
+fn convert_stops_and_lists_what_would_be_lost() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "t.jsonl",
@@ -110,7 +110,7 @@ fn what_would_be_lost_stops_it_and_is_listed_by_message() {
 }
 
 #[test]
-fn losses_are_data() {
+fn convert_json_lists_losses() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "t.jsonl",
@@ -137,7 +137,7 @@ fn losses_are_data() {
 }
 
 #[test]
-fn what_cannot_be_read_counts_as_lost() {
+fn unreadable_records_count_as_losses() {
     let sandbox = Sandbox::new();
     sandbox.write("t.jsonl", format!("{LINE}{{\"v\":1,\"type\":\"us"));
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.msg.md"]);
@@ -150,7 +150,7 @@ fn what_cannot_be_read_counts_as_lost() {
 }
 
 #[test]
-fn a_file_that_is_there_is_not_replaced() {
+fn convert_does_not_replace_files() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     sandbox.write("talk.msg.md", "mine");
@@ -181,7 +181,7 @@ pub(crate) fn names(sandbox: &Sandbox, folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_left_behind_by_a_failure() {
+fn a_failed_convert_leaves_nothing_behind() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "t.jsonl",
@@ -192,7 +192,7 @@ fn nothing_is_left_behind_by_a_failure() {
 }
 
 #[test]
-fn the_same_format_is_copied_byte_by_byte() {
+fn convert_to_the_same_format_copies_bytes() {
     let sandbox = Sandbox::new();
     let odd = "Preamble.\r\n\r\n> -----\r\n> <user author='a'>\r\n\r\nHi  \n\n\n";
     sandbox.write("odd.md", odd);
@@ -218,7 +218,7 @@ fn the_same_format_is_copied_byte_by_byte() {
 }
 
 #[test]
-fn requests_come_back_by_way_of_a_message_file() {
+fn requests_survive_a_message_file() {
     let sandbox = Sandbox::new();
     sandbox.write("r.json", REQUEST);
     sandbox
@@ -237,7 +237,7 @@ fn requests_come_back_by_way_of_a_message_file() {
 }
 
 #[test]
-fn progress_is_kept_only_if_everything_is() {
+fn convert_keeps_progress_records_only_with_full() {
     let sandbox = Sandbox::new();
     let progress =
         "{\"v\":1,\"type\":\"progress\",\"id\":\"p\",\"session_id\":\"s\",\"parent_id\":\"m1\"}\n";
@@ -253,7 +253,7 @@ fn progress_is_kept_only_if_everything_is() {
 }
 
 #[test]
-fn wrong_use_is_explained() {
+fn convert_explains_wrong_options() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     sandbox.write("notes.txt", "nothing");
@@ -343,7 +343,7 @@ pub(crate) fn in_shell(sandbox: &Sandbox, before: &str, args: &[&str]) -> std::p
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_line_of_a_gigabyte_takes_no_memory() {
+fn a_one_gigabyte_line_needs_little_memory() {
     let sandbox = Sandbox::new();
     let file = fs::File::create(sandbox.path("big.jsonl")).unwrap();
     file.set_len(1 << 30).unwrap();
@@ -381,7 +381,7 @@ fn a_line_of_a_gigabyte_takes_no_memory() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_gigabyte_that_has_to_be_read_as_a_whole_is_refused() {
+fn a_one_gigabyte_file_is_refused_if_it_must_be_read_whole() {
     let sandbox = Sandbox::new();
     let mut command = limited(&sandbox, 2_000_000, &["convert", "-", "--to", "msgfile"]);
     let mut child = command
@@ -404,7 +404,7 @@ fn a_gigabyte_that_has_to_be_read_as_a_whole_is_refused() {
 }
 
 #[test]
-fn deep_json_does_no_harm() {
+fn deeply_nested_json_is_harmless() {
     let sandbox = Sandbox::new();
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     sandbox.write(
@@ -418,7 +418,7 @@ fn deep_json_does_no_harm() {
 }
 
 #[test]
-fn check_knows_every_format() {
+fn check_recognises_every_format() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     sandbox.write("r.json", REQUEST);
@@ -436,7 +436,7 @@ fn check_knows_every_format() {
 }
 
 #[test]
-fn json_of_other_programs_is_not_taken_for_a_request() {
+fn other_json_is_not_mistaken_for_a_request() {
     let sandbox = Sandbox::new();
     let other =
         "{\"sessionId\":\"s\",\"messages\":[{\"id\":\"m\",\"type\":\"user\",\"content\":\"Hi\"}]}";
@@ -455,7 +455,7 @@ fn json_of_other_programs_is_not_taken_for_a_request() {
 }
 
 #[test]
-fn repair_says_what_it_is_not_for() {
+fn repair_refuses_other_formats() {
     let sandbox = Sandbox::new();
     sandbox.write("r.json", REQUEST);
     sandbox.write("talk.md", CHAT);
@@ -471,7 +471,7 @@ fn repair_says_what_it_is_not_for() {
 }
 
 #[test]
-fn a_page_for_reading_shows_who_said_what() {
+fn convert_to_markdown_shows_who_said_what() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     let run = sandbox.run(&["convert", "talk.md", "--to", "markdown"]);
@@ -481,7 +481,7 @@ fn a_page_for_reading_shows_who_said_what() {
 }
 
 #[test]
-fn the_help_names_every_format() {
+fn convert_help_names_every_format() {
     let help = Sandbox::new().run(&["convert", "--help"]).stdout;
     for format in analects_formats::frame::FORMATS {
         assert!(
@@ -493,7 +493,7 @@ fn the_help_names_every_format() {
 }
 
 #[test]
-fn a_session_of_claude_code_becomes_a_transcript() {
+fn a_claude_code_session_becomes_a_transcript() {
     let sandbox = Sandbox::new();
     let record = "{\"type\":\"user\",\"uuid\":\"u1\",\"parentUuid\":null,\"sessionId\":\"s1\",\"isSidechain\":false,\
         \"timestamp\":\"2026-11-15T18:17:00.000Z\",\"message\":{\"role\":\"user\",\"content\":\"Hello\"}}\n";
@@ -513,7 +513,7 @@ fn a_session_of_claude_code_becomes_a_transcript() {
 
 #[cfg(unix)]
 #[test]
-fn a_terminal_sees_how_far_it_is_and_obeys_nothing() {
+fn convert_shows_progress_and_no_escapes_on_a_terminal() {
     let sandbox = Sandbox::new();
     fs::create_dir(sandbox.path("in")).unwrap();
     let hostile = "{\"messages\":[{\"role\":\"user\",\"content\":\"\\u001b]0;owned\\u0007\"}]}";
@@ -523,7 +523,7 @@ fn a_terminal_sees_how_far_it_is_and_obeys_nothing() {
     let args = ["convert", "in", "-o", "out", "--to", "transcript"];
     let Some((seen, code)) = on_terminal(&sandbox, &args, true) else {
         return skip(
-            "convert::a_terminal_sees_how_far_it_is",
+            "convert_shows_progress_and_no_escapes_on_a_terminal",
             "there is no Python to make a terminal",
         );
     };
@@ -548,7 +548,7 @@ fn a_terminal_sees_how_far_it_is_and_obeys_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn convert_reports_a_full_disk() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     for lossy in [

@@ -15,7 +15,7 @@ const FILE: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n# %% 
                     [^1]: [markdown] history=sumary\n\nhi\n";
 
 #[test]
-fn every_verb_tells_a_problem_the_same_way() {
+fn every_command_shows_a_problem_alike() {
     let server = Server::new(vec![answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", FILE);
@@ -40,7 +40,7 @@ fn coloured(command: &mut Command) -> bool {
 }
 
 #[test]
-fn colour_is_for_terminals_unless_somebody_insists() {
+fn colour_appears_only_on_terminals_or_on_request() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     let command = || sandbox.command(&["show", "a.msg.md"]);
@@ -56,7 +56,7 @@ fn colour_is_for_terminals_unless_somebody_insists() {
 }
 
 #[test]
-fn a_thousand_problems_are_not_a_flood() {
+fn a_thousand_problems_are_abridged() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE.repeat(1000));
     let run = sandbox.run(&["check", "a.msg.md"]);
@@ -78,7 +78,7 @@ fn a_thousand_problems_are_not_a_flood() {
 }
 
 #[test]
-fn a_line_of_ten_megabytes_is_cut_around_the_spot() {
+fn a_ten_megabyte_line_is_cut_around_the_problem() {
     let sandbox = Sandbox::new();
     let long = "x".repeat(5_000_000);
     let bytes = [
@@ -112,7 +112,7 @@ fn a_line_of_ten_megabytes_is_cut_around_the_spot() {
 }
 
 #[test]
-fn crlf_and_tabs_and_wide_characters_keep_the_marks_in_place() {
+fn carets_line_up_with_crlf_tabs_and_wide_characters() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", b"# %%\r\n\r\n\t\xe5\xad\xa6\xff x\r\n");
     let run = sandbox.run(&["check", "a.msg.md"]);

@@ -18,7 +18,7 @@ fn examples() -> Vec<(String, String)> {
 }
 
 #[test]
-fn nothing_is_wrong_with_the_examples() {
+fn the_examples_have_no_problems() {
     let sandbox = Sandbox::new();
     let all = examples();
     assert_eq!(all.len(), 3, "a new example needs a line in the tour");
@@ -51,7 +51,7 @@ fn nothing_is_wrong_with_the_examples() {
 }
 
 #[test]
-fn every_example_waits_for_an_answer_and_takes_one() {
+fn every_example_can_be_answered() {
     for (name, text) in examples() {
         let server = Server::new(vec![answer(&["An answer."])]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -95,7 +95,7 @@ fn without_times(file: &str) -> String {
 }
 
 #[test]
-fn the_file_in_the_readme_is_what_the_command_above_it_makes() {
+fn the_readme_shows_the_file_that_its_command_writes() {
     let sandbox = Sandbox::new();
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/hello.sse");
     let run = sandbox.run(&[

@@ -10,7 +10,7 @@ const TIDY: &str =
     "text \n\n# %% A title[^1]\n\n[^1]: [markdown] note=\"x\"\n\n  as  it is \n\n\n# %%\n\nhi\n";
 
 #[test]
-fn a_file_is_tidied_once() {
+fn fmt_changes_a_file_once() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", UNTIDY);
     sandbox
@@ -32,7 +32,7 @@ fn a_file_is_tidied_once() {
 }
 
 #[test]
-fn check_names_files_and_writes_nothing() {
+fn fmt_check_names_files_and_writes_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", UNTIDY);
     sandbox.write("b.msg.md", TIDY);
@@ -53,7 +53,7 @@ fn check_names_files_and_writes_nothing() {
 }
 
 #[test]
-fn only_the_section_of_other_files_is_tidied() {
+fn fmt_changes_only_the_message_section() {
     let sandbox = Sandbox::new();
     let front = "---\nmessage_section:   Talk\n---\n\n#  %%  mine\n\n## Talk\n\n";
     sandbox.write("notes.md", format!("{front}###   %%  a\n\nhi\n"));
@@ -62,7 +62,7 @@ fn only_the_section_of_other_files_is_tidied() {
 }
 
 #[test]
-fn what_must_not_be_written_to_is_refused() {
+fn fmt_refuses_files_it_must_not_change() {
     let sandbox = Sandbox::new();
     sandbox.write("plain.md", "#  %%\n");
     let bad = b"#  %% [^1]\n[^1]:[x]\n\n\xff\n";
@@ -102,7 +102,7 @@ fn what_must_not_be_written_to_is_refused() {
 
 /// One that cannot be tidied does not hinder the others.
 #[test]
-fn every_file_gets_its_turn() {
+fn fmt_continues_after_a_missing_file() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", UNTIDY);
     let run = sandbox.run(&["fmt", "gone.msg.md", "a.msg.md", "gone2.msg.md"]);
@@ -119,7 +119,7 @@ fn every_file_gets_its_turn() {
 
 #[cfg(unix)]
 #[test]
-fn rights_and_links_are_kept() {
+fn fmt_keeps_permissions_and_links() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     let sandbox = Sandbox::new();

@@ -4,8 +4,8 @@ use std::process::Stdio;
 
 use analects_formats::msgfile::{NewCell, append, decode};
 
-use crate::expected::{TALK, assert_expected};
 use crate::sandbox::Sandbox;
+use crate::snapshots::{TALK, assert_expected};
 
 fn bytes(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
     let output = sandbox
@@ -19,7 +19,7 @@ fn bytes(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn any_text_comes_out_byte_for_byte() {
+fn get_prints_text_byte_for_byte() {
     let sandbox = Sandbox::new();
     let texts = [
         "plain",
@@ -55,7 +55,7 @@ fn any_text_comes_out_byte_for_byte() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_come_out_too() {
+fn get_prints_bytes_that_are_not_utf8() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", b"# %%\n\na\xff\xfe\n\\# %% \xfd\n");
     let output = sandbox.command(&["get", "a.msg.md", "1"]).output().unwrap();
@@ -71,7 +71,7 @@ fn bytes_that_are_not_utf8_come_out_too() {
 }
 
 #[test]
-fn outputs_and_binary_content_can_be_had() {
+fn get_prints_outputs_and_binary_content() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     let get = |item: &str| bytes(&sandbox, &["get", "talk.msg.md", item]);
@@ -84,7 +84,7 @@ fn outputs_and_binary_content_can_be_had() {
 }
 
 #[test]
-fn what_should_be_base64_and_is_not_comes_as_it_is() {
+fn get_prints_invalid_base64_unchanged() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -96,7 +96,7 @@ fn what_should_be_base64_and_is_not_comes_as_it_is() {
 }
 
 #[test]
-fn json_gives_the_cell_of_show() {
+fn get_json_matches_show_json() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     let run = sandbox.run(&["show", "talk.msg.md", "--json"]);
@@ -116,7 +116,7 @@ fn json_gives_the_cell_of_show() {
 }
 
 #[test]
-fn a_missing_item_names_the_nearest() {
+fn get_suggests_the_nearest_cell() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     sandbox.run(&["get", "talk.msg.md", "2.k3"]).assert_failure(
@@ -154,7 +154,7 @@ fn a_missing_item_names_the_nearest() {
 }
 
 #[test]
-fn of_two_cells_with_one_id_the_first_is_meant_and_that_is_said() {
+fn get_takes_the_first_of_two_equal_ids_and_says_so() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",

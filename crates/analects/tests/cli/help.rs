@@ -13,7 +13,7 @@ fn verbs(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
-fn the_short_help_fits_on_a_screen() {
+fn short_help_fits_on_a_screen() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["-h"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
@@ -47,7 +47,7 @@ fn the_short_help_fits_on_a_screen() {
 }
 
 #[test]
-fn the_long_help_has_examples() {
+fn long_help_has_examples() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["--help"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
@@ -60,7 +60,7 @@ fn the_long_help_has_examples() {
 }
 
 #[test]
-fn every_verb_has_a_short_and_a_long_help() {
+fn every_command_has_short_and_long_help() {
     let sandbox = Sandbox::new();
     let verbs = verbs(&sandbox);
     assert!(verbs.len() >= 8, "{verbs:?}");
@@ -87,7 +87,7 @@ fn every_verb_has_a_short_and_a_long_help() {
 }
 
 #[test]
-fn wrong_use_of_a_verb_within_a_verb_is_explained() {
+fn wrong_subcommands_are_explained() {
     let sandbox = Sandbox::new();
     sandbox.run(&["set", "default", "a.msg.md"]).assert_failure(
         2,
@@ -106,7 +106,7 @@ fn wrong_use_of_a_verb_within_a_verb_is_explained() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn data_of_every_writing_verb_that_cannot_be_printed_is_a_failure() {
+fn unprintable_output_fails_every_writing_command() {
     let sandbox = Sandbox::new();
     let all: [&[&str]; 6] = [
         &["new", "a.msg.md"],

@@ -5,9 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use crate::file_watcher::AGENT;
 use crate::sandbox::{Run, Sandbox, skip};
 use crate::server::{Server, Step, answer, error, in_halves, piece, stream_head};
-use crate::watch::AGENT;
 
 pub const FILE: &str = "a.msg.md";
 const LINK: &str = "link.msg.md";
@@ -105,7 +105,7 @@ pub fn holds(folder: &Path, secret: &str) -> bool {
 }
 
 #[test]
-fn a_file_that_is_moved_takes_its_answers_with_it() {
+fn a_moved_file_keeps_its_answers() {
     let (sandbox, _server) = killed();
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     std::fs::rename(sandbox.path(FILE), sandbox.path("folder/b.msg.md")).unwrap();
@@ -123,7 +123,7 @@ fn a_file_that_is_moved_takes_its_answers_with_it() {
 }
 
 #[test]
-fn a_file_and_its_copy_both_go_on() {
+fn a_file_and_its_copy_both_continue() {
     let (sandbox, server) = answered(&["In the file.", "In the copy."]);
     std::fs::copy(sandbox.path(FILE), sandbox.path("b.msg.md")).unwrap();
     sandbox
@@ -161,7 +161,7 @@ fn a_file_and_its_copy_both_go_on() {
 }
 
 #[test]
-fn a_file_that_is_deleted_and_made_anew_is_told_of_its_old_answer_only_if_it_asks_the_same() {
+fn a_recreated_file_is_offered_its_old_answer_only_for_the_same_question() {
     let (sandbox, _server) = answered(&["Two."]);
     std::fs::remove_file(sandbox.path(FILE)).unwrap();
     sandbox.write(FILE, format!("{AGENT}\n# %%\n\nHow?\n"));
@@ -173,7 +173,7 @@ fn a_file_that_is_deleted_and_made_anew_is_told_of_its_old_answer_only_if_it_ask
 }
 
 #[test]
-fn a_file_that_git_takes_back_and_forth_has_the_answers_of_its_version() {
+fn a_file_switched_by_git_has_the_answers_of_its_version() {
     let (sandbox, server) = sandbox(&["One.", "Again.", "Next."]);
     let git = |args: &[&str]| {
         let mut git = Command::new("git");
@@ -191,7 +191,10 @@ fn a_file_that_git_takes_back_and_forth_has_the_answers_of_its_version() {
         git.output().is_ok_and(|output| output.status.success())
     };
     if !git(&["init", "-q", "-b", "main"]) {
-        return skip("journal::git", "there is no git");
+        return skip(
+            "a_file_switched_by_git_has_the_answers_of_its_version",
+            "there is no git",
+        );
     }
     let commit = || assert!(git(&["add", FILE]) && git(&["commit", "-q", "-m", "x"]));
     commit();
@@ -218,7 +221,7 @@ fn a_file_that_git_takes_back_and_forth_has_the_answers_of_its_version() {
 }
 
 #[test]
-fn a_fork_goes_on_with_the_answers_that_it_has() {
+fn a_fork_continues_with_its_own_answers() {
     let (sandbox, server) = answered(&["In the fork.", "In the file."]);
     told(&sandbox, &["fork", FILE, "-o", "b.msg.md"]);
     sandbox
@@ -241,7 +244,7 @@ fn a_fork_goes_on_with_the_answers_that_it_has() {
 }
 
 #[test]
-fn a_file_is_the_same_by_every_path() {
+fn every_path_to_a_file_shares_its_answers() {
     let (sandbox, server, child) = under_way(FILE);
     let run = sandbox.run(&["chat", LINK, "more"]);
     assert_eq!(run.code, Some(4), "{}", run.stderr);
@@ -256,7 +259,7 @@ fn a_file_is_the_same_by_every_path() {
 }
 
 #[test]
-fn a_name_that_leads_elsewhere_by_now_leaves_the_answer_where_its_question_is() {
+fn a_redirected_link_leaves_the_answer_with_its_question() {
     let (sandbox, _server, child) = under_way(LINK);
     std::fs::copy(sandbox.path(FILE), sandbox.path("b.msg.md")).unwrap();
     std::fs::remove_file(sandbox.path(LINK)).unwrap();
@@ -267,7 +270,7 @@ fn a_name_that_leads_elsewhere_by_now_leaves_the_answer_where_its_question_is() 
 }
 
 #[test]
-fn while_an_answer_is_under_way_others_may_write_and_nobody_asks() {
+fn during_an_answer_others_can_write_but_not_ask() {
     let (sandbox, server, child) = under_way(FILE);
     let before = sandbox.read(FILE);
     for more in [
@@ -304,7 +307,7 @@ fn while_an_answer_is_under_way_others_may_write_and_nobody_asks() {
 }
 
 #[test]
-fn a_question_that_is_changed_while_it_is_answered_is_a_new_one() {
+fn a_question_changed_during_its_answer_is_a_new_question() {
     let (sandbox, server, child) = under_way(FILE);
     sandbox.write(FILE, sandbox.read(FILE).replace("Why?", "Why not?"));
     let said = finish(&sandbox, child).stderr;
@@ -328,7 +331,7 @@ fn a_question_that_is_changed_while_it_is_answered_is_a_new_one() {
 }
 
 #[test]
-fn an_answer_that_is_deleted_on_purpose_is_told_of_once() {
+fn a_deleted_answer_is_reported_once() {
     for verb in [&["check", FILE][..], &["list", FILE], &["chat", FILE]] {
         let (sandbox, server) = answered(&["Two."]);
         sandbox.write(FILE, format!("{AGENT}{QUESTION}"));
@@ -344,7 +347,7 @@ fn an_answer_that_is_deleted_on_purpose_is_told_of_once() {
 }
 
 #[test]
-fn where_the_journal_cannot_be_written_nothing_is_asked() {
+fn nothing_is_asked_when_the_journal_cannot_be_written() {
     let (sandbox, server) = sandbox(&["One."]);
     let before = sandbox.read(FILE);
     std::fs::create_dir_all(sandbox.path("home/state")).unwrap();
@@ -364,7 +367,7 @@ fn where_the_journal_cannot_be_written_nothing_is_asked() {
 }
 
 #[test]
-fn whoever_only_reads_is_told_of_an_answer_that_broke_off() {
+fn reading_commands_report_an_interrupted_answer() {
     let (sandbox, server) = killed();
     let before = sandbox.read(FILE);
     let verbs: [&[&str]; 4] = [
@@ -390,7 +393,7 @@ fn whoever_only_reads_is_told_of_an_answer_that_broke_off() {
 }
 
 #[test]
-fn a_key_that_a_server_complains_of_is_not_in_the_journal() {
+fn a_key_in_a_server_error_stays_out_of_the_journal() {
     let key = "sk-very-secret-0123456789";
     let body = format!(r#"{{"error":{{"message":"Incorrect API key: {key}"}}}}"#);
     let broken = vec![

@@ -1,7 +1,7 @@
 //! `list`, for people and for programs.
 
-use crate::expected::{TALK, assert_expected};
 use crate::sandbox::{Run, Sandbox};
+use crate::snapshots::{TALK, assert_expected};
 
 fn talk() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -10,7 +10,7 @@ fn talk() -> Sandbox {
 }
 
 #[test]
-fn every_part_is_listed_as_expected() {
+fn list_prints_every_part() {
     let sandbox = talk();
     for part in ["item", "output", "agent", "tool"] {
         let run = sandbox.run(&["list", &format!("talk.msg.md/{part}")]);
@@ -23,7 +23,7 @@ fn every_part_is_listed_as_expected() {
 }
 
 #[test]
-fn the_plural_and_no_part_work_too() {
+fn list_accepts_plurals_and_no_part() {
     let sandbox = talk();
     let list = |name: &str| sandbox.run(&["list", name]).stdout;
     assert_eq!(list("talk.msg.md"), list("talk.msg.md/item"));
@@ -38,7 +38,7 @@ fn the_plural_and_no_part_work_too() {
 }
 
 #[test]
-fn a_file_that_is_called_like_a_part_is_meant() {
+fn list_prefers_a_file_named_like_a_part() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("x.msg.md")).unwrap();
     sandbox.write("x.msg.md/agent", "mine\n");
@@ -58,7 +58,7 @@ fn a_file_that_is_called_like_a_part_is_meant() {
 }
 
 #[test]
-fn wrong_names_are_told_apart() {
+fn list_explains_wrong_names() {
     let sandbox = talk();
     sandbox.run(&["list", "talk.msg.md/agnet"]).assert_failure(
         2,
@@ -95,7 +95,7 @@ fn wrong_names_are_told_apart() {
 }
 
 #[test]
-fn an_empty_part_says_so() {
+fn list_says_when_a_part_is_empty() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", "# %%\n\nhi\n");
     for part in ["outputs", "agents", "tools"] {
@@ -112,7 +112,7 @@ fn an_empty_part_says_so() {
 }
 
 #[test]
-fn a_line_of_any_length_is_whole_without_a_terminal() {
+fn list_prints_whole_lines_without_a_terminal() {
     let sandbox = Sandbox::new();
     let long = "学".repeat(4_000_000);
     sandbox.write("a.msg.md", format!("# %%\n\n{long}\n"));
@@ -122,7 +122,7 @@ fn a_line_of_any_length_is_whole_without_a_terminal() {
 }
 
 #[test]
-fn odd_bytes_hinder_nobody() {
+fn list_copes_with_odd_bytes() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -142,7 +142,7 @@ fn odd_bytes_hinder_nobody() {
 
 /// Agents are known by their replies alone; who is nobody is not listed.
 #[test]
-fn agents_that_only_replied_are_listed() {
+fn list_includes_agents_that_only_replied() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",

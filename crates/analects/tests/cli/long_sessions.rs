@@ -25,7 +25,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn of_a_long_session_what_is_shown_is_what_is_sent() {
+fn context_shows_what_is_sent_of_a_long_session() {
     let server = Server::new(vec![answer(&["Fine."]); 2]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     long_session(&sandbox);
@@ -55,7 +55,7 @@ fn of_a_long_session_what_is_shown_is_what_is_sent() {
 }
 
 #[test]
-fn what_is_left_out_of_a_long_session_is_a_row_of_its_context() {
+fn context_has_a_row_for_the_unsent_part_of_a_long_session() {
     let sandbox = Sandbox::new();
     long_session(&sandbox);
     let shown = |model: &str| {

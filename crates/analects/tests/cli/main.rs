@@ -4,88 +4,88 @@
 use analects_testkit::server;
 
 mod add;
-mod agents;
-mod answerers;
+mod agent_models;
 mod ask;
-mod asking;
-mod branches;
-#[cfg(target_os = "linux")]
-mod chaos;
+mod ask_terminal;
 mod chat;
+mod chat_agents;
+mod chat_file_contents;
+mod chat_options;
+mod chat_terminal;
+mod chat_terminal_errors;
+mod chat_watch;
+mod chat_with_files;
 mod check;
-mod choosing;
 mod claude_code;
-mod clean_files;
 mod compact;
-mod compacted;
 mod completions;
+mod concurrent_sessions;
+#[cfg(target_os = "linux")]
+mod concurrent_writers;
 mod config;
 mod context;
 mod convert;
-mod converted_files;
-#[cfg(target_os = "linux")]
-mod costs;
-mod decodes;
+mod convert_files;
 mod diagnostics;
 #[cfg(target_os = "linux")]
-mod disk;
-mod dry_runs;
-mod editing;
+mod disk_and_permissions;
 #[cfg(target_os = "linux")]
-mod editors;
-mod edits;
+mod disk_writes;
+mod drop_and_restore;
+mod dry_run;
+mod edit;
+mod edit_after_compact;
+#[cfg(target_os = "linux")]
+mod editor_setups;
+mod edits_during_answer;
+mod empty_cell;
+mod error_messages;
 mod examples;
-mod expected;
-mod failures;
+mod external_editor;
+mod file_access;
+mod file_reads;
+mod file_watcher;
 mod fmt;
-mod forks;
 mod get;
 #[cfg(target_os = "linux")]
-mod half_written;
+mod half_written_files;
 mod help;
-mod hiding;
-mod hostile;
-mod interactive;
+mod hostile_content;
+#[cfg(target_os = "linux")]
+mod import_crashes;
+mod interrupted_answers;
 mod journal;
-mod keys;
-mod kills;
-mod limits;
+mod keyboard;
+#[cfg(target_os = "linux")]
+mod kills_during_save;
 mod list;
 mod long_sessions;
-mod mishaps;
+mod markdown_rendering;
 mod model;
 mod new;
+mod no_model;
 mod output;
-mod outside_edits;
 #[cfg(target_os = "linux")]
 mod pictures;
 #[cfg(target_os = "linux")]
-mod power;
+mod power_cuts;
 mod pseudo_terminal;
-mod ready;
-mod recording;
+mod readme_picture;
 mod recover;
-mod rendering;
-mod resumed;
-mod rights;
+mod rewind_and_fork;
 mod sandbox;
 #[cfg(target_os = "linux")]
+mod saves_during_turn;
+#[cfg(target_os = "linux")]
 mod session_crashes;
-mod session_verbs;
+mod session_edits;
+mod session_resume;
 mod sessions;
 mod set;
 mod show;
-mod shown_files;
 mod signals;
-#[cfg(target_os = "linux")]
-mod syscalls;
-mod terminal;
-mod told;
-mod unseen;
-mod watch;
-mod watching;
-mod ways;
-#[cfg(target_os = "linux")]
-mod whole_sessions;
-#[cfg(target_os = "linux")]
-mod writers;
+mod size_limits;
+mod snapshots;
+mod status_messages;
+mod terminal_output;
+mod unseen_cells;

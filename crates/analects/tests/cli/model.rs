@@ -6,7 +6,7 @@ use crate::sandbox::Sandbox;
 use crate::server::{Server, Step};
 
 #[test]
-fn providers_are_listed_with_their_keys_names_and_not_the_keys() {
+fn model_list_names_key_variables_but_not_keys() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["model", "list"]);
     let output = command
@@ -41,7 +41,7 @@ fn providers_are_listed_with_their_keys_names_and_not_the_keys() {
 }
 
 #[test]
-fn a_provider_is_asked_for_its_models() {
+fn model_list_asks_a_provider_for_its_models() {
     let body = "{\"object\":\"list\",\"data\":[{\"id\":\"small\"},{\"id\":\"big\"}]}";
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
     let server = Server::new(vec![vec![Step::Send(head + body)]]);
@@ -53,7 +53,7 @@ fn a_provider_is_asked_for_its_models() {
 }
 
 #[test]
-fn what_is_known_about_a_model_is_shown() {
+fn model_info_shows_limits_and_prices() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["model", "info", "claude-sonnet-4-5"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -76,7 +76,7 @@ fn what_is_known_about_a_model_is_shown() {
 }
 
 #[test]
-fn a_person_may_know_more_about_a_model() {
+fn a_models_file_adds_facts_about_a_model() {
     let sandbox = Sandbox::new();
     std::fs::create_dir_all(sandbox.path("home/config")).unwrap();
     let own = r#"{"models":[{"provider":"openai","patterns":["tiny"],"context_window":4096,"prices":{"date":"2026-01-01","rates":{"input":1.5,"output":2.5}}}]}"#;
@@ -104,7 +104,7 @@ fn a_person_may_know_more_about_a_model() {
 }
 
 #[test]
-fn a_model_without_a_name_is_none() {
+fn model_info_refuses_incomplete_names() {
     let hint = "hint: name a model as provider/NAME; analects model list has the providers\n";
     for name in ["openai/", "replay:x", "nobody/x"] {
         let expected = format!("analects: unknown model \"{name}\"\n{hint}");
@@ -115,7 +115,7 @@ fn a_model_without_a_name_is_none() {
 }
 
 #[test]
-fn a_model_or_a_file_that_is_not_there_is_told_as_such() {
+fn missing_models_and_files_are_explained() {
     let sandbox = Sandbox::new();
     for words in [
         &["model", "rm", "nobody"][..],

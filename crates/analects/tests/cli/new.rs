@@ -13,7 +13,7 @@ fn made(sandbox: &Sandbox, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_whole_file() {
+fn new_creates_a_message_file() {
     let sandbox = Sandbox::new();
     assert_eq!(made(&sandbox, &["talk.msg.md"]), "# %%\n\n");
     let text = made(
@@ -34,7 +34,7 @@ fn a_whole_file() {
 }
 
 #[test]
-fn a_section() {
+fn new_creates_a_file_with_a_message_section() {
     let sandbox = Sandbox::new();
     let text = made(&sandbox, &["notes.md"]);
     assert_eq!(
@@ -51,7 +51,7 @@ fn a_section() {
 }
 
 #[test]
-fn what_is_added_takes_the_place_of_the_empty_cell() {
+fn add_replaces_the_empty_cell() {
     let sandbox = Sandbox::new();
     for name in ["talk.msg.md", "notes.md"] {
         made(&sandbox, &[name, "-m", "openai/x"]);
@@ -70,7 +70,7 @@ fn what_is_added_takes_the_place_of_the_empty_cell() {
 }
 
 #[test]
-fn any_system_prompt_comes_back() {
+fn any_system_prompt_reads_back() {
     let sandbox = Sandbox::new();
     let prompts = [
         "a\nb\n",
@@ -90,7 +90,7 @@ fn any_system_prompt_comes_back() {
 }
 
 #[test]
-fn nothing_that_is_there_is_touched() {
+fn new_never_touches_existing_files() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", "mine");
     std::fs::create_dir(sandbox.path("b.msg.md")).unwrap();
@@ -108,7 +108,7 @@ fn nothing_that_is_there_is_touched() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_that_leads_nowhere_is_not_followed() {
+fn new_does_not_follow_a_dangling_link() {
     let sandbox = Sandbox::new();
     std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("a.msg.md")).unwrap();
     assert_eq!(sandbox.run(&["new", "a.msg.md"]).code, Some(1));
@@ -117,7 +117,7 @@ fn a_link_that_leads_nowhere_is_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn the_umask_decides_the_mode() {
+fn new_files_follow_the_umask() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = Sandbox::new();
     for (umask, mode) in [("022", 0o644), ("077", 0o600), ("000", 0o666)] {
@@ -139,7 +139,7 @@ fn the_umask_decides_the_mode() {
 }
 
 #[test]
-fn wrong_names_are_explained_and_make_nothing() {
+fn new_explains_wrong_names() {
     let sandbox = Sandbox::new();
     let cases: [(&[&str], i32, &str); 16] = [
         (&["talk.txt"], 2, "hint: name it talk.msg.md, or talk.md"),
@@ -205,7 +205,7 @@ fn wrong_names_are_explained_and_make_nothing() {
 }
 
 #[test]
-fn configured_agents_and_the_default() {
+fn new_uses_configured_agents_and_the_default_model() {
     let sandbox = Sandbox::new();
     sandbox.configure(
         "config.toml",
@@ -250,7 +250,7 @@ fn configured_agents_and_the_default() {
 }
 
 #[test]
-fn programs_get_json() {
+fn new_prints_json_for_programs() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["new", "--json", "a.msg.md"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
@@ -265,7 +265,7 @@ fn programs_get_json() {
 
 #[cfg(unix)]
 #[test]
-fn an_editor_gets_the_path_as_it_is() {
+fn new_passes_the_path_to_the_editor_unchanged() {
     use std::os::unix::ffi::OsStrExt;
     let sandbox = Sandbox::new();
     let name = std::ffi::OsStr::from_bytes(b"a\xff \x1b.msg.md");

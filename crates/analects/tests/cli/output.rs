@@ -10,7 +10,7 @@ const DUPLICATE: &str =
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_stderr_that_takes_nothing_changes_nothing_else() {
+fn a_closed_stderr_changes_nothing_else() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", DUPLICATE);
     let run: Run = sandbox
@@ -31,7 +31,7 @@ fn a_stderr_that_takes_nothing_changes_nothing_else() {
 }
 
 #[test]
-fn a_reader_that_has_gone_away_is_no_failure() {
+fn a_closed_pipe_is_not_an_error() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", DUPLICATE.repeat(10_000));
     for args in [&["show", "a.msg.md"][..], &["show", "a.msg.md", "--json"]] {
@@ -43,7 +43,7 @@ fn a_reader_that_has_gone_away_is_no_failure() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn data_that_cannot_be_written_is_a_failure() {
+fn output_that_cannot_be_written_is_an_error() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", "# %%\n\nhello\n");
     let message = "cannot write to stdout: no space left on device";
@@ -64,7 +64,7 @@ fn data_that_cannot_be_written_is_a_failure() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_answer_that_cannot_be_printed_is_kept_all_the_same() {
+fn an_answer_that_cannot_be_printed_is_still_stored() {
     let server = Server::new(vec![answer(&["one ", "two ", "three"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut command = sandbox.command(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
@@ -82,7 +82,7 @@ fn an_answer_that_cannot_be_printed_is_kept_all_the_same() {
 }
 
 #[test]
-fn an_unusual_end_gets_a_warning() {
+fn an_unusual_stop_reason_is_a_warning() {
     let cut = |text: &str, reason: &str| vec![stream_head(), piece(text), done_because(reason)];
     let cases: [(Vec<Step>, &str, &str); 6] = [
         (
@@ -125,7 +125,7 @@ fn an_unusual_end_gets_a_warning() {
 }
 
 #[test]
-fn problems_of_the_file_are_told_with_their_place() {
+fn file_problems_are_printed_with_their_position() {
     let server = Server::new(vec![answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     // A warning, and a line that deserves a hint only.
@@ -152,7 +152,7 @@ fn problems_of_the_file_are_told_with_their_place() {
 }
 
 #[test]
-fn an_answer_ends_its_line_before_an_error() {
+fn a_partial_answer_ends_its_line_before_an_error() {
     let sandbox = Sandbox::new();
     let gate = Step::Until(sandbox.path("go"));
     let server = Server::new(vec![vec![stream_head(), piece("half"), gate, done()]]);
@@ -176,7 +176,7 @@ fn an_answer_ends_its_line_before_an_error() {
 /// A terminal of its own, if this machine can give one.
 #[cfg(target_os = "linux")]
 #[test]
-fn thoughts_are_shown_on_a_terminal_only() {
+fn thinking_is_shown_only_on_a_terminal() {
     let script = vec![
         stream_head(),
         thought("let me \u{1b}[31msee"),
@@ -200,7 +200,7 @@ fn thoughts_are_shown_on_a_terminal_only() {
     terminal.env("SHELL", "/bin/sh");
     let Ok(status) = terminal.status() else {
         return skip(
-            "thoughts_are_shown_on_a_terminal_only",
+            "thinking_is_shown_only_on_a_terminal",
             "there is no script command",
         );
     };

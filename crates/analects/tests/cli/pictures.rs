@@ -25,7 +25,7 @@ fn chat(sandbox: &Sandbox, args: &[&str]) -> Run {
 }
 
 #[test]
-fn chat_in_a_script_sends_no_picture_unless_told() {
+fn scripts_send_no_picture_without_permission() {
     let (sandbox, server) = machine(3);
     let run = chat(&sandbox, &[]);
     assert!(
@@ -48,7 +48,7 @@ fn chat_in_a_script_sends_no_picture_unless_told() {
 }
 
 #[test]
-fn a_picture_that_the_command_names_is_allowed_and_stays_so() {
+fn a_picture_named_in_a_prompt_stays_allowed() {
     let (sandbox, server) = machine(3);
     sandbox.write("other.png", PNG);
     sandbox.write("talk.msg.md", "");
@@ -65,7 +65,7 @@ fn a_picture_that_the_command_names_is_allowed_and_stays_so() {
 }
 
 #[test]
-fn the_persons_configuration_allows_pictures_and_a_project_does_not() {
+fn only_the_users_config_can_allow_pictures() {
     let (sandbox, server) = machine(2);
     sandbox.configure("config.toml", "[context]\npictures = true\n");
     chat(&sandbox, &[]);
@@ -81,7 +81,7 @@ fn the_persons_configuration_allows_pictures_and_a_project_does_not() {
 }
 
 #[test]
-fn context_and_a_dry_run_show_what_is_sent() {
+fn context_and_dry_run_show_the_pictures_that_are_sent() {
     let (sandbox, _server) = machine(0);
     let context = |args: &[&str]| {
         let args = [&["context", "talk.msg.md", "-m", "openai/tiny"][..], args].concat();
@@ -118,7 +118,7 @@ fn context_and_a_dry_run_show_what_is_sent() {
 }
 
 #[test]
-fn a_link_and_a_text_in_the_place_of_a_picture_are_not_sent() {
+fn links_and_text_files_are_not_sent_as_pictures() {
     let (sandbox, server) = machine(2);
     sandbox.write(".env", "KEY=canary");
     std::fs::remove_file(sandbox.path("sea.png")).unwrap();
@@ -142,8 +142,8 @@ fn a_link_and_a_text_in_the_place_of_a_picture_are_not_sent() {
 }
 
 #[test]
-fn on_a_terminal_pictures_are_asked_for_once() {
-    let test = "on_a_terminal_pictures_are_asked_for_once";
+fn a_terminal_asks_once_for_permission() {
+    let test = "a_terminal_asks_once_for_permission";
     let (sandbox, server) = machine(4);
     let ask = |keys: &str, args: &[&str]| {
         let command =
@@ -174,7 +174,7 @@ fn on_a_terminal_pictures_are_asked_for_once() {
 }
 
 #[test]
-fn pictures_lie_beside_the_file_itself_and_not_beside_a_link_to_it() {
+fn pictures_are_found_beside_the_file_not_beside_a_link() {
     let (sandbox, server) = machine(2);
     std::fs::create_dir(sandbox.path("other")).unwrap();
     sandbox.write("other/sea.png", b"\x89PNG\r\n\x1a\nsky");
@@ -206,8 +206,8 @@ fn pictures_lie_beside_the_file_itself_and_not_beside_a_link_to_it() {
 }
 
 #[test]
-fn the_name_of_a_picture_cannot_rewrite_the_question() {
-    let test = "the_name_of_a_picture_cannot_rewrite_the_question";
+fn a_picture_name_cannot_rewrite_the_permission_prompt() {
+    let test = "a_picture_name_cannot_rewrite_the_permission_prompt";
     let (sandbox, _server) = machine(1);
     let name = "\u{1b}[2K\u{1b}[1Ax.png";
     sandbox.write(name, PNG);

@@ -1,11 +1,11 @@
 //! `recover`: lists what the journal holds for a file, brings it back, and erases it.
 #![cfg(unix)]
 
+use crate::file_watcher::AGENT;
 use crate::journal::{FILE, QUESTION, answered, assert_whole, holds, killed, told};
-use crate::watch::AGENT;
 
 #[test]
-fn recover_lists_what_the_file_does_not_hold_and_puts_it_back() {
+fn recover_lists_missing_answers_and_restores_them() {
     let (sandbox, _server) = answered(&["Two."]);
     let run = sandbox.run(&["recover", FILE]);
     let nothing = "a.msg.md: nothing to recover; the journal holds 1 record that is in the file\n";
@@ -61,7 +61,7 @@ fn recover_lists_what_the_file_does_not_hold_and_puts_it_back() {
 }
 
 #[test]
-fn what_is_forgotten_is_nowhere_in_the_state_folder() {
+fn recover_forget_erases_every_trace() {
     for forget in [
         &["recover", FILE, "--forget"][..],
         &["recover", "--forget", "--older", "0h"],
@@ -92,7 +92,7 @@ fn what_is_forgotten_is_nowhere_in_the_state_folder() {
 }
 
 #[test]
-fn an_answer_that_broke_off_is_brought_back_once() {
+fn recover_restores_an_interrupted_answer_once() {
     let (sandbox, _server) = killed();
     let run = sandbox.run(&["recover", FILE, "q"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -102,7 +102,7 @@ fn an_answer_that_broke_off_is_brought_back_once() {
 }
 
 #[test]
-fn an_answer_that_was_edited_is_brought_back_once() {
+fn recover_restores_an_edited_answer_once() {
     let (sandbox, _server) = answered(&[]);
     sandbox.write(FILE, sandbox.read(FILE).replace("One.", "Three."));
     told(&sandbox, &["recover", FILE, "q"]);
@@ -116,7 +116,7 @@ fn an_answer_that_was_edited_is_brought_back_once() {
 }
 
 #[test]
-fn another_file_with_the_same_question_keeps_its_records_and_its_answers() {
+fn recover_leaves_another_file_with_the_same_question_alone() {
     let (sandbox, _server) = answered(&["Two."]);
     sandbox.write("b.msg.md", format!("{AGENT}{QUESTION}"));
     told(&sandbox, &["chat", "b.msg.md"]);
@@ -134,7 +134,7 @@ fn another_file_with_the_same_question_keeps_its_records_and_its_answers() {
 }
 
 #[test]
-fn what_broke_off_in_a_file_that_moved_does_not_go_into_another_one() {
+fn recover_keeps_a_moved_files_answer_out_of_other_files() {
     let (sandbox, _server) = killed();
     std::fs::rename(sandbox.path(FILE), sandbox.path("moved.msg.md")).unwrap();
     sandbox.write("b.msg.md", format!("{AGENT}{QUESTION}"));

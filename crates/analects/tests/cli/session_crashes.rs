@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::disk::Mounted;
-use crate::power::Ext4;
+use crate::disk_and_permissions::Mounted;
+use crate::kills_during_save::{counts, run_killed};
+use crate::power_cuts::Ext4;
 use crate::sandbox::{Sandbox, say, skip};
-use crate::syscalls::{counts, run_killed};
 
 fn torture() -> bool {
     std::env::var_os("ANALECTS_TORTURE").is_some()
@@ -120,7 +120,7 @@ fn check(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
 }
 
 #[test]
-fn every_system_call_of_a_session_may_be_the_last() {
+fn a_kill_at_any_system_call_of_an_append_loses_nothing_acknowledged() {
     let messages = if torture() { 30 } else { 11 };
     let script = script("m", messages);
     let append = ["session", "append"];
@@ -128,7 +128,7 @@ fn every_system_call_of_a_session_may_be_the_last() {
     sandbox.write("stdin", &script);
     let Some(counts) = counts(&sandbox, &append) else {
         return skip(
-            "session_crashes::syscalls",
+            "a_kill_at_any_system_call_of_an_append_loses_nothing_acknowledged",
             "strace is not there, or may not trace",
         );
     };
@@ -152,7 +152,7 @@ fn every_system_call_of_a_session_may_be_the_last() {
 }
 
 #[test]
-fn kills_at_random_moments_take_nothing_that_was_acknowledged() {
+fn kills_at_random_moments_lose_nothing_acknowledged() {
     let kills = if torture() { 1000 } else { 30 };
     let (mut dead, mut in_all) = (0, 0);
     let sandbox = Sandbox::new();
@@ -198,7 +198,7 @@ fn kills_at_random_moments_take_nothing_that_was_acknowledged() {
 
 /// Kills cut a write off only now and then, so this does it at every place of the last line.
 #[test]
-fn a_line_that_was_cut_off_anywhere_stays_and_is_told() {
+fn a_cut_off_line_is_kept_and_reported() {
     let sandbox = Sandbox::new();
     let script = script("c", 3);
     let run = sandbox.run_with_stdin(&["session", "append"], &script);
@@ -257,12 +257,12 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<Str
 }
 
 #[test]
-fn power_cuts_take_nothing_that_was_acknowledged_in_a_session() {
+fn power_cuts_lose_nothing_acknowledged() {
     let cuts = if torture() { 1000 } else { 20 };
     let sandbox = Sandbox::new();
     let Some(disk) = Ext4::new(&sandbox) else {
         return skip(
-            "session_crashes::power",
+            "power_cuts_lose_nothing_acknowledged",
             "an ext4 cannot be made and mounted here",
         );
     };
@@ -305,7 +305,7 @@ fn power_cuts_take_nothing_that_was_acknowledged_in_a_session() {
 }
 
 #[test]
-fn many_writers_lose_and_mix_nothing() {
+fn many_writers_lose_and_mix_up_nothing() {
     let (writers, each) = if torture() { (8, 10_000) } else { (4, 250) };
     let sandbox = Sandbox::new();
     let first = sandbox.run_with_stdin(
@@ -354,11 +354,14 @@ fn many_writers_lose_and_mix_nothing() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_leaves_whole_records() {
+fn a_full_disk_is_reported_and_leaves_whole_records() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("home")).unwrap();
     let Some(_mounted) = Mounted::tmpfs(&sandbox.path("home"), "256k") else {
-        return skip("session_crashes::full", "a tmpfs cannot be mounted here");
+        return skip(
+            "a_full_disk_is_reported_and_leaves_whole_records",
+            "a tmpfs cannot be mounted here",
+        );
     };
     let script = script("f", 400);
     let run = sandbox.run_with_stdin(&["session", "append"], &script);

@@ -44,7 +44,7 @@ const TALK: &str = concat!(
 );
 
 #[test]
-fn messages_are_appended_acknowledged_and_listed() {
+fn append_acknowledges_and_lists_messages() {
     let sandbox = Sandbox::new();
     let (ids, session) = acks(&append(&sandbox, &[], TALK));
     assert_eq!(ids.len(), 3);
@@ -85,7 +85,7 @@ fn messages_are_appended_acknowledged_and_listed() {
 }
 
 #[test]
-fn what_a_line_says_about_itself_is_kept() {
+fn append_keeps_ids_times_and_unknown_fields() {
     let sandbox = Sandbox::new();
     let lines = concat!(
         "{\"type\":\"user\",\"id\":\"u1\",\"created_at\":\"2026-01-02T03:04:05Z\",\"content\":\"a\",\"mine\":{\"x\":1.50}}\n\n",
@@ -114,7 +114,7 @@ fn what_a_line_says_about_itself_is_kept() {
 }
 
 #[test]
-fn a_bad_line_is_named_and_what_came_before_it_is_kept() {
+fn append_names_a_bad_line_and_keeps_the_lines_before_it() {
     for bad in [
         "{\"typ\":1}",
         "not json",
@@ -136,7 +136,7 @@ fn a_bad_line_is_named_and_what_came_before_it_is_kept() {
 }
 
 #[test]
-fn nothing_on_stdin_makes_no_session() {
+fn empty_stdin_creates_no_session() {
     let sandbox = Sandbox::new();
     append(&sandbox, &[], "").assert_answer("");
     let listed = json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
@@ -237,7 +237,7 @@ fn loaded(sandbox: &Sandbox, session: &str) -> Vec<String> {
 }
 
 #[test]
-fn sessions_and_messages_that_are_not_meant_by_one_word_are_named() {
+fn ambiguous_sessions_and_messages_are_reported() {
     let sandbox = Sandbox::new();
     let (ids, session) = acks(&append(&sandbox, &[], TALK));
     append(&sandbox, &[], TALK);
@@ -269,7 +269,7 @@ fn sessions_and_messages_that_are_not_meant_by_one_word_are_named() {
 }
 
 #[test]
-fn a_message_file_goes_into_the_store_and_out_again() {
+fn a_message_file_imports_and_exports() {
     let sandbox = Sandbox::new();
     let text = "# %%\n\nWhat is six times seven?\n\n# %%% [^2]\n\n[^2]: [quick] model=\"tiny\"\n\nForty-two.\n";
     sandbox.write("a.msg.md", text);
@@ -314,7 +314,7 @@ fn a_message_file_goes_into_the_store_and_out_again() {
 }
 
 #[test]
-fn a_session_is_gone_on_with_by_its_chain() {
+fn resume_sends_the_whole_conversation() {
     let server = Server::new(vec![answer(&["One."]), answer(&["Two."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = sandbox.run(&["chat", "-m", "openai/tiny", "Count"]);
@@ -342,7 +342,7 @@ fn a_session_is_gone_on_with_by_its_chain() {
 }
 
 #[test]
-fn a_pruned_session_is_put_aside_and_not_deleted() {
+fn prune_moves_a_session_aside() {
     let sandbox = Sandbox::new();
     let (_, session) = acks(&append(&sandbox, &[], TALK));
     let run = sandbox.run(&["session", "prune", &session]);
@@ -356,7 +356,7 @@ fn a_pruned_session_is_put_aside_and_not_deleted() {
 }
 
 #[test]
-fn a_damaged_transcript_is_mended_into_a_new_file() {
+fn repair_writes_a_new_file() {
     let sandbox = Sandbox::new();
     let (_, session) = acks(&append(&sandbox, &[], TALK));
     let whole = sandbox.run(&["session", "export", &session]).stdout;
@@ -396,7 +396,7 @@ fn a_damaged_transcript_is_mended_into_a_new_file() {
 }
 
 #[test]
-fn what_could_not_be_read_again_is_not_acknowledged() {
+fn append_refuses_records_it_could_not_read_back() {
     let sandbox = Sandbox::new();
     let (_, session) = acks(&append(&sandbox, &[], TALK));
     for (line, why) in [
@@ -433,7 +433,7 @@ fn what_could_not_be_read_again_is_not_acknowledged() {
 }
 
 #[test]
-fn a_session_of_a_side_chain_alone_is_found() {
+fn a_session_with_only_a_side_chain_is_found() {
     let sandbox = Sandbox::new();
     let line = "{\"type\":\"user\",\"agent_id\":\"helper\",\"content\":\"aside\"}\n";
     let (_, session) = acks(&append(&sandbox, &[], line));
@@ -450,7 +450,7 @@ fn a_session_of_a_side_chain_alone_is_found() {
 }
 
 #[test]
-fn odd_entries_in_the_store_hurt_nobody() {
+fn odd_files_in_the_store_are_ignored() {
     let sandbox = Sandbox::new();
     let (_, session) = acks(&append(&sandbox, &[], TALK));
     let store = sandbox.path("home/data/sessions");
@@ -481,7 +481,7 @@ fn odd_entries_in_the_store_hurt_nobody() {
 }
 
 #[test]
-fn a_fork_takes_a_summary_along_that_stands_beside_its_way() {
+fn fork_copies_a_summary_from_beside_the_chain() {
     let sandbox = Sandbox::new();
     let lines = concat!(
         "{\"type\":\"user\",\"id\":\"u1\",\"content\":\"old question\"}\n",
@@ -503,7 +503,7 @@ fn a_fork_takes_a_summary_along_that_stands_beside_its_way() {
 }
 
 #[test]
-fn whatever_can_be_read_can_be_imported() {
+fn every_readable_format_imports() {
     let sandbox = Sandbox::new();
     let record = |id: &str, parent: &str, rest: &str| {
         format!(
@@ -562,7 +562,7 @@ fn whatever_can_be_read_can_be_imported() {
 }
 
 #[test]
-fn a_session_is_one_conversation() {
+fn import_refuses_several_conversations_in_one_file() {
     let sandbox = Sandbox::new();
     let request = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n";
     sandbox.write("many.jsonl", request.repeat(3));
@@ -594,7 +594,7 @@ fn a_session_is_one_conversation() {
 }
 
 #[test]
-fn an_import_changes_nothing_about_the_messages() {
+fn import_keeps_messages_unchanged() {
     let sandbox = Sandbox::new();
     sandbox.write("two.jsonl", "{\"v\":1,\"type\":\"user\",\"id\":\"r1\",\"content\":\"a\"}\n{\"v\":1,\"type\":\"user\",\"id\":\"r2\",\"content\":\"b\"}\n");
     assert_eq!(
@@ -626,7 +626,7 @@ fn an_import_changes_nothing_about_the_messages() {
 
 #[cfg(unix)]
 #[test]
-fn what_was_private_stays_so_when_it_is_mended() {
+fn repair_keeps_private_files_private() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = Sandbox::new();
     sandbox.write(
@@ -649,7 +649,7 @@ fn what_was_private_stays_so_when_it_is_mended() {
 }
 
 #[test]
-fn without_a_prompt_a_question_without_an_answer_is_asked_again() {
+fn resume_without_a_prompt_asks_the_open_question() {
     let refused = crate::server::error("401 Unauthorized", r#"{"error":{"message":"no"}}"#);
     let server = Server::new(vec![refused, answer(&["Now."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);

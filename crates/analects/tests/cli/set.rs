@@ -5,7 +5,7 @@ use crate::sandbox::Sandbox;
 const FILE: &str = "---\n# mine\nagents: # two\n  coder:\n    models: [openai/big]\n  poet: {models: openai/x}\n---\n\n# %%\n\nhi";
 
 #[test]
-fn one_line_is_added_or_changed() {
+fn set_default_changes_one_line() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     sandbox
@@ -25,7 +25,7 @@ fn one_line_is_added_or_changed() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_set_already_is_not_written_again() {
+fn set_default_does_not_rewrite_the_same_value() {
     use std::os::unix::fs::MetadataExt;
     let sandbox = Sandbox::new();
     sandbox.write(
@@ -44,7 +44,7 @@ fn what_is_set_already_is_not_written_again() {
 }
 
 #[test]
-fn a_file_without_frontmatter_gets_some() {
+fn set_default_adds_missing_frontmatter() {
     let sandbox = Sandbox::new();
     let cell = "# %% x[^1]\r\n\r\n[^1]: [agent] name=\"quick\" models=\"openai/x\"\r\n";
     sandbox.write("a.msg.md", cell);
@@ -58,7 +58,7 @@ fn a_file_without_frontmatter_gets_some() {
 }
 
 #[test]
-fn unknown_agents_and_files() {
+fn set_default_explains_unknown_agents_and_files() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     sandbox.write("b.msg.md", "# %%\n");
@@ -106,7 +106,7 @@ fn unknown_agents_and_files() {
 }
 
 #[test]
-fn frontmatter_that_cannot_be_changed_is_left_alone() {
+fn set_default_leaves_unreadable_frontmatter_alone() {
     let sandbox = Sandbox::new();
     let text = "---\ndefault_agent: |\n  coder\nagents:\n  coder: {models: openai/x}\n---\n";
     sandbox.write("a.msg.md", text);
@@ -122,7 +122,7 @@ fn frontmatter_that_cannot_be_changed_is_left_alone() {
 }
 
 #[test]
-fn programs_get_json() {
+fn set_default_prints_json_for_programs() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     let run = sandbox.run(&["set", "default", "--json", "a.msg.md", "poet"]);

@@ -1,13 +1,13 @@
 //! `show`, for people and for programs.
 
-use crate::expected::{TALK, assert_expected};
 use crate::sandbox::Sandbox;
+use crate::snapshots::{TALK, assert_expected};
 
 const FILE: &str = "# %% Greeting[^1]\n\n[^1]: [markdown]\n\nhello \u{1b}[31mred\n\n\
                     # %%% [^1]\n\n[^1]: [coder] history=sumary\n\nhi there\n";
 
 #[test]
-fn cells_are_listed_and_problems_reported() {
+fn show_lists_cells_and_reports_problems() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     let run = sandbox.run(&["show", "a.msg.md"]);
@@ -29,7 +29,7 @@ fn cells_are_listed_and_problems_reported() {
 }
 
 #[test]
-fn json_gives_any_text_exactly() {
+fn show_json_gives_text_exactly() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     let run = sandbox.run(&["show", "--json", "a.msg.md"]);
@@ -41,7 +41,7 @@ fn json_gives_any_text_exactly() {
 }
 
 #[test]
-fn json_holds_nothing_that_a_terminal_would_obey_or_hide() {
+fn show_json_is_safe_on_a_terminal() {
     let sandbox = Sandbox::new();
     let text =
         "a\u{9b}31m \u{7f} \u{202e}b\u{200b}\u{feff} \u{e0041} 你好 \u{1f469}\u{200d}\u{1f4bb}";
@@ -76,7 +76,7 @@ fn json_holds_nothing_that_a_terminal_would_obey_or_hide() {
 }
 
 #[test]
-fn a_file_without_cells_says_so() {
+fn show_says_when_there_are_no_cells() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", "Is this a question?\n");
     sandbox.write("empty.msg.md", "");
@@ -99,7 +99,7 @@ fn a_file_without_cells_says_so() {
 }
 
 #[test]
-fn problems_of_cells_as_messages_are_reported() {
+fn show_reports_problems_of_messages() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -124,7 +124,7 @@ fn problems_of_cells_as_messages_are_reported() {
 }
 
 #[test]
-fn what_show_prints_is_pinned() {
+fn show_prints_the_expected_text() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     let run = sandbox.run(&["show", "talk.msg.md", "--json"]);

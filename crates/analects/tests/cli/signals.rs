@@ -6,12 +6,12 @@ use std::io::Read;
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
-use crate::interactive::PROMPT;
-use crate::keys::in_shell;
+use crate::chat_terminal::PROMPT;
+use crate::file_watcher::{Watching, sandbox_with};
+use crate::keyboard::in_shell;
 use crate::pseudo_terminal::{press, shell};
 use crate::sandbox::Sandbox;
 use crate::server::{Server, Step, done, in_halves, piece, stream_head};
-use crate::watch::{Watching, sandbox_with};
 
 const SIGNALS: [(&str, i32); 2] = [("TERM", 143), ("HUP", 129)];
 
@@ -58,7 +58,7 @@ fn assert_ended(output: &Output, code: i32, message: &str) {
 }
 
 #[test]
-fn a_chat_in_a_file_keeps_what_was_printed() {
+fn a_signal_keeps_the_part_received_in_a_file() {
     for (signal, code) in SIGNALS {
         let (_server, sandbox) = hanging();
         let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
@@ -78,7 +78,7 @@ fn a_chat_in_a_file_keeps_what_was_printed() {
 }
 
 #[test]
-fn a_chat_in_a_session_keeps_what_was_printed() {
+fn a_signal_keeps_the_part_received_in_a_session() {
     for (signal, code) in SIGNALS {
         let (_server, sandbox) = hanging();
         let output = end(
@@ -111,7 +111,7 @@ fn ask_says_that_it_was_interrupted() {
 }
 
 #[test]
-fn a_watch_ends_in_an_answer_and_between_two() {
+fn a_signal_ends_a_watch_during_and_between_answers() {
     for (signal, code) in SIGNALS {
         let server = Server::new(vec![vec![stream_head(), piece(HALF), Step::Hang]]);
         let sandbox = sandbox_with(&server);
@@ -131,7 +131,7 @@ fn a_watch_ends_in_an_answer_and_between_two() {
 }
 
 #[test]
-fn a_session_at_a_terminal_keeps_what_was_printed_and_ends() {
+fn a_signal_ends_a_terminal_chat_and_keeps_the_part_received() {
     for (signal, code) in SIGNALS {
         let (_server, sandbox) = hanging();
         let send = format!("kill -{signal} $(cat pid)");
@@ -153,7 +153,7 @@ fn a_session_at_a_terminal_keeps_what_was_printed_and_ends() {
 /// Whoever starts a program with `nohup` wants it to outlive the terminal.
 #[cfg(target_os = "linux")]
 #[test]
-fn nohup_keeps_its_promise() {
+fn nohup_keeps_the_command_running() {
     let sandbox = Sandbox::new();
     let server = Server::new(vec![in_halves(HALF, sandbox.path("go"), "wer")]);
     let sandbox = sandbox.with_server(&server.base_url);
@@ -186,7 +186,7 @@ fn nohup_keeps_its_promise() {
 
 /// A process that is stopped, as by Ctrl-Z, hears nothing, however much is sent to it.
 #[test]
-fn a_stop_that_is_longer_than_the_patience_costs_nothing_that_came_meanwhile() {
+fn a_suspension_longer_than_the_timeout_loses_nothing() {
     for begun in [&[piece("one\n")][..], &[]] {
         let mut sandbox = Sandbox::new();
         let go = Step::Until(sandbox.path("go"));

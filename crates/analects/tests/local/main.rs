@@ -3,11 +3,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod context;
+mod context_plan;
 mod examples;
-mod fetching;
-mod life;
+mod first_conversation;
 mod machine;
-mod suite;
-mod torture;
-mod whole_line;
+mod model_pull;
+mod provider_adapters;
+mod server_lifetime;
+mod tools_and_proxy;

@@ -1,0 +1,644 @@
+//! Who answers, when the person says so and when not.
+
+use crate::sandbox::Sandbox;
+use crate::server::{Server, answer, error};
+
+const TWO_AGENTS: &str = "# %% coder[^1]\n\n[^1]: [agent] name=\"coder\" models=\"openai/big\" \
+                          use_temperature=1 temperature=0.25\n\n\
+                          # %% poet[^2]\n\n[^2]: [agent] name=\"poet\" models=\"openai/rhyme\"\n";
+
+const RECORDED: &str =
+    "data: {\"choices\":[{\"delta\":{\"content\":\"recorded\"}}]}\n\ndata: [DONE]\n\n";
+
+#[test]
+fn chat_asks_the_agent_that_answered_last() {
+    let server = Server::new(vec![
+        answer(&["1"]),
+        answer(&["2"]),
+        error("400 Oops", "{}"),
+        answer(&["4"]),
+    ]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    sandbox.write("r.sse", RECORDED);
+    let chat = |args: &[&str], model: &str| {
+        let run = sandbox.run(&[&["chat", "a.msg.md"], args].concat());
+        let request = server.request();
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
+        run
+    };
+    chat(&["to the first"], "big").assert_answer("1\n");
+    chat(&["-m", "openai/rhyme", "to the poet"], "rhyme").assert_answer("2\n");
+    // Neither an error nor a recording answers.
+    assert_eq!(chat(&["-m", "openai/big", "fails"], "big").code, Some(5));
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "replay:r.sse", "plays"])
+        .assert_answer("recorded\n");
+    chat(&["to the poet again"], "rhyme").assert_answer("4\n");
+    let file = sandbox.read("a.msg.md");
+    assert_eq!(file.matches("[agent]").count(), 2, "{file}");
+    let authors: Vec<_> = sandbox.messages("a.msg.md").messages;
+    let authors: Vec<_> = authors
+        .iter()
+        .filter_map(|message| message.author.as_deref())
+        .collect();
+    assert_eq!(authors, ["coder", "poet", "coder", "replay", "poet"]);
+}
+
+#[test]
+fn chat_prefers_the_default_agent_of_the_file() {
+    let chat = [
+        &["one"][..],
+        &["-m", "openai/rhyme", "two"],
+        &["three"],
+        &["-m", "openai/big", "four"],
+    ];
+    let chat = [&chat[..], &[&["five"]]].concat();
+    let named = ["rhyme", "rhyme", "rhyme", "big", "rhyme"];
+    let unnamed = ["big", "rhyme", "rhyme", "big", "big"];
+    for (front, models) in [("---\ndefault_agent: poet\n---\n\n", named), ("", unnamed)] {
+        let server = Server::new(vec![answer(&["1"]); 5]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{front}{TWO_AGENTS}"));
+        for (args, model) in chat.iter().zip(models) {
+            assert_eq!(
+                sandbox.run(&[&["chat", "a.msg.md"], *args].concat()).code,
+                Some(0)
+            );
+            let request = server.request();
+            assert!(
+                request.contains(&format!("\"model\":\"{model}\"")),
+                "{request}"
+            );
+        }
+    }
+}
+
+#[test]
+fn chat_never_asks_a_recording_again() {
+    let sandbox = Sandbox::new();
+    sandbox.write("r.sse", RECORDED);
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "replay:r.sse", "hi"])
+        .assert_answer("recorded\n");
+    sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model();
+}
+
+#[test]
+fn chat_skips_agents_without_a_usable_model() {
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let nobody = "# %% x[^0]\n\n[^0]: [agent] name=\"x\" models=\"nobody/x,replay:secret\"\n\n";
+    sandbox.write("a.msg.md", format!("{nobody}{TWO_AGENTS}"));
+    sandbox
+        .run(&["chat", "a.msg.md", "hi"])
+        .assert_answer("1\n");
+    assert!(server.request().contains("\"model\":\"big\""));
+}
+
+#[test]
+fn chat_asks_a_model_through_the_agent_that_has_it() {
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/big", "hi"])
+        .assert_answer("1\n");
+    let request = server.request();
+    assert!(request.contains("\"temperature\":0.25"), "{request}");
+    let messages = sandbox.messages("a.msg.md").messages;
+    assert_eq!(messages[1].author.as_deref(), Some("coder"));
+}
+
+#[test]
+fn a_new_agent_gets_an_unused_name() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    sandbox
+        .run(&["chat", "a.msg.md", "-m", "openai/poet", "hi"])
+        .assert_answer("1\n");
+    assert!(server.request().contains("\"model\":\"poet\""));
+    let file = sandbox.read("a.msg.md");
+    assert!(
+        file.contains("  poet-2:\n    models: [openai/poet]\n"),
+        "{file}"
+    );
+    sandbox
+        .run(&["chat", "a.msg.md", "again"])
+        .assert_answer("2\n");
+    assert!(server.request().contains("\"model\":\"poet\""));
+}
+
+#[test]
+fn the_agent_named_in_a_cell_answers_it() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    let chat = |args: &[&str], model: &str| {
+        assert_eq!(
+            sandbox.run(&[&["chat", "a.msg.md"], args].concat()).code,
+            Some(0)
+        );
+        let request = server.request();
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
+    };
+    let for_poet = ["add", "a.msg.md", "--agent", "poet", "a poem, please"];
+    assert_eq!(sandbox.run(&for_poet).code, Some(0));
+    chat(&[], "rhyme");
+    // The person's word counts before the cell's, and a new prompt is another question.
+    assert_eq!(sandbox.run(&for_poet).code, Some(0));
+    chat(&["-m", "openai/big"], "big");
+    assert_eq!(sandbox.run(&for_poet).code, Some(0));
+    chat(&["no, wait"], "big");
+}
+
+#[test]
+fn chat_says_which_agent_settings_are_not_sent() {
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS.replace("openai/big", "openai/gpt-5"));
+    let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"));
+    assert!(!server.request().contains("temperature"));
+    assert!(
+        run.stderr.contains("the temperature is not sent"),
+        "{}",
+        run.stderr
+    );
+}
+
+#[test]
+fn chat_asks_the_agent_that_answered_last_on_the_branch() {
+    let talk = "# %% [^q1]\n\n[^q1]: [markdown]\n\none\n\n# %%% [^a1]\n\n[^a1]: [coder]\n\nuno\n\n\
+                # %% [^q2]\n\n[^q2]: [markdown]\n\ntwo\n\n# %%% [^a2]\n\n[^a2]: [poet]\n\ndue\n";
+    let side = "\n# %%% [^s]\n\n[^s]: [poet] agent_id=side\n\nbeside\n";
+    let coder = &talk[..talk.find("# %% [^q2]").unwrap()];
+    let cases = [
+        (talk.to_string(), &[][..], "rhyme"),
+        (talk.to_string(), &["rewind", "a.msg.md", "a1"], "big"),
+        (talk.to_string(), &["drop", "a.msg.md", "a2"], "big"),
+        (format!("{coder}{side}"), &[], "big"),
+    ];
+    for (talk, verb, model) in cases {
+        let server = Server::new(vec![answer(&["1"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{TWO_AGENTS}\n{talk}"));
+        if !verb.is_empty() {
+            assert_eq!(sandbox.run(verb).code, Some(0));
+        }
+        sandbox
+            .run(&["chat", "a.msg.md", "and now?"])
+            .assert_answer("1\n");
+        let request = server.request();
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{verb:?}: {request}"
+        );
+    }
+}
+
+#[test]
+fn a_new_agent_gets_the_requested_name() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", TWO_AGENTS);
+    let run = [
+        "chat",
+        "a.msg.md",
+        "-m",
+        "openai/fifth",
+        "--set-default-agent",
+        "wise",
+        "hi",
+    ];
+    sandbox.run(&run).assert_answer("1\n");
+    let file = sandbox.read("a.msg.md");
+    assert!(
+        file.contains("  wise:\n    models: [openai/fifth]\n"),
+        "{file}"
+    );
+    assert!(file.contains("default_agent: wise"), "{file}");
+    server.request();
+    sandbox
+        .run(&["chat", "a.msg.md", "again"])
+        .assert_answer("2\n");
+    assert!(server.request().contains("\"model\":\"fifth\""));
+    // What may be a slip is not made.
+    for name in ["codr", "Coder", "no name", "markdown"] {
+        let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/x", "--agent", name, "hi"]);
+        assert_eq!(run.code, Some(3), "{name}: {}", run.stderr);
+    }
+    assert_eq!(sandbox.read("a.msg.md").matches("models").count(), 3);
+}
+
+/// The names and authors of the cells of a file that say something, in their order.
+fn spoken(sandbox: &Sandbox) -> String {
+    let shown = sandbox.show("a.msg.md");
+    let cells = shown["cells"].as_array().unwrap().iter();
+    let said = cells.filter(|cell| cell["content"] != "" && cell["type"] != "agent");
+    let word = |cell: &serde_json::Value| {
+        let agent = cell["agent"].as_str().unwrap_or("-");
+        format!("{}:{agent}", cell["content"].as_str().unwrap())
+    };
+    said.map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn several_agents_answer_their_cells_in_order() {
+    let cell = |name: &str, agent: &str| {
+        format!("\n# %% [^{name}]\n\n[^{name}]: [markdown] {agent}\n\nq{name}\n")
+    };
+    let (poet, coder) = ("agent=poet", "agent=coder");
+    let cases = [
+        (
+            cell("3", coder) + &cell("4", poet),
+            "q3:- 1:coder q4:- 2:poet",
+            &["big", "rhyme"][..],
+        ),
+        (
+            cell("3", poet) + &cell("4", coder),
+            "q3:- 1:poet q4:- 2:coder",
+            &["rhyme", "big"],
+        ),
+        // Whoever answered last answers what is meant for nobody.
+        (
+            cell("3", poet) + "\n# %%\n\nq4\n",
+            "q3:- 1:poet q4:- 2:poet",
+            &["rhyme", "rhyme"],
+        ),
+        (
+            cell("3", "") + &cell("4", poet),
+            "q3:- 1:coder q4:- 2:poet",
+            &["big", "rhyme"],
+        ),
+        (
+            cell("3", poet) + &cell("4", poet) + &cell("5", coder) + &cell("6", poet),
+            "q3:- q4:- 1:poet q5:- 2:coder q6:- 3:poet",
+            &["rhyme", "big", "rhyme"],
+        ),
+    ];
+    for (cells, expected, models) in cases {
+        answers_in_order(&cells, expected, models);
+    }
+}
+
+/// Each model in turn answers its cell, and sees only what was said before it.
+fn answers_in_order(cells: &str, expected: &str, models: &[&str]) {
+    let answers = ["1", "2", "3"].map(|text| answer(&[text]));
+    let server = Server::new(answers.to_vec());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    let dry = sandbox.run(&["chat", "a.msg.md", "--dry-run"]);
+    let context = sandbox.run(&["context", "a.msg.md", "--request"]);
+    assert_eq!(
+        (&context.stdout, &context.stderr),
+        (&dry.stdout, &dry.stderr)
+    );
+    let last = expected.rsplit(' ').nth(1).unwrap().trim_end_matches(":-");
+    assert!(
+        dry.stdout.contains("q3") && !dry.stdout.contains(last),
+        "{}",
+        dry.stdout
+    );
+    assert!(
+        dry.stdout.contains(&format!("\"model\":\"{}\"", models[0])),
+        "{}",
+        dry.stdout
+    );
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let out: String = (1..=models.len())
+        .map(|number| format!("{number}\n"))
+        .collect();
+    assert_eq!(run.stdout, out);
+    assert_eq!(
+        run.stderr.matches(" answers cell").count(),
+        models.len(),
+        "{}",
+        run.stderr
+    );
+    for (at, model) in models.iter().enumerate() {
+        let request = server.request();
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
+        // Nobody sees what comes after, and everybody sees what came before.
+        let last = spoken_before(expected, at + 1);
+        for word in expected
+            .split([' ', ':'])
+            .filter(|word| word.starts_with('q'))
+        {
+            assert_eq!(
+                request.contains(word),
+                last.contains(word),
+                "{word}: {request}"
+            );
+        }
+    }
+    assert_eq!(spoken(&sandbox), expected);
+    assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2));
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+}
+
+/// What is said before an answer.
+fn spoken_before(all: &str, answer: usize) -> &str {
+    &all[..all.find(&format!(" {answer}:")).unwrap()]
+}
+
+#[test]
+fn an_unanswered_cell_still_waits_for_its_agent() {
+    let server = Server::new(vec![
+        answer(&["1"]),
+        error("400 Oops", "{}"),
+        answer(&["3"]),
+    ]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let cells = "\n# %% [^3]\n\n[^3]: [markdown] agent=coder\n\nq3\n\n\
+                 # %% [^4]\n\n[^4]: [markdown] agent=poet\n\nq4\n";
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!((run.code, &*run.stdout), (Some(5), "1\n"), "{}", run.stderr);
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("3\n");
+    for model in ["big", "rhyme", "rhyme"] {
+        let request = server.request();
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
+    }
+    // The person's word is for all that waits.
+    let server = Server::new(vec![answer(&["1"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    sandbox
+        .run(&["chat", "a.msg.md", "--agent", "poet"])
+        .assert_answer("1\n");
+    let request = server.request();
+    assert!(
+        request.contains("q3") && request.contains("q4"),
+        "{request}"
+    );
+    assert_eq!(spoken(&sandbox), "q3:- q4:- 1:poet");
+}
+
+#[test]
+#[cfg(unix)]
+fn several_agents_answer_a_watched_file() {
+    let server = Server::new(vec![
+        error("400 Oops", "{}"),
+        answer(&["one"]),
+        answer(&["two"]),
+    ]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let cells = "\n# %% [^3]\n\n[^3]: [markdown] agent=coder\n\nq3\n\n\
+                 # %% [^4]\n\n[^4]: [markdown] agent=poet\n\nq4\n";
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+    // What fails stands below its question, which is still waiting.
+    assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(5));
+    let file = sandbox.read("a.msg.md");
+    assert!(file.find("error=1") < file.find("[^4]:"), "{file}");
+    let mut child = sandbox.spawn(&["chat", "--watch", "a.msg.md"]);
+    sandbox.wait_for("a.msg.md", "two");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for model in ["big", "big", "rhyme"] {
+        let request = server.request();
+        assert!(
+            request.contains(&format!("\"model\":\"{model}\"")),
+            "{request}"
+        );
+        assert_eq!(request.contains("q4"), model == "rhyme", "{request}");
+    }
+    let file = sandbox.read("a.msg.md");
+    let order = ["q3", "one", "q4", "two"].map(|text| file.find(text).unwrap());
+    assert!(order.is_sorted(), "{file}");
+}
+
+/// A question with an id and more attributes.
+fn question(id: &str, more: &str, text: &str) -> String {
+    format!("\n# %% [^{id}]\n\n[^{id}]: [markdown] {more}\n\n{text}\n")
+}
+
+#[test]
+fn questions_with_the_same_id_are_answered_in_their_places() {
+    let (poet, coder) = ("agent=poet", "agent=coder");
+    let answered = "\n# %%% [^x]\n\n[^x]: [coder]\n\nold\n";
+    let note = |text: &str| question("n", "history=none", text);
+    let cases = [
+        (
+            question("3", "", "q1") + answered + &question("3", "", "q2"),
+            "q1:- old:coder q2:- 1:coder",
+        ),
+        // The same text, too.
+        (
+            question("3", "", "q") + answered + &question("3", "", "q"),
+            "q:- old:coder q:- 1:coder",
+        ),
+        (
+            question("3", coder, "q") + &question("3", poet, "q"),
+            "q:- 1:coder q:- 2:poet",
+        ),
+        (
+            question("3", coder, "q1") + &question("3", poet, "q2") + &question("3", coder, "q3"),
+            "q1:- 1:coder q2:- 2:poet q3:- 3:coder",
+        ),
+        (
+            note("n1")
+                + &question("3", "", "q1")
+                + answered
+                + &question("4", "", "q2")
+                + &note("n2"),
+            "n1:- q1:- old:coder q2:- 1:coder n2:-",
+        ),
+    ];
+    for (cells, expected) in cases {
+        let server = Server::new(["1", "2", "3"].map(|text| answer(&[text])).to_vec());
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+        let run = sandbox.run(&["chat", "a.msg.md"]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(!run.stderr.contains("was changed"), "{}", run.stderr);
+        assert_eq!(spoken(&sandbox), expected);
+        assert_eq!(
+            sandbox.run(&["chat", "a.msg.md"]).code,
+            Some(2),
+            "{expected}"
+        );
+    }
+}
+
+#[test]
+fn chosen_cells_and_recordings_apply_to_one_answer() {
+    let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
+    let cases = [
+        (
+            two.clone() + &question("n", "", "n"),
+            &["-e", "n"][..],
+            "q1:- 1:coder q2:- n:-",
+        ),
+        (two.clone(), &["--record", "r.sse"], "q1:- 1:coder q2:-"),
+        (
+            question("0", "history=none", "old") + &two,
+            &["-i", "0"],
+            "old:- q1:- 1:coder q2:-",
+        ),
+    ];
+    for (cells, args, expected) in cases {
+        let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
+        let run = sandbox.run(&[&["chat", "a.msg.md"], args].concat());
+        assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"), "{}", run.stderr);
+        let own = if args[0] == "--record" {
+            ""
+        } else {
+            ", with its own -i or -e"
+        };
+        let told = format!("coder answers cell x; cell y waits: a further call asks it{own}\n");
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        assert_eq!(spoken(&sandbox), expected);
+        let request = server.request();
+        assert!(
+            request.contains("q1") && !request.contains("q2"),
+            "{request}"
+        );
+        assert!(!request.contains("\"n\""), "{request}");
+        let again = if args[0] == "--record" { &[][..] } else { args };
+        let run = sandbox.run(&[&["chat", "a.msg.md"], again].concat());
+        assert_eq!((run.code, &*run.stdout), (Some(0), "2\n"), "{}", run.stderr);
+        assert!(!server.request().contains("\"n\""));
+        assert!(
+            spoken(&sandbox).contains("q2:- 2:poet"),
+            "{}",
+            spoken(&sandbox)
+        );
+        if args[0] == "--record" {
+            assert!(
+                sandbox.read("r.sse").contains("\"1\""),
+                "{}",
+                sandbox.read("r.sse")
+            );
+        }
+    }
+}
+
+#[test]
+fn a_choice_by_position_sticks_to_its_cells() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let (one, two) = (
+        question("x", "agent=coder", "q1"),
+        question("y", "agent=poet", "q2"),
+    );
+    sandbox.write(
+        "a.msg.md",
+        format!("{TWO_AGENTS}{one}\n# %%\n\nsecret\n{two}"),
+    );
+    let run = sandbox.run(&["chat", "a.msg.md", "-e", "#4", "--save"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"), "{}", run.stderr);
+    sandbox.run(&["chat", "a.msg.md"]).assert_answer("2\n");
+    for _ in 0..2 {
+        assert!(!server.request().contains("secret"));
+    }
+    let file = sandbox.read("a.msg.md");
+    assert_eq!(file.matches("history=").count(), 1, "{file}");
+    let order = ["q1", "\n1\n", "secret", "q2", "\n2\n"].map(|text| file.find(text).unwrap());
+    assert!(order.is_sorted(), "{file}");
+}
+
+/// What a call for two agents does while somebody changes the file before the first word comes: its stderr, and what
+/// the file says then.
+fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
+    use crate::server::{Step, done, piece, stream_head};
+    let mut sandbox = Sandbox::new();
+    let first = vec![
+        stream_head(),
+        Step::Until(sandbox.path("go")),
+        piece("1"),
+        done(),
+    ];
+    let server = Server::new(vec![first, answer(&["2"]), answer(&["3"])]);
+    sandbox.set_server(&server.base_url);
+    let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{two}"));
+    let child = sandbox.spawn(&["chat", "a.msg.md"]);
+    server.request();
+    sandbox.write("a.msg.md", change(&sandbox.read("a.msg.md")));
+    sandbox.write("go", "");
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    (stderr, spoken(&sandbox))
+}
+
+#[test]
+fn the_announced_cell_is_asked_next_and_new_cells_wait() {
+    let next = "coder answers cell x; next: cell y\n";
+    let (stderr, said) = changed_meanwhile(|file| format!("{file}\n# %%\n\nq3\n"));
+    assert_eq!(said, "q1:- 1:coder q2:- 2:poet q3:-");
+    let waits = "poet answers cell y; cell #6 waits: a further call asks it\n";
+    assert!(stderr.contains(next) && stderr.contains(waits), "{stderr}");
+    // What is typed above it comes first.
+    let (stderr, said) =
+        changed_meanwhile(|file| file.replace("\n# %% [^y]", "\n# %%\n\nq3\n\n# %% [^y]"));
+    assert_eq!(said, "q1:- 1:coder q3:- 2:coder q2:- 3:poet");
+    assert!(stderr.contains(next), "{stderr}");
+    assert_eq!(stderr.matches("; next: cell y\n").count(), 2, "{stderr}");
+}
+
+#[test]
+fn deleting_a_waiting_question_is_not_an_error() {
+    let without = |file: &str| file[..file.find("\n# %% [^y]").unwrap()].to_string();
+    let (stderr, said) = changed_meanwhile(without);
+    assert_eq!(said, "q1:- 1:coder");
+    assert!(!stderr.contains("error"), "{stderr}");
+    let (stderr, said) = changed_meanwhile(|file| without(file) + &question("z", "", "q3"));
+    assert_eq!(said, "q1:- 1:coder q3:-");
+    assert!(
+        stderr.contains("cell z waits: a further call asks it\n"),
+        "{stderr}"
+    );
+    // Nor is one that is taken away while it is answered: its answer is not that to the next one, and is kept.
+    let from = |file: &str| {
+        (
+            file.find("\n# %% [^x]").unwrap(),
+            file.find("\n# %% [^y]").unwrap(),
+        )
+    };
+    let (stderr, said) = changed_meanwhile(|file| {
+        let (first, second) = from(file);
+        format!("{}{}", &file[..first], &file[second..])
+    });
+    assert_eq!(said, "q2:- 2:poet", "{stderr}");
+    assert!(
+        stderr.contains("analects recover a.msg.md has it"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn problems_show_the_line_numbers_from_before_the_answer() {
+    let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    let two = question("3", "agent=coder", "q1") + &question("3", "agent=poet", "q2");
+    sandbox.write("a.msg.md", format!("{TWO_AGENTS}{two}"));
+    let run = sandbox.run(&["chat", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for line in [15, 21] {
+        let shown = format!("a.msg.md:{line}:1: error: the id 3 is used by an earlier cell");
+        assert!(run.stderr.contains(&shown), "{}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!(" {line} | # %% [^3]\n")),
+            "{}",
+            run.stderr
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Real editors: the set-ups of the guide show an answer when it is in the file, and what is saved in the editor is
+//! answered. A save at any moment of a turn loses nothing.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::file_watcher::{AGENT, Watching};
+use crate::sandbox::{Sandbox, skip, wait_until};
+use crate::saves_during_turn::{FILE, MOMENTS, Save, Talk};
+use crate::server::{Server, answer};
+
+const GUIDE: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/guide/editors.md"
+));
+
+/// The first block of that language in the guide.
+fn block(language: &str) -> &'static str {
+    let (_, rest) = GUIDE.split_once(&format!("```{language}\n")).unwrap();
+    rest.split_once("```\n").unwrap().0
+}
+
+fn is_there(editor: &str) -> bool {
+    Command::new(editor)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// The editor with these arguments, in a folder of its own. If it asks whether to save a file that has changed, it is
+/// to save it.
+fn editor(sandbox: &Sandbox, program: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir(sandbox.path(""))
+        .env("HOME", sandbox.path("home"));
+    sandbox.write("yes", "y\n");
+    let yes = std::fs::File::open(sandbox.path("yes")).unwrap();
+    command
+        .stdin(yes)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A watched file. The editor types and saves a question, looks until the answer has come, and types the next question
+/// into the empty cell that is ready then.
+fn watched(start: impl Fn(&Sandbox) -> Output) {
+    let server = Server::new(vec![answer(&["The whole answer."]), answer(&["No more."])]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write(FILE, AGENT);
+    let watching = Watching::start(&sandbox, &[]);
+    let editor = start(&sandbox);
+    let said = String::from_utf8_lossy(&editor.stderr).into_owned();
+    assert!(editor.status.success(), "{said}\n{}", sandbox.read(FILE));
+    assert_eq!(watching.stop().stderr, "");
+    assert_eq!(
+        sandbox.texts(FILE),
+        ["Why?", "The whole answer.", "And then?", "No more."]
+    );
+}
+
+#[test]
+fn neovim_shows_the_answer() {
+    if !is_there("nvim") {
+        return skip("neovim_shows_the_answer", "no nvim");
+    }
+    let drive = r##"
+vim.cmd("edit a.msg.md")
+local last = vim.api.nvim_buf_line_count(0)
+vim.api.nvim_buf_set_lines(0, last, last, false, { "", "# %%", "", "Why?" })
+vim.cmd("silent write")
+local function text() return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n") end
+local function wait_for(what)
+  if not vim.wait(60000, function() return text():find(what, 1, true) ~= nil end, 50) then
+    io.stderr:write(what .. " never came: " .. text())
+    vim.cmd("cquit")
+  end
+end
+wait_for("The whole answer.\n\n# %%")
+local keys = vim.api.nvim_replace_termcodes("\\qAnd then?<Esc>", true, false, true)
+vim.api.nvim_feedkeys(keys, "mx", false)
+vim.cmd("silent write")
+wait_for("No more.\n\n# %%")
+vim.cmd("qall!")
+"##;
+    watched(|sandbox| {
+        sandbox.write("init.lua", format!("{}\n{drive}", block("lua")));
+        let args = ["--headless", "-n", "-u", "NONE", "-c", "luafile init.lua"];
+        editor(sandbox, "nvim", &args).output().unwrap()
+    });
+}
+
+#[test]
+fn emacs_shows_the_answer() {
+    if !is_there("emacs") {
+        return skip("emacs_shows_the_answer", "no emacs");
+    }
+    let drive = r##"
+(setq make-backup-files nil auto-save-default nil create-lockfiles nil)
+(find-file "a.msg.md")
+(goto-char (point-max))
+(insert "\n# %%\n\nWhy?\n")
+(save-buffer)
+(defun wait-for (what)
+  (let ((tries 1200))
+    (while (and (> tries 0) (not (string-search what (buffer-string))))
+      (setq tries (1- tries))
+      (sleep-for 0.05))
+    (unless (string-search what (buffer-string))
+      (error "%s never came: %s" what (buffer-string)))))
+(wait-for "The whole answer.\n\n# %%\n")
+(goto-char (point-max))
+(insert "\nAnd then?\n")
+(save-buffer)
+(wait-for "No more.\n\n# %%\n")
+"##;
+    watched(|sandbox| {
+        sandbox.write("init.el", format!("{}\n{drive}", block("elisp")));
+        let args = ["--batch", "--quick", "--load", "init.el"];
+        editor(sandbox, "emacs", &args).output().unwrap()
+    });
+}
+
+/// What Vim and Neovim do: they wait for a file `save` with the file open, and save it with a line below the notes,
+/// whatever is in it by then, or after they have read it again.
+fn vim_script(line: &str, is_older: bool) -> String {
+    let read_again = if is_older { "" } else { "edit!" };
+    format!(
+        "call writefile([], 'open')\nwhile !filereadable('save') | sleep 5m | endwhile\n{read_again}\n\
+         call append(match(getline(1, '$'), '^notes:$') + 1, '{line}')\nwrite!\nqall!\n"
+    )
+}
+
+/// The same for Emacs, whose person answers that the file is to be saved all the same.
+fn emacs_script(line: &str, is_older: bool) -> String {
+    let read_again = if is_older {
+        "(set-visited-file-modtime)"
+    } else {
+        "(revert-buffer t t t)"
+    };
+    format!(
+        "(setq create-lockfiles nil)\n(find-file \"{FILE}\")\n(write-region \"\" nil \"open\")\n\
+         (while (not (file-exists-p \"save\")) (sleep-for 0.005))\n{read_again}\n\
+         (goto-char (point-min))\n(search-forward \"notes:\\n\")\n(insert \"{line}\\n\")\n(save-buffer)\n"
+    )
+}
+
+/// Opens the file in an editor with a script, which saves it.
+fn open(sandbox: &Sandbox, program: &str, args: &[&str], script: String) -> Save {
+    sandbox.write("script", script);
+    let child = editor(sandbox, program, args).spawn().unwrap();
+    wait_until(&format!("the file, open in {program}"), || {
+        sandbox.path("open").exists()
+    });
+    Box::new(move |sandbox| {
+        sandbox.write("save", "");
+        let output = child.wait_with_output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        for name in ["open", "save"] {
+            std::fs::remove_file(sandbox.path(name)).unwrap();
+        }
+    })
+}
+
+/// Saves an older text and the current one at every moment of a turn; under torture, all editors do so 300 times.
+fn saves_at_every_moment(program: &str, args: &[&str], script: fn(&str, bool) -> String) {
+    if !is_there(program) {
+        return skip(&format!("editors::saves: {program}"), "it is not there");
+    }
+    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+        17
+    } else {
+        1
+    };
+    for _ in 0..rounds {
+        let mut talk = Talk::new(2 * MOMENTS.len());
+        for moment in MOMENTS {
+            for is_older in [true, false] {
+                let open = |sandbox: &Sandbox, line: &str| {
+                    open(sandbox, program, args, script(line, is_older))
+                };
+                talk.turn(moment, &open);
+            }
+        }
+        assert_eq!(talk.recovered, 1);
+    }
+}
+
+#[test]
+fn vim_saving_in_place_loses_nothing() {
+    let set = "set backupcopy=yes writebackup";
+    let args = [
+        "-N", "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE,
+    ];
+    saves_at_every_moment("vim", &args, vim_script);
+}
+
+#[test]
+fn neovim_saving_by_rename_loses_nothing() {
+    let set = "set backupcopy=no writebackup";
+    let args = [
+        "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE,
+    ];
+    saves_at_every_moment("nvim", &args, vim_script);
+}
+
+#[test]
+fn emacs_saving_loses_nothing() {
+    saves_at_every_moment(
+        "emacs",
+        &["--batch", "--quick", "--load", "script"],
+        emacs_script,
+    );
+}
+
+#[test]
+fn the_editor_task_in_the_guide_is_valid() {
+    let task: serde_json::Value = serde_json::from_str(block("json")).unwrap();
+    let task = &task["tasks"][0];
+    assert_eq!(task["command"], "analects");
+    let args: Vec<&str> = task["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|arg| arg.as_str().unwrap())
+        .collect();
+    let sandbox = Sandbox::new();
+    let args: Vec<&str> = args
+        .into_iter()
+        .map(|arg| if arg == "${file}" { "gone.msg.md" } else { arg })
+        .collect();
+    // The file is not there, but the command understood what it was told.
+    assert_eq!(sandbox.run(&args).code, Some(3));
+}

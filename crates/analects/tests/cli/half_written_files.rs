@@ -1,0 +1,276 @@
+//! Another program is in the middle of writing the file that a verb is to change. The verb waits for
+//! it, or refuses with exit code 4 and changes nothing. No byte is lost, theirs or ours.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use crate::file_watcher::Watching;
+use crate::sandbox::{Run, Sandbox, read_until, say};
+use crate::server::{Server, answer, in_halves};
+
+const FILE: &str = "a.msg.md";
+const START: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n\n# %% [^1]\n\n[^1]: [markdown]\n\none\n";
+const MORE: &str = "\n# %%\n\nsecond, and its end\n";
+
+/// How a program opens a file that it writes in two pieces, with a pause between them.
+#[derive(Debug, Clone, Copy)]
+enum Style {
+    /// Empties the file first.
+    Truncate,
+    /// Always writes at the end.
+    Append,
+    /// Writes at its own offset, which is the end that it found.
+    Offset,
+}
+
+const STYLES: [Style; 3] = [Style::Truncate, Style::Append, Style::Offset];
+
+/// A program that has written the first half of its text, and writes the other half when told to.
+struct Writer {
+    child: Child,
+    input: ChildStdin,
+    second: String,
+}
+
+impl Writer {
+    fn start(sandbox: &Sandbox, style: Style) -> Writer {
+        let (first, second) = halves(style);
+        let redirection = match style {
+            Style::Truncate => ">",
+            Style::Append | Style::Offset => ">>",
+        };
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &format!("exec cat {redirection}\"$0\"")])
+            .arg(sandbox.path(FILE));
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(first.as_bytes()).unwrap();
+        sandbox.wait_for(FILE, first.trim_end());
+        Writer {
+            child,
+            input,
+            second,
+        }
+    }
+
+    fn end(mut self) {
+        self.input.write_all(self.second.as_bytes()).unwrap();
+        drop(self.input);
+        self.child.wait().unwrap();
+    }
+}
+
+/// What a program writes in such a way, in two pieces that are cut in mid-word.
+fn halves(style: Style) -> (String, String) {
+    let whole = match style {
+        Style::Truncate => format!("{START}{MORE}"),
+        Style::Append | Style::Offset => MORE.to_string(),
+    };
+    let (first, second) = whole.split_at(whole.find(", and its").unwrap());
+    (first.to_string(), second.to_string())
+}
+
+/// A sandbox whose models answer `Fine.` this often.
+fn sandbox(answers: usize) -> (Sandbox, Server) {
+    let server = Server::new(vec![answer(&["Fine."]); answers]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    sandbox.write(FILE, START);
+    (sandbox, server)
+}
+
+/// Waits until a verb has the lock of the file, or has ended. What it does then depends on the file alone.
+fn wait_for_lock(sandbox: &Sandbox, verb: &mut Child) {
+    let locks = sandbox.path("home/state/locks");
+    while std::fs::read_dir(&locks).map_or(0, Iterator::count) == 0
+        && verb.try_wait().unwrap().is_none()
+    {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+const VERBS: [&[&str]; 4] = [
+    &["add", FILE, "ours"],
+    &["edit", FILE, "1", "ours"],
+    &["drop", FILE, "1"],
+    &["chat", FILE, "ours"],
+];
+
+/// Whether a verb has left in the file what it should.
+fn is_done(verb: &[&str], text: &str) -> bool {
+    match verb[0] {
+        "drop" => text.contains("history="),
+        "chat" | "--watch" => text.contains("Fine."),
+        _ => text.contains("ours"),
+    }
+}
+
+#[track_caller]
+fn check(sandbox: &Sandbox, verb: &[&str], run: &Run, what: &str) {
+    let text = sandbox.read(FILE);
+    let what = format!("{what}: {:?} {}\n{text}", run.code, run.stderr);
+    assert_eq!(
+        text.matches("second, and its end").count(),
+        1,
+        "theirs is lost: {what}"
+    );
+    match run.code {
+        Some(0) => assert!(is_done(verb, &text), "ours is lost: {what}"),
+        Some(4) => assert!(!is_done(verb, &text), "refused, and done: {what}"),
+        _ => panic!("{what}"),
+    }
+    let folder = std::fs::read_dir(sandbox.path("")).unwrap();
+    let names: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
+    let is_litter = |name: &&std::ffi::OsString| name.to_string_lossy().contains("analects");
+    assert_eq!(names.iter().find(is_litter), None, "{what}");
+}
+
+#[test]
+fn commands_wait_for_a_program_that_is_writing_the_file() {
+    for verb in VERBS {
+        for style in [Style::Truncate, Style::Append] {
+            let (sandbox, _server) = sandbox(1);
+            let writer = Writer::start(&sandbox, style);
+            let mut child = sandbox.spawn(verb);
+            wait_for_lock(&sandbox, &mut child);
+            writer.end();
+            let run = Run::from(child.wait_with_output().unwrap());
+            assert_eq!(run.code, Some(0), "{verb:?} {style:?} {}", run.stderr);
+            check(&sandbox, verb, &run, &format!("{verb:?} {style:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_file_kept_open_for_writing_is_refused_with_the_programs_name() {
+    let (sandbox, _server) = sandbox(1);
+    let writer = Writer::start(&sandbox, Style::Append);
+    let before = sandbox.read(FILE);
+    let run = sandbox.run(&["chat", FILE, "ours"]);
+    assert_eq!(run.code, Some(4), "{}", run.stderr);
+    let pid = writer.child.id();
+    let named = format!("another program (cat, pid {pid}) has this file open for writing");
+    assert!(run.stderr.contains(&named), "{}", run.stderr);
+    assert_eq!(sandbox.read(FILE), before);
+    writer.end();
+    assert_eq!(sandbox.run(&["add", FILE, "ours"]).code, Some(0));
+}
+
+#[test]
+fn an_answer_waits_for_a_program_that_started_writing() {
+    for style in [Style::Truncate, Style::Append] {
+        let sandbox = Sandbox::new();
+        let script = in_halves("The first half\n", sandbox.path("go"), "and the second.");
+        let server = Server::new(vec![script]);
+        let sandbox = sandbox.with_server(&server.base_url);
+        sandbox.write(FILE, START);
+        let mut child = sandbox.spawn(&["chat", FILE, "Why?"]);
+        sandbox.wait_for_journal("The first half\n");
+        let writer = Writer::start(&sandbox, style);
+        sandbox.write("go", "");
+        // Everything has been printed, so that only the file is left to write.
+        read_until(child.stdout.as_mut().unwrap(), "second.");
+        writer.end();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        let text = sandbox.read(FILE);
+        assert_eq!(text.matches("second, and its end").count(), 1, "{text}");
+        // Whoever writes the file anew takes the question away, and the answer is kept.
+        let answer = "The first half\nand the second.";
+        let records = sandbox.records(FILE);
+        assert_eq!(
+            records
+                .iter()
+                .filter(|record| record["text"] == answer)
+                .count(),
+            1
+        );
+        let is_there = text.matches(answer).count() == 1;
+        assert_eq!(is_there, matches!(style, Style::Append), "{text}");
+    }
+}
+
+/// Opens the file, writes half of a text, pauses, and writes the other half.
+fn write_with_pause(path: &Path, style: Style, pause: Duration, begun: impl FnOnce()) {
+    let (first, second) = halves(style);
+    let mut options = File::options();
+    let mut file = match style {
+        Style::Truncate => options.write(true).truncate(true).open(path).unwrap(),
+        Style::Append => options.append(true).open(path).unwrap(),
+        Style::Offset => options.read(true).write(true).open(path).unwrap(),
+    };
+    if let Style::Offset = style {
+        file.seek(SeekFrom::End(0)).unwrap();
+    }
+    file.write_all(first.as_bytes()).unwrap();
+    begun();
+    thread::sleep(pause);
+    file.write_all(second.as_bytes()).unwrap();
+}
+
+/// One verb against one writer. The verb starts when the writer has begun and a part of its pause has
+/// gone by; whoever empties the file before the verb starts takes nothing of ours away.
+fn race(verb: &[&str], style: Style, pause: Duration, share: f64) -> Option<i32> {
+    let (sandbox, server) = sandbox(1);
+    let (begun, has_begun) = channel();
+    let path = sandbox.path(FILE);
+    let writer = thread::spawn(move || {
+        write_with_pause(&path, style, pause, || begun.send(()).unwrap());
+    });
+    has_begun.recv().unwrap();
+    thread::sleep(pause.mul_f64(share));
+    let run = if verb[0] == "--watch" {
+        let watching = Watching::start(&sandbox, &[]);
+        writer.join().unwrap();
+        sandbox.wait_for(FILE, "Fine.");
+        watching.stop();
+        Run {
+            code: Some(0),
+            stdout: String::new(),
+            stderr: String::new(),
+        }
+    } else {
+        let run = sandbox.run(verb);
+        writer.join().unwrap();
+        run
+    };
+    check(
+        &sandbox,
+        verb,
+        &run,
+        &format!("{verb:?} {style:?} {pause:?} {share}"),
+    );
+    drop(server);
+    run.code
+}
+
+#[test]
+fn slow_writers_and_commands_lose_nothing() {
+    let is_torture = std::env::var_os("ANALECTS_TORTURE").is_some();
+    let pauses: &[u64] = if is_torture {
+        &[1, 5, 20, 100, 1000]
+    } else {
+        &[5]
+    };
+    let rounds: u32 = if is_torture { 6 } else { 1 };
+    let mut codes = Vec::new();
+    for verb in [&VERBS[..], &[&["--watch"]]].concat() {
+        for (pause, style) in pauses
+            .iter()
+            .flat_map(|pause| STYLES.map(|style| (*pause, style)))
+        {
+            for round in 0..rounds {
+                let share = f64::from(round) / f64::from(rounds);
+                codes.push(race(verb, style, Duration::from_millis(pause), share));
+            }
+        }
+    }
+    let refused = codes.iter().filter(|code| **code == Some(4)).count();
+    say(&format!("{} races, {refused} refused", codes.len()));
+}
