@@ -1,9 +1,9 @@
-//! `add`: what goes in comes out, in the right place, or nothing is written.
+//! `add`: text goes in unchanged and in the right place, or nothing is written.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox};
 
 const AGENTS: &str = "---\nagents:\n  coder:\n    models: [openai/big]\n  poet:\n    \
                       models: [openai/rhyme]\n---\n\n";
@@ -11,8 +11,8 @@ const AGENTS: &str = "---\nagents:\n  coder:\n    models: [openai/big]\n  poet:\
 const CODE: &str = "# %% [^1]\n\n[^1]: [code]\n\n```python\nprint(1)\n```\n";
 
 #[track_caller]
-fn contents(sandbox: &Sandbox, name: &str) -> Vec<String> {
-    let show = sandbox.show(name);
+fn cell_contents(sandbox: &Sandbox, name: &str) -> Vec<String> {
+    let show = sandbox.show_json(name);
     let cells = show["cells"].as_array().unwrap().iter();
     cells
         .map(|cell| cell["content"].as_str().unwrap().to_string())
@@ -24,15 +24,15 @@ fn add_takes_text_from_arguments_or_stdin() {
     let sandbox = Sandbox::new();
     sandbox
         .run(&["add", "a.msg.md", "one", "two"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     sandbox
         .run_with_stdin(&["add", "a.msg.md", "Look:"], "a\nb\r\n\n")
-        .assert_answer("2\n");
+        .assert_prints("2\n");
     sandbox
         .run_with_stdin(&["add", "a.msg.md"], "a\nb\r\n\n")
-        .assert_answer("3\n");
+        .assert_prints("3\n");
     assert_eq!(
-        contents(&sandbox, "a.msg.md"),
+        cell_contents(&sandbox, "a.msg.md"),
         ["one two", "Look:", "a\nb\r\n\n"]
     );
 }
@@ -67,10 +67,10 @@ fn added_text_reads_back_exactly() {
     let mut added = Vec::new();
     for (number, text) in texts.into_iter().enumerate() {
         let run = sandbox.run_with_stdin(&["add", "a.msg.md"], text);
-        run.assert_answer(&format!("{}\n", number + 1));
+        run.assert_prints(&format!("{}\n", number + 1));
         added.push(text.to_string());
     }
-    let back = contents(&sandbox, "a.msg.md");
+    let back = cell_contents(&sandbox, "a.msg.md");
     assert_eq!(back.len(), added.len());
     for (back, added) in back.into_iter().zip(added) {
         assert!(
@@ -81,7 +81,7 @@ fn added_text_reads_back_exactly() {
     }
 }
 
-fn text() -> impl Strategy<Value = String> {
+fn text_strategy() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         3 => any::<String>(),
         1 => Just("\n".to_string()),
@@ -103,8 +103,8 @@ proptest! {
 
     #[test]
     fn random_text_reads_back_exactly(
-        texts in proptest::collection::vec((text(), any::<bool>()), 1..4),
-        before in text(),
+        texts in proptest::collection::vec((text_strategy(), any::<bool>()), 1..4),
+        before in text_strategy(),
         title in any::<String>(),
     ) {
         let sandbox = Sandbox::new();
@@ -147,7 +147,7 @@ fn add_refuses_empty_text() {
     sandbox.write("a.msg.md", CODE);
     sandbox
         .run(&["add", "a.msg.md", "--output", "--of", "1"])
-        .assert_answer("1.1\n");
+        .assert_prints("1.1\n");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn add_binary_data_needs_a_type() {
     let sandbox = Sandbox::new();
     let bytes = b"\x89PNG\r\n\x1a\n\xff\x00";
     let run = sandbox.run_with_stdin(&["add", "a.msg.md"], bytes);
-    run.assert_failure(
+    run.assert_fails(
         1,
         "analects: this is no text: the bytes at offset 0 are not UTF-8\n\
          hint: say what it is, such as --mime-type image/png\n",
@@ -169,7 +169,7 @@ fn add_binary_data_needs_a_type() {
         "--attr",
         "history=none",
     ];
-    sandbox.run_with_stdin(&args, bytes).assert_answer("1\n");
+    sandbox.run_with_stdin(&args, bytes).assert_prints("1\n");
     assert_eq!(
         sandbox.read("a.msg.md"),
         "# %% [^1]\n\n[^1]: [raw] mime_type=\"image/png\" history=\"none\"\n\niVBORw0KGgr/AA==\n"
@@ -202,14 +202,14 @@ fn add_writes_replies_below_the_right_cell() {
         format!("{AGENTS}# %% [^q]\n\n[^q]: [markdown]\n\nhi\n"),
     );
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md", "--output"], args].concat());
-    add(&["from the default"]).assert_answer("1\n");
-    add(&["--agent", "poet", "--of", "q", "a poem"]).assert_answer("2\n");
+    add(&["from the default"]).assert_prints("1\n");
+    add(&["--agent", "poet", "--of", "q", "a poem"]).assert_prints("2\n");
     sandbox
         .run(&["add", "a.msg.md", "more"])
-        .assert_answer("3\n");
-    add(&["--of", "q", "a second thought"]).assert_answer("4\n");
-    add(&["--of", "3", "--id", "last", "an answer"]).assert_answer("last\n");
-    let show = sandbox.show("a.msg.md");
+        .assert_prints("3\n");
+    add(&["--of", "q", "a second thought"]).assert_prints("4\n");
+    add(&["--of", "3", "--id", "last", "an answer"]).assert_prints("last\n");
+    let show = sandbox.show_json("a.msg.md");
     let cells = show["cells"].as_array().unwrap();
     let authors: Vec<_> = cells
         .iter()
@@ -227,7 +227,7 @@ fn add_writes_replies_below_the_right_cell() {
     assert_eq!(parents[4], "q");
     assert_eq!(show["problems"], json!([]));
     let run = add(&["--agent", "poett", "x"]);
-    run.assert_failure(
+    run.assert_fails(
         3,
         "analects: a.msg.md: there is no agent poett\nhint: did you mean poet?\n",
     );
@@ -242,7 +242,10 @@ fn add_writes_replies_below_the_right_cell() {
         assert_eq!(add(&["--type", word, "x"]).code, Some(2), "{word}");
     }
     assert_eq!(
-        sandbox.show("a.msg.md")["cells"].as_array().unwrap().len(),
+        sandbox.show_json("a.msg.md")["cells"]
+            .as_array()
+            .unwrap()
+            .len(),
         6
     );
 }
@@ -258,7 +261,7 @@ fn add_output_needs_an_author() {
     );
     sandbox
         .run(&["add", "a.msg.md", "--output", "--agent", "someone", "x"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     // A loose cell that is not the last message cannot be referred to.
     sandbox.write("b.msg.md", "# %%\n\none\n\n# %%\n\ntwo\n");
     let run = sandbox.run(&[
@@ -273,7 +276,7 @@ fn add_output_needs_an_author() {
         .run(&[
             "add", "b.msg.md", "--output", "--agent", "x", "--of", "2", "y",
         ])
-        .assert_answer("3\n");
+        .assert_prints("3\n");
 }
 
 #[test]
@@ -283,12 +286,12 @@ fn add_writes_outputs_below_their_code() {
     let add = |args: &[&str], stdin: &[u8]| {
         sandbox.run_with_stdin(&[&["add", "a.msg.md", "--output"], args].concat(), stdin)
     };
-    add(&["--of", "1"], b"1\nno end").assert_answer("1.1\n");
-    add(&["--of", "1.1"], b"stderr> already so").assert_answer("1.1-2\n");
-    add(&["--of", "1.1-2", "--mime-type", "image/png"], b"\xff\x00").assert_answer("1.1-3\n");
-    add(&["--of", "1"], b"\xff\n").assert_answer("1.2\n");
-    add(&["--of", "1", "--type", "ipython"], b"").assert_answer("1.3\n");
-    let show = sandbox.show("a.msg.md");
+    add(&["--of", "1"], b"1\nno end").assert_prints("1.1\n");
+    add(&["--of", "1.1"], b"stderr> already so").assert_prints("1.1-2\n");
+    add(&["--of", "1.1-2", "--mime-type", "image/png"], b"\xff\x00").assert_prints("1.1-3\n");
+    add(&["--of", "1"], b"\xff\n").assert_prints("1.2\n");
+    add(&["--of", "1", "--type", "ipython"], b"").assert_prints("1.3\n");
+    let show = sandbox.show_json("a.msg.md");
     let cells = show["cells"].as_array().unwrap();
     assert!(
         cells[1..].iter().all(|cell| cell["role"] == "code_output"),
@@ -332,7 +335,7 @@ fn add_writes_tool_calls_and_their_results() {
         format!("{AGENTS}# %% [^1]\n\n[^1]: [markdown]\n\nhi\n"),
     );
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md", "--output"], args].concat());
-    add(&["let me see"]).assert_answer("2\n");
+    add(&["let me see"]).assert_prints("2\n");
     let call = "<invoke name=\"weather\">\n<parameter name=\"city\">Paris</parameter>\n</invoke>";
     let tool = ["--type", "tool", "--attr", "name=weather", "--of"];
     let run = add(&[&tool[..], &["2", call]].concat());
@@ -341,9 +344,9 @@ fn add_writes_tool_calls_and_their_results() {
     assert!(name.starts_with("2.") && name.len() == 10, "{name}");
     for number in 1..=2 {
         let run = add(&["--of", &name, "--attr", "status=success", "18 degrees"]);
-        run.assert_answer(&format!("{name}.{number}\n"));
+        run.assert_prints(&format!("{name}.{number}\n"));
     }
-    let show = sandbox.show("a.msg.md");
+    let show = sandbox.show_json("a.msg.md");
     let roles: Vec<_> = show["cells"]
         .as_array()
         .unwrap()
@@ -383,8 +386,8 @@ fn add_sets_attributes_ids_and_titles() {
         "n=1",
         "x",
     ];
-    add(&args).assert_answer("idea\n");
-    let cell = sandbox.show("a.msg.md")["cells"][0].clone();
+    add(&args).assert_prints("idea\n");
+    let cell = sandbox.show_json("a.msg.md")["cells"][0].clone();
     assert_eq!(
         (&cell["title"], &cell["attributes"]["note"]),
         (&json!("On\nlines"), &json!(value))
@@ -427,10 +430,10 @@ fn add_sets_the_type_and_agent_of_a_message() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", AGENTS);
     let add = |args: &[&str]| sandbox.run(&[&["add", "a.msg.md"], args].concat());
-    add(&["--type", "code", "```sh\nls\n```"]).assert_answer("1\n");
-    add(&["--type", "raw", "x"]).assert_answer("2\n");
-    add(&["--agent", "poet", "x"]).assert_answer("3\n");
-    let show = sandbox.show("a.msg.md");
+    add(&["--type", "code", "```sh\nls\n```"]).assert_prints("1\n");
+    add(&["--type", "raw", "x"]).assert_prints("2\n");
+    add(&["--agent", "poet", "x"]).assert_prints("3\n");
+    let show = sandbox.show_json("a.msg.md");
     assert_eq!(
         (
             &show["cells"][0]["language"],
@@ -504,11 +507,11 @@ fn add_prints_json_for_programs() {
     );
 }
 
-/// The lock of the file, as somebody has it who writes to it.
-fn busy(sandbox: &Sandbox) -> std::fs::File {
+/// Locks the file, as another writer does.
+fn hold_lock(sandbox: &Sandbox) -> std::fs::File {
     sandbox
         .run(&["add", "a.msg.md", "one"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     let locks = std::fs::read_dir(sandbox.path("home/state/locks")).unwrap();
     let mut locks = locks.map(|entry| entry.unwrap().path());
     let lock = locks
@@ -522,18 +525,18 @@ fn busy(sandbox: &Sandbox) -> std::fs::File {
 #[test]
 fn add_waits_for_another_writer() {
     let sandbox = Sandbox::new();
-    let lock = busy(&sandbox);
+    let lock = hold_lock(&sandbox);
     let add = sandbox.spawn(&["add", "a.msg.md", "two"]);
     drop(lock);
-    let run: Run = add.wait_with_output().unwrap().into();
+    let run: CommandOutput = add.wait_with_output().unwrap().into();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(sandbox.texts("a.msg.md"), ["one", "two"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["one", "two"]);
 }
 
 #[test]
 fn add_gives_up_on_a_writer_that_never_finishes() {
     let sandbox = Sandbox::new();
-    let _lock = busy(&sandbox);
+    let _lock = hold_lock(&sandbox);
     let start = std::time::Instant::now();
     let run = sandbox.run(&["add", "--json", "a.msg.md", "two"]);
     assert!(start.elapsed().as_secs() >= 10);
@@ -542,7 +545,7 @@ fn add_gives_up_on_a_writer_that_never_finishes() {
         (run.code, &json["error"]["kind"]),
         (Some(4), &json!("locked"))
     );
-    assert_eq!(sandbox.texts("a.msg.md"), ["one"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["one"]);
 }
 
 #[test]
@@ -554,10 +557,10 @@ fn many_adds_at_once_lose_nothing() {
         .map(|text| sandbox.spawn(&["add", "a.msg.md", text]))
         .collect();
     for child in children {
-        let run: Run = child.wait_with_output().unwrap().into();
+        let run: CommandOutput = child.wait_with_output().unwrap().into();
         assert_eq!(run.code, Some(0), "{}", run.stderr);
     }
-    let mut back = sandbox.texts("a.msg.md");
+    let mut back = sandbox.message_texts("a.msg.md");
     back.sort_by_key(|text| text[5..].parse::<u32>().unwrap());
     assert_eq!(back, texts);
 }

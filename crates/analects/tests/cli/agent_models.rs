@@ -1,16 +1,12 @@
-//! Which of the models of an agent answers, and who goes on with a conversation.
+//! Which of an agent's models answers, and which agent continues a conversation.
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, parse_json};
 use crate::server::{Server, answer, call, done, stream_head};
 
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// A file with an agent of these models.
-fn with_models(models: &str) -> String {
+/// A file with one agent that has these models.
+fn file_with_models(models: &str) -> String {
     format!("---\nagents:\n  w:\n    models: [{models}]\n---\n")
 }
 
@@ -30,7 +26,7 @@ fn chat_uses_the_first_usable_model_and_names_the_skipped_ones() {
     for (models, told) in cases {
         let server = Server::new(vec![answer(&["Yes."])]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
-        sandbox.write("a.msg.md", with_models(models));
+        sandbox.write("a.msg.md", file_with_models(models));
         let run = sandbox.run(&["chat", "a.msg.md", "Are you there?"]);
         assert_eq!(
             (run.code, &*run.stdout),
@@ -38,7 +34,7 @@ fn chat_uses_the_first_usable_model_and_names_the_skipped_ones() {
             "{models}: {}",
             run.stderr
         );
-        assert_eq!(json(&server.request())["model"], "tiny");
+        assert_eq!(parse_json(&server.request())["model"], "tiny");
         assert!(
             run.stderr.contains(told) && run.stderr.is_empty() == told.is_empty(),
             "{}",
@@ -49,7 +45,7 @@ fn chat_uses_the_first_usable_model_and_names_the_skipped_ones() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
-        with_models("anthropic/claude-sonnet-4-5, openai/tiny"),
+        file_with_models("anthropic/claude-sonnet-4-5, openai/tiny"),
     );
     let run = sandbox.run(&["chat", "a.msg.md", "Are you there?"]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
@@ -65,9 +61,9 @@ fn a_session_continues_with_the_agent_that_answered_last() {
     let server = Server::new(vec![answer(&["Yes."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let config = "[agents.coder]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"Be terse.\"\ntemperature = 0.1\n";
-    sandbox.configure("config.toml", config);
+    sandbox.write_config("config.toml", config);
     let system = || {
-        let sent = json(&server.request());
+        let sent = parse_json(&server.request());
         let is_system = sent["messages"][0]["role"] == "system";
         (
             is_system.then(|| sent["messages"][0]["content"].clone()),
@@ -98,7 +94,7 @@ fn a_session_continues_with_the_agent_that_answered_last() {
 fn chat_warns_when_the_last_agent_is_no_longer_configured() {
     let server = Server::new(vec![answer(&["Yes."]); 2]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[agents.coder]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"Be terse.\"\n",
     );
@@ -106,7 +102,7 @@ fn chat_warns_when_the_last_agent_is_no_longer_configured() {
         sandbox.run(&["chat", "--agent", "coder", "one?"]).code,
         Some(0)
     );
-    sandbox.configure("config.toml", "");
+    sandbox.write_config("config.toml", "");
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let told =
@@ -126,7 +122,7 @@ fn an_imported_session_continues_with_its_own_model() {
     );
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert_eq!(json(&server.request())["model"], "gpt-5-mini");
+    assert_eq!(parse_json(&server.request())["model"], "gpt-5-mini");
 }
 
 #[test]
@@ -141,7 +137,7 @@ fn an_agent_that_only_called_a_tool_still_answers_next() {
         &["chat", "a.msg.md", "and now?"],
     ] {
         sandbox.run(args);
-        assert_eq!(json(&server.request())["model"], "two", "{args:?}");
+        assert_eq!(parse_json(&server.request())["model"], "two", "{args:?}");
     }
 }
 
@@ -150,7 +146,7 @@ fn an_agent_keeps_its_model_and_a_dry_run_names_it() {
     let server = Server::new(vec![answer(&["Yes."]); 3]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let models = "models = [\"groq/rhyme\", \"openai/rhyme\"]";
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         &format!("[agents.poet]\n{models}\nsystem_prompt = \"Rhyme.\"\n"),
     );
@@ -176,7 +172,7 @@ fn an_agent_keeps_its_model_and_a_dry_run_names_it() {
             "{args:?}: {}",
             run.stderr
         );
-        let sent = json(&server.request());
+        let sent = parse_json(&server.request());
         assert_eq!(
             (&sent["model"], &sent["messages"][0]["content"]),
             (&"rhyme".into(), &"Rhyme.".into())
@@ -188,7 +184,7 @@ fn an_agent_keeps_its_model_and_a_dry_run_names_it() {
 fn a_model_is_not_mistaken_for_an_agent_with_its_name() {
     let server = Server::new(vec![answer(&["Yes."]); 2]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[agents.tiny]\nmodels = [\"openai/tiny\"]\nsystem_prompt = \"I am tiny.\"\n",
     );
@@ -205,7 +201,7 @@ fn a_model_is_not_mistaken_for_an_agent_with_its_name() {
 fn an_imported_session_falls_back_to_the_default_model() {
     let server = Server::new(vec![answer(&["Yes."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure("config.toml", "[models]\ndefault = \"openai/tiny\"\n");
+    sandbox.write_config("config.toml", "[models]\ndefault = \"openai/tiny\"\n");
     let lines = "{\"type\":\"user\",\"content\":\"one?\"}\n\
                  {\"type\":\"assistant\",\"content\":\"1\",\"model\":\"claude-opus-4-1\"}\n";
     assert_eq!(
@@ -214,5 +210,5 @@ fn an_imported_session_falls_back_to_the_default_model() {
     );
     let run = sandbox.run(&["chat", "-c", "two?"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert_eq!(json(&server.request())["model"], "tiny");
+    assert_eq!(parse_json(&server.request())["model"], "tiny");
 }

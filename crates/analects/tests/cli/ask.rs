@@ -1,14 +1,12 @@
-//! `ask`: one question, nothing kept.
+//! `ask`: one question, nothing stored.
 
-use serde_json::Value;
-
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox, parse_json};
 use crate::server::{Server, Step, answer, done, done_because, error, piece, stream_head, thought};
 
 const KEY: &str = "sk-a-key-that-nobody-may-see";
 
-/// Asks with a key, which nothing that comes out may hold.
-fn ask(sandbox: &Sandbox, args: &[&str], stdin: Option<&str>) -> Run {
+/// Asks with a key, and checks that no output contains it.
+fn ask(sandbox: &Sandbox, args: &[&str], stdin: Option<&str>) -> CommandOutput {
     let args = [&["ask", "-m", "openai/tiny"], args].concat();
     let mut command = sandbox.command(&args);
     command.env("OPENAI_API_KEY", KEY);
@@ -16,7 +14,7 @@ fn ask(sandbox: &Sandbox, args: &[&str], stdin: Option<&str>) -> Run {
         sandbox.write("stdin", text);
         command.stdin(std::fs::File::open(sandbox.path("stdin")).unwrap());
     }
-    let run: Run = command.output().unwrap().into();
+    let run: CommandOutput = command.output().unwrap().into();
     assert!(
         !run.stdout.contains(KEY) && !run.stderr.contains(KEY),
         "{}{}",
@@ -26,17 +24,13 @@ fn ask(sandbox: &Sandbox, args: &[&str], stdin: Option<&str>) -> Run {
     run
 }
 
-fn body(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
-}
-
 #[test]
 fn ask_prints_the_answer_and_stores_nothing() {
     let server = Server::new(vec![answer(&["Hel", "lo"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    ask(&sandbox, &["Hi", "there"], None).assert_answer("Hello\n");
+    ask(&sandbox, &["Hi", "there"], None).assert_prints("Hello\n");
     assert_eq!(
-        body(&server.request())["messages"][0]["content"],
+        parse_json(&server.request())["messages"][0]["content"],
         "Hi there"
     );
     assert_eq!(
@@ -61,8 +55,8 @@ fn ask_joins_arguments_files_and_stdin() {
         "dot.png",
         "Look:",
     ];
-    ask(&sandbox, &args, Some("and this\n")).assert_answer("ok\n");
-    let sent = body(&server.request());
+    ask(&sandbox, &args, Some("and this\n")).assert_prints("ok\n");
+    let sent = parse_json(&server.request());
     assert_eq!(sent["messages"][0]["content"], "Be brief");
     let parts = sent["messages"][1]["content"].as_array().unwrap();
     assert_eq!(parts[0]["text"], "Look:");
@@ -95,7 +89,7 @@ fn ask_json_has_every_field() {
     let server = Server::new(vec![answer(&["Hello"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = ask(&sandbox, &["--json", "Hi"], None);
-    let found = body(&run.stdout);
+    let found = parse_json(&run.stdout);
     assert_eq!(
         (&found["text"], &found["complete"]),
         (&"Hello".into(), &true.into())
@@ -116,7 +110,7 @@ fn ask_json_has_every_field() {
 fn ask_dry_run_prints_the_request_and_sends_nothing() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let run = ask(&sandbox, &["--dry-run", "--temperature", "0.2", "Hi"], None);
-    let shown = body(&run.stdout);
+    let shown = parse_json(&run.stdout);
     assert_eq!(shown["url"], "http://127.0.0.1:9/v1/chat/completions");
     assert_eq!(shown["body"]["messages"][0]["content"], "Hi");
     assert_eq!(shown["body"]["temperature"], 0.2);
@@ -136,7 +130,10 @@ fn ask_dry_run_needs_no_key() {
         let run = sandbox.run(&["ask", "--dry-run", "-m", model, "Hi"]);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
         assert!(
-            body(&run.stdout)["url"].as_str().unwrap().starts_with(host),
+            parse_json(&run.stdout)["url"]
+                .as_str()
+                .unwrap()
+                .starts_with(host),
             "{}",
             run.stdout
         );
@@ -154,7 +151,7 @@ fn ask_caps_max_tokens_at_the_limit_of_the_model() {
             &["Hi"],
         ]
         .concat();
-        body(&sandbox.run(&args).stdout)["body"]["max_tokens"].clone()
+        parse_json(&sandbox.run(&args).stdout)["body"]["max_tokens"].clone()
     };
     assert_eq!(asked_for(&[]), 4096);
     assert_eq!(asked_for(&["--max-tokens", "100000"]), 4096);
@@ -170,8 +167,8 @@ fn ask_prints_an_answer_that_is_not_streamed() {
     );
     let server = Server::new(vec![vec![Step::Send(head + json)]]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    ask(&sandbox, &["--no-stream", "Hi"], None).assert_answer("All of it\n");
-    assert!(body(&server.request()).get("stream").is_none());
+    ask(&sandbox, &["--no-stream", "Hi"], None).assert_prints("All of it\n");
+    assert!(parse_json(&server.request()).get("stream").is_none());
 }
 
 #[test]
@@ -205,7 +202,7 @@ fn ask_explains_failures_with_a_hint() {
     );
     let run = ask(&sandbox, &["--json", "-f", "none.txt", "Hi"], None);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    assert_eq!(body(&run.stderr)["error"]["kind"], "not_found");
+    assert_eq!(parse_json(&run.stderr)["error"]["kind"], "not_found");
     sandbox.write("bytes", b"\xff\xfe\x00");
     assert_eq!(ask(&sandbox, &["-f", "bytes", "Hi"], None).code, Some(1));
     assert_eq!(ask(&sandbox, &[], None).code, Some(2));
@@ -219,10 +216,10 @@ fn ask_explains_failures_with_a_hint() {
 fn ask_replays_recordings_of_every_provider() {
     let server = Server::new(vec![answer(&["Recorded"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    ask(&sandbox, &["--record", "r.sse", "Hi"], None).assert_answer("Recorded\n");
+    ask(&sandbox, &["--record", "r.sse", "Hi"], None).assert_prints("Recorded\n");
     sandbox
         .run(&["ask", "-m", "replay:r.sse", "Hi"])
-        .assert_answer("Recorded\n");
+        .assert_prints("Recorded\n");
     let anthropic = concat!(
         "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"role\":\"assistant\",\"content\":[],\"usage\":{\"input_tokens\":1}}}\n\n",
         "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
@@ -234,12 +231,12 @@ fn ask_replays_recordings_of_every_provider() {
     sandbox.write("a.sse", anthropic);
     sandbox
         .run(&["ask", "-m", "replay:a.sse", "Hi"])
-        .assert_answer("From Claude\n");
+        .assert_prints("From Claude\n");
     let gemini = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"From Gemini\"}]},\"finishReason\":\"STOP\"}]}\n\n";
     sandbox.write("g.sse", gemini);
     sandbox
         .run(&["ask", "-m", "replay:g.sse", "Hi"])
-        .assert_answer("From Gemini\n");
+        .assert_prints("From Gemini\n");
 }
 
 #[test]
@@ -313,7 +310,7 @@ fn ask_stops_the_answer_when_its_reader_leaves() {
     let mut out = child.stdout.take().unwrap();
     std::io::Read::read_exact(&mut out, &mut [0; 4]).unwrap();
     drop(out);
-    let run: Run = child.wait_with_output().unwrap().into();
+    let run: CommandOutput = child.wait_with_output().unwrap().into();
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
 }
 
@@ -341,7 +338,7 @@ fn ask_refuses_nonsensical_settings() {
 #[test]
 fn ask_sends_no_empty_instructions() {
     let run = ask(&Sandbox::new(), &["--dry-run", "-s", " ", "Hi"], None);
-    let sent = body(&run.stdout);
+    let sent = parse_json(&run.stdout);
     assert_eq!(sent["body"]["messages"].as_array().unwrap().len(), 1);
 }
 
@@ -354,7 +351,7 @@ fn ask_refuses_endless_stdin() {
         let mut command = sandbox.command(&[verb, "-m", "openai/tiny", "Hi"]);
         command.env("OPENAI_API_KEY", KEY);
         command.stdin(std::fs::File::open(sandbox.path("large")).unwrap());
-        let run: Run = command.output().unwrap().into();
+        let run: CommandOutput = command.output().unwrap().into();
         assert_eq!(
             (run.code, &*run.stderr),
             (Some(1), "analects: stdin: larger than 30 MB\n")
@@ -381,7 +378,7 @@ fn ask_reads_a_pipe_like_a_file() {
     let run = ask(&sandbox, &["--dry-run", "-f", "pipe", "Hi"], None);
     writer.join().unwrap().unwrap();
     assert_eq!(
-        body(&run.stdout)["body"]["messages"][0]["content"],
+        parse_json(&run.stdout)["body"]["messages"][0]["content"],
         "Hi\n\nfrom a pipe"
     );
     let run = ask(&sandbox, &["--dry-run", "-f", "/dev/zero", "Hi"], None);

@@ -1,25 +1,24 @@
-//! Asking on a real terminal: waits are told, Ctrl-C is heard at any moment, and a recording holds what
-//! came.
+//! `ask` on a real terminal: it shows that it waits, Ctrl-C works at any moment, and a recording holds what arrived.
 #![cfg(unix)]
 
 use std::time::{Duration, Instant};
 
 use crate::chat_terminal::CTRL_C;
-use crate::pseudo_terminal::with_keys;
+use crate::pseudo_terminal::run_with_keys;
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, error, piece, stream_head};
 
 const BUSY: &str =
     r#"{"error":{"message":"slow down","type":"requests","code":"rate_limit_exceeded"}}"#;
 
-/// Runs on a terminal; skips, loudly, where there is none.
-fn on_terminal(
+/// Runs on a terminal; skips the test where there is none.
+fn ask_on_terminal(
     test: &str,
     sandbox: &Sandbox,
     args: &[&str],
     keys: &[(&str, &str)],
 ) -> Option<(String, i32)> {
-    let ran = with_keys(sandbox, args, true, keys);
+    let ran = run_with_keys(sandbox, args, true, keys);
     if ran.is_none() {
         skip(test, "no python3 to make a terminal");
     }
@@ -37,7 +36,7 @@ fn ask_shows_that_it_waits_and_then_answers() {
             _ => &["chat", "a.msg.md", "-m", "openai/tiny", "where?"],
         };
         let test = "ask_shows_that_it_waits_and_then_answers";
-        let Some((seen, code)) = on_terminal(test, &sandbox, args, &[]) else {
+        let Some((seen, code)) = ask_on_terminal(test, &sandbox, args, &[]) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -55,7 +54,7 @@ fn ctrl_c_stops_a_wait_at_once() {
     let clock = Instant::now();
     let keys = [("trying again in", CTRL_C)];
     let args = ["ask", "-m", "openai/tiny", "where?"];
-    let Some((seen, code)) = on_terminal("ctrl_c_stops_a_wait_at_once", &sandbox, &args, &keys)
+    let Some((seen, code)) = ask_on_terminal("ctrl_c_stops_a_wait_at_once", &sandbox, &args, &keys)
     else {
         return;
     };
@@ -74,7 +73,7 @@ fn ctrl_c_keeps_the_partial_answer_on_screen_and_in_the_recording() {
     let args = ["ask", "-m", "openai/tiny", "--record", "r.sse", "tell me"];
     let keys = [("half an ans", CTRL_C)];
     let test = "ctrl_c_keeps_the_partial_answer_on_screen_and_in_the_recording";
-    let Some((seen, code)) = on_terminal(test, &sandbox, &args, &keys) else {
+    let Some((seen, code)) = ask_on_terminal(test, &sandbox, &args, &keys) else {
         return;
     };
     assert_eq!(code, 130, "{seen}");
@@ -90,7 +89,8 @@ fn a_hostile_answer_cannot_control_the_terminal() {
     let server = Server::new(vec![answer(&["a\u{1b}", "[2J", bad, "z"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let test = "a_hostile_answer_cannot_control_the_terminal";
-    let Some((seen, code)) = on_terminal(test, &sandbox, &["ask", "-m", "openai/tiny", "x"], &[])
+    let Some((seen, code)) =
+        ask_on_terminal(test, &sandbox, &["ask", "-m", "openai/tiny", "x"], &[])
     else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Conversations that go well.
+//! `chat` in a file and in the store, when everything goes well.
 
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer};
@@ -12,8 +12,8 @@ fn chat_prints_and_stores_a_recorded_answer() {
     let text = "Hello! This is a recorded answer; a model would answer here.\n\n\
                 # %% And this line only looks like a cell.";
     let run = sandbox.run(&["chat", "hello.msg.md", "-m", &model, "hi"]);
-    run.assert_answer(&format!("{text}\n"));
-    assert_eq!(sandbox.texts("hello.msg.md"), ["hi", text]);
+    run.assert_prints(&format!("{text}\n"));
+    assert_eq!(sandbox.message_texts("hello.msg.md"), ["hi", text]);
     let file = sandbox.read("hello.msg.md");
     assert!(
         file.contains("\n\\# %% And this line only looks like a cell.\n"),
@@ -45,7 +45,7 @@ fn chat_continues_the_conversation_in_its_file() {
         "times",
         "seven?",
     ]);
-    run.assert_answer("Forty-two.\n");
+    run.assert_prints("Forty-two.\n");
     let first = server.request();
     assert!(
         first.contains(r#""model":"tiny""#) && first.contains("six times seven?"),
@@ -57,7 +57,7 @@ fn chat_continues_the_conversation_in_its_file() {
     sandbox.write("talk.msg.md", &typed);
     sandbox
         .run(&["chat", "talk.msg.md"])
-        .assert_answer("Forty-eight.\n");
+        .assert_prints("Forty-eight.\n");
     let second = server.request();
     for said in ["six times seven?", "Forty-two.", "And eight?"] {
         assert!(second.contains(said), "{second}");
@@ -87,12 +87,15 @@ fn chat_joins_arguments_and_stdin_into_one_prompt() {
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "Review this:"];
     sandbox
         .run_with_stdin(&args, "- old\n+ new\n")
-        .assert_answer("ok\n");
-    assert_eq!(sandbox.texts("a.msg.md")[0], "Review this:\n\n- old\n+ new");
+        .assert_prints("ok\n");
+    assert_eq!(
+        sandbox.message_texts("a.msg.md")[0],
+        "Review this:\n\n- old\n+ new"
+    );
     sandbox
         .run_with_stdin(&["chat", "a.msg.md"], "# %% [^9]\n")
-        .assert_answer("ok\n");
-    assert_eq!(sandbox.texts("a.msg.md")[2], "# %% [^9]");
+        .assert_prints("ok\n");
+    assert_eq!(sandbox.message_texts("a.msg.md")[2], "# %% [^9]");
 }
 
 #[test]
@@ -102,8 +105,8 @@ fn chat_ignores_empty_lines_on_stdin() {
     let args = ["chat", "a.msg.md", "-m", "openai/tiny", "hi"];
     sandbox
         .run_with_stdin(&args, "\r\n\n")
-        .assert_answer("ok\n");
-    assert_eq!(sandbox.texts("a.msg.md")[0], "hi");
+        .assert_prints("ok\n");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "hi");
 }
 
 #[test]
@@ -112,13 +115,13 @@ fn chat_takes_a_sentence_that_ends_in_a_file_name_as_a_prompt() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["chat", "-m", "openai/tiny", "Explain README.md"])
-        .assert_answer("ok\n");
+        .assert_prints("ok\n");
     assert!(server.request().contains("Explain README.md"));
     sandbox.write("my talk.msg.md", "");
     sandbox
         .run(&["chat", "my talk.msg.md", "-m", "openai/tiny", "hi"])
-        .assert_answer("ok\n");
-    assert_eq!(sandbox.texts("my talk.msg.md"), ["hi", "ok"]);
+        .assert_prints("ok\n");
+    assert_eq!(sandbox.message_texts("my talk.msg.md"), ["hi", "ok"]);
 }
 
 #[test]
@@ -127,32 +130,32 @@ fn chat_without_a_file_stores_a_session() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["chat", "-m", "openai/tiny", "What is a group?"])
-        .assert_answer("A set.\n");
+        .assert_prints("A set.\n");
     server.request();
     // The store knows the model that answered.
     sandbox
         .run(&["chat", "-c", "And a ring?"])
-        .assert_answer("Two operations.\n");
+        .assert_prints("Two operations.\n");
     let request = server.request();
     assert!(request.contains(r#""model":"tiny""#), "{request}");
     for said in ["What is a group?", "A set.", "And a ring?"] {
         assert!(request.contains(said), "{request}");
     }
-    let sessions = walk(&sandbox.path("home/data/sessions"));
+    let sessions = files_below(&sandbox.path("home/data/sessions"));
     assert_eq!(sessions.len(), 1);
     let decoded = analects_formats::decode(&std::fs::read(&sessions[0]).unwrap(), "x.jsonl");
     let chain = analects_core::chain(&decoded.messages);
     assert_eq!((chain.messages.len(), chain.problems.len()), (4, 0));
 }
 
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+fn files_below(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path());
     entries
         .flat_map(|path| {
             if path.is_dir() {
-                walk(&path)
+                files_below(&path)
             } else {
                 vec![path]
             }
@@ -168,7 +171,7 @@ fn chat_stores_an_answer_that_nobody_reads() {
     let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());
-    assert_eq!(sandbox.texts("a.msg.md")[1], format!("{long}end"));
+    assert_eq!(sandbox.message_texts("a.msg.md")[1], format!("{long}end"));
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn chat_stores_thinking_beside_the_answer() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"])
-        .assert_answer("Yes.\n");
+        .assert_prints("Yes.\n");
     let file = sandbox.read("a.msg.md");
     assert!(
         file.contains("# %%% [^2.think]\n\n[^2.think]: [tiny]\n\nlet me see\n"),
@@ -200,11 +203,11 @@ fn chat_keeps_provider_details_in_the_journal() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/tiny", "1"])
-        .assert_answer("one\n");
+        .assert_prints("one\n");
     sandbox
         .run(&["chat", "a.msg.md", "2"])
-        .assert_answer("two\n");
-    assert_eq!(sandbox.texts("a.msg.md"), ["1", "one", "2", "two"]);
+        .assert_prints("two\n");
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["1", "one", "2", "two"]);
     let file = sandbox.read("a.msg.md");
     assert!(
         !file.contains("12345678901234567890123") && !file.contains('{'),
@@ -270,7 +273,7 @@ fn repeated_tool_calls_get_their_own_results() {
         let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "what time is it?"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
     }
-    let cells = sandbox.show("a.msg.md")["cells"].clone();
+    let cells = sandbox.show_json("a.msg.md")["cells"].clone();
     let ids = |role: &str| -> Vec<String> {
         let all = cells
             .as_array()

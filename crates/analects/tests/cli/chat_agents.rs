@@ -1,4 +1,4 @@
-//! Who answers, when the person says so and when not.
+//! Which agent answers, by default and by request.
 
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer, error};
@@ -30,14 +30,14 @@ fn chat_asks_the_agent_that_answered_last() {
         );
         run
     };
-    chat(&["to the first"], "big").assert_answer("1\n");
-    chat(&["-m", "openai/rhyme", "to the poet"], "rhyme").assert_answer("2\n");
+    chat(&["to the first"], "big").assert_prints("1\n");
+    chat(&["-m", "openai/rhyme", "to the poet"], "rhyme").assert_prints("2\n");
     // Neither an error nor a recording answers.
     assert_eq!(chat(&["-m", "openai/big", "fails"], "big").code, Some(5));
     sandbox
         .run(&["chat", "a.msg.md", "-m", "replay:r.sse", "plays"])
-        .assert_answer("recorded\n");
-    chat(&["to the poet again"], "rhyme").assert_answer("4\n");
+        .assert_prints("recorded\n");
+    chat(&["to the poet again"], "rhyme").assert_prints("4\n");
     let file = sandbox.read("a.msg.md");
     assert_eq!(file.matches("[agent]").count(), 2, "{file}");
     let authors: Vec<_> = sandbox.messages("a.msg.md").messages;
@@ -83,7 +83,7 @@ fn chat_never_asks_a_recording_again() {
     sandbox.write("r.sse", RECORDED);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "replay:r.sse", "hi"])
-        .assert_answer("recorded\n");
+        .assert_prints("recorded\n");
     sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model();
 }
 
@@ -95,7 +95,7 @@ fn chat_skips_agents_without_a_usable_model() {
     sandbox.write("a.msg.md", format!("{nobody}{TWO_AGENTS}"));
     sandbox
         .run(&["chat", "a.msg.md", "hi"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     assert!(server.request().contains("\"model\":\"big\""));
 }
 
@@ -106,7 +106,7 @@ fn chat_asks_a_model_through_the_agent_that_has_it() {
     sandbox.write("a.msg.md", TWO_AGENTS);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/big", "hi"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     let request = server.request();
     assert!(request.contains("\"temperature\":0.25"), "{request}");
     let messages = sandbox.messages("a.msg.md").messages;
@@ -120,7 +120,7 @@ fn a_new_agent_gets_an_unused_name() {
     sandbox.write("a.msg.md", TWO_AGENTS);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/poet", "hi"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     assert!(server.request().contains("\"model\":\"poet\""));
     let file = sandbox.read("a.msg.md");
     assert!(
@@ -129,7 +129,7 @@ fn a_new_agent_gets_an_unused_name() {
     );
     sandbox
         .run(&["chat", "a.msg.md", "again"])
-        .assert_answer("2\n");
+        .assert_prints("2\n");
     assert!(server.request().contains("\"model\":\"poet\""));
 }
 
@@ -195,7 +195,7 @@ fn chat_asks_the_agent_that_answered_last_on_the_branch() {
         }
         sandbox
             .run(&["chat", "a.msg.md", "and now?"])
-            .assert_answer("1\n");
+            .assert_prints("1\n");
         let request = server.request();
         assert!(
             request.contains(&format!("\"model\":\"{model}\"")),
@@ -218,7 +218,7 @@ fn a_new_agent_gets_the_requested_name() {
         "wise",
         "hi",
     ];
-    sandbox.run(&run).assert_answer("1\n");
+    sandbox.run(&run).assert_prints("1\n");
     let file = sandbox.read("a.msg.md");
     assert!(
         file.contains("  wise:\n    models: [openai/fifth]\n"),
@@ -228,7 +228,7 @@ fn a_new_agent_gets_the_requested_name() {
     server.request();
     sandbox
         .run(&["chat", "a.msg.md", "again"])
-        .assert_answer("2\n");
+        .assert_prints("2\n");
     assert!(server.request().contains("\"model\":\"fifth\""));
     // What may be a slip is not made.
     for name in ["codr", "Coder", "no name", "markdown"] {
@@ -238,9 +238,9 @@ fn a_new_agent_gets_the_requested_name() {
     assert_eq!(sandbox.read("a.msg.md").matches("models").count(), 3);
 }
 
-/// The names and authors of the cells of a file that say something, in their order.
-fn spoken(sandbox: &Sandbox) -> String {
-    let shown = sandbox.show("a.msg.md");
+/// The text and author of each cell with text, in order, as `text:author`.
+fn cells_with_authors(sandbox: &Sandbox) -> String {
+    let shown = sandbox.show_json("a.msg.md");
     let cells = shown["cells"].as_array().unwrap().iter();
     let said = cells.filter(|cell| cell["content"] != "" && cell["type"] != "agent");
     let word = |cell: &serde_json::Value| {
@@ -285,12 +285,12 @@ fn several_agents_answer_their_cells_in_order() {
         ),
     ];
     for (cells, expected, models) in cases {
-        answers_in_order(&cells, expected, models);
+        assert_answers_in_order(&cells, expected, models);
     }
 }
 
-/// Each model in turn answers its cell, and sees only what was said before it.
-fn answers_in_order(cells: &str, expected: &str, models: &[&str]) {
+/// Checks that each model in turn answers its cell and sees only the cells before it.
+fn assert_answers_in_order(cells: &str, expected: &str, models: &[&str]) {
     let answers = ["1", "2", "3"].map(|text| answer(&[text]));
     let server = Server::new(answers.to_vec());
     let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -331,7 +331,7 @@ fn answers_in_order(cells: &str, expected: &str, models: &[&str]) {
             "{request}"
         );
         // Nobody sees what comes after, and everybody sees what came before.
-        let last = spoken_before(expected, at + 1);
+        let last = cells_before_answer(expected, at + 1);
         for word in expected
             .split([' ', ':'])
             .filter(|word| word.starts_with('q'))
@@ -343,13 +343,13 @@ fn answers_in_order(cells: &str, expected: &str, models: &[&str]) {
             );
         }
     }
-    assert_eq!(spoken(&sandbox), expected);
+    assert_eq!(cells_with_authors(&sandbox), expected);
     assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(2));
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
 }
 
-/// What is said before an answer.
-fn spoken_before(all: &str, answer: usize) -> &str {
+/// The part of `all` before an answer.
+fn cells_before_answer(all: &str, answer: usize) -> &str {
     &all[..all.find(&format!(" {answer}:")).unwrap()]
 }
 
@@ -366,7 +366,7 @@ fn an_unanswered_cell_still_waits_for_its_agent() {
     sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!((run.code, &*run.stdout), (Some(5), "1\n"), "{}", run.stderr);
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("3\n");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("3\n");
     for model in ["big", "rhyme", "rhyme"] {
         let request = server.request();
         assert!(
@@ -380,13 +380,13 @@ fn an_unanswered_cell_still_waits_for_its_agent() {
     sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
     sandbox
         .run(&["chat", "a.msg.md", "--agent", "poet"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     let request = server.request();
     assert!(
         request.contains("q3") && request.contains("q4"),
         "{request}"
     );
-    assert_eq!(spoken(&sandbox), "q3:- q4:- 1:poet");
+    assert_eq!(cells_with_authors(&sandbox), "q3:- q4:- 1:poet");
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn several_agents_answer_a_watched_file() {
 }
 
 /// A question with an id and more attributes.
-fn question(id: &str, more: &str, text: &str) -> String {
+fn question_cell(id: &str, more: &str, text: &str) -> String {
     format!("\n# %% [^{id}]\n\n[^{id}]: [markdown] {more}\n\n{text}\n")
 }
 
@@ -431,30 +431,32 @@ fn question(id: &str, more: &str, text: &str) -> String {
 fn questions_with_the_same_id_are_answered_in_their_places() {
     let (poet, coder) = ("agent=poet", "agent=coder");
     let answered = "\n# %%% [^x]\n\n[^x]: [coder]\n\nold\n";
-    let note = |text: &str| question("n", "history=none", text);
+    let note = |text: &str| question_cell("n", "history=none", text);
     let cases = [
         (
-            question("3", "", "q1") + answered + &question("3", "", "q2"),
+            question_cell("3", "", "q1") + answered + &question_cell("3", "", "q2"),
             "q1:- old:coder q2:- 1:coder",
         ),
         // The same text, too.
         (
-            question("3", "", "q") + answered + &question("3", "", "q"),
+            question_cell("3", "", "q") + answered + &question_cell("3", "", "q"),
             "q:- old:coder q:- 1:coder",
         ),
         (
-            question("3", coder, "q") + &question("3", poet, "q"),
+            question_cell("3", coder, "q") + &question_cell("3", poet, "q"),
             "q:- 1:coder q:- 2:poet",
         ),
         (
-            question("3", coder, "q1") + &question("3", poet, "q2") + &question("3", coder, "q3"),
+            question_cell("3", coder, "q1")
+                + &question_cell("3", poet, "q2")
+                + &question_cell("3", coder, "q3"),
             "q1:- 1:coder q2:- 2:poet q3:- 3:coder",
         ),
         (
             note("n1")
-                + &question("3", "", "q1")
+                + &question_cell("3", "", "q1")
                 + answered
-                + &question("4", "", "q2")
+                + &question_cell("4", "", "q2")
                 + &note("n2"),
             "n1:- q1:- old:coder q2:- 1:coder n2:-",
         ),
@@ -466,7 +468,7 @@ fn questions_with_the_same_id_are_answered_in_their_places() {
         let run = sandbox.run(&["chat", "a.msg.md"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(!run.stderr.contains("was changed"), "{}", run.stderr);
-        assert_eq!(spoken(&sandbox), expected);
+        assert_eq!(cells_with_authors(&sandbox), expected);
         assert_eq!(
             sandbox.run(&["chat", "a.msg.md"]).code,
             Some(2),
@@ -477,16 +479,16 @@ fn questions_with_the_same_id_are_answered_in_their_places() {
 
 #[test]
 fn chosen_cells_and_recordings_apply_to_one_answer() {
-    let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
+    let two = question_cell("x", "agent=coder", "q1") + &question_cell("y", "agent=poet", "q2");
     let cases = [
         (
-            two.clone() + &question("n", "", "n"),
+            two.clone() + &question_cell("n", "", "n"),
             &["-e", "n"][..],
             "q1:- 1:coder q2:- n:-",
         ),
         (two.clone(), &["--record", "r.sse"], "q1:- 1:coder q2:-"),
         (
-            question("0", "history=none", "old") + &two,
+            question_cell("0", "history=none", "old") + &two,
             &["-i", "0"],
             "old:- q1:- 1:coder q2:-",
         ),
@@ -504,7 +506,7 @@ fn chosen_cells_and_recordings_apply_to_one_answer() {
         };
         let told = format!("coder answers cell x; cell y waits: a further call asks it{own}\n");
         assert!(run.stderr.contains(&told), "{}", run.stderr);
-        assert_eq!(spoken(&sandbox), expected);
+        assert_eq!(cells_with_authors(&sandbox), expected);
         let request = server.request();
         assert!(
             request.contains("q1") && !request.contains("q2"),
@@ -516,9 +518,9 @@ fn chosen_cells_and_recordings_apply_to_one_answer() {
         assert_eq!((run.code, &*run.stdout), (Some(0), "2\n"), "{}", run.stderr);
         assert!(!server.request().contains("\"n\""));
         assert!(
-            spoken(&sandbox).contains("q2:- 2:poet"),
+            cells_with_authors(&sandbox).contains("q2:- 2:poet"),
             "{}",
-            spoken(&sandbox)
+            cells_with_authors(&sandbox)
         );
         if args[0] == "--record" {
             assert!(
@@ -535,8 +537,8 @@ fn a_choice_by_position_sticks_to_its_cells() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let (one, two) = (
-        question("x", "agent=coder", "q1"),
-        question("y", "agent=poet", "q2"),
+        question_cell("x", "agent=coder", "q1"),
+        question_cell("y", "agent=poet", "q2"),
     );
     sandbox.write(
         "a.msg.md",
@@ -544,7 +546,7 @@ fn a_choice_by_position_sticks_to_its_cells() {
     );
     let run = sandbox.run(&["chat", "a.msg.md", "-e", "#4", "--save"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "1\n"), "{}", run.stderr);
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("2\n");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("2\n");
     for _ in 0..2 {
         assert!(!server.request().contains("secret"));
     }
@@ -554,9 +556,9 @@ fn a_choice_by_position_sticks_to_its_cells() {
     assert!(order.is_sorted(), "{file}");
 }
 
-/// What a call for two agents does while somebody changes the file before the first word comes: its stderr, and what
-/// the file says then.
-fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
+/// Runs `chat` for two agents and changes the file before the first word arrives. Returns its stderr, and the cells of
+/// the file after that.
+fn chat_while_file_changes(change: impl Fn(&str) -> String) -> (String, String) {
     use crate::server::{Step, done, piece, stream_head};
     let mut sandbox = Sandbox::new();
     let first = vec![
@@ -567,7 +569,7 @@ fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
     ];
     let server = Server::new(vec![first, answer(&["2"]), answer(&["3"])]);
     sandbox.set_server(&server.base_url);
-    let two = question("x", "agent=coder", "q1") + &question("y", "agent=poet", "q2");
+    let two = question_cell("x", "agent=coder", "q1") + &question_cell("y", "agent=poet", "q2");
     sandbox.write("a.msg.md", format!("{TWO_AGENTS}{two}"));
     let child = sandbox.spawn(&["chat", "a.msg.md"]);
     server.request();
@@ -576,19 +578,19 @@ fn changed_meanwhile(change: impl Fn(&str) -> String) -> (String, String) {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    (stderr, spoken(&sandbox))
+    (stderr, cells_with_authors(&sandbox))
 }
 
 #[test]
 fn the_announced_cell_is_asked_next_and_new_cells_wait() {
     let next = "coder answers cell x; next: cell y\n";
-    let (stderr, said) = changed_meanwhile(|file| format!("{file}\n# %%\n\nq3\n"));
+    let (stderr, said) = chat_while_file_changes(|file| format!("{file}\n# %%\n\nq3\n"));
     assert_eq!(said, "q1:- 1:coder q2:- 2:poet q3:-");
     let waits = "poet answers cell y; cell #6 waits: a further call asks it\n";
     assert!(stderr.contains(next) && stderr.contains(waits), "{stderr}");
     // What is typed above it comes first.
     let (stderr, said) =
-        changed_meanwhile(|file| file.replace("\n# %% [^y]", "\n# %%\n\nq3\n\n# %% [^y]"));
+        chat_while_file_changes(|file| file.replace("\n# %% [^y]", "\n# %%\n\nq3\n\n# %% [^y]"));
     assert_eq!(said, "q1:- 1:coder q3:- 2:coder q2:- 3:poet");
     assert!(stderr.contains(next), "{stderr}");
     assert_eq!(stderr.matches("; next: cell y\n").count(), 2, "{stderr}");
@@ -597,10 +599,11 @@ fn the_announced_cell_is_asked_next_and_new_cells_wait() {
 #[test]
 fn deleting_a_waiting_question_is_not_an_error() {
     let without = |file: &str| file[..file.find("\n# %% [^y]").unwrap()].to_string();
-    let (stderr, said) = changed_meanwhile(without);
+    let (stderr, said) = chat_while_file_changes(without);
     assert_eq!(said, "q1:- 1:coder");
     assert!(!stderr.contains("error"), "{stderr}");
-    let (stderr, said) = changed_meanwhile(|file| without(file) + &question("z", "", "q3"));
+    let (stderr, said) =
+        chat_while_file_changes(|file| without(file) + &question_cell("z", "", "q3"));
     assert_eq!(said, "q1:- 1:coder q3:-");
     assert!(
         stderr.contains("cell z waits: a further call asks it\n"),
@@ -613,7 +616,7 @@ fn deleting_a_waiting_question_is_not_an_error() {
             file.find("\n# %% [^y]").unwrap(),
         )
     };
-    let (stderr, said) = changed_meanwhile(|file| {
+    let (stderr, said) = chat_while_file_changes(|file| {
         let (first, second) = from(file);
         format!("{}{}", &file[..first], &file[second..])
     });
@@ -628,7 +631,7 @@ fn deleting_a_waiting_question_is_not_an_error() {
 fn problems_show_the_line_numbers_from_before_the_answer() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let two = question("3", "agent=coder", "q1") + &question("3", "agent=poet", "q2");
+    let two = question_cell("3", "agent=coder", "q1") + &question_cell("3", "agent=poet", "q2");
     sandbox.write("a.msg.md", format!("{TWO_AGENTS}{two}"));
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -1,5 +1,5 @@
-//! Ten turns with servers that send everything that the providers usually send: the file holds what was said, and
-//! the journal how it travelled.
+//! Ten turns with servers that send everything that providers usually send: the file holds the words, and the
+//! journal holds the technical details.
 
 use analects_testkit::{Rules, validate};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::sandbox::Sandbox;
 use crate::server::{Server, Step, stream_head};
 
-/// A provider: how it is asked, what it sends, and what it wants back.
+/// A provider: how to ask it, what it sends, and what it expects back.
 struct Provider {
     model: &'static str,
     /// The variables for its address and its key.
@@ -55,8 +55,8 @@ const PROVIDERS: [Provider; 4] = [
     },
 ];
 
-/// A text of a thousand characters in plain words.
-fn answer(turn: usize) -> String {
+/// A thousand characters of plain words.
+fn answer_text(turn: usize) -> String {
     let words = format!("Turn {turn} says what a reader of the file wants to read. ");
     words
         .repeat(1 + 1000 / words.len())
@@ -66,12 +66,12 @@ fn answer(turn: usize) -> String {
         .collect()
 }
 
-fn question(turn: usize) -> String {
+fn question_text(turn: usize) -> String {
     let words = format!("Question {turn}: what would somebody ask who wants to know it exactly? ");
     words.repeat(2).chars().take(99).chain(['?']).collect()
 }
 
-fn seal(name: &str, turn: usize) -> String {
+fn signature(name: &str, turn: usize) -> String {
     format!("{name}-{turn}-{}", "QUJD".repeat(80))
 }
 
@@ -97,7 +97,7 @@ fn chat_events(turn: usize) -> Vec<Value> {
             json!({"role": "assistant", "content": "", "refusal": null}),
             Value::Null,
         ),
-        chunk(json!({"content": answer(turn)}), Value::Null),
+        chunk(json!({"content": answer_text(turn)}), Value::Null),
         chunk(json!({}), json!("stop")),
         usage,
     ]
@@ -105,9 +105,8 @@ fn chat_events(turn: usize) -> Vec<Value> {
 
 fn responses_events(turn: usize) -> Vec<Value> {
     let thought = json!({"id": format!("rs_{turn}"), "type": "reasoning", "summary": [],
-        "encrypted_content": seal("encrypted", turn)});
-    let part =
-        json!({"type": "output_text", "annotations": [], "logprobs": [], "text": answer(turn)});
+        "encrypted_content": signature("encrypted", turn)});
+    let part = json!({"type": "output_text", "annotations": [], "logprobs": [], "text": answer_text(turn)});
     let message = json!({"id": format!("msg_{turn}"), "type": "message", "status": "completed",
         "content": [part], "role": "assistant"});
     let mut begun = message.clone();
@@ -124,7 +123,7 @@ fn responses_events(turn: usize) -> Vec<Value> {
     let of_text = |kind: &str, key: &str| {
         let mut event = json!({"type": kind, "item_id": format!("msg_{turn}"), "output_index": 1,
             "content_index": 0, "logprobs": []});
-        event[key] = json!(answer(turn));
+        event[key] = json!(answer_text(turn));
         event
     };
     vec![
@@ -161,16 +160,16 @@ fn anthropic_events(turn: usize) -> Vec<Value> {
         ),
         delta(
             0,
-            json!({"type": "signature_delta", "signature": seal("signature", turn)}),
+            json!({"type": "signature_delta", "signature": signature("signature", turn)}),
         ),
         stop(0),
         start(
             1,
-            json!({"type": "redacted_thinking", "data": seal("redacted", turn)}),
+            json!({"type": "redacted_thinking", "data": signature("redacted", turn)}),
         ),
         stop(1),
         start(2, json!({"type": "text", "text": ""})),
-        delta(2, json!({"type": "text_delta", "text": answer(turn)})),
+        delta(2, json!({"type": "text_delta", "text": answer_text(turn)})),
         stop(2),
         json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null},
             "usage": {"output_tokens": 190}}),
@@ -193,14 +192,14 @@ fn gemini_events(turn: usize) -> Vec<Value> {
     vec![
         chunk(json!({"text": "I think about it.", "thought": true}), None),
         chunk(
-            json!({"text": answer(turn), "thoughtSignature": signature}),
+            json!({"text": answer_text(turn), "thoughtSignature": signature}),
             Some("STOP"),
         ),
     ]
 }
 
-/// A turn of a provider, as its server sends it.
-fn script(provider: &Provider, turn: usize) -> Vec<Step> {
+/// The answer to one turn, as the provider's server sends it.
+fn answer_stream(provider: &Provider, turn: usize) -> Vec<Step> {
     let mut text = String::new();
     for event in (provider.events)(turn) {
         if let Some(name) = event["type"].as_str().filter(|_| provider.is_named) {
@@ -214,14 +213,19 @@ fn script(provider: &Provider, turn: usize) -> Vec<Step> {
     vec![stream_head(), Step::Send(text)]
 }
 
-/// Asks the next question, and gives the body of the request.
+/// Asks the next question, and returns the body of the request.
 #[track_caller]
-fn ask(provider: &Provider, server: &Server, sandbox: &Sandbox, turn: usize) -> String {
+fn ask_next_question(
+    provider: &Provider,
+    server: &Server,
+    sandbox: &Sandbox,
+    turn: usize,
+) -> String {
     let mut args = vec!["chat", "a.msg.md"];
     if turn == 1 {
         args.extend(["-m", provider.model]);
     }
-    let question = question(turn);
+    let question = question_text(turn);
     args.push(&question);
     let [address, key] = provider.variables;
     let mut command = sandbox.command(&args);
@@ -248,14 +252,14 @@ fn ask(provider: &Provider, server: &Server, sandbox: &Sandbox, turn: usize) -> 
 #[test]
 fn the_file_holds_only_words_and_the_journal_the_details() {
     for provider in &PROVIDERS {
-        let server = Server::new((1..=12).map(|turn| script(provider, turn)).collect());
+        let server = Server::new((1..=12).map(|turn| answer_stream(provider, turn)).collect());
         let sandbox = Sandbox::new();
         for turn in 1..=10 {
-            ask(provider, &server, &sandbox, turn);
+            ask_next_question(provider, &server, &sandbox, turn);
         }
         let file = sandbox.read("a.msg.md");
         check_file(provider, &file);
-        let body = ask(provider, &server, &sandbox, 11);
+        let body = ask_next_question(provider, &server, &sandbox, 11);
         let sealed: Vec<String> = (1..=10).filter_map(provider.sealed).collect();
         for seal in &sealed {
             assert!(
@@ -267,7 +271,7 @@ fn the_file_holds_only_words_and_the_journal_the_details() {
         // On another machine there is no journal.
         std::fs::remove_dir_all(sandbox.path("home/state/journal")).unwrap();
         sandbox.write("a.msg.md", file);
-        let body = ask(provider, &server, &sandbox, 12);
+        let body = ask_next_question(provider, &server, &sandbox, 12);
         assert!(
             sealed.iter().all(|seal| !body.contains(seal.as_str())),
             "{}",
@@ -277,7 +281,7 @@ fn the_file_holds_only_words_and_the_journal_the_details() {
     }
 }
 
-/// No JSON, little metadata, and ids that count.
+/// Checks that the file has no JSON, little metadata, and numbered ids.
 #[track_caller]
 fn check_file(provider: &Provider, file: &str) {
     let what = format!("{}:\n{file}", provider.model);
@@ -294,7 +298,7 @@ fn check_file(provider: &Provider, file: &str) {
     }
     let cells = &file[file.find("# %%").unwrap()..];
     let said: usize = (1..=10)
-        .map(|turn| question(turn).len() + answer(turn).len())
+        .map(|turn| question_text(turn).len() + answer_text(turn).len())
         .sum();
     let thought = cells.matches("Let me think about it.").count() * 22
         + cells.matches("I think about it.").count() * 17;

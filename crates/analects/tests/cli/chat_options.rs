@@ -1,4 +1,4 @@
-//! What a person says about one call: which cells are sent, who answers, with which settings, and whether
+//! The options of one `chat` call: which cells are sent, which agent answers, with which settings, and whether
 //! anything is sent at all.
 
 use std::time::Duration;
@@ -21,8 +21,8 @@ fn sandbox_with(answers: usize) -> (Server, Sandbox) {
     (server, sandbox)
 }
 
-/// The words of FILE that a request holds.
-fn words(request: &str) -> Vec<&'static str> {
+/// The words of `FILE` that a request contains.
+fn words_sent(request: &str) -> Vec<&'static str> {
     let all = ["alpha", "beta", "gamma", "delta", "omega"];
     all.into_iter()
         .filter(|word| request.contains(word))
@@ -44,7 +44,7 @@ fn chat_sends_only_the_chosen_cells() {
         let args = [&["chat", "a.msg.md", "omega", "--agent", "coder"], flags].concat();
         // Where an answer comes first, a line of the user goes before it, and that is told.
         assert_eq!(sandbox.run(&args).code, Some(0), "{flags:?}");
-        assert_eq!(words(&server.request()), expected, "{flags:?}");
+        assert_eq!(words_sent(&server.request()), expected, "{flags:?}");
         let file = sandbox.read("a.msg.md");
         assert!(file.starts_with(FILE), "{flags:?}: {file}");
         // What is shown before is what is sent.
@@ -54,7 +54,11 @@ fn chat_sends_only_the_chosen_cells() {
             flags,
         ]
         .concat();
-        assert_eq!(words(&sandbox.run(&args).stdout), expected, "{flags:?}");
+        assert_eq!(
+            words_sent(&sandbox.run(&args).stdout),
+            expected,
+            "{flags:?}"
+        );
     }
 }
 
@@ -81,7 +85,7 @@ fn chosen_cells_never_reveal_hidden_cells() {
             "{save:?}: {sent}"
         );
         assert!(sent.contains("alpha") && sent.contains("omega") && sent.contains("zeta"));
-        let file = sandbox.show("a.msg.md");
+        let file = sandbox.show_json("a.msg.md");
         let cells = file["cells"].as_array().unwrap();
         for name in ["n", "d"] {
             let cell = cells.iter().find(|cell| cell["id"] == name).unwrap();
@@ -94,8 +98,8 @@ fn chosen_cells_never_reveal_hidden_cells() {
 fn save_keeps_the_choice_for_the_next_call() {
     let (server, sandbox) = sandbox_with(3);
     let args = ["chat", "a.msg.md", "omega", "-i", "1,4", "--save"];
-    sandbox.run(&args).assert_answer("fine\n");
-    assert_eq!(words(&server.request()), ["alpha", "delta", "omega"]);
+    sandbox.run(&args).assert_prints("fine\n");
+    assert_eq!(words_sent(&server.request()), ["alpha", "delta", "omega"]);
     let file = sandbox.read("a.msg.md");
     let saved = FILE
         .replace("[^2]: [coder]", "[^2]: [coder] history=\"none\"")
@@ -103,12 +107,12 @@ fn save_keeps_the_choice_for_the_next_call() {
     assert!(file.starts_with(&saved), "{file}");
     sandbox
         .run(&["chat", "a.msg.md", "so?"])
-        .assert_answer("fine\n");
-    assert_eq!(words(&server.request()), ["alpha", "delta", "omega"]);
+        .assert_prints("fine\n");
+    assert_eq!(words_sent(&server.request()), ["alpha", "delta", "omega"]);
     // What was hidden can be chosen again.
     let args = ["chat", "a.msg.md", "-i", "3", "-m", "openai/big", "well?"];
-    sandbox.run(&args).assert_answer("fine\n");
-    assert_eq!(words(&server.request()), ["gamma"]);
+    sandbox.run(&args).assert_prints("fine\n");
+    assert_eq!(words_sent(&server.request()), ["gamma"]);
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn other_agents_are_quoted_by_name() {
     let (server, sandbox) = sandbox_with(2);
     sandbox
         .run(&["chat", "a.msg.md", "--agent", "coder", "omega"])
-        .assert_answer("fine\n");
+        .assert_prints("fine\n");
     let request: Value = serde_json::from_str(&server.request()).unwrap();
     assert_eq!(request["model"], "big");
     let turns: Vec<String> = request["messages"]
@@ -131,7 +135,7 @@ fn other_agents_are_quoted_by_name() {
     // A cell may say who is to answer it.
     let asked = format!("{FILE}\n# %% [^9]\n\n[^9]: [markdown] agent=\"poet\"\n\nomega\n");
     sandbox.write("a.msg.md", &asked);
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("fine\n");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("fine\n");
     let request: Value = serde_json::from_str(&server.request()).unwrap();
     assert_eq!(request["model"], "rhyme");
     assert!(request.to_string().contains("[coder]: beta"), "{request}");
@@ -153,7 +157,7 @@ fn a_new_agent_keeps_the_settings_of_its_first_call() {
     let (server, sandbox) = sandbox_with(3);
     let more = ["--temperature", "0.25", "--max-tokens", "77"];
     let args = [&["chat", "a.msg.md", "-m", "openai/tiny", "one"], &more[..]].concat();
-    sandbox.run(&args).assert_answer("fine\n");
+    sandbox.run(&args).assert_prints("fine\n");
     let request: Value = serde_json::from_str(&server.request()).unwrap();
     assert_eq!(
         (&request["temperature"], &request["model"]),
@@ -179,11 +183,11 @@ fn a_new_agent_keeps_the_settings_of_its_first_call() {
         "0.5",
         "two",
     ];
-    sandbox.run(&args).assert_answer("fine\n");
+    sandbox.run(&args).assert_prints("fine\n");
     assert!(server.request().contains("\"temperature\":0.5"));
     sandbox
         .run(&["chat", "a.msg.md", "three"])
-        .assert_answer("fine\n");
+        .assert_prints("fine\n");
     assert!(server.request().contains("\"temperature\":0.25"));
     assert_eq!(sandbox.read("a.msg.md").matches("  tiny:").count(), 1);
 }
@@ -192,7 +196,7 @@ fn a_new_agent_keeps_the_settings_of_its_first_call() {
 fn set_default_agent_takes_effect_at_once() {
     let (server, sandbox) = sandbox_with(1);
     let args = ["chat", "a.msg.md", "--set-default-agent", "coder", "omega"];
-    sandbox.run(&args).assert_answer("fine\n");
+    sandbox.run(&args).assert_prints("fine\n");
     assert!(server.request().contains("\"model\":\"big\""));
     assert!(
         sandbox
@@ -230,7 +234,7 @@ fn chat_dry_run_prints_the_request_and_writes_nothing() {
         (&shown["body"]["model"], &shown["body"]["temperature"]),
         (&"big".into(), &1.0.into())
     );
-    assert_eq!(words(&run.stdout), ["beta", "gamma", "delta", "omega"]);
+    assert_eq!(words_sent(&run.stdout), ["beta", "gamma", "delta", "omega"]);
     assert_eq!(sandbox.read("a.msg.md"), FILE);
     let run = sandbox.run(&[
         "chat",
@@ -240,10 +244,16 @@ fn chat_dry_run_prints_the_request_and_writes_nothing() {
         "openai/tiny",
         "omega",
     ]);
-    assert_eq!((run.code, words(&run.stdout)), (Some(0), vec!["omega"]));
+    assert_eq!(
+        (run.code, words_sent(&run.stdout)),
+        (Some(0), vec!["omega"])
+    );
     assert!(!sandbox.path("new.msg.md").exists());
     let run = sandbox.run(&["chat", "--dry-run", "-m", "openai/tiny", "omega"]);
-    assert_eq!((run.code, words(&run.stdout)), (Some(0), vec!["omega"]));
+    assert_eq!(
+        (run.code, words_sent(&run.stdout)),
+        (Some(0), vec!["omega"])
+    );
     assert!(!sandbox.path("home/data/sessions").exists());
     assert_eq!(
         sandbox.run(&["chat", "a.msg.md", "--dry-run"]).code,
@@ -269,11 +279,14 @@ fn no_stream_prints_the_answer_as_a_whole() {
         } else {
             assert_eq!(sandbox.read("out"), "");
         }
-        assert_eq!(sandbox.texts("a.msg.md"), ["omega"]);
+        assert_eq!(sandbox.message_texts("a.msg.md"), ["omega"]);
         sandbox.write("go", "");
         assert!(child.wait().unwrap().success());
         assert_eq!(sandbox.read("out"), "half and half\n");
-        assert_eq!(sandbox.texts("a.msg.md"), ["omega", "half and half"]);
+        assert_eq!(
+            sandbox.message_texts("a.msg.md"),
+            ["omega", "half and half"]
+        );
     }
 }
 
@@ -289,7 +302,7 @@ fn chat_converts_a_plain_file_only_with_force() {
     assert_eq!(sandbox.read("notes.md"), notes);
     sandbox
         .run(&[&args[..], &["--force"]].concat())
-        .assert_answer("fine\n");
+        .assert_prints("fine\n");
     let file = sandbox.read("notes.md");
     let start = format!(
         "---\r\nmessage_section: Discussion\r\nagents:\r\n  tiny:\r\n    models: [openai/tiny]\r\n---\r\n\r\n\
@@ -300,9 +313,9 @@ fn chat_converts_a_plain_file_only_with_force() {
     // From then on it is one.
     sandbox
         .run(&["chat", "notes.md", "again"])
-        .assert_answer("fine\n");
+        .assert_prints("fine\n");
     assert_eq!(
-        sandbox.texts("notes.md"),
+        sandbox.message_texts("notes.md"),
         ["omega", "fine", "again", "fine"]
     );
     sandbox.write("taken.md", "# A\n\n## Discussion\n\nours\n");
@@ -357,12 +370,15 @@ fn chat_keeps_the_prompt_when_there_is_no_model() {
     sandbox.set_server(&server.base_url);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/tiny"])
-        .assert_answer("fine\n");
-    assert_eq!(sandbox.texts("a.msg.md"), ["my long thought", "fine"]);
+        .assert_prints("fine\n");
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["my long thought", "fine"]
+    );
 }
 
-/// A file from which somebody has taken cells away: places and ids do not agree any more.
-const GAPS: &str = "# %% t[^a]\n\n[^a]: [agent] name=\"tiny\" models=\"openai/tiny\"\n\n\
+/// A file whose cells no longer have the numbers of their positions, because some were deleted.
+const FILE_WITH_GAPS: &str = "# %% t[^a]\n\n[^a]: [agent] name=\"tiny\" models=\"openai/tiny\"\n\n\
     # %% [^4]\n\n[^4]: [markdown]\n\nSECRET one\n\n# %%% [^5]\n\n[^5]: [tiny]\n\npublic answer\n\n\
     # %%\n\nmy question\n";
 
@@ -370,7 +386,7 @@ const GAPS: &str = "# %% t[^a]\n\n[^a]: [agent] name=\"tiny\" models=\"openai/ti
 fn a_position_is_not_mistaken_for_an_id() {
     let server = Server::new(vec![answer(&["one"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("a.msg.md", GAPS);
+    sandbox.write("a.msg.md", FILE_WITH_GAPS);
     let list = sandbox.run(&["list", "a.msg.md"]).stdout;
     assert!(
         list.contains("#4  user") && list.contains("\n#4") && list.starts_with("4 "),
@@ -399,7 +415,7 @@ fn a_position_is_not_mistaken_for_an_id() {
     );
     assert!(!request.contains("SECRET"), "{request}");
     sandbox.run(&["drop", "a.msg.md", "#4"]);
-    let hidden = sandbox.show("a.msg.md");
+    let hidden = sandbox.show_json("a.msg.md");
     assert_eq!(hidden["cells"][1]["history"], "include", "{hidden}");
     assert_eq!(hidden["cells"][3]["history"], "exclude", "{hidden}");
 }
@@ -410,7 +426,7 @@ fn an_open_range_excludes_the_new_prompt() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/tiny", "first"])
-        .assert_answer("one\n");
+        .assert_prints("one\n");
     let before = sandbox.read("a.msg.md");
     let run = sandbox.run(&["chat", "a.msg.md", "-e", "3", "more"]);
     assert_eq!(
@@ -464,13 +480,13 @@ fn the_default_agent_answers_again_after_another_agent() {
     sandbox.write("a.msg.md", format!("---\ndefault_agent: a\n{agents}---\n"));
     sandbox
         .run(&["chat", "a.msg.md", "1"])
-        .assert_answer("one\n");
+        .assert_prints("one\n");
     sandbox
         .run(&["chat", "a.msg.md", "--agent", "b", "2"])
-        .assert_answer("two\n");
+        .assert_prints("two\n");
     sandbox
         .run(&["chat", "a.msg.md", "3"])
-        .assert_answer("three\n");
+        .assert_prints("three\n");
     for model in ["first", "second", "first"] {
         let request = server.request();
         assert!(
@@ -483,7 +499,7 @@ fn the_default_agent_answers_again_after_another_agent() {
 #[test]
 #[cfg(unix)]
 fn force_creates_a_message_file_on_a_terminal() {
-    use crate::pseudo_terminal::{converse, press};
+    use crate::pseudo_terminal::{press, run_steps};
     let server = Server::new(vec![answer(&["fine"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let steps = vec![
@@ -492,33 +508,33 @@ fn force_creates_a_message_file_on_a_terminal() {
         press("> ", "\u{4}"),
     ];
     let command = sandbox.command(&["chat", "new.md", "--force", "-m", "openai/tiny"]);
-    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+    let Some((seen, code)) = run_steps(&sandbox, &command, steps) else {
         return crate::sandbox::skip(
             "force_creates_a_message_file_on_a_terminal",
             "there is no Python to make a terminal",
         );
     };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("new.md"), ["alpha", "fine"]);
+    assert_eq!(sandbox.message_texts("new.md"), ["alpha", "fine"]);
     // A file that holds nothing else needs no making, and is there when something was said.
     let command = sandbox.command(&["chat", "new.msg.md", "--force", "-m", "openai/tiny"]);
-    assert!(converse(&sandbox, &command, vec![press("> ", "\u{4}")]).is_some());
+    assert!(run_steps(&sandbox, &command, vec![press("> ", "\u{4}")]).is_some());
     assert!(!sandbox.path("new.msg.md").exists());
 }
 
-/// A file of which a cell needs a summary, so that it is read again before it is sent.
-const WITH_SUMMARY: &str = "---\nagents:\n  tiny: {models: [openai/tiny]}\n---\n\n\
+/// A file with a cell that needs a summary, so that `chat` reads the file again before it sends the prompt.
+const FILE_WITH_SUMMARY: &str = "---\nagents:\n  tiny: {models: [openai/tiny]}\n---\n\n\
     # %%\n\nSECRET\n\n# %% [^9]\n\n[^9]: [markdown] history=summary\n\nthe price is 10\n\n\
     # %%% [^10]\n\n[^10]: [tiny]\n\nok\n\n";
 
-/// What is told and sent if somebody changes the file while the summary is asked for.
-fn changed_while_summarised(args: &[&str], change: (&str, &str)) -> (String, Vec<String>, String) {
+/// Changes the file while the summary is being written. Returns stderr, the requests and the file.
+fn chat_while_file_changes(args: &[&str], change: (&str, &str)) -> (String, Vec<String>, String) {
     let mut sandbox = Sandbox::new();
     let waits = [stream_head(), Step::Until(sandbox.path("go"))];
     let summary = [&waits[..], &answer(&["In short."])[1..]].concat();
     let server = Server::new(vec![summary, answer(&["Yes."])]);
     sandbox.set_server(&server.base_url);
-    sandbox.write("a.msg.md", WITH_SUMMARY);
+    sandbox.write("a.msg.md", FILE_WITH_SUMMARY);
     let child = sandbox.spawn(&[&["chat", "a.msg.md"], args].concat());
     server.request();
     let file = sandbox.read("a.msg.md");
@@ -538,7 +554,7 @@ fn changed_while_summarised(args: &[&str], change: (&str, &str)) -> (String, Vec
 #[test]
 fn cells_excluded_by_position_stay_excluded_when_they_move() {
     let typed = ("# %%\n\nSECRET", "# %%\n\nNew.\n\n# %%\n\nSECRET");
-    let (told, sent, file) = changed_while_summarised(&["-e", "1", "What now?"], typed);
+    let (told, sent, file) = chat_while_file_changes(&["-e", "1", "What now?"], typed);
     assert!(
         sent.len() == 1 && !sent[0].contains("SECRET"),
         "{sent:?} {told}"
@@ -549,7 +565,7 @@ fn cells_excluded_by_position_stay_excluded_when_they_move() {
     );
     // What was left out and says something else now may be anything.
     let changed = ("# %%\n\nSECRET", "# %%\n\nNew.\n\n# %%\n\nSECRETS");
-    let (told, sent, file) = changed_while_summarised(&["-e", "1", "What now?"], changed);
+    let (told, sent, file) = chat_while_file_changes(&["-e", "1", "What now?"], changed);
     assert!(sent.is_empty(), "{sent:?}");
     assert!(
         told.contains("not sent: a chosen cell was changed or removed"),
@@ -560,7 +576,7 @@ fn cells_excluded_by_position_stay_excluded_when_they_move() {
         "{file}"
     );
     // What is named by its id may move.
-    let (told, sent, _) = changed_while_summarised(&["-e", "10", "What now?"], typed);
+    let (told, sent, _) = chat_while_file_changes(&["-e", "10", "What now?"], typed);
     assert!(
         sent.len() == 1 && !sent[0].contains("\"ok\""),
         "{sent:?} {told}"
@@ -573,7 +589,7 @@ fn cells_excluded_by_position_stay_excluded_when_they_move() {
 
 #[test]
 fn a_changed_cell_gets_no_summary_of_its_old_text() {
-    let (told, sent, file) = changed_while_summarised(&["What now?"], ("is 10", "is 20"));
+    let (told, sent, file) = chat_while_file_changes(&["What now?"], ("is 10", "is 20"));
     assert!(sent.is_empty(), "{sent:?}");
     assert!(
         told.contains("it was changed while its summary was being written"),

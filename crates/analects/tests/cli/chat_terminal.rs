@@ -1,9 +1,9 @@
-//! The session at a terminal: one prompt after the other, on a real pseudo terminal, with a real server.
+//! `chat` at a terminal: one prompt after another, on a real pseudo-terminal, with a real server.
 #![cfg(unix)]
 
 use std::time::{Duration, Instant};
 
-use crate::pseudo_terminal::{Step, converse, press, resize, shell};
+use crate::pseudo_terminal::{Step, press, resize, run_steps, shell_line};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{self, Server, answer, error, piece, stream_head};
 
@@ -12,28 +12,28 @@ pub const CTRL_D: &str = "\u{4}";
 pub const PROMPT: &str = "> ";
 pub const FILE: [&str; 4] = ["chat", "a.msg.md", "-m", "openai/tiny"];
 
-/// A session with these arguments; skips, loudly, where there is no terminal.
-pub fn session(sandbox: &Sandbox, args: &[&str], steps: Vec<Step>) -> Option<(String, i32)> {
+/// Runs a session with these arguments; skips the test where there is no terminal.
+pub fn run_session(sandbox: &Sandbox, args: &[&str], steps: Vec<Step>) -> Option<(String, i32)> {
     let mut command = sandbox.command(args);
     command
         .env("NO_COLOR", "1")
         .env_remove("VISUAL")
         .env("EDITOR", "false");
-    let ran = converse(sandbox, &command, steps);
+    let ran = run_steps(sandbox, &command, steps);
     if ran.is_none() {
         skip("chat_terminal", "there is no Python to make a terminal");
     }
     ran
 }
 
-pub fn sandbox(scripts: Vec<Vec<server::Step>>) -> (Sandbox, Server) {
+pub fn sandbox_with_server(scripts: Vec<Vec<server::Step>>) -> (Sandbox, Server) {
     let server = Server::new(scripts);
     (Sandbox::new().with_server(&server.base_url), server)
 }
 
 #[test]
 fn a_terminal_chat_writes_its_file() {
-    let (sandbox, server) = sandbox(vec![answer(&["A s", "et."]), answer(&["Two."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["A s", "et."]), answer(&["Two."])]);
     let steps = vec![
         press(PROMPT, "什么是 a group?\r"),
         press("A set.", ""),
@@ -45,7 +45,7 @@ fn a_terminal_chat_writes_its_file() {
         press("Two.", ""),
         press(PROMPT, "/quit\r"),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -53,7 +53,7 @@ fn a_terminal_chat_writes_its_file() {
         seen.contains("a.msg.md, with openai/tiny; /help for help"),
         "{seen}"
     );
-    let texts = sandbox.texts("a.msg.md");
+    let texts = sandbox.message_texts("a.msg.md");
     assert_eq!(texts, ["什么是 a group?", "A set.", "And a ring?", "Two."]);
     server.request();
     assert!(server.request().contains("A set."));
@@ -72,7 +72,7 @@ fn a_terminal_chat_writes_its_file() {
 #[test]
 fn undo_and_fork_work_in_a_stored_session() {
     let answers = ["One.", "Two.", "Three.", "Four."].map(|text| answer(&[text]));
-    let (sandbox, server) = sandbox(answers.to_vec());
+    let (sandbox, server) = sandbox_with_server(answers.to_vec());
     let steps = vec![
         press(PROMPT, "first\r"),
         press("One.", ""),
@@ -88,7 +88,7 @@ fn undo_and_fork_work_in_a_stored_session() {
         press("Four.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "-m", "openai/tiny"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "-m", "openai/tiny"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -108,7 +108,7 @@ fn undo_and_fork_work_in_a_stored_session() {
 #[test]
 fn undo_and_fork_work_in_a_file() {
     let answers = ["One.", "Two.", "Three.", "Four."].map(|text| answer(&[text]));
-    let (sandbox, server) = sandbox(answers.to_vec());
+    let (sandbox, server) = sandbox_with_server(answers.to_vec());
     let steps = vec![
         press(PROMPT, "first\r"),
         press("One.", ""),
@@ -130,7 +130,7 @@ fn undo_and_fork_work_in_a_file() {
         press("Four.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -153,7 +153,7 @@ fn undo_and_fork_work_in_a_file() {
 #[test]
 fn following_the_hints_restores_two_undos() {
     let answers = ["One.", "Two.", "Three."].map(|text| answer(&[text]));
-    let (sandbox, server) = sandbox(answers.to_vec());
+    let (sandbox, server) = sandbox_with_server(answers.to_vec());
     let steps = vec![
         press(PROMPT, "first\r"),
         press("One.", ""),
@@ -167,7 +167,7 @@ fn following_the_hints_restores_two_undos() {
         press("Three.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -203,7 +203,7 @@ fn slash_compact_compacts_the_conversation() {
     let mut scripts = vec![answer(&[&long]), answer(&[&long]), answer(&[&long])];
     scripts.push(answer(&["<summary>In short: things.</summary>"]));
     scripts.push(answer(&["After."]));
-    let (sandbox, server) = sandbox(scripts);
+    let (sandbox, server) = sandbox_with_server(scripts);
     let agent = "tiny: { models: [openai/tiny], context_window: 10000, max_output_tokens: 1000 }";
     sandbox.write("a.msg.md", format!("---\nagents:\n  {agent}\n---\n"));
     let mut steps = vec![
@@ -221,7 +221,7 @@ fn slash_compact_compacts_the_conversation() {
         press("After.", ""),
         press(PROMPT, CTRL_D),
     ]);
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "a.msg.md"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -232,7 +232,8 @@ fn slash_compact_compacts_the_conversation() {
 #[test]
 fn ctrl_c_stops_the_answer_and_keeps_the_chat_open() {
     let hang = |text: &str| vec![stream_head(), piece(text), server::Step::Hang];
-    let (sandbox, _server) = sandbox(vec![hang("half one"), hang("half two"), answer(&["whole"])]);
+    let (sandbox, _server) =
+        sandbox_with_server(vec![hang("half one"), hang("half two"), answer(&["whole"])]);
     let steps = vec![
         press(PROMPT, "one\r"),
         press("half one", CTRL_C),
@@ -246,12 +247,12 @@ fn ctrl_c_stops_the_answer_and_keeps_the_chat_open() {
         press("whole", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["one", "half one", "two", "half two", "three", "whole"]
     );
     assert_eq!(sandbox.read("a.msg.md").matches("interrupted").count(), 2);
@@ -261,7 +262,7 @@ fn ctrl_c_stops_the_answer_and_keeps_the_chat_open() {
 fn ctrl_c_before_the_first_word_says_that_no_answer_came() {
     for place in [&FILE[..], &["chat", "-m", "openai/tiny"]] {
         let hang = vec![stream_head(), server::Step::Hang];
-        let (sandbox, server) = sandbox(vec![hang, answer(&["Now."])]);
+        let (sandbox, server) = sandbox_with_server(vec![hang, answer(&["Now."])]);
         let asked = sandbox.path("asked");
         let watch = std::thread::spawn(move || {
             server.request();
@@ -270,7 +271,7 @@ fn ctrl_c_before_the_first_word_says_that_no_answer_came() {
         });
         let steps = vec![
             press(PROMPT, "hello there\r"),
-            shell(
+            shell_line(
                 "hello there",
                 "for i in $(seq 400); do [ -e asked ] && break; sleep 0.05; done",
             ),
@@ -284,7 +285,7 @@ fn ctrl_c_before_the_first_word_says_that_no_answer_came() {
             press("Now.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, place, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -297,7 +298,7 @@ fn ctrl_c_before_the_first_word_says_that_no_answer_came() {
 fn retry_works_after_an_error() {
     for place in [&FILE[..], &["chat", "-m", "openai/tiny"]] {
         let refused = error("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#);
-        let (sandbox, server) = sandbox(vec![refused, answer(&["Now."])]);
+        let (sandbox, server) = sandbox_with_server(vec![refused, answer(&["Now."])]);
         let steps = vec![
             press(PROMPT, "hello there\r"),
             press("no such key", ""),
@@ -307,7 +308,7 @@ fn retry_works_after_an_error() {
             press("nothing to ask again", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, place, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -319,18 +320,18 @@ fn retry_works_after_an_error() {
 
 #[test]
 fn an_unsaved_prompt_returns_to_the_input_line() {
-    let (sandbox, server) = sandbox(vec![answer(&["Fine."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["Fine."])]);
     let steps = vec![
-        shell(PROMPT, "mkdir a.msg.md"),
+        shell_line(PROMPT, "mkdir a.msg.md"),
         press("", "precious words\r"),
         press("not a regular file", ""),
         press("> precious words", ""),
-        shell("", "rmdir a.msg.md"),
+        shell_line("", "rmdir a.msg.md"),
         press("", "!\r"),
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -339,7 +340,7 @@ fn an_unsaved_prompt_returns_to_the_input_line() {
 
 #[test]
 fn a_large_paste_shows_as_a_marker_and_is_sent_whole() {
-    let (sandbox, server) = sandbox(vec![answer(&["Read."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["Read."])]);
     let agent = "agents:\n  tiny: { models: [openai/tiny], context_window: 3000000 }";
     sandbox.write("a.msg.md", format!("---\n{agent}\n---\n"));
     let line = "x".repeat(50) + "学\r";
@@ -351,12 +352,12 @@ fn a_large_paste_shows_as_a_marker_and_is_sent_whole() {
         press(PROMPT, CTRL_D),
     ];
     let clock = Instant::now();
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "a.msg.md"], steps) else {
         return;
     };
     assert_eq!(code, 0);
     assert!(seen.len() < 100_000, "the paste itself is not shown");
-    let text = &sandbox.texts("a.msg.md")[0];
+    let text = &sandbox.message_texts("a.msg.md")[0];
     assert_eq!(
         *text,
         format!("Look: {} please", pasted.replace('\r', "\n"))
@@ -371,7 +372,7 @@ fn a_large_paste_shows_as_a_marker_and_is_sent_whole() {
 
 #[test]
 fn a_prompt_can_have_several_lines() {
-    let (sandbox, _server) = sandbox(vec![
+    let (sandbox, _server) = sandbox_with_server(vec![
         answer(&["1."]),
         answer(&["2."]),
         answer(&["3."]),
@@ -388,11 +389,11 @@ fn a_prompt_can_have_several_lines() {
         press("4.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    let texts = sandbox.texts("a.msg.md");
+    let texts = sandbox.message_texts("a.msg.md");
     let said: Vec<&String> = texts.iter().step_by(2).collect();
     assert_eq!(
         said,
@@ -402,7 +403,7 @@ fn a_prompt_can_have_several_lines() {
 
 #[test]
 fn tab_completes_commands_and_arrow_up_recalls_prompts() {
-    let (sandbox, _server) = sandbox(vec![answer(&["Once."]), answer(&["Twice."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Once."]), answer(&["Twice."])]);
     let steps = vec![
         press(PROMPT, "say it\r"),
         press("Once.", ""),
@@ -411,7 +412,7 @@ fn tab_completes_commands_and_arrow_up_recalls_prompts() {
         press("tiny answers", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -421,11 +422,11 @@ fn tab_completes_commands_and_arrow_up_recalls_prompts() {
         press("Twice.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, _)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, _)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["say it", "Once.", "say it", "Twice."],
         "{seen}"
     );
@@ -441,24 +442,25 @@ fn chat_starts_with_a_damaged_history_file() {
         sandbox.write("home/state/prompts.jsonl", b"\xff\0\n\"\\u001b[2Jx\"\n{\n");
     };
     for damage in [&folder as &dyn Fn(&Sandbox), &garbage] {
-        let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
+        let (sandbox, _server) = sandbox_with_server(vec![answer(&["Fine."])]);
         damage(&sandbox);
         let steps = vec![
             press(PROMPT, "hello\r"),
             press("Fine.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
-        assert_eq!(sandbox.texts("a.msg.md"), ["hello", "Fine."]);
+        assert_eq!(sandbox.message_texts("a.msg.md"), ["hello", "Fine."]);
     }
 }
 
 #[test]
 fn chat_survives_a_terminal_resize() {
-    let (sandbox, _server) = sandbox(vec![answer(&["学 ".repeat(80).trim()]), answer(&["End."])]);
+    let (sandbox, _server) =
+        sandbox_with_server(vec![answer(&["学 ".repeat(80).trim()]), answer(&["End."])]);
     let steps = vec![
         press(PROMPT, "a long line that is typed "),
         resize("is typed", 10, 30),
@@ -469,11 +471,11 @@ fn chat_survives_a_terminal_resize() {
         press("End.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    let texts = sandbox.texts("a.msg.md");
+    let texts = sandbox.message_texts("a.msg.md");
     assert_eq!(
         (&*texts[0], &*texts[2]),
         ("a long line that is typed and goes on", "more")
@@ -483,13 +485,13 @@ fn chat_survives_a_terminal_resize() {
 #[test]
 fn no_colour_and_no_escapes_without_colour() {
     let bad = "\u{1b}]52;c;AAAA\u{7}\u{1b}[2J\u{202e}x";
-    let (sandbox, _server) = sandbox(vec![answer(&[bad, "**end**"])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&[bad, "**end**"])]);
     let steps = vec![
         press(PROMPT, "hello\r"),
         press("**end**", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -509,14 +511,14 @@ fn no_colour_and_no_escapes_without_colour() {
 
 #[test]
 fn redirected_answers_survive_a_closed_pipe() {
-    let (sandbox, _server) = sandbox(vec![answer(&["**One.**"]), answer(&["Two."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["**One.**"]), answer(&["Two."])]);
     let plain = sandbox.command(&[]);
     let program = plain.get_program().to_string_lossy().into_owned();
     let line = |rest: &str| format!("'{program}' chat a.msg.md -m openai/tiny {rest}");
     let run = |line: String, steps: Vec<Step>| {
-        let mut shell = sandbox.in_place_of(&plain, "sh");
+        let mut shell = sandbox.program_like(&plain, "sh");
         shell.arg("-c").arg(line);
-        converse(&sandbox, &shell, steps)
+        run_steps(&sandbox, &shell, steps)
     };
     let steps = vec![
         press(PROMPT, "one\\\n"),
@@ -537,7 +539,7 @@ fn redirected_answers_survive_a_closed_pipe() {
     let steps = vec![press(PROMPT, "two\n"), press(PROMPT, CTRL_D)];
     let (seen, _) = run(line("| true"), steps).unwrap();
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["one\nmore", "**One.**", "two", "Two."],
         "{seen}"
     );
@@ -545,7 +547,7 @@ fn redirected_answers_survive_a_closed_pipe() {
 
 #[test]
 fn a_dumb_terminal_gets_plain_text() {
-    let (sandbox, _server) = sandbox(vec![answer(&["Plain."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Plain."])]);
     let mut command = sandbox.command(&FILE);
     command.env("TERM", "dumb");
     let steps = vec![
@@ -553,7 +555,7 @@ fn a_dumb_terminal_gets_plain_text() {
         press("Plain.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+    let Some((seen, code)) = run_steps(&sandbox, &command, steps) else {
         return skip(
             "a_dumb_terminal_gets_plain_text",
             "there is no Python to make a terminal",
@@ -565,7 +567,7 @@ fn a_dumb_terminal_gets_plain_text() {
 
 #[test]
 fn slash_edit_opens_an_editor_for_the_prompt() {
-    let (sandbox, _server) = sandbox(vec![answer(&["Seen."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Seen."])]);
     let mut command = sandbox.command(&FILE);
     sandbox.write("editor.sh", "#!/bin/sh\necho second line >> \"$2\"\n");
     command
@@ -577,14 +579,14 @@ fn slash_edit_opens_an_editor_for_the_prompt() {
         press("Seen.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+    let Some((seen, code)) = run_steps(&sandbox, &command, steps) else {
         return skip(
             "slash_edit_opens_an_editor_for_the_prompt",
             "there is no Python to make a terminal",
         );
     };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md")[0], "firstsecond line");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "firstsecond line");
     let left: Vec<_> = std::fs::read_dir(sandbox.path("home/state"))
         .unwrap()
         .flatten()
@@ -600,30 +602,31 @@ fn slash_edit_opens_an_editor_for_the_prompt() {
         press("the editor false ended with exit status: 1", CTRL_C),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md").len(), 2);
+    assert_eq!(sandbox.message_texts("a.msg.md").len(), 2);
 }
 
 #[test]
 fn chat_opens_a_prompt_only_on_a_terminal() {
-    let (sandbox, _server) = sandbox(vec![answer(&["Asked."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Asked."])]);
     // Without a terminal there is nobody to type.
     let run = sandbox.run(&FILE);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("nothing to ask"), "{}", run.stderr);
     // A cell that waits is asked at once.
     sandbox.write("a.msg.md", "# %%\n\nWaiting?\n");
-    let Some((seen, code)) = session(&sandbox, &FILE, vec![press("Asked.", "")]) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, vec![press("Asked.", "")]) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("/help"), "{seen}");
     // Nobody types a question for a model that is not there.
     let nobody = Sandbox::new();
-    let Some((seen, code)) = session(&nobody, &["chat"], vec![press("no model to ask", "")]) else {
+    let Some((seen, code)) = run_session(&nobody, &["chat"], vec![press("no model to ask", "")])
+    else {
         return;
     };
     assert_eq!(code, 2, "{seen}");
@@ -634,14 +637,14 @@ fn chat_opens_a_prompt_only_on_a_terminal() {
     ];
     for (option, why) in one {
         let args = ["chat", "a.msg.md", "-m", "openai/tiny", option, "1"];
-        let Some((seen, code)) = session(&sandbox, &args, vec![press(why, "")]) else {
+        let Some((seen, code)) = run_session(&sandbox, &args, vec![press(why, "")]) else {
             return;
         };
         assert_eq!(code, 2, "{seen}");
     }
     sandbox.write("plain.md", "# Notes\n");
     let args = ["chat", "plain.md", "-m", "openai/tiny"];
-    let Some((seen, code)) = session(&sandbox, &args, vec![press("--force does", "")]) else {
+    let Some((seen, code)) = run_session(&sandbox, &args, vec![press("--force does", "")]) else {
         return;
     };
     assert_eq!(code, 2, "{seen}");
@@ -649,16 +652,17 @@ fn chat_opens_a_prompt_only_on_a_terminal() {
 
 #[test]
 fn a_terminal_chat_resumes_sessions_and_forces_plain_files() {
-    let (sandbox, server) = sandbox(vec![answer(&["One."]), answer(&["Two."]), answer(&["3."])]);
+    let (sandbox, server) =
+        sandbox_with_server(vec![answer(&["One."]), answer(&["Two."]), answer(&["3."])]);
     sandbox
         .run(&["chat", "-m", "openai/tiny", "first"])
-        .assert_answer("One.\n");
+        .assert_prints("One.\n");
     let steps = vec![
         press(PROMPT, "second\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["session", "resume", "last"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -675,7 +679,7 @@ fn a_terminal_chat_resumes_sessions_and_forces_plain_files() {
         press("3.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &args, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");

@@ -1,15 +1,16 @@
-//! What goes wrong around a session at the terminal: with its file, with its answers, with what is shown. Nothing
-//! that was typed is lost or said twice, and what is told is true.
+//! Errors in `chat` at a terminal: a broken file, a broken answer, a wrong option. No typed text is lost or sent
+//! twice, and the messages are true.
 #![cfg(unix)]
 
-use crate::chat_terminal::{CTRL_C, CTRL_D, FILE, PROMPT, sandbox, session};
-use crate::pseudo_terminal::{converse, press, shell};
+use crate::chat_terminal::{CTRL_C, CTRL_D, FILE, PROMPT, run_session, sandbox_with_server};
+use crate::pseudo_terminal::{press, run_steps, shell_line};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{self, Server, answer, error, piece, stream_head};
 
 const STORE: [&str; 3] = ["chat", "-m", "openai/tiny"];
 
-fn refused() -> Vec<server::Step> {
+/// A response that refuses the request because of its key.
+pub fn refused_request() -> Vec<server::Step> {
     error("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#)
 }
 
@@ -17,7 +18,7 @@ fn refused() -> Vec<server::Step> {
 fn a_saved_prompt_is_not_asked_twice_after_cells_were_deleted() {
     let sandbox = Sandbox::new();
     let wait = vec![server::Step::Until(sandbox.path("go"))];
-    let server = Server::new(vec![[wait, refused()].concat(), answer(&["Now."])]);
+    let server = Server::new(vec![[wait, refused_request()].concat(), answer(&["Now."])]);
     let sandbox = sandbox.with_server(&server.base_url);
     let old = "# %%\n\nold question\n\n# %%%\n\nold answer\n\n";
     sandbox.write(
@@ -29,14 +30,14 @@ fn a_saved_prompt_is_not_asked_twice_after_cells_were_deleted() {
                 cat b > a.msg.md; touch go";
     let steps = vec![
         press(PROMPT, "new words\r"),
-        shell("new words", less),
+        shell_line("new words", less),
         press("no such key", ""),
         // Were there anything in the line, this would not be a command.
         press(PROMPT, "/retry\r"),
         press("Now.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -47,7 +48,7 @@ fn a_saved_prompt_is_not_asked_twice_after_cells_were_deleted() {
 
 #[test]
 fn a_cleared_line_does_not_affect_the_next() {
-    let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Fine."])]);
     let steps = vec![
         press(PROMPT, "curl \\\r"),
         press("| ", CTRL_C),
@@ -55,11 +56,11 @@ fn a_cleared_line_does_not_affect_the_next() {
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md")[0], "curl \\\n  -x y");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "curl \\\n  -x y");
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn retry_repeats_an_interrupted_answer() {
         let cut = vec![stream_head(), piece("half one")];
         let hang = vec![stream_head(), piece("half two"), server::Step::Hang];
         let scripts = vec![cut, answer(&["Whole."]), hang, answer(&["All."])];
-        let (sandbox, server) = sandbox(scripts);
+        let (sandbox, server) = sandbox_with_server(scripts);
         let steps = vec![
             press(PROMPT, "first\r"),
             press("half one", ""),
@@ -85,7 +86,7 @@ fn retry_repeats_an_interrupted_answer() {
             press("nothing to ask again", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, place, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -110,7 +111,8 @@ fn retry_repeats_an_interrupted_answer() {
 fn a_partial_answer_stays_when_a_later_question_fails() {
     for place in [&FILE[..], &STORE] {
         let hang = vec![stream_head(), piece("half one"), server::Step::Hang];
-        let (sandbox, server) = sandbox(vec![hang, refused(), answer(&["Now."])]);
+        let (sandbox, server) =
+            sandbox_with_server(vec![hang, refused_request(), answer(&["Now."])]);
         let steps = vec![
             press(PROMPT, "first\r"),
             press("half one", CTRL_C),
@@ -125,7 +127,7 @@ fn a_partial_answer_stays_when_a_later_question_fails() {
             press("Now.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, place, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, place, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -143,11 +145,11 @@ fn an_unreadable_file_is_not_called_empty() {
     let not_text = "cp a.msg.md good; printf '\\377' >> a.msg.md";
     let no_file = "mv a.msg.md good; mkdir a.msg.md";
     for (damage, why) in [(not_text, "not UTF-8"), (no_file, "not a regular file")] {
-        let (sandbox, _server) = sandbox(vec![answer(&["One."])]);
+        let (sandbox, _server) = sandbox_with_server(vec![answer(&["One."])]);
         let mut steps = vec![
             press(PROMPT, "first\r"),
             press("One.", ""),
-            shell(PROMPT, damage),
+            shell_line(PROMPT, damage),
         ];
         steps.push(press("", ""));
         for command in ["/undo", "/fork", "/context", "/retry", "/compact"] {
@@ -157,7 +159,7 @@ fn an_unreadable_file_is_not_called_empty() {
             steps.push(press(PROMPT, ""));
         }
         steps.push(press("", CTRL_D));
-        let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -173,18 +175,18 @@ fn an_unreadable_file_is_not_called_empty() {
 
 #[test]
 fn chat_says_when_its_file_disappeared() {
-    let (sandbox, server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["One."]), answer(&["Two."])]);
     let steps = vec![
         press(PROMPT, "first\r"),
         press("One.", ""),
-        shell(PROMPT, "mv a.msg.md b.msg.md"),
+        shell_line(PROMPT, "mv a.msg.md b.msg.md"),
         press("", "second\r"),
         press("a.msg.md is not there any more", ""),
         press("> second", "!\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -194,23 +196,23 @@ fn chat_says_when_its_file_disappeared() {
         request.contains("second!") && !request.contains("first"),
         "{request}"
     );
-    assert_eq!(sandbox.texts("a.msg.md"), ["second!", "Two."]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["second!", "Two."]);
 }
 
 #[test]
 fn chat_says_when_its_session_disappeared() {
-    let (sandbox, _server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["One."]), answer(&["Two."])]);
     let steps = vec![
         press(PROMPT, "first\r"),
         press("One.", ""),
-        shell(PROMPT, "rm -r home/data"),
+        shell_line(PROMPT, "rm -r home/data"),
         press("", "second\r"),
         press("is not there any more", ""),
         press("> second", "!\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &STORE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &STORE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -218,13 +220,13 @@ fn chat_says_when_its_session_disappeared() {
 
 #[test]
 fn chat_checks_attached_files_before_the_first_prompt() {
-    let (sandbox, server) = sandbox(vec![answer(&["One."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["One."])]);
     sandbox.write("one.txt", "first file");
     sandbox.write("two.txt", "second file");
     sandbox.write("bytes", b"\xff\0");
     for (name, code) in [("none.txt", 3), ("bytes", 1)] {
         let args = [&FILE[..], &["-f", name]].concat();
-        let Some((seen, ended)) = session(&sandbox, &args, vec![press(name, "")]) else {
+        let Some((seen, ended)) = run_session(&sandbox, &args, vec![press(name, "")]) else {
             return;
         };
         assert_eq!(ended, code, "{seen}");
@@ -233,7 +235,7 @@ fn chat_checks_attached_files_before_the_first_prompt() {
     // One that is gone later is told, and the prompt can be sent without it.
     let args = [&FILE[..], &["-f", "one.txt", "-f", "two.txt"]].concat();
     let steps = vec![
-        shell(PROMPT, "rm two.txt"),
+        shell_line(PROMPT, "rm two.txt"),
         press("", "hello\r"),
         press("two.txt: there is no such file", ""),
         press("goes out without it", ""),
@@ -241,7 +243,7 @@ fn chat_checks_attached_files_before_the_first_prompt() {
         press("One.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &args, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -252,10 +254,10 @@ fn chat_checks_attached_files_before_the_first_prompt() {
 
 #[test]
 fn redirected_output_holds_only_answers() {
-    let (sandbox, _server) = sandbox(vec![answer(&["One."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["One."])]);
     let plain = sandbox.command(&[]);
     let program = plain.get_program().to_string_lossy().into_owned();
-    let mut line = sandbox.in_place_of(&plain, "sh");
+    let mut line = sandbox.program_like(&plain, "sh");
     line.arg("-c")
         .arg(format!("'{program}' {} > out.txt", FILE.join(" ")));
     let steps = vec![
@@ -270,7 +272,7 @@ fn redirected_output_holds_only_answers() {
         press("with the model openai/tiny", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = converse(&sandbox, &line, steps) else {
+    let Some((seen, code)) = run_steps(&sandbox, &line, steps) else {
         return skip(
             "redirected_output_holds_only_answers",
             "there is no Python to make a terminal",
@@ -281,29 +283,29 @@ fn redirected_output_holds_only_answers() {
 
 #[test]
 fn a_long_typed_prompt_returns_unabridged() {
-    let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Fine."])]);
     // Nobody types more than the line editor takes at once.
     let half = "word ".repeat(120);
     let typed = format!("{half}middle {half}");
     let steps = vec![
-        shell(PROMPT, "mkdir a.msg.md"),
+        shell_line(PROMPT, "mkdir a.msg.md"),
         press("", format!("{half}middle ")),
         press("middle", format!("{half}end")),
         // An Enter in the middle of many keys at once is a line end.
         press("word end", "\r"),
         press("not a regular file", ""),
         press("word end", ""),
-        shell("", "rmdir a.msg.md"),
+        shell_line("", "rmdir a.msg.md"),
         press("", "\r"),
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("[pasted"), "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md")[0], format!("{typed}end"));
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], format!("{typed}end"));
 }
 
 const SMALL: &str = "---\nagents:\n  tiny: { models: [openai/tiny], context_window: 4000, max_output_tokens: 500 }\n---\n";
@@ -313,7 +315,7 @@ fn slash_commands_show_the_summary_of_a_session() {
     let long = "A long answer about many things. ".repeat(50);
     let mut scripts = vec![answer(&[&long]); 3];
     scripts.push(answer(&["<summary>In short: things.</summary>"]));
-    let (sandbox, _server) = sandbox(scripts);
+    let (sandbox, _server) = sandbox_with_server(scripts);
     sandbox.write("a.msg.md", SMALL);
     let mut steps = Vec::new();
     for question in ["one", "two", "three"] {
@@ -326,7 +328,7 @@ fn slash_commands_show_the_summary_of_a_session() {
         press("a summary stands for", ""),
         press(PROMPT, CTRL_D),
     ]);
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "a.msg.md"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -334,7 +336,7 @@ fn slash_commands_show_the_summary_of_a_session() {
 
 #[test]
 fn undo_removes_a_prompt_that_is_too_large() {
-    let (sandbox, server) = sandbox(vec![answer(&["Fine."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["Fine."])]);
     sandbox.write("a.msg.md", SMALL);
     let pasted = "many words in a line\r".repeat(2_000);
     let steps = vec![
@@ -349,7 +351,7 @@ fn undo_removes_a_prompt_that_is_too_large() {
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "a.msg.md"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -363,10 +365,10 @@ fn undo_removes_a_prompt_that_is_too_large() {
 #[test]
 fn hints_name_slash_commands() {
     let long = "A long answer about many things. ".repeat(60);
-    let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Fine."])]);
     let talk = format!("# %%\n\nq\n\n# %%%\n\n{long}\n\n").repeat(15);
     sandbox.write("a.msg.md", format!("{SMALL}{talk}"));
-    sandbox.configure("config.toml", "[context]\ncompact_at = \"never\"\n");
+    sandbox.write_config("config.toml", "[context]\ncompact_at = \"never\"\n");
     let steps = vec![
         press(PROMPT, "/agent zzz\r"),
         press("there are tiny; /model MODEL makes a new one", ""),
@@ -375,7 +377,7 @@ fn hints_name_slash_commands() {
         press("hint: /compact, or choose a model", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "a.msg.md"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");

@@ -1,16 +1,15 @@
-//! `chat --watch`: whoever lives in an editor types a question, saves, and gets an answer into the file.
+//! `chat --watch`: you type a question in an editor, save, and the answer appears in the file.
 #![cfg(unix)]
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::file_watcher::{AGENT, LISTENS, Watching, sandbox_with};
+use crate::file_watcher::{AGENT, LISTENING, WatchProcess, sandbox_with};
 use crate::sandbox::{Sandbox, read_until, skip};
 use crate::server::{Server, Step, answer, error, in_halves, piece, stream_head};
 
-/// A file whose first question gets an answer of which the rest comes when there is a file `go`; what comes next, gets
-/// `next`.
-fn halves(first: &str, rest: &str, next: &str) -> (Sandbox, Server) {
+/// A file and a server: the second part of its first answer arrives once there is a file `go`; then comes `next`.
+fn answer_in_two_parts(first: &str, rest: &str, next: &str) -> (Sandbox, Server) {
     let sandbox = Sandbox::new();
     let slow = in_halves(first, sandbox.path("go"), rest);
     let server = Server::new(vec![slow, answer(&[next]), answer(&["too many"])]);
@@ -18,7 +17,7 @@ fn halves(first: &str, rest: &str, next: &str) -> (Sandbox, Server) {
     (sandbox.with_server(&server.base_url), server)
 }
 
-/// Saves one more cell as an editor does that replaces the file.
+/// Saves one more cell by replacing the file, as some editors do.
 fn save_by_rename(sandbox: &Sandbox, text: &str) {
     sandbox.write(
         ".a.swp",
@@ -27,16 +26,16 @@ fn save_by_rename(sandbox: &Sandbox, text: &str) {
     std::fs::rename(sandbox.path(".a.swp"), sandbox.path("a.msg.md")).unwrap();
 }
 
-/// Saves one more cell over the file; gives what is in it then, of which an answer knows nothing.
+/// Saves one more cell over the file, and returns the new text.
 fn save_in_place(sandbox: &Sandbox, text: &str) -> String {
     let file = format!("{}\n# %%\n\n{text}\n", sandbox.read("a.msg.md"));
     sandbox.write("a.msg.md", &file);
     file
 }
 
-/// Looks for as long as it takes a watch to look at the file several times, mostly.
+/// Waits long enough for a watch to look at the file several times, and checks that nothing is asked.
 #[track_caller]
-fn nothing_more_is_asked(server: &Server) {
+fn assert_nothing_asked(server: &Server) {
     assert_eq!(server.request_within(Duration::from_millis(1500)), None);
 }
 
@@ -45,7 +44,7 @@ fn watch_answers_each_saved_question_once() {
     let answers = ["one", "two", "three", "too many"].map(|text| answer(&[text]));
     let server = Server::new(answers.to_vec());
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     save_by_rename(&sandbox, "first?");
     sandbox.wait_for("a.msg.md", "\none\n");
     save_in_place(&sandbox, "second?");
@@ -56,10 +55,10 @@ fn watch_answers_each_saved_question_once() {
     // Neither an empty cell nor one without text, nor our own writes, nor a touched file ask anything.
     save_in_place(&sandbox, "");
     sandbox.write("a.msg.md", sandbox.read("a.msg.md") + "\n");
-    nothing_more_is_asked(&server);
+    assert_nothing_asked(&server);
     // Nor is a file that was away for a while another file.
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("away")).unwrap();
-    nothing_more_is_asked(&server);
+    assert_nothing_asked(&server);
     std::fs::rename(sandbox.path("away"), sandbox.path("a.msg.md")).unwrap();
     save_by_rename(&sandbox, "third?");
     sandbox.wait_for("a.msg.md", "\nthree\n");
@@ -70,7 +69,7 @@ fn watch_answers_each_saved_question_once() {
         (Some(0), "one\ntwo\nthree\n", "")
     );
     let texts = ["first?", "one", "second?", "two", "third?", "three"];
-    assert_eq!(sandbox.texts("a.msg.md"), texts);
+    assert_eq!(sandbox.message_texts("a.msg.md"), texts);
 }
 
 #[test]
@@ -78,11 +77,11 @@ fn watch_retries_a_failed_question_only_after_a_save() {
     let refusal = error("400 Bad Request", r#"{"error":{"message":"no such luck"}}"#);
     let server = Server::new(vec![refusal, answer(&["at last"]), answer(&["too many"])]);
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     save_in_place(&sandbox, "question?");
     server.request();
     watching.wait_for("no such luck");
-    nothing_more_is_asked(&server);
+    assert_nothing_asked(&server);
     // The very same bytes, saved once more.
     sandbox.write("a.msg.md", sandbox.read("a.msg.md"));
     sandbox.wait_for("a.msg.md", "\nat last\n");
@@ -108,7 +107,7 @@ fn watch_ignores_half_written_saves() {
     use std::io::Write;
     let server = Server::new(vec![answer(&["whole"]), answer(&["too many"])]);
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     let whole = format!("{AGENT}\n# %%\n\nIs half of this a question?\n");
     let (first, second) = whole.split_at(whole.len() - 15);
     let mut file = std::fs::File::create(sandbox.path("a.msg.md")).unwrap();
@@ -124,15 +123,15 @@ fn watch_ignores_half_written_saves() {
 
 #[test]
 fn watch_answers_questions_typed_during_an_answer() {
-    let (sandbox, _server) = halves("slow", "ly", "quickly");
-    let watching = Watching::start(&sandbox, &[]);
+    let (sandbox, _server) = answer_in_two_parts("slow", "ly", "quickly");
+    let watching = WatchProcess::start(&sandbox, &[]);
     save_in_place(&sandbox, "first?");
     sandbox.wait_for_journal("slow");
     save_by_rename(&sandbox, "second?");
     sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "\nquickly\n");
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["first?", "slowly", "second?", "quickly"]
     );
     assert_eq!(watching.stop().code, Some(0));
@@ -140,20 +139,23 @@ fn watch_answers_questions_typed_during_an_answer() {
 
 #[test]
 fn watch_treats_a_changed_question_as_new() {
-    let (sandbox, server) = halves("slow\n", "ly", "quickly");
-    let watching = Watching::start(&sandbox, &[]);
+    let (sandbox, server) = answer_in_two_parts("slow\n", "ly", "quickly");
+    let watching = WatchProcess::start(&sandbox, &[]);
     let first = save_in_place(&sandbox, "first?");
     sandbox.wait_for_journal("slow\n");
     sandbox.write("a.msg.md", first.replace("first?", "first, changed?"));
     sandbox.write("go", "");
     sandbox.wait_for("a.msg.md", "\nquickly\n");
-    assert_eq!(sandbox.texts("a.msg.md"), ["first, changed?", "quickly"]);
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["first, changed?", "quickly"]
+    );
     server.request();
     assert!(server.request().contains("first, changed?"));
     let run = watching.stop();
     let told = "the question was changed while it was being answered";
     assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
-    let offered = sandbox.records("a.msg.md");
+    let offered = sandbox.recoverable_records("a.msg.md");
     assert!(
         offered.iter().any(|record| record["text"] == "slow\nly"),
         "{offered:?}"
@@ -165,7 +167,7 @@ fn watch_reports_once_when_an_older_save_removes_an_answer() {
     let answers = ["one", "two", "three", "too many"].map(|text| answer(&[text]));
     let server = Server::new(answers.to_vec());
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     let early = format!("{AGENT}\n# %% [^q]\n\n[^q]: [markdown]\n\nfirst?\n");
     sandbox.write("a.msg.md", &early);
     sandbox.wait_for("a.msg.md", "\none\n\n# %%\n");
@@ -176,12 +178,12 @@ fn watch_reports_once_when_an_older_save_removes_an_answer() {
         // An editor that read the file before the answer came saves it, again and again.
         sandbox.write("a.msg.md", &early);
         watching.wait_for(told);
-        nothing_more_is_asked(&server);
+        assert_nothing_asked(&server);
     }
-    assert_eq!(sandbox.texts("a.msg.md"), ["first?"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["first?"]);
     let run = sandbox.run(&["recover", "a.msg.md", "q"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(sandbox.texts("a.msg.md"), ["first?", "one"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["first?", "one"]);
     // What is typed next is answered, with what was said before.
     save_in_place(&sandbox, "second?");
     sandbox.wait_for("a.msg.md", "\ntwo\n");
@@ -201,7 +203,7 @@ fn watch_reports_once_when_an_older_save_removes_an_answer() {
 fn watch_reports_an_unusable_save_once() {
     let server = Server::new(vec![answer(&["fine"])]);
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     let head = format!("{AGENT}\n# %% Is this one?\n").into_bytes();
     let bytes = [AGENT.as_bytes(), b"\n# %%\n\nCaf\xe9?\n"].concat();
     for (file, told) in [
@@ -211,13 +213,13 @@ fn watch_reports_an_unusable_save_once() {
         for _ in 0..2 {
             sandbox.write("a.msg.md", &file);
             watching.wait_for(told);
-            nothing_more_is_asked(&server);
+            assert_nothing_asked(&server);
         }
         assert_eq!(
-            watching.said().matches(told).count(),
+            watching.stderr_so_far().matches(told).count(),
             1,
             "{}",
-            watching.said()
+            watching.stderr_so_far()
         );
     }
     sandbox.write("a.msg.md", format!("{AGENT}\n# %%\n\nCafé?\n"));
@@ -229,18 +231,21 @@ fn watch_reports_an_unusable_save_once() {
 fn ctrl_c_during_a_watched_answer_keeps_the_part_received() {
     let server = Server::new(vec![vec![stream_head(), piece("half an ans"), Step::Hang]]);
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     save_in_place(&sandbox, "question?");
     sandbox.wait_for_journal("half an ans");
     let run = watching.stop();
     assert_eq!(run.code, Some(130), "{}", run.stderr);
-    assert_eq!(sandbox.texts("a.msg.md"), ["question?", "half an ans"]);
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["question?", "half an ans"]
+    );
 }
 
 #[test]
 fn watch_waits_for_another_command_that_is_asking() {
-    let (sandbox, server) = halves("", "by the other", "ours");
-    let watching = Watching::start(&sandbox, &[]);
+    let (sandbox, server) = answer_in_two_parts("", "by the other", "ours");
+    let watching = WatchProcess::start(&sandbox, &[]);
     let other = sandbox.spawn(&["chat", "a.msg.md", "question?"]);
     server.request();
     watching.wait_for("the question is being answered already");
@@ -250,7 +255,7 @@ fn watch_waits_for_another_command_that_is_asking() {
     sandbox.wait_for("a.msg.md", "\nours\n");
     assert!(server.request().contains("next?"));
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["question?", "by the other", "next?", "ours"]
     );
     let run = watching.stop();
@@ -275,7 +280,7 @@ fn watch_takes_over_from_a_killed_command() {
         let hangs = [vec![stream_head()], pieces, vec![Step::Hang]].concat();
         let server = Server::new(vec![hangs, answer(&["ours"]), answer(&["too many"])]);
         let sandbox = sandbox_with(&server);
-        let watching = Watching::start(&sandbox, &[]);
+        let watching = WatchProcess::start(&sandbox, &[]);
         let mut other = sandbox.spawn(&["chat", "a.msg.md", "question?"]);
         watching.wait_for("the question is being answered already");
         sandbox.wait_for_journal(came);
@@ -283,7 +288,7 @@ fn watch_takes_over_from_a_killed_command() {
         other.wait().unwrap();
         // Nobody saves the file.
         sandbox.wait_for("a.msg.md", &format!("\n{}\n\n# %%\n", texts[1]));
-        assert_eq!(sandbox.texts("a.msg.md"), texts);
+        assert_eq!(sandbox.message_texts("a.msg.md"), texts);
         assert_eq!(watching.stop().code, Some(0));
     }
 }
@@ -293,13 +298,13 @@ fn watch_says_how_to_repeat_an_interrupted_answer() {
     let broken = vec![stream_head(), piece("half an ans")];
     let server = Server::new(vec![broken, answer(&["at last"])]);
     let sandbox = sandbox_with(&server);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     save_in_place(&sandbox, "question?");
     server.request();
     watching.wait_for("analects drop a.msg.md ");
     // What came is an answer, however often it is saved.
     sandbox.write("a.msg.md", sandbox.read("a.msg.md"));
-    nothing_more_is_asked(&server);
+    assert_nothing_asked(&server);
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     let (_, cell) = run
@@ -324,14 +329,14 @@ fn watch_works_without_file_notifications() {
     let server = Server::new(vec![answer(&["seen"])]);
     let sandbox = sandbox_with(&server);
     let plain = sandbox.command(&["chat", "--watch", "a.msg.md"]);
-    let mut strace = sandbox.in_place_of(&plain, "strace");
+    let mut strace = sandbox.program_like(&plain, "strace");
     strace.args(["-f", "-qq", "-e", "inject=inotify_init1:error=EMFILE"]);
     strace.args(["-e", "trace=inotify_init1", "-o", "/dev/null"]);
     strace.arg(plain.get_program()).args(plain.get_args());
     let Ok(mut tracer) = strace.stderr(Stdio::piped()).spawn() else {
         return skip(test, "no strace");
     };
-    read_until(tracer.stderr.as_mut().unwrap(), LISTENS);
+    read_until(tracer.stderr.as_mut().unwrap(), LISTENING);
     save_by_rename(&sandbox, "question?");
     sandbox.wait_for("a.msg.md", "\nseen\n");
     // The command goes on without its tracer, so it is ended first.

@@ -1,10 +1,11 @@
-//! Files that were shown to a model are read again later, but only those, and only where the person showed them.
+//! `chat -f`: files that you attached are read again later, but only those, and only on the machine where you
+//! attached them.
 
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer};
 
-/// A server that gives long answers, and a summary for whatever asks for one, so that there is something to compact.
-fn server(answers: usize) -> Server {
+/// A server that gives long answers, so that there is something to compact, and a summary when asked for one.
+fn server_with_summaries(answers: usize) -> Server {
     let long = "One and two. ".repeat(100);
     let mut all = vec![answer(&[long.as_str()]); answers];
     all.push(answer(&["They counted."]));
@@ -12,15 +13,15 @@ fn server(answers: usize) -> Server {
     Server::new(all)
 }
 
-/// All requests that come after so many.
-fn sent_after(server: &Server, before: usize) -> String {
+/// All requests after the first `before`.
+fn requests_after(server: &Server, before: usize) -> String {
     let within = std::time::Duration::from_millis(200);
     std::iter::from_fn(|| server.request_within(within))
         .skip(before)
         .collect()
 }
 
-fn run(sandbox: &Sandbox, args: &[&str]) -> String {
+fn run_successfully(sandbox: &Sandbox, args: &[&str]) -> String {
     let run = sandbox.run(args);
     assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
     run.stderr
@@ -29,11 +30,11 @@ fn run(sandbox: &Sandbox, args: &[&str]) -> String {
 #[test]
 fn chat_does_not_read_files_attached_on_another_machine() {
     for now in ["private now\n", "the tide table\n"] {
-        let server = server(3);
+        let server = server_with_summaries(3);
         let theirs = Sandbox::new().with_server(&server.base_url);
         theirs.write("outside.txt", "the tide table\n");
         let outside = theirs.path("outside.txt").to_string_lossy().into_owned();
-        run(
+        run_successfully(
             &theirs,
             &[
                 "chat",
@@ -45,17 +46,17 @@ fn chat_does_not_read_files_attached_on_another_machine() {
                 "one?",
             ],
         );
-        run(&theirs, &["chat", "a.msg.md", "two?"]);
-        run(&theirs, &["chat", "a.msg.md", "three?"]);
+        run_successfully(&theirs, &["chat", "a.msg.md", "two?"]);
+        run_successfully(&theirs, &["chat", "a.msg.md", "three?"]);
         // A machine with a state folder of its own, and the same file at the same path.
         let mine = Sandbox::new().with_server(&server.base_url);
         mine.write("a.msg.md", theirs.read("a.msg.md"));
         theirs.write("outside.txt", now);
-        let told = run(&mine, &["compact", "a.msg.md"]);
+        let told = run_successfully(&mine, &["compact", "a.msg.md"]);
         assert!(!told.contains("read again"), "{told}");
-        let told = run(&mine, &["chat", "a.msg.md", "four?"]);
+        let told = run_successfully(&mine, &["chat", "a.msg.md", "four?"]);
         assert!(!told.contains("is told"), "{told}");
-        let sent = sent_after(&server, 4);
+        let sent = requests_after(&server, 4);
         assert!(
             sent.contains("four?") && !sent.contains(now.trim()),
             "{sent}"
@@ -65,10 +66,10 @@ fn chat_does_not_read_files_attached_on_another_machine() {
 
 #[test]
 fn a_moved_conversation_keeps_its_attached_files() {
-    let server = server(2);
+    let server = server_with_summaries(2);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the tide table\n");
-    run(
+    run_successfully(
         &sandbox,
         &[
             "chat",
@@ -83,7 +84,7 @@ fn a_moved_conversation_keeps_its_attached_files() {
     std::fs::create_dir(sandbox.path("moved")).unwrap();
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("moved/b.msg.md")).unwrap();
     sandbox.write("notes.txt", "another table\n");
-    let told = run(&sandbox, &["chat", "moved/b.msg.md", "two?"]);
+    let told = run_successfully(&sandbox, &["chat", "moved/b.msg.md", "two?"]);
     assert!(
         told.contains("the model is told: The file notes.txt was changed"),
         "{told}"
@@ -94,7 +95,7 @@ fn a_moved_conversation_keeps_its_attached_files() {
 #[cfg(unix)]
 fn a_file_removed_by_rewind_is_not_sent_again() {
     for target in ["a.msg.md", "last"] {
-        let server = server(3);
+        let server = server_with_summaries(3);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         sandbox.write("notes.txt", "the tide table\n");
         let chat = |args: &[&str]| {
@@ -103,14 +104,14 @@ fn a_file_removed_by_rewind_is_not_sent_again() {
             } else {
                 &["chat", target]
             };
-            run(&sandbox, &[place, args].concat())
+            run_successfully(&sandbox, &[place, args].concat())
         };
         let first: &[&str] = if target == "last" {
             &["chat"]
         } else {
             &["chat", target]
         };
-        run(
+        run_successfully(
             &sandbox,
             &[first, &["-m", "openai/tiny", "-f", "notes.txt", "one?"]].concat(),
         );
@@ -131,15 +132,15 @@ fn a_file_removed_by_rewind_is_not_sent_again() {
                 file[..end].rsplit("[^").next().unwrap().to_string()
             }
         };
-        run(&sandbox, &["drop", target, &shown]);
+        run_successfully(&sandbox, &["drop", target, &shown]);
         sandbox.write("notes.txt", "private now\n");
         let told = chat(&["two?"]);
         assert!(!told.contains("is told"), "{target}: {told}");
         chat(&["three?"]);
-        let told = run(&sandbox, &["compact", target]);
+        let told = run_successfully(&sandbox, &["compact", target]);
         assert!(!told.contains("read again"), "{target}: {told}");
         chat(&["four?"]);
-        let sent = sent_after(&server, 1);
+        let sent = requests_after(&server, 1);
         for text in ["private now", "the tide table", "notes.txt"] {
             assert!(!sent.contains(text), "{target}: {text}: {sent}");
         }
@@ -148,10 +149,10 @@ fn a_file_removed_by_rewind_is_not_sent_again() {
 
 #[test]
 fn a_copied_conversation_keeps_its_attached_files() {
-    let server = server(2);
+    let server = server_with_summaries(2);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the tide table\n");
-    run(
+    run_successfully(
         &sandbox,
         &[
             "chat",
@@ -163,9 +164,9 @@ fn a_copied_conversation_keeps_its_attached_files() {
             "one?",
         ],
     );
-    run(&sandbox, &["fork", "a.msg.md", "-o", "b.msg.md"]);
+    run_successfully(&sandbox, &["fork", "a.msg.md", "-o", "b.msg.md"]);
     sandbox.write("notes.txt", "another table\n");
-    let told = run(&sandbox, &["chat", "b.msg.md", "two?"]);
+    let told = run_successfully(&sandbox, &["chat", "b.msg.md", "two?"]);
     assert!(
         told.contains("the model is told: The file notes.txt was changed"),
         "{told}"
@@ -182,7 +183,7 @@ fn a_copied_conversation_keeps_its_attached_files() {
 #[test]
 #[cfg(unix)]
 fn an_idle_pipe_does_not_block_chat() {
-    let server = server(2);
+    let server = server_with_summaries(2);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let make_pipe = |name: &str| {
         let made = std::process::Command::new("mkfifo")
@@ -205,7 +206,7 @@ fn an_idle_pipe_does_not_block_chat() {
     }
     // Also not where a pipe takes the place of a file that was shown.
     sandbox.write("notes.txt", "the tide table\n");
-    run(
+    run_successfully(
         &sandbox,
         &[
             "chat",
@@ -219,6 +220,6 @@ fn an_idle_pipe_does_not_block_chat() {
     );
     std::fs::remove_file(sandbox.path("notes.txt")).unwrap();
     make_pipe("notes.txt");
-    let told = run(&sandbox, &["chat", "a.msg.md", "two?"]);
+    let told = run_successfully(&sandbox, &["chat", "a.msg.md", "two?"]);
     assert!(told.contains("notes.txt"), "{told}");
 }

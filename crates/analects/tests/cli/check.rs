@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::sandbox::Sandbox;
-use crate::snapshots::{TALK, assert_expected};
+use crate::snapshots::{TALK, assert_snapshot};
 
 const CLEAN: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nhi\n";
 const WARNING: &str = "# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n";
@@ -46,7 +46,7 @@ fn check_json_prints_one_line_per_file() {
         "notes.txt",
     ]);
     assert_eq!((run.code, run.stdout.lines().count()), (Some(1), 4));
-    assert_expected("check.jsonl", &run.stdout);
+    assert_snapshot("check.jsonl", &run.stdout);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(
         error["error"]["message"],
@@ -122,7 +122,7 @@ fn check_searches_folders() {
     fs::create_dir(sandbox.path("empty")).unwrap();
     sandbox
         .run(&["check", "empty"])
-        .assert_failure(0, "checked 0 files: no problems\n");
+        .assert_fails(0, "checked 0 files: no problems\n");
 }
 
 #[cfg(unix)]
@@ -136,14 +136,14 @@ fn check_does_not_follow_circular_links() {
     std::os::unix::fs::symlink("a.msg.md", sandbox.path("n/same.msg.md")).unwrap();
     sandbox
         .run(&["check", "n"])
-        .assert_failure(0, "checked 2 files: no problems\n");
+        .assert_fails(0, "checked 2 files: no problems\n");
 }
 
 #[test]
 fn check_names_files_of_another_kind() {
     let sandbox = Sandbox::new();
     sandbox.write("notes.md", "mine\n");
-    sandbox.run(&["check", "notes.md"]).assert_failure(
+    sandbox.run(&["check", "notes.md"]).assert_fails(
         1,
         "notes.md: error: this is no conversation in a format that is known here [unknown-format]\n  \
          hint: expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads\n\
@@ -157,7 +157,7 @@ fn check_continues_after_a_missing_file() {
     sandbox.write("a.msg.md", WARNING);
     sandbox
         .run(&["check", "gone.md"])
-        .assert_failure(3, "analects: gone.md: not found\n");
+        .assert_fails(3, "analects: gone.md: not found\n");
     let run = sandbox.run(&["check", "gone.msg.md", "a.msg.md", "gone.jsonl"]);
     assert_eq!(run.code, Some(3));
     for text in [

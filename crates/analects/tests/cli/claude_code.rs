@@ -1,4 +1,4 @@
-//! Sessions of Claude Code with the command: recognised, converted, checked.
+//! Sessions of Claude Code: recognised, converted, checked.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use analects_testkit::is_torture;
 
 use crate::sandbox::{Sandbox, skip};
 
-/// Two calls side by side, with a sign of life between, a title, and a snapshot.
+/// Two parallel tool calls with a progress record between them, a title, and a snapshot.
 const SESSION: &str = concat!(
     r#"{"type":"file-history-snapshot","messageId":"u1","snapshot":{},"isSnapshotUpdate":false}"#,
     "\n",

@@ -1,18 +1,14 @@
-//! A summary in the place of the earlier part of a conversation, by hand and by itself.
+//! `compact`, and the compaction that `chat` does by itself.
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, parse_json};
 use crate::server::{Server, answer, error};
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 const HEAD: &str = "---\ndefault_agent: t\nagents:\n  t: {models: [openai/tiny], context_window: 600, max_output_tokens: 100}\n---\n\n";
 
-/// A conversation of so many rounds.
-fn talk(rounds: usize) -> String {
+/// A conversation with this many rounds.
+fn conversation(rounds: usize) -> String {
     let round = |n: usize| {
         let answer = "The river flows to the sea. ".repeat(4);
         format!(
@@ -23,9 +19,9 @@ fn talk(rounds: usize) -> String {
     format!("{HEAD}{rounds}")
 }
 
-/// How many messages are sent.
-fn seen(sandbox: &Sandbox, target: &str) -> usize {
-    let shown = json(&sandbox.run(&["context", target, "--json"]).stdout);
+/// The number of messages that would be sent.
+fn messages_sent(sandbox: &Sandbox, target: &str) -> usize {
+    let shown = parse_json(&sandbox.run(&["context", target, "--json"]).stdout);
     let messages = shown["messages"].as_array().unwrap().iter();
     messages.filter(|message| message["fate"] == "sent").count()
 }
@@ -34,7 +30,7 @@ fn seen(sandbox: &Sandbox, target: &str) -> usize {
 fn compact_and_undo_in_a_file() {
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("a.msg.md", talk(6));
+    sandbox.write("a.msg.md", conversation(6));
     let before = sandbox.read("a.msg.md");
     let run = sandbox.run(&["compact", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -61,7 +57,7 @@ fn compact_and_undo_in_a_file() {
     );
     assert!(added.ends_with("\n\nThey spoke of rivers.\n"), "{added}");
     // The summary, and the last question with its answer.
-    assert_eq!(seen(&sandbox, "a.msg.md"), 3);
+    assert_eq!(messages_sent(&sandbox, "a.msg.md"), 3);
     let check = sandbox.run(&["check", "a.msg.md"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
     let undo = sandbox.run(&["compact", "a.msg.md", "--undo"]);
@@ -70,7 +66,7 @@ fn compact_and_undo_in_a_file() {
         (undo.code, &*undo.stdout, &*undo.stderr),
         (Some(0), "", told)
     );
-    assert_eq!(seen(&sandbox, "a.msg.md"), 12);
+    assert_eq!(messages_sent(&sandbox, "a.msg.md"), 12);
     let hidden = sandbox.read("a.msg.md");
     let mark = "[summary] history=\"none\" ";
     assert!(
@@ -80,7 +76,7 @@ fn compact_and_undo_in_a_file() {
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
     sandbox
         .run(&["compact", "a.msg.md", "--undo"])
-        .assert_failure(1, "analects: a.msg.md: there is no compaction to undo\n");
+        .assert_fails(1, "analects: a.msg.md: there is no compaction to undo\n");
     // It compacts again when it is shown again.
     let restored = sandbox.run(&["restore", "a.msg.md", "s1"]);
     assert_eq!(
@@ -90,7 +86,7 @@ fn compact_and_undo_in_a_file() {
         restored.stderr
     );
     assert_eq!(sandbox.read("a.msg.md"), after);
-    assert_eq!(seen(&sandbox, "a.msg.md"), 3);
+    assert_eq!(messages_sent(&sandbox, "a.msg.md"), 3);
 }
 
 #[test]
@@ -107,13 +103,13 @@ fn compact_and_undo_in_a_session() {
         assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
     }
     // With a small window, it takes more than one request.
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 1500\n",
     );
     let run = sandbox.run(&["compact", "last", "--agent", "small", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let done = json(&run.stdout);
+    let done = parse_json(&run.stdout);
     assert!(done["messages"].as_u64() >= Some(2), "{done}");
     // The server of the test claims that it read five tokens and wrote seven.
     assert_eq!(done["tokens_before"], 12);
@@ -125,7 +121,7 @@ fn compact_and_undo_in_a_session() {
         (&done["without_model"], &done["files"]),
         (&false.into(), &0.into())
     );
-    let compacted = seen(&sandbox, "last");
+    let compacted = messages_sent(&sandbox, "last");
     assert!(compacted < 6);
     let undo = sandbox.run(&["compact", "last", "--undo"]);
     let told = "the summary is hidden, and the model sees everything that it stood for\n";
@@ -133,24 +129,24 @@ fn compact_and_undo_in_a_session() {
         (undo.code, &*undo.stdout, &*undo.stderr),
         (Some(0), "", told)
     );
-    assert_eq!(seen(&sandbox, "last"), 6);
+    assert_eq!(messages_sent(&sandbox, "last"), 6);
     sandbox
         .run(&["compact", "last", "--undo"])
-        .assert_failure(1, "analects: there is no compaction to undo\n");
+        .assert_fails(1, "analects: there is no compaction to undo\n");
     // Either part of it brings all of it back.
     let all = sandbox.run(&["session", "export", "last"]).stdout;
     for kind in ["summary", "compact_boundary"] {
-        let mut records = all.lines().map(json);
+        let mut records = all.lines().map(parse_json);
         let part = records.find(|record| record["type"] == kind).unwrap();
         let id = part["id"].as_str().unwrap();
         assert_eq!(sandbox.run(&["restore", "last", id]).code, Some(0));
-        assert_eq!(seen(&sandbox, "last"), compacted);
+        assert_eq!(messages_sent(&sandbox, "last"), compacted);
         let again = format!("analects: {id} is not hidden\n");
         sandbox
             .run(&["restore", "last", id])
-            .assert_failure(1, &again);
+            .assert_fails(1, &again);
         assert_eq!(sandbox.run(&["drop", "last", id]).code, Some(0));
-        assert_eq!(seen(&sandbox, "last"), 6);
+        assert_eq!(messages_sent(&sandbox, "last"), 6);
     }
 }
 
@@ -168,7 +164,7 @@ fn a_file_attached_after_compact_stays_outside_the_summary() {
         let server = Server::new(answers);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         sandbox.write("notes.txt", "the tide table\n");
-        let talk = |args: &[&str], first: bool| {
+        let chat = |args: &[&str], first: bool| {
             let place: &[&str] = match (target, first) {
                 ("last", true) => &["chat", "-m", "openai/tiny"],
                 ("last", false) => &["chat", "-c"],
@@ -177,14 +173,14 @@ fn a_file_attached_after_compact_stays_outside_the_summary() {
             let run = sandbox.run(&[place, args].concat());
             assert_eq!(run.code, Some(0), "{target}: {}", run.stderr);
         };
-        talk(&["one?"], true);
-        talk(&["two?"], false);
-        talk(&["three?"], false);
+        chat(&["one?"], true);
+        chat(&["two?"], false);
+        chat(&["three?"], false);
         let compact = sandbox.run(&["compact", target]);
         assert_eq!(compact.code, Some(0), "{target}: {}", compact.stderr);
-        talk(&["-f", "notes.txt", "What do you see?"], false);
+        chat(&["-f", "notes.txt", "What do you see?"], false);
         assert_eq!(sandbox.run(&["compact", target, "--undo"]).code, Some(0));
-        talk(&["And now?"], false);
+        chat(&["And now?"], false);
         let sent = std::iter::from_fn(|| Some(server.request()))
             .nth(5)
             .unwrap();
@@ -202,7 +198,7 @@ fn chosen_cells_are_never_summarised() {
     let server = Server::new(vec![answer(&["Fine."]); 20]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     for choice in [["-e", "r2"], ["-i", "1-"]] {
-        sandbox.write("a.msg.md", talk(30));
+        sandbox.write("a.msg.md", conversation(30));
         let args = ["chat", "a.msg.md", "Now?", choice[0], choice[1]];
         let shown = sandbox.run(&[&args[..], &["--dry-run"]].concat());
         assert!(
@@ -227,7 +223,7 @@ fn chosen_cells_are_never_summarised() {
         assert!(run.stderr.contains(told), "{choice:?}: {}", run.stderr);
     }
     // A choice that is kept is the conversation.
-    sandbox.write("a.msg.md", talk(30));
+    sandbox.write("a.msg.md", conversation(30));
     let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", "r2", "--save"]);
     assert_eq!(
         (run.code, &*run.stdout),
@@ -249,7 +245,7 @@ fn a_refused_prompt_of_chosen_cells_is_not_summarised() {
     let refusal = "{\"error\":{\"message\":\"too long\",\"code\":\"context_length_exceeded\"}}";
     let server = Server::new(vec![error("400 Bad Request", refusal), answer(&["Fine."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("a.msg.md", talk(2));
+    sandbox.write("a.msg.md", conversation(2));
     let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", "r1"]);
     assert_eq!((run.code, &*run.stdout), (Some(5), ""), "{}", run.stderr);
     let file = sandbox.read("a.msg.md");
@@ -268,7 +264,7 @@ fn cells_that_wait_for_another_agent_do_not_stop_compaction() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let waiting = "# %% [^x]\n\n[^x]: [markdown] agent=t\n\nMine?\n\n# %%\n\nLater?\n\n\
         # %% [^y]\n\n[^y]: [markdown] agent=u\n\nYours?\n\n# %%\n\nLast?\n";
-    let file = format!("{head}{}{waiting}", talk(24).replace(HEAD, ""));
+    let file = format!("{head}{}{waiting}", conversation(24).replace(HEAD, ""));
     sandbox.write("a.msg.md", file);
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -293,11 +289,11 @@ fn cells_that_wait_for_another_agent_do_not_stop_compaction() {
     }
 }
 
-/// Each request ends with a question, and shows nobody a question for somebody else.
+/// Checks that each request ends with a question, and contains no question for another agent.
 fn assert_questions_end_requests(server: &Server) {
     let requests = || server.request_within(std::time::Duration::from_millis(100));
     for sent in std::iter::from_fn(requests) {
-        let sent = json(&sent);
+        let sent = parse_json(&sent);
         if sent["model"] == "tiny" {
             assert!(!sent.to_string().contains("Yours?"), "{sent}");
         }
@@ -314,7 +310,7 @@ fn questions_for_other_agents_can_change_during_compaction() {
         "agents:\n",
         "agents:\n  u: {models: [openai/other], context_window: 9000, max_output_tokens: 100}\n",
     );
-    let rounds = talk(24).replace(HEAD, "");
+    let rounds = conversation(24).replace(HEAD, "");
     let question = |id: &str, agent: &str, text: &str| {
         format!("# %% [^{id}]\n\n[^{id}]: [markdown] agent={agent}\n\n{text}\n\n")
     };
@@ -394,7 +390,7 @@ fn compact_leaves_a_file_alone_when_it_cannot_compact() {
     let run = sandbox.run(&["compact", "short.msg.md"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("nothing to compact"), "{}", run.stderr);
-    sandbox.write("long.msg.md", talk(6));
+    sandbox.write("long.msg.md", conversation(6));
     let before = sandbox.read("long.msg.md");
     let run = sandbox.run(&["compact", "long.msg.md"]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
@@ -417,18 +413,18 @@ fn compact_lets_the_named_model_write_the_summary() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write(
         "a.msg.md",
-        talk(6).replace("openai/tiny", "anthropic/claude-opus-4-1"),
+        conversation(6).replace("openai/tiny", "anthropic/claude-opus-4-1"),
     );
     let run = sandbox.run(&["compact", "a.msg.md", "-m", "openai/writer"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(json(&server.request())["model"], "writer");
+    assert_eq!(parse_json(&server.request())["model"], "writer");
 }
 
 #[test]
 fn chat_compacts_a_full_context_by_itself() {
     let sandbox = Sandbox::new();
     // A window in which all of it fits at once, but for the room that an answer takes.
-    let talk = talk(24).replace("context_window: 600", "context_window: 900");
+    let talk = conversation(24).replace("context_window: 600", "context_window: 900");
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 8]);
     let mut sandbox = sandbox.with_server(&server.base_url);
     sandbox.write("a.msg.md", &talk);
@@ -455,7 +451,7 @@ fn chat_compacts_a_full_context_by_itself() {
     );
     assert!(!sent.contains("Question 0?"), "{sent}");
     // Not if it is configured so; then what does not fit is left out in sight.
-    sandbox.configure("config.toml", "[context]\ncompact_at = \"never\"\n");
+    sandbox.write_config("config.toml", "[context]\ncompact_at = \"never\"\n");
     let server = Server::new(vec![answer(&["Yes."])]);
     sandbox.set_server(&server.base_url);
     sandbox.write("b.msg.md", &talk);
@@ -472,7 +468,7 @@ fn chat_compacts_a_full_context_by_itself() {
         show.contains("context.compact_at") && show.contains("never"),
         "{show}"
     );
-    sandbox.configure("config.toml", "[context]\ncompact_at = \"a lot\"\n");
+    sandbox.write_config("config.toml", "[context]\ncompact_at = \"a lot\"\n");
     let run = sandbox.run(&["config", "show"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("config.toml:2:14"), "{}", run.stderr);
@@ -536,7 +532,7 @@ fn compact_respects_the_cost_limit() {
     ]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
     assert!(run.stderr.contains("not sent") && run.stderr.contains("--max-cost"));
-    assert_eq!(sandbox.texts("a.msg.md"), ["Hello"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["Hello"]);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "--max-cost", "1"]);
     assert!(
         run.stderr.contains("what this model costs is not known"),
@@ -559,8 +555,8 @@ fn compact_respects_the_cost_limit() {
 fn the_answering_model_summarises_when_the_local_one_is_missing() {
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure("config.toml", "[models]\ncompact = \"local/smollm2\"\n");
-    sandbox.write("a.msg.md", talk(6));
+    sandbox.write_config("config.toml", "[models]\ncompact = \"local/smollm2\"\n");
+    sandbox.write("a.msg.md", conversation(6));
     let run = sandbox.run(&["compact", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
@@ -576,7 +572,7 @@ fn the_answering_model_summarises_when_the_local_one_is_missing() {
 fn dropping_the_summary_undoes_the_compaction() {
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 5]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.write("a.msg.md", talk(6));
+    sandbox.write("a.msg.md", conversation(6));
     assert_eq!(sandbox.run(&["compact", "a.msg.md"]).code, Some(0));
     let before = sandbox.read("a.msg.md");
     assert_eq!(
@@ -594,16 +590,19 @@ fn dropping_the_summary_undoes_the_compaction() {
     );
     assert_eq!(run.stderr, "to undo this: analects restore a.msg.md s1\n");
     assert_eq!(sandbox.read("a.msg.md"), undone);
-    assert_eq!(seen(&sandbox, "a.msg.md"), 12);
+    assert_eq!(messages_sent(&sandbox, "a.msg.md"), 12);
     sandbox.write("a.msg.md", &before);
     // A copy that ends before the summary knows nothing of it, and that is said.
     let run = sandbox.run(&["fork", "a.msg.md", "--at", "11", "-o", "b.msg.md"]);
     let told = "the summary cell s1 does not count there: the model sees everything before\n";
     assert_eq!((run.code, &*run.stderr), (Some(0), told));
-    assert_eq!(seen(&sandbox, "b.msg.md"), 11);
+    assert_eq!(messages_sent(&sandbox, "b.msg.md"), 11);
     let run = sandbox.run(&["fork", "a.msg.md", "-o", "c.msg.md"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert_eq!(seen(&sandbox, "c.msg.md"), seen(&sandbox, "a.msg.md"));
+    assert_eq!(
+        messages_sent(&sandbox, "c.msg.md"),
+        messages_sent(&sandbox, "a.msg.md")
+    );
 }
 
 #[test]
@@ -624,7 +623,7 @@ fn rewind_says_when_the_summary_no_longer_applies() {
             .run(&["session", "tail", "last", "--json"])
             .stdout
             .lines()
-            .map(json)
+            .map(parse_json)
             .collect()
     };
     let first = tail()[0]["id"].as_str().unwrap().to_string();
@@ -654,6 +653,6 @@ fn rewind_says_when_the_summary_no_longer_applies() {
             "{}",
             run.stderr
         );
-        assert_eq!(seen(&sandbox, "last"), 1);
+        assert_eq!(messages_sent(&sandbox, "last"), 1);
     }
 }

@@ -1,33 +1,29 @@
-//! Two commands that go on with one session at once: each gets a branch of its own, is told, and what goes out next
-//! has every question with its own answer. What is on another branch, or taken back, is marked.
+//! Two commands continue one session at the same time: each gets its own branch and says so, and every question is
+//! sent with its own answer. `session tail` marks messages that the model does not see.
 
 use std::path::PathBuf;
 use std::process::Child;
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox, parse_json};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
 
-/// An answer that comes when there is a file.
-fn held(text: &str, gate: PathBuf) -> Vec<Step> {
+/// An answer that arrives once the file `gate` exists.
+fn delayed_answer(text: &str, gate: PathBuf) -> Vec<Step> {
     vec![stream_head(), Step::Until(gate), piece(text), done()]
 }
 
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
 #[track_caller]
-fn end(child: Child) -> Run {
-    let run: Run = child.wait_with_output().unwrap().into();
+fn wait_for_success(child: Child) -> CommandOutput {
+    let run: CommandOutput = child.wait_with_output().unwrap().into();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run
 }
 
-/// What is said in a request, in its order.
-fn said(request: &str) -> Vec<String> {
-    let messages = json(request)["messages"].as_array().unwrap().clone();
+/// The texts of the messages in a request, in order.
+fn texts_sent(request: &str) -> Vec<String> {
+    let messages = parse_json(request)["messages"].as_array().unwrap().clone();
     let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_string();
     messages
         .iter()
@@ -36,20 +32,20 @@ fn said(request: &str) -> Vec<String> {
         .collect()
 }
 
-/// The messages that are marked in the tail of the last session: `text:why`.
-fn marked(sandbox: &Sandbox) -> Vec<String> {
+/// The marked messages of the last session, as `text:mark`.
+fn marked_messages(sandbox: &Sandbox) -> Vec<String> {
     let run = sandbox.run(&["session", "tail", "last", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let decoded = analects_formats::transcript::decode(run.stdout.as_bytes()).messages;
-    let lines = run.stdout.lines().map(json).zip(decoded);
+    let lines = run.stdout.lines().map(parse_json).zip(decoded);
     let marked = lines.filter(|(line, _)| !line["unseen"].is_null());
     marked
         .map(|(line, it)| format!("{}:{}", it.text(), line["unseen"].as_str().unwrap()))
         .collect()
 }
 
-fn show(sandbox: &Sandbox) -> Value {
-    json(&sandbox.run(&["session", "show", "last", "--json"]).stdout)
+fn session_json(sandbox: &Sandbox) -> Value {
+    parse_json(&sandbox.run(&["session", "show", "last", "--json"]).stdout)
 }
 
 /// The id of the message with this text.
@@ -59,55 +55,55 @@ fn id_of(sandbox: &Sandbox, text: &str) -> String {
         .lines()
         .find(|line| line.contains(&format!("\"{text}\"")))
         .unwrap();
-    json(line)["id"].as_str().unwrap().to_string()
+    parse_json(line)["id"].as_str().unwrap().to_string()
 }
 
-struct Two {
+struct TwoChats {
     sandbox: Sandbox,
     server: Server,
-    first: Run,
-    second: Run,
+    first: CommandOutput,
+    second: CommandOutput,
 }
 
-/// Says something in a session from two processes, of which the second begins while the first waits for its answer;
-/// their answers come in this order.
-fn two_at_once(first_ends_first: bool) -> Two {
+/// Sends a prompt from two processes: the second starts while the first waits for its answer. The answers arrive in
+/// the given order.
+fn two_at_once(first_ends_first: bool) -> TwoChats {
     let sandbox = Sandbox::new();
     let gates = [sandbox.path("gate-a"), sandbox.path("gate-b")];
     let server = Server::new(vec![
         answer(&["Old answer."]),
-        held("Answer A.", gates[0].clone()),
-        held("Answer B.", gates[1].clone()),
+        delayed_answer("Answer A.", gates[0].clone()),
+        delayed_answer("Answer B.", gates[1].clone()),
         answer(&["Now."]),
         answer(&["Then."]),
     ]);
     let sandbox = sandbox.with_server(&server.base_url);
     sandbox
         .run(&["chat", "-m", "openai/tiny", "old question"])
-        .assert_answer("Old answer.\n");
+        .assert_prints("Old answer.\n");
     server.request();
     let first = sandbox.spawn(&["session", "resume", "last", "question A"]);
     assert_eq!(
-        said(&server.request()),
+        texts_sent(&server.request()),
         ["old question", "Old answer.", "question A"]
     );
     let second = sandbox.spawn(&["session", "resume", "last", "question B"]);
     assert_eq!(
-        said(&server.request()),
+        texts_sent(&server.request()),
         ["old question", "Old answer.", "question B"]
     );
     let (first, second) = if first_ends_first {
         std::fs::write(&gates[0], "").unwrap();
-        let first = end(first);
+        let first = wait_for_success(first);
         std::fs::write(&gates[1], "").unwrap();
-        (first, end(second))
+        (first, wait_for_success(second))
     } else {
         std::fs::write(&gates[1], "").unwrap();
-        let second = end(second);
+        let second = wait_for_success(second);
         std::fs::write(&gates[0], "").unwrap();
-        (end(first), second)
+        (wait_for_success(first), second)
     };
-    Two {
+    TwoChats {
         sandbox,
         server,
         first,
@@ -118,14 +114,14 @@ fn two_at_once(first_ends_first: bool) -> Two {
 #[test]
 fn two_chats_at_once_report_their_branches() {
     for first_ends_first in [true, false] {
-        let Two {
+        let TwoChats {
             sandbox,
             first,
             second,
             ..
         } = two_at_once(first_ends_first);
         let told = "another process continued this session from the same message";
-        let session = show(&sandbox)["id"].as_str().unwrap().to_string();
+        let session = session_json(&sandbox)["id"].as_str().unwrap().to_string();
         for (run, own, other) in [
             (&first, "Answer A.", "Answer B."),
             (&second, "Answer B.", "Answer A."),
@@ -154,11 +150,11 @@ fn two_chats_at_once_report_their_branches() {
 #[test]
 fn two_chats_at_once_keep_questions_with_their_answers() {
     for first_ends_first in [true, false] {
-        let Two {
+        let TwoChats {
             sandbox, server, ..
         } = two_at_once(first_ends_first);
         let run = sandbox.run(&["session", "resume", "last", "and now?"]);
-        run.assert_answer("Now.\n");
+        run.assert_prints("Now.\n");
         let last = if first_ends_first {
             ["question B", "Answer B."]
         } else {
@@ -170,13 +166,13 @@ fn two_chats_at_once_keep_questions_with_their_answers() {
             ["question B", "Answer B."]
         };
         let expected = ["old question", "Old answer.", last[0], last[1], "and now?"];
-        assert_eq!(said(&server.request()), expected);
+        assert_eq!(texts_sent(&server.request()), expected);
         // The other branch is gone on with by its last message.
         let id = id_of(&sandbox, other[1]);
         assert_eq!(sandbox.run(&["rewind", "last", &id]).code, Some(0));
         sandbox
             .run(&["session", "resume", "last", "and then?"])
-            .assert_answer("Then.\n");
+            .assert_prints("Then.\n");
         let expected = [
             "old question",
             "Old answer.",
@@ -184,14 +180,14 @@ fn two_chats_at_once_keep_questions_with_their_answers() {
             other[1],
             "and then?",
         ];
-        assert_eq!(said(&server.request()), expected);
+        assert_eq!(texts_sent(&server.request()), expected);
     }
 }
 
 #[test]
 fn session_show_counts_branches_and_all_their_tokens() {
-    let Two { sandbox, .. } = two_at_once(true);
-    let shown = show(&sandbox);
+    let TwoChats { sandbox, .. } = two_at_once(true);
+    let shown = session_json(&sandbox);
     assert_eq!(
         (&shown["branches"], &shown["messages"]),
         (&2.into(), &6.into()),
@@ -202,7 +198,10 @@ fn session_show_counts_branches_and_all_their_tokens() {
         (&shown["input_tokens"], &shown["output_tokens"]),
         (&15.into(), &21.into())
     );
-    assert_eq!(marked(&sandbox), ["question A:branch", "Answer A.:branch"]);
+    assert_eq!(
+        marked_messages(&sandbox),
+        ["question A:branch", "Answer A.:branch"]
+    );
     let text = sandbox.run(&["session", "show", "last"]).stdout;
     assert!(
         text.lines()
@@ -221,7 +220,7 @@ fn session_show_counts_branches_and_all_their_tokens() {
         .stdout;
     let marks: Vec<bool> = tail
         .lines()
-        .map(|line| json(line)["unseen"] == "branch")
+        .map(|line| parse_json(line)["unseen"] == "branch")
         .collect();
     assert_eq!(marks.len(), 3);
     assert_eq!(
@@ -232,7 +231,7 @@ fn session_show_counts_branches_and_all_their_tokens() {
     // What is dropped was paid all the same.
     let id = id_of(&sandbox, "Answer B.");
     assert_eq!(sandbox.run(&["drop", "last", &id]).code, Some(0));
-    let shown = show(&sandbox);
+    let shown = session_json(&sandbox);
     assert_eq!(
         (&shown["input_tokens"], &shown["output_tokens"]),
         (&15.into(), &21.into())
@@ -248,20 +247,24 @@ fn session_tail_marks_dropped_messages() {
         sandbox.run_with_stdin(&["session", "append"], lines).code,
         Some(0)
     );
-    assert!(marked(&sandbox).is_empty());
-    assert_eq!(show(&sandbox)["branches"], 1);
+    assert!(marked_messages(&sandbox).is_empty());
+    assert_eq!(session_json(&sandbox)["branches"], 1);
     let secret = id_of(&sandbox, "my key is hunter2");
     assert_eq!(sandbox.run(&["drop", "last", &secret]).code, Some(0));
-    assert_eq!(marked(&sandbox), ["my key is hunter2:hidden"]);
+    assert_eq!(marked_messages(&sandbox), ["my key is hunter2:hidden"]);
     let tail = sandbox.run(&["session", "tail", "last"]).stdout;
     let head = tail.lines().find(|line| line.contains(&secret)).unwrap();
     assert!(head.ends_with("  hidden"), "{head}");
     assert_eq!(sandbox.run(&["restore", "last", &secret]).code, Some(0));
-    assert!(marked(&sandbox).is_empty());
+    assert!(marked_messages(&sandbox).is_empty());
     // A branch that was left, and come back to.
     assert_eq!(sandbox.run(&["rewind", "last", &secret]).code, Some(0));
-    assert_eq!(marked(&sandbox), ["I see.:branch", "bye:branch"]);
-    assert_eq!(show(&sandbox)["branches"], 1, "nothing is said there yet");
+    assert_eq!(marked_messages(&sandbox), ["I see.:branch", "bye:branch"]);
+    assert_eq!(
+        session_json(&sandbox)["branches"],
+        1,
+        "nothing is said there yet"
+    );
     let more = "{\"type\":\"assistant\",\"content\":\"Never mind.\"}\n";
     assert_eq!(
         sandbox
@@ -269,11 +272,11 @@ fn session_tail_marks_dropped_messages() {
             .code,
         Some(0)
     );
-    assert_eq!(show(&sandbox)["branches"], 2);
+    assert_eq!(session_json(&sandbox)["branches"], 2);
     let bye = id_of(&sandbox, "bye");
     assert_eq!(sandbox.run(&["rewind", "last", &bye]).code, Some(0));
-    assert_eq!(marked(&sandbox), ["Never mind.:branch"]);
-    assert_eq!(show(&sandbox)["branches"], 2);
+    assert_eq!(marked_messages(&sandbox), ["Never mind.:branch"]);
+    assert_eq!(session_json(&sandbox)["branches"], 2);
 }
 
 #[test]
@@ -287,7 +290,10 @@ fn session_tail_marks_summarised_messages() {
         {\"type\":\"user\",\"content\":\"three\"}\n";
     let run = sandbox.run_with_stdin(&["session", "append"], lines);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(marked(&sandbox), ["one:compacted", "two:compacted"]);
+    assert_eq!(
+        marked_messages(&sandbox),
+        ["one:compacted", "two:compacted"]
+    );
 }
 
 #[test]
@@ -299,7 +305,7 @@ fn resume_continues_after_the_asking_command_died() {
     first.kill().unwrap();
     first.wait().unwrap();
     let run = sandbox.run(&["session", "resume", "last", "question B"]);
-    run.assert_answer("Both.\n");
+    run.assert_prints("Both.\n");
     let request = server.request();
     assert!(
         request.contains("question A") && request.contains("question B"),
@@ -312,7 +318,7 @@ fn a_second_chat_starts_a_branch_while_the_first_is_answered() {
     let sandbox = Sandbox::new();
     let gate = sandbox.path("gate");
     let server = Server::new(vec![
-        held("Answer A.", gate.clone()),
+        delayed_answer("Answer A.", gate.clone()),
         answer(&["Answer B."]),
         answer(&["Now."]),
     ]);
@@ -333,17 +339,17 @@ fn a_second_chat_starts_a_branch_while_the_first_is_answered() {
         "{}",
         second.stderr
     );
-    assert_eq!(said(&server.request()), ["question B"]);
+    assert_eq!(texts_sent(&server.request()), ["question B"]);
     std::fs::write(&gate, "").unwrap();
-    assert_eq!(end(first).stdout, "Answer A.\n");
+    assert_eq!(wait_for_success(first).stdout, "Answer A.\n");
     sandbox
         .run(&["session", "resume", "last", "and now?"])
-        .assert_answer("Now.\n");
+        .assert_prints("Now.\n");
     assert_eq!(
-        said(&server.request()),
+        texts_sent(&server.request()),
         ["question A", "Answer A.", "and now?"]
     );
-    assert_eq!(show(&sandbox)["branches"], 2);
+    assert_eq!(session_json(&sandbox)["branches"], 2);
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
 }
 
@@ -355,7 +361,7 @@ fn a_retried_question_belongs_to_the_command_that_retries_it() {
         crate::server::error("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#);
     let server = Server::new(vec![
         refused,
-        held("Answer A.", gate.clone()),
+        delayed_answer("Answer A.", gate.clone()),
         answer(&["Answer B."]),
         answer(&["Now."]),
     ]);
@@ -366,7 +372,7 @@ fn a_retried_question_belongs_to_the_command_that_retries_it() {
     );
     server.request();
     let first = sandbox.spawn(&["session", "resume", "last"]);
-    assert_eq!(said(&server.request()), ["question"]);
+    assert_eq!(texts_sent(&server.request()), ["question"]);
     // The question is being answered, so what else is said does not follow it.
     let second = sandbox.run(&[
         "session",
@@ -382,14 +388,14 @@ fn a_retried_question_belongs_to_the_command_that_retries_it() {
         "{}",
         second.stderr
     );
-    assert_eq!(said(&server.request()), ["something else"]);
+    assert_eq!(texts_sent(&server.request()), ["something else"]);
     std::fs::write(&gate, "").unwrap();
-    end(first);
+    wait_for_success(first);
     sandbox
         .run(&["session", "resume", "last", "and now?"])
-        .assert_answer("Now.\n");
+        .assert_prints("Now.\n");
     assert_eq!(
-        said(&server.request()),
+        texts_sent(&server.request()),
         ["question", "Answer A.", "and now?"]
     );
 }

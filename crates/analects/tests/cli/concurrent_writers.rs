@@ -1,5 +1,5 @@
-//! Several writers at once: processes of ours that add cells, and an editor that rewrites the file in
-//! place, by rename, or by emptying and writing it. Nothing is lost, doubled or silently overwritten.
+//! Several writers at once: our own processes add cells while an editor rewrites the file in place, by rename, or by
+//! truncating it. Nothing is lost, doubled or silently overwritten.
 
 use std::collections::BTreeSet;
 use std::io::{Seek, SeekFrom, Write};
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::sandbox::{Sandbox, say};
+use crate::sandbox::{Sandbox, print_note};
 
 const FILE: &str = "a.msg.md";
 
@@ -22,8 +22,8 @@ struct Log {
 }
 
 /// Two processes at a time add this many cells each.
-fn add_from_two_sides(sandbox: &Sandbox, each: usize, log: &Mutex<Log>, done: &AtomicBool) {
-    let _done = SetAtLast(done);
+fn add_from_two_processes(sandbox: &Sandbox, each: usize, log: &Mutex<Log>, done: &AtomicBool) {
+    let _done = SetOnDrop(done);
     std::thread::scope(|scope| {
         let sides = ["left", "right"].map(|side| {
             scope.spawn(move || {
@@ -49,16 +49,16 @@ fn add_from_two_sides(sandbox: &Sandbox, each: usize, log: &Mutex<Log>, done: &A
     });
 }
 
-/// Tells the editor that it may stop, also when something went wrong.
-struct SetAtLast<'a>(&'a AtomicBool);
+/// Tells the editor to stop, even if a test panics.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for SetAtLast<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-/// An editor with one line of its own, which it counts up.
+/// An editor that counts up in a line of its own.
 struct Editor<'a> {
     sandbox: &'a Sandbox,
     log: &'a Mutex<Log>,
@@ -73,7 +73,7 @@ fn line(round: usize) -> String {
 }
 
 impl Editor<'_> {
-    /// What the file holds; its own line must be there as it was saved.
+    /// Reads the file, and checks that the editor's line is as it was saved.
     fn read(&self) -> String {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
@@ -91,7 +91,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes over its own line, and nothing else, in the file as it is.
+    /// Writes over the editor's line, and nothing else.
     fn save_in_place(&mut self) {
         let path = self.sandbox.path(FILE);
         let mut file = std::fs::File::options()
@@ -109,7 +109,7 @@ impl Editor<'_> {
         self.saves += 1;
     }
 
-    /// Saves the whole text, as editors do that look whether the file has changed, and ask.
+    /// Saves the whole text, as an editor does that first checks whether the file has changed.
     fn save(&mut self, by_rename: bool) {
         let text = self.read();
         let new = text.replace(&line(self.round), &line(self.round + 1));
@@ -134,10 +134,10 @@ impl Editor<'_> {
     }
 }
 
-/// The cells that are there, each once; those that are missing.
+/// Checks that no cell is there twice, and returns the missing ones.
 #[track_caller]
-fn check(sandbox: &Sandbox, log: &Log) -> BTreeSet<String> {
-    let texts = sandbox.texts(FILE);
+fn check_cells(sandbox: &Sandbox, log: &Log) -> BTreeSet<String> {
+    let texts = sandbox.message_texts(FILE);
     let unique: BTreeSet<&String> = texts.iter().collect();
     let certain = texts
         .iter()
@@ -172,7 +172,7 @@ fn check(sandbox: &Sandbox, log: &Log) -> BTreeSet<String> {
         .collect()
 }
 
-fn prepare() -> Sandbox {
+fn prepare_file() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write(
         FILE,
@@ -184,9 +184,9 @@ fn prepare() -> Sandbox {
     sandbox
 }
 
-/// Lets an editor work while two processes add cells; gives its log and how often it saved.
-fn with_editor(each: usize, work: impl Fn(&mut Editor<'_>, usize) + Sync) -> (usize, usize) {
-    let (sandbox, log, done) = (prepare(), Mutex::default(), AtomicBool::new(false));
+/// Runs an editor while two processes add cells. Returns how many cells were recovered and how often the editor saved.
+fn run_with_editor(each: usize, work: impl Fn(&mut Editor<'_>, usize) + Sync) -> (usize, usize) {
+    let (sandbox, log, done) = (prepare_file(), Mutex::default(), AtomicBool::new(false));
     let (saves, overwritten) = std::thread::scope(|scope| {
         let editing = scope.spawn(|| {
             let overwritten = BTreeSet::new();
@@ -207,10 +207,10 @@ fn with_editor(each: usize, work: impl Fn(&mut Editor<'_>, usize) + Sync) -> (us
             editor.read();
             (editor.saves, editor.overwritten)
         });
-        add_from_two_sides(&sandbox, each, &log, &done);
+        add_from_two_processes(&sandbox, each, &log, &done);
         editing.join().unwrap()
     });
-    let missing = check(&sandbox, &log.lock().unwrap());
+    let missing = check_cells(&sandbox, &log.lock().unwrap());
     let ours: Vec<&String> = missing.difference(&overwritten).collect();
     assert_eq!(
         ours,
@@ -223,27 +223,27 @@ fn with_editor(each: usize, work: impl Fn(&mut Editor<'_>, usize) + Sync) -> (us
 
 #[test]
 fn two_processes_add_a_hundred_cells_each() {
-    let (sandbox, log, done) = (prepare(), Mutex::default(), AtomicBool::new(false));
-    add_from_two_sides(&sandbox, 100, &log, &done);
-    assert_eq!(check(&sandbox, &log.lock().unwrap()), BTreeSet::new());
-    assert_eq!(sandbox.texts(FILE).len(), 202);
+    let (sandbox, log, done) = (prepare_file(), Mutex::default(), AtomicBool::new(false));
+    add_from_two_processes(&sandbox, 100, &log, &done);
+    assert_eq!(check_cells(&sandbox, &log.lock().unwrap()), BTreeSet::new());
+    assert_eq!(sandbox.message_texts(FILE).len(), 202);
 }
 
 #[test]
 fn an_editor_that_saves_in_place_and_two_adders_lose_nothing() {
-    let (saves, missing) = with_editor(50, |editor, _| editor.save_in_place());
-    say(&format!("{saves} saves"));
+    let (saves, missing) = run_with_editor(50, |editor, _| editor.save_in_place());
+    print_note(&format!("{saves} saves"));
     assert_eq!(missing, 0);
 }
 
 #[test]
 fn an_editor_that_saves_in_every_way_and_two_adders_lose_nothing() {
-    let (saves, overwritten) = with_editor(100, |editor, number| match number % 3 {
+    let (saves, overwritten) = run_with_editor(100, |editor, number| match number % 3 {
         0 => editor.save_in_place(),
         1 => editor.save(true),
         _ => editor.save(false),
     });
-    say(&format!(
+    print_note(&format!(
         "{saves} saves, of which {overwritten} overwrote a cell"
     ));
 }

@@ -1,8 +1,8 @@
-//! The configuration: what counts, where it came from, and what is never said.
+//! The configuration: which setting wins, where it comes from, and what is never shown.
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox};
 use crate::server::{Server, answer};
 
 #[track_caller]
@@ -24,11 +24,11 @@ fn setting(sandbox: &Sandbox, key: &str) -> Value {
 #[test]
 fn config_show_names_the_source_of_every_value() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[models]\ndefault = 'openai/a'\nquick = 'openai/b'\n",
     );
-    sandbox.configure("agents/poet.md", "---\nmodels: openai/rhyme\n---\nRhyme.\n");
+    sandbox.write_config("agents/poet.md", "---\nmodels: openai/rhyme\n---\nRhyme.\n");
     sandbox.write(
         ".analects.toml",
         "\n[models]\nquick = 'openai/c'\n[agents.coder]\nreasoning = true\n",
@@ -104,7 +104,7 @@ fn config_show_names_the_source_of_every_value() {
 fn config_show_never_shows_a_key() {
     let sandbox = Sandbox::new();
     let secret = "sk-very-secret";
-    let run = |args: &[&str]| -> Run {
+    let run = |args: &[&str]| -> CommandOutput {
         let mut command = sandbox.command(args);
         command
             .env("OPENAI_API_KEY", secret)
@@ -127,7 +127,7 @@ fn config_show_never_shows_a_key() {
         "api_key = sk-very-secret\n",
         "[models]\ndefault = ['sk-very-secret']\n",
     ] {
-        sandbox.configure("config.toml", config);
+        sandbox.write_config("config.toml", config);
         for args in all {
             let run = run(args);
             assert!(
@@ -138,7 +138,7 @@ fn config_show_never_shows_a_key() {
             );
         }
     }
-    sandbox.configure("config.toml", "");
+    sandbox.write_config("config.toml", "");
     let shown = run(&["config", "show"]).stdout;
     let line = shown
         .lines()
@@ -183,7 +183,7 @@ fn a_project_cannot_set_addresses() {
 #[test]
 fn a_typo_in_a_setting_is_a_warning() {
     let sandbox = Sandbox::new();
-    sandbox.configure("config.toml", "[models]\ndefualt = 'openai/a'\n");
+    sandbox.write_config("config.toml", "[models]\ndefualt = 'openai/a'\n");
     let run = sandbox.run(&["config", "show"]);
     assert_eq!(run.code, Some(0));
     let end = "config.toml:2:1: warning: unknown key models.defualt; did you mean default?\n";
@@ -209,7 +209,7 @@ fn config_reads_the_xdg_folders_without_analects_home() {
             .env_remove("XDG_CONFIG_HOME")
             .env("HOME", sandbox.path(""));
         xdg.map(|folder| command.env("XDG_CONFIG_HOME", sandbox.path(folder)));
-        let run: Run = command.output().unwrap().into();
+        let run: CommandOutput = command.output().unwrap().into();
         assert!(run.stdout.contains(model), "{}", run.stdout);
     }
 }
@@ -218,7 +218,7 @@ fn config_reads_the_xdg_folders_without_analects_home() {
 fn config_paths_do_not_depend_on_the_working_folder() {
     let sandbox = Sandbox::new();
     let mut add = sandbox.command(&["add", "a.msg.md", "x"]);
-    Run::from(add.env("ANALECTS_HOME", "mine").output().unwrap()).assert_failure(
+    CommandOutput::from(add.env("ANALECTS_HOME", "mine").output().unwrap()).assert_fails(
         2,
         "analects: ANALECTS_HOME is mine, which depends on the folder\n\
          hint: set it to a path from the root on\n",
@@ -227,7 +227,7 @@ fn config_paths_do_not_depend_on_the_working_folder() {
     add.env_remove("ANALECTS_HOME")
         .env("HOME", sandbox.path(""))
         .env("XDG_STATE_HOME", "mine");
-    Run::from(add.output().unwrap()).assert_answer("1\n");
+    CommandOutput::from(add.output().unwrap()).assert_prints("1\n");
     assert!(sandbox.path(".local/state/analects/locks").is_dir() && !sandbox.path("mine").exists());
 }
 
@@ -240,7 +240,7 @@ fn chat_asks_the_configured_default_model() {
         answer(&["4"]),
     ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[models]\ndefault = 'openai/usual'\nquick = 'openai/fast'\n",
     );
@@ -267,7 +267,7 @@ fn chat_asks_the_configured_default_model() {
 #[test]
 fn the_default_model_does_not_replace_unusable_agents() {
     let sandbox = Sandbox::new();
-    sandbox.configure("config.toml", "[models]\ndefault = 'openai/usual'\n");
+    sandbox.write_config("config.toml", "[models]\ndefault = 'openai/usual'\n");
     sandbox.write("a.msg.md", "---\nagents:\n  x: {models: nobody/x}\n---\n");
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
@@ -283,7 +283,7 @@ fn the_default_model_does_not_replace_unusable_agents() {
 fn chat_finds_configured_agents() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"]), answer(&["3"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[agents.coder]\nmodels = ['openai/big']\nsystem_prompt = 'Be brief.'\ntemperature = 0.25\n",
     );
@@ -293,7 +293,7 @@ fn chat_finds_configured_agents() {
     );
     sandbox
         .run(&["chat", "a.msg.md", "--agent", "coder"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     let request = server.request();
     for part in ["\"model\":\"big\"", "Be brief.", "\"temperature\":0.25"] {
         assert!(request.contains(part), "{request}");
@@ -304,10 +304,10 @@ fn chat_finds_configured_agents() {
                  [^1]: [markdown]\n\nfirst\n";
     assert!(file.starts_with(front), "{file}");
     // From now on the file knows it, whatever the configuration says.
-    sandbox.configure("config.toml", "");
+    sandbox.write_config("config.toml", "");
     sandbox
         .run(&["chat", "a.msg.md", "--agent", "coder", "again"])
-        .assert_answer("2\n");
+        .assert_prints("2\n");
     assert!(server.request().contains("Be brief."));
     assert_eq!(sandbox.read("a.msg.md").matches("coder:").count(), 1);
     let run = sandbox.run(&["chat", "b.msg.md", "--agent", "coder", "hi"]);
@@ -319,10 +319,10 @@ fn chat_finds_configured_agents() {
 fn a_broken_config_is_ignored_when_a_model_is_named() {
     let server = Server::new(vec![answer(&["1"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure("config.toml", "[models\n");
+    sandbox.write_config("config.toml", "[models\n");
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
     assert_eq!(
         sandbox.run(&["new", "b.msg.md", "-m", "openai/tiny"]).code,
         Some(0)
@@ -334,7 +334,7 @@ fn a_broken_config_is_ignored_when_a_model_is_named() {
 #[test]
 fn config_explains_files_it_cannot_read() {
     let sandbox = Sandbox::new();
-    sandbox.configure("config.toml", "");
+    sandbox.write_config("config.toml", "");
     std::fs::write(sandbox.path("home/config/config.toml"), b"a = '\xff'\n").unwrap();
     let run = sandbox.run(&["config", "show"]);
     assert_eq!(run.code, Some(1));
@@ -359,7 +359,7 @@ fn config_explains_files_it_cannot_read() {
 #[test]
 fn an_unknown_configured_model_is_reported_when_used() {
     let sandbox = Sandbox::new();
-    sandbox.configure("config.toml", "[models]\ndefault = 'somebody/new'\n");
+    sandbox.write_config("config.toml", "[models]\ndefault = 'somebody/new'\n");
     let run = sandbox.run(&["chat", "a.msg.md", "hi"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(
@@ -368,13 +368,13 @@ fn an_unknown_configured_model_is_reported_when_used() {
         run.stderr
     );
     // Nothing but what the person said is written, so that it need not be typed again.
-    assert_eq!(sandbox.texts("a.msg.md"), ["hi"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["hi"]);
 }
 
 #[test]
 fn a_wrong_default_model_is_reported_with_its_source() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
-    sandbox.configure("config.toml", "[models]\ndefault = 'opnai/tiny'\n");
+    sandbox.write_config("config.toml", "[models]\ndefault = 'opnai/tiny'\n");
     for args in [
         &["ask", "hi"][..],
         &["chat", "hi"],
@@ -399,7 +399,7 @@ fn a_wrong_default_model_is_reported_with_its_source() {
 #[test]
 fn a_key_in_the_config_is_reported_as_ignored() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
-    sandbox.configure("config.toml", "[openai]\napi_key = 'sk-1'\n");
+    sandbox.write_config("config.toml", "[openai]\napi_key = 'sk-1'\n");
     let run = sandbox.run(&["model", "list"]);
     let run = if run.stderr.is_empty() {
         sandbox.run(&["config", "show"])
@@ -413,7 +413,7 @@ fn a_key_in_the_config_is_reported_as_ignored() {
         run.stderr
     );
     assert!(!run.stderr.contains("sk-1"), "{}", run.stderr);
-    sandbox.configure("config.toml", "[agents.c]\nmax_output_token = 4\n");
+    sandbox.write_config("config.toml", "[agents.c]\nmax_output_token = 4\n");
     let run = sandbox.run(&["config", "show"]);
     assert!(
         run.stderr.contains("did you mean max_output_tokens?"),

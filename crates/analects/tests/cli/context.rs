@@ -1,13 +1,9 @@
-//! What is shown before it is sent is what is sent.
+//! `context` shows the request that is sent.
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, parse_json};
 use crate::server::{Server, answer};
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 const TALK: &str = "---\ndefault_agent: tiny\nagents:\n  tiny:\n    models: [openai/tiny]\n    system_prompt: Be brief.\n---\n\n\
     # %%\n\nOne?\n\n# %%% [^2]\n\n[^2]: [tiny]\n\nOne.\n\n# %% [^3]\n\n[^3]: [markdown] history=exclude\n\na note\n\n# %%\n\nTwo?\n";
@@ -21,7 +17,10 @@ fn context_shows_the_request_that_chat_sends() {
     assert_eq!((shown.code, &*shown.stderr), (Some(0), ""));
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(json(&shown.stdout)["body"], json(&server.request()));
+    assert_eq!(
+        parse_json(&shown.stdout)["body"],
+        parse_json(&server.request())
+    );
 }
 
 #[test]
@@ -29,7 +28,7 @@ fn context_lists_every_message_and_the_tokens_add_up() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     sandbox.write("a.msg.md", TALK);
     let before = sandbox.read("a.msg.md");
-    let shown = json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout);
+    let shown = parse_json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout);
     let messages = shown["messages"].as_array().unwrap();
     let fates: Vec<_> = messages
         .iter()
@@ -69,7 +68,7 @@ fn context_shows_what_is_dropped_or_why_nothing_fits() {
         })
         .collect();
     sandbox.write("long.msg.md", format!("{head}{turns}# %%\n\nlast\n"));
-    let shown = json(&sandbox.run(&["context", "long.msg.md", "--json"]).stdout);
+    let shown = parse_json(&sandbox.run(&["context", "long.msg.md", "--json"]).stdout);
     let rows = shown["messages"].as_array().unwrap();
     assert_eq!(
         (&rows[0]["fate"], &rows.last().unwrap()["fate"]),
@@ -104,7 +103,7 @@ fn an_agent_can_only_shrink_the_context_window() {
             "a.msg.md",
             format!("---\ndefault_agent: t\nagents:\n  t: {agent}\n---\n\n# %%\n\nHi\n"),
         );
-        json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout)["window"]
+        parse_json(&sandbox.run(&["context", "a.msg.md", "--json"]).stdout)["window"]
             .as_u64()
             .unwrap()
     };
@@ -125,7 +124,7 @@ fn context_works_for_sessions() {
         sandbox.run(&["chat", "-m", "openai/tiny", "Count"]).code,
         Some(0)
     );
-    let shown = json(&sandbox.run(&["context", "last", "--json"]).stdout);
+    let shown = parse_json(&sandbox.run(&["context", "last", "--json"]).stdout);
     assert_eq!(shown["messages"].as_array().unwrap().len(), 2);
     assert_eq!(shown["model"], "openai/tiny");
     assert_eq!(sandbox.run(&["context", "nobody"]).code, Some(3));
@@ -140,7 +139,7 @@ fn tokens_prints_its_error_bound() {
         &["tokens", "--json", "-m", "anthropic/claude-sonnet-4-5"],
         &text,
     );
-    let shown = json(&run.stdout);
+    let shown = parse_json(&run.stdout);
     assert_eq!(shown["method"], "estimate");
     let (tokens, bound) = (
         shown["tokens"].as_u64().unwrap(),
@@ -160,8 +159,8 @@ fn tokens_prints_its_error_bound() {
     );
     assert_eq!(
         (
-            &json(&exact.stdout)["tokens"],
-            &json(&exact.stdout)["method"]
+            &parse_json(&exact.stdout)["tokens"],
+            &parse_json(&exact.stdout)["method"]
         ),
         (&2.into(), &"tokenizer".into())
     );

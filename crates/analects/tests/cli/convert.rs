@@ -1,4 +1,4 @@
-//! `convert`: files, folders, streams, losses, and files that were made to hurt.
+//! `convert`: files, folders, pipes, losses, and files made to do harm.
 
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -9,12 +9,12 @@ use std::process::Stdio;
 use serde_json::Value;
 
 #[cfg(unix)]
-use crate::pseudo_terminal::on_terminal;
-#[cfg(target_os = "linux")]
-use crate::sandbox::Run;
+use crate::pseudo_terminal::run_on_terminal;
 use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::sandbox::skip;
+#[cfg(target_os = "linux")]
+use crate::sandbox::{CommandOutput, parse_json};
 
 pub(crate) const CHAT: &str = "> ---\n> <USER author=\"me\" timestamp=\"2025-05-07T14:01:32Z\" />\n\nHello\n\n\
     > ---\n> <ASSISTANT author=\"m\" />\n\nHi there\n";
@@ -23,22 +23,18 @@ pub(crate) const LINE: &str =
 pub(crate) const REQUEST: &str = "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"Be brief.\"},\
     {\"role\":\"user\",\"content\":\"Hello\"}]}";
 
-pub(crate) fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap()
-}
-
 #[test]
 fn convert_takes_the_format_from_the_name() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     let run = sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md"]);
-    run.assert_answer("");
-    assert_eq!(sandbox.texts("talk.msg.md"), ["Hello", "Hi there"]);
+    run.assert_prints("");
+    assert_eq!(sandbox.message_texts("talk.msg.md"), ["Hello", "Hi there"]);
     let run = sandbox.run(&["convert", "talk.msg.md", "-o", "again.chat.md"]);
-    run.assert_answer("");
+    run.assert_prints("");
     let run = sandbox.run(&["convert", "again.chat.md", "-o", "again.jsonl"]);
-    run.assert_answer("");
-    assert_eq!(sandbox.texts("again.jsonl"), ["Hello", "Hi there"]);
+    run.assert_prints("");
+    assert_eq!(sandbox.message_texts("again.jsonl"), ["Hello", "Hi there"]);
     assert_eq!(
         sandbox
             .run(&["check", "talk.msg.md", "again.chat.md", "again.jsonl"])
@@ -56,7 +52,10 @@ fn convert_reads_stdin_and_writes_stdout() {
         (run.code, &*run.stderr, run.stdout.lines().count()),
         (Some(0), "", 2)
     );
-    assert_eq!(json(run.stdout.lines().next().unwrap())["content"], "Hello");
+    assert_eq!(
+        parse_json(run.stdout.lines().next().unwrap())["content"],
+        "Hello"
+    );
     for args in [
         &["convert", "-", "--to", "transcript"][..],
         &[
@@ -86,7 +85,7 @@ fn convert_stops_and_lists_what_would_be_lost() {
         LINE.replace("\"content\"", "\"duration_ms\":5,\"content\""),
     );
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md"]);
-    run.assert_failure(
+    run.assert_fails(
         1,
         "t.jsonl: message m1 loses duration_ms: there is no place for it\n\
          analects: t.jsonl: chatmd cannot say 1 thing of it; nothing was written\n\
@@ -118,7 +117,7 @@ fn convert_json_lists_losses() {
     );
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--json"]);
     assert_eq!(run.code, Some(1));
-    let done = json(&run.stdout);
+    let done = parse_json(&run.stdout);
     let expected = serde_json::json!({
         "path": "t.jsonl", "output": "t.chat.md", "from": "transcript", "to": "chatmd",
         "written": false, "messages": 1, "left_out": 0, "problems": [],
@@ -126,10 +125,10 @@ fn convert_json_lists_losses() {
         "left_behind": {"provider_details": 0, "signatures": 0, "encrypted_reasoning": 0, "other_records": 0, "links_to_later": 0},
     });
     assert_eq!(done, expected);
-    assert_eq!(json(&run.stderr)["error"]["kind"], "input");
+    assert_eq!(parse_json(&run.stderr)["error"]["kind"], "input");
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.chat.md", "--json", "--lossy"]);
     assert_eq!(
-        (run.code, &json(&run.stdout)["written"]),
+        (run.code, &parse_json(&run.stdout)["written"]),
         (Some(0), &Value::Bool(true))
     );
     let run = sandbox.run(&["convert", "t.jsonl", "--to", "chatmd", "--json"]);
@@ -146,7 +145,7 @@ fn unreadable_records_count_as_losses() {
     assert!(!sandbox.path("t.msg.md").exists());
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "t.msg.md", "--lossy"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(sandbox.texts("t.msg.md"), ["Hello"]);
+    assert_eq!(sandbox.message_texts("t.msg.md"), ["Hello"]);
 }
 
 #[test]
@@ -155,7 +154,7 @@ fn convert_does_not_replace_files() {
     sandbox.write("talk.md", CHAT);
     sandbox.write("talk.msg.md", "mine");
     let run = sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md"]);
-    run.assert_failure(
+    run.assert_fails(
         1,
         "analects: talk.msg.md: there is a file of this name\n\
          hint: name another one, or add --force; nothing was written\n",
@@ -163,8 +162,8 @@ fn convert_does_not_replace_files() {
     assert_eq!(sandbox.read("talk.msg.md"), "mine");
     sandbox
         .run(&["convert", "talk.md", "-o", "talk.msg.md", "--force"])
-        .assert_answer("");
-    assert_eq!(sandbox.texts("talk.msg.md"), ["Hello", "Hi there"]);
+        .assert_prints("");
+    assert_eq!(sandbox.message_texts("talk.msg.md"), ["Hello", "Hi there"]);
     let left: Vec<String> = names(&sandbox, ".");
     assert_eq!(left, ["talk.md", "talk.msg.md"]);
 }
@@ -198,7 +197,7 @@ fn convert_to_the_same_format_copies_bytes() {
     sandbox.write("odd.md", odd);
     sandbox
         .run(&["convert", "odd.md", "-o", "copy.chat.md"])
-        .assert_answer("");
+        .assert_prints("");
     assert_eq!(sandbox.read("copy.chat.md"), odd);
     // A dialect is another way of writing.
     let run = sandbox.run(&[
@@ -223,16 +222,16 @@ fn requests_survive_a_message_file() {
     sandbox.write("r.json", REQUEST);
     sandbox
         .run(&["convert", "r.json", "-o", "r.msg.md", "--full"])
-        .assert_answer("");
+        .assert_prints("");
     let run = sandbox.run(&["convert", "r.msg.md", "--to", "openai"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert_eq!(json(&run.stdout), json(REQUEST));
+    assert_eq!(parse_json(&run.stdout), parse_json(REQUEST));
     let run = sandbox.run(&["convert", "r.json", "--to", "anthropic", "--lossy"]);
     assert_eq!(run.code, Some(0));
     let expected = serde_json::json!({
         "system": "Be brief.", "messages": [{"role": "user", "content": "Hello"}],
     });
-    assert_eq!(json(&run.stdout), expected);
+    assert_eq!(parse_json(&run.stdout), expected);
     assert!(run.stderr.contains("loses state"), "{}", run.stderr);
 }
 
@@ -248,7 +247,7 @@ fn convert_keeps_progress_records_only_with_full() {
     assert_eq!(run.stderr, said);
     sandbox
         .run(&["convert", "t.jsonl", "-o", "b.msg.md", "--full"])
-        .assert_answer("");
+        .assert_prints("");
     assert_eq!(sandbox.messages("b.msg.md").messages.len(), 2);
 }
 
@@ -317,7 +316,7 @@ fn convert_explains_wrong_options() {
     assert_eq!(names(&sandbox, "."), ["notes.txt", "talk.md"]);
 }
 
-/// The command with a limit on its memory, in kilobytes.
+/// The command with a memory limit in kilobytes.
 #[cfg(target_os = "linux")]
 fn limited(sandbox: &Sandbox, limit: u32, args: &[&str]) -> std::process::Command {
     in_shell(sandbox, &format!("ulimit -v {limit}"), args)
@@ -362,10 +361,10 @@ fn a_one_gigabyte_line_needs_little_memory() {
         "transcript",
         "--lossy",
     ];
-    let run: Run = limited(&sandbox, 600_000, &args).output().unwrap().into();
+    let run: CommandOutput = limited(&sandbox, 600_000, &args).output().unwrap().into();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains("[long-line]"), "{}", run.stderr);
-    assert_eq!(sandbox.texts("big.msg.md"), ["Hello"]);
+    assert_eq!(sandbox.message_texts("big.msg.md"), ["Hello"]);
     let args = [
         "convert",
         "big.jsonl",
@@ -374,7 +373,7 @@ fn a_one_gigabyte_line_needs_little_memory() {
         "--from",
         "openai",
     ];
-    let run: Run = limited(&sandbox, 600_000, &args).output().unwrap().into();
+    let run: CommandOutput = limited(&sandbox, 600_000, &args).output().unwrap().into();
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("[no-messages]"), "{}", run.stderr);
 }
@@ -398,7 +397,7 @@ fn a_one_gigabyte_file_is_refused_if_it_must_be_read_whole() {
         stdin.write_all(&piece).unwrap();
     }
     drop(stdin);
-    let run: Run = child.wait_with_output().unwrap().into();
+    let run: CommandOutput = child.wait_with_output().unwrap().into();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stderr.contains("[file-too-large]"), "{}", run.stderr);
 }
@@ -425,7 +424,7 @@ fn check_recognises_every_format() {
     sandbox.write("bad.json", REQUEST.replace("\"user\"", "\"robot\""));
     let run = sandbox.run(&["check", "--json", "talk.md", "r.json", "bad.json"]);
     assert_eq!(run.code, Some(1));
-    let lines: Vec<Value> = run.stdout.lines().map(json).collect();
+    let lines: Vec<Value> = run.stdout.lines().map(parse_json).collect();
     let formats: Vec<&str> = lines
         .iter()
         .map(|line| line["format"].as_str().unwrap())
@@ -449,7 +448,7 @@ fn other_json_is_not_mistaken_for_a_request() {
     assert!(!sandbox.path("x.msg.md").exists());
     let run = sandbox.run(&["check", "--json", "other.json"]);
     assert_eq!(
-        (run.code, &json(&run.stdout)["format"]),
+        (run.code, &parse_json(&run.stdout)["format"]),
         (Some(1), &"unknown".into())
     );
 }
@@ -475,7 +474,7 @@ fn convert_to_markdown_shows_who_said_what() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.md", CHAT);
     let run = sandbox.run(&["convert", "talk.md", "--to", "markdown"]);
-    run.assert_answer(
+    run.assert_prints(
         "## User (me, 2025-05-07 14:01:32)\n\nHello\n\n## Assistant (m)\n\nHi there\n",
     );
 }
@@ -500,7 +499,7 @@ fn a_claude_code_session_becomes_a_transcript() {
     sandbox.write("s1.jsonl", record);
     let run = sandbox.run(&["convert", "s1.jsonl", "--to", "transcript"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert_eq!(json(&run.stdout)["id"], "u1");
+    assert_eq!(parse_json(&run.stdout)["id"], "u1");
     let run = sandbox.run(&["repair", "s1.jsonl"]);
     assert_eq!(run.code, Some(2));
     assert!(
@@ -521,7 +520,7 @@ fn convert_shows_progress_and_no_escapes_on_a_terminal() {
     sandbox.write("in/b\u{1b}]0;owned\u{7}.json", hostile);
     sandbox.write("b.json", hostile);
     let args = ["convert", "in", "-o", "out", "--to", "transcript"];
-    let Some((seen, code)) = on_terminal(&sandbox, &args, true) else {
+    let Some((seen, code)) = run_on_terminal(&sandbox, &args, true) else {
         return skip(
             "convert_shows_progress_and_no_escapes_on_a_terminal",
             "there is no Python to make a terminal",
@@ -536,7 +535,7 @@ fn convert_shows_progress_and_no_escapes_on_a_terminal() {
     );
     for to in ["transcript", "msgfile", "markdown", "chatmd"] {
         let args = ["convert", "b.json", "--to", to, "--lossy"];
-        let (seen, code) = on_terminal(&sandbox, &args, true).unwrap();
+        let (seen, code) = run_on_terminal(&sandbox, &args, true).unwrap();
         assert_eq!(code, 0, "{seen}");
         assert!(seen.contains("owned"), "{seen:?}");
         assert!(
@@ -555,9 +554,9 @@ fn convert_reports_a_full_disk() {
         &["convert", "talk.md", "--to", "transcript"][..],
         &["convert", "talk.md", "--to", "transcript", "--lossy"],
     ] {
-        let run: Run = sandbox
+        let run: CommandOutput = sandbox
             .command(lossy)
-            .stdout(Sandbox::full())
+            .stdout(Sandbox::full_device())
             .output()
             .unwrap()
             .into();

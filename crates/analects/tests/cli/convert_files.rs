@@ -1,4 +1,4 @@
-//! The files that `convert` writes: folders, links, modes, names.
+//! The files that `convert` writes: folders, links, permissions, names.
 
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::convert::in_shell;
 use crate::convert::{CHAT, LINE, REQUEST, names};
 #[cfg(target_os = "linux")]
-use crate::sandbox::Run;
+use crate::sandbox::CommandOutput;
 use crate::sandbox::Sandbox;
 
 #[test]
@@ -33,7 +33,7 @@ fn convert_refuses_to_write_into_its_own_source() {
         );
         assert_eq!(sandbox.read("in/t.msg.md"), "# %%\n\nmine\n");
         assert_eq!(
-            sandbox.texts("in/sub/t.msg.md"),
+            sandbox.message_texts("in/sub/t.msg.md"),
             ["Hello"],
             "the others are"
         );
@@ -60,7 +60,10 @@ fn convert_turns_a_folder_into_a_folder() {
     );
     assert_eq!(names(&sandbox, "out"), ["a.jsonl", "a.md.jsonl", "deep"]);
     assert_eq!(names(&sandbox, "out/deep"), ["x.jsonl"]);
-    assert_eq!(sandbox.texts("out/deep/x.jsonl"), ["Hello", "Hi there"]);
+    assert_eq!(
+        sandbox.message_texts("out/deep/x.jsonl"),
+        ["Hello", "Hi there"]
+    );
     // Once more: nothing is replaced.
     let run = sandbox.run(&["convert", "in", "-o", "out", "--to", "transcript"]);
     assert_eq!(run.code, Some(1));
@@ -147,7 +150,10 @@ fn convert_does_not_follow_links() {
     ]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(sandbox.read("victim"), "mine");
-    assert_eq!(sandbox.texts("out/sub/a.jsonl"), ["Hello", "Hi there"]);
+    assert_eq!(
+        sandbox.message_texts("out/sub/a.jsonl"),
+        ["Hello", "Hi there"]
+    );
     assert_eq!(names(&sandbox, "out/sub"), ["a.jsonl"]);
 }
 
@@ -171,7 +177,7 @@ fn converted_files_follow_the_umask() {
         let name = format!("{umask}.jsonl");
         let before = format!("umask {umask}");
         let mut command = in_shell(&sandbox, &before, &["convert", "talk.md", "-o", &name]);
-        Run::from(command.output().unwrap()).assert_answer("");
+        CommandOutput::from(command.output().unwrap()).assert_prints("");
         assert_eq!(mode(&sandbox, &name), expected, "{umask}");
     }
 }
@@ -198,9 +204,9 @@ fn a_replaced_file_keeps_its_mode_and_links() {
         );
         sandbox
             .run(&["convert", "talk.md", "-o", link, "--force"])
-            .assert_answer("");
+            .assert_prints("");
         assert!(sandbox.path(link).is_symlink(), "{link}");
-        assert_eq!(sandbox.texts(link), ["Hello", "Hi there"]);
+        assert_eq!(sandbox.message_texts(link), ["Hello", "Hi there"]);
         assert_eq!(sandbox.read(link), sandbox.read(target));
     }
     assert_eq!(mode(&sandbox, "far/target"), 0o664);

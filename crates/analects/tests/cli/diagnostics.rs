@@ -1,11 +1,11 @@
-//! Problems as people meet them, told the same way by every verb.
+//! Problems as people see them: every command shows them alike.
 
 use std::process::Command;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox};
 use crate::server::{Server, answer};
 
-/// What a warning of line 8 looks like.
+/// The warning about line 8.
 const WARNING: &str = "a.msg.md:8:1: warning: unknown history value \"sumary\"; expected include, \
                        none or summary [unknown-history]\n  \
                        8 | [^1]: [markdown] history=sumary\n    \
@@ -33,8 +33,8 @@ fn every_command_shows_a_problem_alike() {
     }
 }
 
-fn coloured(command: &mut Command) -> bool {
-    let run: Run = command.output().unwrap().into();
+fn prints_colour(command: &mut Command) -> bool {
+    let run: CommandOutput = command.output().unwrap().into();
     assert!(run.stderr.contains("unknown-history"), "{}", run.stderr);
     run.stderr.contains("\u{1b}[1;33mwarning\u{1b}[0m")
 }
@@ -44,13 +44,13 @@ fn colour_appears_only_on_terminals_or_on_request() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     let command = || sandbox.command(&["show", "a.msg.md"]);
-    assert!(!coloured(&mut command()));
-    assert!(coloured(command().env("CLICOLOR_FORCE", "1")));
-    assert!(!coloured(command().env("CLICOLOR_FORCE", "0")));
-    assert!(!coloured(
+    assert!(!prints_colour(&mut command()));
+    assert!(prints_colour(command().env("CLICOLOR_FORCE", "1")));
+    assert!(!prints_colour(command().env("CLICOLOR_FORCE", "0")));
+    assert!(!prints_colour(
         command().env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1")
     ));
-    assert!(coloured(
+    assert!(prints_colour(
         command().env("CLICOLOR_FORCE", "1").env("NO_COLOR", "")
     ));
 }

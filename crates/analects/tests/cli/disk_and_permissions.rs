@@ -1,11 +1,10 @@
-//! Disks that are full, folders that cannot be written to, and everything about a file that is not
-//! its text: mode, owner, links, attributes.
+//! Full disks, read-only folders, and everything about a file that is not its text: mode, owner, links, attributes.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::sandbox::{Run, Sandbox, skip};
+use crate::sandbox::{CommandOutput, Sandbox, skip};
 use crate::server::{Server, answer};
 
 fn is_root() -> bool {
@@ -18,29 +17,29 @@ fn mode(path: &Path) -> u32 {
     path.metadata().unwrap().permissions().mode() & 0o7777
 }
 
-/// Runs a program of the system; false if it is not there or fails.
-fn works(program: &str, args: &[&str]) -> bool {
+/// Runs a system program; false if it is missing or fails.
+fn succeeds(program: &str, args: &[&str]) -> bool {
     Command::new(program)
         .args(args)
         .output()
         .is_ok_and(|output| output.status.success())
 }
 
-/// Something mounted, which goes away with this.
-pub struct Mounted(String);
+/// A mounted file system, unmounted when dropped.
+pub struct TmpfsMount(String);
 
-impl Mounted {
-    pub fn tmpfs(folder: &Path, size: &str) -> Option<Mounted> {
+impl TmpfsMount {
+    pub fn tmpfs(folder: &Path, size: &str) -> Option<TmpfsMount> {
         let folder = folder.to_str()?.to_string();
         let options = format!("size={size}");
-        let mounted = works("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", &folder]);
-        mounted.then_some(Mounted(folder))
+        let mounted = succeeds("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", &folder]);
+        mounted.then_some(TmpfsMount(folder))
     }
 }
 
-impl Drop for Mounted {
+impl Drop for TmpfsMount {
     fn drop(&mut self) {
-        works("umount", &["-l", &self.0]);
+        succeeds("umount", &["-l", &self.0]);
     }
 }
 
@@ -49,7 +48,7 @@ fn a_full_disk_loses_no_existing_content() {
     let sandbox = Sandbox::new();
     let disk = sandbox.path("disk");
     std::fs::create_dir(&disk).unwrap();
-    let Some(_mounted) = Mounted::tmpfs(&disk, "256k") else {
+    let Some(_mounted) = TmpfsMount::tmpfs(&disk, "256k") else {
         return skip(
             "a_full_disk_loses_no_existing_content",
             "a tmpfs cannot be mounted here",
@@ -62,7 +61,7 @@ fn a_full_disk_loses_no_existing_content() {
         sandbox.write("disk/ballast", vec![0; 1024 * (100 + fill)]);
         let text = "a long thought\n".repeat(400 + 97 * fill);
         let run = sandbox.run_with_stdin(&["add", "disk/a.msg.md"], &text);
-        let texts = sandbox.texts("disk/a.msg.md");
+        let texts = sandbox.message_texts("disk/a.msg.md");
         if run.code == Some(0) {
             assert_eq!(texts, ["the question", &*text], "fill {fill}");
         } else {
@@ -83,7 +82,10 @@ fn a_full_disk_loses_no_existing_content() {
         std::fs::remove_file(sandbox.path("disk/ballast")).unwrap();
         let next = sandbox.run(&["add", "disk/a.msg.md", "next"]);
         assert_eq!(next.code, Some(0), "fill {fill}: {}", next.stderr);
-        assert_eq!(sandbox.texts("disk/a.msg.md").last().unwrap(), "next");
+        assert_eq!(
+            sandbox.message_texts("disk/a.msg.md").last().unwrap(),
+            "next"
+        );
         let names = std::fs::read_dir(&disk).unwrap().count();
         assert_eq!(names, 1, "fill {fill}: something was left behind");
         std::fs::remove_file(sandbox.path("disk/a.msg.md")).unwrap();
@@ -99,7 +101,7 @@ fn a_large_file_stays_unchanged_on_a_full_disk() {
     let sandbox = Sandbox::new();
     let disk = sandbox.path("disk");
     std::fs::create_dir(&disk).unwrap();
-    let Some(_mounted) = Mounted::tmpfs(&disk, "9m") else {
+    let Some(_mounted) = TmpfsMount::tmpfs(&disk, "9m") else {
         return skip(
             "a_large_file_stays_unchanged_on_a_full_disk",
             "a tmpfs cannot be mounted here",
@@ -124,7 +126,7 @@ fn a_large_file_stays_unchanged_on_a_full_disk() {
     );
     sandbox
         .run(&["add", "disk/a.msg.md", "little"])
-        .assert_answer("2\n");
+        .assert_prints("2\n");
     assert!(
         sandbox.read("disk/a.msg.md").starts_with(&before),
         "the file has changed"
@@ -139,7 +141,7 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
         let sandbox = Sandbox::new().with_server(&server.base_url);
         let disk = sandbox.path("disk");
         std::fs::create_dir(&disk).unwrap();
-        let Some(_mounted) = Mounted::tmpfs(&disk, "128k") else {
+        let Some(_mounted) = TmpfsMount::tmpfs(&disk, "128k") else {
             return skip(
                 "an_answer_without_disk_space_is_shown_and_saved_later",
                 "a tmpfs cannot be mounted here",
@@ -161,7 +163,7 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
             run.stderr
         );
         assert!(run.stdout.trim_end() == text, "{stream:?}: {}", run.stderr);
-        assert_eq!(sandbox.texts("disk/a.msg.md"), ["Tell me all"]);
+        assert_eq!(sandbox.message_texts("disk/a.msg.md"), ["Tell me all"]);
         let run = sandbox.run(&["check", "disk/a.msg.md"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(
@@ -171,8 +173,8 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
         );
         // A verb that finds no room for it either writes nothing.
         assert_eq!(sandbox.run(&["add", "disk/a.msg.md", "next"]).code, Some(1));
-        assert_eq!(sandbox.texts("disk/a.msg.md"), ["Tell me all"]);
-        assert!(works(
+        assert_eq!(sandbox.message_texts("disk/a.msg.md"), ["Tell me all"]);
+        assert!(succeeds(
             "mount",
             &["-o", "remount,size=1m", disk.to_str().unwrap()]
         ));
@@ -184,12 +186,16 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
             "{}",
             run.stderr
         );
-        assert!(sandbox.texts("disk/a.msg.md") == ["Tell me all", &text, "next"]);
+        assert!(sandbox.message_texts("disk/a.msg.md") == ["Tell me all", &text, "next"]);
     }
 }
 
-/// Runs the command where some calls of the system fail: `CALL:error=ERROR`, also for the n-th only.
-fn with_failing_calls(sandbox: &Sandbox, failing: &[&str], args: &[&str]) -> Option<Run> {
+/// Runs the command with failing system calls, each given as `CALL:error=ERROR` with an optional count.
+fn run_with_failing_calls(
+    sandbox: &Sandbox,
+    failing: &[&str],
+    args: &[&str],
+) -> Option<CommandOutput> {
     let command = sandbox.command(args);
     let mut strace = Command::new("strace");
     strace
@@ -204,9 +210,9 @@ fn with_failing_calls(sandbox: &Sandbox, failing: &[&str], args: &[&str]) -> Opt
     Some(strace.output().ok()?.into())
 }
 
-/// Adds to a file, and gives the call that opens the file without a name, as one that fails.
-fn nameless(sandbox: &Sandbox, file: &str) -> Option<String> {
-    let run = with_failing_calls(sandbox, &[], &["add", file, "two"])?;
+/// Adds to a file, and returns the call that opens the unnamed file, as one to fail.
+fn unnamed_open_call(sandbox: &Sandbox, file: &str) -> Option<String> {
+    let run = run_with_failing_calls(sandbox, &[], &["add", file, "two"])?;
     if run.code != Some(0) {
         return None;
     }
@@ -232,14 +238,14 @@ fn saves_work_without_hard_links_and_unnamed_files() {
     let sandbox = Sandbox::new();
     sandbox
         .run(&["add", "a.msg.md", "one"])
-        .assert_answer("1\n");
-    let Some(old) = nameless(&sandbox, "a.msg.md") else {
+        .assert_prints("1\n");
+    let Some(old) = unnamed_open_call(&sandbox, "a.msg.md") else {
         return skip(
             "saves_work_without_hard_links_and_unnamed_files",
             "strace is not there, or may not trace",
         );
     };
-    let new = nameless(&sandbox, "new.msg.md").unwrap();
+    let new = unnamed_open_call(&sandbox, "new.msg.md").unwrap();
     let (links, swaps) = ("linkat:error=EPERM", "renameat2:error=EINVAL");
     for (at, failing) in [&[][..], &[links], &[links, swaps], &[swaps]]
         .into_iter()
@@ -247,12 +253,16 @@ fn saves_work_without_hard_links_and_unnamed_files() {
     {
         for (file, nameless) in [("a.msg.md", &old), (&*format!("new-{at}.msg.md"), &new)] {
             let failing: Vec<&str> = [&[nameless.as_str()], failing].concat();
-            let run = with_failing_calls(&sandbox, &failing, &["add", file, "more"]).unwrap();
+            let run = run_with_failing_calls(&sandbox, &failing, &["add", file, "more"]).unwrap();
             assert_eq!(run.code, Some(0), "{failing:?}: {}", run.stderr);
-            assert_eq!(sandbox.texts(file).last().unwrap(), "more", "{failing:?}");
+            assert_eq!(
+                sandbox.message_texts(file).last().unwrap(),
+                "more",
+                "{failing:?}"
+            );
         }
     }
-    assert_eq!(sandbox.texts("a.msg.md").len(), 6);
+    assert_eq!(sandbox.message_texts("a.msg.md").len(), 6);
     let names = std::fs::read_dir(sandbox.path(""))
         .unwrap()
         .map(|entry| entry.unwrap().file_name());
@@ -262,8 +272,8 @@ fn saves_work_without_hard_links_and_unnamed_files() {
     assert!(hidden.is_empty(), "{hidden:?}");
 }
 
-/// Runs the command as somebody without rights.
-fn as_nobody(sandbox: &Sandbox, args: &[&str]) -> Option<Run> {
+/// Runs the command as a user without permissions.
+fn run_as_nobody(sandbox: &Sandbox, args: &[&str]) -> Option<CommandOutput> {
     if !is_root() {
         return Some(sandbox.run(args));
     }
@@ -302,7 +312,7 @@ fn read_only_files_and_folders_are_reported_and_left_alone() {
         }
     }
     set(&folder, 0o555);
-    let Some(run) = as_nobody(&sandbox, &["add", "folder/a.msg.md", "more"]) else {
+    let Some(run) = run_as_nobody(&sandbox, &["add", "folder/a.msg.md", "more"]) else {
         return skip(
             "read_only_files_and_folders_are_reported_and_left_alone",
             "setpriv is not there",
@@ -313,7 +323,7 @@ fn read_only_files_and_folders_are_reported_and_left_alone() {
     assert!(run.stderr.contains(expected), "{}", run.stderr);
     set(&folder, 0o755);
     set(&sandbox.path("folder/a.msg.md"), 0o444);
-    let run = as_nobody(&sandbox, &["add", "folder/a.msg.md", "more"]).unwrap();
+    let run = run_as_nobody(&sandbox, &["add", "folder/a.msg.md", "more"]).unwrap();
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(
         run.stderr.contains("cannot write to: permission denied"),
@@ -332,10 +342,10 @@ fn mode_owner_links_and_attributes_survive_every_write() {
     std::fs::write(&real, &text).unwrap();
     symlink("real.msg.md", &link).unwrap();
     std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).unwrap();
-    let has_attributes = works(
+    let has_attributes = succeeds(
         "setfattr",
         &["-n", "user.note", "-v", "kept", real.to_str().unwrap()],
-    ) || works(
+    ) || succeeds(
         "python3",
         &[
             "-c",
@@ -368,7 +378,7 @@ fn mode_owner_links_and_attributes_survive_every_write() {
         if has_attributes {
             let script = "import os,sys; assert os.getxattr(sys.argv[1], 'user.note') == b'kept'";
             assert!(
-                works("python3", &["-c", script, real.to_str().unwrap()]),
+                succeeds("python3", &["-c", script, real.to_str().unwrap()]),
                 "{args:?}"
             );
         }
@@ -400,7 +410,7 @@ fn a_file_whose_owner_would_change_is_not_written() {
         std::fs::Permissions::from_mode(0o666),
     )
     .unwrap();
-    let Some(run) = as_nobody(&sandbox, &["add", "a.msg.md", "more"]) else {
+    let Some(run) = run_as_nobody(&sandbox, &["add", "a.msg.md", "more"]) else {
         return skip(
             "a_file_whose_owner_would_change_is_not_written",
             "setpriv is not there",

@@ -1,14 +1,14 @@
-//! What an answer costs the disk: the bytes that are written into files while it comes.
+//! How many bytes are written to disk while an answer arrives.
 
 use std::process::Stdio;
 
-use crate::sandbox::{Sandbox, say, skip};
+use crate::sandbox::{Sandbox, print_note, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
 
-/// The bytes that the command writes into regular files of the sandbox, by what the system says.
-fn written(sandbox: &Sandbox, args: &[&str]) -> Option<u64> {
+/// The bytes that the command writes to regular files of the sandbox, as strace counts them.
+fn bytes_written(sandbox: &Sandbox, args: &[&str]) -> Option<u64> {
     let plain = sandbox.command(args);
-    let mut strace = sandbox.in_place_of(&plain, "strace");
+    let mut strace = sandbox.program_like(&plain, "strace");
     strace.args([
         "-f",
         "-qq",
@@ -64,12 +64,12 @@ fn a_100_kb_answer_is_written_four_times_and_the_file_once() {
             format!("{front}\n{notes}# %% [^2]\n\n[^2]: [markdown]\n\nwell?\n"),
         );
         let before = sandbox.read("a.msg.md").len() as u64;
-        let Some(bytes) = written(&sandbox, &["chat", "a.msg.md"]) else {
+        let Some(bytes) = bytes_written(&sandbox, &["chat", "a.msg.md"]) else {
             return skip(test, "no strace");
         };
-        assert!(sandbox.texts("a.msg.md").last() == Some(&text));
+        assert!(sandbox.message_texts("a.msg.md").last() == Some(&text));
         let answer = text.len() as u64;
-        say(&format!(
+        print_note(&format!(
             "{bytes} bytes for an answer of {answer} in a file of {before}"
         ));
         // As it comes, as a whole, by the hash of its cells, and in the file.
@@ -81,8 +81,8 @@ fn a_100_kb_answer_is_written_four_times_and_the_file_once() {
     }
 }
 
-/// The processor's time of the processes that this one has waited for, in ticks.
-fn time_of_children() -> u64 {
+/// The processor time of all finished child processes, in ticks.
+fn child_cpu_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     // The name may hold anything; the fields after it are numbers.
     let fields: Vec<&str> = stat
@@ -103,11 +103,11 @@ fn the_cost_of_waiting_cells_grows_linearly() {
             .map(|at| format!("# %%\n\nquestion {at}\n\n"))
             .collect();
         sandbox.write("a.msg.md", cells);
-        let before = time_of_children();
+        let before = child_cpu_ticks();
         sandbox
             .run(&["chat", "a.msg.md", "-m", "openai/tiny"])
-            .assert_answer("to all of them\n");
-        time_of_children() - before
+            .assert_prints("to all of them\n");
+        child_cpu_ticks() - before
     };
     let (few, many) = (ask(2_500), ask(10_000));
     // What grows with the square of their number takes sixteen times as long.

@@ -1,7 +1,7 @@
-//! `drop` and `restore` on message files: what is hidden is not sent, and comes back as it was.
+//! `drop` and `restore` on message files: a dropped cell is not sent, and comes back unchanged.
 
-use crate::rewind_and_fork::{FILE, done, sandbox_with, sent_of_file, with_call};
-use crate::sandbox::Sandbox;
+use crate::rewind_and_fork::{FILE, file_with_tool_call, request_of_file, sandbox_with};
+use crate::sandbox::{Sandbox, assert_success};
 use crate::server::{Server, answer};
 
 #[test]
@@ -9,31 +9,31 @@ fn a_dropped_cell_is_not_sent_until_restored() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = sandbox_with(&server);
     let run = sandbox.run(&["drop", "a.msg.md", "2"]);
-    assert_eq!(done(&run), "2");
+    assert_eq!(assert_success(&run), "2");
     assert_eq!(run.stderr, "to undo this: analects restore a.msg.md 2\n");
     let hidden = FILE.replace("[^2]: [coder]", "[^2]: [coder] history=\"none\"");
     assert_eq!(sandbox.read("a.msg.md"), hidden);
-    sandbox.run(&["drop", "a.msg.md", "2"]).assert_failure(
+    sandbox.run(&["drop", "a.msg.md", "2"]).assert_fails(
         1,
         "analects: a.msg.md: cell 2 is hidden already\n\
          hint: analects restore a.msg.md 2 shows it\n",
     );
-    sandbox.run(&["chat", "a.msg.md", "x"]).assert_answer("1\n");
+    sandbox.run(&["chat", "a.msg.md", "x"]).assert_prints("1\n");
     assert!(!server.request().contains("Forty-two."));
     let run = sandbox.run(&["restore", "a.msg.md", "2", "--json"]);
-    let json: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(assert_success(&run)).unwrap();
     assert_eq!(json, serde_json::json!({ "cells": ["2"], "hidden": false }));
     assert!(sandbox.read("a.msg.md").starts_with(FILE));
-    sandbox.run(&["chat", "a.msg.md", "y"]).assert_answer("2\n");
+    sandbox.run(&["chat", "a.msg.md", "y"]).assert_prints("2\n");
     assert!(server.request().contains("Forty-two."));
     let run = sandbox.run(&["restore", "a.msg.md", "2"]);
-    run.assert_failure(1, "analects: a.msg.md: cell 2 is not hidden\n");
+    run.assert_fails(1, "analects: a.msg.md: cell 2 is not hidden\n");
 }
 
 #[test]
 fn restore_brings_every_kind_of_cell_back_byte_for_byte() {
     let system = "# %%% [^0]\n\n[^0]: [system]\n\nBe brief.\n\n# %% [^1]";
-    let file = with_call().replace("# %% [^1]", system);
+    let file = file_with_tool_call().replace("# %% [^1]", system);
     let cells = [
         ("0", "Be brief."),
         ("1", "six times seven?"),
@@ -46,18 +46,21 @@ fn restore_brings_every_kind_of_cell_back_byte_for_byte() {
     for (cell, text) in cells {
         let sandbox = Sandbox::new();
         sandbox.write("a.msg.md", &file);
-        let before = sent_of_file(&sandbox);
+        let before = request_of_file(&sandbox);
         assert!(before.contains(text), "{before}");
         let run = sandbox.run(&["drop", "a.msg.md", cell]);
-        let changed = done(&run).to_string();
+        let changed = assert_success(&run).to_string();
         assert_eq!(
             run.stderr,
             format!("to undo this: analects restore a.msg.md {cell}\n")
         );
-        let sent = sent_of_file(&sandbox);
+        let sent = request_of_file(&sandbox);
         assert!(!sent.contains(text), "{cell}: {sent}");
         assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
-        assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", cell])), changed);
+        assert_eq!(
+            assert_success(&sandbox.run(&["restore", "a.msg.md", cell])),
+            changed
+        );
         assert_eq!(sandbox.read("a.msg.md"), file, "{cell}");
         assert_eq!(
             sandbox.run(&["restore", "a.msg.md", cell]).code,
@@ -70,21 +73,25 @@ fn restore_brings_every_kind_of_cell_back_byte_for_byte() {
 #[test]
 fn dropping_a_tool_result_drops_its_call_too() {
     // Also a result that says of itself that it is sent.
-    let stubborn = with_call().replace("[^2.a.1]: [tool]", "[^2.a.1]: [tool] history=\"include\"");
+    let stubborn =
+        file_with_tool_call().replace("[^2.a.1]: [tool]", "[^2.a.1]: [tool] history=\"include\"");
     for (cell, file) in [
-        ("2.a", with_call()),
-        ("2.a.1", with_call()),
+        ("2.a", file_with_tool_call()),
+        ("2.a.1", file_with_tool_call()),
         ("2.a", stubborn.clone()),
         ("2.a.1", stubborn),
     ] {
         let sandbox = Sandbox::new();
         sandbox.write("a.msg.md", &file);
-        let before = sent_of_file(&sandbox);
-        assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", cell])), "2.a");
+        let before = request_of_file(&sandbox);
+        assert_eq!(
+            assert_success(&sandbox.run(&["drop", "a.msg.md", cell])),
+            "2.a"
+        );
         let call = "[^2.a]: [tool] history=\"none\" name=\"w\"";
         let hidden = file.replace("[^2.a]: [tool] name=\"w\"", call);
         assert_eq!(sandbox.read("a.msg.md"), hidden);
-        let sent = sent_of_file(&sandbox);
+        let sent = request_of_file(&sandbox);
         assert!(
             !sent.contains("tool_calls") && !sent.contains("\"role\":\"tool\""),
             "{sent}"
@@ -93,16 +100,19 @@ fn dropping_a_tool_result_drops_its_call_too() {
             sent.contains("Forty-two.") && !sent.contains("sun"),
             "{sent}"
         );
-        let shown = sandbox.show("a.msg.md");
+        let shown = sandbox.show_json("a.msg.md");
         let cells = shown["cells"].as_array().unwrap().iter();
         assert_eq!(
             cells.filter(|cell| cell["unseen"] == "hidden").count(),
             2,
             "{shown}"
         );
-        assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", cell])), "2.a");
+        assert_eq!(
+            assert_success(&sandbox.run(&["restore", "a.msg.md", cell])),
+            "2.a"
+        );
         assert_eq!(sandbox.read("a.msg.md"), file);
-        assert_eq!(sent_of_file(&sandbox), before);
+        assert_eq!(request_of_file(&sandbox), before);
     }
 }
 
@@ -113,17 +123,26 @@ fn dropping_code_drops_its_output_too() {
                 # %%% [^c.1]\n\n[^c.1]: [python]\n\nstdout> 1\n\n# %% [^3]";
     let file = FILE.replace("# %% [^3]", code);
     sandbox.write("a.msg.md", &file);
-    assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "c"])), "c");
-    let sent = sent_of_file(&sandbox);
+    assert_eq!(
+        assert_success(&sandbox.run(&["drop", "a.msg.md", "c"])),
+        "c"
+    );
+    let sent = request_of_file(&sandbox);
     assert!(
         !sent.contains("print(1)") && !sent.contains("stdout> 1"),
         "{sent}"
     );
-    assert_eq!(done(&sandbox.run(&["restore", "a.msg.md", "c"])), "c");
+    assert_eq!(
+        assert_success(&sandbox.run(&["restore", "a.msg.md", "c"])),
+        "c"
+    );
     assert_eq!(sandbox.read("a.msg.md"), file);
     // What it printed goes alone.
-    assert_eq!(done(&sandbox.run(&["drop", "a.msg.md", "c.1"])), "c.1");
-    let sent = sent_of_file(&sandbox);
+    assert_eq!(
+        assert_success(&sandbox.run(&["drop", "a.msg.md", "c.1"])),
+        "c.1"
+    );
+    let sent = request_of_file(&sandbox);
     assert!(
         sent.contains("print(1)") && !sent.contains("stdout> 1"),
         "{sent}"
@@ -134,8 +153,8 @@ fn dropping_code_drops_its_output_too() {
 fn dropping_an_answer_reopens_its_question() {
     let server = Server::new(vec![answer(&["48!"])]);
     let sandbox = sandbox_with(&server);
-    done(&sandbox.run(&["drop", "a.msg.md", "4"]));
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("48!\n");
+    assert_success(&sandbox.run(&["drop", "a.msg.md", "4"]));
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("48!\n");
     let request = server.request();
     assert!(
         request.contains("and eight?") && !request.contains("Forty-eight."),
@@ -149,15 +168,15 @@ fn a_restored_cell_is_sent_as_its_own_summary() {
     let summary = "[^1]: [markdown] history=summary summary=\"about six\"";
     let file = FILE.replace("[^1]: [markdown]", summary);
     sandbox.write("a.msg.md", &file);
-    let before = sent_of_file(&sandbox);
+    let before = request_of_file(&sandbox);
     assert!(
         before.contains("about six") && !before.contains("six times seven?"),
         "{before}"
     );
     for _ in 0..2 {
-        done(&sandbox.run(&["drop", "a.msg.md", "1"]));
-        assert!(!sent_of_file(&sandbox).contains("about six"));
-        assert!(!sent_of_file(&sandbox).contains("six times seven?"));
+        assert_success(&sandbox.run(&["drop", "a.msg.md", "1"]));
+        assert!(!request_of_file(&sandbox).contains("about six"));
+        assert!(!request_of_file(&sandbox).contains("six times seven?"));
         // Who sends it for once sends no more of it than before.
         let args = [
             "context",
@@ -169,8 +188,8 @@ fn a_restored_cell_is_sent_as_its_own_summary() {
             "1-",
         ];
         assert_eq!(sandbox.run(&args).stdout, before);
-        done(&sandbox.run(&["restore", "a.msg.md", "1"]));
-        assert_eq!(sent_of_file(&sandbox), before);
+        assert_success(&sandbox.run(&["restore", "a.msg.md", "1"]));
+        assert_eq!(request_of_file(&sandbox), before);
     }
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
     // Also where a person had shown all of it by hand before it was hidden.
@@ -178,10 +197,10 @@ fn a_restored_cell_is_sent_as_its_own_summary() {
         .read("a.msg.md")
         .replace("history=\"summary\"", "history=\"include\"");
     sandbox.write("a.msg.md", shown);
-    assert!(sent_of_file(&sandbox).contains("six times seven?"));
-    done(&sandbox.run(&["drop", "a.msg.md", "1"]));
-    done(&sandbox.run(&["restore", "a.msg.md", "1"]));
-    assert_eq!(sent_of_file(&sandbox), before);
+    assert!(request_of_file(&sandbox).contains("six times seven?"));
+    assert_success(&sandbox.run(&["drop", "a.msg.md", "1"]));
+    assert_success(&sandbox.run(&["restore", "a.msg.md", "1"]));
+    assert_eq!(request_of_file(&sandbox), before);
 }
 
 #[test]
@@ -195,7 +214,7 @@ fn agents_cannot_be_dropped_restored_or_edited() {
         &["restore", "a.msg.md", "9"],
         &["edit", "a.msg.md", "9", "x"],
     ] {
-        sandbox.run(args).assert_failure(
+        sandbox.run(args).assert_fails(
             1,
             "analects: a.msg.md: cell 9 is no message\nhint: name a message or an answer\n",
         );

@@ -1,22 +1,19 @@
-//! What a dry run prints is what is sent then, and what is refused writes nothing.
+//! `--dry-run` prints exactly what would be sent, and a refused command writes nothing.
 
-use serde_json::Value;
-
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, parse_json};
 use crate::server::{Server, answer};
 
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// What a dry run of a call says is just what the call sends.
+/// Checks that a dry run prints exactly what the call then sends. Returns stderr.
 #[track_caller]
-fn agrees(sandbox: &Sandbox, server: &Server, args: &[&str]) -> String {
+fn assert_dry_run_matches(sandbox: &Sandbox, server: &Server, args: &[&str]) -> String {
     let dry = sandbox.run(&[args, &["--dry-run"]].concat());
     assert_eq!(dry.code, Some(0), "{}", dry.stderr);
     let run = sandbox.run(args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let (said, sent) = (json(&dry.stdout)["body"].clone(), json(&server.request()));
+    let (said, sent) = (
+        parse_json(&dry.stdout)["body"].clone(),
+        parse_json(&server.request()),
+    );
     assert_eq!(said["messages"], sent["messages"], "{args:?}");
     dry.stderr
 }
@@ -68,21 +65,27 @@ fn dry_run_includes_attachments_and_reminders() {
         };
         sandbox.write("notes.txt", "the tide table");
         assert_eq!(
-            agrees(
+            assert_dry_run_matches(
                 &sandbox,
                 &server,
                 &[first, &["-f", "notes.txt", "Look."]].concat()
             ),
             ""
         );
-        assert_eq!(agrees(&sandbox, &server, &[next, &["And?"]].concat()), "");
+        assert_eq!(
+            assert_dry_run_matches(&sandbox, &server, &[next, &["And?"]].concat()),
+            ""
+        );
         sandbox.write("notes.txt", "another table");
-        let told = agrees(&sandbox, &server, &[next, &["And now?"]].concat());
+        let told = assert_dry_run_matches(&sandbox, &server, &[next, &["And now?"]].concat());
         assert!(
             told.contains("would be told: The file notes.txt was changed"),
             "{told}"
         );
-        assert_eq!(agrees(&sandbox, &server, &[next, &["Still?"]].concat()), "");
+        assert_eq!(
+            assert_dry_run_matches(&sandbox, &server, &[next, &["Still?"]].concat()),
+            ""
+        );
     }
 }
 
@@ -137,7 +140,7 @@ fn dry_run_with_force_shows_the_request_for_a_plain_file() {
         run.stderr
     );
     let forced = ["chat", "plain.md", "-m", "openai/tiny", "--force", "Hi"];
-    agrees(&sandbox, &server, &forced);
+    assert_dry_run_matches(&sandbox, &server, &forced);
     assert!(
         sandbox
             .read("plain.md")
@@ -185,13 +188,13 @@ fn a_file_attached_again_gets_no_reminder() {
     let server = Server::new(vec![answer(&["I see."]); 2]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("notes.txt", "the tide table");
-    agrees(
+    assert_dry_run_matches(
         &sandbox,
         &server,
         &["chat", "-m", "openai/tiny", "-f", "notes.txt", "Look."],
     );
     sandbox.write("notes.txt", "another table");
-    let told = agrees(
+    let told = assert_dry_run_matches(
         &sandbox,
         &server,
         &["chat", "-c", "-f", "notes.txt", "And now?"],
@@ -217,8 +220,11 @@ fn attachments_resolve_from_the_target_of_a_link() {
         "talks/notes.txt",
         "Look.",
     ];
-    agrees(&sandbox, &server, &first);
-    assert_eq!(agrees(&sandbox, &server, &["chat", "a.msg.md", "And?"]), "");
+    assert_dry_run_matches(&sandbox, &server, &first);
+    assert_eq!(
+        assert_dry_run_matches(&sandbox, &server, &["chat", "a.msg.md", "And?"]),
+        ""
+    );
 }
 
 #[test]
@@ -227,7 +233,7 @@ fn dry_run_works_for_a_plain_file_that_does_not_exist() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = sandbox.run(&["chat", "new.md", "-m", "openai/tiny", "Hi", "--dry-run"]);
     assert!(run.stderr.contains("new.md: not found"), "{}", run.stderr);
-    agrees(
+    assert_dry_run_matches(
         &sandbox,
         &server,
         &["chat", "new.md", "-m", "openai/tiny", "--force", "Hi"],

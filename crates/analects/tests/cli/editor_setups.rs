@@ -1,11 +1,11 @@
-//! Real editors: the set-ups of the guide show an answer when it is in the file, and what is saved in the editor is
+//! Real editors with the settings of the guide: they show an answer once it is in the file, and a saved question is
 //! answered. A save at any moment of a turn loses nothing.
 
 use std::process::{Command, Output, Stdio};
 
-use crate::file_watcher::{AGENT, Watching};
+use crate::file_watcher::{AGENT, WatchProcess};
 use crate::sandbox::{Sandbox, skip, wait_until};
-use crate::saves_during_turn::{FILE, MOMENTS, Save, Talk};
+use crate::saves_during_turn::{Conversation, FILE, MOMENTS, PendingSave};
 use crate::server::{Server, answer};
 
 const GUIDE: &str = include_str!(concat!(
@@ -13,22 +13,21 @@ const GUIDE: &str = include_str!(concat!(
     "/../../docs/guide/editors.md"
 ));
 
-/// The first block of that language in the guide.
-fn block(language: &str) -> &'static str {
+/// The first code block in this language in the guide.
+fn guide_block(language: &str) -> &'static str {
     let (_, rest) = GUIDE.split_once(&format!("```{language}\n")).unwrap();
     rest.split_once("```\n").unwrap().0
 }
 
-fn is_there(editor: &str) -> bool {
+fn is_installed(editor: &str) -> bool {
     Command::new(editor)
         .arg("--version")
         .output()
         .is_ok_and(|output| output.status.success())
 }
 
-/// The editor with these arguments, in a folder of its own. If it asks whether to save a file that has changed, it is
-/// to save it.
-fn editor(sandbox: &Sandbox, program: &str, args: &[&str]) -> Command {
+/// The editor with these arguments, in its own folder. It saves even if the file has changed on disk.
+fn editor_command(sandbox: &Sandbox, program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command
         .args(args)
@@ -43,26 +42,26 @@ fn editor(sandbox: &Sandbox, program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// A watched file. The editor types and saves a question, looks until the answer has come, and types the next question
-/// into the empty cell that is ready then.
-fn watched(start: impl Fn(&Sandbox) -> Output) {
+/// Watches a file. The editor saves a question, waits for the answer to appear, and types the next question into the
+/// empty cell.
+fn assert_watch_answers(start: impl Fn(&Sandbox) -> Output) {
     let server = Server::new(vec![answer(&["The whole answer."]), answer(&["No more."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write(FILE, AGENT);
-    let watching = Watching::start(&sandbox, &[]);
+    let watching = WatchProcess::start(&sandbox, &[]);
     let editor = start(&sandbox);
     let said = String::from_utf8_lossy(&editor.stderr).into_owned();
     assert!(editor.status.success(), "{said}\n{}", sandbox.read(FILE));
     assert_eq!(watching.stop().stderr, "");
     assert_eq!(
-        sandbox.texts(FILE),
+        sandbox.message_texts(FILE),
         ["Why?", "The whole answer.", "And then?", "No more."]
     );
 }
 
 #[test]
 fn neovim_shows_the_answer() {
-    if !is_there("nvim") {
+    if !is_installed("nvim") {
         return skip("neovim_shows_the_answer", "no nvim");
     }
     let drive = r##"
@@ -84,16 +83,16 @@ vim.cmd("silent write")
 wait_for("No more.\n\n# %%")
 vim.cmd("qall!")
 "##;
-    watched(|sandbox| {
-        sandbox.write("init.lua", format!("{}\n{drive}", block("lua")));
+    assert_watch_answers(|sandbox| {
+        sandbox.write("init.lua", format!("{}\n{drive}", guide_block("lua")));
         let args = ["--headless", "-n", "-u", "NONE", "-c", "luafile init.lua"];
-        editor(sandbox, "nvim", &args).output().unwrap()
+        editor_command(sandbox, "nvim", &args).output().unwrap()
     });
 }
 
 #[test]
 fn emacs_shows_the_answer() {
-    if !is_there("emacs") {
+    if !is_installed("emacs") {
         return skip("emacs_shows_the_answer", "no emacs");
     }
     let drive = r##"
@@ -115,15 +114,15 @@ fn emacs_shows_the_answer() {
 (save-buffer)
 (wait-for "No more.\n\n# %%\n")
 "##;
-    watched(|sandbox| {
-        sandbox.write("init.el", format!("{}\n{drive}", block("elisp")));
+    assert_watch_answers(|sandbox| {
+        sandbox.write("init.el", format!("{}\n{drive}", guide_block("elisp")));
         let args = ["--batch", "--quick", "--load", "init.el"];
-        editor(sandbox, "emacs", &args).output().unwrap()
+        editor_command(sandbox, "emacs", &args).output().unwrap()
     });
 }
 
-/// What Vim and Neovim do: they wait for a file `save` with the file open, and save it with a line below the notes,
-/// whatever is in it by then, or after they have read it again.
+/// What Vim and Neovim do: they open the file and wait for a file `save`, then save with a line below the notes,
+/// either the old text or after reading it again.
 fn vim_script(line: &str, is_older: bool) -> String {
     let read_again = if is_older { "" } else { "edit!" };
     format!(
@@ -132,7 +131,7 @@ fn vim_script(line: &str, is_older: bool) -> String {
     )
 }
 
-/// The same for Emacs, whose person answers that the file is to be saved all the same.
+/// The same for Emacs, which is told to save even if the file has changed.
 fn emacs_script(line: &str, is_older: bool) -> String {
     let read_again = if is_older {
         "(set-visited-file-modtime)"
@@ -146,10 +145,10 @@ fn emacs_script(line: &str, is_older: bool) -> String {
     )
 }
 
-/// Opens the file in an editor with a script, which saves it.
-fn open(sandbox: &Sandbox, program: &str, args: &[&str], script: String) -> Save {
+/// Opens the file in an editor whose script saves it later.
+fn open_in_editor(sandbox: &Sandbox, program: &str, args: &[&str], script: String) -> PendingSave {
     sandbox.write("script", script);
-    let child = editor(sandbox, program, args).spawn().unwrap();
+    let child = editor_command(sandbox, program, args).spawn().unwrap();
     wait_until(&format!("the file, open in {program}"), || {
         sandbox.path("open").exists()
     });
@@ -167,22 +166,22 @@ fn open(sandbox: &Sandbox, program: &str, args: &[&str], script: String) -> Save
     })
 }
 
-/// Saves an older text and the current one at every moment of a turn; under torture, all editors do so 300 times.
-fn saves_at_every_moment(program: &str, args: &[&str], script: fn(&str, bool) -> String) {
-    if !is_there(program) {
+/// Saves an older text and the current one at every moment of a turn; 300 times under torture.
+fn save_at_every_moment(program: &str, args: &[&str], script: fn(&str, bool) -> String) {
+    if !is_installed(program) {
         return skip(&format!("editors::saves: {program}"), "it is not there");
     }
-    let rounds = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+    let rounds = if analects_testkit::is_torture() {
         17
     } else {
         1
     };
     for _ in 0..rounds {
-        let mut talk = Talk::new(2 * MOMENTS.len());
+        let mut talk = Conversation::new(2 * MOMENTS.len());
         for moment in MOMENTS {
             for is_older in [true, false] {
                 let open = |sandbox: &Sandbox, line: &str| {
-                    open(sandbox, program, args, script(line, is_older))
+                    open_in_editor(sandbox, program, args, script(line, is_older))
                 };
                 talk.turn(moment, &open);
             }
@@ -197,7 +196,7 @@ fn vim_saving_in_place_loses_nothing() {
     let args = [
         "-N", "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE,
     ];
-    saves_at_every_moment("vim", &args, vim_script);
+    save_at_every_moment("vim", &args, vim_script);
 }
 
 #[test]
@@ -206,12 +205,12 @@ fn neovim_saving_by_rename_loses_nothing() {
     let args = [
         "-u", "NONE", "-i", "NONE", "-n", "-es", "-c", set, "-S", "script", FILE,
     ];
-    saves_at_every_moment("nvim", &args, vim_script);
+    save_at_every_moment("nvim", &args, vim_script);
 }
 
 #[test]
 fn emacs_saving_loses_nothing() {
-    saves_at_every_moment(
+    save_at_every_moment(
         "emacs",
         &["--batch", "--quick", "--load", "script"],
         emacs_script,
@@ -220,7 +219,7 @@ fn emacs_saving_loses_nothing() {
 
 #[test]
 fn the_editor_task_in_the_guide_is_valid() {
-    let task: serde_json::Value = serde_json::from_str(block("json")).unwrap();
+    let task: serde_json::Value = serde_json::from_str(guide_block("json")).unwrap();
     let task = &task["tasks"][0];
     assert_eq!(task["command"], "analects");
     let args: Vec<&str> = task["args"]

@@ -1,5 +1,5 @@
-//! A person edits the file while an answer comes: their bytes win, and the answer stands below its question. If that is
-//! not there any more, the answer is kept in the journal, and that is said.
+//! You edit the file while an answer arrives: your edits stay, and the answer goes below its question. If the
+//! question is gone, the answer stays in the journal, and the command says so.
 
 use std::path::Path;
 use std::process::Child;
@@ -9,8 +9,8 @@ use crate::server::{
     Server, Step, answer, call, done, done_because, in_halves, piece, stream_head,
 };
 
-/// A question that is asked, while another one is typed below it before the first word of an answer has come.
-/// The answer comes with `steps`, the next one is `Two.`.
+/// Asks a question and types another one below it before the first word of the answer arrives. The first answer is
+/// `steps`, the second is `Two.`.
 fn type_before_the_first_word(
     start: &str,
     more: &[&str],
@@ -34,8 +34,8 @@ fn type_before_the_first_word(
     (sandbox, server, child)
 }
 
-/// An answer in a file of that name, of which the first half has come; the rest comes when there is a file `go`.
-fn begin_in(name: &str, prepare: impl Fn(&Sandbox)) -> (Sandbox, Server, Child) {
+/// Starts an answer in a file with this name and waits for the first half. The rest arrives once there is a file `go`.
+fn start_answer_in(name: &str, prepare: impl Fn(&Sandbox)) -> (Sandbox, Server, Child) {
     let sandbox = Sandbox::new();
     let script = in_halves(
         "The first half\n",
@@ -50,13 +50,13 @@ fn begin_in(name: &str, prepare: impl Fn(&Sandbox)) -> (Sandbox, Server, Child) 
     (sandbox, server, child)
 }
 
-fn begin(file: &str) -> (Sandbox, Server, Child) {
-    begin_in("a.msg.md", |sandbox| sandbox.write("a.msg.md", file))
+fn start_answer(file: &str) -> (Sandbox, Server, Child) {
+    start_answer_in("a.msg.md", |sandbox| sandbox.write("a.msg.md", file))
 }
 
-/// Lets the second half come, and waits for the end.
+/// Lets the second half arrive, and waits for the command.
 #[track_caller]
-fn finish(sandbox: &Sandbox, child: Child, code: i32) -> String {
+fn finish_answer(sandbox: &Sandbox, child: Child, code: i32) -> String {
     sandbox.write("go", "");
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -70,7 +70,7 @@ const ANSWER: &str = "The first half\nand the second half.";
 #[test]
 fn text_typed_elsewhere_during_an_answer_is_kept() {
     for by_rename in [false, true] {
-        let (sandbox, _server, child) = begin("# %%\n\nWhy?\n");
+        let (sandbox, _server, child) = start_answer("# %%\n\nWhy?\n");
         let file = sandbox.read("a.msg.md");
         let file = file.replace("# %%\n\nWhy?", "# %%\n\nA word before.\n\n# %%\n\nWhy?");
         let file = format!("{file}\n# %%\n\nAnd then?\n");
@@ -80,17 +80,17 @@ fn text_typed_elsewhere_during_an_answer_is_kept() {
         } else {
             sandbox.write("a.msg.md", file);
         }
-        assert_eq!(finish(&sandbox, child, 0), "");
+        assert_eq!(finish_answer(&sandbox, child, 0), "");
         let texts = ["A word before.", "Why?", ANSWER, "And then?"];
-        assert_eq!(sandbox.texts("a.msg.md"), texts);
+        assert_eq!(sandbox.message_texts("a.msg.md"), texts);
     }
 }
 
 #[test]
 fn a_moved_file_gets_its_answer_with_the_next_command() {
-    let (sandbox, _server, child) = begin("# %%\n\nWhy?\n");
+    let (sandbox, _server, child) = start_answer("# %%\n\nWhy?\n");
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("b.msg.md")).unwrap();
-    let stderr = finish(&sandbox, child, 0);
+    let stderr = finish_answer(&sandbox, child, 0);
     assert!(
         stderr.contains("a.msg.md: the file is no longer there"),
         "{stderr}"
@@ -99,7 +99,7 @@ fn a_moved_file_gets_its_answer_with_the_next_command() {
     // Also under its new name.
     let run = sandbox.run(&["add", "b.msg.md", "next"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(sandbox.texts("b.msg.md"), ["Why?", ANSWER, "next"]);
+    assert_eq!(sandbox.message_texts("b.msg.md"), ["Why?", ANSWER, "next"]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_question_typed_early_stays_below_the_answer_and_is_next() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
         let answer = "The first half\n```\nthe second";
-        let texts: Vec<String> = sandbox.texts("a.msg.md");
+        let texts: Vec<String> = sandbox.message_texts("a.msg.md");
         let from = texts.iter().position(|text| text == answer).unwrap();
         assert_eq!(
             texts[from + 1..],
@@ -151,7 +151,7 @@ fn a_killed_answer_above_a_new_question_is_kept() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["Question one?", "Question two?"]
     );
     let run = sandbox.run(&["chat", "a.msg.md"]);
@@ -164,7 +164,7 @@ fn a_killed_answer_above_a_new_question_is_kept() {
     assert!(server.request().contains("Question two?"));
     let came = "The first half\n```\nand more\n";
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["Question one?", came, "Question two?", "Two."]
     );
 }
@@ -211,11 +211,11 @@ fn reformatting_line_ends_and_blanks_keeps_the_question() {
     };
     let saves: [&dyn Fn(&str) -> String; 2] = [&trimmed, &|file| file.replace('\n', "\r\n")];
     for save in saves {
-        let (sandbox, _server, child) = begin("# %%\n\nWhy?  \nAnd how?\n");
+        let (sandbox, _server, child) = start_answer("# %%\n\nWhy?  \nAnd how?\n");
         let file = format!("{}\n# %%\n\nNext question\n", sandbox.read("a.msg.md"));
         sandbox.write("a.msg.md", save(&file));
-        assert_eq!(finish(&sandbox, child, 0), "");
-        let texts = sandbox.texts("a.msg.md");
+        assert_eq!(finish_answer(&sandbox, child, 0), "");
+        let texts = sandbox.message_texts("a.msg.md");
         assert_eq!(
             texts[1..],
             [ANSWER, "Next question"],
@@ -230,7 +230,7 @@ fn reformatting_line_ends_and_blanks_keeps_the_question() {
 fn a_link_that_replaces_the_file_receives_the_answer() {
     use std::os::unix::fs::symlink;
     for is_copy in [false, true] {
-        let (sandbox, _server, child) = begin("# %%\n\nWhy?\n");
+        let (sandbox, _server, child) = start_answer("# %%\n\nWhy?\n");
         std::fs::create_dir(sandbox.path("real")).unwrap();
         if is_copy {
             std::fs::copy(sandbox.path("a.msg.md"), sandbox.path("real/a.msg.md")).unwrap();
@@ -240,11 +240,11 @@ fn a_link_that_replaces_the_file_receives_the_answer() {
             std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("real/a.msg.md")).unwrap();
             symlink("real/a.msg.md", sandbox.path("a.msg.md")).unwrap();
         }
-        assert_eq!(finish(&sandbox, child, 0), "");
+        assert_eq!(finish_answer(&sandbox, child, 0), "");
         let link = std::fs::read_link(sandbox.path("a.msg.md")).unwrap();
         assert_eq!(link, std::path::Path::new("real/a.msg.md"));
         assert_eq!(
-            sandbox.texts("real/a.msg.md"),
+            sandbox.message_texts("real/a.msg.md"),
             ["Why?", ANSWER],
             "{is_copy}"
         );
@@ -254,11 +254,12 @@ fn a_link_that_replaces_the_file_receives_the_answer() {
 /// A plain Markdown file with a section for messages.
 const SECTION: &str = "---\ntitle: x\nmessage_section: Discussion\n---\n\n# Notes\n\n## Discussion\n\n### %%\n\nWhy?\n";
 
-/// Changes the file while its answer comes. The answer comes all the same, or is kept until the file is as it was; gives
-/// what was said about that.
+/// Changes the file while its answer arrives. The answer is written, or kept until the file is as it was. Returns
+/// stderr.
 #[track_caller]
-fn answer_after(change: impl Fn(&Path)) -> String {
-    let (sandbox, _server, child) = begin_in("a.md", |sandbox| sandbox.write("a.md", SECTION));
+fn change_during_answer(change: impl Fn(&Path)) -> String {
+    let (sandbox, _server, child) =
+        start_answer_in("a.md", |sandbox| sandbox.write("a.md", SECTION));
     let before = sandbox.read("a.md");
     let path = sandbox.path("a.md");
     change(&path);
@@ -273,21 +274,22 @@ fn answer_after(change: impl Fn(&Path)) -> String {
         let _ = std::fs::remove_dir(&path);
         sandbox.write("a.md", before);
         assert_eq!(sandbox.run(&["add", "a.md", "next"]).code, Some(0));
-        assert_eq!(sandbox.texts("a.md"), ["Why?", ANSWER, "next"]);
+        assert_eq!(sandbox.message_texts("a.md"), ["Why?", ANSWER, "next"]);
     }
     stderr
 }
 
 #[test]
 fn an_answer_that_cannot_be_written_is_saved_later() {
-    let stderr = answer_after(|path| {
+    let stderr = change_during_answer(|path| {
         std::fs::remove_file(path).unwrap();
         std::fs::create_dir(path).unwrap();
     });
     assert!(stderr.contains("not a regular file"), "{stderr}");
-    let stderr = answer_after(|path| std::fs::write(path, b"### %%\n\nCaf\xe9?\n").unwrap());
+    let stderr =
+        change_during_answer(|path| std::fs::write(path, b"### %%\n\nCaf\xe9?\n").unwrap());
     assert!(stderr.contains("not UTF-8"), "{stderr}");
-    let stderr = answer_after(|path| std::fs::write(path, "# Only notes\n").unwrap());
+    let stderr = change_during_answer(|path| std::fs::write(path, "# Only notes\n").unwrap());
     assert!(stderr.contains("not a message file"), "{stderr}");
 }
 
@@ -298,7 +300,7 @@ fn a_renamed_section_gets_its_answer_later() {
         ("## Discussion", "## Talk"),
         ("title: x", "title: \"x"),
     ] {
-        answer_after(|path| {
+        change_during_answer(|path| {
             let text = std::fs::read_to_string(path).unwrap().replacen(from, to, 1);
             std::fs::write(path, text + "\n### %%\n\nNext?\n").unwrap();
         });

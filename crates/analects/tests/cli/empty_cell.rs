@@ -1,12 +1,12 @@
-//! The empty cell at the end of a file, in which the next question is typed.
+//! The empty cell at the end of a file, where you type the next question.
 
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer, error, piece, stream_head};
 
 const AGENT: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n";
 
-fn names(sandbox: &Sandbox) -> Vec<String> {
-    let shown = sandbox.show("a.msg.md");
+fn cell_names(sandbox: &Sandbox) -> Vec<String> {
+    let shown = sandbox.show_json("a.msg.md");
     let cells = shown["cells"].as_array().unwrap();
     cells
         .iter()
@@ -21,15 +21,19 @@ fn an_answer_ends_with_an_empty_cell_for_the_next_question() {
     sandbox.write("a.msg.md", AGENT);
     sandbox
         .run(&["chat", "a.msg.md", "1"])
-        .assert_answer("one\n");
+        .assert_prints("one\n");
     let first = sandbox.read("a.msg.md");
     assert!(first.ends_with("\n\none\n\n# %%\n"), "{first}");
-    assert_eq!(sandbox.texts("a.msg.md"), ["1", "one"], "it is no message");
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["1", "one"],
+        "it is no message"
+    );
 
     // Typed by hand, as an editor would.
     let typed = format!("{first}\n2\n");
     sandbox.write("a.msg.md", &typed);
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("two\n");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("two\n");
     let second = sandbox.read("a.msg.md");
     let sealed = typed.replace("# %%\n\n2\n", "# %% [^3]\n\n[^3]: [markdown]\n\n2\n");
     assert!(
@@ -40,7 +44,7 @@ fn an_answer_ends_with_an_empty_cell_for_the_next_question() {
     // Said on the command line: it takes the place of the empty cell.
     sandbox
         .run(&["chat", "a.msg.md", "3"])
-        .assert_answer("three\n");
+        .assert_prints("three\n");
     let third = sandbox.read("a.msg.md");
     assert!(
         third.starts_with(second.strip_suffix("# %%\n").unwrap()),
@@ -48,10 +52,10 @@ fn an_answer_ends_with_an_empty_cell_for_the_next_question() {
     );
     assert!(third.ends_with("\n\nthree\n\n# %%\n"), "{third}");
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["1", "one", "2", "two", "3", "three"]
     );
-    assert_eq!(names(&sandbox), ["1", "2", "3", "4", "5", "6", "7"]);
+    assert_eq!(cell_names(&sandbox), ["1", "2", "3", "4", "5", "6", "7"]);
     let nothing = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
     assert_eq!(sandbox.read("a.msg.md"), third);
@@ -71,7 +75,7 @@ fn the_empty_cell_copies_line_ends_and_heading_level() {
         "a.msg.md",
         format!("{AGENT}\n# %%\n\nq\n").replace('\n', "\r\n"),
     );
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("one\n");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("one\n");
     let file = sandbox.read("a.msg.md");
     assert!(file.ends_with("one\r\n\r\n# %%\r\n"), "{file:?}");
     let front = AGENT.replace("agents:", "message_section: Talk\nagents:");
@@ -79,7 +83,7 @@ fn the_empty_cell_copies_line_ends_and_heading_level() {
         "notes.md",
         format!("{front}\n# Notes\n\n## Talk\n\n### %%\n\nq\n"),
     );
-    sandbox.run(&["chat", "notes.md"]).assert_answer("one\n");
+    sandbox.run(&["chat", "notes.md"]).assert_prints("one\n");
     let file = sandbox.read("notes.md");
     assert!(file.ends_with("one\n\n### %%\n"), "{file:?}");
 }
@@ -99,7 +103,7 @@ fn an_error_also_leaves_an_empty_cell() {
     assert!(file.ends_with("\n\n# %%\n"), "{file}");
     sandbox.run(&["rewind", "a.msg.md", "1"]);
     // The ready cell is the one that the question goes on from.
-    let shown = sandbox.show("a.msg.md");
+    let shown = sandbox.show_json("a.msg.md");
     let cells = shown["cells"].as_array().unwrap();
     assert_eq!(
         (cells.len(), &cells[2]["content"]),
@@ -108,7 +112,7 @@ fn an_error_also_leaves_an_empty_cell() {
     );
     assert_eq!(cells[2]["attributes"]["parent"], "1", "{shown}");
     assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(5));
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("whole\n");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("whole\n");
     let file = sandbox.read("a.msg.md");
     assert!(
         file.ends_with("whole\n\n# %%\n") && file.matches("# %%\n").count() == 1,
@@ -123,7 +127,7 @@ fn other_commands_keep_the_empty_cell_last() {
     sandbox.write("a.msg.md", AGENT);
     sandbox
         .run(&["chat", "a.msg.md", "q"])
-        .assert_answer("one\n");
+        .assert_prints("one\n");
     for args in [
         &["fmt", "a.msg.md"][..],
         &["add", "a.msg.md", "--output", "--type", "tiny", "an aside"],
@@ -141,7 +145,10 @@ fn other_commands_keep_the_empty_cell_last() {
         assert_eq!(file.matches("# %%\n").count(), 1, "{args:?}: {file}");
     }
     sandbox.run(&["fork", "a.msg.md", "-o", "b.msg.md"]);
-    assert_eq!(sandbox.texts("b.msg.md"), sandbox.texts("a.msg.md"));
+    assert_eq!(
+        sandbox.message_texts("b.msg.md"),
+        sandbox.message_texts("a.msg.md")
+    );
     // Nothing is lost but the agent, which a transcript has no place for.
     let to = sandbox.run(&["convert", "a.msg.md", "--to", "transcript"]);
     assert!(
@@ -165,7 +172,7 @@ fn a_saved_choice_ignores_the_empty_cell() {
     sandbox.write("a.msg.md", format!("{AGENT}{cells}\n# %%\n\nq\n\n# %%\n"));
     sandbox
         .run(&["chat", "a.msg.md", "-i", "a", "--save"])
-        .assert_answer("one\n");
+        .assert_prints("one\n");
     let file = sandbox.read("a.msg.md");
     assert!(
         file.ends_with("one\n\n# %%\n") && file.matches("history=").count() == 1,
@@ -180,7 +187,7 @@ fn a_question_typed_into_the_cell_head_is_reported() {
     sandbox.write("a.msg.md", AGENT);
     sandbox
         .run(&["chat", "a.msg.md", "q"])
-        .assert_answer("one\n");
+        .assert_prints("one\n");
     let file = sandbox.read("a.msg.md");
     sandbox.write(
         "a.msg.md",
@@ -200,8 +207,8 @@ fn empty_cells_are_not_questions() {
     let server = Server::new(vec![answer(&["one"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", format!("{AGENT}\n# %%\n\nq1\n\n# %%\n\n# %%\n"));
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("one\n");
-    let shown = sandbox.show("a.msg.md");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("one\n");
+    let shown = sandbox.show_json("a.msg.md");
     assert_eq!(shown["cells"][1]["parent"], "1", "{shown}");
     assert_eq!(
         shown["cells"][0]["outputs"].as_array().unwrap().len(),

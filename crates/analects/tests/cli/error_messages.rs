@@ -1,4 +1,4 @@
-//! Wrong use and bad luck: one clear line, a hint, the documented exit code, and nothing lost.
+//! Wrong use and failures: one clear line, a hint, the documented exit code, and nothing lost.
 
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer, error};
@@ -9,7 +9,7 @@ fn no_model_is_explained() {
     sandbox.run(&["chat", "a.msg.md", "hi"]).assert_no_model();
     sandbox.run(&["chat", "hi"]).assert_no_model();
     sandbox.run(&["ask", "hi"]).assert_no_model();
-    assert_eq!(sandbox.texts("a.msg.md"), ["hi"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["hi"]);
 }
 
 #[test]
@@ -41,14 +41,14 @@ fn an_unknown_provider_is_explained() {
 #[test]
 fn a_missing_file_is_explained() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["show", "a.msg.md"]).assert_failure(
+    sandbox.run(&["show", "a.msg.md"]).assert_fails(
         3,
         "analects: a.msg.md: not found\nhint: check the name; chat makes a new file\n",
     );
     let json = "{\"error\":{\"hint\":\"check the name; chat makes a new file\",\"kind\":\"not_found\",\"message\":\"a.msg.md: not found\"}}\n";
     sandbox
         .run(&["show", "--json", "a.msg.md"])
-        .assert_failure(3, json);
+        .assert_fails(3, json);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:gone.sse", "hi"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
     assert!(run.stderr.contains("gone.sse"), "{}", run.stderr);
@@ -57,7 +57,7 @@ fn a_missing_file_is_explained() {
     for verb in ["add", "new"] {
         let args: &[&str] = if verb == "add" { &["hi"] } else { &[] };
         let run = sandbox.run(&[&[verb, "no/folder/a.msg.md"], args].concat());
-        run.assert_failure(
+        run.assert_fails(
             3,
             "analects: no/folder: not found\nhint: make the folder first\n",
         );
@@ -68,13 +68,13 @@ fn a_missing_file_is_explained() {
 fn a_recording_is_checked_before_anything_is_written() {
     let sandbox = Sandbox::new();
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:gone.sse", "hi"]);
-    run.assert_failure(
+    run.assert_fails(
         3,
         "analects: cannot read gone.sse: no such file or directory\n",
     );
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "replay:folder", "hi"]);
-    run.assert_failure(1, "analects: cannot read folder: is a directory\n");
+    run.assert_fails(1, "analects: cannot read folder: is a directory\n");
     assert!(!sandbox.path("a.msg.md").exists());
     assert_eq!(
         sandbox.run(&["chat", "-m", "replay:folder", "hi"]).code,
@@ -88,12 +88,10 @@ fn continue_without_a_conversation_is_explained() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     let expected = "analects: no conversation in this folder yet\n\
                     hint: start one, such as analects chat \"Hello\", or see analects session list --all\n";
-    sandbox
-        .run(&["chat", "-c", "hi"])
-        .assert_failure(3, expected);
+    sandbox.run(&["chat", "-c", "hi"]).assert_fails(3, expected);
     sandbox
         .run(&["chat", "-c", "-m", "openai/tiny", "hi"])
-        .assert_failure(3, expected);
+        .assert_fails(3, expected);
 }
 
 #[test]
@@ -105,7 +103,7 @@ fn continue_without_a_model_is_explained() {
     );
     sandbox
         .run(&["chat", "-m", "replay:r.sse", "hi"])
-        .assert_answer("x\n");
+        .assert_prints("x\n");
     sandbox.run(&["chat", "-c", "hi"]).assert_no_model();
 }
 
@@ -196,7 +194,7 @@ fn an_unreachable_server_keeps_the_prompt_for_a_retry() {
         run.stderr
     );
     assert!(run.stderr.contains("\nhint: "), "{}", run.stderr);
-    assert_eq!(sandbox.texts("a.msg.md")[0], "hi");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "hi");
     assert!(sandbox.messages("a.msg.md").messages[1].is_api_error_message);
     let file = sandbox.read("a.msg.md");
     assert!(file.contains("\ncannot reach the provider"), "{file}");
@@ -207,12 +205,12 @@ fn an_unreachable_server_keeps_the_prompt_for_a_retry() {
 
     let server = Server::new(vec![answer(&["hello"])]);
     sandbox.set_server(&server.base_url);
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("hello\n");
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("hello\n");
     assert!(
         !server.request().contains("cannot reach"),
         "errors are not sent"
     );
-    assert_eq!(sandbox.texts("a.msg.md").len(), 3);
+    assert_eq!(sandbox.message_texts("a.msg.md").len(), 3);
 }
 
 #[test]

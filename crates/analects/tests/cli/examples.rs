@@ -1,11 +1,11 @@
-//! The examples of the tour: nothing is wrong with them, and every verb that looks at them works.
+//! The examples of the README: they have no problems, and every reading command works on them.
 
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
-/// Every example: its name and its text.
+/// The name and text of every example.
 fn examples() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(FOLDER)
         .unwrap()
@@ -56,7 +56,7 @@ fn every_example_can_be_answered() {
         let server = Server::new(vec![answer(&["An answer."])]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         sandbox.write(&name, text.replace("local/smollm2", "openai/tiny"));
-        sandbox.run(&["chat", &name]).assert_answer("An answer.\n");
+        sandbox.run(&["chat", &name]).assert_prints("An answer.\n");
         let request = server.request();
         assert!(
             !request.contains("80 °C") && !request.contains("analects chat"),
@@ -69,7 +69,7 @@ fn every_example_can_be_answered() {
                 "{request}"
             );
         }
-        assert_eq!(sandbox.texts(&name).last().unwrap(), "An answer.");
+        assert_eq!(sandbox.message_texts(&name).last().unwrap(), "An answer.");
         assert_eq!(
             sandbox.run(&["check", &name]).stderr,
             "checked 1 file: no problems\n",
@@ -78,15 +78,15 @@ fn every_example_can_be_answered() {
     }
 }
 
-/// The lines of a README from the one that shows a file to the end of its code block.
-fn shown_file(readme: &str) -> String {
+/// The file that a README shows, up to the end of its code block.
+fn file_in_readme(readme: &str) -> String {
     let path = format!("{}/../../{readme}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     let shown = text.split_once("$ cat hello.msg.md\n").unwrap().1;
     shown.split_once("```\n").unwrap().0.to_string()
 }
 
-/// A file without what differs from one answer to the next.
+/// A file without the parts that differ from one answer to the next.
 fn without_times(file: &str) -> String {
     let words = file.split_inclusive(' ');
     words
@@ -108,6 +108,6 @@ fn the_readme_shows_the_file_that_its_command_writes() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let made = without_times(&sandbox.read("hello.msg.md"));
     for readme in ["README.md", "README.zh.md"] {
-        assert_eq!(without_times(&shown_file(readme)), made, "{readme}");
+        assert_eq!(without_times(&file_in_readme(readme)), made, "{readme}");
     }
 }

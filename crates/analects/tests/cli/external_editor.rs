@@ -1,30 +1,30 @@
-//! The editor of `/edit`: what was written in it is never lost, and the terminal is its own while it runs.
+//! The editor that `/edit` opens: its text is never lost, and it owns the terminal while it runs.
 #![cfg(unix)]
 
 use std::path::PathBuf;
 
-use crate::chat_terminal::{CTRL_C, CTRL_D, FILE, PROMPT, sandbox};
-use crate::pseudo_terminal::{Step, converse, press};
+use crate::chat_terminal::{CTRL_C, CTRL_D, FILE, PROMPT, sandbox_with_server};
+use crate::pseudo_terminal::{Step, press, run_steps};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::answer;
 
-/// A session whose editor is a script, with the file as its first argument.
-fn with_editor(sandbox: &Sandbox, script: &str, steps: Vec<Step>) -> Option<(String, i32)> {
+/// Runs a chat whose editor is a script that gets the file as its first argument.
+fn chat_with_editor(sandbox: &Sandbox, script: &str, steps: Vec<Step>) -> Option<(String, i32)> {
     sandbox.write("editor.sh", script);
     let mut command = sandbox.command(&FILE);
     command
         .env("NO_COLOR", "1")
         .env("VISUAL", " ")
         .env("EDITOR", "sh ./editor.sh");
-    let ran = converse(sandbox, &command, steps);
+    let ran = run_steps(sandbox, &command, steps);
     if ran.is_none() {
         skip("external_editor", "there is no Python to make a terminal");
     }
     ran
 }
 
-/// The files that were left over from an editor.
-fn left(sandbox: &Sandbox) -> Vec<PathBuf> {
+/// The files that an editor left behind.
+fn leftover_files(sandbox: &Sandbox) -> Vec<PathBuf> {
     let files = std::fs::read_dir(sandbox.path("home/state"))
         .unwrap()
         .flatten();
@@ -51,7 +51,7 @@ fn unusable_text_from_the_editor_is_kept_and_named() {
             b"precious\n",
         ),
     ] {
-        let (sandbox, _server) = sandbox(vec![]);
+        let (sandbox, _server) = sandbox_with_server(vec![]);
         let mut steps = Vec::new();
         for _ in 0..2 {
             steps.extend([
@@ -62,11 +62,11 @@ fn unusable_text_from_the_editor_is_kept_and_named() {
             ]);
         }
         steps.push(press(PROMPT, CTRL_D));
-        let Some((seen, code)) = with_editor(&sandbox, script, steps) else {
+        let Some((seen, code)) = chat_with_editor(&sandbox, script, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
-        let left = left(&sandbox);
+        let left = leftover_files(&sandbox);
         assert_eq!(
             left.len(),
             2,
@@ -85,7 +85,7 @@ fn unusable_text_from_the_editor_is_kept_and_named() {
 
 #[test]
 fn a_failing_editor_leaves_no_file() {
-    let (sandbox, _server) = sandbox(vec![]);
+    let (sandbox, _server) = sandbox_with_server(vec![]);
     let steps = vec![
         press(PROMPT, "/edit first\r"),
         press(
@@ -95,22 +95,22 @@ fn a_failing_editor_leaves_no_file() {
         press("> first", CTRL_C),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = with_editor(&sandbox, "exit 1", steps) else {
+    let Some((seen, code)) = chat_with_editor(&sandbox, "exit 1", steps) else {
         return;
     };
-    assert_eq!((code, left(&sandbox).len()), (0, 0), "{seen}");
+    assert_eq!((code, leftover_files(&sandbox).len()), (0, 0), "{seen}");
 }
 
 #[test]
 fn a_file_deleted_by_the_editor_is_reported() {
-    let (sandbox, _server) = sandbox(vec![]);
+    let (sandbox, _server) = sandbox_with_server(vec![]);
     let steps = vec![
         press(PROMPT, "/edit first\r"),
         press("cannot read what the editor wrote: no such file", ""),
         press("> first", CTRL_C),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = with_editor(&sandbox, "rm \"$1\"", steps) else {
+    let Some((seen, code)) = chat_with_editor(&sandbox, "rm \"$1\"", steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -118,7 +118,7 @@ fn a_file_deleted_by_the_editor_is_reported() {
 
 #[test]
 fn unchanged_text_returns_to_the_input_line() {
-    let (sandbox, server) = sandbox(vec![answer(&["Fine."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["Fine."])]);
     let steps = vec![
         press(PROMPT, "/edit\r"),
         press("nothing was written, so nothing is sent", ""),
@@ -128,17 +128,17 @@ fn unchanged_text_returns_to_the_input_line() {
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = with_editor(&sandbox, "true", steps) else {
+    let Some((seen, code)) = chat_with_editor(&sandbox, "true", steps) else {
         return;
     };
-    assert_eq!((code, left(&sandbox).len()), (0, 0), "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md"), ["/help me!", "Fine."]);
+    assert_eq!((code, leftover_files(&sandbox).len()), (0, 0), "{seen}");
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["/help me!", "Fine."]);
     assert!(server.request().contains("/help me!"));
 }
 
-/// An editor that stops the session, as Ctrl-Z in vi does, and is back before it. It then writes whether the
-/// terminal stays as it made it.
-const STOPPED: &str = "
+/// An editor that suspends the chat, as Ctrl-Z in vi does, and resumes first. It then records whether the terminal
+/// keeps its settings.
+const STOPPING_EDITOR: &str = "
 import os, signal, subprocess, sys, termios, time, tty
 terminal = os.open('/dev/tty', os.O_RDWR)
 signal.signal(signal.SIGTSTP, signal.SIG_IGN)
@@ -161,17 +161,17 @@ open(sys.argv[1], 'w').write('changed' if changed else 'the same')
 
 #[test]
 fn the_editor_keeps_the_terminal_after_ctrl_z() {
-    let (sandbox, _server) = sandbox(vec![answer(&["Fine."])]);
-    sandbox.write("editor.py", STOPPED);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["Fine."])]);
+    sandbox.write("editor.py", STOPPING_EDITOR);
     let script = "exec python3 editor.py \"$1\"";
     let steps = vec![
         press(PROMPT, "/edit\r"),
         press("Fine.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = with_editor(&sandbox, script, steps) else {
+    let Some((seen, code)) = chat_with_editor(&sandbox, script, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md")[0], "the same", "{seen}");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "the same", "{seen}");
 }

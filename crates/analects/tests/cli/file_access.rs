@@ -1,30 +1,30 @@
-//! What a conversation names is never read: every place in which content can name a path, through every verb that
-//! sends something, with a canary in the file and in the environment.
+//! Paths in a conversation are never read: every place where content can name a path, through every command that
+//! sends something, with a secret in the file and in the environment.
 #![cfg(unix)]
 
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox};
 use crate::server::{Server, answer};
 
-/// What must never be sent.
+/// A secret that must never be sent.
 const CANARY: &str = "canary-7d1f";
-/// The variable that holds it, too.
+/// A variable that holds the secret, too.
 const VARIABLE: &str = "CANARY_OF_THIS_TEST";
 
 const FACTS: &str =
     r#"{"modified":"2026-01-01T00:00:00Z","size":11,"hash":"00000000000000000000000000000000"}"#;
 
-/// A way in which content can name a file: PATH is an absolute path, NAME one beside the conversation.
-struct Carrier {
+/// Content that names a file: `PATH` stands for an absolute path, `NAME` for a file beside the conversation.
+struct PathReference {
     name: &'static str,
     file: &'static str,
     text: String,
 }
 
-/// A transcript with something in it, and a conversation behind that which is long enough to be compacted.
-fn transcript(name: &'static str, records: &[String]) -> Carrier {
+/// A transcript with these records, followed by a conversation that is long enough to compact.
+fn transcript(name: &'static str, records: &[String]) -> PathReference {
     let mut lines: Vec<String> = records.to_vec();
     let mut parent = String::new();
     for turn in 0..4 {
@@ -48,7 +48,7 @@ fn transcript(name: &'static str, records: &[String]) -> Carrier {
             &format!(r#""session_id":"s","parent_id":"{id}""#),
         );
     }
-    Carrier {
+    PathReference {
         name,
         file: "theirs.jsonl",
         text: lines.join("\n") + "\n",
@@ -71,7 +71,7 @@ fn said(block: &str) -> String {
     format!(r#"{{"v":1,"type":"user","id":"u","session_id":"s","content":[{block}]}}"#)
 }
 
-fn message_file(name: &'static str, text: &str) -> Carrier {
+fn message_file(name: &'static str, text: &str) -> PathReference {
     let mut file = format!("{text}\n");
     for turn in 0..4 {
         let long = "They spoke at length about the tides. ".repeat(40);
@@ -79,14 +79,14 @@ fn message_file(name: &'static str, text: &str) -> Carrier {
             "\n# %%\n\nquestion {turn}?\n\n# %%% [^t{turn}]\n\n[^t{turn}]: [tiny]\n\n{long}\n"
         ));
     }
-    Carrier {
+    PathReference {
         name,
         file: "theirs.msg.md",
         text: file,
     }
 }
 
-fn carriers() -> Vec<Carrier> {
+fn path_references() -> Vec<PathReference> {
     let details = format!(
         "# %%% [^1]\n\n[^1]: [attachment] kind=\"file\"\n\n<file path=\"PATH\">\nold\n</file>\n\n# %%% [^details]\n\n\
          [^details]: [details] history=\"none\"\n\n```json\n{{\"cell\":\"1\",\"fields\":{{\"data\":{{\"path\":\"PATH\",\
@@ -163,14 +163,14 @@ fn carriers() -> Vec<Carrier> {
     ]
 }
 
-/// A sandbox with a canary or without one.
-struct Machine {
+/// A sandbox with or without the secret.
+struct CanarySandbox {
     sandbox: Sandbox,
     server: Server,
 }
 
-impl Machine {
-    fn new(carrier: &Carrier, has_canary: bool) -> Machine {
+impl CanarySandbox {
+    fn new(carrier: &PathReference, has_canary: bool) -> CanarySandbox {
         let server = Server::new(vec![answer(&["Fine."]); 12]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         let path = sandbox.path("canary.png");
@@ -182,10 +182,10 @@ impl Machine {
         let text = carrier.text.replace("PATH", &path.to_string_lossy());
         let text = text.replace("FOLDER", &sandbox.path("").to_string_lossy());
         sandbox.write(carrier.file, text.replace("NAME", "canary.png"));
-        Machine { sandbox, server }
+        CanarySandbox { sandbox, server }
     }
 
-    fn run(&self, args: &[&str]) -> Run {
+    fn run(&self, args: &[&str]) -> CommandOutput {
         self.sandbox
             .command(args)
             .env(VARIABLE, CANARY)
@@ -194,8 +194,8 @@ impl Machine {
             .into()
     }
 
-    /// Every way in which the conversation can be continued; what the runs printed.
-    fn use_everywhere(&self, carrier: &Carrier) -> Vec<String> {
+    /// Continues the conversation in every way, and returns what the commands printed.
+    fn continue_every_way(&self, carrier: &PathReference) -> Vec<String> {
         let model = ["-m", "openai/tiny"];
         let mut runs = Vec::new();
         let mut run = |args: &[&str]| runs.push(self.run(args));
@@ -260,9 +260,9 @@ impl Machine {
 
 #[test]
 fn paths_named_in_a_conversation_are_never_read() {
-    for carrier in carriers() {
-        let with = Machine::new(&carrier, true);
-        let printed = with.use_everywhere(&carrier);
+    for carrier in path_references() {
+        let with = CanarySandbox::new(&carrier, true);
+        let printed = with.continue_every_way(&carrier);
         let sent = with.requests();
         assert!(
             sent.len() >= 3,
@@ -275,8 +275,8 @@ fn paths_named_in_a_conversation_are_never_read() {
             let encoded = "Y2FuYXJ5LTdkMWY";
             assert!(!text.contains(encoded), "{}: {text}", carrier.name);
         }
-        let without = Machine::new(&carrier, false);
-        without.use_everywhere(&carrier);
+        let without = CanarySandbox::new(&carrier, false);
+        without.continue_every_way(&carrier);
         assert_eq!(
             sent,
             without.requests(),
@@ -326,8 +326,8 @@ fn environment_variables_are_never_sent() {
     let records =
         [state(), attachment("file", "")].map(|it| it.replace("PATH", "/proc/self/environ"));
     let carrier = transcript("environment", &records);
-    let machine = Machine::new(&carrier, true);
-    machine.use_everywhere(&carrier);
+    let machine = CanarySandbox::new(&carrier, true);
+    machine.continue_every_way(&carrier);
     let sent = machine.requests();
     assert!(sent.len() >= 3);
     assert!(!sent.iter().any(|body| body.contains(CANARY)), "{sent:#?}");

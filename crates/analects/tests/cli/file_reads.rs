@@ -1,4 +1,4 @@
-//! How often a command reads a file as a whole: once, and once more if it changes the file.
+//! How often a command reads a whole file: once, and once more if it changes the file.
 
 use crate::sandbox::Sandbox;
 use crate::server::{Server, answer};
@@ -9,8 +9,8 @@ const TALK: &str = "---\nagents:\n  coder: {models: [openai/tiny]}\n---\n\n\
     # %% [^3]\n\n[^3]: [markdown]\n\nAnd in one word?\n\n\
     # %%% [^4]\n\n[^4]: [coder]\n\nBurrito.\n\n# %%\n";
 
-/// The number of decodes of a command on a fresh file.
-fn decodes(sandbox: &Sandbox, args: &[&str]) -> usize {
+/// How often a command decodes a fresh file.
+fn count_decodes(sandbox: &Sandbox, args: &[&str]) -> usize {
     sandbox.write("talk.msg.md", TALK);
     let note = sandbox.path("decodes");
     let mut command = sandbox.command(args);
@@ -49,11 +49,11 @@ fn reading_commands_decode_a_file_once() {
             "--lossy",
         ],
     ] {
-        assert_eq!(decodes(&sandbox, args), 1, "{args:?}");
+        assert_eq!(count_decodes(&sandbox, args), 1, "{args:?}");
     }
     let server = Server::new(Vec::new());
     let sandbox = sandbox.with_server(&server.base_url);
-    assert_eq!(decodes(&sandbox, &["context", "talk.msg.md"]), 1);
+    assert_eq!(count_decodes(&sandbox, &["context", "talk.msg.md"]), 1);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn writing_commands_decode_a_file_twice() {
         &["rewind", "talk.msg.md", "2"],
         &["add", "talk.msg.md", "More"],
     ] {
-        assert!(decodes(&sandbox, args) <= 2, "{args:?}");
+        assert!(count_decodes(&sandbox, args) <= 2, "{args:?}");
     }
 }
 
@@ -73,6 +73,6 @@ fn writing_commands_decode_a_file_twice() {
 fn chat_decodes_a_file_for_the_prompt_and_for_the_answer() {
     let server = Server::new(vec![answer(&["Yes."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let count = decodes(&sandbox, &["chat", "talk.msg.md", "Is it?"]);
+    let count = count_decodes(&sandbox, &["chat", "talk.msg.md", "Is it?"]);
     assert!(count <= 2, "{count}");
 }

@@ -1,58 +1,58 @@
-//! A command that watches a file.
+//! A running `chat --watch` process, for tests.
 #![cfg(unix)]
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::sandbox::{Run, Sandbox, wait_until};
+use crate::sandbox::{CommandOutput, Sandbox, wait_until};
 use crate::server::Server;
 
 pub const AGENT: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n";
 
-/// What a watch says when it listens.
-pub const LISTENS: &str = "a.msg.md: waiting for questions; Ctrl-C ends\n";
+/// What a watch prints when it is ready.
+pub const LISTENING: &str = "a.msg.md: waiting for questions; Ctrl-C ends\n";
 
-/// A command that watches a file, and is ended with the test. What it says on stderr is in a file.
-pub struct Watching {
+/// A command that watches a file, killed with the test. Its stderr goes to a file.
+pub struct WatchProcess {
     child: Option<Child>,
     stderr: PathBuf,
 }
 
-impl Watching {
-    pub fn start(sandbox: &Sandbox, more: &[&str]) -> Watching {
+impl WatchProcess {
+    pub fn start(sandbox: &Sandbox, more: &[&str]) -> WatchProcess {
         let mut command = sandbox.command(&[&["chat", "--watch", "a.msg.md"], more].concat());
         let stderr = sandbox.path("home/stderr");
         std::fs::create_dir_all(sandbox.path("home")).unwrap();
         let file = std::fs::File::create(&stderr).unwrap();
         let child = command.stdout(Stdio::piped()).stderr(file).spawn().unwrap();
-        let watching = Watching {
+        let watching = WatchProcess {
             child: Some(child),
             stderr,
         };
-        watching.wait_for(LISTENS);
+        watching.wait_for(LISTENING);
         watching
     }
 
-    /// What it said so far.
-    pub fn said(&self) -> String {
+    /// What it has printed to stderr so far.
+    pub fn stderr_so_far(&self) -> String {
         std::fs::read_to_string(&self.stderr).unwrap()
     }
 
-    /// Waits until it has said something.
+    /// Waits until it prints a text to stderr.
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
         wait_until(&format!("{text:?} on stderr"), || {
-            self.said().contains(text)
+            self.stderr_so_far().contains(text)
         });
     }
 
-    /// Presses Ctrl-C, and waits for the end.
-    pub fn stop(self) -> Run {
+    /// Presses Ctrl-C, and waits for the process.
+    pub fn stop(self) -> CommandOutput {
         self.end("INT")
     }
 
-    /// Sends a signal, and waits for the end.
-    pub fn end(mut self, signal: &str) -> Run {
+    /// Sends a signal, and waits for the process.
+    pub fn end(mut self, signal: &str) -> CommandOutput {
         let child = self.child.take().unwrap();
         let pid = child.id().to_string();
         let signal = format!("-{signal}");
@@ -63,15 +63,15 @@ impl Watching {
                 .unwrap()
                 .success()
         );
-        let run: Run = child.wait_with_output().unwrap().into();
-        Run {
-            stderr: self.said().replacen(LISTENS, "", 1),
+        let run: CommandOutput = child.wait_with_output().unwrap().into();
+        CommandOutput {
+            stderr: self.stderr_so_far().replacen(LISTENING, "", 1),
             ..run
         }
     }
 }
 
-impl Drop for Watching {
+impl Drop for WatchProcess {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();

@@ -15,13 +15,13 @@ fn fmt_changes_a_file_once() {
     sandbox.write("a.msg.md", UNTIDY);
     sandbox
         .run(&["fmt", "a.msg.md"])
-        .assert_failure(0, "a.msg.md: tidied\n");
+        .assert_fails(0, "a.msg.md: tidied\n");
     assert_eq!(sandbox.read("a.msg.md"), TIDY);
     let facts = fs::metadata(sandbox.path("a.msg.md"))
         .unwrap()
         .modified()
         .unwrap();
-    sandbox.run(&["fmt", "a.msg.md"]).assert_answer("");
+    sandbox.run(&["fmt", "a.msg.md"]).assert_prints("");
     assert_eq!(
         fs::metadata(sandbox.path("a.msg.md"))
             .unwrap()
@@ -49,7 +49,7 @@ fn fmt_check_names_files_and_writes_nothing() {
     );
     sandbox
         .run(&["fmt", "--check", "b.msg.md"])
-        .assert_answer("");
+        .assert_prints("");
 }
 
 #[test]

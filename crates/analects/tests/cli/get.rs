@@ -5,7 +5,7 @@ use std::process::Stdio;
 use analects_formats::msgfile::{NewCell, append, decode};
 
 use crate::sandbox::Sandbox;
-use crate::snapshots::{TALK, assert_expected};
+use crate::snapshots::{TALK, assert_snapshot};
 
 fn bytes(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
     let output = sandbox
@@ -112,26 +112,26 @@ fn get_json_matches_show_json() {
         assert_eq!((run.code, &found), (Some(0), cell));
     }
     let run = sandbox.run(&["get", "talk.msg.md", "6", "--json"]);
-    assert_expected("get.json", &run.stdout);
+    assert_snapshot("get.json", &run.stdout);
 }
 
 #[test]
 fn get_suggests_the_nearest_cell() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
-    sandbox.run(&["get", "talk.msg.md", "2.k3"]).assert_failure(
+    sandbox.run(&["get", "talk.msg.md", "2.k3"]).assert_fails(
         3,
         "analects: talk.msg.md: there is no item 2.k3\n\
          hint: did you mean 2.k3f9qx7a or 2.k3f9qx7a.1? see analects show talk.msg.md\n",
     );
-    sandbox.run(&["get", "talk.msg.md", "coed"]).assert_failure(
+    sandbox.run(&["get", "talk.msg.md", "coed"]).assert_fails(
         3,
         "analects: talk.msg.md: there is no item coed\n\
          hint: did you mean code? see analects show talk.msg.md\n",
     );
     sandbox
         .run(&["get", "talk.msg.md", "nothing like it"])
-        .assert_failure(
+        .assert_fails(
             3,
             "analects: talk.msg.md: there is no item nothing like it\n\
          hint: see analects show talk.msg.md\n",

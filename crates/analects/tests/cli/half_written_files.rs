@@ -1,5 +1,5 @@
-//! Another program is in the middle of writing the file that a verb is to change. The verb waits for
-//! it, or refuses with exit code 4 and changes nothing. No byte is lost, theirs or ours.
+//! Another program is writing the file when a command wants to change it. The command waits, or refuses with exit
+//! code 4 and changes nothing. No byte is lost on either side.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -9,17 +9,17 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use crate::file_watcher::Watching;
-use crate::sandbox::{Run, Sandbox, read_until, say};
+use crate::file_watcher::WatchProcess;
+use crate::sandbox::{CommandOutput, Sandbox, print_note, read_until};
 use crate::server::{Server, answer, in_halves};
 
 const FILE: &str = "a.msg.md";
 const START: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n\n# %% [^1]\n\n[^1]: [markdown]\n\none\n";
 const MORE: &str = "\n# %%\n\nsecond, and its end\n";
 
-/// How a program opens a file that it writes in two pieces, with a pause between them.
+/// How a program opens a file that it writes in two parts, with a pause between them.
 #[derive(Debug, Clone, Copy)]
-enum Style {
+enum WriteStyle {
     /// Empties the file first.
     Truncate,
     /// Always writes at the end.
@@ -28,21 +28,22 @@ enum Style {
     Offset,
 }
 
-const STYLES: [Style; 3] = [Style::Truncate, Style::Append, Style::Offset];
+const WRITE_STYLES: [WriteStyle; 3] =
+    [WriteStyle::Truncate, WriteStyle::Append, WriteStyle::Offset];
 
-/// A program that has written the first half of its text, and writes the other half when told to.
-struct Writer {
+/// A program that has written the first half of its text, and writes the other half on request.
+struct SlowWriter {
     child: Child,
     input: ChildStdin,
     second: String,
 }
 
-impl Writer {
-    fn start(sandbox: &Sandbox, style: Style) -> Writer {
-        let (first, second) = halves(style);
+impl SlowWriter {
+    fn start(sandbox: &Sandbox, style: WriteStyle) -> SlowWriter {
+        let (first, second) = two_halves(style);
         let redirection = match style {
-            Style::Truncate => ">",
-            Style::Append | Style::Offset => ">>",
+            WriteStyle::Truncate => ">",
+            WriteStyle::Append | WriteStyle::Offset => ">>",
         };
         let mut command = Command::new("sh");
         command
@@ -52,7 +53,7 @@ impl Writer {
         let mut input = child.stdin.take().unwrap();
         input.write_all(first.as_bytes()).unwrap();
         sandbox.wait_for(FILE, first.trim_end());
-        Writer {
+        SlowWriter {
             child,
             input,
             second,
@@ -66,17 +67,17 @@ impl Writer {
     }
 }
 
-/// What a program writes in such a way, in two pieces that are cut in mid-word.
-fn halves(style: Style) -> (String, String) {
+/// The text that a program writes in this style, cut in the middle of a word.
+fn two_halves(style: WriteStyle) -> (String, String) {
     let whole = match style {
-        Style::Truncate => format!("{START}{MORE}"),
-        Style::Append | Style::Offset => MORE.to_string(),
+        WriteStyle::Truncate => format!("{START}{MORE}"),
+        WriteStyle::Append | WriteStyle::Offset => MORE.to_string(),
     };
     let (first, second) = whole.split_at(whole.find(", and its").unwrap());
     (first.to_string(), second.to_string())
 }
 
-/// A sandbox whose models answer `Fine.` this often.
+/// A sandbox whose model answers `Fine.` this many times.
 fn sandbox(answers: usize) -> (Sandbox, Server) {
     let server = Server::new(vec![answer(&["Fine."]); answers]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
@@ -84,7 +85,7 @@ fn sandbox(answers: usize) -> (Sandbox, Server) {
     (sandbox, server)
 }
 
-/// Waits until a verb has the lock of the file, or has ended. What it does then depends on the file alone.
+/// Waits until a command has the lock of the file, or has ended. After that, only the file decides what it does.
 fn wait_for_lock(sandbox: &Sandbox, verb: &mut Child) {
     let locks = sandbox.path("home/state/locks");
     while std::fs::read_dir(&locks).map_or(0, Iterator::count) == 0
@@ -101,8 +102,8 @@ const VERBS: [&[&str]; 4] = [
     &["chat", FILE, "ours"],
 ];
 
-/// Whether a verb has left in the file what it should.
-fn is_done(verb: &[&str], text: &str) -> bool {
+/// Whether the file shows the effect of a command.
+fn has_taken_effect(verb: &[&str], text: &str) -> bool {
     match verb[0] {
         "drop" => text.contains("history="),
         "chat" | "--watch" => text.contains("Fine."),
@@ -111,7 +112,7 @@ fn is_done(verb: &[&str], text: &str) -> bool {
 }
 
 #[track_caller]
-fn check(sandbox: &Sandbox, verb: &[&str], run: &Run, what: &str) {
+fn check_file(sandbox: &Sandbox, verb: &[&str], run: &CommandOutput, what: &str) {
     let text = sandbox.read(FILE);
     let what = format!("{what}: {:?} {}\n{text}", run.code, run.stderr);
     assert_eq!(
@@ -120,8 +121,8 @@ fn check(sandbox: &Sandbox, verb: &[&str], run: &Run, what: &str) {
         "theirs is lost: {what}"
     );
     match run.code {
-        Some(0) => assert!(is_done(verb, &text), "ours is lost: {what}"),
-        Some(4) => assert!(!is_done(verb, &text), "refused, and done: {what}"),
+        Some(0) => assert!(has_taken_effect(verb, &text), "ours is lost: {what}"),
+        Some(4) => assert!(!has_taken_effect(verb, &text), "refused, and done: {what}"),
         _ => panic!("{what}"),
     }
     let folder = std::fs::read_dir(sandbox.path("")).unwrap();
@@ -133,15 +134,15 @@ fn check(sandbox: &Sandbox, verb: &[&str], run: &Run, what: &str) {
 #[test]
 fn commands_wait_for_a_program_that_is_writing_the_file() {
     for verb in VERBS {
-        for style in [Style::Truncate, Style::Append] {
+        for style in [WriteStyle::Truncate, WriteStyle::Append] {
             let (sandbox, _server) = sandbox(1);
-            let writer = Writer::start(&sandbox, style);
+            let writer = SlowWriter::start(&sandbox, style);
             let mut child = sandbox.spawn(verb);
             wait_for_lock(&sandbox, &mut child);
             writer.end();
-            let run = Run::from(child.wait_with_output().unwrap());
+            let run = CommandOutput::from(child.wait_with_output().unwrap());
             assert_eq!(run.code, Some(0), "{verb:?} {style:?} {}", run.stderr);
-            check(&sandbox, verb, &run, &format!("{verb:?} {style:?}"));
+            check_file(&sandbox, verb, &run, &format!("{verb:?} {style:?}"));
         }
     }
 }
@@ -149,7 +150,7 @@ fn commands_wait_for_a_program_that_is_writing_the_file() {
 #[test]
 fn a_file_kept_open_for_writing_is_refused_with_the_programs_name() {
     let (sandbox, _server) = sandbox(1);
-    let writer = Writer::start(&sandbox, Style::Append);
+    let writer = SlowWriter::start(&sandbox, WriteStyle::Append);
     let before = sandbox.read(FILE);
     let run = sandbox.run(&["chat", FILE, "ours"]);
     assert_eq!(run.code, Some(4), "{}", run.stderr);
@@ -163,7 +164,7 @@ fn a_file_kept_open_for_writing_is_refused_with_the_programs_name() {
 
 #[test]
 fn an_answer_waits_for_a_program_that_started_writing() {
-    for style in [Style::Truncate, Style::Append] {
+    for style in [WriteStyle::Truncate, WriteStyle::Append] {
         let sandbox = Sandbox::new();
         let script = in_halves("The first half\n", sandbox.path("go"), "and the second.");
         let server = Server::new(vec![script]);
@@ -171,7 +172,7 @@ fn an_answer_waits_for_a_program_that_started_writing() {
         sandbox.write(FILE, START);
         let mut child = sandbox.spawn(&["chat", FILE, "Why?"]);
         sandbox.wait_for_journal("The first half\n");
-        let writer = Writer::start(&sandbox, style);
+        let writer = SlowWriter::start(&sandbox, style);
         sandbox.write("go", "");
         // Everything has been printed, so that only the file is left to write.
         read_until(child.stdout.as_mut().unwrap(), "second.");
@@ -183,7 +184,7 @@ fn an_answer_waits_for_a_program_that_started_writing() {
         assert_eq!(text.matches("second, and its end").count(), 1, "{text}");
         // Whoever writes the file anew takes the question away, and the answer is kept.
         let answer = "The first half\nand the second.";
-        let records = sandbox.records(FILE);
+        let records = sandbox.recoverable_records(FILE);
         assert_eq!(
             records
                 .iter()
@@ -192,20 +193,20 @@ fn an_answer_waits_for_a_program_that_started_writing() {
             1
         );
         let is_there = text.matches(answer).count() == 1;
-        assert_eq!(is_there, matches!(style, Style::Append), "{text}");
+        assert_eq!(is_there, matches!(style, WriteStyle::Append), "{text}");
     }
 }
 
 /// Opens the file, writes half of a text, pauses, and writes the other half.
-fn write_with_pause(path: &Path, style: Style, pause: Duration, begun: impl FnOnce()) {
-    let (first, second) = halves(style);
+fn write_with_pause(path: &Path, style: WriteStyle, pause: Duration, begun: impl FnOnce()) {
+    let (first, second) = two_halves(style);
     let mut options = File::options();
     let mut file = match style {
-        Style::Truncate => options.write(true).truncate(true).open(path).unwrap(),
-        Style::Append => options.append(true).open(path).unwrap(),
-        Style::Offset => options.read(true).write(true).open(path).unwrap(),
+        WriteStyle::Truncate => options.write(true).truncate(true).open(path).unwrap(),
+        WriteStyle::Append => options.append(true).open(path).unwrap(),
+        WriteStyle::Offset => options.read(true).write(true).open(path).unwrap(),
     };
-    if let Style::Offset = style {
+    if let WriteStyle::Offset = style {
         file.seek(SeekFrom::End(0)).unwrap();
     }
     file.write_all(first.as_bytes()).unwrap();
@@ -214,9 +215,9 @@ fn write_with_pause(path: &Path, style: Style, pause: Duration, begun: impl FnOn
     file.write_all(second.as_bytes()).unwrap();
 }
 
-/// One verb against one writer. The verb starts when the writer has begun and a part of its pause has
-/// gone by; whoever empties the file before the verb starts takes nothing of ours away.
-fn race(verb: &[&str], style: Style, pause: Duration, share: f64) -> Option<i32> {
+/// Runs one command against one writer. The command starts after a share of the writer's pause, so a writer that
+/// truncates the file first removes nothing of ours.
+fn race_with_writer(verb: &[&str], style: WriteStyle, pause: Duration, share: f64) -> Option<i32> {
     let (sandbox, server) = sandbox(1);
     let (begun, has_begun) = channel();
     let path = sandbox.path(FILE);
@@ -226,11 +227,11 @@ fn race(verb: &[&str], style: Style, pause: Duration, share: f64) -> Option<i32>
     has_begun.recv().unwrap();
     thread::sleep(pause.mul_f64(share));
     let run = if verb[0] == "--watch" {
-        let watching = Watching::start(&sandbox, &[]);
+        let watching = WatchProcess::start(&sandbox, &[]);
         writer.join().unwrap();
         sandbox.wait_for(FILE, "Fine.");
         watching.stop();
-        Run {
+        CommandOutput {
             code: Some(0),
             stdout: String::new(),
             stderr: String::new(),
@@ -240,7 +241,7 @@ fn race(verb: &[&str], style: Style, pause: Duration, share: f64) -> Option<i32>
         writer.join().unwrap();
         run
     };
-    check(
+    check_file(
         &sandbox,
         verb,
         &run,
@@ -252,7 +253,7 @@ fn race(verb: &[&str], style: Style, pause: Duration, share: f64) -> Option<i32>
 
 #[test]
 fn slow_writers_and_commands_lose_nothing() {
-    let is_torture = std::env::var_os("ANALECTS_TORTURE").is_some();
+    let is_torture = analects_testkit::is_torture();
     let pauses: &[u64] = if is_torture {
         &[1, 5, 20, 100, 1000]
     } else {
@@ -263,14 +264,19 @@ fn slow_writers_and_commands_lose_nothing() {
     for verb in [&VERBS[..], &[&["--watch"]]].concat() {
         for (pause, style) in pauses
             .iter()
-            .flat_map(|pause| STYLES.map(|style| (*pause, style)))
+            .flat_map(|pause| WRITE_STYLES.map(|style| (*pause, style)))
         {
             for round in 0..rounds {
                 let share = f64::from(round) / f64::from(rounds);
-                codes.push(race(verb, style, Duration::from_millis(pause), share));
+                codes.push(race_with_writer(
+                    verb,
+                    style,
+                    Duration::from_millis(pause),
+                    share,
+                ));
             }
         }
     }
     let refused = codes.iter().filter(|code| **code == Some(4)).count();
-    say(&format!("{} races, {refused} refused", codes.len()));
+    print_note(&format!("{} races, {refused} refused", codes.len()));
 }

@@ -2,7 +2,7 @@
 
 use crate::sandbox::Sandbox;
 
-fn verbs(sandbox: &Sandbox) -> Vec<String> {
+fn commands(sandbox: &Sandbox) -> Vec<String> {
     let run = sandbox.run(&["-h"]);
     let (_, groups) = run.stdout.split_once("\nTalk:\n").unwrap();
     let (groups, _) = groups.split_once("\n\nOptions:\n").unwrap();
@@ -62,7 +62,7 @@ fn long_help_has_examples() {
 #[test]
 fn every_command_has_short_and_long_help() {
     let sandbox = Sandbox::new();
-    let verbs = verbs(&sandbox);
+    let verbs = commands(&sandbox);
     assert!(verbs.len() >= 8, "{verbs:?}");
     for verb in verbs {
         // Verbs with verbs of their own are explained by those.
@@ -89,7 +89,7 @@ fn every_command_has_short_and_long_help() {
 #[test]
 fn wrong_subcommands_are_explained() {
     let sandbox = Sandbox::new();
-    sandbox.run(&["set", "default", "a.msg.md"]).assert_failure(
+    sandbox.run(&["set", "default", "a.msg.md"]).assert_fails(
         2,
         "analects: the following required arguments were not provided: <AGENT>\n\
          hint: usage: analects set default [OPTIONS] <FILE> <AGENT>; see analects set default --help\n",
@@ -119,11 +119,11 @@ fn unprintable_output_fails_every_writing_command() {
     for args in all {
         let status = sandbox
             .command(args)
-            .stdout(Sandbox::full())
+            .stdout(Sandbox::full_device())
             .stderr(std::process::Stdio::null())
             .status();
         assert_eq!(status.unwrap().code(), Some(1), "{args:?}");
     }
     // What was done is done all the same.
-    assert_eq!(sandbox.texts("a.msg.md"), ["x"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["x"]);
 }

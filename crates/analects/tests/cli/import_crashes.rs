@@ -1,19 +1,20 @@
-//! A session that is imported, forked or begun is there as a whole or not at all, whatever kills the command:
-//! kills at every system call and at random moments, power cuts, records that are refused.
+//! A session that is imported, forked or created is either complete or absent: kills at every system call and at
+//! random moments, power cuts, refused records.
 
+use analects_testkit::is_torture;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::disk_and_permissions::Mounted;
-use crate::kills_during_save::{counts, run_killed};
-use crate::power_cuts::Ext4;
-use crate::sandbox::{Sandbox, say, skip};
+use crate::disk_and_permissions::TmpfsMount;
+use crate::kills_during_save::{count_calls, run_killed};
+use crate::power_cuts::Ext4Disk;
+use crate::sandbox::{Sandbox, print_note, skip};
 
 const IMPORT: [&str; 3] = ["session", "import", "talk.jsonl"];
 
-/// The calls that change something on the disk; a kill at any other comes to the same as one of these.
+/// The calls that change the disk; a kill at any other has the same effect as one of these.
 const CHANGING: [&str; 8] = [
     "write",
     "fsync",
@@ -25,21 +26,17 @@ const CHANGING: [&str; 8] = [
     "flock",
 ];
 
-fn torture() -> bool {
-    std::env::var_os("ANALECTS_TORTURE").is_some()
-}
-
-/// How often each call happens in one command that is worth a kill; `None` without strace.
-fn calls(sandbox: &Sandbox, args: &[&str]) -> Option<Vec<(&'static str, usize)>> {
-    let counts = counts(sandbox, args)?.into_iter();
+/// How often each call worth a kill happens in one command; `None` without strace.
+fn changing_calls(sandbox: &Sandbox, args: &[&str]) -> Option<Vec<(&'static str, usize)>> {
+    let counts = count_calls(sandbox, args)?.into_iter();
     Some(
         counts
-            .filter(|(call, _)| torture() || CHANGING.contains(call))
+            .filter(|(call, _)| is_torture() || CHANGING.contains(call))
             .collect(),
     )
 }
 
-/// A transcript with two side chains, each message with so many bytes of text.
+/// A transcript with two side chains; each message has this many bytes of text.
 fn transcript(messages: usize, bytes: usize) -> String {
     let filler = "x".repeat(bytes);
     let mut lines = String::new();
@@ -61,19 +58,19 @@ fn transcript(messages: usize, bytes: usize) -> String {
     lines
 }
 
-/// The sessions that are listed.
+/// The sessions that `session list` shows.
 #[track_caller]
-fn listed(sandbox: &Sandbox, what: &str) -> Vec<Value> {
+fn listed_sessions(sandbox: &Sandbox, what: &str) -> Vec<Value> {
     let run = sandbox.run(&["session", "list", "--json"]);
     assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
     let list: Value = serde_json::from_str(&run.stdout).unwrap();
     list["sessions"].as_array().unwrap().clone()
 }
 
-/// Every session that is listed has all of its messages and both of its side chains.
+/// Checks that every listed session has all of its messages and both side chains. Returns their number.
 #[track_caller]
-fn check_whole(sandbox: &Sandbox, messages: usize, what: &str) -> usize {
-    let listed = listed(sandbox, what);
+fn assert_sessions_whole(sandbox: &Sandbox, messages: usize, what: &str) -> usize {
+    let listed = listed_sessions(sandbox, what);
     for session in &listed {
         let id = session["id"].as_str().unwrap();
         let run = sandbox.run(&["session", "show", id, "--json"]);
@@ -90,8 +87,8 @@ fn check_whole(sandbox: &Sandbox, messages: usize, what: &str) -> usize {
     listed.len()
 }
 
-/// What is in the folder of the project: the names of files and folders.
-fn names(sandbox: &Sandbox) -> Vec<String> {
+/// The names of the files and folders in the folder of the project.
+fn project_files(sandbox: &Sandbox) -> Vec<String> {
     let projects = std::fs::read_dir(sandbox.path("home/data/sessions"))
         .into_iter()
         .flatten();
@@ -103,12 +100,12 @@ fn names(sandbox: &Sandbox) -> Vec<String> {
     names
 }
 
-/// The next import works, and clears up what others left: a file and a folder for each session.
+/// Checks that the next import works and removes leftovers: one file and one folder remain for each session.
 #[track_caller]
-fn check_next(sandbox: &Sandbox, before: usize, what: &str) {
+fn assert_next_import_works(sandbox: &Sandbox, before: usize, what: &str) {
     let run = sandbox.run(&IMPORT);
     assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
-    let names = names(sandbox);
+    let names = project_files(sandbox);
     let indexes = names.iter().filter(|name| name.ends_with(".idx")).count();
     assert_eq!(names.len() - indexes, 2 * (before + 1), "{what}: {names:?}");
 }
@@ -117,7 +114,7 @@ fn check_next(sandbox: &Sandbox, before: usize, what: &str) {
 fn a_kill_at_any_system_call_of_an_import_leaves_all_or_nothing() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.jsonl", transcript(4, 100));
-    let Some(calls) = calls(&sandbox, &IMPORT) else {
+    let Some(calls) = changing_calls(&sandbox, &IMPORT) else {
         return skip(
             "a_kill_at_any_system_call_of_an_import_leaves_all_or_nothing",
             "strace is not there, or may not trace",
@@ -131,24 +128,24 @@ fn a_kill_at_any_system_call_of_an_import_leaves_all_or_nothing() {
             let output = run_killed(&sandbox, call, when, &IMPORT);
             kills += usize::from(!output.status.success());
             let what = format!("{call} number {when}");
-            let sessions = check_whole(&sandbox, 4, &what);
+            let sessions = assert_sessions_whole(&sandbox, 4, &what);
             assert!(
                 sessions == 1 || !output.status.success(),
                 "{what}: {sessions} sessions"
             );
             made += sessions;
-            check_next(&sandbox, sessions, &what);
+            assert_next_import_works(&sandbox, sessions, &what);
         }
     }
     assert!(kills > 15 && made > 0, "{kills} kills, {made} sessions");
-    say(&format!(
+    print_note(&format!(
         "{kills} kills at system calls, {made} sessions were complete"
     ));
 }
 
 #[test]
 fn a_kill_at_any_moment_of_an_import_leaves_all_or_nothing() {
-    let kills = if torture() { 300 } else { 6 };
+    let kills = if is_torture() { 300 } else { 6 };
     let sandbox = Sandbox::new();
     // Long enough that most kills come while it is written.
     sandbox.write("talk.jsonl", transcript(60, 100_000));
@@ -166,13 +163,17 @@ fn a_kill_at_any_moment_of_an_import_leaves_all_or_nothing() {
         child.kill().unwrap();
         dead += usize::from(!child.wait().unwrap().success());
         let what = format!("kill {kill}");
-        left += usize::from(names(&sandbox).iter().any(|name| name.starts_with('.')));
-        let sessions = check_whole(&sandbox, 60, &what);
+        left += usize::from(
+            project_files(&sandbox)
+                .iter()
+                .any(|name| name.starts_with('.')),
+        );
+        let sessions = assert_sessions_whole(&sandbox, 60, &what);
         if kill % 5 == 0 {
-            check_next(&sandbox, sessions, &what);
+            assert_next_import_works(&sandbox, sessions, &what);
         }
     }
-    say(&format!(
+    print_note(&format!(
         "{dead} of {kills} imports killed, {left} of them while they wrote"
     ));
 }
@@ -183,12 +184,12 @@ fn a_kill_at_any_system_call_of_a_fork_leaves_all_or_nothing() {
     // More than is copied at once.
     sandbox.write("talk.jsonl", transcript(6, 300_000));
     assert_eq!(sandbox.run(&IMPORT).code, Some(0));
-    let original = listed(&sandbox, "original")[0]["id"]
+    let original = listed_sessions(&sandbox, "original")[0]["id"]
         .as_str()
         .unwrap()
         .to_string();
     let fork = ["fork", &original];
-    let Some(calls) = calls(&sandbox, &fork) else {
+    let Some(calls) = changing_calls(&sandbox, &fork) else {
         return skip(
             "a_kill_at_any_system_call_of_a_fork_leaves_all_or_nothing",
             "strace is not there, or may not trace",
@@ -199,22 +200,22 @@ fn a_kill_at_any_system_call_of_a_fork_leaves_all_or_nothing() {
         for when in 1..=count {
             let output = run_killed(&sandbox, call, when, &fork);
             kills += usize::from(!output.status.success());
-            for session in listed(&sandbox, call) {
+            for session in listed_sessions(&sandbox, call) {
                 assert_eq!(session["messages"], 6, "{call} number {when}: {session}");
             }
         }
     }
     assert!(kills > 10, "{kills} kills");
     assert_eq!(sandbox.run(&fork).code, Some(0));
-    let hidden: Vec<String> = names(&sandbox)
+    let hidden: Vec<String> = project_files(&sandbox)
         .into_iter()
         .filter(|it| it.starts_with('.'))
         .collect();
     assert_eq!(hidden, [] as [&str; 0], "the next fork clears up");
 }
 
-/// Runs a command whose home is on a disk of its own.
-fn on_disk(sandbox: &Sandbox, args: &[&str]) -> Output {
+/// Runs a command whose home is on a separate disk.
+fn run_on_disk(sandbox: &Sandbox, args: &[&str]) -> Output {
     let mut command = sandbox.command(args);
     command
         .env("ANALECTS_HOME", sandbox.path("disk/home"))
@@ -222,15 +223,15 @@ fn on_disk(sandbox: &Sandbox, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The sessions on that disk, each of which must be whole; their ids.
+/// Checks that every session on that disk is complete, and returns the ids.
 #[track_caller]
-fn whole_on_disk(sandbox: &Sandbox, messages: usize, what: &str) -> Vec<String> {
-    let list = on_disk(sandbox, &["session", "list", "--json"]).stdout;
+fn whole_sessions_on_disk(sandbox: &Sandbox, messages: usize, what: &str) -> Vec<String> {
+    let list = run_on_disk(sandbox, &["session", "list", "--json"]).stdout;
     let list: Value = serde_json::from_slice(&list).unwrap();
     let mut ids = Vec::new();
     for session in list["sessions"].as_array().unwrap() {
         let id = session["id"].as_str().unwrap().to_string();
-        let shown = on_disk(sandbox, &["session", "show", &id, "--json"]).stdout;
+        let shown = run_on_disk(sandbox, &["session", "show", &id, "--json"]).stdout;
         let shown: Value = serde_json::from_slice(&shown).unwrap();
         assert_eq!(shown["messages"], messages, "{what}: {shown}");
         assert_eq!(shown["damaged"], 0, "{what}: {shown}");
@@ -246,9 +247,9 @@ fn whole_on_disk(sandbox: &Sandbox, messages: usize, what: &str) -> Vec<String> 
 
 #[test]
 fn a_power_cut_leaves_all_or_nothing_of_an_import() {
-    let cuts = if torture() { 200 } else { 3 };
+    let cuts = if is_torture() { 200 } else { 3 };
     let sandbox = Sandbox::new();
-    let Some(disk) = Ext4::new(&sandbox) else {
+    let Some(disk) = Ext4Disk::new(&sandbox) else {
         return skip(
             "a_power_cut_leaves_all_or_nothing_of_an_import",
             "an ext4 cannot be made and mounted here",
@@ -259,18 +260,18 @@ fn a_power_cut_leaves_all_or_nothing_of_an_import() {
     for cut in 0..cuts {
         let what = format!("cut {cut}");
         let started = Instant::now();
-        let first = on_disk(&sandbox, &IMPORT);
+        let first = run_on_disk(&sandbox, &IMPORT);
         let usual = started.elapsed().as_micros() as u64;
         assert!(first.status.success(), "{what}");
         let moment = Duration::from_micros((cut * 7_919) % usual.max(1));
         std::thread::scope(|scope| {
-            scope.spawn(|| on_disk(&sandbox, &IMPORT));
+            scope.spawn(|| run_on_disk(&sandbox, &IMPORT));
             std::thread::sleep(moment);
             assert!(disk.cut(), "the power cannot be cut");
         });
         disk.umount();
         assert!(disk.mount(), "{what}: the disk cannot be mounted again");
-        let ids = whole_on_disk(&sandbox, 40, &what);
+        let ids = whole_sessions_on_disk(&sandbox, 40, &what);
         let first = String::from_utf8_lossy(&first.stdout).trim().to_string();
         assert!(
             ids.contains(&first),
@@ -280,7 +281,7 @@ fn a_power_cut_leaves_all_or_nothing_of_an_import() {
         std::fs::remove_dir_all(sandbox.path("disk/home")).unwrap();
     }
     disk.umount();
-    say(&format!(
+    print_note(&format!(
         "{cuts} power cuts, {complete} imports were complete all the same"
     ));
 }
@@ -299,7 +300,7 @@ fn a_failed_append_leaves_no_empty_session() {
         ] {
             let run = sandbox.run_with_stdin(args, line);
             assert_ne!(run.code, Some(0), "{line}");
-            assert_eq!(listed(&sandbox, line), [] as [Value; 0], "{line}");
+            assert_eq!(listed_sessions(&sandbox, line), [] as [Value; 0], "{line}");
         }
     }
 }
@@ -308,7 +309,7 @@ fn a_failed_append_leaves_no_empty_session() {
 fn a_full_disk_leaves_no_empty_session() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("home")).unwrap();
-    let Some(_mounted) = Mounted::tmpfs(&sandbox.path("home"), "64k") else {
+    let Some(_mounted) = TmpfsMount::tmpfs(&sandbox.path("home"), "64k") else {
         return skip(
             "a_full_disk_leaves_no_empty_session",
             "a tmpfs cannot be mounted here",
@@ -330,8 +331,12 @@ fn a_full_disk_leaves_no_empty_session() {
         sandbox.run_with_stdin(&["session", "append"], line).code,
         Some(1)
     );
-    assert_eq!(listed(&sandbox, "full"), [] as [Value; 0]);
-    assert!(names(&sandbox).is_empty(), "{:?}", names(&sandbox));
+    assert_eq!(listed_sessions(&sandbox, "full"), [] as [Value; 0]);
+    assert!(
+        project_files(&sandbox).is_empty(),
+        "{:?}",
+        project_files(&sandbox)
+    );
 }
 
 #[test]
@@ -341,7 +346,7 @@ fn a_kill_at_any_system_call_of_the_first_append_leaves_no_empty_session() {
     let beside = "{\"type\":\"user\",\"agent_id\":\"a\",\"content\":\"x\"}\n";
     for line in ["{\"type\":\"user\",\"content\":\"x\"}\n", beside] {
         sandbox.write("stdin", line);
-        let Some(calls) = calls(&sandbox, &append) else {
+        let Some(calls) = changing_calls(&sandbox, &append) else {
             return skip(
                 "a_kill_at_any_system_call_of_the_first_append_leaves_no_empty_session",
                 "strace is not there, or may not trace",
@@ -352,7 +357,7 @@ fn a_kill_at_any_system_call_of_the_first_append_leaves_no_empty_session() {
             for when in 1..=count {
                 let _ = std::fs::remove_dir_all(sandbox.path("home"));
                 kills += usize::from(!run_killed(&sandbox, call, when, &append).status.success());
-                for session in listed(&sandbox, call) {
+                for session in listed_sessions(&sandbox, call) {
                     assert_eq!(session["records"], 1, "{call} number {when}: {session}");
                     assert_eq!(session["damaged"], 0, "{call} number {when}: {session}");
                 }

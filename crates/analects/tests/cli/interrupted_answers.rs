@@ -1,5 +1,5 @@
-//! Ends that nobody planned: SIGKILL, Ctrl-C, a connection that breaks. Whatever was printed of an answer is in the
-//! file after the next verb that writes to it.
+//! SIGKILL, Ctrl-C, or a broken connection during an answer. Whatever was printed is in the file after the next
+//! command that writes to it.
 
 use std::process::Command;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn a_kill_during_an_answer_keeps_the_part_received() {
     sandbox.wait_for_journal("The first half of it\n# %%");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(sandbox.texts("a.msg.md"), ["tell me"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["tell me"]);
 
     let run = sandbox.run(&["chat", "a.msg.md", "go on"]);
     assert_eq!(
@@ -46,7 +46,7 @@ fn a_kill_during_an_answer_keeps_the_part_received() {
         "go on",
         "The rest.",
     ];
-    assert_eq!(sandbox.texts("a.msg.md"), texts);
+    assert_eq!(sandbox.message_texts("a.msg.md"), texts);
     let decoded = sandbox.messages("a.msg.md");
     let Body::Assistant(body) = &decoded.messages[1].body else {
         panic!("not an answer")
@@ -60,7 +60,7 @@ const LINES: &str = "a line\n# %% a line that is no head\n\\# %%% nor this\n";
 /// Kills at many moments: whatever the moment, the file reads, and the next call brings in all that was printed.
 #[test]
 fn kills_at_any_moment_lose_nothing_that_was_printed() {
-    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+    let kills = if analects_testkit::is_torture() {
         1000
     } else {
         21
@@ -90,7 +90,7 @@ fn kills_at_any_moment_lose_nothing_that_was_printed() {
         let what = format!("kill {kill}: {printed:?}");
         is_asked |= server.request_within(Duration::from_millis(20)).is_some();
         assert_eq!(sandbox.messages("a.msg.md").problems, [], "{what}");
-        let left = sandbox.texts("a.msg.md");
+        let left = sandbox.message_texts("a.msg.md");
         let whole = LINES.repeat(30) + "The end.";
         let possible: [&[&str]; 3] = [&[], &[PROMPT], &[PROMPT, &whole]];
         assert!(
@@ -99,7 +99,7 @@ fn kills_at_any_moment_lose_nothing_that_was_printed() {
         );
         let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "still there?"]);
         assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
-        let mut texts = sandbox.texts("a.msg.md");
+        let mut texts = sandbox.message_texts("a.msg.md");
         let last = texts.split_off(texts.len() - 2);
         assert_eq!(last, ["still there?", run.stdout.trim_end()], "{what}");
         assert!(texts.len() >= left.len(), "{what}: {texts:?}");
@@ -142,7 +142,10 @@ fn ctrl_c_keeps_the_part_received_and_says_so() {
         stderr.ends_with("analects: interrupted; what came so far is kept\n"),
         "{stderr}"
     );
-    assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half an ans"]);
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["tell me", "half an ans"]
+    );
 }
 
 #[cfg(unix)]
@@ -179,8 +182,8 @@ fn ctrl_c_before_the_first_word_keeps_the_question() {
             "{stderr}"
         );
         if place.contains(&"a.msg.md") {
-            assert_eq!(sandbox.texts("a.msg.md"), ["tell me"]);
-            sandbox.run(&["chat", "a.msg.md"]).assert_answer("Told.\n");
+            assert_eq!(sandbox.message_texts("a.msg.md"), ["tell me"]);
+            sandbox.run(&["chat", "a.msg.md"]).assert_prints("Told.\n");
         }
     }
 }
@@ -214,7 +217,7 @@ fn a_second_ctrl_c_always_ends_the_process() {
         assert!(std::time::Instant::now() < deadline, "Ctrl-C has no effect");
     };
     assert_eq!(status.code(), Some(130));
-    assert_eq!(sandbox.texts("a.msg.md")[0], "tell me");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "tell me");
 }
 
 #[test]
@@ -228,5 +231,8 @@ fn a_broken_connection_keeps_the_part_received_and_fails() {
         "{}",
         run.stderr
     );
-    assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half an ans"]);
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["tell me", "half an ans"]
+    );
 }

@@ -1,15 +1,15 @@
-//! Keys at the wrong time, and a terminal that is left as it was found, whatever ends the session.
+//! Keys pressed at the wrong time, and a terminal that is restored however the chat ends.
 #![cfg(unix)]
 
-use crate::chat_terminal::{CTRL_C, CTRL_D, FILE, PROMPT, session};
-use crate::pseudo_terminal::{Step, close, converse, go_on, press, shell};
+use crate::chat_terminal::{CTRL_C, CTRL_D, FILE, PROMPT, run_session};
+use crate::pseudo_terminal::{Step, close_terminal, press, resume_stopped, run_steps, shell_line};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{self, Server, done, piece, stream_head};
 
 const CTRL_Z: &str = "\u{1a}";
 
-/// A sandbox whose model answers so; a name in its place is a file that the answer waits for.
-fn sandbox(scripts: &[&[&str]]) -> (Sandbox, Server) {
+/// A sandbox whose model gives these answers; `until NAME` waits for a file with that name.
+fn sandbox_with_answers(scripts: &[&[&str]]) -> (Sandbox, Server) {
     let sandbox = Sandbox::new();
     let step = |text: &&str| match text.strip_prefix("until ") {
         Some(name) => server::Step::Until(sandbox.path(name)),
@@ -27,18 +27,18 @@ fn sandbox(scripts: &[&[&str]]) -> (Sandbox, Server) {
     (sandbox.with_server(&server.base_url), server)
 }
 
-/// A session in a shell, which writes down how it found the terminal before and after, and in `pid` and `code`
-/// which process the session is and how it ended.
-pub fn in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
+/// Runs a chat in a shell. The shell records the terminal settings before and after, and writes the process id to
+/// `pid` and the exit code to `code`.
+pub fn run_chat_in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
     let plain = sandbox.command(&FILE);
     let program = plain.get_program().to_string_lossy();
-    let mut shell = sandbox.in_place_of(&plain, "sh");
+    let mut shell = sandbox.program_like(&plain, "sh");
     let inner = format!("echo $$ > pid; exec '{program}' {}", FILE.join(" "));
     shell
         .arg("-c")
         .arg("trap : INT QUIT; stty -g > before; sh -c \"$1\"; echo $? > code; stty -g > after");
     shell.arg("sh").arg(inner);
-    let ran = converse(sandbox, &shell, steps);
+    let ran = run_steps(sandbox, &shell, steps);
     if ran.is_none() {
         skip("keyboard", "there is no Python to make a terminal");
     }
@@ -47,7 +47,7 @@ pub fn in_shell(sandbox: &Sandbox, steps: Vec<Step>) -> Option<(String, i32)> {
 
 #[test]
 fn tab_does_nothing_without_a_completion() {
-    let (sandbox, _server) = sandbox(&[&["Fine."]]);
+    let (sandbox, _server) = sandbox_with_answers(&[&["Fine."]]);
     let steps = vec![
         press(PROMPT, "\t\thello \t\t there\t"),
         press("there", "\r"),
@@ -57,28 +57,28 @@ fn tab_does_nothing_without_a_completion() {
         press("for the answer", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("RECORDS"), "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md")[0], "hello  there");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "hello  there");
 }
 
 #[test]
 fn keys_typed_during_an_answer_appear_on_the_next_line() {
-    let (sandbox, server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let (sandbox, server) = sandbox_with_answers(&[&["begin", "until go", " end."], &["Two."]]);
     let steps = vec![
         press(PROMPT, "first\r"),
         press("begin", "second line\rnext 学xx\u{7f}\u{7f}\u{1b}[A"),
-        shell("", "sleep 0.3; touch go"),
+        shell_line("", "sleep 0.3; touch go"),
         press(" end.", ""),
         press("> second line", ""),
         press("| next 学", "!\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -86,37 +86,40 @@ fn keys_typed_during_an_answer_appear_on_the_next_line() {
         seen.contains("begin end.\n"),
         "keys are shown in the answer: {seen}"
     );
-    assert_eq!(sandbox.texts("a.msg.md")[2], "second line\nnext 学!");
+    assert_eq!(
+        sandbox.message_texts("a.msg.md")[2],
+        "second line\nnext 学!"
+    );
     server.request();
     assert!(server.request().contains("second line\\nnext 学!"));
 }
 
 #[test]
 fn a_paste_during_an_answer_is_not_sent() {
-    let (sandbox, _server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let (sandbox, _server) = sandbox_with_answers(&[&["begin", "until go", " end."], &["Two."]]);
     let pasted = "a line\r".repeat(3_000);
     let steps = vec![
         press(PROMPT, "first\r"),
         press("begin", pasted),
-        shell("", "sleep 0.3; touch go"),
+        shell_line("", "sleep 0.3; touch go"),
         press(" end.", ""),
         press("> [pasted: 3000 lines]", "\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(
-        sandbox.texts("a.msg.md")[2],
+        sandbox.message_texts("a.msg.md")[2],
         "a line\n".repeat(3_000).trim_end()
     );
 }
 
 #[test]
 fn ctrl_c_stops_an_answer_after_much_typing() {
-    let (sandbox, _server) = sandbox(&[&["begin", "until never"], &["Two."]]);
+    let (sandbox, _server) = sandbox_with_answers(&[&["begin", "until never"], &["Two."]]);
     // A terminal itself has room for 4 096 bytes; behind more, Ctrl-C would never be seen.
     let pasted = "ten bytes\r".repeat(10_000) + "学";
     let steps = vec![
@@ -127,11 +130,11 @@ fn ctrl_c_stops_an_answer_after_much_typing() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    let texts = sandbox.texts("a.msg.md");
+    let texts = sandbox.message_texts("a.msg.md");
     assert_eq!(texts[..2], ["first", "begin"]);
     assert!(
         texts[2] == pasted.replace('\r', "\n"),
@@ -143,28 +146,28 @@ fn ctrl_c_stops_an_answer_after_much_typing() {
 
 #[test]
 fn keys_typed_before_ctrl_z_return_after_fg() {
-    let (sandbox, _server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let (sandbox, _server) = sandbox_with_answers(&[&["begin", "until go", " end."], &["Two."]]);
     let steps = vec![
         press(PROMPT, "first\r"),
         press("begin", format!("before {CTRL_Z}")),
-        go_on(""),
+        resume_stopped(""),
         press("", "after"),
-        shell("", "touch go"),
+        shell_line("", "touch go"),
         press(" end.", ""),
         press("> before after", "\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md")[2], "before after");
+    assert_eq!(sandbox.message_texts("a.msg.md")[2], "before after");
 }
 
 #[test]
 fn ctrl_c_on_an_empty_line_says_how_to_quit() {
-    let (sandbox, _server) = sandbox(&[&["half", "until never"], &["whole"]]);
+    let (sandbox, _server) = sandbox_with_answers(&[&["half", "until never"], &["whole"]]);
     let steps = vec![
         press(PROMPT, "one\r"),
         press("half", CTRL_C),
@@ -179,23 +182,26 @@ fn ctrl_c_on_an_empty_line_says_how_to_quit() {
         press("whole", ""),
         press(PROMPT, "/quit\r"),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(seen.matches("to end the session").count(), 2, "{seen}");
-    assert_eq!(sandbox.texts("a.msg.md"), ["one", "half", "two", "whole"]);
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["one", "half", "two", "whole"]
+    );
 }
 
 #[test]
 fn a_dumb_terminal_hides_typed_keys_and_says_how_to_quit() {
-    let (sandbox, server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let (sandbox, server) = sandbox_with_answers(&[&["begin", "until go", " end."], &["Two."]]);
     let mut command = sandbox.command(&FILE);
     command.env("TERM", "dumb");
     let steps = vec![
         press(PROMPT, "first\n"),
         press("begin", "typed ahead\n"),
-        shell("", "sleep 0.3; touch go"),
+        shell_line("", "sleep 0.3; touch go"),
         press(" end.", ""),
         press("what you typed was not sent; here it is, to be copied:", ""),
         press("> typed ahead", ""),
@@ -206,7 +212,7 @@ fn a_dumb_terminal_hides_typed_keys_and_says_how_to_quit() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+    let Some((seen, code)) = run_steps(&sandbox, &command, steps) else {
         return skip(
             "a_dumb_terminal_hides_typed_keys_and_says_how_to_quit",
             "there is no Python to make a terminal",
@@ -233,19 +239,22 @@ fn the_terminal_is_restored_on_exit() {
                 press(PROMPT, CTRL_D),
             ],
         ),
-        ("143", vec![press(PROMPT, "typed"), shell("typed", end)]),
-        ("143", vec![press(PROMPT, "one\r"), shell("half", end)]),
+        (
+            "143",
+            vec![press(PROMPT, "typed"), shell_line("typed", end)],
+        ),
+        ("143", vec![press(PROMPT, "one\r"), shell_line("half", end)]),
         (
             "129",
             vec![
                 press(PROMPT, "one\r"),
-                shell("half", "kill -HUP $(cat pid)"),
+                shell_line("half", "kill -HUP $(cat pid)"),
             ],
         ),
         ("131", vec![press(PROMPT, "one\r"), press("half", "\u{1c}")]),
     ] {
-        let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
-        let Some((seen, _)) = in_shell(&sandbox, steps) else {
+        let (sandbox, _server) = sandbox_with_answers(&[&["half", "until never"]]);
+        let Some((seen, _)) = run_chat_in_shell(&sandbox, steps) else {
             return;
         };
         assert_eq!(sandbox.read("code").trim(), code, "{seen}");
@@ -262,7 +271,7 @@ fn the_terminal_is_restored_on_exit() {
 #[test]
 fn a_second_ctrl_c_ends_a_stuck_chat() {
     let long = "word ".repeat(200_000);
-    let (sandbox, _server) = sandbox(&[&["half", "until go", &long, "until never"]]);
+    let (sandbox, _server) = sandbox_with_answers(&[&["half", "until go", &long, "until never"]]);
     // Nobody reads the terminal meanwhile, so the answer cannot be ended before all of it is shown. Where
     // the system says so, we wait for that moment, else for long enough; and not for ever.
     let stuck = "for i in $(seq 60); do grep -Eqs '^(1|64) 0x1 ' /proc/$(cat pid)/syscall && break; \
@@ -271,8 +280,8 @@ fn a_second_ctrl_c_ends_a_stuck_chat() {
         "for i in $(seq 100); do [ -e code ] && break; kill -INT $(cat pid); sleep 0.1; done";
     let twice =
         format!("touch go; {stuck}; {press_often} 2> /dev/null; [ -e code ] || kill -9 $(cat pid)");
-    let steps = vec![press(PROMPT, "one\r"), shell("half", &twice)];
-    let Some((seen, _)) = in_shell(&sandbox, steps) else {
+    let steps = vec![press(PROMPT, "one\r"), shell_line("half", &twice)];
+    let Some((seen, _)) = run_chat_in_shell(&sandbox, steps) else {
         return;
     };
     assert_eq!(sandbox.read("code").trim(), "130");
@@ -281,46 +290,50 @@ fn a_second_ctrl_c_ends_a_stuck_chat() {
         "all of it was shown, so nothing was stuck"
     );
     assert_eq!(sandbox.read("before"), sandbox.read("after"));
-    assert_eq!(sandbox.texts("a.msg.md")[0], "one");
+    assert_eq!(sandbox.message_texts("a.msg.md")[0], "one");
 }
 
 #[test]
 fn closing_the_terminal_keeps_the_part_received() {
     for steps in [
-        vec![press(PROMPT, "one\r"), close("half")],
-        vec![press(PROMPT, "one\r"), press("half", CTRL_C), close(PROMPT)],
+        vec![press(PROMPT, "one\r"), close_terminal("half")],
+        vec![
+            press(PROMPT, "one\r"),
+            press("half", CTRL_C),
+            close_terminal(PROMPT),
+        ],
     ] {
-        let (sandbox, _server) = sandbox(&[&["half", "until never"]]);
-        let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+        let (sandbox, _server) = sandbox_with_answers(&[&["half", "until never"]]);
+        let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
             return;
         };
         assert_eq!(code, 129, "{seen}");
-        assert_eq!(sandbox.texts("a.msg.md"), ["one", "half"]);
+        assert_eq!(sandbox.message_texts("a.msg.md"), ["one", "half"]);
     }
 }
 
 #[test]
 fn ctrl_z_suspends_and_fg_resumes_the_chat() {
-    let (sandbox, _server) = sandbox(&[&["begin", "until go", " end."], &["Two."]]);
+    let (sandbox, _server) = sandbox_with_answers(&[&["begin", "until go", " end."], &["Two."]]);
     let steps = vec![
         press(PROMPT, "first\r"),
         press("begin", CTRL_Z),
-        go_on(""),
-        shell("", "touch go"),
+        resume_stopped(""),
+        shell_line("", "touch go"),
         press(" end.", ""),
         press(PROMPT, "sec"),
         press("sec", CTRL_Z),
-        go_on(""),
+        resume_stopped(""),
         press("sec", "ond\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &FILE, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &FILE, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["first", "begin end.", "second", "Two."]
     );
 }

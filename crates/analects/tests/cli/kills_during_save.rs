@@ -1,17 +1,17 @@
-//! SIGKILL at every system call of a save, and at random moments: the file is the old one or the new
-//! one, or, for a large one that grows in place, the old one and a beginning of the new cell that
-//! `check` reports and the next write completes. At every system call of a turn: what was printed of the
-//! answer is in the file after the next verb that writes to it.
+//! SIGKILL at every system call of a save, and at random moments: the file is the old one or the new one. A large
+//! file that grows in place may also end in a part of the new cell, which `check` reports and the next write
+//! completes. At every system call of a turn: what was printed is in the file after the next command that writes to
+//! it.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::file_watcher::AGENT;
-use crate::sandbox::{Sandbox, say, skip};
+use crate::sandbox::{Sandbox, print_note, skip};
 use crate::server::{Server, answer};
 
-/// The calls that touch files; a kill at any other is a kill at the one before.
+/// The calls that touch files; a kill at any other has the same effect as one at the call before.
 const CALLS: [&str; 23] = [
     "openat",
     "read",
@@ -38,8 +38,7 @@ const CALLS: [&str; 23] = [
     "getrandom",
 ];
 
-/// Those that change something. With a large file each case takes long, so that only these are tried
-/// where there is no time for all.
+/// The calls that change something. Kills in a large file take long, so only these are tried by default.
 const CHANGING: [&str; 8] = [
     "write",
     "pwrite64",
@@ -53,8 +52,8 @@ const CHANGING: [&str; 8] = [
 
 const KILLED: &str = "killed\n# %% not a head\nand more";
 
-/// A file with a few cells, and as many bytes as it takes to grow in place.
-fn prepare(sandbox: &Sandbox, large: bool) -> Vec<String> {
+/// A file with a few cells, large enough to grow in place if `large` is set.
+fn prepare_file(sandbox: &Sandbox, large: bool) -> Vec<String> {
     let filler = if large {
         "All that was said is kept.\n".repeat(42_000)
     } else {
@@ -64,14 +63,14 @@ fn prepare(sandbox: &Sandbox, large: bool) -> Vec<String> {
     // The first write makes the folders, and seals the end of the file.
     sandbox
         .run(&["add", "a.msg.md", "second"])
-        .assert_answer("3\n");
-    sandbox.texts("a.msg.md")
+        .assert_prints("3\n");
+    sandbox.message_texts("a.msg.md")
 }
 
-/// Checks the file after a kill, lets the next writer go on, and checks again.
+/// Checks the file after a kill, runs the next writer, and checks again.
 #[track_caller]
-fn check(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
-    let texts = sandbox.texts("a.msg.md");
+fn check_after_kill(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
+    let texts = sandbox.message_texts("a.msg.md");
     let is_old = texts == before;
     let is_new = texts.len() == before.len() + 1 && texts.starts_with(before);
     let is_new = is_new && texts.last().unwrap() == KILLED;
@@ -83,7 +82,7 @@ fn check(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
     }
     let run = sandbox.run(&["add", "a.msg.md", "after"]);
     assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
-    let texts = sandbox.texts("a.msg.md");
+    let texts = sandbox.message_texts("a.msg.md");
     let (last, rest) = texts.split_last().unwrap();
     assert_eq!(last, "after", "{what}");
     assert!(rest.starts_with(before), "{what}");
@@ -99,14 +98,14 @@ fn check(sandbox: &Sandbox, before: &[String], large: bool, what: &str) {
     assert!(litter.iter().all(known), "{what}: {litter:?}");
 }
 
-/// What is tried where nothing else is said.
+/// The command to kill, unless a test names another.
 const ADD: [&str; 3] = ["add", "a.msg.md", KILLED];
 
-/// The command under strace, with these options, and with what is in the file `stdin` if there is one.
-fn traced(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
+/// The command under strace with these options; its stdin is the file `stdin`, if there is one.
+fn strace_command(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
     let add = sandbox.command(args);
     let stdin = std::fs::File::open(sandbox.path("stdin"));
-    let mut command = sandbox.in_place_of(&add, "strace");
+    let mut command = sandbox.program_like(&add, "strace");
     command
         .args(["-f", "-qq", "-o", "trace"])
         .args(options)
@@ -118,8 +117,8 @@ fn traced(sandbox: &Sandbox, options: &[&str], args: &[&str]) -> Command {
 }
 
 /// How often each call happens in one command.
-pub fn counts(sandbox: &Sandbox, args: &[&str]) -> Option<BTreeMap<&'static str, usize>> {
-    let status = traced(sandbox, &[], args).output().ok()?.status;
+pub fn count_calls(sandbox: &Sandbox, args: &[&str]) -> Option<BTreeMap<&'static str, usize>> {
+    let status = strace_command(sandbox, &[], args).output().ok()?.status;
     let trace = std::fs::read_to_string(sandbox.path("trace")).ok()?;
     let names = trace.lines().filter_map(|line| {
         let call = line.split_whitespace().nth(1)?.split('(').next()?;
@@ -130,38 +129,38 @@ pub fn counts(sandbox: &Sandbox, args: &[&str]) -> Option<BTreeMap<&'static str,
     (status.success() && !counts.is_empty()).then_some(counts)
 }
 
-/// Kills a command at its n-th call of that name; whether it was still alive.
-fn kill(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> bool {
+/// Kills a command at the n-th call with this name. Returns whether it was still running.
+fn kill_at_call(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> bool {
     !run_killed(sandbox, call, when, args).status.success()
 }
 
-/// The same, with what it printed before.
+/// Kills a command at the n-th call with this name, and returns what it printed.
 pub fn run_killed(sandbox: &Sandbox, call: &str, when: usize, args: &[&str]) -> Output {
     let inject = format!("inject={call}:signal=KILL:when={when}");
     let trace = format!("trace={call}");
-    traced(sandbox, &["-e", &trace, "-e", &inject], args)
+    strace_command(sandbox, &["-e", &trace, "-e", &inject], args)
         .output()
         .unwrap()
 }
 
 fn kill_at_every_call(large: bool) {
     let sandbox = Sandbox::new();
-    prepare(&sandbox, large);
-    let Some(counts) = counts(&sandbox, &ADD) else {
+    prepare_file(&sandbox, large);
+    let Some(counts) = count_calls(&sandbox, &ADD) else {
         return skip("kills_during_save", "strace is not there, or may not trace");
     };
-    let saved = prepare(&sandbox, large);
+    let saved = prepare_file(&sandbox, large);
     let text = std::fs::read(sandbox.path("a.msg.md")).unwrap();
     let mut kills = 0;
-    let all = !large || std::env::var_os("ANALECTS_TORTURE").is_some();
+    let all = !large || analects_testkit::is_torture();
     for (call, count) in counts
         .into_iter()
         .filter(|(call, _)| all || CHANGING.contains(call))
     {
         for when in 1..=count {
             sandbox.write("a.msg.md", &text);
-            kills += usize::from(kill(&sandbox, call, when, &ADD));
-            check(&sandbox, &saved, large, &format!("{call} number {when}"));
+            kills += usize::from(kill_at_call(&sandbox, call, when, &ADD));
+            check_after_kill(&sandbox, &saved, large, &format!("{call} number {when}"));
         }
     }
     assert!(kills > if large { 8 } else { 50 }, "only {kills} kills");
@@ -193,14 +192,14 @@ fn an_editor_save_during_a_killed_write_is_kept_and_reported() {
         &chat,
     ] {
         let sandbox = Sandbox::new();
-        prepare(&sandbox, false);
-        if counts(&sandbox, &ADD).is_none() {
+        prepare_file(&sandbox, false);
+        if count_calls(&sandbox, &ADD).is_none() {
             return skip(
                 "an_editor_save_during_a_killed_write_is_kept_and_reported",
                 "strace is not there, or may not trace",
             );
         }
-        assert!(kill(&sandbox, "renameat2", 1, &ADD));
+        assert!(kill_at_call(&sandbox, "renameat2", 1, &ADD));
         let names = std::fs::read_dir(sandbox.path(""))
             .unwrap()
             .map(|entry| entry.unwrap().path());
@@ -224,7 +223,7 @@ fn an_editor_save_during_a_killed_write_is_kept_and_reported() {
 fn a_new_file_is_complete_or_absent() {
     let sandbox = Sandbox::new();
     let new = ["new", "n.msg.md", "-m", "openai/x"];
-    let Some(counts) = counts(&sandbox, &new) else {
+    let Some(counts) = count_calls(&sandbox, &new) else {
         return skip(
             "a_new_file_is_complete_or_absent",
             "strace is not there, or may not trace",
@@ -235,7 +234,7 @@ fn a_new_file_is_complete_or_absent() {
     for (call, count) in counts {
         for when in 1..=count {
             let _ = std::fs::remove_file(sandbox.path("n.msg.md"));
-            kills += usize::from(kill(&sandbox, call, when, &new));
+            kills += usize::from(kill_at_call(&sandbox, call, when, &new));
             if sandbox.path("n.msg.md").exists() {
                 assert_eq!(sandbox.read("n.msg.md"), whole, "{call} number {when}");
                 made += 1;
@@ -247,7 +246,7 @@ fn a_new_file_is_complete_or_absent() {
 
 #[test]
 fn kills_at_random_moments_leave_the_old_or_the_new_file() {
-    let kills = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+    let kills = if analects_testkit::is_torture() {
         1000
     } else {
         50
@@ -256,7 +255,7 @@ fn kills_at_random_moments_leave_the_old_or_the_new_file() {
     for kill in 0..kills {
         let sandbox = Sandbox::new();
         let large = kill % 10 == 9;
-        let before = prepare(&sandbox, large);
+        let before = prepare_file(&sandbox, large);
         let started = std::time::Instant::now();
         let mut child = sandbox.spawn(&["add", "a.msg.md", KILLED]);
         // Moments all over the time that one takes, in steps that never repeat.
@@ -265,7 +264,7 @@ fn kills_at_random_moments_leave_the_old_or_the_new_file() {
         std::thread::sleep(moment.saturating_sub(started.elapsed()));
         child.kill().unwrap();
         dead += usize::from(!child.wait().unwrap().success());
-        check(&sandbox, &before, large, &format!("kill {kill}"));
+        check_after_kill(&sandbox, &before, large, &format!("kill {kill}"));
     }
     assert!(dead > 0, "every process was faster than its kill");
 }
@@ -274,23 +273,23 @@ const PROMPT: &str = "Tell me all.";
 const TURN: [&str; 3] = ["chat", "a.msg.md", PROMPT];
 const PIECES: [&str; 3] = ["The first line,\n", "# %% the second,\n", "and the last."];
 
-/// A file without a question, and a server that answers one.
-fn turn() -> (Sandbox, Server) {
+/// A file without a question, and a server with one answer.
+fn sandbox_for_turn() -> (Sandbox, Server) {
     let server = Server::new(vec![answer(&PIECES)]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", AGENT);
     (sandbox, server)
 }
 
-/// Kills a turn at a system call, and lets the next verb write; whether it was still alive, and what of it is in the
+/// Kills a turn at a system call and runs the next writer. Returns whether it was still running, and the texts of the
 /// file.
-fn kill_a_turn(call: &str, when: usize) -> (bool, Vec<String>) {
-    let (sandbox, server) = turn();
+fn kill_turn_at_call(call: &str, when: usize) -> (bool, Vec<String>) {
+    let (sandbox, server) = sandbox_for_turn();
     let output = run_killed(&sandbox, call, when, &TURN);
     let printed = String::from_utf8(output.stdout).unwrap();
     let what = format!("{call} number {when}, after {printed:?}");
     let is_asked = server.request_within(Duration::from_millis(5)).is_some();
-    let before = sandbox.texts("a.msg.md");
+    let before = sandbox.message_texts("a.msg.md");
     let whole = PIECES.concat();
     let possible: [&[&str]; 3] = [&[], &[PROMPT], &[PROMPT, &whole]];
     assert!(
@@ -301,7 +300,7 @@ fn kill_a_turn(call: &str, when: usize) -> (bool, Vec<String>) {
     );
     let run = sandbox.run(&["add", "a.msg.md", "after"]);
     assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
-    let mut texts = sandbox.texts("a.msg.md");
+    let mut texts = sandbox.message_texts("a.msg.md");
     assert_eq!(texts.pop().as_deref(), Some("after"), "{what}: {texts:?}");
     assert!(
         texts.starts_with(&before) && texts.len() <= 2,
@@ -330,15 +329,15 @@ fn kill_a_turn(call: &str, when: usize) -> (bool, Vec<String>) {
 
 #[test]
 fn a_kill_at_any_system_call_of_a_turn_loses_nothing_printed() {
-    let (sandbox, _server) = turn();
-    let Some(counts) = counts(&sandbox, &TURN) else {
+    let (sandbox, _server) = sandbox_for_turn();
+    let Some(counts) = count_calls(&sandbox, &TURN) else {
         return skip(
             "a_kill_at_any_system_call_of_a_turn_loses_nothing_printed",
             "strace is not there, or may not trace",
         );
     };
     // Where there is no time for all: a few of each kind that changes something.
-    let is_torture = std::env::var_os("ANALECTS_TORTURE").is_some();
+    let is_torture = analects_testkit::is_torture();
     let kinds = [
         "write",
         "fdatasync",
@@ -356,7 +355,7 @@ fn a_kill_at_any_system_call_of_a_turn_loses_nothing_printed() {
         kills.extend(
             (1..=count)
                 .step_by(step)
-                .map(|when| kill_a_turn(call, when)),
+                .map(|when| kill_turn_at_call(call, when)),
         );
     }
     let dead = kills.iter().filter(|(is_dead, _)| *is_dead).count();
@@ -367,7 +366,7 @@ fn a_kill_at_any_system_call_of_a_turn_loses_nothing_printed() {
             .count()
     };
     let [nothing, prompts, answers] = [left(0), left(1), left(2)];
-    say(&format!(
+    print_note(&format!(
         "{dead} kills: {nothing} left nothing, {prompts} a prompt, {answers} an answer"
     ));
     assert!(dead > 10 && nothing > 0 && answers > 0 && (prompts > 0 || !is_torture));

@@ -1,9 +1,9 @@
 //! `list`, for people and for programs.
 
-use crate::sandbox::{Run, Sandbox};
-use crate::snapshots::{TALK, assert_expected};
+use crate::sandbox::{CommandOutput, Sandbox};
+use crate::snapshots::{TALK, assert_snapshot};
 
-fn talk() -> Sandbox {
+fn sandbox_with_talk() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     sandbox
@@ -11,20 +11,20 @@ fn talk() -> Sandbox {
 
 #[test]
 fn list_prints_every_part() {
-    let sandbox = talk();
+    let sandbox = sandbox_with_talk();
     for part in ["item", "output", "agent", "tool"] {
         let run = sandbox.run(&["list", &format!("talk.msg.md/{part}")]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert_expected(&format!("list-{part}.txt"), &run.stdout);
+        assert_snapshot(&format!("list-{part}.txt"), &run.stdout);
         let run = sandbox.run(&["list", &format!("talk.msg.md/{part}"), "--json"]);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-        assert_expected(&format!("list-{part}.json"), &run.stdout);
+        assert_snapshot(&format!("list-{part}.json"), &run.stdout);
     }
 }
 
 #[test]
 fn list_accepts_plurals_and_no_part() {
-    let sandbox = talk();
+    let sandbox = sandbox_with_talk();
     let list = |name: &str| sandbox.run(&["list", name]).stdout;
     assert_eq!(list("talk.msg.md"), list("talk.msg.md/item"));
     for part in ["item", "output", "agent", "tool"] {
@@ -52,21 +52,21 @@ fn list_prefers_a_file_named_like_a_part() {
     sandbox.write("tools/a.msg.md", "# %%\n\nhi\n");
     sandbox
         .run(&["list", "tools/a.msg.md"])
-        .assert_answer("1  user  line 1  hi\n");
+        .assert_prints("1  user  line 1  hi\n");
     sandbox.write("agent", "# %%\n\nhi\n");
     assert_eq!(sandbox.run(&["list", "agent"]).code, Some(0));
 }
 
 #[test]
 fn list_explains_wrong_names() {
-    let sandbox = talk();
-    sandbox.run(&["list", "talk.msg.md/agnet"]).assert_failure(
+    let sandbox = sandbox_with_talk();
+    sandbox.run(&["list", "talk.msg.md/agnet"]).assert_fails(
         2,
         "analects: talk.msg.md/agnet: unknown part \"agnet\"\n\
          hint: expected item, output, agent or tool\n",
     );
     for name in ["gone.msg.md", "gone.msg.md/agent"] {
-        sandbox.run(&["list", name]).assert_failure(
+        sandbox.run(&["list", name]).assert_fails(
             3,
             "analects: gone.msg.md: not found\nhint: check the name; chat makes a new file\n",
         );
@@ -118,7 +118,7 @@ fn list_prints_whole_lines_without_a_terminal() {
     sandbox.write("a.msg.md", format!("# %%\n\n{long}\n"));
     sandbox
         .run(&["list", "a.msg.md"])
-        .assert_answer(&format!("1  user  line 1  {long}\n"));
+        .assert_prints(&format!("1  user  line 1  {long}\n"));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn list_copes_with_odd_bytes() {
         "a.msg.md",
         b"\xef\xbb\xbf# %% a\xff[^1]\r\n\r\n[^1]: [markdown]\r\n\r\nhi \xfe\r\n\r\n# %% [^1]\r\n",
     );
-    let run: Run = sandbox.run(&["list", "a.msg.md"]);
+    let run: CommandOutput = sandbox.run(&["list", "a.msg.md"]);
     assert_eq!(run.code, Some(0));
     assert_eq!(
         run.stdout,
@@ -151,5 +151,5 @@ fn list_includes_agents_that_only_replied() {
          [^4]: [assistant]\n\nd\n\n# %%%\n\ne\n",
     );
     let run = sandbox.run(&["list", "a.msg.md/agent"]);
-    run.assert_answer("coder  m1, m2  defined nowhere  3 replies\n");
+    run.assert_prints("coder  m1, m2  defined nowhere  3 replies\n");
 }

@@ -1,11 +1,11 @@
-//! Sessions that are longer than any model's window: what is loaded, what is shown, what is sent.
+//! Sessions longer than any model's window: what is loaded, shown and sent.
 
 use serde_json::Value;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, parse_json};
 use crate::server::{Server, answer};
 
-/// A session of some three megabytes.
+/// A session of about three megabytes.
 fn long_session(sandbox: &Sandbox) {
     let text = "What was said is kept, word for word. ".repeat(100);
     let mut lines = String::from("{\"type\":\"system\",\"content\":\"Be brief.\"}\n");
@@ -17,11 +17,7 @@ fn long_session(sandbox: &Sandbox) {
     }
     let run = sandbox.run_with_stdin(&["session", "append"], lines);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    sandbox.configure("config.toml", "[context]\ncompact_at = \"never\"\n");
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    sandbox.write_config("config.toml", "[context]\ncompact_at = \"never\"\n");
 }
 
 #[test]
@@ -37,7 +33,10 @@ fn context_shows_what_is_sent_of_a_long_session() {
     let run = sandbox.run(&args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(run.stderr.contains(told), "{}", run.stderr);
-    let (said, sent) = (json(&dry.stdout)["body"].clone(), json(&server.request()));
+    let (said, sent) = (
+        parse_json(&dry.stdout)["body"].clone(),
+        parse_json(&server.request()),
+    );
     assert_eq!(said["messages"], sent["messages"]);
     let messages = sent["messages"].as_array().unwrap();
     let (roles, count): (Vec<&Value>, usize) = (
@@ -50,7 +49,7 @@ fn context_shows_what_is_sent_of_a_long_session() {
     // The next request begins as this one did.
     let run = sandbox.run(&["chat", "-c", "And then?"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let next = json(&server.request());
+    let next = parse_json(&server.request());
     assert_eq!(next["messages"].as_array().unwrap()[..count], messages[..]);
 }
 
@@ -60,7 +59,7 @@ fn context_has_a_row_for_the_unsent_part_of_a_long_session() {
     long_session(&sandbox);
     let shown = |model: &str| {
         let table = sandbox.run(&["context", "last", "-m", model]);
-        let plan = json(
+        let plan = parse_json(
             &sandbox
                 .run(&["context", "last", "-m", model, "--json"])
                 .stdout,

@@ -1,15 +1,15 @@
-//! Answers on a terminal: Markdown made readable where there is colour, and nothing changed anywhere else.
+//! Answers on a terminal: Markdown is formatted where there is colour, and unchanged everywhere else.
 #![cfg(unix)]
 
-use crate::pseudo_terminal::{converse, on_terminal, press, resize, shell};
+use crate::pseudo_terminal::{press, resize, run_on_terminal, run_steps, shell_line};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
 
 const MARKDOWN: &str =
     "# Title\n\nSome **bold** and `code`.\n\n|a|学|\n|-|-|\n|一二|x|\n\n```rust\nlet x = 1;\n```\n";
 
-/// The answer in pieces of a few bytes.
-fn pieces(text: &str) -> Vec<Step> {
+/// An answer in pieces of a few bytes.
+fn answer_in_pieces(text: &str) -> Vec<Step> {
     let chars: Vec<char> = text.chars().collect();
     let pieces = chars
         .chunks(3)
@@ -23,13 +23,13 @@ fn pieces(text: &str) -> Vec<Step> {
 
 #[test]
 fn markdown_is_formatted_on_a_colour_terminal() {
-    let server = Server::new(vec![pieces(MARKDOWN), pieces(MARKDOWN)]);
+    let server = Server::new(vec![answer_in_pieces(MARKDOWN), answer_in_pieces(MARKDOWN)]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     for args in [
         &["ask", "-m", "openai/tiny", "x"][..],
         &["chat", "a.msg.md", "-m", "openai/tiny", "x"],
     ] {
-        let Some((seen, code)) = on_terminal(&sandbox, args, false) else {
+        let Some((seen, code)) = run_on_terminal(&sandbox, args, false) else {
             return skip(
                 "markdown_is_formatted_on_a_colour_terminal",
                 "there is no Python to make a terminal",
@@ -49,7 +49,7 @@ fn markdown_is_formatted_on_a_colour_terminal() {
         assert!(seen.contains("一二"), "{seen}");
     }
     assert_eq!(
-        sandbox.texts("a.msg.md")[1],
+        sandbox.message_texts("a.msg.md")[1],
         MARKDOWN,
         "the file has what came"
     );
@@ -76,10 +76,10 @@ fn a_table_fits_the_current_terminal_width() {
     let command = sandbox.command(&["ask", "-m", "openai/tiny", "x"]);
     let steps = vec![
         resize("before", 24, 30),
-        shell("", "touch go"),
+        shell_line("", "touch go"),
         press("of it", ""),
     ];
-    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+    let Some((seen, code)) = run_steps(&sandbox, &command, steps) else {
         return skip(
             "a_table_fits_the_current_terminal_width",
             "there is no Python to make a terminal",
@@ -109,13 +109,13 @@ fn a_table_fits_the_current_terminal_width() {
 
 #[test]
 fn markdown_is_unchanged_without_colour() {
-    let server = Server::new((0..4).map(|_| pieces(MARKDOWN)).collect());
+    let server = Server::new((0..4).map(|_| answer_in_pieces(MARKDOWN)).collect());
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let args = ["ask", "-m", "openai/tiny", "x"];
-    sandbox.run(&args).assert_answer(MARKDOWN);
+    sandbox.run(&args).assert_prints(MARKDOWN);
     let run = sandbox.command(&args).env("TERM", "dumb").output().unwrap();
     assert_eq!(run.stdout, MARKDOWN.as_bytes());
-    let Some((seen, _)) = on_terminal(&sandbox, &args, true) else {
+    let Some((seen, _)) = run_on_terminal(&sandbox, &args, true) else {
         return skip(
             "markdown_is_unchanged_without_colour",
             "there is no Python to make a terminal",
@@ -143,7 +143,7 @@ fn a_hostile_answer_cannot_control_a_colour_terminal() {
     );
     let server = Server::new(vec![answer(&[&hostile])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let Some((seen, code)) = on_terminal(&sandbox, &["ask", "-m", "openai/tiny", "x"], false)
+    let Some((seen, code)) = run_on_terminal(&sandbox, &["ask", "-m", "openai/tiny", "x"], false)
     else {
         return skip(
             "a_hostile_answer_cannot_control_a_colour_terminal",

@@ -48,7 +48,7 @@ fn model_list_asks_a_provider_for_its_models() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["model", "list", "openai"])
-        .assert_answer("openai/big\nopenai/small\n");
+        .assert_prints("openai/big\nopenai/small\n");
     assert_eq!(sandbox.run(&["model", "list", "nobody"]).code, Some(3));
 }
 
@@ -110,7 +110,7 @@ fn model_info_refuses_incomplete_names() {
         let expected = format!("analects: unknown model \"{name}\"\n{hint}");
         Sandbox::new()
             .run(&["model", "info", name])
-            .assert_failure(2, &expected);
+            .assert_fails(2, &expected);
     }
 }
 

@@ -1,29 +1,32 @@
-//! `new`: files that are ready to type into, and nothing else touched.
+//! `new`: creates files that are ready to type into, and touches nothing else.
 
 use crate::sandbox::Sandbox;
 
-/// What is made has nothing odd about it.
+/// Creates a file, and checks that it has no problems.
 #[track_caller]
-fn made(sandbox: &Sandbox, args: &[&str]) -> String {
+fn create_file(sandbox: &Sandbox, args: &[&str]) -> String {
     sandbox
         .run(&[&["new"], args].concat())
-        .assert_answer(&format!("{}\n", args[0]));
-    assert_eq!(sandbox.show(args[0])["problems"], serde_json::json!([]));
+        .assert_prints(&format!("{}\n", args[0]));
+    assert_eq!(
+        sandbox.show_json(args[0])["problems"],
+        serde_json::json!([])
+    );
     sandbox.read(args[0])
 }
 
 #[test]
 fn new_creates_a_message_file() {
     let sandbox = Sandbox::new();
-    assert_eq!(made(&sandbox, &["talk.msg.md"]), "# %%\n\n");
-    let text = made(
+    assert_eq!(create_file(&sandbox, &["talk.msg.md"]), "# %%\n\n");
+    let text = create_file(
         &sandbox,
         &["b.msg.md", "-m", "openai/gpt-5-mini", "-s", "Be brief."],
     );
     let expected = "---\nagents:\n  gpt-5-mini:\n    models: [openai/gpt-5-mini]\n    \
                     system_prompt: \"Be brief.\"\n---\n\n# %%\n\n";
     assert_eq!(text, expected);
-    let text = made(
+    let text = create_file(
         &sandbox,
         &["c.msg.md", "--agent", "tutor", "-m", "openai/gpt-5"],
     );
@@ -36,12 +39,12 @@ fn new_creates_a_message_file() {
 #[test]
 fn new_creates_a_file_with_a_message_section() {
     let sandbox = Sandbox::new();
-    let text = made(&sandbox, &["notes.md"]);
+    let text = create_file(&sandbox, &["notes.md"]);
     assert_eq!(
         text,
         "---\nmessage_section: Discussion\n---\n\n## Discussion\n\n### %%\n\n"
     );
-    let text = made(
+    let text = create_file(
         &sandbox,
         &["more.md", "--section", "讨论 #1", "-m", "openai/x"],
     );
@@ -54,19 +57,19 @@ fn new_creates_a_file_with_a_message_section() {
 fn add_replaces_the_empty_cell() {
     let sandbox = Sandbox::new();
     for name in ["talk.msg.md", "notes.md"] {
-        made(&sandbox, &[name, "-m", "openai/x"]);
-        sandbox.run(&["add", name, "hello"]).assert_answer("1\n");
-        let show = sandbox.show(name);
+        create_file(&sandbox, &[name, "-m", "openai/x"]);
+        sandbox.run(&["add", name, "hello"]).assert_prints("1\n");
+        let show = sandbox.show_json(name);
         assert_eq!(show["cells"].as_array().unwrap().len(), 1);
         assert_eq!(
             (&show["cells"][0]["content"], &show["default_agent"]),
             (&"hello".into(), &"x".into())
         );
     }
-    made(&sandbox, &["named.msg.md"]);
+    create_file(&sandbox, &["named.msg.md"]);
     sandbox
         .run(&["add", "named.msg.md", "--id", "1", "hello"])
-        .assert_answer("1\n");
+        .assert_prints("1\n");
 }
 
 #[test]
@@ -81,11 +84,14 @@ fn any_system_prompt_reads_back() {
     ];
     for (number, prompt) in prompts.into_iter().enumerate() {
         let name = format!("{number}.msg.md");
-        made(
+        create_file(
             &sandbox,
             &[&name, "-m", "openai/x", &format!("--system={prompt}")],
         );
-        assert_eq!(sandbox.show(&name)["agents"][0]["system_prompt"], prompt);
+        assert_eq!(
+            sandbox.show_json(&name)["agents"][0]["system_prompt"],
+            prompt
+        );
     }
 }
 
@@ -95,7 +101,7 @@ fn new_never_touches_existing_files() {
     sandbox.write("a.msg.md", "mine");
     std::fs::create_dir(sandbox.path("b.msg.md")).unwrap();
     for name in ["a.msg.md", "b.msg.md"] {
-        sandbox.run(&["new", name]).assert_failure(
+        sandbox.run(&["new", name]).assert_fails(
             1,
             &format!(
                 "analects: {name}: there is already something of this name\n\
@@ -207,43 +213,43 @@ fn new_explains_wrong_names() {
 #[test]
 fn new_uses_configured_agents_and_the_default_model() {
     let sandbox = Sandbox::new();
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[models]\ndefault = 'openai/usual'\n[agents.coder]\nmodels = ['openai/big']\n\
          temperature = 0.2\nsystem_prompt = \"Be brief.\"\n[agents.bare]\n",
     );
-    sandbox.configure(
+    sandbox.write_config(
         "agents/poet.md",
         "---\nmodels: [openai/rhyme]\n---\n\nRhyme.\n",
     );
-    let text = made(&sandbox, &["a.msg.md"]);
+    let text = create_file(&sandbox, &["a.msg.md"]);
     assert_eq!(
         text,
         "---\nagents:\n  usual:\n    models: [openai/usual]\n---\n\n# %%\n\n"
     );
-    made(&sandbox, &["b.msg.md", "--agent", "coder"]);
-    let agent = sandbox.show("b.msg.md")["agents"][0].clone();
+    create_file(&sandbox, &["b.msg.md", "--agent", "coder"]);
+    let agent = sandbox.show_json("b.msg.md")["agents"][0].clone();
     assert_eq!(
         (&agent["temperature"], &agent["system_prompt"]),
         (&0.2.into(), &"Be brief.".into())
     );
-    made(
+    create_file(
         &sandbox,
         &["c.msg.md", "--agent", "poet", "-s", "Do not rhyme."],
     );
-    let agent = sandbox.show("c.msg.md")["agents"][0].clone();
+    let agent = sandbox.show_json("c.msg.md")["agents"][0].clone();
     assert_eq!(
         (&agent["models"][0], &agent["system_prompt"]),
         (&"openai/rhyme".into(), &"Do not rhyme.".into())
     );
     // An agent without models takes the default one.
-    made(&sandbox, &["d.msg.md", "--agent", "bare", "-s", "x"]);
+    create_file(&sandbox, &["d.msg.md", "--agent", "bare", "-s", "x"]);
     assert_eq!(
-        sandbox.show("d.msg.md")["agents"][0]["models"][0],
+        sandbox.show_json("d.msg.md")["agents"][0]["models"][0],
         "openai/usual"
     );
     let run = sandbox.run(&["new", "e.msg.md", "--agent", "codr"]);
-    run.assert_failure(
+    run.assert_fails(
         3,
         "analects: there is no agent codr\nhint: did you mean coder?\n",
     );

@@ -1,13 +1,13 @@
-//! Nobody named a model: the ways out, and the defaults that make it unnecessary.
+//! No model is named: the suggestions, and the defaults that make them unnecessary.
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox};
 use crate::server::{Server, Step, answer};
 
-/// The lines of the hint, one for each way.
+/// The lines of the hint, one for each suggestion.
 #[track_caller]
-fn ways(run: &Run) -> Vec<String> {
+fn suggestions(run: &CommandOutput) -> Vec<String> {
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
     let (_, hint) = run
         .stderr
@@ -16,13 +16,17 @@ fn ways(run: &Run) -> Vec<String> {
     hint.lines().map(|line| line.trim().to_string()).collect()
 }
 
-/// Somebody who answers with this list of models.
-fn models(body: &str) -> Server {
+/// A server that returns this list of models.
+fn server_with_models(body: &str) -> Server {
     let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
     Server::new(vec![vec![Step::Send(head + body)]])
 }
 
-fn run_with(sandbox: &Sandbox, args: &[&str], variables: &[(&str, &str)]) -> Run {
+fn run_with_variables(
+    sandbox: &Sandbox,
+    args: &[&str],
+    variables: &[(&str, &str)],
+) -> CommandOutput {
     let mut command = sandbox.command(args);
     // A port at which nobody listens: whoever runs these tests may have an Ollama.
     command
@@ -35,10 +39,10 @@ fn run_with(sandbox: &Sandbox, args: &[&str], variables: &[(&str, &str)]) -> Run
 fn the_local_model_and_key_variables_are_suggested() {
     let sandbox = Sandbox::new();
     for verb in ["ask", "chat"] {
-        let run = run_with(&sandbox, &[verb, "Hi"], &[]);
+        let run = run_with_variables(&sandbox, &[verb, "Hi"], &[]);
         let start = "analects: no model to ask: none was named, and no provider's key is set\n";
         assert!(run.stderr.starts_with(start), "{}", run.stderr);
-        let ways = ways(&run);
+        let ways = suggestions(&run);
         assert_eq!(ways.len(), 3, "{ways:?}");
         assert!(
             ways[0].contains(": -m local/smollm2 (a tiny model"),
@@ -50,7 +54,7 @@ fn the_local_model_and_key_variables_are_suggested() {
         );
         assert!(ways[2].contains("ANALECTS_MODEL"), "{ways:?}");
     }
-    let run = run_with(&sandbox, &["ask", "--json", "Hi"], &[]);
+    let run = run_with_variables(&sandbox, &["ask", "--json", "Hi"], &[]);
     let error: Value = serde_json::from_str(&run.stderr).unwrap();
     assert!(
         error["error"]["hint"]
@@ -63,24 +67,25 @@ fn the_local_model_and_key_variables_are_suggested() {
 
 #[test]
 fn a_running_ollama_and_a_set_key_come_first() {
-    let server =
-        models("{\"object\":\"list\",\"data\":[{\"id\":\"qwen3:4b\"},{\"id\":\"other\"}]}");
+    let server = server_with_models(
+        "{\"object\":\"list\",\"data\":[{\"id\":\"qwen3:4b\"},{\"id\":\"other\"}]}",
+    );
     let host = server
         .base_url
         .trim_start_matches("http://")
         .trim_end_matches("/v1")
         .to_string();
     let sandbox = Sandbox::new();
-    let run = run_with(&sandbox, &["ask", "Hi"], &[("OLLAMA_HOST", &host)]);
+    let run = run_with_variables(&sandbox, &["ask", "Hi"], &[("OLLAMA_HOST", &host)]);
     assert_eq!(
-        ways(&run)[0],
+        suggestions(&run)[0],
         "the Ollama that runs here: -m ollama/qwen3:4b"
     );
     let key = [
         ("OPENAI_API_KEY", "sk-never-shown-anywhere"),
         ("GROQ_API_KEY", "gsk-never-shown"),
     ];
-    let run = run_with(&sandbox, &["ask", "Hi"], &key);
+    let run = run_with_variables(&sandbox, &["ask", "Hi"], &key);
     assert!(
         run.stderr
             .starts_with("analects: no model to ask: none was named\n"),
@@ -88,7 +93,7 @@ fn a_running_ollama_and_a_set_key_come_first() {
         run.stderr
     );
     assert!(!run.stderr.contains("never-shown"), "{}", run.stderr);
-    let ways = ways(&run);
+    let ways = suggestions(&run);
     assert!(
         ways[0].starts_with("with your key for Groq: -m groq/NAME; "),
         "{ways:?}"
@@ -106,13 +111,13 @@ fn another_server_on_the_ollama_port_is_ignored() {
         "{\"data\":3}",
         "{\"data\":[{\"id\":\"\u{1b}[31mred\"}]}",
     ] {
-        let server = models(body);
+        let server = server_with_models(body);
         let host = server
             .base_url
             .trim_start_matches("http://")
             .trim_end_matches("/v1")
             .to_string();
-        let run = run_with(&sandbox, &["ask", "Hi"], &[("OLLAMA_HOST", &host)]);
+        let run = run_with_variables(&sandbox, &["ask", "Hi"], &[("OLLAMA_HOST", &host)]);
         assert!(
             !run.stderr.contains('\u{1b}') && run.stderr.contains("local/smollm2"),
             "{}",
@@ -128,7 +133,7 @@ fn another_server_on_the_ollama_port_is_ignored() {
         .to_string();
     let start = std::time::Instant::now();
     assert_eq!(
-        ways(&run_with(
+        suggestions(&run_with_variables(
             &sandbox,
             &["ask", "Hi"],
             &[("OLLAMA_HOST", &host)]
@@ -148,21 +153,22 @@ fn analects_model_sets_the_default_model() {
         answer(&["four"]),
     ]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    sandbox.configure(
+    sandbox.write_config(
         "config.toml",
         "[models]\ndefault = \"openai/configured\"\nquick = \"openai/small\"\n",
     );
     let model = || serde_json::from_str::<Value>(&server.request()).unwrap()["model"].clone();
     let tiny = [("ANALECTS_MODEL", "openai/tiny")];
-    run_with(&sandbox, &["ask", "Hi"], &tiny).assert_answer("one\n");
+    run_with_variables(&sandbox, &["ask", "Hi"], &tiny).assert_prints("one\n");
     assert_eq!(model(), "tiny");
-    run_with(&sandbox, &["chat", "a.msg.md", "Hi"], &tiny).assert_answer("two\n");
+    run_with_variables(&sandbox, &["chat", "a.msg.md", "Hi"], &tiny).assert_prints("two\n");
     assert_eq!(model(), "tiny");
-    run_with(&sandbox, &["ask", "Hi"], &[("ANALECTS_MODEL", "quick")]).assert_answer("three\n");
+    run_with_variables(&sandbox, &["ask", "Hi"], &[("ANALECTS_MODEL", "quick")])
+        .assert_prints("three\n");
     assert_eq!(model(), "small");
-    run_with(&sandbox, &["ask", "-m", "default", "Hi"], &[]).assert_answer("four\n");
+    run_with_variables(&sandbox, &["ask", "-m", "default", "Hi"], &[]).assert_prints("four\n");
     assert_eq!(model(), "configured");
-    let shown = run_with(&sandbox, &["config", "show"], &tiny).stdout;
+    let shown = run_with_variables(&sandbox, &["config", "show"], &tiny).stdout;
     let line = shown
         .lines()
         .find(|line| line.starts_with("models.default"))
@@ -171,7 +177,7 @@ fn analects_model_sets_the_default_model() {
         line.contains("openai/tiny") && line.ends_with("ANALECTS_MODEL"),
         "{line}"
     );
-    let run = run_with(
+    let run = run_with_variables(
         &sandbox,
         &["ask", "Hi"],
         &[("ANALECTS_MODEL", "replay:a.sse")],
@@ -183,7 +189,7 @@ fn analects_model_sets_the_default_model() {
 fn model_list_shows_whether_ollama_runs() {
     let sandbox = Sandbox::new();
     let state = |host: &str| {
-        let run = run_with(&sandbox, &["model", "list"], &[("OLLAMA_HOST", host)]);
+        let run = run_with_variables(&sandbox, &["model", "list"], &[("OLLAMA_HOST", host)]);
         let line = run
             .stdout
             .lines()

@@ -1,8 +1,8 @@
-//! What is printed, where, and what happens when it cannot be.
+//! What is printed, where, and what happens if it cannot be printed.
 
 use std::process::Stdio;
 
-use crate::sandbox::{Run, Sandbox, skip};
+use crate::sandbox::{CommandOutput, Sandbox, skip};
 use crate::server::{Server, Step, answer, done, done_because, piece, stream_head, thought};
 
 const DUPLICATE: &str =
@@ -13,9 +13,9 @@ const DUPLICATE: &str =
 fn a_closed_stderr_changes_nothing_else() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", DUPLICATE);
-    let run: Run = sandbox
+    let run: CommandOutput = sandbox
         .command(&["show", "a.msg.md"])
-        .stderr(Sandbox::full())
+        .stderr(Sandbox::full_device())
         .output()
         .unwrap()
         .into();
@@ -23,7 +23,7 @@ fn a_closed_stderr_changes_nothing_else() {
     for (args, code) in [(&["show", "gone.msg.md"][..], 3), (&["shwo"], 2), (&[], 2)] {
         let status = sandbox
             .command(args)
-            .stderr(Sandbox::full())
+            .stderr(Sandbox::full_device())
             .status()
             .unwrap();
         assert_eq!(status.code(), Some(code), "{args:?}");
@@ -47,13 +47,15 @@ fn output_that_cannot_be_written_is_an_error() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", "# %%\n\nhello\n");
     let message = "cannot write to stdout: no space left on device";
-    let full = |args: &[&str]| -> Run {
+    let full = |args: &[&str]| -> CommandOutput {
         let mut command = sandbox.command(args);
-        command.stdout(Sandbox::full()).stderr(Stdio::piped());
+        command
+            .stdout(Sandbox::full_device())
+            .stderr(Stdio::piped());
         command.spawn().unwrap().wait_with_output().unwrap().into()
     };
-    full(&["show", "a.msg.md"]).assert_failure(1, &format!("analects: {message}\n"));
-    full(&["--help"]).assert_failure(1, &format!("analects: {message}\n"));
+    full(&["show", "a.msg.md"]).assert_fails(1, &format!("analects: {message}\n"));
+    full(&["--help"]).assert_fails(1, &format!("analects: {message}\n"));
     let run = full(&["show", "a.msg.md", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(
@@ -69,16 +71,16 @@ fn an_answer_that_cannot_be_printed_is_still_stored() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut command = sandbox.command(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
     let child = command
-        .stdout(Sandbox::full())
+        .stdout(Sandbox::full_device())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let run: Run = child.wait_with_output().unwrap().into();
-    run.assert_failure(
+    let run: CommandOutput = child.wait_with_output().unwrap().into();
+    run.assert_fails(
         1,
         "analects: cannot write to stdout: no space left on device\n",
     );
-    assert_eq!(sandbox.texts("a.msg.md"), ["hi", "one two three"]);
+    assert_eq!(sandbox.message_texts("a.msg.md"), ["hi", "one two three"]);
 }
 
 #[test]
@@ -163,7 +165,7 @@ fn a_partial_answer_ends_its_line_before_an_error() {
     std::fs::remove_file(sandbox.path("a.msg.md")).unwrap();
     std::fs::create_dir(sandbox.path("a.msg.md")).unwrap();
     sandbox.write("go", "");
-    let run: Run = child.wait_with_output().unwrap().into();
+    let run: CommandOutput = child.wait_with_output().unwrap().into();
     assert_eq!(
         (run.code, &*run.stdout),
         (Some(1), "half\n"),
@@ -187,13 +189,13 @@ fn thinking_is_shown_only_on_a_terminal() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["chat", "a.msg.md", "-m", "openai/tiny", "really?"])
-        .assert_answer("Yes.\n");
+        .assert_prints("Yes.\n");
     let command = sandbox.command(&["chat", "a.msg.md", "again"]);
     let call = format!(
         "'{}' chat a.msg.md again > out",
         command.get_program().display()
     );
-    let mut terminal = sandbox.in_place_of(&command, "script");
+    let mut terminal = sandbox.program_like(&command, "script");
     terminal
         .args(["-q", "-e", "-c", &call, "seen"])
         .stdout(Stdio::null());

@@ -1,16 +1,16 @@
-//! Pictures beside a message file: sent with a person's yes, which is asked for once.
+//! Pictures beside a message file: sent with your permission, for which you are asked once.
 #![cfg(unix)]
 
-use crate::pseudo_terminal::{converse, press};
-use crate::sandbox::{Run, Sandbox, skip};
+use crate::pseudo_terminal::{press, run_steps};
+use crate::sandbox::{CommandOutput, Sandbox, skip};
 use crate::server::{Server, answer};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nsea";
-/// The picture as it goes out.
+/// The picture as it is sent.
 const SENT: &str = "data:image/png;base64,iVBORw0KGgpzZWE=";
 const TALK: &str = "# %%\n\nWhat is this?\n\n![sea](sea.png)\n";
 
-fn machine(answers: usize) -> (Sandbox, Server) {
+fn sandbox_with_picture(answers: usize) -> (Sandbox, Server) {
     let server = Server::new(vec![answer(&["The sea."]); answers]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("sea.png", PNG);
@@ -18,7 +18,7 @@ fn machine(answers: usize) -> (Sandbox, Server) {
     (sandbox, server)
 }
 
-fn chat(sandbox: &Sandbox, args: &[&str]) -> Run {
+fn chat(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
     let run = sandbox.run(&[&["chat", "talk.msg.md", "-m", "openai/tiny"][..], args].concat());
     assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
     run
@@ -26,7 +26,7 @@ fn chat(sandbox: &Sandbox, args: &[&str]) -> Run {
 
 #[test]
 fn scripts_send_no_picture_without_permission() {
-    let (sandbox, server) = machine(3);
+    let (sandbox, server) = sandbox_with_picture(3);
     let run = chat(&sandbox, &[]);
     assert!(
         run.stderr.contains("the picture sea.png is not sent"),
@@ -49,7 +49,7 @@ fn scripts_send_no_picture_without_permission() {
 
 #[test]
 fn a_picture_named_in_a_prompt_stays_allowed() {
-    let (sandbox, server) = machine(3);
+    let (sandbox, server) = sandbox_with_picture(3);
     sandbox.write("other.png", PNG);
     sandbox.write("talk.msg.md", "");
     chat(&sandbox, &["What is this?\n\n![sea](sea.png)"]);
@@ -66,11 +66,11 @@ fn a_picture_named_in_a_prompt_stays_allowed() {
 
 #[test]
 fn only_the_users_config_can_allow_pictures() {
-    let (sandbox, server) = machine(2);
-    sandbox.configure("config.toml", "[context]\npictures = true\n");
+    let (sandbox, server) = sandbox_with_picture(2);
+    sandbox.write_config("config.toml", "[context]\npictures = true\n");
     chat(&sandbox, &[]);
     assert!(server.request().contains(SENT));
-    let (sandbox, _) = machine(0);
+    let (sandbox, _) = sandbox_with_picture(0);
     sandbox.write(".analects.toml", "[context]\npictures = true\n");
     let run = sandbox.run(&["chat", "talk.msg.md"]);
     assert!(
@@ -82,7 +82,7 @@ fn only_the_users_config_can_allow_pictures() {
 
 #[test]
 fn context_and_dry_run_show_the_pictures_that_are_sent() {
-    let (sandbox, _server) = machine(0);
+    let (sandbox, _server) = sandbox_with_picture(0);
     let context = |args: &[&str]| {
         let args = [&["context", "talk.msg.md", "-m", "openai/tiny"][..], args].concat();
         sandbox.run(&args)
@@ -119,7 +119,7 @@ fn context_and_dry_run_show_the_pictures_that_are_sent() {
 
 #[test]
 fn links_and_text_files_are_not_sent_as_pictures() {
-    let (sandbox, server) = machine(2);
+    let (sandbox, server) = sandbox_with_picture(2);
     sandbox.write(".env", "KEY=canary");
     std::fs::remove_file(sandbox.path("sea.png")).unwrap();
     std::os::unix::fs::symlink(".env", sandbox.path("sea.png")).unwrap();
@@ -144,7 +144,7 @@ fn links_and_text_files_are_not_sent_as_pictures() {
 #[test]
 fn a_terminal_asks_once_for_permission() {
     let test = "a_terminal_asks_once_for_permission";
-    let (sandbox, server) = machine(4);
+    let (sandbox, server) = sandbox_with_picture(4);
     let ask = |keys: &str, args: &[&str]| {
         let command =
             sandbox.command(&[&["chat", "talk.msg.md", "-m", "openai/tiny"][..], args].concat());
@@ -152,7 +152,7 @@ fn a_terminal_asks_once_for_permission() {
             "" => Vec::new(),
             keys => vec![press("send them to the model? [y/N]", format!("{keys}\r"))],
         };
-        converse(&sandbox, &command, steps)
+        run_steps(&sandbox, &command, steps)
     };
     let Some((screen, code)) = ask("n", &[]) else {
         return skip(test, "there is no pseudo terminal");
@@ -175,7 +175,7 @@ fn a_terminal_asks_once_for_permission() {
 
 #[test]
 fn pictures_are_found_beside_the_file_not_beside_a_link() {
-    let (sandbox, server) = machine(2);
+    let (sandbox, server) = sandbox_with_picture(2);
     std::fs::create_dir(sandbox.path("other")).unwrap();
     sandbox.write("other/sea.png", b"\x89PNG\r\n\x1a\nsky");
     std::os::unix::fs::symlink("../talk.msg.md", sandbox.path("other/talk.msg.md")).unwrap();
@@ -208,13 +208,13 @@ fn pictures_are_found_beside_the_file_not_beside_a_link() {
 #[test]
 fn a_picture_name_cannot_rewrite_the_permission_prompt() {
     let test = "a_picture_name_cannot_rewrite_the_permission_prompt";
-    let (sandbox, _server) = machine(1);
+    let (sandbox, _server) = sandbox_with_picture(1);
     let name = "\u{1b}[2K\u{1b}[1Ax.png";
     sandbox.write(name, PNG);
     sandbox.write("talk.msg.md", format!("{TALK}\n![x]({name})\n"));
     let command = sandbox.command(&["chat", "talk.msg.md", "-m", "openai/tiny"]);
     let steps = vec![press("send them to the model? [y/N]", "n\r")];
-    let Some((screen, _)) = converse(&sandbox, &command, steps) else {
+    let Some((screen, _)) = run_steps(&sandbox, &command, steps) else {
         return skip(test, "there is no pseudo terminal");
     };
     assert!(

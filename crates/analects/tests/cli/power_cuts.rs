@@ -1,19 +1,18 @@
-//! Power cuts on a real ext4: what was acknowledged before the cut is there after it.
+//! Power cuts on a real ext4 file system: everything acknowledged before the cut is there after it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::file_watcher::AGENT;
-use crate::sandbox::{Sandbox, say, skip};
+use crate::sandbox::{Sandbox, print_note, skip};
 use crate::server::{Server, answer};
 
-/// Tells the file system to lose everything that is not on its disk: `FS_IOC_SHUTDOWN`, without a
-/// flush of the log.
+/// Makes the file system lose everything that is not on its disk: `FS_IOC_SHUTDOWN` without a flush of the log.
 const CUT: &str = "import fcntl, os, struct, sys
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))";
 
-fn works(program: &str, args: &[&str]) -> bool {
+fn succeeds(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command
         .args(args)
@@ -22,15 +21,15 @@ fn works(program: &str, args: &[&str]) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// An ext4 in a file, mounted on a loop device.
-pub struct Ext4 {
+/// An ext4 file system in a file, mounted on a loop device.
+pub struct Ext4Disk {
     image: PathBuf,
     folder: PathBuf,
 }
 
-impl Ext4 {
-    pub fn new(sandbox: &Sandbox) -> Option<Ext4> {
-        let disk = Ext4 {
+impl Ext4Disk {
+    pub fn new(sandbox: &Sandbox) -> Option<Ext4Disk> {
+        let disk = Ext4Disk {
             image: sandbox.path("image"),
             folder: sandbox.path("disk"),
         };
@@ -39,7 +38,7 @@ impl Ext4 {
             .ok()?
             .set_len(96 << 20)
             .ok()?;
-        let made = works("mkfs.ext4", &["-q", "-F", disk.image.to_str()?]);
+        let made = succeeds("mkfs.ext4", &["-q", "-F", disk.image.to_str()?]);
         (made && disk.mount()).then_some(disk)
     }
 
@@ -47,11 +46,11 @@ impl Ext4 {
         let (image, folder) = (self.image.to_str(), self.folder.to_str());
         image
             .zip(folder)
-            .is_some_and(|(image, folder)| works("mount", &["-o", "loop", image, folder]))
+            .is_some_and(|(image, folder)| succeeds("mount", &["-o", "loop", image, folder]))
     }
 
     pub fn cut(&self) -> bool {
-        works(
+        succeeds(
             "python3",
             &["-c", CUT, self.folder.to_str().unwrap_or_default()],
         )
@@ -60,7 +59,7 @@ impl Ext4 {
     pub fn umount(&self) {
         // Somebody may still be looking at it.
         for _ in 0..200 {
-            if works("umount", &[self.folder.to_str().unwrap_or_default()]) {
+            if succeeds("umount", &[self.folder.to_str().unwrap_or_default()]) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -69,31 +68,31 @@ impl Ext4 {
     }
 }
 
-impl Drop for Ext4 {
+impl Drop for Ext4Disk {
     fn drop(&mut self) {
-        works("umount", &["-l", self.folder.to_str().unwrap_or_default()]);
+        succeeds("umount", &["-l", self.folder.to_str().unwrap_or_default()]);
     }
 }
 
-/// The command with everything on the disk whose power is cut.
-fn on_disk(sandbox: &Sandbox, args: &[&str]) -> Command {
+/// The command with all its files on the disk that loses power.
+fn command_on_disk(sandbox: &Sandbox, args: &[&str]) -> Command {
     let mut command = sandbox.command(args);
     command.env("ANALECTS_HOME", sandbox.path("disk/home"));
     command
 }
 
 fn add(sandbox: &Sandbox, text: &str) -> Command {
-    on_disk(sandbox, &["add", "disk/a.msg.md", text])
+    command_on_disk(sandbox, &["add", "disk/a.msg.md", text])
 }
 
 fn add_cell(sandbox: &Sandbox, text: &str) -> bool {
     add(sandbox, text).output().unwrap().status.success()
 }
 
-/// Asks a question, to which the model answers.
+/// Asks a question that the model answers.
 fn ask(sandbox: &Sandbox, text: &str) -> bool {
     let server = Server::new(vec![answer(&["answer to ", text])]);
-    let mut command = on_disk(sandbox, &["chat", "disk/a.msg.md", text]);
+    let mut command = command_on_disk(sandbox, &["chat", "disk/a.msg.md", text]);
     command
         .env("OPENAI_BASE_URL", &server.base_url)
         .output()
@@ -102,17 +101,17 @@ fn ask(sandbox: &Sandbox, text: &str) -> bool {
         .success()
 }
 
-/// Says one thing after the other until the power goes; gives those that were acknowledged before that.
-fn until_cut(
+/// Runs commands one after another until the power fails, and returns the acknowledged texts.
+fn acknowledged_until_cut(
     sandbox: &Sandbox,
-    disk: &Ext4,
+    disk: &Ext4Disk,
     moment: Duration,
-    say: fn(&Sandbox, &str) -> bool,
+    write: fn(&Sandbox, &str) -> bool,
 ) -> Vec<String> {
     let cutting = std::sync::atomic::AtomicBool::new(false);
     // However slow the machine is, one is safe before the clock starts.
     let first = format!("first before {moment:?}");
-    assert!(say(sandbox, &first));
+    assert!(write(sandbox, &first));
     let mut acknowledged = vec![first];
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -122,7 +121,7 @@ fn until_cut(
         });
         for number in 0.. {
             let text = format!("cell {number} at {moment:?}");
-            let done = say(sandbox, &text);
+            let done = write(sandbox, &text);
             // What is acknowledged while the power goes may be lost.
             if cutting.load(std::sync::atomic::Ordering::SeqCst) {
                 break;
@@ -134,22 +133,22 @@ fn until_cut(
     acknowledged
 }
 
-/// A disk whose power can be cut, unless this machine cannot give one.
-fn disk(sandbox: &Sandbox) -> Option<Ext4> {
-    if !works("python3", &["-c", "import fcntl"]) {
+/// A disk that can lose power, if this machine can provide one.
+fn ext4_disk(sandbox: &Sandbox) -> Option<Ext4Disk> {
+    if !succeeds("python3", &["-c", "import fcntl"]) {
         skip("power_cuts", "python3 is not there to cut the power");
         return None;
     }
-    let disk = Ext4::new(sandbox);
+    let disk = Ext4Disk::new(sandbox);
     if disk.is_none() {
         skip("power_cuts", "an ext4 cannot be made and mounted here");
     }
     disk
 }
 
-/// Lets the power come back, and the next verb write; all that was there is still there.
+/// Restores the power, runs the next writer, and checks that everything is still there.
 #[track_caller]
-fn go_on(sandbox: &Sandbox, disk: &Ext4, what: &str) {
+fn check_after_cut(sandbox: &Sandbox, disk: &Ext4Disk, what: &str) {
     let next = add(sandbox, "next").output().unwrap();
     assert!(
         next.status.success(),
@@ -157,11 +156,11 @@ fn go_on(sandbox: &Sandbox, disk: &Ext4, what: &str) {
         String::from_utf8_lossy(&next.stderr)
     );
     assert_eq!(
-        sandbox.texts("disk/a.msg.md").last().unwrap(),
+        sandbox.message_texts("disk/a.msg.md").last().unwrap(),
         "next",
         "{what}"
     );
-    let check = on_disk(sandbox, &["check", "disk/a.msg.md"])
+    let check = command_on_disk(sandbox, &["check", "disk/a.msg.md"])
         .output()
         .unwrap();
     assert!(
@@ -174,9 +173,11 @@ fn go_on(sandbox: &Sandbox, disk: &Ext4, what: &str) {
     assert_eq!(names.len(), 3, "{what}: {names:?}");
 }
 
-fn cut_power(cuts: u64, large: bool) {
+fn cut_power_while_adding(cuts: u64, large: bool) {
     let sandbox = Sandbox::new();
-    let Some(disk) = disk(&sandbox) else { return };
+    let Some(disk) = ext4_disk(&sandbox) else {
+        return;
+    };
     let filler = if large {
         "All that was said is kept.\n".repeat(310_000)
     } else {
@@ -184,32 +185,32 @@ fn cut_power(cuts: u64, large: bool) {
     };
     let mut before = format!("# %%\n\n{filler}\n");
     sandbox.write("disk/a.msg.md", &before);
-    assert!(works("sync", &[]));
+    assert!(succeeds("sync", &[]));
     let mut acknowledged_in_all = 0;
     for cut in 0..cuts {
         let moment = Duration::from_micros(20_000 + (cut * 7_919) % 60_000);
-        let acknowledged = until_cut(&sandbox, &disk, moment, add_cell);
+        let acknowledged = acknowledged_until_cut(&sandbox, &disk, moment, add_cell);
         acknowledged_in_all += acknowledged.len();
         disk.umount();
         assert!(disk.mount(), "cut {cut}: the disk cannot be mounted again");
-        check(&sandbox, &before, &acknowledged, &format!("cut {cut}"));
-        go_on(&sandbox, &disk, &format!("cut {cut}"));
+        check_cells(&sandbox, &before, &acknowledged, &format!("cut {cut}"));
+        check_after_cut(&sandbox, &disk, &format!("cut {cut}"));
         before = sandbox.read("disk/a.msg.md");
     }
     disk.umount();
-    say(&format!(
+    print_note(&format!(
         "{cuts} power cuts, {acknowledged_in_all} acknowledged cells"
     ));
 }
 
 #[track_caller]
-fn check(sandbox: &Sandbox, before: &str, acknowledged: &[String], what: &str) {
+fn check_cells(sandbox: &Sandbox, before: &str, acknowledged: &[String], what: &str) {
     let text = std::fs::read(sandbox.path("disk/a.msg.md")).unwrap();
     assert!(
         text.starts_with(before.as_bytes()),
         "{what}: what was there has changed"
     );
-    let texts = sandbox.texts("disk/a.msg.md");
+    let texts = sandbox.message_texts("disk/a.msg.md");
     for cell in acknowledged {
         let count = texts.iter().filter(|text| *text == cell).count();
         assert_eq!(count, 1, "{what}: {cell:?} of {}", acknowledged.len());
@@ -219,8 +220,8 @@ fn check(sandbox: &Sandbox, before: &str, acknowledged: &[String], what: &str) {
 
 #[test]
 fn power_cuts_lose_no_acknowledged_cell() {
-    cut_power(
-        if std::env::var_os("ANALECTS_TORTURE").is_some() {
+    cut_power_while_adding(
+        if analects_testkit::is_torture() {
             200
         } else {
             14
@@ -231,8 +232,8 @@ fn power_cuts_lose_no_acknowledged_cell() {
 
 #[test]
 fn power_cuts_in_a_large_file_lose_no_acknowledged_cell() {
-    cut_power(
-        if std::env::var_os("ANALECTS_TORTURE").is_some() {
+    cut_power_while_adding(
+        if analects_testkit::is_torture() {
             100
         } else {
             6
@@ -244,8 +245,10 @@ fn power_cuts_in_a_large_file_lose_no_acknowledged_cell() {
 #[test]
 fn power_cuts_during_a_turn_lose_no_acknowledged_cell() {
     let sandbox = Sandbox::new();
-    let Some(disk) = disk(&sandbox) else { return };
-    let cuts = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+    let Some(disk) = ext4_disk(&sandbox) else {
+        return;
+    };
+    let cuts = if analects_testkit::is_torture() {
         200
     } else {
         8
@@ -253,14 +256,14 @@ fn power_cuts_during_a_turn_lose_no_acknowledged_cell() {
     let mut turns = 0;
     for cut in 0..cuts {
         sandbox.write("disk/a.msg.md", AGENT);
-        assert!(works("sync", &[]));
+        assert!(succeeds("sync", &[]));
         let moment = Duration::from_micros(20_000 + (cut * 7_919) % 120_000);
-        let acknowledged = until_cut(&sandbox, &disk, moment, ask);
+        let acknowledged = acknowledged_until_cut(&sandbox, &disk, moment, ask);
         turns += acknowledged.len();
         disk.umount();
         assert!(disk.mount(), "cut {cut}: the disk cannot be mounted again");
-        go_on(&sandbox, &disk, &format!("cut {cut}"));
-        let texts = sandbox.texts("disk/a.msg.md");
+        check_after_cut(&sandbox, &disk, &format!("cut {cut}"));
+        let texts = sandbox.message_texts("disk/a.msg.md");
         for question in acknowledged {
             for text in [format!("answer to {question}"), question] {
                 let count = texts.iter().filter(|other| **other == text).count();
@@ -275,5 +278,5 @@ fn power_cuts_during_a_turn_lose_no_acknowledged_cell() {
         );
     }
     disk.umount();
-    say(&format!("{cuts} power cuts, {turns} acknowledged turns"));
+    print_note(&format!("{cuts} power cuts, {turns} acknowledged turns"));
 }

@@ -1,13 +1,13 @@
-//! A real pseudo terminal, made by Python, with the command on it and somebody at its keys. It is no
-//! emulator: what is tested is what reaches the terminal.
+//! A real pseudo-terminal, made by Python, that runs the command and presses keys. It emulates nothing: tests see
+//! the bytes that reach the terminal.
 #![cfg(unix)]
 
 use std::process::Command;
 
 use crate::sandbox::Sandbox;
 
-/// Runs a command on a pseudo terminal of 60 columns, presses keys when the terminal shows what they
-/// wait for, and prints what the terminal got.
+/// Runs a command on a pseudo-terminal of 60 columns, presses each key when the terminal shows the text that it waits
+/// for, and prints what the terminal received.
 const PTY: &str = "
 import fcntl, json, os, pty, select, signal, struct, sys, termios
 keys = json.loads(sys.argv[1])
@@ -36,20 +36,20 @@ if keys:
 sys.exit(os.waitstatus_to_exitcode(status))
 ";
 
-/// What the terminal got, and the exit code; `None` where there is no Python to make a terminal.
-pub fn on_terminal(sandbox: &Sandbox, args: &[&str], no_colour: bool) -> Option<(String, i32)> {
-    with_keys(sandbox, args, no_colour, &[])
+/// What the terminal received, and the exit code; `None` without Python.
+pub fn run_on_terminal(sandbox: &Sandbox, args: &[&str], no_colour: bool) -> Option<(String, i32)> {
+    run_with_keys(sandbox, args, no_colour, &[])
 }
 
-/// The same with somebody at the keys: each pair is what they wait to see, and what they press then.
-pub fn with_keys(
+/// The same with keys: each pair is a text to wait for, and the keys to press then.
+pub fn run_with_keys(
     sandbox: &Sandbox,
     args: &[&str],
     no_colour: bool,
     keys: &[(&str, &str)],
 ) -> Option<(String, i32)> {
     let command = sandbox.command(args);
-    let mut python = sandbox.in_place_of(&command, "python3");
+    let mut python = sandbox.program_like(&command, "python3");
     python
         .arg("-c")
         .arg(PTY)
@@ -66,9 +66,9 @@ pub fn with_keys(
     Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
 }
 
-/// Runs a command on a pseudo terminal, and takes steps one after the other, each when the terminal has
-/// shown, since the last one, what the step waits for; codes do not count. Who asks where the cursor is
-/// gets an answer. Nothing is written to the terminal while it has something to say, or both would wait.
+/// Runs a command on a pseudo-terminal and takes one step after another, each when the terminal has shown, since the
+/// last step, the text that the step waits for; escape codes do not count. Queries for the cursor position are
+/// answered. Nothing is written to the terminal while it still has output, or both sides would wait.
 const CONVERSE: &str = r"
 import fcntl, json, os, pty, re, select, signal, struct, sys, termios, time
 steps = json.loads(open(sys.argv[1]).read())
@@ -131,13 +131,13 @@ if steps:
 sys.exit(os.waitstatus_to_exitcode(status))
 ";
 
-/// What somebody at a terminal does once it shows something.
+/// Something that a person does once the terminal shows a text.
 pub struct Step {
     see: String,
     act: serde_json::Value,
 }
 
-/// Presses keys once the terminal shows this.
+/// Presses keys once the terminal shows `see`.
 pub fn press(see: &str, keys: impl Into<String>) -> Step {
     Step {
         see: see.into(),
@@ -145,7 +145,7 @@ pub fn press(see: &str, keys: impl Into<String>) -> Step {
     }
 }
 
-/// Makes the terminal another size.
+/// Resizes the terminal.
 pub fn resize(see: &str, rows: u16, columns: u16) -> Step {
     Step {
         see: see.into(),
@@ -153,33 +153,32 @@ pub fn resize(see: &str, rows: u16, columns: u16) -> Step {
     }
 }
 
-/// Waits until the command has stopped, with a terminal as a shell needs it, and lets it go on.
-pub fn go_on(see: &str) -> Step {
+/// Waits until the command has stopped with the terminal restored, and resumes it.
+pub fn resume_stopped(see: &str) -> Step {
     Step {
         see: see.into(),
         act: serde_json::json!({ "stopped": true }),
     }
 }
 
-/// Closes the terminal, as a person does with its window.
-pub fn close(see: &str) -> Step {
+/// Closes the terminal, as if its window were closed.
+pub fn close_terminal(see: &str) -> Step {
     Step {
         see: see.into(),
         act: serde_json::json!({ "close": true }),
     }
 }
 
-/// Runs a line of the shell, in the sandbox.
-pub fn shell(see: &str, line: &str) -> Step {
+/// Runs a shell command in the sandbox.
+pub fn shell_line(see: &str, line: &str) -> Step {
     Step {
         see: see.into(),
         act: serde_json::json!({ "shell": line }),
     }
 }
 
-/// What the terminal got, and the exit code, of a command that is gone through step by step; `None` where
-/// there is no Python to make a terminal.
-pub fn converse(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Option<(String, i32)> {
+/// What the terminal received, and the exit code, after these steps; `None` without Python.
+pub fn run_steps(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Option<(String, i32)> {
     let steps = steps.into_iter().map(|mut step| {
         step.act["see"] = step.see.into();
         step.act
@@ -188,7 +187,7 @@ pub fn converse(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Optio
         "steps.json",
         serde_json::Value::from_iter(steps).to_string(),
     );
-    let mut python = sandbox.in_place_of(command, "python3");
+    let mut python = sandbox.program_like(command, "python3");
     python.arg("-c").arg(CONVERSE).arg("steps.json");
     python.arg(command.get_program()).args(command.get_args());
     let output = python.output().ok()?;

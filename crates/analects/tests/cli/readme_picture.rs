@@ -1,11 +1,11 @@
-//! The picture of the README: what the command prints on a real pseudo terminal, as an SVG that any browser
-//! shows. With `ANALECTS_BLESS=1` it is made anew; without, it must be what the command prints today.
+//! The picture of the README: the output of the command on a real pseudo-terminal, as an SVG that any browser shows.
+//! `ANALECTS_BLESS=1` makes it anew; without it, the picture must match today's output.
 #![cfg(unix)]
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::pseudo_terminal::on_terminal;
+use crate::pseudo_terminal::run_on_terminal;
 use crate::sandbox::{Sandbox, skip};
 
 const PICTURE: &str = "docs/images/terminal.svg";
@@ -14,8 +14,8 @@ const RECORDING: &str = include_str!(concat!(
     "/../../docs/examples/hello.sse"
 ));
 
-/// What somebody types, word by word.
-const TYPED: [&[&str]; 5] = [
+/// The typed commands, word by word.
+const COMMANDS: [&[&str]; 5] = [
     &["chat", "talk.msg.md", "-m", "replay:hello.sse", "hi"],
     &["list", "talk.msg.md"],
     &["edit", "talk.msg.md", "1", "Good evening"],
@@ -28,17 +28,17 @@ const WIDTH: f32 = 8.43;
 const HEIGHT: usize = 19;
 const COLUMNS: usize = 88;
 
-/// A line of the terminal: pieces of text, each with the number of its colour.
-type Line = Vec<(u8, String)>;
+/// A terminal line: pieces of text, each with the number of its colour.
+type StyledLine = Vec<(u8, String)>;
 
 #[test]
 fn the_readme_picture_shows_what_the_command_prints() {
     let test = "the_readme_picture_shows_what_the_command_prints";
     let sandbox = Sandbox::new();
     sandbox.write("hello.sse", RECORDING);
-    let mut lines: Vec<Line> = Vec::new();
-    for words in TYPED {
-        let Some((seen, code)) = on_terminal(&sandbox, words, false) else {
+    let mut lines: Vec<StyledLine> = Vec::new();
+    for words in COMMANDS {
+        let Some((seen, code)) = run_on_terminal(&sandbox, words, false) else {
             return skip(test, "no python3 to make a terminal");
         };
         assert_eq!(code, 0, "{words:?}: {seen}");
@@ -54,7 +54,7 @@ fn the_readme_picture_shows_what_the_command_prints() {
             (32, "$ ".into()),
             (1, format!("analects {}", typed.join(" "))),
         ]);
-        lines.extend(painted(&seen));
+        lines.extend(parse_lines(&seen));
         lines.push(Vec::new());
     }
     let picture = svg(&lines);
@@ -72,12 +72,12 @@ fn the_readme_picture_shows_what_the_command_prints() {
     );
 }
 
-/// The lines of what a terminal got; of its escape codes, colours alone.
-fn painted(text: &str) -> Vec<Line> {
+/// The lines that a terminal received; of its escape codes, only colours are kept.
+fn parse_lines(text: &str) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let mut colour = 0;
     for text in text.lines() {
-        let mut line: Line = Vec::new();
+        let mut line: StyledLine = Vec::new();
         let mut parts = text.split("\u{1b}[");
         line.push((colour, parts.next().unwrap_or_default().to_string()));
         for part in parts {
@@ -100,10 +100,9 @@ fn painted(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The lines as they appear one after the other, each a moment later than the one before. Nothing in it is
-/// of the time or the machine at which it was made.
-fn svg(lines: &[Line]) -> String {
-    let lines: Vec<Line> = lines.iter().flat_map(wrapped).collect();
+/// The lines, appearing one after another. The result does not depend on the time or the machine.
+fn svg(lines: &[StyledLine]) -> String {
+    let lines: Vec<StyledLine> = lines.iter().flat_map(wrap_line).collect();
     let (width, height) = (COLUMNS as f32 * WIDTH + 40.0, lines.len() * HEIGHT + 60);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height}\" \
@@ -139,7 +138,12 @@ fn svg(lines: &[Line]) -> String {
         )
         .unwrap();
         for (colour, text) in line {
-            write!(out, "<tspan class=\"c{colour}\">{}</tspan>", escaped(text)).unwrap();
+            write!(
+                out,
+                "<tspan class=\"c{colour}\">{}</tspan>",
+                escape_xml(text)
+            )
+            .unwrap();
         }
         out.push_str("</text>\n");
     }
@@ -147,9 +151,9 @@ fn svg(lines: &[Line]) -> String {
     out
 }
 
-/// A line that is too long for the picture goes on below.
-fn wrapped(line: &Line) -> Vec<Line> {
-    let mut lines: Vec<Line> = vec![Vec::new()];
+/// Wraps a line that is too long for the picture.
+fn wrap_line(line: &StyledLine) -> Vec<StyledLine> {
+    let mut lines: Vec<StyledLine> = vec![Vec::new()];
     let mut column = 0;
     for (colour, text) in line {
         for c in text.chars() {
@@ -168,7 +172,7 @@ fn wrapped(line: &Line) -> Vec<Line> {
     lines
 }
 
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -1,9 +1,9 @@
-//! `rewind` and `fork` on message files: nothing that was said is lost, no byte of another cell changes, and the
-//! model sees the branch that was meant.
+//! `rewind` and `fork` on message files: no text is lost, no other cell changes a byte, and the model sees the
+//! chosen branch.
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox, assert_success};
 use crate::server::{Server, answer};
 
 pub(crate) const FILE: &str = "---\nagents:\n  coder:\n    models: [openai/tiny]\n---\n\n\
@@ -18,14 +18,8 @@ pub(crate) fn sandbox_with(server: &Server) -> Sandbox {
     sandbox
 }
 
-#[track_caller]
-pub(crate) fn done(run: &Run) -> &str {
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    run.stdout.trim_end()
-}
-
-/// What would be sent of the file.
-pub(crate) fn sent_of_file(sandbox: &Sandbox) -> String {
+/// The request that would be sent for the file.
+pub(crate) fn request_of_file(sandbox: &Sandbox) -> String {
     let run = sandbox.run(&["context", "a.msg.md", "--agent", "coder", "--request"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run.stdout
@@ -34,13 +28,13 @@ pub(crate) fn sent_of_file(sandbox: &Sandbox) -> String {
 const CALL: &str = "# %%% [^2.a]\n\n[^2.a]: [tool] name=\"w\"\n\n<invoke name=\"w\"></invoke>\n\n\
     # %%% [^2.a.1]\n\n[^2.a.1]: [tool] status=\"success\"\n\nsun\n\n";
 
-pub(crate) fn with_call() -> String {
+pub(crate) fn file_with_tool_call() -> String {
     FILE.replace("# %% [^3]", &format!("{CALL}# %% [^3]"))
 }
 
-/// The cells of the file, without those that only wait for a prompt: name, parent, text.
-fn cells(sandbox: &Sandbox) -> Vec<[String; 3]> {
-    let shown = sandbox.show("a.msg.md");
+/// The name, parent and text of each cell that has text.
+fn named_cells(sandbox: &Sandbox) -> Vec<[String; 3]> {
+    let shown = sandbox.show_json("a.msg.md");
     let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let cells = shown["cells"].as_array().unwrap().iter();
     let cells = cells.filter(|cell| cell["content"] != "");
@@ -54,9 +48,9 @@ fn cells(sandbox: &Sandbox) -> Vec<[String; 3]> {
     cells.map(columns).collect()
 }
 
-/// The cell at the end that the next message goes into: its name and its parent.
-fn mark(sandbox: &Sandbox) -> (String, Option<String>) {
-    let shown = sandbox.show("a.msg.md");
+/// The name and parent of the empty cell at the end.
+fn last_empty_cell(sandbox: &Sandbox) -> (String, Option<String>) {
+    let shown = sandbox.show_json("a.msg.md");
     let last = shown["cells"].as_array().unwrap().last().unwrap();
     assert_eq!(last["content"], "", "{last}");
     let parent = last["attributes"]["parent"].as_str().map(str::to_string);
@@ -72,8 +66,8 @@ fn rewind_asks_the_question_again_and_says_how_to_return() {
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", told));
     let file = sandbox.read("a.msg.md");
     assert!(file.starts_with(FILE), "{file}");
-    assert_eq!(mark(&sandbox), ("5".into(), Some("1".into())));
-    sandbox.run(&["chat", "a.msg.md"]).assert_answer("42.\n");
+    assert_eq!(last_empty_cell(&sandbox), ("5".into(), Some("1".into())));
+    sandbox.run(&["chat", "a.msg.md"]).assert_prints("42.\n");
     let request = server.request();
     assert!(
         request.contains("six times seven?") && !request.contains("Forty"),
@@ -81,13 +75,13 @@ fn rewind_asks_the_question_again_and_says_how_to_return() {
     );
     assert!(!request.contains("and eight?"), "{request}");
     // The answer took the place of the mark, and follows the question.
-    assert_eq!(cells(&sandbox)[4], ["5", "1", "42."]);
+    assert_eq!(named_cells(&sandbox)[4], ["5", "1", "42."]);
     assert!(sandbox.read("a.msg.md").starts_with(FILE));
     // The way back leads to everything that was there.
-    done(&sandbox.run(&["rewind", "a.msg.md", "4"]));
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "4"]));
     sandbox
         .run(&["chat", "a.msg.md", "times", "eight?"])
-        .assert_answer("56.\n");
+        .assert_prints("56.\n");
     let request = server.request();
     for said in [
         "six times seven?",
@@ -106,11 +100,11 @@ fn rewind_asks_the_question_again_and_says_how_to_return() {
 fn a_prompt_after_rewind_is_sent_with_its_branch_only() {
     let server = Server::new(vec![answer(&["Fifty-six."]), answer(&["Sixty-three."])]);
     let sandbox = sandbox_with(&server);
-    done(&sandbox.run(&["rewind", "a.msg.md", "2"]));
-    assert_eq!(mark(&sandbox), ("5".into(), Some("2".into())));
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "2"]));
+    assert_eq!(last_empty_cell(&sandbox), ("5".into(), Some("2".into())));
     sandbox
         .run(&["chat", "a.msg.md", "times eight?"])
-        .assert_answer("Fifty-six.\n");
+        .assert_prints("Fifty-six.\n");
     let request = server.request();
     for said in ["six times seven?", "Forty-two.", "times eight?"] {
         assert!(request.contains(said), "{said}: {request}");
@@ -119,14 +113,14 @@ fn a_prompt_after_rewind_is_sent_with_its_branch_only() {
         !request.contains("and eight?") && !request.contains("Forty-eight."),
         "{request}"
     );
-    let after = cells(&sandbox);
+    let after = named_cells(&sandbox);
     assert_eq!(after[4], ["5", "2", "times eight?"]);
     assert_eq!(after[5][2], "Fifty-six.");
     assert!(sandbox.read("a.msg.md").starts_with(FILE));
     // What comes next follows that, and needs no mark.
     sandbox
         .run(&["chat", "a.msg.md", "times nine?"])
-        .assert_answer("Sixty-three.\n");
+        .assert_prints("Sixty-three.\n");
     let request = server.request();
     assert!(
         request.contains("Fifty-six.") && request.contains("times nine?"),
@@ -144,20 +138,20 @@ fn new_cells_after_rewind_follow_the_chosen_cell() {
     for by_verb in [false, true] {
         let server = Server::new(vec![answer(&["Fifty-six."])]);
         let sandbox = sandbox_with(&server);
-        done(&sandbox.run(&["rewind", "a.msg.md", "2"]));
+        assert_success(&sandbox.run(&["rewind", "a.msg.md", "2"]));
         if by_verb {
             assert_eq!(
-                done(&sandbox.run(&["add", "a.msg.md", "times eight?"])),
+                assert_success(&sandbox.run(&["add", "a.msg.md", "times eight?"])),
                 "5"
             );
         } else {
             let file = sandbox.read("a.msg.md");
             sandbox.write("a.msg.md", format!("{file}\ntimes eight?\n"));
         }
-        assert_eq!(cells(&sandbox)[4], ["5", "2", "times eight?"]);
+        assert_eq!(named_cells(&sandbox)[4], ["5", "2", "times eight?"]);
         sandbox
             .run(&["chat", "a.msg.md"])
-            .assert_answer("Fifty-six.\n");
+            .assert_prints("Fifty-six.\n");
         let request = server.request();
         assert!(
             request.contains("Forty-two.") && request.contains("times eight?"),
@@ -178,7 +172,7 @@ fn an_empty_parent_starts_before_the_first_message() {
     sandbox.write("a.msg.md", format!("{FILE}{mark}"));
     sandbox
         .run(&["chat", "a.msg.md", "anew?"])
-        .assert_answer("Fine.\n");
+        .assert_prints("Fine.\n");
     let request = server.request();
     assert!(
         request.contains("anew?") && !request.contains("six times seven?"),
@@ -192,43 +186,47 @@ fn an_empty_parent_starts_before_the_first_message() {
 fn the_last_of_several_rewinds_applies() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
-    let whole = sent_of_file(&sandbox);
-    done(&sandbox.run(&["rewind", "a.msg.md", "1"]));
-    let to_one = sent_of_file(&sandbox);
-    done(&sandbox.run(&["rewind", "a.msg.md", "2"]));
-    let to_two = sent_of_file(&sandbox);
+    let whole = request_of_file(&sandbox);
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "1"]));
+    let to_one = request_of_file(&sandbox);
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "2"]));
+    let to_two = request_of_file(&sandbox);
     assert!(
         to_two.contains("Forty-two.") && !to_one.contains("Forty-two."),
         "{to_two}"
     );
     let run = sandbox.run(&["rewind", "a.msg.md", "1"]);
     let told = "a.msg.md goes on from cell 1; to undo this: analects rewind a.msg.md 2\n";
-    assert_eq!((done(&run), &*run.stderr), ("", told));
-    assert_eq!(sent_of_file(&sandbox), to_one);
-    assert_eq!(mark(&sandbox), ("5".into(), Some("1".into())));
+    assert_eq!((assert_success(&run), &*run.stderr), ("", told));
+    assert_eq!(request_of_file(&sandbox), to_one);
+    assert_eq!(last_empty_cell(&sandbox), ("5".into(), Some("1".into())));
     assert_eq!(sandbox.read("a.msg.md").matches("# %% ").count(), 3);
     // At the last cell, nothing is marked any more.
-    done(&sandbox.run(&["rewind", "a.msg.md", "4"]));
-    assert_eq!(sent_of_file(&sandbox), whole);
-    assert_eq!(mark(&sandbox), ("5".into(), None));
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "4"]));
+    assert_eq!(request_of_file(&sandbox), whole);
+    assert_eq!(last_empty_cell(&sandbox), ("5".into(), None));
     let run = sandbox.run(&["rewind", "a.msg.md", "4"]);
-    run.assert_failure(1, "analects: a.msg.md: nothing comes after cell 4\n");
+    run.assert_fails(1, "analects: a.msg.md: nothing comes after cell 4\n");
 }
 
 #[test]
 fn rewinding_to_an_answer_includes_its_tool_results() {
     for cell in ["2", "2.a", "2.a.1"] {
         let sandbox = Sandbox::new();
-        sandbox.write("a.msg.md", with_call());
-        done(&sandbox.run(&["rewind", "a.msg.md", cell]));
-        assert_eq!(mark(&sandbox), ("5".into(), Some("2.a.1".into())), "{cell}");
-        let sent = sent_of_file(&sandbox);
+        sandbox.write("a.msg.md", file_with_tool_call());
+        assert_success(&sandbox.run(&["rewind", "a.msg.md", cell]));
+        assert_eq!(
+            last_empty_cell(&sandbox),
+            ("5".into(), Some("2.a.1".into())),
+            "{cell}"
+        );
+        let sent = request_of_file(&sandbox);
         assert!(
             sent.contains("\"sun\"") && !sent.contains("and eight?"),
             "{cell}: {sent}"
         );
-        done(&sandbox.run(&["fork", "a.msg.md", "--at", cell, "-o", "b.msg.md"]));
-        let copied = sandbox.texts("b.msg.md");
+        assert_success(&sandbox.run(&["fork", "a.msg.md", "--at", cell, "-o", "b.msg.md"]));
+        let copied = sandbox.message_texts("b.msg.md");
         assert_eq!(copied.len(), 3, "{cell}: {copied:?}");
     }
 }
@@ -238,12 +236,15 @@ fn fork_writes_a_new_file_and_overwrites_nothing() {
     let server = Server::new(vec![answer(&["else"])]);
     let sandbox = sandbox_with(&server);
     assert_eq!(
-        done(&sandbox.run(&["fork", "a.msg.md", "--at", "2"])),
+        assert_success(&sandbox.run(&["fork", "a.msg.md", "--at", "2"])),
         "a.fork-1.msg.md"
     );
     let end = FILE.find("# %% [^3]").unwrap();
     assert_eq!(sandbox.read("a.fork-1.msg.md"), FILE[..end]);
-    assert_eq!(done(&sandbox.run(&["fork", "a.msg.md"])), "a.fork-2.msg.md");
+    assert_eq!(
+        assert_success(&sandbox.run(&["fork", "a.msg.md"])),
+        "a.fork-2.msg.md"
+    );
     assert_eq!(sandbox.read("a.fork-2.msg.md"), FILE);
     let over = ["fork", "a.msg.md", "--at", "1", "-o", "a.fork-2.msg.md"];
     let run = sandbox.run(&over);
@@ -254,11 +255,11 @@ fn fork_writes_a_new_file_and_overwrites_nothing() {
         run.stderr
     );
     assert_eq!(sandbox.read("a.fork-2.msg.md"), FILE);
-    done(&sandbox.run(&[&over[..], &["--force"]].concat()));
+    assert_success(&sandbox.run(&[&over[..], &["--force"]].concat()));
     assert!(!sandbox.read("a.fork-2.msg.md").contains("Forty-two."));
     sandbox
         .run(&["chat", "a.fork-1.msg.md", "something"])
-        .assert_answer("else\n");
+        .assert_prints("else\n");
     assert_eq!(sandbox.read("a.msg.md"), FILE);
     for wrong in ["a.msg.md", "./a.msg.md", "b.md", "b.txt"] {
         let run = sandbox.run(&["fork", "a.msg.md", "-o", wrong, "--force"]);
@@ -304,18 +305,18 @@ fn rewind_and_edit_work_in_a_message_section() {
     let head = "---\nmessage_section: Talk\n---\n\n# Mine\n\ntext\n\n## Talk\n\n";
     let file = format!("{head}### %%\n\none\n\n### %%% [^2]\n\n[^2]: [x]\n\ntwo\n");
     sandbox.write("notes.md", &file);
-    done(&sandbox.run(&["edit", "notes.md", "1", "uno"]));
+    assert_success(&sandbox.run(&["edit", "notes.md", "1", "uno"]));
     // The journal knows the cell by a name, so it has one now.
     let edited = file.replace("### %%\n\none", "### %% [^1]\n\n[^1]: [markdown]\n\nuno");
     assert_eq!(sandbox.read("notes.md"), edited);
-    done(&sandbox.run(&["rewind", "notes.md", "1"]));
+    assert_success(&sandbox.run(&["rewind", "notes.md", "1"]));
     let rewound = sandbox.read("notes.md");
     assert!(
         rewound.starts_with(&format!("{edited}\n### %% [^3]\n")),
         "{rewound}"
     );
     assert_eq!(
-        done(&sandbox.run(&["fork", "notes.md", "--at", "1"])),
+        assert_success(&sandbox.run(&["fork", "notes.md", "--at", "1"])),
         "notes.fork-1.md"
     );
     assert!(
@@ -344,7 +345,10 @@ fn drop_and_edit_take_one_cell_at_a_time() {
     assert_eq!(sandbox.read("a.msg.md"), cells);
     let run = sandbox.run(&["drop", "a.msg.md", "#2"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert_eq!(sandbox.show("a.msg.md")["cells"][1]["history"], "exclude");
+    assert_eq!(
+        sandbox.show_json("a.msg.md")["cells"][1]["history"],
+        "exclude"
+    );
 }
 
 /// The commands that a remark tells, as a shell would read them, without the name of the program.
@@ -370,12 +374,12 @@ pub(crate) fn told(stderr: &str) -> Vec<Vec<String>> {
 
 #[cfg(unix)]
 #[track_caller]
-pub(crate) fn run_told(sandbox: &Sandbox, stderr: &str) -> Vec<Run> {
+pub(crate) fn run_hint(sandbox: &Sandbox, stderr: &str) -> Vec<CommandOutput> {
     let commands = told(stderr);
     let run = |command: &Vec<String>| {
         let args: Vec<&str> = command.iter().map(String::as_str).collect();
         let run = sandbox.run(&args);
-        done(&run);
+        assert_success(&run);
         run
     };
     commands.iter().map(run).collect()
@@ -394,17 +398,17 @@ fn hints_can_be_pasted_into_a_shell() {
             let sandbox = Sandbox::new();
             sandbox.write(name, FILE);
             let run = sandbox.run(&["rewind", "--", file, "1"]);
-            done(&run);
+            assert_success(&run);
             assert!(sandbox.read(name).contains("parent="), "{name}");
-            run_told(&sandbox, &run.stderr);
+            run_hint(&sandbox, &run.stderr);
             assert!(!sandbox.read(name).contains("parent="), "{name}");
             let before = sandbox.read(name);
             let run = sandbox.run(&["drop", "--", file, "2"]);
-            done(&run);
+            assert_success(&run);
             assert!(sandbox.read(name).contains("history=\"none\""), "{name}");
-            run_told(&sandbox, &run.stderr);
+            run_hint(&sandbox, &run.stderr);
             assert_eq!(sandbox.read(name), before, "{name}");
-            done(&sandbox.run(&["drop", "--", file, "2"]));
+            assert_success(&sandbox.run(&["drop", "--", file, "2"]));
             let run = sandbox.run(&["drop", "--", file, "2"]);
             assert_eq!(run.code, Some(1));
             assert_eq!(
@@ -414,13 +418,13 @@ fn hints_can_be_pasted_into_a_shell() {
                 run.stderr
             );
             let run = sandbox.run(&["edit", "--", file, "3", "and nine?"]);
-            done(&run);
+            assert_success(&run);
             let old = run
                 .stderr
                 .lines()
                 .find(|line| line.starts_with("the old text: "))
                 .unwrap();
-            let listed = run_told(&sandbox, old);
+            let listed = run_hint(&sandbox, old);
             assert!(
                 listed[0].stdout.contains("and eight?"),
                 "{name}: {}",
@@ -435,7 +439,7 @@ fn side_chains_are_neither_rewound_nor_answered() {
     let sandbox = Sandbox::new();
     let side = "\n# %% [^5]\n\n[^5]: [markdown] agent_id=side\n\nlook\n";
     sandbox.write("a.msg.md", format!("{FILE}{side}"));
-    sandbox.run(&["rewind", "a.msg.md", "5"]).assert_failure(
+    sandbox.run(&["rewind", "a.msg.md", "5"]).assert_fails(
         1,
         "analects: a.msg.md: cell 5 is in a side chain, which the conversation does not continue\n",
     );
@@ -448,7 +452,7 @@ fn side_chains_are_neither_rewound_nor_answered() {
 #[test]
 #[cfg(unix)]
 fn undo_keeps_code_output_before_the_question() {
-    use crate::pseudo_terminal::{converse, press};
+    use crate::pseudo_terminal::{press, run_steps};
     let server = Server::new(vec![answer(&["fine"])]);
     let sandbox = sandbox_with(&server);
     let code = "# %% [^c]\n\n[^c]: [code]\n\n```python\nprint(1)\n```\n\n\
@@ -462,7 +466,7 @@ fn undo_keeps_code_output_before_the_question() {
         press("> ", "\u{4}"),
     ];
     let command = sandbox.command(&["chat", "a.msg.md"]);
-    let Some((seen, code)) = converse(&sandbox, &command, steps) else {
+    let Some((seen, code)) = run_steps(&sandbox, &command, steps) else {
         return crate::sandbox::skip(
             "undo_keeps_code_output_before_the_question",
             "there is no Python to make a terminal",
@@ -503,8 +507,8 @@ fn chat_says_once_that_the_rewind_cell_was_removed() {
     let server = Server::new((0..3).map(|_| answer(&["Yes."])).collect());
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let ask = |prompt: &str| sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", prompt]);
-    ask("one?").assert_answer("Yes.\n");
-    ask("two?").assert_answer("Yes.\n");
+    ask("one?").assert_prints("Yes.\n");
+    ask("two?").assert_prints("Yes.\n");
     assert_eq!(sandbox.run(&["rewind", "a.msg.md", "2"]).code, Some(0));
     // An editor saves the file without the empty cell.
     let file = sandbox.read("a.msg.md");
@@ -512,15 +516,15 @@ fn chat_says_once_that_the_rewind_cell_was_removed() {
     sandbox.write("a.msg.md", &file[..end]);
     let gone = "analects: a.msg.md: the rewind to cell 2 is undone: its empty cell was removed\n\
         hint: run this again to continue from the last cell, or go back: analects rewind a.msg.md 2\n";
-    ask("three?").assert_failure(1, gone);
+    ask("three?").assert_fails(1, gone);
     assert_eq!(
         sandbox.read("a.msg.md"),
         file[..end],
         "nothing was sent or written"
     );
-    ask("three?").assert_answer("Yes.\n");
+    ask("three?").assert_prints("Yes.\n");
     assert_eq!(
-        sandbox.texts("a.msg.md"),
+        sandbox.message_texts("a.msg.md"),
         ["one?", "Yes.", "two?", "Yes.", "three?", "Yes."]
     );
 }

@@ -12,8 +12,8 @@ pub struct Sandbox {
     base_url: Option<String>,
 }
 
-/// How a command ended.
-pub struct Run {
+/// The exit code and output of a command.
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -45,16 +45,16 @@ impl Sandbox {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// Writes a file of the configuration.
-    pub fn configure(&self, name: &str, text: &str) {
+    /// Writes a configuration file.
+    pub fn write_config(&self, name: &str, text: &str) {
         let path = self.path("home/config").join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    /// What `show --json` says about a file, of which there must be nothing odd to say.
+    /// The output of `show --json` for a file without problems.
     #[track_caller]
-    pub fn show(&self, name: &str) -> serde_json::Value {
+    pub fn show_json(&self, name: &str) -> serde_json::Value {
         let run = self.run(&["show", "--json", name]);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
         serde_json::from_str(&run.stdout).unwrap()
@@ -69,7 +69,7 @@ impl Sandbox {
         analects_formats::decode(&std::fs::read(self.path(name)).unwrap_or_default(), name)
     }
 
-    pub fn texts(&self, name: &str) -> Vec<String> {
+    pub fn message_texts(&self, name: &str) -> Vec<String> {
         self.messages(name)
             .messages
             .iter()
@@ -77,7 +77,7 @@ impl Sandbox {
             .collect()
     }
 
-    /// The command, with nothing of the environment that could reach a real model or a real home.
+    /// The command, without the variables that could lead to a real model or a real home.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
         command
@@ -107,9 +107,9 @@ impl Sandbox {
         command
     }
 
-    /// Another program in the place of a command, in the same folder and with the same environment.
+    /// Another program with the folder and environment of `command`.
     #[cfg(unix)]
-    pub fn in_place_of(&self, command: &Command, program: &str) -> Command {
+    pub fn program_like(&self, command: &Command, program: &str) -> Command {
         let mut other = Command::new(program);
         other.current_dir(self.folder.path()).stdin(Stdio::null());
         for (name, value) in command.get_envs() {
@@ -121,19 +121,19 @@ impl Sandbox {
         other
     }
 
-    pub fn run(&self, args: &[&str]) -> Run {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         self.command(args).output().unwrap().into()
     }
 
-    pub fn run_with_stdin(&self, args: &[&str], stdin: impl AsRef<[u8]>) -> Run {
+    pub fn run_with_stdin(&self, args: &[&str], stdin: impl AsRef<[u8]>) -> CommandOutput {
         self.write("stdin", stdin);
         let file = std::fs::File::open(self.path("stdin")).unwrap();
         self.command(args).stdin(file).output().unwrap().into()
     }
 
-    /// A file that takes nothing, as on a full disk.
+    /// A file that cannot be written to, as on a full disk.
     #[cfg(target_os = "linux")]
-    pub fn full() -> std::fs::File {
+    pub fn full_device() -> std::fs::File {
         std::fs::File::options()
             .write(true)
             .open("/dev/full")
@@ -148,23 +148,31 @@ impl Sandbox {
             .unwrap()
     }
 
-    /// Waits until a file holds a text: there is no event for that, so it looks again and again.
+    /// The id of the newest session in the store.
+    #[track_caller]
+    pub fn last_session_id(&self) -> String {
+        let run = self.run(&["session", "list", "--json"]);
+        let list = parse_json(assert_success(&run));
+        list["sessions"][0]["id"].as_str().unwrap().to_string()
+    }
+
+    /// Polls a file until it contains a text.
     #[track_caller]
     pub fn wait_for(&self, name: &str, text: &str) {
         let read = || std::fs::read_to_string(self.path(name)).unwrap_or_default();
         wait_until(&format!("{text:?} in {name}"), || read().contains(text));
     }
 
-    /// Waits until the journal holds these words of an answer that is not in its file yet.
+    /// Waits until the journal contains these words of an answer that is not in its file yet.
     #[track_caller]
     pub fn wait_for_journal(&self, text: &str) {
         wait_until(&format!("{text:?} in the journal"), || {
-            self.journal().contains(text)
+            self.journal_text().contains(text)
         });
     }
 
-    /// The words that came so far of answers that are not in their files yet.
-    pub fn journal(&self) -> String {
+    /// The words received so far of answers that are not in their files yet.
+    pub fn journal_text(&self) -> String {
         let Ok(entries) = std::fs::read_dir(self.path("home/state/journal/asked")) else {
             return String::new();
         };
@@ -179,16 +187,29 @@ impl Sandbox {
         words
     }
 
-    /// What `recover --json` lists for a file.
+    /// The records that `recover --json` lists for a file.
     #[track_caller]
-    pub fn records(&self, name: &str) -> Vec<serde_json::Value> {
+    pub fn recoverable_records(&self, name: &str) -> Vec<serde_json::Value> {
         let run = self.run(&["recover", name, "--json"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         serde_json::from_str(&run.stdout).unwrap()
     }
 }
 
-/// Waits until something is so, and gives up after a time that no machine needs.
+/// Parses JSON that a command printed, and shows it if it is broken.
+#[track_caller]
+pub fn parse_json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Checks that a command succeeded, and gives its stdout without the last newline.
+#[track_caller]
+pub fn assert_success(run: &CommandOutput) -> &str {
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    run.stdout.trim_end()
+}
+
+/// Polls until `is_so` is true, and panics after a minute.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -198,7 +219,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Reads what a command prints until it has printed a text; gives all of that.
+/// Reads the output of a command until it ends with `text`, and returns all of it.
 #[track_caller]
 pub fn read_until(printed: &mut impl std::io::Read, text: &str) -> String {
     let mut bytes = Vec::new();
@@ -216,10 +237,10 @@ pub fn read_until(printed: &mut impl std::io::Read, text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-impl From<Output> for Run {
-    fn from(output: Output) -> Run {
+impl From<Output> for CommandOutput {
+    fn from(output: Output) -> CommandOutput {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Run {
+        CommandOutput {
             code: output.status.code(),
             stdout: text(output.stdout),
             stderr: text(output.stderr),
@@ -227,17 +248,17 @@ impl From<Output> for Run {
     }
 }
 
-impl Run {
-    /// The command did what it should, and had nothing to say about it.
+impl CommandOutput {
+    /// Checks that the command succeeded with this stdout and no stderr.
     #[track_caller]
-    pub fn assert_answer(&self, stdout: &str) {
+    pub fn assert_prints(&self, stdout: &str) {
         assert_eq!(
             (self.code, &*self.stdout, &*self.stderr),
             (Some(0), stdout, "")
         );
     }
 
-    /// The command names the ways to a model, since nobody named one.
+    /// Checks that the command says that no model was named, and suggests some.
     #[track_caller]
     pub fn assert_no_model(&self) {
         assert_eq!((self.code, &*self.stdout), (Some(2), ""), "{}", self.stderr);
@@ -247,9 +268,9 @@ impl Run {
         assert!(self.stderr.contains(way), "{}", self.stderr);
     }
 
-    /// The command failed with this code, these lines on stderr, and nothing on stdout.
+    /// Checks that the command failed with this code and stderr, and printed nothing to stdout.
     #[track_caller]
-    pub fn assert_failure(&self, code: i32, stderr: &str) {
+    pub fn assert_fails(&self, code: i32, stderr: &str) {
         assert_eq!(
             (self.code, &*self.stdout, &*self.stderr),
             (Some(code), "", stderr)
@@ -259,9 +280,9 @@ impl Run {
 
 pub use analects_testkit::skip;
 
-/// What a test has to tell besides that it passed.
+/// Prints a measurement or a remark of a test.
 #[cfg(target_os = "linux")]
 #[allow(clippy::print_stderr)]
-pub fn say(text: &str) {
+pub fn print_note(text: &str) {
     eprintln!("{text}");
 }

@@ -1,5 +1,5 @@
-//! Somebody saves the file at any moment of a turn: an older text or the current one, in every way in which programs
-//! save. Every line that they typed stays, and each answer is in the file once, or `recover` offers it.
+//! An older or the current text is saved over the file at any moment of a turn, in every way that programs save.
+//! Every typed line stays, and each answer is in the file once, or `recover` offers it.
 
 use std::io::Write;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::file_watcher::AGENT;
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox};
 use crate::server::{Server, Step, done, piece, stream_head};
 
 pub const FILE: &str = "a.msg.md";
@@ -16,7 +16,7 @@ const NOTES: &str = "\n# %% [^n]\n\n[^n]: [markdown] history=\"none\"\n\nnotes:\
 
 /// When the file is saved.
 #[derive(Debug, Clone, Copy)]
-pub enum Moment {
+pub enum SaveMoment {
     BeforeTheFirstWord,
     InMidAnswer,
     /// When the answer is in the file.
@@ -25,17 +25,17 @@ pub enum Moment {
     After(Duration),
 }
 
-pub const MOMENTS: [Moment; 3] = [
-    Moment::BeforeTheFirstWord,
-    Moment::InMidAnswer,
-    Moment::AfterTheAnswer,
+pub const MOMENTS: [SaveMoment; 3] = [
+    SaveMoment::BeforeTheFirstWord,
+    SaveMoment::InMidAnswer,
+    SaveMoment::AfterTheAnswer,
 ];
 
-/// What is done to save a file that was opened.
-pub type Save = Box<dyn FnOnce(&Sandbox)>;
+/// Saves a file that was opened earlier.
+pub type PendingSave = Box<dyn FnOnce(&Sandbox)>;
 
-/// A conversation of many turns, in each of which somebody saves the file.
-pub struct Talk {
+/// A conversation of many turns, in each of which another program saves the file.
+pub struct Conversation {
     pub sandbox: Sandbox,
     server: Server,
     turns: usize,
@@ -43,13 +43,17 @@ pub struct Talk {
     pub recovered: usize,
 }
 
-impl Talk {
-    pub fn new(turns: usize) -> Talk {
+impl Conversation {
+    pub fn new(turns: usize) -> Conversation {
         let sandbox = Sandbox::new();
-        let server = Server::new((0..turns).map(|turn| script(&sandbox, turn)).collect());
+        let server = Server::new(
+            (0..turns)
+                .map(|turn| answer_script(&sandbox, turn))
+                .collect(),
+        );
         let sandbox = sandbox.with_server(&server.base_url);
         sandbox.write(FILE, format!("{AGENT}{NOTES}"));
-        Talk {
+        Conversation {
             sandbox,
             server,
             turns: 0,
@@ -57,9 +61,8 @@ impl Talk {
         }
     }
 
-    /// Types a question, asks it, and lets somebody who has opened the file save it meanwhile, with a line below the
-    /// notes.
-    pub fn turn(&mut self, moment: Moment, open: &dyn Fn(&Sandbox, &str) -> Save) {
+    /// Types a question, asks it, and meanwhile saves the file that was opened, with a line below the notes.
+    pub fn turn(&mut self, moment: SaveMoment, open: &dyn Fn(&Sandbox, &str) -> PendingSave) {
         let (sandbox, turn) = (&self.sandbox, self.turns);
         let what = format!("turn {turn}, {moment:?}");
         sandbox.write(
@@ -75,28 +78,28 @@ impl Talk {
                 .for_each(|gate| sandbox.write(gate, ""))
         };
         match moment {
-            Moment::BeforeTheFirstWord => {
+            SaveMoment::BeforeTheFirstWord => {
                 let question = format!("question {turn:04}");
                 while !self.server.request().contains(&question) {}
             }
-            Moment::InMidAnswer => {
+            SaveMoment::InMidAnswer => {
                 open_gates(1);
-                sandbox.wait_for_journal(&parts(turn)[0]);
+                sandbox.wait_for_journal(&answer_parts(turn)[0]);
             }
-            Moment::AfterTheAnswer => {
+            SaveMoment::AfterTheAnswer => {
                 open_gates(2);
                 child.wait().unwrap();
             }
-            Moment::After(time) => {
+            SaveMoment::After(time) => {
                 open_gates(2);
                 std::thread::sleep(time);
             }
         }
         save(sandbox);
         open_gates(2);
-        let mut run: Run = child.wait_with_output().unwrap().into();
+        let mut run: CommandOutput = child.wait_with_output().unwrap().into();
         // Whoever looks at the very moment when an editor has emptied the file sees nothing to ask.
-        if matches!(moment, Moment::After(_)) && run.stderr.contains("nothing to ask") {
+        if matches!(moment, SaveMoment::After(_)) && run.stderr.contains("nothing to ask") {
             run = sandbox.run(&["chat", FILE]);
         }
         assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
@@ -104,23 +107,23 @@ impl Talk {
         self.check(&what);
     }
 
-    /// Whatever was typed and answered is there once; an answer that is not there is offered, and put back.
+    /// Checks that every typed line and every answer is there once; a missing answer must be offered, and is restored.
     #[track_caller]
     fn check(&mut self, what: &str) {
         let sandbox = &self.sandbox;
-        let answer = parts(self.turns - 1).concat();
+        let answer = answer_parts(self.turns - 1).concat();
         let is_missing =
             |record: &&Value| record["text"] == answer && record["stands_in"].is_null();
-        if let Some(missing) = sandbox.records(FILE).iter().find(is_missing) {
+        if let Some(missing) = sandbox.recoverable_records(FILE).iter().find(is_missing) {
             let name = missing["name"].as_str().unwrap();
             let run = sandbox.run(&["recover", FILE, name]);
             assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
             self.recovered += 1;
         }
         let file = sandbox.read(FILE);
-        let texts = sandbox.texts(FILE);
+        let texts = sandbox.message_texts(FILE);
         for turn in 0..self.turns {
-            let answer = parts(turn).concat();
+            let answer = answer_parts(turn).concat();
             let count = |text: &str| texts.iter().filter(|other| *other == text).count();
             assert_eq!(
                 count(&format!("question {turn:04}")),
@@ -128,7 +131,10 @@ impl Talk {
                 "{what}: {turn}: {file}"
             );
             assert_eq!(count(&answer), 1, "{what}: {turn}: {file}");
-            for words in [format!("typed line {turn:04}"), parts(turn)[1].clone()] {
+            for words in [
+                format!("typed line {turn:04}"),
+                answer_parts(turn)[1].clone(),
+            ] {
                 assert_eq!(file.matches(&words).count(), 1, "{what}: {words}: {file}");
             }
         }
@@ -145,17 +151,17 @@ impl Talk {
     }
 }
 
-/// The two parts of an answer, which come when there are files.
-fn parts(turn: usize) -> [String; 2] {
+/// The two parts of an answer, which arrive once their files exist.
+fn answer_parts(turn: usize) -> [String; 2] {
     [
         format!("answer {turn:04}\n# %% no head[^1]\n"),
         format!("end of answer {turn:04}"),
     ]
 }
 
-fn script(sandbox: &Sandbox, turn: usize) -> Vec<Step> {
+fn answer_script(sandbox: &Sandbox, turn: usize) -> Vec<Step> {
     let gate = |name: &str| Step::Until(sandbox.path(&format!("{name} {turn}")));
-    let [first, rest] = parts(turn).map(|part| piece(&part));
+    let [first, rest] = answer_parts(turn).map(|part| piece(&part));
     vec![
         stream_head(),
         gate("first"),
@@ -166,8 +172,8 @@ fn script(sandbox: &Sandbox, turn: usize) -> Vec<Step> {
     ]
 }
 
-/// Saves what was read when the file was opened, or what is in it when it is saved.
-fn plain(is_older: bool, save: fn(&Sandbox, &str)) -> impl Fn(&Sandbox, &str) -> Save {
+/// Saves the text from when the file was opened, or the text at the time of the save.
+fn save_with(is_older: bool, save: fn(&Sandbox, &str)) -> impl Fn(&Sandbox, &str) -> PendingSave {
     move |sandbox, line| {
         let older = sandbox.read(FILE);
         let line = line.to_string();
@@ -199,7 +205,7 @@ fn by_overwriting(sandbox: &Sandbox, text: &str) {
     file.set_len(text.len() as u64).unwrap();
 }
 
-fn with_sed(_: &Sandbox, line: &str) -> Save {
+fn with_sed(_: &Sandbox, line: &str) -> PendingSave {
     let script = format!("s/^notes:$/notes:\\n{line}/");
     Box::new(move |sandbox| {
         let sed = Command::new("sed")
@@ -213,11 +219,11 @@ fn with_sed(_: &Sandbox, line: &str) -> Save {
 #[test]
 fn a_save_at_any_moment_of_a_turn_loses_nothing() {
     let saves = [by_rename, by_emptying, by_overwriting];
-    let mut talk = Talk::new(MOMENTS.len() * (2 * saves.len() + 1));
+    let mut talk = Conversation::new(MOMENTS.len() * (2 * saves.len() + 1));
     for moment in MOMENTS {
         for save in saves {
-            talk.turn(moment, &plain(true, save));
-            talk.turn(moment, &plain(false, save));
+            talk.turn(moment, &save_with(true, save));
+            talk.turn(moment, &save_with(false, save));
         }
         talk.turn(moment, &with_sed);
     }
@@ -227,20 +233,20 @@ fn a_save_at_any_moment_of_a_turn_loses_nothing() {
 /// The same wherever the turn is, also in the middle of a write.
 #[test]
 fn saves_during_a_write_lose_nothing() {
-    let turns = if std::env::var_os("ANALECTS_TORTURE").is_some() {
+    let turns = if analects_testkit::is_torture() {
         300
     } else {
         12
     };
     let mut step: u64 = 0;
     for _ in 0..turns / 12 {
-        let mut talk = Talk::new(12);
+        let mut talk = Conversation::new(12);
         for save in [by_rename, by_emptying, by_overwriting] {
             for is_older in [true, false, true, false] {
                 // Moments all over the time that a turn takes, in steps that never repeat.
                 step += 1;
-                let moment = Moment::After(Duration::from_micros(step * 7_919 % 90_000));
-                talk.turn(moment, &plain(is_older, save));
+                let moment = SaveMoment::After(Duration::from_micros(step * 7_919 % 90_000));
+                talk.turn(moment, &save_with(is_older, save));
             }
         }
     }

@@ -1,6 +1,7 @@
-//! Whatever kills a writer of the store, what it acknowledged is there, in order and whole, and the next
-//! writer goes on: kills at every system call and at random moments, power cuts, full disks, many writers.
+//! Whatever kills a writer of the store, every acknowledged message is there, complete and in order, and the next
+//! writer continues: kills at every system call and at random moments, power cuts, full disks, many writers.
 
+use analects_testkit::is_torture;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::disk_and_permissions::Mounted;
-use crate::kills_during_save::{counts, run_killed};
-use crate::power_cuts::Ext4;
-use crate::sandbox::{Sandbox, say, skip};
+use crate::disk_and_permissions::TmpfsMount;
+use crate::kills_during_save::{count_calls, run_killed};
+use crate::power_cuts::Ext4Disk;
+use crate::sandbox::{Sandbox, print_note, skip};
 
-fn torture() -> bool {
-    std::env::var_os("ANALECTS_TORTURE").is_some()
-}
-
-/// Messages as lines, each with a text that no other has.
-fn script(who: &str, count: usize) -> String {
+/// Messages as lines, each with a unique text.
+fn message_lines(who: &str, count: usize) -> String {
     (0..count)
         .map(|at| {
             let filler = "and so on ".repeat(if at % 10 == 9 { 3000 } else { at % 7 });
@@ -28,8 +25,8 @@ fn script(who: &str, count: usize) -> String {
         .collect()
 }
 
-/// The ids in acknowledgements; a last line that is cut off is none.
-fn acknowledged(stdout: &str) -> Vec<String> {
+/// The acknowledged ids; a last line that is cut off does not count.
+fn acknowledged_ids(stdout: &str) -> Vec<String> {
     let lines = stdout
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -38,17 +35,17 @@ fn acknowledged(stdout: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a session holds: its records, and how many lines are none.
-struct Stored {
+/// A session in the store: its records, and the number of unreadable lines.
+struct StoredSession {
     records: Vec<Value>,
     torn: usize,
 }
 
-/// The last session; nothing if there is none yet. It is told how many of its lines are no records.
-fn stored(sandbox: &Sandbox, what: &str) -> Stored {
+/// The last session, or an empty one if there is none.
+fn last_session(sandbox: &Sandbox, what: &str) -> StoredSession {
     let run = sandbox.run(&["session", "export", "last"]);
     if run.code == Some(3) {
-        return Stored {
+        return StoredSession {
             records: Vec::new(),
             torn: 0,
         };
@@ -66,7 +63,7 @@ fn stored(sandbox: &Sandbox, what: &str) -> Stored {
         "{what}: {}",
         run.stderr
     );
-    Stored { records, torn }
+    StoredSession { records, torn }
 }
 
 fn ids(records: &[Value]) -> Vec<String> {
@@ -79,8 +76,8 @@ fn ids(records: &[Value]) -> Vec<String> {
 /// What was acknowledged is a beginning of what is there, which is a beginning of what was to be written; and
 /// the next writer goes on behind it. A kill may cut a write off between two pages of memory (how often
 /// depends on the kernel): that one line stays, was never acknowledged, and is told.
-fn check(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
-    let Stored { records, torn } = stored(sandbox, what);
+fn check_session(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
+    let StoredSession { records, torn } = last_session(sandbox, what);
     assert!(torn <= 1, "{what}: {torn} lines are torn");
     assert!(
         ids(&records).starts_with(acks),
@@ -99,7 +96,7 @@ fn check(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
         "{\"type\":\"user\",\"content\":\"after\"}\n",
     );
     assert_eq!(next.code, Some(0), "{what}: {}", next.stderr);
-    let after = stored(sandbox, what);
+    let after = last_session(sandbox, what);
     assert_eq!(
         (after.records.len(), after.torn),
         (records.len() + 1, torn),
@@ -121,12 +118,12 @@ fn check(sandbox: &Sandbox, acks: &[String], script: &str, what: &str) {
 
 #[test]
 fn a_kill_at_any_system_call_of_an_append_loses_nothing_acknowledged() {
-    let messages = if torture() { 30 } else { 11 };
-    let script = script("m", messages);
+    let messages = if is_torture() { 30 } else { 11 };
+    let script = message_lines("m", messages);
     let append = ["session", "append"];
     let sandbox = Sandbox::new();
     sandbox.write("stdin", &script);
-    let Some(counts) = counts(&sandbox, &append) else {
+    let Some(counts) = count_calls(&sandbox, &append) else {
         return skip(
             "a_kill_at_any_system_call_of_an_append_loses_nothing_acknowledged",
             "strace is not there, or may not trace",
@@ -138,11 +135,11 @@ fn a_kill_at_any_system_call_of_an_append_loses_nothing_acknowledged() {
             let _ = std::fs::remove_dir_all(sandbox.path("home"));
             sandbox.write("stdin", &script);
             let output = run_killed(&sandbox, call, when, &append);
-            let acks = acknowledged(&String::from_utf8_lossy(&output.stdout));
+            let acks = acknowledged_ids(&String::from_utf8_lossy(&output.stdout));
             kills += usize::from(!output.status.success());
             most = most.max(acks.len());
             std::fs::remove_file(sandbox.path("stdin")).unwrap();
-            check(&sandbox, &acks, &script, &format!("{call} number {when}"));
+            check_session(&sandbox, &acks, &script, &format!("{call} number {when}"));
         }
     }
     assert!(
@@ -153,10 +150,10 @@ fn a_kill_at_any_system_call_of_an_append_loses_nothing_acknowledged() {
 
 #[test]
 fn kills_at_random_moments_lose_nothing_acknowledged() {
-    let kills = if torture() { 1000 } else { 30 };
+    let kills = if is_torture() { 1000 } else { 30 };
     let (mut dead, mut in_all) = (0, 0);
     let sandbox = Sandbox::new();
-    let script = script("k", 4000);
+    let script = message_lines("k", 4000);
     for kill in 0..kills {
         let _ = std::fs::remove_dir_all(sandbox.path("home"));
         sandbox.write("script", &script);
@@ -185,24 +182,24 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
         std::thread::sleep(moment.saturating_sub(started.elapsed()));
         child.kill().unwrap();
         dead += usize::from(!child.wait().unwrap().success());
-        let acks = acknowledged(&sandbox.read("acks"));
+        let acks = acknowledged_ids(&sandbox.read("acks"));
         in_all += acks.len();
-        check(&sandbox, &acks, &script, &format!("kill {kill}"));
+        check_session(&sandbox, &acks, &script, &format!("kill {kill}"));
     }
     assert!(
         dead > 0 && in_all > 0,
         "{dead} killed, {in_all} acknowledged"
     );
-    say(&format!("{dead} kills, {in_all} acknowledged messages"));
+    print_note(&format!("{dead} kills, {in_all} acknowledged messages"));
 }
 
 /// Kills cut a write off only now and then, so this does it at every place of the last line.
 #[test]
 fn a_cut_off_line_is_kept_and_reported() {
     let sandbox = Sandbox::new();
-    let script = script("c", 3);
+    let script = message_lines("c", 3);
     let run = sandbox.run_with_stdin(&["session", "append"], &script);
-    let acks = acknowledged(&run.stdout);
+    let acks = acknowledged_ids(&run.stdout);
     let listed: Value =
         serde_json::from_str(&sandbox.run(&["session", "show", "last", "--json"]).stdout).unwrap();
     let path = listed["path"].as_str().unwrap().to_string();
@@ -212,18 +209,18 @@ fn a_cut_off_line_is_kept_and_reported() {
         .rposition(|byte| *byte == b'\n')
         .unwrap()
         + 1;
-    let step = if torture() { 1 } else { 16 };
+    let step = if is_torture() { 1 } else { 16 };
     for cut in (last..whole.len()).step_by(step) {
         std::fs::write(&path, &whole[..cut]).unwrap();
         // A record that lacks nothing but its line end is whole.
         let torn = usize::from(cut > last && cut < whole.len() - 1);
-        assert_eq!(stored(&sandbox, "cut").torn, torn, "cut at {cut}");
-        check(&sandbox, &acks[..2], &script, &format!("cut at {cut}"));
+        assert_eq!(last_session(&sandbox, "cut").torn, torn, "cut at {cut}");
+        check_session(&sandbox, &acks[..2], &script, &format!("cut at {cut}"));
     }
 }
 
-/// Appends until the power goes; gives what was acknowledged before that.
-fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<String> {
+/// Appends until the power fails, and returns what was acknowledged.
+fn append_until_cut(sandbox: &Sandbox, disk: &Ext4Disk, moment: Duration) -> Vec<String> {
     let cutting = AtomicBool::new(false);
     let mut command = sandbox.command(&["session", "append"]);
     command.env("ANALECTS_HOME", sandbox.path("disk/home"));
@@ -235,7 +232,7 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<Str
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     // However slow the machine is, one is safe before the clock starts.
-    let first = acknowledged(&lines.next().unwrap().unwrap());
+    let first = acknowledged_ids(&lines.next().unwrap().unwrap());
     let acks = std::thread::scope(|scope| {
         scope.spawn(|| {
             std::thread::sleep(moment);
@@ -248,7 +245,7 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<Str
             .take_while(|_| !cutting.load(Ordering::SeqCst));
         first
             .into_iter()
-            .chain(before.flat_map(|line| acknowledged(&line)))
+            .chain(before.flat_map(|line| acknowledged_ids(&line)))
             .collect()
     });
     let _ = child.kill();
@@ -258,15 +255,15 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4, moment: Duration) -> Vec<Str
 
 #[test]
 fn power_cuts_lose_nothing_acknowledged() {
-    let cuts = if torture() { 1000 } else { 20 };
+    let cuts = if is_torture() { 1000 } else { 20 };
     let sandbox = Sandbox::new();
-    let Some(disk) = Ext4::new(&sandbox) else {
+    let Some(disk) = Ext4Disk::new(&sandbox) else {
         return skip(
             "power_cuts_lose_nothing_acknowledged",
             "an ext4 cannot be made and mounted here",
         );
     };
-    sandbox.write("script", script("p", 3000));
+    sandbox.write("script", message_lines("p", 3000));
     let mut in_all = 0;
     for cut in 0..cuts {
         let moment = Duration::from_micros((cut * 7_919) % 60_000);
@@ -299,14 +296,14 @@ fn power_cuts_lose_nothing_acknowledged() {
         std::fs::remove_dir_all(sandbox.path("disk/home/data/trash")).unwrap();
     }
     disk.umount();
-    say(&format!(
+    print_note(&format!(
         "{cuts} power cuts, {in_all} acknowledged messages"
     ));
 }
 
 #[test]
 fn many_writers_lose_and_mix_up_nothing() {
-    let (writers, each) = if torture() { (8, 10_000) } else { (4, 250) };
+    let (writers, each) = if is_torture() { (8, 10_000) } else { (4, 250) };
     let sandbox = Sandbox::new();
     let first = sandbox.run_with_stdin(
         &["session", "append"],
@@ -316,7 +313,7 @@ fn many_writers_lose_and_mix_up_nothing() {
     let children: Vec<_> = (0..writers)
         .map(|writer| {
             let name = format!("script{writer}");
-            sandbox.write(&name, script(&format!("w{writer}"), each));
+            sandbox.write(&name, message_lines(&format!("w{writer}"), each));
             let stdin = std::fs::File::open(sandbox.path(&name)).unwrap();
             let args: &[&str] = match writer % 2 {
                 0 => &["session", "append", "last"],
@@ -335,10 +332,10 @@ fn many_writers_lose_and_mix_up_nothing() {
         .map(|child| {
             let output = child.wait_with_output().unwrap();
             assert!(output.status.success());
-            acknowledged(&String::from_utf8_lossy(&output.stdout))
+            acknowledged_ids(&String::from_utf8_lossy(&output.stdout))
         })
         .collect();
-    let Stored { records, torn } = stored(&sandbox, "many writers");
+    let StoredSession { records, torn } = last_session(&sandbox, "many writers");
     assert_eq!((records.len(), torn), (writers * each + 1, 0));
     for (writer, acks) in acks.iter().enumerate() {
         let start = format!("w{writer} ");
@@ -357,13 +354,13 @@ fn many_writers_lose_and_mix_up_nothing() {
 fn a_full_disk_is_reported_and_leaves_whole_records() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("home")).unwrap();
-    let Some(_mounted) = Mounted::tmpfs(&sandbox.path("home"), "256k") else {
+    let Some(_mounted) = TmpfsMount::tmpfs(&sandbox.path("home"), "256k") else {
         return skip(
             "a_full_disk_is_reported_and_leaves_whole_records",
             "a tmpfs cannot be mounted here",
         );
     };
-    let script = script("f", 400);
+    let script = message_lines("f", 400);
     let run = sandbox.run_with_stdin(&["session", "append"], &script);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(
@@ -371,12 +368,12 @@ fn a_full_disk_is_reported_and_leaves_whole_records() {
         "{}",
         run.stderr
     );
-    let acks = acknowledged(&run.stdout);
+    let acks = acknowledged_ids(&run.stdout);
     assert!(
         acks.len() > 3 && acks.len() < 400,
         "{} acknowledged",
         acks.len()
     );
-    let Stored { records, torn } = stored(&sandbox, "full disk");
+    let StoredSession { records, torn } = last_session(&sandbox, "full disk");
     assert_eq!((ids(&records), torn), (acks, 0));
 }

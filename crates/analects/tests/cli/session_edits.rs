@@ -1,14 +1,11 @@
-//! `edit`, `drop`, `restore`, `rewind` and `fork` on sessions: the record keeps what was said, what followed still
-//! follows, and the model sees what was meant.
+//! `edit`, `drop`, `restore`, `rewind` and `fork` on sessions: the store keeps the old text, later messages still
+//! follow, and the model sees the changed conversation.
 
-use serde_json::Value;
-
-use crate::rewind_and_fork::done;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, assert_success, parse_json};
 use crate::server::{Server, answer};
 
-/// A new session of these records; their ids.
-fn session(sandbox: &Sandbox, lines: &str) -> Vec<String> {
+/// Appends a new session with these records, and returns their ids.
+fn append_session(sandbox: &Sandbox, lines: &str) -> Vec<String> {
     let run = sandbox.run_with_stdin(&["session", "append"], lines);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let id = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["id"].clone();
@@ -18,23 +15,11 @@ fn session(sandbox: &Sandbox, lines: &str) -> Vec<String> {
         .collect()
 }
 
-/// The id of the last session.
-fn session_id(sandbox: &Sandbox) -> String {
-    let run = sandbox.run(&["session", "tail", "last", "--json"]);
-    let last = run.stdout.lines().last().unwrap();
-    let message: serde_json::Value = serde_json::from_str(last).unwrap();
-    message["session_id"].as_str().unwrap().to_string()
-}
-
-/// What would be sent of the last session.
-fn sent(sandbox: &Sandbox) -> String {
+/// The request that would be sent for the last session.
+fn request_of_session(sandbox: &Sandbox) -> String {
     let run = sandbox.run(&["context", "last", "-m", "openai/tiny", "--request"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     run.stdout
-}
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 const TALK: &str = "{\"type\":\"user\",\"content\":\"one\"}\n\
@@ -44,16 +29,16 @@ const TALK: &str = "{\"type\":\"user\",\"content\":\"one\"}\n\
 fn an_edited_message_is_sent_with_its_followers() {
     let server = Server::new(vec![answer(&["four"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    let ids = session(&sandbox, TALK);
-    let mut expected = sent(&sandbox);
+    let ids = append_session(&sandbox, TALK);
+    let mut expected = request_of_session(&sandbox);
     for (id, old) in ids.iter().zip(["one", "two", "three"]) {
         for new in [format!("not {old}"), format!("new {old}")] {
             let run = sandbox.run(&["edit", "last", id, &new, "--json"]);
-            let edited = json(done(&run));
+            let edited = parse_json(assert_success(&run));
             assert_eq!(edited["message_id"], **id);
             assert!(!ids.contains(&edited["revision_id"].as_str().unwrap().to_string()));
             assert_eq!(
-                sent(&sandbox),
+                request_of_session(&sandbox),
                 expected.replace(old, &new),
                 "{}",
                 run.stderr
@@ -63,16 +48,16 @@ fn an_edited_message_is_sent_with_its_followers() {
     }
     // The last one waits for an answer, and that is told.
     let run = sandbox.run(&["edit", "last", &ids[2], "new three!"]);
-    assert_eq!(done(&run), ids[2]);
+    assert_eq!(assert_success(&run), ids[2]);
     let told = format!(
         "to ask it: analects session resume {}\n",
-        session_id(&sandbox)
+        sandbox.last_session_id()
     );
     assert_eq!(run.stderr, told);
     sandbox
         .run(&["session", "resume", "last", "-m", "openai/tiny"])
-        .assert_answer("four\n");
-    let request = json(&server.request());
+        .assert_prints("four\n");
+    let request = parse_json(&server.request());
     let texts: Vec<&str> = request["messages"]
         .as_array()
         .unwrap()
@@ -88,14 +73,14 @@ fn an_edited_message_is_sent_with_its_followers() {
     assert_eq!(
         export
             .lines()
-            .filter(|line| json(line)["type"] == "revision")
+            .filter(|line| parse_json(line)["type"] == "revision")
             .count(),
         7
     );
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
     // Whoever wants the old text writes it again.
-    done(&sandbox.run(&["edit", "last", &ids[0], "one"]));
-    let request = sent(&sandbox);
+    assert_success(&sandbox.run(&["edit", "last", &ids[0], "one"]));
+    let request = request_of_session(&sandbox);
     assert!(
         request.contains("\"one\"") && request.contains("\"four\""),
         "{request}"
@@ -110,9 +95,9 @@ const CALL: &str = "{\"type\":\"user\",\"content\":\"weather?\"}\n\
 #[test]
 fn an_edited_tool_result_keeps_its_call_and_answer() {
     let sandbox = Sandbox::new();
-    let ids = session(&sandbox, CALL);
-    done(&sandbox.run(&["edit", "last", &ids[2], "rain"]));
-    let request = sent(&sandbox);
+    let ids = append_session(&sandbox, CALL);
+    assert_success(&sandbox.run(&["edit", "last", &ids[2], "rain"]));
+    let request = request_of_session(&sandbox);
     assert!(
         request.contains("\"rain\"") && request.contains("t1"),
         "{request}"
@@ -128,11 +113,11 @@ fn an_edited_tool_result_keeps_its_call_and_answer() {
 fn dropping_a_tool_result_drops_its_call() {
     for dropped in [1, 2] {
         let sandbox = Sandbox::new();
-        let ids = session(&sandbox, CALL);
-        let before = sent(&sandbox);
+        let ids = append_session(&sandbox, CALL);
+        let before = request_of_session(&sandbox);
         let id = &ids[dropped];
-        assert_eq!(done(&sandbox.run(&["drop", "last", id])), id);
-        let request = sent(&sandbox);
+        assert_eq!(assert_success(&sandbox.run(&["drop", "last", id])), id);
+        let request = request_of_session(&sandbox);
         assert!(
             !request.contains("t1") && !request.contains("\"sun\""),
             "{request}"
@@ -146,12 +131,12 @@ fn dropping_a_tool_result_drops_its_call() {
             Some(1),
             "it is hidden already"
         );
-        assert_eq!(done(&sandbox.run(&["restore", "last", id])), id);
-        assert_eq!(sent(&sandbox), before);
+        assert_eq!(assert_success(&sandbox.run(&["restore", "last", id])), id);
+        assert_eq!(request_of_session(&sandbox), before);
         let not_hidden = format!("analects: {id} is not hidden\n");
         sandbox
             .run(&["restore", "last", id])
-            .assert_failure(1, &not_hidden);
+            .assert_fails(1, &not_hidden);
     }
 }
 
@@ -176,25 +161,25 @@ fn rewinding_to_a_summary_keeps_the_whole_compaction() {
     };
     for name in ["S", "B"] {
         let sandbox = Sandbox::new();
-        session(&sandbox, COMPACTED);
+        append_session(&sandbox, COMPACTED);
         let run = sandbox.run(&["rewind", "last", name]);
-        done(&run);
+        assert_success(&run);
         assert!(!run.stderr.contains("does not count"), "{}", run.stderr);
-        check(&sent(&sandbox));
-        done(&sandbox.run(&["rewind", "last", "u2"]));
-        assert!(sent(&sandbox).contains("new question"));
+        check(&request_of_session(&sandbox));
+        assert_success(&sandbox.run(&["rewind", "last", "u2"]));
+        assert!(request_of_session(&sandbox).contains("new question"));
         let run = sandbox.run(&["fork", "last", "--at", name]);
         assert!(!run.stderr.contains("does not count"), "{}", run.stderr);
-        let copy = done(&run);
+        let copy = assert_success(&run);
         let args = ["context", copy, "-m", "openai/tiny", "--request"];
-        check(done(&sandbox.run(&args)));
+        check(assert_success(&sandbox.run(&args)));
         // What a hidden summary came with is nothing to go on from either.
         let run = sandbox.run(&["compact", copy, "--undo"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let nothing = format!("analects: nothing comes after {name}\n");
         sandbox
             .run(&["rewind", copy, name])
-            .assert_failure(1, &nothing);
+            .assert_fails(1, &nothing);
     }
 }
 
@@ -213,21 +198,21 @@ fn tool_calls_cannot_be_edited_but_results_can() {
          {{\"type\":\"assistant\",\"content\":[{said},{call}]}}\n\
          {{\"type\":\"tool_result\",\"block\":{result}}}\n"
     );
-    let ids = session(&sandbox, &lines);
+    let ids = append_session(&sandbox, &lines);
     for id in &ids[1..4] {
-        sandbox.run(&["edit", "last", id, "x"]).assert_failure(
+        sandbox.run(&["edit", "last", id, "x"]).assert_fails(
             1,
             &format!("analects: {id} cannot be edited: it is a tool call, which the model made\n"),
         );
     }
-    done(&sandbox.run(&["edit", "last", &ids[5], "rain"]));
-    let request = sent(&sandbox);
+    assert_success(&sandbox.run(&["edit", "last", &ids[5], "rain"]));
+    let request = request_of_session(&sandbox);
     assert!(
         request.contains("rain") && !request.contains("sun"),
         "{request}"
     );
-    done(&sandbox.run(&["edit", "last", &ids[4], "I cannot look."]));
-    let request = sent(&sandbox);
+    assert_success(&sandbox.run(&["edit", "last", &ids[4], "I cannot look."]));
+    let request = request_of_session(&sandbox);
     assert!(
         request.contains("I cannot look.") && !request.contains("Let me look."),
         "{request}"
@@ -241,18 +226,24 @@ fn tool_calls_cannot_be_edited_but_results_can() {
 #[test]
 fn a_fork_keeps_drops_edits_and_rewinds() {
     let sandbox = Sandbox::new();
-    let ids = session(&sandbox, TALK);
+    let ids = append_session(&sandbox, TALK);
     for verb in ["drop", "restore", "drop"] {
-        done(&sandbox.run(&[verb, "last", &ids[1]]));
+        assert_success(&sandbox.run(&[verb, "last", &ids[1]]));
     }
-    done(&sandbox.run(&["edit", "last", &ids[0], "uno"]));
-    done(&sandbox.run(&["rewind", "last", &ids[1]]));
+    assert_success(&sandbox.run(&["edit", "last", &ids[0], "uno"]));
+    assert_success(&sandbox.run(&["rewind", "last", &ids[1]]));
     for at in [&[][..], &["--at", &ids[1]]] {
         let original = sandbox.run(&["session", "list", "--json"]).stdout;
-        let original = json(&original)["sessions"].as_array().unwrap().len();
+        let original = parse_json(&original)["sessions"].as_array().unwrap().len();
         let run = sandbox.run(&[&["fork", "last"], at].concat());
-        let run = sandbox.run(&["context", done(&run), "-m", "openai/tiny", "--request"]);
-        let request = done(&run);
+        let run = sandbox.run(&[
+            "context",
+            assert_success(&run),
+            "-m",
+            "openai/tiny",
+            "--request",
+        ]);
+        let request = assert_success(&run);
         assert!(
             request.contains("\"uno\"") && !request.contains("\"one\""),
             "{request}"
@@ -261,7 +252,7 @@ fn a_fork_keeps_drops_edits_and_rewinds() {
             !request.contains("\"two\"") && !request.contains("\"three\""),
             "{request}"
         );
-        let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
+        let listed = parse_json(&sandbox.run(&["session", "list", "--json"]).stdout);
         assert_eq!(listed["sessions"].as_array().unwrap().len(), original + 1);
     }
 }
@@ -269,13 +260,13 @@ fn a_fork_keeps_drops_edits_and_rewinds() {
 #[test]
 fn an_edited_summary_covers_the_same_messages() {
     let sandbox = Sandbox::new();
-    session(&sandbox, COMPACTED);
-    let before = sent(&sandbox);
+    append_session(&sandbox, COMPACTED);
+    let before = request_of_session(&sandbox);
     assert_eq!(
-        done(&sandbox.run(&["edit", "last", "S", "They spoke of rivers."])),
+        assert_success(&sandbox.run(&["edit", "last", "S", "They spoke of rivers."])),
         "S"
     );
-    let request = sent(&sandbox);
+    let request = request_of_session(&sandbox);
     assert_eq!(
         request,
         before.replace("They talked.", "They spoke of rivers.")
@@ -295,7 +286,7 @@ fn an_edited_summary_covers_the_same_messages() {
     let undone = sandbox.run(&["compact", "last", "--undo"]);
     let told = "the summary is hidden, and the model sees everything that it stood for\n";
     assert_eq!((undone.code, &*undone.stderr), (Some(0), told));
-    let all = sent(&sandbox);
+    let all = request_of_session(&sandbox);
     assert!(
         all.contains("old answer") && all.contains("new question"),
         "{all}"
@@ -304,14 +295,14 @@ fn an_edited_summary_covers_the_same_messages() {
         !all.contains("rivers") && !all.contains("They talked."),
         "{all}"
     );
-    done(&sandbox.run(&["restore", "last", "S"]));
-    assert_eq!(sent(&sandbox), request);
+    assert_success(&sandbox.run(&["restore", "last", "S"]));
+    assert_eq!(request_of_session(&sandbox), request);
 }
 
 #[test]
 fn dropped_edited_and_failed_messages_are_not_converted_to_requests() {
     let sandbox = Sandbox::new();
-    let ids = session(
+    let ids = append_session(
         &sandbox,
         "{\"type\":\"user\",\"content\":\"clumsy\"}\n\
          {\"type\":\"assistant\",\"content\":\"SECRET\"}\n\
@@ -363,7 +354,7 @@ fn dropped_edited_and_failed_messages_are_not_converted_to_requests() {
         "{}",
         run.stdout
     );
-    done(&sandbox.run(&["restore", "last", &ids[1]]));
+    assert_success(&sandbox.run(&["restore", "last", &ids[1]]));
     assert!(converted().stdout.contains("SECRET"));
 }
 
@@ -373,15 +364,15 @@ fn foreign_message_ids_are_quoted_in_hints() {
     let sandbox = Sandbox::new();
     let lines = "{\"type\":\"user\",\"id\":\"u1\",\"content\":\"one\"}\n\
          {\"type\":\"assistant\",\"id\":\"a1; echo pwned\",\"content\":\"two\"}\n";
-    session(&sandbox, lines);
+    append_session(&sandbox, lines);
     let run = sandbox.run(&["rewind", "last", "u1"]);
     assert!(run.stderr.contains(" 'a1; echo pwned'\n"), "{}", run.stderr);
-    crate::rewind_and_fork::run_told(&sandbox, &run.stderr);
+    crate::rewind_and_fork::run_hint(&sandbox, &run.stderr);
     let run = sandbox.run(&["drop", "last", "a1; echo pwned"]);
     assert!(run.stderr.contains(" 'a1; echo pwned'\n"), "{}", run.stderr);
-    assert!(!sent(&sandbox).contains("\"two\""));
-    crate::rewind_and_fork::run_told(&sandbox, &run.stderr);
-    assert!(sent(&sandbox).contains("\"two\""));
+    assert!(!request_of_session(&sandbox).contains("\"two\""));
+    crate::rewind_and_fork::run_hint(&sandbox, &run.stderr);
+    assert!(request_of_session(&sandbox).contains("\"two\""));
 }
 
 #[test]
@@ -391,7 +382,7 @@ fn a_failed_question_waits_in_the_exported_file() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox
         .run(&["chat", "-m", "openai/tiny", "hello"])
-        .assert_answer("Hi.\n");
+        .assert_prints("Hi.\n");
     assert_eq!(
         sandbox
             .run(&["chat", "-c", "-m", "openai/other", "and?"])
@@ -406,5 +397,5 @@ fn a_failed_question_waits_in_the_exported_file() {
     );
     sandbox
         .run(&["chat", "x.msg.md", "-m", "openai/tiny"])
-        .assert_answer("Now.\n");
+        .assert_prints("Now.\n");
 }

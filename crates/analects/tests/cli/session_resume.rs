@@ -1,12 +1,13 @@
-//! Sessions of the store at a terminal: gone on with, taken back, asked again.
+//! Stored sessions at a terminal: resumed, undone, retried.
 #![cfg(unix)]
 
-use crate::chat_terminal::{CTRL_D, PROMPT, sandbox, session};
-use crate::pseudo_terminal::{press, shell};
+use crate::chat_terminal::{CTRL_D, PROMPT, run_session, sandbox_with_server};
+use crate::chat_terminal_errors::refused_request;
+use crate::pseudo_terminal::{press, shell_line};
 use crate::sandbox::Sandbox;
-use crate::server::{self, answer, error, stream_head};
+use crate::server::{self, answer, stream_head};
 
-/// A conversation that another program had.
+/// A conversation from another program.
 const TALK: &str = "{\"type\":\"user\",\"content\":\"old question\"}\n\
     {\"type\":\"assistant\",\"content\":\"old answer\"}\n";
 
@@ -28,13 +29,13 @@ fn an_imported_session_resumes_on_a_terminal() {
     let go_on = ["chat", "-c", "-m", "openai/tiny"];
     for (make, args) in [
         (
-            &import as &dyn Fn(&Sandbox) -> crate::sandbox::Run,
+            &import as &dyn Fn(&Sandbox) -> crate::sandbox::CommandOutput,
             &resume[..],
         ),
         (&append, &go_on),
         (&fork, &resume),
     ] {
-        let (sandbox, server) = sandbox(vec![answer(&["Now."])]);
+        let (sandbox, server) = sandbox_with_server(vec![answer(&["Now."])]);
         assert_eq!(make(&sandbox).code, Some(0));
         let steps = vec![
             press("session ", ""),
@@ -44,7 +45,7 @@ fn an_imported_session_resumes_on_a_terminal() {
             press("Now.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, args, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, args, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -55,17 +56,18 @@ fn an_imported_session_resumes_on_a_terminal() {
     }
 }
 
-fn refused() -> Vec<server::Step> {
-    error("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#)
-}
-
-fn sessions(sandbox: &Sandbox) -> usize {
+fn count_sessions(sandbox: &Sandbox) -> usize {
     sandbox.run(&["session", "list"]).stdout.lines().count()
 }
 
 #[test]
 fn retry_asks_the_same_model_in_the_same_session() {
-    let (sandbox, server) = sandbox(vec![refused(), refused(), refused(), answer(&["Now."])]);
+    let (sandbox, server) = sandbox_with_server(vec![
+        refused_request(),
+        refused_request(),
+        refused_request(),
+        answer(&["Now."]),
+    ]);
     let run = sandbox.run(&["chat", "-m", "openai/tiny", "hello there"]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
     let steps = vec![
@@ -79,10 +81,10 @@ fn retry_asks_the_same_model_in_the_same_session() {
         press("nothing to ask again", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["session", "resume", "last"], steps) else {
         return;
     };
-    assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
+    assert_eq!((code, count_sessions(&sandbox)), (0, 1), "{seen}");
     for _ in 0..4 {
         let request = server.request();
         assert_eq!(request.matches("hello there").count(), 1, "{request}");
@@ -95,7 +97,7 @@ fn retry_asks_the_same_model_in_the_same_session() {
 #[test]
 fn resume_remembers_a_model_that_was_stopped_before_the_first_word() {
     let hang = vec![stream_head(), server::Step::Hang];
-    let (sandbox, server) = sandbox(vec![hang, answer(&["Now."])]);
+    let (sandbox, server) = sandbox_with_server(vec![hang, answer(&["Now."])]);
     let mut child = sandbox.spawn(&["chat", "-m", "openai/tiny", "hello there"]);
     server.request();
     let pid = child.id().to_string();
@@ -112,7 +114,7 @@ fn resume_remembers_a_model_that_was_stopped_before_the_first_word() {
         press("Now.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["session", "resume", "last"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["session", "resume", "last"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -122,13 +124,13 @@ fn resume_remembers_a_model_that_was_stopped_before_the_first_word() {
 #[test]
 fn an_edited_first_question_is_asked_after_rewind() {
     let answers = ["One.", "Two.", "Eins."].map(|text| answer(&[text]));
-    let (sandbox, server) = sandbox(answers.to_vec());
+    let (sandbox, server) = sandbox_with_server(answers.to_vec());
     sandbox
         .run(&["chat", "-m", "openai/tiny", "first"])
-        .assert_answer("One.\n");
+        .assert_prints("One.\n");
     sandbox
         .run(&["chat", "-c", "second"])
-        .assert_answer("Two.\n");
+        .assert_prints("Two.\n");
     let export = sandbox.run(&["session", "export", "last"]).stdout;
     let line = export
         .lines()
@@ -143,10 +145,10 @@ fn an_edited_first_question_is_asked_after_rewind() {
         press("Eins.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "-c"], steps) else {
         return;
     };
-    assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
+    assert_eq!((code, count_sessions(&sandbox)), (0, 1), "{seen}");
     let requests: Vec<String> = (0..3).map(|_| server.request()).collect();
     assert!(
         requests[2].contains("erstens") && !requests[2].contains("first"),
@@ -158,10 +160,10 @@ fn an_edited_first_question_is_asked_after_rewind() {
 #[test]
 fn undoing_the_first_exchange_keeps_the_session() {
     let answers = ["One.", "Two.", "Three."].map(|text| answer(&[text]));
-    let (sandbox, server) = sandbox(answers.to_vec());
+    let (sandbox, server) = sandbox_with_server(answers.to_vec());
     sandbox
         .run(&["chat", "-m", "openai/tiny", "first"])
-        .assert_answer("One.\n");
+        .assert_prints("One.\n");
     let steps = vec![
         press(PROMPT, "/undo\r"),
         press("goes on from its beginning", ""),
@@ -177,10 +179,10 @@ fn undoing_the_first_exchange_keeps_the_session() {
         press("goes on from", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "-c"], steps) else {
         return;
     };
-    assert_eq!((code, sessions(&sandbox)), (0, 1), "{seen}");
+    assert_eq!((code, count_sessions(&sandbox)), (0, 1), "{seen}");
     let requests: Vec<String> = (0..2).map(|_| server.request()).collect();
     assert!(
         !requests[1].contains("first") && !requests[1].contains("One."),
@@ -193,7 +195,7 @@ fn undoing_the_first_exchange_keeps_the_session() {
     assert_eq!(sandbox.run(&told).code, Some(0), "{told:?}");
     sandbox
         .run(&["chat", "-c", "third"])
-        .assert_answer("Three.\n");
+        .assert_prints("Three.\n");
     let request = server.request();
     assert!(
         request.contains("first") && request.contains("One."),
@@ -205,10 +207,10 @@ fn undoing_the_first_exchange_keeps_the_session() {
 
 #[test]
 fn a_restarted_session_exports_without_its_old_start() {
-    let (sandbox, _server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+    let (sandbox, _server) = sandbox_with_server(vec![answer(&["One."]), answer(&["Two."])]);
     sandbox
         .run(&["chat", "-m", "openai/tiny", "first"])
-        .assert_answer("One.\n");
+        .assert_prints("One.\n");
     let steps = vec![
         press(PROMPT, "/undo\r"),
         press("goes on from its beginning", ""),
@@ -216,7 +218,7 @@ fn a_restarted_session_exports_without_its_old_start() {
         press("Two.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "-c"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "-c"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -253,7 +255,7 @@ fn a_restarted_session_exports_without_its_old_start() {
 fn a_session_with_only_a_summary_is_not_empty() {
     let compaction = "{\"type\":\"summary\",\"id\":\"S\",\"text\":\"They talked.\"}\n\
         {\"type\":\"compact_boundary\",\"id\":\"B\",\"summary_id\":\"S\"}\n";
-    let (sandbox, server) = sandbox(vec![answer(&["Now."]), answer(&["Then."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["Now."]), answer(&["Then."])]);
     let lines = format!("{TALK}{}{compaction}", TALK.replace("old", "later"));
     assert_eq!(
         sandbox.run_with_stdin(&["session", "append"], lines).code,
@@ -278,7 +280,7 @@ fn a_session_with_only_a_summary_is_not_empty() {
         press("to go on: analects session resume", ""),
     ];
     let args = ["session", "resume", "last", "-m", "openai/tiny"];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &args, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -295,10 +297,15 @@ fn a_session_with_only_a_summary_is_not_empty() {
 fn a_saved_prompt_is_not_repeated_after_compaction_fails() {
     let summary = answer(&["<summary>They talked.</summary>"]);
     // A summary of the first part, and one of all.
-    let scripts = vec![summary.clone(), summary, refused(), answer(&["Now."])];
-    let (sandbox, server) = sandbox(scripts);
+    let scripts = vec![
+        summary.clone(),
+        summary,
+        refused_request(),
+        answer(&["Now."]),
+    ];
+    let (sandbox, server) = sandbox_with_server(scripts);
     let agent = "[agents.small]\nmodels = \"openai/tiny\"\ncontext_window = 4000\n";
-    sandbox.configure("config.toml", &format!("{agent}max_output_tokens = 500\n"));
+    sandbox.write_config("config.toml", &format!("{agent}max_output_tokens = 500\n"));
     let long = TALK.replace("old answer", &"The river flows to the sea. ".repeat(90));
     assert_eq!(
         sandbox
@@ -316,7 +323,7 @@ fn a_saved_prompt_is_not_repeated_after_compaction_fails() {
         press(PROMPT, CTRL_D),
     ];
     let args = ["session", "resume", "last", "--agent", "small"];
-    let Some((seen, code)) = session(&sandbox, &args, steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &args, steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
@@ -332,7 +339,7 @@ fn a_saved_prompt_is_not_repeated_after_compaction_fails() {
 #[test]
 fn undo_keeps_attached_files_and_says_so() {
     for place in [&["chat", "a.msg.md"][..], &["chat"]] {
-        let (sandbox, server) = sandbox(vec![answer(&["One."]), answer(&["Two."])]);
+        let (sandbox, server) = sandbox_with_server(vec![answer(&["One."]), answer(&["Two."])]);
         sandbox.write("notes.txt", "buy milk");
         let args = [place, &["-m", "openai/tiny", "-f", "notes.txt"]].concat();
         let steps = vec![
@@ -346,7 +353,7 @@ fn undo_keeps_attached_files_and_says_so() {
             press("Two.", ""),
             press(PROMPT, CTRL_D),
         ];
-        let Some((seen, code)) = session(&sandbox, &args, steps) else {
+        let Some((seen, code)) = run_session(&sandbox, &args, steps) else {
             return;
         };
         assert_eq!(code, 0, "{seen}");
@@ -362,13 +369,13 @@ fn undo_keeps_attached_files_and_says_so() {
 
 #[test]
 fn hints_on_a_terminal_are_slash_commands_that_work() {
-    let (sandbox, server) = sandbox(vec![answer(&["Now."])]);
+    let (sandbox, server) = sandbox_with_server(vec![answer(&["Now."])]);
     let head = "---\nagents:\n  tiny: { models: [openai/tiny] }\n---\n";
     sandbox.write("a.msg.md", head);
     let steps = vec![
         press(PROMPT, "/agent nobody\r"),
         press("/model MODEL makes a new one", ""),
-        shell(PROMPT, ": > a.msg.md"),
+        shell_line(PROMPT, ": > a.msg.md"),
         press("", "hello there\r"),
         press("no model to ask", ""),
         press("/model local/smollm2 (", ""),
@@ -379,7 +386,7 @@ fn hints_on_a_terminal_are_slash_commands_that_work() {
         press("Now.", ""),
         press(PROMPT, CTRL_D),
     ];
-    let Some((seen, code)) = session(&sandbox, &["chat", "a.msg.md"], steps) else {
+    let Some((seen, code)) = run_session(&sandbox, &["chat", "a.msg.md"], steps) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");

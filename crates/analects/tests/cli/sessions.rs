@@ -1,23 +1,19 @@
-//! Sessions of the store as a person and a program use them.
+//! Sessions in the store, as a person and a program use them.
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{CommandOutput, Sandbox, parse_json};
 use crate::server::{Server, answer};
 
-fn append(sandbox: &Sandbox, args: &[&str], lines: &str) -> Run {
+fn append(sandbox: &Sandbox, args: &[&str], lines: &str) -> CommandOutput {
     let args = [&["session", "append"], args].concat();
     sandbox.run_with_stdin(&args, lines)
 }
 
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-/// The ids in acknowledgements, and that of the session.
-fn acks(run: &Run) -> (Vec<String>, String) {
+/// The acknowledged ids, and the id of the session.
+fn acknowledged_ids(run: &CommandOutput) -> (Vec<String>, String) {
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    let lines: Vec<Value> = run.stdout.lines().map(json).collect();
+    let lines: Vec<Value> = run.stdout.lines().map(parse_json).collect();
     let text = |value: &Value| value.as_str().unwrap().to_string();
     (
         lines.iter().map(|ack| text(&ack["id"])).collect(),
@@ -26,7 +22,7 @@ fn acks(run: &Run) -> (Vec<String>, String) {
 }
 
 /// The texts that `session tail` shows.
-fn tail(sandbox: &Sandbox, session: &str) -> Vec<String> {
+fn tail_texts(sandbox: &Sandbox, session: &str) -> Vec<String> {
     let run = sandbox.run(&["session", "tail", session, "--json"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
     let decoded = analects_formats::transcript::decode(run.stdout.as_bytes());
@@ -46,20 +42,20 @@ const TALK: &str = concat!(
 #[test]
 fn append_acknowledges_and_lists_messages() {
     let sandbox = Sandbox::new();
-    let (ids, session) = acks(&append(&sandbox, &[], TALK));
+    let (ids, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
     assert_eq!(ids.len(), 3);
     assert_eq!(
-        tail(&sandbox, "last"),
+        tail_texts(&sandbox, "last"),
         ["Why is the sky blue?", "Rayleigh scattering.", "Thanks"]
     );
-    let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
+    let listed = parse_json(&sandbox.run(&["session", "list", "--json"]).stdout);
     let entry = &listed["sessions"][0];
     assert_eq!(
         (&entry["id"], &entry["messages"]),
         (&session.clone().into(), &3.into())
     );
     assert_eq!(entry["title"], "Why is the sky blue?");
-    let shown = json(
+    let shown = parse_json(
         &sandbox
             .run(&["session", "show", &session[..20], "--json"])
             .stdout,
@@ -71,7 +67,7 @@ fn append_acknowledges_and_lists_messages() {
     let export = sandbox
         .run(&["session", "export", "Why is the sky blue?"])
         .stdout;
-    let records: Vec<Value> = export.lines().map(json).collect();
+    let records: Vec<Value> = export.lines().map(parse_json).collect();
     let parents: Vec<_> = records
         .iter()
         .map(|record| record["parent_id"].as_str())
@@ -92,7 +88,7 @@ fn append_keeps_ids_times_and_unknown_fields() {
         "{\"type\":\"assistant\",\"parent_id\":\"u1\",\"content\":\"b\",\"session_id\":\"other\"}\n",
         "{\"type\":\"user\",\"agent_id\":\"helper\",\"content\":\"aside\"}",
     );
-    let (ids, session) = acks(&append(&sandbox, &["--batch"], lines));
+    let (ids, session) = acknowledged_ids(&append(&sandbox, &["--batch"], lines));
     assert_eq!(ids[0], "u1");
     let export = sandbox.run(&["session", "export", &session]).stdout;
     assert!(export.contains("\"mine\":{\"x\":1.50}"), "{export}");
@@ -105,12 +101,12 @@ fn append_keeps_ids_times_and_unknown_fields() {
         2,
         "a side chain is stored by itself"
     );
-    let shown = json(&sandbox.run(&["session", "show", "last", "--json"]).stdout);
+    let shown = parse_json(&sandbox.run(&["session", "show", "last", "--json"]).stdout);
     assert_eq!(shown["side_chains"], serde_json::json!(["helper"]));
     let side = sandbox
         .run(&["session", "tail", "last", "--agent", "helper", "--json"])
         .stdout;
-    assert_eq!(json(&side)["content"], "aside");
+    assert_eq!(parse_json(&side)["content"], "aside");
 }
 
 #[test]
@@ -127,10 +123,10 @@ fn append_names_a_bad_line_and_keeps_the_lines_before_it() {
             let run = append(&sandbox, args, &format!("{TALK}{bad}\n{TALK}"));
             assert_eq!(run.code, Some(1), "{bad}");
             assert_eq!(run.stdout.lines().count(), 3, "{bad}: {}", run.stderr);
-            let error = json(&run.stderr);
+            let error = parse_json(&run.stderr);
             let message = error["error"]["message"].as_str().unwrap();
             assert!(message.starts_with("line 4: "), "{message}");
-            assert_eq!(tail(&sandbox, "last").len(), 3);
+            assert_eq!(tail_texts(&sandbox, "last").len(), 3);
         }
     }
 }
@@ -138,15 +134,15 @@ fn append_names_a_bad_line_and_keeps_the_lines_before_it() {
 #[test]
 fn empty_stdin_creates_no_session() {
     let sandbox = Sandbox::new();
-    append(&sandbox, &[], "").assert_answer("");
-    let listed = json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
+    append(&sandbox, &[], "").assert_prints("");
+    let listed = parse_json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
     assert_eq!(listed["sessions"], Value::Array(vec![]));
 }
 
 #[test]
 fn rewind_fork_and_drop_keep_the_original() {
     let sandbox = Sandbox::new();
-    let (ids, session) = acks(&append(&sandbox, &[], TALK));
+    let (ids, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
     let run = sandbox.run(&["rewind", &session, &ids[0]]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
@@ -154,13 +150,19 @@ fn rewind_fork_and_drop_keep_the_original() {
         "how to undo it: {}",
         run.stderr
     );
-    let (next, _) = acks(&append(
+    let (next, _) = acknowledged_ids(&append(
         &sandbox,
         &[&session],
         "{\"type\":\"assistant\",\"content\":\"Another\"}",
     ));
     let export = sandbox.run(&["session", "export", &session]).stdout;
-    let record = |id: &str| export.lines().map(json).find(|it| it["id"] == id).unwrap();
+    let record = |id: &str| {
+        export
+            .lines()
+            .map(parse_json)
+            .find(|it| it["id"] == id)
+            .unwrap()
+    };
     // The rewind is a record of its own, which follows the message that it goes back to.
     let between = record(record(&next[0])["parent_id"].as_str().unwrap());
     assert_eq!(
@@ -169,18 +171,22 @@ fn rewind_fork_and_drop_keep_the_original() {
     );
 
     let fork = sandbox.run(&["fork", &session, "--at", &ids[1], "--json"]);
-    let fork = json(&fork.stdout)["session_id"]
+    let fork = parse_json(&fork.stdout)["session_id"]
         .as_str()
         .unwrap()
         .to_string();
     assert_eq!(
-        tail(&sandbox, &fork),
+        tail_texts(&sandbox, &fork),
         ["Why is the sky blue?", "Rayleigh scattering."]
     );
-    assert_eq!(tail(&sandbox, &session).len(), 4, "the original stays");
+    assert_eq!(
+        tail_texts(&sandbox, &session).len(),
+        4,
+        "the original stays"
+    );
 
     let dropped = sandbox.run(&["drop", &fork, &ids[0], "--json"]);
-    let dropped = json(&dropped.stdout);
+    let dropped = parse_json(&dropped.stdout);
     assert_eq!(
         (&dropped["message_id"], &dropped["hidden"]),
         (&ids[0].clone().into(), &true.into())
@@ -189,7 +195,7 @@ fn rewind_fork_and_drop_keep_the_original() {
     let export = sandbox.run(&["session", "export", &fork]).stdout;
     let record = export
         .lines()
-        .map(json)
+        .map(parse_json)
         .find(|it| it["id"] == revision)
         .unwrap();
     assert_eq!(
@@ -204,7 +210,7 @@ fn rewind_fork_and_drop_keep_the_original() {
             &"exclude".into()
         )
     );
-    assert_eq!(loaded(&sandbox, &fork), ["Rayleigh scattering."]);
+    assert_eq!(visible_texts(&sandbox, &fork), ["Rayleigh scattering."]);
     assert_eq!(
         sandbox.run(&["drop", &fork, &ids[0]]).code,
         Some(1),
@@ -217,14 +223,14 @@ fn rewind_fork_and_drop_keep_the_original() {
     );
     assert_eq!(sandbox.run(&["restore", &fork, &ids[0]]).code, Some(0));
     assert_eq!(
-        loaded(&sandbox, &fork),
+        visible_texts(&sandbox, &fork),
         ["Why is the sky blue?", "Rayleigh scattering."]
     );
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
 }
 
-/// What a model would see of a session: it is exported, and read as any reader of the format reads it.
-fn loaded(sandbox: &Sandbox, session: &str) -> Vec<String> {
+/// The texts that a model would see of a session, read from its export.
+fn visible_texts(sandbox: &Sandbox, session: &str) -> Vec<String> {
     let export = sandbox.run(&["session", "export", session]).stdout;
     let decoded = analects_formats::transcript::decode(export.as_bytes());
     let messages = analects_core::verbs::revised(decoded.messages);
@@ -239,7 +245,7 @@ fn loaded(sandbox: &Sandbox, session: &str) -> Vec<String> {
 #[test]
 fn ambiguous_sessions_and_messages_are_reported() {
     let sandbox = Sandbox::new();
-    let (ids, session) = acks(&append(&sandbox, &[], TALK));
+    let (ids, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
     append(&sandbox, &[], TALK);
     let run = sandbox.run(&["session", "tail", "Why is the sky blue?"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
@@ -275,14 +281,14 @@ fn a_message_file_imports_and_exports() {
     sandbox.write("a.msg.md", text);
     let run = sandbox.run(&["session", "import", "a.msg.md", "--json"]);
     assert_eq!(
-        (run.code, &json(&run.stdout)["messages"]),
+        (run.code, &parse_json(&run.stdout)["messages"]),
         (Some(0), &2.into()),
         "{}",
         run.stderr
     );
     assert_eq!(sandbox.read("a.msg.md"), text, "the file is only read");
     assert_eq!(
-        tail(&sandbox, "last"),
+        tail_texts(&sandbox, "last"),
         ["What is six times seven?", "Forty-two."]
     );
     let run = sandbox.run(&["session", "export", "last", "-o", "b.msg.md", "--full"]);
@@ -320,7 +326,7 @@ fn resume_sends_the_whole_conversation() {
     let run = sandbox.run(&["chat", "-m", "openai/tiny", "Count"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     server.request();
-    let shown = json(&sandbox.run(&["session", "show", "last", "--json"]).stdout);
+    let shown = parse_json(&sandbox.run(&["session", "show", "last", "--json"]).stdout);
     let here = std::fs::canonicalize(sandbox.path("")).unwrap();
     assert_eq!(shown["cwd"].as_str(), here.to_str());
     let run = sandbox.run(&["session", "resume", "Count", "Go", "on"]);
@@ -330,7 +336,7 @@ fn resume_sends_the_whole_conversation() {
         "{}",
         run.stderr
     );
-    let sent = json(&server.request());
+    let sent = parse_json(&server.request());
     let sent: Vec<_> = sent["messages"]
         .as_array()
         .unwrap()
@@ -338,13 +344,16 @@ fn resume_sends_the_whole_conversation() {
         .map(|it| &it["content"])
         .collect();
     assert_eq!(sent, ["Count", "One.", "Go on"]);
-    assert_eq!(tail(&sandbox, "last"), ["Count", "One.", "Go on", "Two."]);
+    assert_eq!(
+        tail_texts(&sandbox, "last"),
+        ["Count", "One.", "Go on", "Two."]
+    );
 }
 
 #[test]
 fn prune_moves_a_session_aside() {
     let sandbox = Sandbox::new();
-    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    let (_, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
     let run = sandbox.run(&["session", "prune", &session]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(
@@ -358,14 +367,14 @@ fn prune_moves_a_session_aside() {
 #[test]
 fn repair_writes_a_new_file() {
     let sandbox = Sandbox::new();
-    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    let (_, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
     let whole = sandbox.run(&["session", "export", &session]).stdout;
     let damaged = format!("{}\0\0\0\n{}", &whole, &whole[..40]);
     sandbox.write("d.jsonl", &damaged);
     assert_eq!(sandbox.run(&["check", "d.jsonl"]).code, Some(1));
     let run = sandbox.run(&["repair", "d.jsonl", "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let done = json(&run.stdout);
+    let done = parse_json(&run.stdout);
     assert!(!done["problems"].as_array().unwrap().is_empty());
     assert_eq!(
         sandbox.read("d.jsonl"),
@@ -398,7 +407,7 @@ fn repair_writes_a_new_file() {
 #[test]
 fn append_refuses_records_it_could_not_read_back() {
     let sandbox = Sandbox::new();
-    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    let (_, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
     for (line, why) in [
         (
             "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}",
@@ -419,7 +428,7 @@ fn append_refuses_records_it_could_not_read_back() {
             run.stderr
         );
     }
-    assert_eq!(tail(&sandbox, &session).len(), 3);
+    assert_eq!(tail_texts(&sandbox, &session).len(), 3);
     // In a batch, what comes before such a line is kept.
     let lines = "{\"type\":\"user\",\"id\":\"a\",\"content\":\"A\"}\n{\"type\":\"user\",\"parent_id\":\"a\",\"content\":\"B\"}\n\
                  {\"type\":\"user\",\"parent_id\":\"b\",\"content\":\"C\"}\n";
@@ -436,7 +445,7 @@ fn append_refuses_records_it_could_not_read_back() {
 fn a_session_with_only_a_side_chain_is_found() {
     let sandbox = Sandbox::new();
     let line = "{\"type\":\"user\",\"agent_id\":\"helper\",\"content\":\"aside\"}\n";
-    let (_, session) = acks(&append(&sandbox, &[], line));
+    let (_, session) = acknowledged_ids(&append(&sandbox, &[], line));
     let run = sandbox.run(&["session", "tail", &session, "--agent", "helper"]);
     assert!(
         run.stdout.contains("aside"),
@@ -452,7 +461,7 @@ fn a_session_with_only_a_side_chain_is_found() {
 #[test]
 fn odd_files_in_the_store_are_ignored() {
     let sandbox = Sandbox::new();
-    let (_, session) = acks(&append(&sandbox, &[], TALK));
+    let (_, session) = acknowledged_ids(&append(&sandbox, &[], TALK));
     let store = sandbox.path("home/data/sessions");
     let project = std::fs::read_dir(&store)
         .unwrap()
@@ -471,7 +480,7 @@ fn odd_files_in_the_store_are_ignored() {
             .unwrap()
             .success()
     );
-    let listed = json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
+    let listed = parse_json(&sandbox.run(&["session", "list", "--all", "--json"]).stdout);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(
         sandbox.run(&["session", "show", "no such title"]).code,
@@ -491,15 +500,15 @@ fn fork_copies_a_summary_from_beside_the_chain() {
         "{\"type\":\"user\",\"id\":\"u2\",\"content\":\"new question\"}\n",
         "{\"type\":\"progress\",\"id\":\"p\",\"content\":\"…\"}\n",
     );
-    let (_, session) = acks(&append(&sandbox, &[], lines));
+    let (_, session) = acknowledged_ids(&append(&sandbox, &[], lines));
     let seen = ["They talked.", "new question"];
-    assert_eq!(loaded(&sandbox, &session), seen);
+    assert_eq!(visible_texts(&sandbox, &session), seen);
     let fork = sandbox.run(&["fork", &session]).stdout;
-    assert_eq!(loaded(&sandbox, fork.trim()), seen);
+    assert_eq!(visible_texts(&sandbox, fork.trim()), seen);
     let nothing = "analects: p is a record of the conversation, not a message in it\n";
     sandbox
         .run(&["rewind", &session, "p"])
-        .assert_failure(1, nothing);
+        .assert_fails(1, nothing);
 }
 
 #[test]
@@ -535,10 +544,10 @@ fn every_readable_format_imports() {
         sandbox.write(name, text);
         let run = sandbox.run(&["session", "import", name, "--json"]);
         assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{name}");
-        let done = json(&run.stdout);
+        let done = parse_json(&run.stdout);
         assert_eq!(done["left_out"], left_out, "{name}");
         let session = done["session_id"].as_str().unwrap();
-        let said: Vec<String> = loaded(&sandbox, session);
+        let said: Vec<String> = visible_texts(&sandbox, session);
         assert_eq!(
             said.iter().filter(|text| *text == "Hello").count(),
             2,
@@ -556,7 +565,7 @@ fn every_readable_format_imports() {
         .stdout;
     let ids: Vec<Value> = export
         .lines()
-        .map(|line| json(line)["id"].clone())
+        .map(|line| parse_json(line)["id"].clone())
         .collect();
     assert_eq!(ids, ["u1", "u2"]);
 }
@@ -567,7 +576,7 @@ fn import_refuses_several_conversations_in_one_file() {
     let request = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n";
     sandbox.write("many.jsonl", request.repeat(3));
     let run = sandbox.run(&["session", "import", "many.jsonl"]);
-    run.assert_failure(
+    run.assert_fails(
         1,
         "analects: many.jsonl: there are 3 conversations in it\n\
          hint: import files of one conversation each\n",
@@ -589,7 +598,7 @@ fn import_refuses_several_conversations_in_one_file() {
             run.stderr
         );
     }
-    let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
+    let listed = parse_json(&sandbox.run(&["session", "list", "--json"]).stdout);
     assert_eq!(listed["sessions"], Value::Array(vec![]));
 }
 
@@ -602,7 +611,7 @@ fn import_keeps_messages_unchanged() {
         Some(0)
     );
     let export = sandbox.run(&["session", "export", "last"]).stdout;
-    let records: Vec<Value> = export.lines().map(json).collect();
+    let records: Vec<Value> = export.lines().map(parse_json).collect();
     assert!(
         records
             .iter()
@@ -614,7 +623,7 @@ fn import_keeps_messages_unchanged() {
         sandbox.run(&["session", "import", "bad.jsonl"]).code,
         Some(1)
     );
-    let listed = json(&sandbox.run(&["session", "list", "--json"]).stdout);
+    let listed = parse_json(&sandbox.run(&["session", "list", "--json"]).stdout);
     assert_eq!(
         listed["sessions"].as_array().unwrap().len(),
         1,
@@ -664,7 +673,7 @@ fn resume_without_a_prompt_asks_the_open_question() {
     assert_eq!(shown.matches("hello there").count(), 1, "{shown}");
     sandbox
         .run(&["session", "resume", "last"])
-        .assert_answer("Now.\n");
+        .assert_prints("Now.\n");
     assert_eq!(server.request().matches("hello there").count(), 1);
     let run = sandbox.run(&["session", "resume", "last"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);

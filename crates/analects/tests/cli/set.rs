@@ -10,17 +10,17 @@ fn set_default_changes_one_line() {
     sandbox.write("a.msg.md", FILE);
     sandbox
         .run(&["set", "default", "a.msg.md", "poet"])
-        .assert_answer("");
+        .assert_prints("");
     let added = FILE.replace("---\n\n#", "default_agent: poet\n---\n\n#");
     assert_eq!(sandbox.read("a.msg.md"), added);
     sandbox
         .run(&["set", "default", "a.msg.md", "coder"])
-        .assert_answer("");
+        .assert_prints("");
     assert_eq!(
         sandbox.read("a.msg.md"),
         added.replace(": poet\n", ": coder\n")
     );
-    assert_eq!(sandbox.show("a.msg.md")["default_agent"], "coder");
+    assert_eq!(sandbox.show_json("a.msg.md")["default_agent"], "coder");
 }
 
 #[cfg(unix)]
@@ -39,7 +39,7 @@ fn set_default_does_not_rewrite_the_same_value() {
     let before = facts();
     sandbox
         .run(&["set", "default", "a.msg.md", "poet"])
-        .assert_answer("");
+        .assert_prints("");
     assert_eq!(facts(), before);
 }
 
@@ -50,7 +50,7 @@ fn set_default_adds_missing_frontmatter() {
     sandbox.write("a.msg.md", cell);
     sandbox
         .run(&["set", "default", "a.msg.md", "quick"])
-        .assert_answer("");
+        .assert_prints("");
     assert_eq!(
         sandbox.read("a.msg.md"),
         format!("---\r\ndefault_agent: quick\r\n---\r\n\r\n{cell}")
@@ -99,7 +99,7 @@ fn set_default_explains_unknown_agents_and_files() {
     ] {
         sandbox
             .run(&["set", "default", name, agent])
-            .assert_failure(code, stderr);
+            .assert_fails(code, stderr);
     }
     assert_eq!(sandbox.read("a.msg.md"), FILE);
     assert!(!sandbox.path("gone.msg.md").exists());

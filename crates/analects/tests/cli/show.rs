@@ -1,7 +1,7 @@
 //! `show`, for people and for programs.
 
 use crate::sandbox::Sandbox;
-use crate::snapshots::{TALK, assert_expected};
+use crate::snapshots::{TALK, assert_snapshot};
 
 const FILE: &str = "# %% Greeting[^1]\n\n[^1]: [markdown]\n\nhello \u{1b}[31mred\n\n\
                     # %%% [^1]\n\n[^1]: [coder] history=sumary\n\nhi there\n";
@@ -129,6 +129,6 @@ fn show_prints_the_expected_text() {
     sandbox.write("talk.msg.md", TALK);
     let run = sandbox.run(&["show", "talk.msg.md", "--json"]);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""));
-    assert_expected("show.json", &run.stdout);
-    assert_expected("show.txt", &sandbox.run(&["show", "talk.msg.md"]).stdout);
+    assert_snapshot("show.json", &run.stdout);
+    assert_snapshot("show.txt", &sandbox.run(&["show", "talk.msg.md"]).stdout);
 }

@@ -1,5 +1,5 @@
-//! SIGTERM and SIGHUP end an answer as Ctrl-C does: what was printed is kept and marked. The exit code says
-//! which signal it was.
+//! SIGTERM and SIGHUP end an answer as Ctrl-C does: what was printed is kept and marked. The exit code names the
+//! signal.
 #![cfg(unix)]
 
 use std::io::Read;
@@ -7,25 +7,25 @@ use std::process::{Child, Command, Output};
 use std::time::Duration;
 
 use crate::chat_terminal::PROMPT;
-use crate::file_watcher::{Watching, sandbox_with};
-use crate::keyboard::in_shell;
-use crate::pseudo_terminal::{press, shell};
+use crate::file_watcher::{WatchProcess, sandbox_with};
+use crate::keyboard::run_chat_in_shell;
+use crate::pseudo_terminal::{press, shell_line};
 use crate::sandbox::Sandbox;
 use crate::server::{Server, Step, done, in_halves, piece, stream_head};
 
 const SIGNALS: [(&str, i32); 2] = [("TERM", 143), ("HUP", 129)];
 
-/// The half of an answer; its last line is not complete, so no file has it yet.
+/// Half of an answer; its last line is incomplete, so no file has it yet.
 const HALF: &str = "half of\nan ans";
 
-fn hanging() -> (Server, Sandbox) {
+fn sandbox_with_hanging_answer() -> (Server, Sandbox) {
     let server = Server::new(vec![vec![stream_head(), piece(HALF), Step::Hang]]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     (server, sandbox)
 }
 
-/// Sends a signal once the half of the answer is printed, and waits for the end.
-fn end(mut child: Child, signal: &str) -> Output {
+/// Sends a signal once half of the answer is printed, and waits for the command.
+fn end_with_signal(mut child: Child, signal: &str) -> Output {
     let mut printed = vec![0; HALF.len()];
     child
         .stdout
@@ -34,11 +34,11 @@ fn end(mut child: Child, signal: &str) -> Output {
         .read_exact(&mut printed)
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&printed), HALF);
-    send(&child, signal);
+    send_signal(&child, signal);
     child.wait_with_output().unwrap()
 }
 
-fn send(child: &Child, signal: &str) {
+fn send_signal(child: &Child, signal: &str) {
     let pid = child.id().to_string();
     let signal = format!("-{signal}");
     assert!(
@@ -60,15 +60,15 @@ fn assert_ended(output: &Output, code: i32, message: &str) {
 #[test]
 fn a_signal_keeps_the_part_received_in_a_file() {
     for (signal, code) in SIGNALS {
-        let (_server, sandbox) = hanging();
+        let (_server, sandbox) = sandbox_with_hanging_answer();
         let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
-        let output = end(child, signal);
+        let output = end_with_signal(child, signal);
         assert_ended(
             &output,
             code,
             "analects: interrupted; what came so far is kept\n",
         );
-        assert_eq!(sandbox.texts("a.msg.md"), ["tell me", HALF]);
+        assert_eq!(sandbox.message_texts("a.msg.md"), ["tell me", HALF]);
         assert!(
             sandbox
                 .read("a.msg.md")
@@ -80,8 +80,8 @@ fn a_signal_keeps_the_part_received_in_a_file() {
 #[test]
 fn a_signal_keeps_the_part_received_in_a_session() {
     for (signal, code) in SIGNALS {
-        let (_server, sandbox) = hanging();
-        let output = end(
+        let (_server, sandbox) = sandbox_with_hanging_answer();
+        let output = end_with_signal(
             sandbox.spawn(&["chat", "-m", "openai/tiny", "tell me"]),
             signal,
         );
@@ -96,8 +96,8 @@ fn a_signal_keeps_the_part_received_in_a_session() {
 #[test]
 fn ask_says_that_it_was_interrupted() {
     for (signal, code) in SIGNALS {
-        let (_server, sandbox) = hanging();
-        let output = end(
+        let (_server, sandbox) = sandbox_with_hanging_answer();
+        let output = end_with_signal(
             sandbox.spawn(&["ask", "-m", "openai/tiny", "tell me"]),
             signal,
         );
@@ -115,16 +115,16 @@ fn a_signal_ends_a_watch_during_and_between_answers() {
     for (signal, code) in SIGNALS {
         let server = Server::new(vec![vec![stream_head(), piece(HALF), Step::Hang]]);
         let sandbox = sandbox_with(&server);
-        let watching = Watching::start(&sandbox, &[]);
+        let watching = WatchProcess::start(&sandbox, &[]);
         let file = sandbox.read("a.msg.md");
         sandbox.write("a.msg.md", format!("{file}\n# %%\n\nquestion?\n"));
         sandbox.wait_for_journal(HALF);
         let run = watching.end(signal);
         let said = "analects: interrupted; what came so far is kept\n";
         assert_eq!((run.code, &*run.stderr), (Some(code), said));
-        assert_eq!(sandbox.texts("a.msg.md"), ["question?", HALF]);
+        assert_eq!(sandbox.message_texts("a.msg.md"), ["question?", HALF]);
 
-        let run = Watching::start(&sandbox, &[]).end(signal);
+        let run = WatchProcess::start(&sandbox, &[]).end(signal);
         let said = format!("analects: ended by SIG{signal}\n");
         assert_eq!((run.code, run.stderr), (Some(code), said));
     }
@@ -133,15 +133,15 @@ fn a_signal_ends_a_watch_during_and_between_answers() {
 #[test]
 fn a_signal_ends_a_terminal_chat_and_keeps_the_part_received() {
     for (signal, code) in SIGNALS {
-        let (_server, sandbox) = hanging();
+        let (_server, sandbox) = sandbox_with_hanging_answer();
         let send = format!("kill -{signal} $(cat pid)");
-        let steps = vec![press(PROMPT, "one\r"), shell("an ans", &send)];
-        let Some((seen, _)) = in_shell(&sandbox, steps) else {
+        let steps = vec![press(PROMPT, "one\r"), shell_line("an ans", &send)];
+        let Some((seen, _)) = run_chat_in_shell(&sandbox, steps) else {
             return;
         };
         assert_eq!(sandbox.read("code").trim(), code.to_string(), "{seen}");
         assert!(seen.contains(&format!("ended by SIG{signal}")), "{seen}");
-        assert_eq!(sandbox.texts("a.msg.md"), ["one", HALF]);
+        assert_eq!(sandbox.message_texts("a.msg.md"), ["one", HALF]);
         assert!(
             sandbox
                 .read("a.msg.md")
@@ -158,7 +158,7 @@ fn nohup_keeps_the_command_running() {
     let server = Server::new(vec![in_halves(HALF, sandbox.path("go"), "wer")]);
     let sandbox = sandbox.with_server(&server.base_url);
     let plain = sandbox.command(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
-    let mut nohup = sandbox.in_place_of(&plain, "nohup");
+    let mut nohup = sandbox.program_like(&plain, "nohup");
     nohup.arg(plain.get_program()).args(plain.get_args());
     nohup.stdin(std::process::Stdio::null());
     nohup
@@ -172,7 +172,7 @@ fn nohup_keeps_the_command_running() {
         .unwrap()
         .read_exact(&mut printed)
         .unwrap();
-    send(&child, "HUP");
+    send_signal(&child, "HUP");
     sandbox.write("go", "");
     let output = child.wait_with_output().unwrap();
     assert_eq!(
@@ -181,7 +181,10 @@ fn nohup_keeps_the_command_running() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_eq!(sandbox.texts("a.msg.md"), ["tell me", "half of\nan answer"]);
+    assert_eq!(
+        sandbox.message_texts("a.msg.md"),
+        ["tell me", "half of\nan answer"]
+    );
 }
 
 /// A process that is stopped, as by Ctrl-Z, hears nothing, however much is sent to it.

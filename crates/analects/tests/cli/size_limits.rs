@@ -1,11 +1,12 @@
-//! What is too large is refused or left out, and said; it never takes the machine's memory. With `ANALECTS_TORTURE`
-//! set, the sizes are those of the reference of limits.
+//! Input that is too large is refused or left out, and the command says so; it never exhausts the memory. With
+//! `ANALECTS_TORTURE` set, the sizes are those of the reference of limits.
 
+use analects_testkit::is_torture;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use crate::sandbox::{Run, Sandbox, skip};
+use crate::sandbox::{CommandOutput, Sandbox, skip};
 
 const FIRST: &str = r#"{"v":1,"type":"user","id":"a","session_id":"s","content":"first question"}"#;
 const ANSWER: &str = r#"{"v":1,"type":"assistant","id":"b","parent_id":"a","session_id":"s","content":"first answer"}"#;
@@ -16,14 +17,10 @@ const LAST: &str =
 /// The longest line that is read.
 const LINE: u64 = 64 << 20;
 
-/// What the command takes without anything to read: its code, its threads.
+/// The memory of a command that reads nothing.
 const BASE: u64 = 40 << 20;
 
-fn is_torture() -> bool {
-    std::env::var_os("ANALECTS_TORTURE").is_some()
-}
-
-/// Adds a line to a file that is longer than is read. Its middle is a hole in the file.
+/// Adds a line that is longer than the limit. Its middle is a hole in the file.
 fn add_long_line(path: &Path) {
     let size = if is_torture() {
         1 << 30
@@ -38,33 +35,33 @@ fn add_long_line(path: &Path) {
         .unwrap();
 }
 
-/// A transcript with such a line in its middle.
+/// A transcript with an overlong line in the middle.
 fn with_long_line(sandbox: &Sandbox) {
     sandbox.write("long.jsonl", format!("{FIRST}\n{ANSWER}\n"));
     add_long_line(&sandbox.path("long.jsonl"));
 }
 
-/// Runs the command and gives its peak of memory in bytes; `None` if there is no Python to ask for it.
-fn run_measured(sandbox: &Sandbox, args: &[&str]) -> Option<(Run, u64)> {
+/// Runs the command and returns its peak memory in bytes; `None` without Python.
+fn run_measured(sandbox: &Sandbox, args: &[&str]) -> Option<(CommandOutput, u64)> {
     const MEASURE: &str = "import resource, subprocess, sys
 code = subprocess.call(sys.argv[2:])
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
 open(sys.argv[1], 'w').write(str(peak * 1024))
 sys.exit(code)";
     let plain = sandbox.command(args);
-    let mut python = sandbox.in_place_of(&plain, "python3");
+    let mut python = sandbox.program_like(&plain, "python3");
     python
         .args(["-c", MEASURE, "peak"])
         .arg(plain.get_program())
         .args(plain.get_args());
-    let run: Run = python.output().ok()?.into();
+    let run: CommandOutput = python.output().ok()?.into();
     let peak = sandbox.read("peak").parse().unwrap();
     Some((run, peak))
 }
 
-/// Runs the command, which takes no more memory than three of the longest lines.
+/// Runs the command, and checks that it needs no more memory than three of the longest lines.
 #[track_caller]
-fn run(sandbox: &Sandbox, args: &[&str]) -> Run {
+fn run_within_memory(sandbox: &Sandbox, args: &[&str]) -> CommandOutput {
     let Some((run, peak)) = run_measured(sandbox, args) else {
         return sandbox.run(args);
     };
@@ -78,7 +75,7 @@ fn reading_commands_report_an_overlong_line() {
     let sandbox = Sandbox::new();
     with_long_line(&sandbox);
     let at = format!("at byte {}", FIRST.len() + ANSWER.len() + 2);
-    let checked = run(&sandbox, &["check", "long.jsonl"]);
+    let checked = run_within_memory(&sandbox, &["check", "long.jsonl"]);
     assert_eq!(checked.code, Some(1));
     assert!(checked.stderr.contains("[long-line]") && checked.stderr.contains(&at));
     assert!(
@@ -87,11 +84,11 @@ fn reading_commands_report_an_overlong_line() {
         checked.stderr
     );
 
-    let refused = run(&sandbox, &["convert", "long.jsonl", "-o", "talk.msg.md"]);
+    let refused = run_within_memory(&sandbox, &["convert", "long.jsonl", "-o", "talk.msg.md"]);
     assert_eq!(refused.code, Some(1));
     assert!(refused.stderr.contains(&at), "{}", refused.stderr);
     assert!(!sandbox.path("talk.msg.md").exists());
-    let lossy = run(
+    let lossy = run_within_memory(
         &sandbox,
         &["convert", "long.jsonl", "-o", "talk.msg.md", "--lossy"],
     );
@@ -101,13 +98,13 @@ fn reading_commands_report_an_overlong_line() {
         assert!(listed.contains(text), "{listed}");
     }
 
-    let repaired = run(&sandbox, &["repair", "long.jsonl", "-o", "new.jsonl"]);
+    let repaired = run_within_memory(&sandbox, &["repair", "long.jsonl", "-o", "new.jsonl"]);
     assert_eq!(repaired.code, Some(0), "{}", repaired.stderr);
     assert_eq!(sandbox.run(&["check", "new.jsonl"]).code, Some(0));
     let rest = fs::metadata(sandbox.path("new.jsonl.rest")).unwrap();
     assert!(rest.len() > LINE, "the line is kept");
     for verb in ["show", "list"] {
-        let run = run(&sandbox, &[verb, "new.jsonl.rest"]);
+        let run = run_within_memory(&sandbox, &[verb, "new.jsonl.rest"]);
         assert!(run.code.is_some(), "{verb} aborted");
     }
 }
@@ -117,7 +114,7 @@ fn reading_commands_report_an_overlong_line() {
 fn import_marks_the_place_of_an_overlong_line() {
     let sandbox = Sandbox::new();
     with_long_line(&sandbox);
-    let imported = run(&sandbox, &["session", "import", "long.jsonl"]);
+    let imported = run_within_memory(&sandbox, &["session", "import", "long.jsonl"]);
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
     assert!(
         imported.stderr.contains("[long-line]"),
@@ -152,22 +149,22 @@ fn a_session_with_an_overlong_line_continues() {
         &["session", "tail"],
         &["session", "list"],
     ] {
-        assert_eq!(run(&sandbox, args).code, Some(0), "{args:?}");
+        assert_eq!(run_within_memory(&sandbox, args).code, Some(0), "{args:?}");
     }
-    let exported = run(&sandbox, &["session", "export", "-o", "out.msg.md"]);
+    let exported = run_within_memory(&sandbox, &["session", "export", "-o", "out.msg.md"]);
     assert_eq!(exported.code, Some(0), "{}", exported.stderr);
     assert!(exported.stderr.contains("at byte "), "{}", exported.stderr);
-    let seen = run(&sandbox, &["context", "last", "-m", "openai/tiny"]);
+    let seen = run_within_memory(&sandbox, &["context", "last", "-m", "openai/tiny"]);
     assert!(seen.stdout.contains("first question"), "{}", seen.stdout);
     let event =
         "data: {\"choices\":[{\"delta\":{\"content\":\"Here.\"},\"finish_reason\":\"stop\"}]}\n\n";
     sandbox.write("a.sse", event);
-    let resumed = run(
+    let resumed = run_within_memory(
         &sandbox,
         &["session", "resume", "last", "-m", "replay:a.sse", "Go on"],
     );
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
-    let seen = run(&sandbox, &["context", "last", "-m", "openai/tiny"]).stdout;
+    let seen = run_within_memory(&sandbox, &["context", "last", "-m", "openai/tiny"]).stdout;
     for text in ["first question", "last question", "Go on", "Here."] {
         assert!(seen.contains(text), "{text}: {seen}");
     }
@@ -267,7 +264,7 @@ fn an_endless_answer_is_cut_off() {
         );
         assert!(peak <= 512 << 20, "pieces of {size}: {} MB", peak >> 20);
         assert!(
-            sandbox.texts("talk.msg.md").last().unwrap().len() > 1 << 20,
+            sandbox.message_texts("talk.msg.md").last().unwrap().len() > 1 << 20,
             "what came is kept"
         );
     }

@@ -1,14 +1,14 @@
-//! Output that is pinned: files under `snapshots/`. With `ANALECTS_BLESS=1` they are written anew; read the
-//! difference before you commit it.
+//! Expected output in files under `snapshots/`. `ANALECTS_BLESS=1` writes them anew; read the diff before you commit
+//! it.
 
 use std::fs;
 use std::path::Path;
 
-/// A file with everything that the reading verbs know.
+/// A file with everything that the reading commands know.
 pub const TALK: &str = include_str!("snapshots/talk.msg.md");
 
 #[track_caller]
-pub fn assert_expected(name: &str, found: &str) {
+pub fn assert_snapshot(name: &str, found: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/cli/snapshots")
         .join(name);

@@ -1,24 +1,18 @@
-//! What is told about conversations: who answers by default, what broke off, what was dropped or edited in a
-//! session, and which message or file is meant.
+//! Messages about conversations: the default agent, interrupted answers, dropped and edited messages, and ambiguous
+//! names.
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{Sandbox, assert_success};
 use crate::server::{Server, Step, answer, piece, stream_head};
 
 const AGENTS: &str = "---\nagents:\n  coder:\n    models: [openai/big]\n  critic:\n    models: [openai/rhyme]\n---\n\n";
 
-#[track_caller]
-fn done(run: &Run) -> &str {
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    run.stdout.trim_end()
-}
-
-/// The agents that `list` and `show --json` call the default, and the one that would be asked.
-fn defaults(sandbox: &Sandbox) -> [String; 4] {
+/// The default agents that `list` and `show --json` name, and the agent that would be asked.
+fn default_agents(sandbox: &Sandbox) -> [String; 4] {
     let json = |args: &[&str]| -> serde_json::Value {
-        serde_json::from_str(done(&sandbox.run(args))).unwrap()
+        serde_json::from_str(assert_success(&sandbox.run(args))).unwrap()
     };
     let listed = sandbox.run(&["list", "a.msg.md/agent"]);
-    let people = done(&listed)
+    let people = assert_success(&listed)
         .lines()
         .filter(|line| line.contains("  default  "));
     let people: Vec<&str> = people.map(|line| line.split(' ').next().unwrap()).collect();
@@ -44,21 +38,25 @@ fn every_command_names_the_same_default_agent() {
     let server = Server::new(vec![answer(&["1"]), answer(&["2"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", format!("{AGENTS}# %%\n\nhi\n"));
-    assert_eq!(defaults(&sandbox), ["coder"; 4]);
-    done(&sandbox.run(&["chat", "a.msg.md", "--agent", "critic"]));
-    assert_eq!(defaults(&sandbox), ["critic"; 4]);
+    assert_eq!(default_agents(&sandbox), ["coder"; 4]);
+    assert_success(&sandbox.run(&["chat", "a.msg.md", "--agent", "critic"]));
+    assert_eq!(default_agents(&sandbox), ["critic"; 4]);
     // What is added as an answer is that agent's, too.
-    done(&sandbox.run(&["add", "a.msg.md", "--output", "also mine"]));
+    assert_success(&sandbox.run(&["add", "a.msg.md", "--output", "also mine"]));
     assert!(sandbox.read("a.msg.md").contains("[critic]\n\nalso mine"));
-    done(&sandbox.run(&["rewind", "a.msg.md", "1"]));
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "1"]));
     assert_eq!(
-        defaults(&sandbox),
+        default_agents(&sandbox),
         ["coder"; 4],
         "nobody has answered on this branch"
     );
-    done(&sandbox.run(&["set", "default", "a.msg.md", "critic"]));
-    done(&sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]));
-    assert_eq!(defaults(&sandbox), ["critic"; 4], "whom the file names");
+    assert_success(&sandbox.run(&["set", "default", "a.msg.md", "critic"]));
+    assert_success(&sandbox.run(&["chat", "a.msg.md", "--agent", "coder"]));
+    assert_eq!(
+        default_agents(&sandbox),
+        ["critic"; 4],
+        "whom the file names"
+    );
 }
 
 #[test]
@@ -68,24 +66,18 @@ fn an_unusable_agent_is_not_the_default() {
         "a.msg.md",
         AGENTS.replace("openai/big", "nobody/x") + "# %%\n\nhi\n",
     );
-    assert_eq!(defaults(&sandbox), ["critic"; 4]);
+    assert_eq!(default_agents(&sandbox), ["critic"; 4]);
 }
 
 /// An answer that breaks off in the middle.
-fn broken() -> Vec<Step> {
+fn broken_answer() -> Vec<Step> {
     vec![stream_head(), piece("The half of")]
 }
 
-fn session_id(sandbox: &Sandbox) -> String {
-    let listed = done(&sandbox.run(&["session", "list", "--json"])).to_string();
-    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
-    listed["sessions"][0]["id"].as_str().unwrap().to_string()
-}
-
 /// The ids of the messages of the last session.
-fn ids(sandbox: &Sandbox) -> Vec<String> {
+fn message_ids(sandbox: &Sandbox) -> Vec<String> {
     let tail = sandbox.run(&["session", "tail", "last", "--json"]);
-    let ids = done(&tail).lines().map(|line| {
+    let ids = assert_success(&tail).lines().map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).unwrap();
         message["id"].as_str().unwrap().to_string()
     });
@@ -94,18 +86,18 @@ fn ids(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn an_interrupted_session_answer_is_marked_and_can_be_retried() {
-    let server = Server::new(vec![broken(), answer(&["All of it."])]);
+    let server = Server::new(vec![broken_answer(), answer(&["All of it."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let run = sandbox.run(&["chat", "-m", "openai/tiny", "tell me"]);
     assert_eq!(run.code, Some(5), "{}", run.stderr);
-    let (session, ids) = (session_id(&sandbox), ids(&sandbox));
+    let (session, ids) = (sandbox.last_session_id(), message_ids(&sandbox));
     let ways = format!(
         "hide what came to ask again: analects drop {session} {}, then analects session resume {session}\n",
         ids[1]
     );
     assert!(run.stderr.ends_with(&ways), "{}", run.stderr);
     for args in [&["chat", "-c"][..], &["session", "resume", "last"]] {
-        sandbox.run(args).assert_failure(
+        sandbox.run(args).assert_fails(
             2,
             &format!(
                 "analects: nothing to ask: the last answer, {}, broke off\n\
@@ -114,10 +106,10 @@ fn an_interrupted_session_answer_is_marked_and_can_be_retried() {
             ),
         );
     }
-    done(&sandbox.run(&["drop", &session, &ids[1]]));
+    assert_success(&sandbox.run(&["drop", &session, &ids[1]]));
     sandbox
         .run(&["session", "resume", &session])
-        .assert_answer("All of it.\n");
+        .assert_prints("All of it.\n");
     server.request();
     let request = server.request();
     assert!(
@@ -137,23 +129,23 @@ fn an_interrupted_session_answer_is_marked_and_can_be_retried() {
 fn a_dropped_message_is_restored_by_its_own_id() {
     let server = Server::new(vec![answer(&["Forty-two."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    done(&sandbox.run(&["chat", "-m", "openai/tiny", "six times seven?"]));
-    let (session, ids) = (session_id(&sandbox), ids(&sandbox));
+    assert_success(&sandbox.run(&["chat", "-m", "openai/tiny", "six times seven?"]));
+    let (session, ids) = (sandbox.last_session_id(), message_ids(&sandbox));
     let seen = || {
         let run = sandbox.run(&["context", "last", "--request"]);
-        done(&run).contains("Forty-two.")
+        assert_success(&run).contains("Forty-two.")
     };
     let undo = format!("analects restore {session} {}", ids[1]);
     let not_hidden = format!("analects: {} is not hidden\n", ids[1]);
     sandbox
         .run(&["restore", "last", &ids[1]])
-        .assert_failure(1, &not_hidden);
+        .assert_fails(1, &not_hidden);
     for _ in 0..2 {
         let run = sandbox.run(&["drop", "last", &ids[1]]);
-        done(&run);
+        assert_success(&run);
         assert_eq!(run.stderr, format!("to undo this: {undo}\n"));
         assert!(!seen());
-        sandbox.run(&["drop", "last", &ids[1]]).assert_failure(
+        sandbox.run(&["drop", "last", &ids[1]]).assert_fails(
             1,
             &format!(
                 "analects: {} is hidden already\nhint: {undo} shows it\n",
@@ -161,18 +153,18 @@ fn a_dropped_message_is_restored_by_its_own_id() {
             ),
         );
         let run = sandbox.run(&["restore", "last", &ids[1]]);
-        assert_eq!((done(&run), &*run.stderr), (&*ids[1], ""));
+        assert_eq!((assert_success(&run), &*run.stderr), (&*ids[1], ""));
         assert!(seen());
     }
     let run = sandbox.run(&["drop", "last", &ids[1], "--json"]);
-    let dropped: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
+    let dropped: serde_json::Value = serde_json::from_str(assert_success(&run)).unwrap();
     assert_eq!(
         (&dropped["message_id"], &dropped["hidden"]),
         (&ids[1].clone().into(), &true.into())
     );
     assert!(dropped["revision_id"].is_string() && !seen(), "{dropped}");
     let run = sandbox.run(&["restore", "last", &ids[1], "--json"]);
-    let shown: serde_json::Value = serde_json::from_str(done(&run)).unwrap();
+    let shown: serde_json::Value = serde_json::from_str(assert_success(&run)).unwrap();
     assert_eq!(
         (&shown["message_id"], &shown["hidden"]),
         (&ids[1].clone().into(), &false.into())
@@ -188,14 +180,14 @@ fn one_restore_undoes_two_drops() {
         {\"type\":\"assistant\",\"id\":\"a1\",\"content\":\"two\"}\n\
         {\"type\":\"tombstone\",\"id\":\"t1\",\"target\":\"a1\"}\n\
         {\"type\":\"tombstone\",\"id\":\"t2\",\"target\":\"a1\"}\n";
-    done(&sandbox.run_with_stdin(&["session", "append"], lines));
+    assert_success(&sandbox.run_with_stdin(&["session", "append"], lines));
     let seen = || {
         sandbox
             .run(&["context", "last", "-m", "openai/tiny", "--request"])
             .stdout
     };
     assert!(!seen().contains("two"));
-    done(&sandbox.run(&["restore", "last", "a1"]));
+    assert_success(&sandbox.run(&["restore", "last", "a1"]));
     assert!(seen().contains("two"), "{}", seen());
 }
 
@@ -203,15 +195,15 @@ fn one_restore_undoes_two_drops() {
 fn an_id_prefix_means_a_visible_message() {
     let server = Server::new(vec![answer(&["Hi."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    done(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
+    assert_success(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
     // A record of the state may have been written in the same millisecond.
-    let export = done(&sandbox.run(&["session", "export", "last"])).to_string();
+    let export = assert_success(&sandbox.run(&["session", "export", "last"])).to_string();
     let state = export
         .lines()
         .find(|line| line.contains("\"type\":\"state\""))
         .unwrap();
     let state: serde_json::Value = serde_json::from_str(state).unwrap();
-    let question = ids(&sandbox)[0].clone();
+    let question = message_ids(&sandbox)[0].clone();
     let other = state["id"].as_str().unwrap();
     let shared = question
         .chars()
@@ -220,23 +212,23 @@ fn an_id_prefix_means_a_visible_message() {
         .count();
     assert!(shared > 8, "{question} {other}");
     let run = sandbox.run(&["edit", "last", &question[..shared], "hello?"]);
-    done(&run);
-    assert_eq!(done(&run), question);
+    assert_success(&run);
+    assert_eq!(assert_success(&run), question);
     // Where nothing else begins so, it is meant; but nothing was said there.
     let none = format!("analects: {other} is a record of the conversation, not a message in it\n");
     sandbox
         .run(&["rewind", "last", &other[..shared + 1]])
-        .assert_failure(1, &none);
+        .assert_fails(1, &none);
 }
 
 #[test]
 fn editing_an_open_question_says_how_to_ask_it() {
     let server = Server::new(vec![answer(&["Hi."]), answer(&["Hello!"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    done(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
-    let (session, ids) = (session_id(&sandbox), ids(&sandbox));
+    assert_success(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
+    let (session, ids) = (sandbox.last_session_id(), message_ids(&sandbox));
     let run = sandbox.run(&["edit", "last", &ids[1], "Good day."]);
-    done(&run);
+    assert_success(&run);
     assert_eq!(run.stderr, "");
     // What has its answer is asked again after a rewind.
     assert_eq!(
@@ -245,9 +237,9 @@ fn editing_an_open_question_says_how_to_ask_it() {
             .stderr,
         ""
     );
-    done(&sandbox.run(&["rewind", "last", &ids[0]]));
+    assert_success(&sandbox.run(&["rewind", "last", &ids[0]]));
     let run = sandbox.run(&["edit", "last", &ids[0], "hello there"]);
-    assert_eq!(done(&run), ids[0]);
+    assert_eq!(assert_success(&run), ids[0]);
     assert_eq!(
         run.stderr,
         format!("to ask it: analects session resume {session}\n")
@@ -255,7 +247,7 @@ fn editing_an_open_question_says_how_to_ask_it() {
     server.request();
     sandbox
         .run(&["session", "resume", &session])
-        .assert_answer("Hello!\n");
+        .assert_prints("Hello!\n");
     let request = server.request();
     assert!(
         request.contains("hello there") && !request.contains("Good day."),
@@ -268,7 +260,7 @@ fn a_missing_plain_file_is_reported_as_missing() {
     let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
     for more in [&[][..], &["--dry-run"]] {
         let args = [&["chat", "nosuch.md", "-m", "openai/tiny", "hi"], more].concat();
-        sandbox.run(&args).assert_failure(
+        sandbox.run(&args).assert_fails(
             3,
             "analects: nosuch.md: not found\n\
              hint: analects new nosuch.md makes it, with a section for messages; \
@@ -276,7 +268,7 @@ fn a_missing_plain_file_is_reported_as_missing() {
         );
     }
     assert!(!sandbox.path("nosuch.md").exists());
-    done(&sandbox.run(&["new", "nosuch.md"]));
+    assert_success(&sandbox.run(&["new", "nosuch.md"]));
     let run = sandbox.run(&["chat", "nosuch.md", "-m", "openai/tiny", "hi", "--dry-run"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
 }
@@ -297,6 +289,6 @@ fn a_missing_cell_points_to_show() {
     ];
     for args in verbs {
         let told = "analects: a.msg.md: there is no cell 777\nhint: analects show a.msg.md shows the cells\n";
-        sandbox.run(args).assert_failure(3, told);
+        sandbox.run(args).assert_fails(3, told);
     }
 }

@@ -1,11 +1,11 @@
-//! The command on a real terminal: nothing of a file reaches it as an escape code, lines fit, and binary
-//! content stays away.
+//! The command on a real terminal: no escape code of a file reaches it, lines fit, and binary content is not
+//! printed.
 #![cfg(unix)]
 
-use crate::pseudo_terminal::on_terminal;
+use crate::pseudo_terminal::run_on_terminal;
 use crate::sandbox::{Sandbox, skip};
 
-/// Control characters and others that a terminal would obey or hide.
+/// Control characters, and other characters that a terminal would obey or hide.
 fn is_harmful(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
@@ -15,11 +15,11 @@ fn is_harmful(c: char) -> bool {
 const BAD: &str =
     "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{8}\u{7f}\u{202e}evil\u{2066}\u{200b}\u{feff}\u{e0041}";
 
-/// What of it can be part of an id.
+/// The part of `BAD` that an id can contain.
 const BAD_ID: &str = "x\u{202e}\u{200b}y";
 
-/// A file with that everywhere.
-fn hostile() -> String {
+/// A file with `BAD` everywhere.
+fn hostile_file() -> String {
     let bad = BAD;
     format!(
         "---\ntitle: {bad}\ndefault_agent: \"\\e[2Jnobody\"\nagents:\n  \"{BAD_ID}\": {{ models: [\"\\e[2J{BAD_ID}\"] }}\n---\n\n\
@@ -36,7 +36,7 @@ fn hostile() -> String {
 fn escape_codes_in_a_file_never_reach_the_terminal() {
     let sandbox = Sandbox::new();
     let name = "a\u{1b}[2J\u{202e}\u{9b}.msg.md";
-    sandbox.write(name, hostile());
+    sandbox.write(name, hostile_file());
     let part = |part: &str| format!("{name}/{part}");
     let bad_jsonl = "b\u{1b}[2J.jsonl";
     sandbox.write(bad_jsonl, format!("{{\"{BAD}\n"));
@@ -67,7 +67,7 @@ fn escape_codes_in_a_file_never_reach_the_terminal() {
     let mut marks = 0;
     for args in &calls {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let Some((seen, _)) = on_terminal(&sandbox, &args, true) else {
+        let Some((seen, _)) = run_on_terminal(&sandbox, &args, true) else {
             let test = "escape_codes_in_a_file_never_reach_the_terminal";
             return skip(test, "there is no python3 to make a terminal with");
         };
@@ -76,7 +76,7 @@ fn escape_codes_in_a_file_never_reach_the_terminal() {
         assert!(found.is_empty(), "{args:?}: {found:?} in {seen}");
         marks += seen.matches("<U+202E>").count() + seen.matches("\\u202e").count();
         // With colour, there are escape codes, and all of them are ours.
-        let (seen, _) = on_terminal(&sandbox, &args, false).unwrap();
+        let (seen, _) = run_on_terminal(&sandbox, &args, false).unwrap();
         let ours = ["1;31", "1;33", "1;36", "1", "2", "0"];
         let rest = ours.iter().fold(seen, |seen, code| {
             seen.replace(&format!("\u{1b}[{code}m"), "")
@@ -96,7 +96,7 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
         "a.msg.md",
         format!("# %%\n\n{long}\n\n# %% [^2]\n\n[^2]: [x\n\nab\r\ncd\n"),
     );
-    let Some((seen, code)) = on_terminal(&sandbox, &["list", "a.msg.md"], true) else {
+    let Some((seen, code)) = run_on_terminal(&sandbox, &["list", "a.msg.md"], true) else {
         return skip(test, "there is no python3 to make a terminal with");
     };
     let columns = |line: &str| {
@@ -110,7 +110,7 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
         (58..=60).contains(&columns(first)) && first.ends_with('…'),
         "{seen}"
     );
-    let (shown, _) = on_terminal(&sandbox, &["show", "a.msg.md"], true).unwrap();
+    let (shown, _) = run_on_terminal(&sandbox, &["show", "a.msg.md"], true).unwrap();
     assert!(
         shown
             .lines()
@@ -118,9 +118,9 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
             .all(|line| columns(line) <= 60),
         "{shown}"
     );
-    let (text, _) = on_terminal(&sandbox, &["get", "a.msg.md", "1"], true).unwrap();
+    let (text, _) = run_on_terminal(&sandbox, &["get", "a.msg.md", "1"], true).unwrap();
     assert_eq!(text, format!("{long}\n"));
-    let (text, _) = on_terminal(&sandbox, &["get", "a.msg.md", "2"], true).unwrap();
+    let (text, _) = run_on_terminal(&sandbox, &["get", "a.msg.md", "2"], true).unwrap();
     assert!(text.starts_with("ab\ncd\n"), "{text:?}");
 }
 
@@ -128,7 +128,7 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
 fn binary_content_is_not_printed_on_a_terminal() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", crate::snapshots::TALK);
-    let Some((seen, code)) = on_terminal(&sandbox, &["get", "a.msg.md", "6"], true) else {
+    let Some((seen, code)) = run_on_terminal(&sandbox, &["get", "a.msg.md", "6"], true) else {
         let test = "binary_content_is_not_printed_on_a_terminal";
         return skip(test, "there is no python3 to make a terminal with");
     };
@@ -147,7 +147,7 @@ fn help_fits_the_terminal() {
     let sandbox = Sandbox::new();
     for verb in ["add", "check", "list", "chat"] {
         for flag in ["-h", "--help"] {
-            let Some((seen, code)) = on_terminal(&sandbox, &[verb, flag], true) else {
+            let Some((seen, code)) = run_on_terminal(&sandbox, &[verb, flag], true) else {
                 return skip(
                     "help_fits_the_terminal",
                     "there is no Python to make a terminal",

@@ -1,8 +1,8 @@
-//! What `list` and `show` say of cells that the model does not see, and which question an output belongs to.
+//! How `list` and `show` mark cells that the model does not see, and which question an output belongs to.
 
 use serde_json::Value;
 
-use crate::sandbox::{Run, Sandbox};
+use crate::sandbox::{Sandbox, assert_success};
 use crate::server::{Server, answer};
 
 const FILE: &str = "---\nagents:\n  coder:\n    models: [openai/tiny]\n---\n\n\
@@ -11,21 +11,15 @@ const FILE: &str = "---\nagents:\n  coder:\n    models: [openai/tiny]\n---\n\n\
     # %% [^3]\n\n[^3]: [markdown]\n\nand eight?\n\n\
     # %%% [^4]\n\n[^4]: [coder]\n\nForty-eight.\n";
 
-#[track_caller]
-fn done(run: &Run) -> &str {
-    assert_eq!(run.code, Some(0), "{}", run.stderr);
-    run.stdout.trim_end()
-}
-
-fn sandbox() -> Sandbox {
+fn sandbox_with_file() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", FILE);
     sandbox
 }
 
-/// The cells that are marked in JSON: `name:why`.
-fn marked(sandbox: &Sandbox) -> Vec<String> {
-    let shown = sandbox.show("a.msg.md");
+/// The marked cells, as `name:mark`.
+fn marked_cells(sandbox: &Sandbox) -> Vec<String> {
+    let shown = sandbox.show_json("a.msg.md");
     let cells = shown["cells"].as_array().unwrap().iter();
     let marked = cells.filter(|cell| !cell["unseen"].is_null());
     let word = |value: &Value| value.as_str().unwrap().to_string();
@@ -36,52 +30,52 @@ fn marked(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn a_fully_visible_file_has_no_marks() {
-    let sandbox = sandbox();
-    assert!(marked(&sandbox).is_empty());
+    let sandbox = sandbox_with_file();
+    assert!(marked_cells(&sandbox).is_empty());
     let shown = "1  user   line 7   six times seven?\n2  reply  line 13  Forty-two.\n\
                  3  user   line 19  and eight?\n4  reply  line 25  Forty-eight.\n";
-    sandbox.run(&["show", "a.msg.md"]).assert_answer(shown);
+    sandbox.run(&["show", "a.msg.md"]).assert_prints(shown);
 }
 
 #[test]
 fn dropped_cells_are_marked_as_hidden() {
-    let sandbox = sandbox();
-    done(&sandbox.run(&["drop", "a.msg.md", "2"]));
-    assert_eq!(marked(&sandbox), ["2:hidden"]);
+    let sandbox = sandbox_with_file();
+    assert_success(&sandbox.run(&["drop", "a.msg.md", "2"]));
+    assert_eq!(marked_cells(&sandbox), ["2:hidden"]);
     let shown = "1  user   line 7           six times seven?\n\
                  2  reply  line 13  hidden  Forty-two.\n\
                  3  user   line 19          and eight?\n\
                  4  reply  line 25          Forty-eight.\n";
-    sandbox.run(&["show", "a.msg.md"]).assert_answer(shown);
+    sandbox.run(&["show", "a.msg.md"]).assert_prints(shown);
     let listed = "2  reply  line 13  of 1  hidden  Forty-two.\n4  reply  line 25  of 3          Forty-eight.\n";
     sandbox
         .run(&["list", "a.msg.md/output"])
-        .assert_answer(listed);
+        .assert_prints(listed);
     // No item is hidden, so nothing is said of that.
     let listed =
         "1  user  line 7   1 output  six times seven?\n3  user  line 19  1 output  and eight?\n";
-    sandbox.run(&["list", "a.msg.md"]).assert_answer(listed);
-    done(&sandbox.run(&["restore", "a.msg.md", "2"]));
-    assert!(marked(&sandbox).is_empty());
+    sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
+    assert_success(&sandbox.run(&["restore", "a.msg.md", "2"]));
+    assert!(marked_cells(&sandbox).is_empty());
 }
 
 #[test]
 fn an_edited_question_stays_one_cell_with_its_answer() {
-    let sandbox = sandbox();
+    let sandbox = sandbox_with_file();
     assert_eq!(
-        done(&sandbox.run(&["edit", "a.msg.md", "1", "seven times six?"])),
+        assert_success(&sandbox.run(&["edit", "a.msg.md", "1", "seven times six?"])),
         "1"
     );
-    assert!(marked(&sandbox).is_empty());
+    assert!(marked_cells(&sandbox).is_empty());
     let listed =
         "1  user  line 7   1 output  seven times six?\n3  user  line 19  1 output  and eight?\n";
-    sandbox.run(&["list", "a.msg.md"]).assert_answer(listed);
-    let outputs = done(&sandbox.run(&["list", "a.msg.md/output"])).to_string();
+    sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
+    let outputs = assert_success(&sandbox.run(&["list", "a.msg.md/output"])).to_string();
     assert!(
         outputs.starts_with("2  reply  line 13  of 1  Forty-two."),
         "{outputs}"
     );
-    let shown = sandbox.show("a.msg.md");
+    let shown = sandbox.show_json("a.msg.md");
     let cells = shown["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 4, "{shown}");
     assert!(
@@ -93,15 +87,15 @@ fn an_edited_question_stays_one_cell_with_its_answer() {
 #[test]
 fn rewind_marks_the_cells_of_the_other_branch() {
     let server = Server::new(vec![answer(&["42."]), answer(&["56."])]);
-    let sandbox = sandbox().with_server(&server.base_url);
-    done(&sandbox.run(&["rewind", "a.msg.md", "1"]));
-    done(&sandbox.run(&["chat", "a.msg.md"]));
-    assert_eq!(marked(&sandbox), ["2:branch", "3:branch", "4:branch"]);
+    let sandbox = sandbox_with_file().with_server(&server.base_url);
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "1"]));
+    assert_success(&sandbox.run(&["chat", "a.msg.md"]));
+    assert_eq!(marked_cells(&sandbox), ["2:branch", "3:branch", "4:branch"]);
     let listed = "1  user  line 7   2 outputs                six times seven?\n\
                   3  user  line 19  1 output   other branch  and eight?\n";
-    sandbox.run(&["list", "a.msg.md"]).assert_answer(listed);
+    sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
     let outputs = sandbox.run(&["list", "a.msg.md/output"]);
-    let belongs: Vec<String> = done(&outputs)
+    let belongs: Vec<String> = assert_success(&outputs)
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
@@ -112,15 +106,15 @@ fn rewind_marks_the_cells_of_the_other_branch() {
         ("5 reply line 31 of 1 42.", 3)
     );
     // What is said then, and its answer, belong together; the way back leads to the first branch.
-    done(&sandbox.run(&["chat", "a.msg.md", "times eight?"]));
-    done(&sandbox.run(&["rewind", "a.msg.md", "4"]));
-    let marks = marked(&sandbox);
+    assert_success(&sandbox.run(&["chat", "a.msg.md", "times eight?"]));
+    assert_success(&sandbox.run(&["rewind", "a.msg.md", "4"]));
+    let marks = marked_cells(&sandbox);
     assert!(
         marks.iter().all(|mark| mark.ends_with(":branch")),
         "{marks:?}"
     );
     assert_eq!(marks.len(), 3, "{marks:?}");
-    let shown = sandbox.show("a.msg.md");
+    let shown = sandbox.show_json("a.msg.md");
     let cells = shown["cells"].as_array().unwrap();
     let parent = |text: &str| {
         let cell = cells.iter().find(|cell| cell["content"] == text).unwrap();
@@ -157,5 +151,5 @@ fn other_unsent_cells_are_marked() {
         "4.k.1:hidden",
         "5:taken back",
     ];
-    assert_eq!(marked(&sandbox), expected);
+    assert_eq!(marked_cells(&sandbox), expected);
 }

@@ -1,5 +1,5 @@
-//! What is sent, with a real model: normalised before it goes out, counted as the server counts, compacted when
-//! it becomes too long, with its context and its reminders, and with files that change.
+//! What a real model receives: normalised, counted as the server counts, compacted when it is too long, with its
+//! context, its reminders, and files that change.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ use analects_store::Places;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::machine::{Machine, Run, say};
+use crate::machine::{CommandOutput, Machine, print_note};
 
 fn model(serving: &Serving) -> Model {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port)).unwrap();
@@ -50,8 +50,8 @@ fn post(serving: &Serving, path: &str, body: &Value) -> Value {
     serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-/// What the server itself counts of a request, template and all.
-fn servers_count(serving: &Serving, model: &Model, request: &analects_core::Request) -> u64 {
+/// The tokens that the server counts in a request, template included.
+fn tokens_on_server(serving: &Serving, model: &Model, request: &analects_core::Request) -> u64 {
     let body: Value = serde_json::from_slice(&model.encode(request).body).unwrap();
     let prompt = post(
         serving,
@@ -72,9 +72,9 @@ fn read_tokens(answer: &Message) -> u64 {
 }
 
 #[derive(Debug)]
-struct Vocabulary(Arc<Serving>);
+struct ServerVocabulary(Arc<Serving>);
 
-impl Tokenizer for Vocabulary {
+impl Tokenizer for ServerVocabulary {
     fn name(&self) -> &str {
         "smollm2"
     }
@@ -105,7 +105,7 @@ fn open(machine: &Machine, name: &str, agent: &Agent) -> FileConversation {
     conversation
 }
 
-/// A history as tools leave it: progress, a blank answer, an error, two questions in a row, a result apart.
+/// A history as tools leave it: progress, an empty answer, an error, two questions in a row, a separate result.
 fn dirty_history() -> Vec<Message> {
     let call = Block::ToolUse(analects_core::ToolUse {
         id: "call_1".into(),
@@ -161,7 +161,7 @@ fn the_plan_counts_tokens_as_the_server_does() {
         .unwrap();
     let environment = Surroundings::default();
     let config = TurnConfig {
-        tokenizer: Some(Arc::new(Vocabulary(serving.clone()))),
+        tokenizer: Some(Arc::new(ServerVocabulary(serving.clone()))),
         context: vec![("city".to_string(), "Paris & <London>".to_string())],
         documents: vec![ProjectDocument {
             name: "AGENTS.md".into(),
@@ -194,7 +194,7 @@ fn the_plan_counts_tokens_as_the_server_does() {
         "You are brief.\n\n<document name=\"AGENTS.md\">\nSpeak plainly.\n</document>\n\n\
          <context name=\"city\">Paris &amp; &lt;London&gt;</context>"
     );
-    let expected = servers_count(&serving, &model, &request);
+    let expected = tokens_on_server(&serving, &model, &request);
     let outcome = prepared
         .ask_blocking(&mut |_| {}, std::future::pending())
         .unwrap();
@@ -203,7 +203,7 @@ fn the_plan_counts_tokens_as_the_server_does() {
     let answer = outcome.answer.unwrap();
     assert_eq!(read_tokens(&answer), expected);
     let (counted, bound) = (plan.count.tokens, plan.count.error_bound);
-    say(&format!(
+    print_note(&format!(
         "the plan counts {counted} ± {bound}, the server {expected}"
     ));
     assert!(
@@ -219,7 +219,7 @@ fn the_plan_counts_tokens_as_the_server_does() {
     check_estimates(&serving);
 }
 
-/// Estimates per class of text, against the vocabulary of the model.
+/// Compares the estimates for each kind of text with the model's vocabulary.
 fn check_estimates(serving: &Serving) {
     let english =
         "The committee met on Tuesday to discuss whether the old bridge should be repaired. "
@@ -231,7 +231,7 @@ fn check_estimates(serving: &Serving) {
             .text(text)
             .tokens;
         let off = estimated.abs_diff(real) as f64 * 100.0 / real as f64;
-        say(&format!(
+        print_note(&format!(
             "{class}: {estimated} estimated, {real} real, {off:.1} % off"
         ));
     }
@@ -260,10 +260,10 @@ fn tokens_counts_as_the_server_does() {
     );
 }
 
-fn chat(machine: &Machine, args: &[&str]) -> Run {
+fn chat(machine: &Machine, args: &[&str]) -> CommandOutput {
     let mut all = vec!["chat", "talk.msg.md"];
     all.extend(args);
-    let run: Run = machine
+    let run: CommandOutput = machine
         .command(&all)
         .stdin(Stdio::null())
         .output()
@@ -281,7 +281,7 @@ fn the_real_model_compacts_a_long_conversation() {
         return;
     };
     // Most exchanges are there, so that the model need not write them.
-    let written: String = (0..EXCHANGES).map(river).collect();
+    let written: String = (0..EXCHANGES).map(river_exchange).collect();
     fs::write(machine.path("talk.msg.md"), format!("{SMALL}\n{written}")).unwrap();
     let mut compacted = None;
     for round in EXCHANGES..20 {
@@ -306,7 +306,7 @@ fn the_real_model_compacts_a_long_conversation() {
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     let rows = shown["messages"].as_array().unwrap();
     assert!(rows.len() < 2 * round, "{shown}");
-    say(&format!(
+    print_note(&format!(
         "compacted before question {round}; {} messages are seen",
         rows.len()
     ));
@@ -321,11 +321,11 @@ fn the_real_model_compacts_a_long_conversation() {
     assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
 }
 
-/// How many exchanges nearly fill the window.
+/// The number of exchanges that nearly fill the window.
 const EXCHANGES: usize = 9;
 
 /// A question and an answer about a river.
-fn river(number: usize) -> String {
+fn river_exchange(number: usize) -> String {
     let question = format!("Question {number}: tell me one fact about the river number {number}.");
     let answer = "It is long and wide, and it flows to the sea through green hills. ".repeat(3);
     format!("# %%\n\n{question}\n\n# %%% [^r{number}]\n\n[^r{number}]: [small]\n\n{answer}\n\n")
@@ -390,7 +390,7 @@ fn the_configured_local_model_writes_summaries() {
     command
         .env("OPENAI_API_KEY", "x")
         .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");
-    let run = Run::from(command.output().unwrap());
+    let run = CommandOutput::from(command.output().unwrap());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let done: Value = serde_json::from_str(&run.stdout).unwrap();
     assert!(done["summary"].as_str().unwrap().len() > 80, "{done}");

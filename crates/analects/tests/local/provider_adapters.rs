@@ -1,4 +1,4 @@
-//! The adapters against a real server: one server, few and short requests, always the same answers.
+//! The provider adapters against a real server: few and short requests with repeatable answers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -52,8 +52,8 @@ pub fn request(text: &str, max: u64) -> Request {
     }
 }
 
-/// What a stream gives when it is folded.
-pub async fn streamed(adapter: &ModelAdapter, request: &Request) -> Message {
+/// The message that a stream folds into.
+pub async fn streamed_message(adapter: &ModelAdapter, request: &Request) -> Message {
     let mut stream = adapter.stream_message(request).await.unwrap();
     let mut fold = Fold::default();
     let mut pieces = 0;
@@ -76,7 +76,7 @@ fn stop_reason(message: &Message) -> Option<StopReason> {
     body.stop_reason.clone()
 }
 
-/// One request to what is not part of any adapter.
+/// Sends one request outside any adapter.
 fn post(serving: &Serving, path: &str, body: &Value) -> Value {
     let (port, key, body) = (serving.port, &serving.key, body.to_string());
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -102,23 +102,23 @@ fn every_adapter_works_with_a_real_server() {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let text = answers(&serving).await;
-        stops(&serving, &text).await;
-        refusals(&serving).await;
-        counts(&serving).await;
-        cancel(&serving).await;
+        let text = check_answers(&serving).await;
+        check_stop_sequences(&serving, &text).await;
+        check_refusals(&serving).await;
+        check_counts(&serving).await;
+        check_cancel(&serving).await;
     });
 }
 
-/// The fewest tokens that every API lets an answer be limited to.
+/// The smallest answer limit that every API accepts, in tokens.
 const LIMIT: u64 = 16;
 
-/// The same question over every API, streamed and at once: the same answer.
-async fn answers(serving: &Serving) -> String {
+/// Asks the same question over every API, streamed and not, and expects the same answer.
+async fn check_answers(serving: &Serving) -> String {
     let question = request("What is the capital of France?", LIMIT);
     let mut texts = Vec::new();
     for api in APIS {
-        let message = streamed(&adapter(api, serving, &serving.key), &question).await;
+        let message = streamed_message(&adapter(api, serving, &serving.key), &question).await;
         check_limited(api, &message, LIMIT);
         texts.push(message.text());
     }
@@ -138,7 +138,7 @@ async fn answers(serving: &Serving) -> String {
     texts.remove(0)
 }
 
-/// An answer that was cut at its limit of tokens.
+/// Checks an answer that was cut at its token limit.
 fn check_limited(api: Api, message: &Message, max: u64) {
     let usage = message.usage.clone().unwrap_or_default();
     assert_eq!(usage.output_tokens, Some(max), "{api:?}: {usage:?}");
@@ -150,13 +150,13 @@ fn check_limited(api: Api, message: &Message, max: u64) {
     }
 }
 
-/// Both APIs that know stop sequences stop before one.
-async fn stops(serving: &Serving, text: &str) {
+/// Checks that both APIs with stop sequences stop before one.
+async fn check_stop_sequences(serving: &Serving, text: &str) {
     let word = text.split_whitespace().nth(2).unwrap();
     let mut question = request("What is the capital of France?", LIMIT);
     question.stop_sequences = vec![word.to_string()];
     for api in [Api::AnthropicMessages, Api::OpenAiChat] {
-        let message = streamed(&adapter(api, serving, &serving.key), &question).await;
+        let message = streamed_message(&adapter(api, serving, &serving.key), &question).await;
         let expected = text.split(word).next().unwrap();
         assert_eq!(message.text(), expected, "{api:?}");
         let reason = stop_reason(&message);
@@ -167,8 +167,8 @@ async fn stops(serving: &Serving, text: &str) {
     }
 }
 
-/// A wrong key, and a conversation that is too long.
-async fn refusals(serving: &Serving) {
+/// Checks a wrong key, and a conversation that is too long.
+async fn check_refusals(serving: &Serving) {
     let wrong = adapter(
         Api::AnthropicMessages,
         serving,
@@ -191,8 +191,8 @@ async fn refusals(serving: &Serving) {
     }
 }
 
-/// What the adapter counts is what the server's own tokenizer finds.
-async fn counts(serving: &Serving) {
+/// Checks that the adapter counts as the server's own tokenizer does.
+async fn check_counts(serving: &Serving) {
     let adapter = adapter(Api::AnthropicMessages, serving, &serving.key);
     let mut question = request("Wie heißt das? 论语 is 3 words, no?\n\tfn main() {}", 4);
     question.system = Some("You count.".into());
@@ -224,8 +224,8 @@ async fn counts(serving: &Serving) {
     );
 }
 
-/// Dropping a stream ends the server's work on it: without that, it would write many thousand words.
-async fn cancel(serving: &Serving) {
+/// Checks that dropping a stream stops the server, which would otherwise write thousands of words.
+async fn check_cancel(serving: &Serving) {
     const WORK: u64 = 7000;
     let mut question = request("Count.", WORK);
     question

@@ -1,15 +1,16 @@
-//! The life of a server: shared, kept while it is used, and never left behind, whoever is killed.
+//! The lifetime of a server: shared, kept while it is used, and never left behind, whatever is killed.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use crate::machine::{
-    ASK, LONG, Machine, Run, cpu_seconds, lives, llama_server, say, signal, until,
+    ASK, CommandOutput, LONG, Machine, cpu_seconds, is_alive, llama_server, print_note, signal,
+    wait_for,
 };
 
-/// Starts a question and waits until its answer begins.
-fn answering(machine: &Machine) -> std::process::Child {
+/// Asks a question and waits until its answer begins.
+fn start_long_answer(machine: &Machine) -> std::process::Child {
     let mut child = machine.spawn(&LONG);
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     child
@@ -25,20 +26,20 @@ fn many_commands_share_one_server_and_survive_a_kill() {
         let start = Instant::now();
         let commands: Vec<_> = (0..count).map(|_| machine.spawn(&ASK)).collect();
         let victim = machine.spawn(&LONG);
-        let server = until("a server", || machine.server("smollm2"));
+        let server = wait_for("a server", || machine.server_pid("smollm2"));
         signal(victim.id(), "KILL");
         assert!(!victim.wait_with_output().unwrap().status.success());
         for command in commands {
-            let run = Run::from(command.wait_with_output().unwrap());
+            let run = CommandOutput::from(command.wait_with_output().unwrap());
             assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
             assert!(run.stdout.len() > 1, "{run:?}");
         }
-        say(&format!(
+        print_note(&format!(
             "{count} commands from a cold start: {:.1} s",
             start.elapsed().as_secs_f64()
         ));
         assert_eq!(
-            machine.server("smollm2"),
+            machine.server_pid("smollm2"),
             Some(server),
             "it is the same server"
         );
@@ -49,8 +50,8 @@ fn many_commands_share_one_server_and_survive_a_kill() {
             "a keeper and a server, and no more: {processes:?}"
         );
         assert_eq!(machine.run(&["model", "stop"]).code, Some(0));
-        assert!(!lives(server), "the server is ended when stop says so");
-        until("the end of the keeper", || {
+        assert!(!is_alive(server), "the server is ended when stop says so");
+        wait_for("the end of the keeper", || {
             machine.all_processes().is_empty().then_some(())
         });
     }
@@ -62,7 +63,7 @@ fn the_server_key_is_private() {
         return;
     };
     assert_eq!(machine.run(&ASK).code, Some(0));
-    let room = machine.room("smollm2");
+    let room = machine.server_folder("smollm2");
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&room), 0o700);
     for entry in std::fs::read_dir(&room).unwrap() {
@@ -81,7 +82,7 @@ fn the_server_key_is_private() {
     for pid in machine
         .all_processes()
         .into_iter()
-        .chain(machine.server("smollm2"))
+        .chain(machine.server_pid("smollm2"))
     {
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
         assert!(
@@ -115,12 +116,17 @@ fn a_server_runs_until_its_lease_expires() {
         .env("ANALECTS_LOCAL_LEASE", "0.1")
         .output()
         .unwrap();
-    let run = Run::from(output);
+    let run = CommandOutput::from(output);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
-    until("the end of the server", || {
+    wait_for("the end of the server", || {
         machine.all_processes().is_empty().then_some(())
     });
-    assert!(!machine.room("smollm2").join("server.json").exists());
+    assert!(
+        !machine
+            .server_folder("smollm2")
+            .join("server.json")
+            .exists()
+    );
     assert_eq!(
         machine.run(&ASK).code,
         Some(0),
@@ -143,11 +149,11 @@ fn killing_the_command_leaves_no_orphan() {
             child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         } else {
             // In the middle of its start.
-            until("a keeper", || machine.keeper("smollm2"));
+            wait_for("a keeper", || machine.keeper_pid("smollm2"));
         }
         signal(child.id(), "KILL");
         child.wait().unwrap();
-        until("the end of the server", || {
+        wait_for("the end of the server", || {
             machine.all_processes().is_empty().then_some(())
         });
     }
@@ -159,11 +165,18 @@ fn killing_the_keeper_ends_the_server() {
         return;
     };
     assert_eq!(machine.run(&ASK).code, Some(0));
-    let server = until("a server", || machine.server("smollm2"));
-    signal(machine.keeper("smollm2").unwrap(), "KILL");
-    until("the end of the server", || (!lives(server)).then_some(()));
+    let server = wait_for("a server", || machine.server_pid("smollm2"));
+    signal(machine.keeper_pid("smollm2").unwrap(), "KILL");
+    wait_for("the end of the server", || {
+        (!is_alive(server)).then_some(())
+    });
     // What it left behind, also a key and a port that are nobody's any more, bothers nobody.
-    assert!(machine.room("smollm2").join("server.json").exists());
+    assert!(
+        machine
+            .server_folder("smollm2")
+            .join("server.json")
+            .exists()
+    );
     let run = machine.run(&ASK);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
 }
@@ -173,7 +186,7 @@ fn garbage_in_the_state_folder_is_ignored() {
     let Some(machine) = Machine::with_model("garbage_in_the_state_folder_is_ignored") else {
         return;
     };
-    let room = machine.room("smollm2");
+    let room = machine.server_folder("smollm2");
     std::fs::create_dir_all(&room).unwrap();
     // Of a keeper that is gone; as long as it likes, no text, another's port.
     let long = "x".repeat(10_000_000).into_bytes();
@@ -195,10 +208,10 @@ fn garbage_in_the_state_folder_is_ignored() {
     }
     // Of one that lives: it is replaced, and nobody is asked what the file says.
     assert_eq!(machine.run(&ASK).code, Some(0));
-    let first = machine.server("smollm2").unwrap();
+    let first = machine.server_pid("smollm2").unwrap();
     std::fs::write(room.join("server.json"), "{}").unwrap();
     assert_eq!(machine.run(&ASK).code, Some(0));
-    assert!(!lives(first), "two servers");
+    assert!(!is_alive(first), "two servers");
 }
 
 #[test]
@@ -207,9 +220,9 @@ fn a_server_crash_is_reported_and_the_next_answer_works() {
     else {
         return;
     };
-    let child = answering(&machine);
-    signal(machine.server("smollm2").unwrap(), "KILL");
-    let run = Run::from(child.wait_with_output().unwrap());
+    let child = start_long_answer(&machine);
+    signal(machine.server_pid("smollm2").unwrap(), "KILL");
+    let run = CommandOutput::from(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(5), "{run:?}");
     assert!(
         run.stderr
@@ -232,20 +245,20 @@ fn a_hanging_server_is_restarted() {
         return;
     };
     assert_eq!(machine.run(&ASK).code, Some(0));
-    let server = machine.server("smollm2").unwrap();
+    let server = machine.server_pid("smollm2").unwrap();
     signal(server, "STOP");
     let run = machine.run(&ASK);
     assert_eq!(run.code, Some(0), "{run:?}");
     let said = "the server of local/smollm2 does not answer; it is ended and started again\n";
     assert_eq!(run.stderr, said);
-    assert!(!lives(server) && machine.server("smollm2").is_some());
+    assert!(!is_alive(server) && machine.server_pid("smollm2").is_some());
     // In the middle of an answer, the person's patience decides.
     let mut long = LONG.to_vec();
     long.splice(5..5, ["--timeout", "1"]);
     let mut child = machine.spawn(&long);
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
-    signal(machine.server("smollm2").unwrap(), "STOP");
-    let run = Run::from(child.wait_with_output().unwrap());
+    signal(machine.server_pid("smollm2").unwrap(), "STOP");
+    let run = CommandOutput::from(child.wait_with_output().unwrap());
     assert_eq!(run.code, Some(5), "{run:?}");
     assert!(
         run.stderr.contains("sent nothing more within 1 s"),
@@ -262,17 +275,17 @@ fn the_first_token_comes_soon_after_a_cold_start() {
     let (mut waited, mut worked) = (Vec::new(), Vec::new());
     for _ in 0..3 {
         let start = Instant::now();
-        let mut child = answering(&machine);
+        let mut child = start_long_answer(&machine);
         waited.push(start.elapsed().as_secs_f64());
-        let keeper = machine.keeper("smollm2").unwrap();
-        let all = [child.id(), keeper, machine.server("smollm2").unwrap()];
+        let keeper = machine.keeper_pid("smollm2").unwrap();
+        let all = [child.id(), keeper, machine.server_pid("smollm2").unwrap()];
         worked.push(all.into_iter().map(cpu_seconds).sum::<f64>());
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(machine.run(&["model", "stop"]).code, Some(0));
     }
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();
-    say(&format!(
+    print_note(&format!(
         "cold to first token: {waited:.2?} s, of work {worked:.2?} s; load {load}"
     ));
     // How long it takes depends on what else the machine does; how much work it is does not, and it is
@@ -295,20 +308,23 @@ fn an_installed_llama_server_is_preferred() {
         .env("OPENAI_API_KEY", secret)
         .output()
         .unwrap();
-    let run = Run::from(output);
+    let run = CommandOutput::from(output);
     assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
-    let server = machine.server("smollm2").unwrap();
+    let server = machine.server_pid("smollm2").unwrap();
     let read = |what: &str| {
         let bytes = std::fs::read(format!("/proc/{server}/{what}")).unwrap();
         String::from_utf8_lossy(&bytes).into_owned()
     };
-    let facts = std::fs::read_to_string(machine.room("smollm2").join("server.json")).unwrap();
+    let facts =
+        std::fs::read_to_string(machine.server_folder("smollm2").join("server.json")).unwrap();
     let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
     let key = facts["key"].as_str().unwrap();
     assert!(read("cmdline").contains("llama-server") && !read("cmdline").contains(key));
     assert!(read("environ").contains(key) && !read("environ").contains(secret));
-    signal(machine.keeper("smollm2").unwrap(), "KILL");
-    until("the end of the server", || (!lives(server)).then_some(()));
+    signal(machine.keeper_pid("smollm2").unwrap(), "KILL");
+    wait_for("the end of the server", || {
+        (!is_alive(server)).then_some(())
+    });
 }
 
 #[test]
@@ -318,11 +334,12 @@ fn invalid_weights_fail_at_once() {
     };
     // Added to a store of its own, with the shared engine.
     let own = Machine::bare();
-    std::fs::create_dir_all(own.store()).unwrap();
-    for entry in std::fs::read_dir(machine.store()).unwrap() {
+    std::fs::create_dir_all(own.model_folder()).unwrap();
+    for entry in std::fs::read_dir(machine.model_folder()).unwrap() {
         let entry = entry.unwrap();
         if entry.file_name().to_string_lossy().starts_with("engine-") {
-            std::os::unix::fs::symlink(entry.path(), own.store().join(entry.file_name())).unwrap();
+            std::os::unix::fs::symlink(entry.path(), own.model_folder().join(entry.file_name()))
+                .unwrap();
         }
     }
     std::fs::write(
@@ -345,7 +362,7 @@ fn invalid_weights_fail_at_once() {
     );
     assert!(run.stderr.contains("server.log"), "{}", run.stderr);
     assert!(start.elapsed() < Duration::from_secs(30));
-    until("the end of the keeper", || {
+    wait_for("the end of the keeper", || {
         own.all_processes().is_empty().then_some(())
     });
     // A file may go away, or become another.
@@ -358,5 +375,5 @@ fn invalid_weights_fail_at_once() {
             .contains("local/half     gone")
     );
     assert_eq!(own.run(&["model", "rm", "half"]).code, Some(0));
-    assert!(!own.store().exists());
+    assert!(!own.model_folder().exists());
 }

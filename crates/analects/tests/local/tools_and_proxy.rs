@@ -1,6 +1,7 @@
-//! What takes too long for every change: tool calls of a real model, and a proxy in front of it, which
-//! speaks Gemini and is a second opinion on all other APIs. Runs with `cargo xtask torture`.
+//! Tests that are too slow for every change: tool calls of a real model, and a proxy in front of it that speaks
+//! Gemini and gives a second opinion on all other APIs. They run with `cargo xtask torture`.
 
+use analects_testkit::is_torture;
 use std::process::{Child, Command, Stdio};
 
 use analects_client::{
@@ -13,10 +14,10 @@ use analects_core::{ToolUse, Turn};
 use analects_local::Serving;
 use analects_providers::Api;
 
-use crate::machine::{Machine, cache, llama_server, say, skip, until};
-use crate::provider_adapters::{request, streamed};
+use crate::machine::{Machine, cache, llama_server, print_note, skip, wait_for};
+use crate::provider_adapters::{request, streamed_message};
 
-/// As models of the family Hermes 2 Pro are told about tools, and call them.
+/// How models of the Hermes 2 Pro family are told about tools, and call them.
 const TEMPLATE: &str = include_str!("hermes.jinja");
 
 const APIS: [Api; 4] = [
@@ -26,15 +27,11 @@ const APIS: [Api; 4] = [
     Api::Gemini,
 ];
 
-/// Which key the proxy wants to be shown.
+/// The key that the proxy expects.
 const KEY: &str = "sk-of-the-proxy-in-the-tests";
 
-fn is_torture() -> bool {
-    std::env::var_os("ANALECTS_TORTURE").is_some()
-}
-
-/// A server that knows tools.
-fn serving(machine: &Machine) -> Serving {
+/// A server that supports tools.
+fn start_tool_server(machine: &Machine) -> Serving {
     let bin = llama_server(machine, Some(TEMPLATE));
     let mut local = machine.local();
     let path = format!("{}:{}", bin.display(), local.search_path.to_string_lossy());
@@ -68,7 +65,7 @@ fn turn(role: Role, content: impl Into<Content>) -> Turn {
     }
 }
 
-fn call(id: &str, city: &str) -> Block {
+fn weather_call(id: &str, city: &str) -> Block {
     let input = Raw::parse(&format!("{{\"city\":\"{city}\"}}")).unwrap();
     let (id, name) = (id.to_string(), "get_weather".to_string());
     Block::ToolUse(ToolUse {
@@ -79,7 +76,7 @@ fn call(id: &str, city: &str) -> Block {
     })
 }
 
-fn result(id: &str, weather: &str) -> Turn {
+fn weather_result(id: &str, weather: &str) -> Turn {
     let result = ToolResult {
         tool_use_id: id.to_string(),
         content: weather.into(),
@@ -89,8 +86,8 @@ fn result(id: &str, weather: &str) -> Turn {
     turn(Role::User, Content::Blocks(vec![Block::ToolResult(result)]))
 }
 
-/// A question about the weather after three examples of how it is done: this model needs them.
-fn question() -> Request {
+/// A question about the weather after three examples, which this model needs.
+fn weather_question() -> Request {
     let mut question = request("", 60);
     question.turns.clear();
     for (number, (city, weather)) in [("Rome", "sunny"), ("Oslo", "snowy"), ("Cairo", "hot")]
@@ -100,8 +97,11 @@ fn question() -> Request {
         let id = format!("call_{number}");
         question.turns.extend([
             turn(Role::User, &*format!("What is the weather in {city}?")),
-            turn(Role::Assistant, Content::Blocks(vec![call(&id, city)])),
-            result(&id, weather),
+            turn(
+                Role::Assistant,
+                Content::Blocks(vec![weather_call(&id, city)]),
+            ),
+            weather_result(&id, weather),
             turn(Role::Assistant, &*format!("It is {weather} in {city}.")),
         ]);
     }
@@ -117,7 +117,7 @@ fn question() -> Request {
     question
 }
 
-fn calls(message: &Message) -> Vec<ToolUse> {
+fn tool_calls(message: &Message) -> Vec<ToolUse> {
     let Body::Assistant(_) = &message.body else {
         panic!("{message:?}")
     };
@@ -131,22 +131,23 @@ fn calls(message: &Message) -> Vec<ToolUse> {
     blocks.iter().filter_map(call).collect()
 }
 
-/// The model calls the tool, gets the result, and speaks of it.
+/// Checks that the model calls the tool, gets the result, and mentions it.
 async fn ask_the_weather(adapter: &ModelAdapter, what: &str) {
-    let mut question = question();
-    let message = streamed(adapter, &question).await;
-    let found = calls(&message);
+    let mut question = weather_question();
+    let message = streamed_message(adapter, &question).await;
+    let found = tool_calls(&message);
     assert_eq!(found.len(), 1, "{what}: {message:?}");
     assert_eq!(found[0].name, "get_weather", "{what}");
     let input: serde_json::Value = serde_json::from_str(found[0].input.as_str()).unwrap();
     assert_eq!(input, serde_json::json!({ "city": "Paris" }), "{what}");
     let answer = message.body.content().cloned().unwrap();
-    question
-        .turns
-        .extend([turn(Role::Assistant, answer), result(&found[0].id, "rainy")]);
-    let message = streamed(adapter, &question).await;
+    question.turns.extend([
+        turn(Role::Assistant, answer),
+        weather_result(&found[0].id, "rainy"),
+    ]);
+    let message = streamed_message(adapter, &question).await;
     assert!(message.text().contains("rainy"), "{what}: {message:?}");
-    say(&format!("{what}: called, answered {:?}", message.text()));
+    print_note(&format!("{what}: called, answered {:?}", message.text()));
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn a_real_model_calls_a_tool_and_reads_its_result() {
     else {
         return;
     };
-    let serving = serving(&machine);
+    let serving = start_tool_server(&machine);
     let url = format!("http://127.0.0.1:{}/v1", serving.port);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -170,7 +171,7 @@ fn a_real_model_calls_a_tool_and_reads_its_result() {
     }
 }
 
-/// The proxy, ended when dropped.
+/// The proxy, killed when dropped.
 struct Proxy(Child);
 
 impl Drop for Proxy {
@@ -180,8 +181,8 @@ impl Drop for Proxy {
     }
 }
 
-/// Installs the proxy once, and starts it in front of a server; `None` where it cannot be had.
-fn proxy(machine: &Machine, serving: &Serving) -> Option<(Proxy, String)> {
+/// Installs the proxy once and starts it in front of a server; `None` if that is impossible.
+fn start_proxy(machine: &Machine, serving: &Serving) -> Option<(Proxy, String)> {
     let folder = cache().join("litellm");
     let run = |program: &std::path::Path, args: &[&str]| {
         Command::new(program)
@@ -230,7 +231,7 @@ fn proxy(machine: &Machine, serving: &Serving) -> Option<(Proxy, String)> {
         .stdout(log.try_clone().unwrap())
         .stderr(log);
     let proxy = Proxy(command.spawn().ok()?);
-    until("the proxy", || {
+    wait_for("the proxy", || {
         std::net::TcpStream::connect(("127.0.0.1", free)).ok()
     });
     Some((proxy, format!("http://127.0.0.1:{free}")))
@@ -244,8 +245,8 @@ fn every_adapter_works_through_a_real_proxy() {
     let Some(machine) = Machine::with_model("every_adapter_works_through_a_real_proxy") else {
         return;
     };
-    let serving = serving(&machine);
-    let Some((_proxy, url)) = proxy(&machine, &serving) else {
+    let serving = start_tool_server(&machine);
+    let Some((_proxy, url)) = start_proxy(&machine, &serving) else {
         return skip(
             "every_adapter_works_through_a_real_proxy",
             "LiteLLM cannot be installed here",
@@ -264,7 +265,7 @@ fn every_adapter_works_through_a_real_proxy() {
         let adapter = adapter(api, &base, KEY);
         runtime.block_on(async {
             let question = request("What is Markdown?", 16);
-            let message = streamed(&adapter, &question).await;
+            let message = streamed_message(&adapter, &question).await;
             assert!(!message.text().trim().is_empty(), "{api:?}: {message:?}");
             let at_once = adapter.send_message(&question).await.unwrap();
             assert_eq!(at_once.message.text(), message.text(), "{api:?}");
