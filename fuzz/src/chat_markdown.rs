@@ -2,8 +2,8 @@
 //! back exactly and changes how no other item reads; and what was read can be written and read again.
 
 use analects_formats::chatmd::{
-    Dialect, Document, Item, NewItem, Splice, append, decode, encode, messages, replace_text,
-    session_json, set_attribute,
+    ChatItem, ChatMdDocument, Dialect, NewChatItem, Splice, append, decode, encode, messages,
+    replace_text, session_json, set_attribute,
 };
 
 use crate::Target;
@@ -54,8 +54,8 @@ fn run(bytes: &[u8]) {
     session_json::decode(bytes);
 }
 
-fn add(before: &Document, text: &str) {
-    let item = NewItem::new("USER", text).with("note", text);
+fn add(before: &ChatMdDocument, text: &str) {
+    let item = NewChatItem::new("USER", text).with("note", text);
     let after = decode(append(before, &item).apply(before.source()));
     let (expected, found) = (readings(before), readings(&after));
     assert_eq!(found.len(), expected.len() + 1, "one item more");
@@ -66,7 +66,7 @@ fn add(before: &Document, text: &str) {
     );
     let last = after.item(expected.len());
     assert_eq!(
-        last.map(Item::text).as_deref(),
+        last.map(ChatItem::text).as_deref(),
         Some(text),
         "the text comes back"
     );
@@ -76,10 +76,10 @@ fn add(before: &Document, text: &str) {
     );
 }
 
-fn change(before: &Document, text: &str) {
+fn change(before: &ChatMdDocument, text: &str) {
     let at = before.items().len() / 2;
     let Some(item) = before.item(at) else { return };
-    let others = |document: &Document| {
+    let others = |document: &ChatMdDocument| {
         let mut found = readings(document);
         found.remove(at);
         found
@@ -87,7 +87,7 @@ fn change(before: &Document, text: &str) {
     let splices = replace_text(before, item, text);
     let after = decode(Splice::apply_all(&splices, before.source()));
     assert_eq!(
-        after.item(at).map(Item::text).as_deref(),
+        after.item(at).map(ChatItem::text).as_deref(),
         Some(text),
         "the text comes back"
     );
@@ -108,7 +108,7 @@ fn change(before: &Document, text: &str) {
     }
 }
 
-fn write(before: &Document) {
+fn write(before: &ChatMdDocument) {
     let session = before.session();
     let read = messages(before, &"s".into()).messages;
     for dialect in [Dialect::Ours, Dialect::V1, Dialect::V2] {
@@ -120,8 +120,8 @@ fn write(before: &Document) {
     }
 }
 
-fn readings(document: &Document) -> Vec<String> {
-    let reading = |item: Item<'_>| {
+fn readings(document: &ChatMdDocument) -> Vec<String> {
+    let reading = |item: ChatItem<'_>| {
         let (name, text) = (item.name().into_owned(), item.text());
         format!(
             "{name} {:?} {:?} {text:?}",

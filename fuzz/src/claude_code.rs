@@ -3,9 +3,9 @@
 //! that the file did not have.
 
 use analects_core::{Body, CountingIds, Message};
-use analects_formats::claude_code::usage::Totals;
-use analects_formats::claude_code::{ClaudeCode, SessionReader};
-use analects_formats::{Format, Read, ReadOptions, Reader, msgfile, transcript};
+use analects_formats::claude_code::usage::UsageTotals;
+use analects_formats::claude_code::{ClaudeCodeFormat, SessionReader};
+use analects_formats::{Format, FormatReader, ReadOptions, ReadOutput, msgfile, transcript};
 
 use crate::Target;
 
@@ -41,7 +41,7 @@ pub(crate) const TARGET: Target = Target {
 };
 
 fn run(bytes: &[u8]) {
-    ClaudeCode.recognise(bytes, "talk.jsonl");
+    ClaudeCodeFormat.recognise(bytes, "talk.jsonl");
     let some = read(bytes, false, bytes.len().max(1));
     assert_eq!(read(bytes, false, 7), some, "pieces make no difference");
     let all = read(bytes, true, bytes.len().max(1));
@@ -58,19 +58,19 @@ fn run(bytes: &[u8]) {
         some.messages.len() + some.left_out,
         "what is left out is counted"
     );
-    let mut totals = Totals::default();
+    let mut totals = UsageTotals::default();
     all.messages.iter().for_each(|message| totals.add(message));
     totals.sum();
     write(&all.messages);
 }
 
-fn read(bytes: &[u8], full: bool, piece: usize) -> Read {
+fn read(bytes: &[u8], full: bool, piece: usize) -> ReadOutput {
     let options = ReadOptions {
         full,
         ..ReadOptions::named("talk.jsonl")
     };
     let mut reader = Box::new(SessionReader::new(&options));
-    let mut out = Read::default();
+    let mut out = ReadOutput::default();
     bytes
         .chunks(piece)
         .for_each(|piece| reader.feed(piece, &mut out));

@@ -2,7 +2,9 @@
 //! read goes to every format and comes back, or losses say that it does not.
 
 use analects_core::Message;
-use analects_formats::frame::{FORMATS, Format, Read, ReadOptions, WriteOptions, Written, detect};
+use analects_formats::convert::{
+    FORMATS, Format, ReadOptions, ReadOutput, WriteOptions, WriteOutput, detect,
+};
 
 use crate::Target;
 
@@ -47,8 +49,8 @@ fn run(bytes: &[u8]) {
     }
 }
 
-fn read(format: &dyn Format, bytes: &[u8], size: usize) -> Option<Read> {
-    let mut out = Read::default();
+fn read(format: &dyn Format, bytes: &[u8], size: usize) -> Option<ReadOutput> {
+    let mut out = ReadOutput::default();
     let mut reader = format.reader(&ReadOptions {
         full: true,
         ..ReadOptions::named("x")
@@ -61,7 +63,7 @@ fn read(format: &dyn Format, bytes: &[u8], size: usize) -> Option<Read> {
 }
 
 fn write(format: &dyn Format, messages: &[Message]) {
-    let mut out = Written::default();
+    let mut out = WriteOutput::default();
     let Some(mut writer) = format.writer(&WriteOptions {
         full: true,
         ..Default::default()

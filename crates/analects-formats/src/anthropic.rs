@@ -5,17 +5,18 @@
 
 use analects_core::{Assistant, Block, Body, Content, Json, Message, Raw, RawMap, System, User};
 
-use crate::chatmd::session_json::Fields;
-use crate::frame::{
-    Format, Head, Held, ReadOptions, Reader, RevisedSurvey, Sure, Survey, WriteOptions, Writer,
+use crate::chatmd::session_json::FieldReader;
+use crate::convert::{
+    BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
+    ReadOptions, RevisionPass, WriteOptions,
 };
-use crate::requests::{RequestReader, RequestWriter, Wire, implied_stop, skim};
+use crate::requests::{RequestApi, RequestReader, RequestWriter, implied_stop, scan_roles};
 
 /// The Messages API.
 #[derive(Debug)]
-pub struct Anthropic;
+pub struct AnthropicFormat;
 
-impl Format for Anthropic {
+impl Format for AnthropicFormat {
     fn id(&self) -> &'static str {
         "anthropic"
     }
@@ -28,11 +29,11 @@ impl Format for Anthropic {
         &[".anthropic.json", ".anthropic.jsonl", ".json"]
     }
 
-    fn recognise(&self, head: &[u8], _: &str) -> Sure {
-        let head = Head::new(head);
-        let found = skim(head);
+    fn recognise(&self, head: &[u8], _: &str) -> Confidence {
+        let head = FileHead::new(head);
+        let found = scan_roles(head);
         if !found.is_for(&["user", "assistant", "system"]) || found.is_lines() {
-            return Sure::No;
+            return Confidence::No;
         }
         let blocks = [
             "tool_use",
@@ -48,31 +49,35 @@ impl Format for Anthropic {
             || head.has_key("cache_control")
             || head.has_key("input_schema")
             || head.has_value("model", "\"claude");
-        if is_ours { Sure::Yes } else { Sure::No }
+        if is_ours {
+            Confidence::Yes
+        } else {
+            Confidence::No
+        }
     }
 
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
-        Some(Box::new(RequestReader::<Messages>::new(&options.name)))
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
+        Some(Box::new(RequestReader::<MessagesApi>::new(&options.name)))
     }
 
-    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        self.survey(options).map(Held::behind)
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
+        self.first_pass(options).map(BufferedWriter::boxed)
     }
 
-    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
-        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(
+    fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
+        Some(RevisionPass::boxed(RequestWriter::<MessagesApi>::new(
             &options.name,
         )))
     }
 }
 
 /// How this API says messages.
-struct Messages;
+struct MessagesApi;
 
-impl Wire for Messages {
+impl RequestApi for MessagesApi {
     const ID: &'static str = "anthropic";
 
-    fn read(fields: &mut Fields) -> Option<Message> {
+    fn read(fields: &mut FieldReader) -> Option<Message> {
         let role = fields.take("role", Raw::as_string)?;
         let content = fields.take("content", content).unwrap_or_default();
         let body = match role.as_str() {
@@ -120,7 +125,7 @@ impl Wire for Messages {
         }
     }
 
-    fn read_top(fields: &mut Fields) -> Option<Message> {
+    fn read_top(fields: &mut FieldReader) -> Option<Message> {
         let content = fields.take("system", content)?;
         Some(Message::new("", Body::System(System { content })))
     }
@@ -151,7 +156,7 @@ fn has_calls(content: &Content) -> bool {
 
 fn said(message: &Message, role: &str, content: &Content) -> RawMap {
     let mut fields = RawMap::new();
-    let own = message.extra.get(Messages::ID).and_then(Raw::as_object);
+    let own = message.extra.get(MessagesApi::ID).and_then(Raw::as_object);
     if own.is_none_or(|own| own.get("role").is_none()) {
         fields.push("role", Raw::string(role));
     }

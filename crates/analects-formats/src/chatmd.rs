@@ -8,13 +8,13 @@
 //! What is six times seven?
 //! ```
 //!
-//! [`decode`] reads every variant that is around into a [`Document`] of [`Item`]s, [`messages`] makes a
+//! [`decode`] reads every variant that is around into a [`ChatMdDocument`] of [`ChatItem`]s, [`messages`] makes a
 //! conversation of it, and [`encode`] writes a conversation in one of the [`Dialect`]s and says what that
 //! dialect has no place for. [`append`], [`replace_text`] and [`set_attribute`] change a file in place.
 //! [`session_json`] is the plugin's own JSON.
 //!
 //! ```
-//! use analects_formats::chatmd::{Dialect, NewItem, Session, append, decode, encode, messages};
+//! use analects_formats::chatmd::{Dialect, NewChatItem, ChatSessionInfo, append, decode, encode, messages};
 //!
 //! let file = b"Notes.\n\n> ---\n> <user author='me'>\n\nHello\n";
 //! let document = decode(file);
@@ -22,12 +22,12 @@
 //! assert_eq!(read.messages[0].text(), "Hello");
 //! assert_eq!(document.to_bytes(), file);
 //!
-//! let splice = append(&document, &NewItem::new("ASSISTANT", "> ---\n> <USER />\n\nI am not you."));
+//! let splice = append(&document, &NewChatItem::new("ASSISTANT", "> ---\n> <USER />\n\nI am not you."));
 //! let longer = splice.apply(file);
 //! assert!(longer.starts_with(file));
 //! assert_eq!(decode(longer).items().len(), 2);
 //!
-//! let (text, losses) = encode(&read.messages, &Session::default(), Dialect::V2);
+//! let (text, losses) = encode(&read.messages, &ChatSessionInfo::default(), Dialect::V2);
 //! assert!(text.starts_with("> ---\n>\n> <USER author=\"me\"/>\n\nHello\n"));
 //! assert_eq!(losses[0].what, "session id");
 //! ```
@@ -52,20 +52,20 @@ pub use crate::msgfile::Splice;
 pub use content::{content_of, text_of};
 pub use decode::{decode, is_chat_markdown};
 pub use edit::{append, append_all, replace_text, set_attribute};
-pub use encode::{NewItem, encode, encode_in};
+pub use encode::{NewChatItem, encode, encode_in};
 pub use messages::{messages, messages_in};
-pub use session::{Session, with_facts, without_facts};
+pub use session::{ChatSessionInfo, split_session_info, with_session_info};
 
 /// A chat Markdown file, read: the source, and where its parts are.
 #[derive(Debug)]
-pub struct Document {
+pub struct ChatMdDocument {
     source: Vec<u8>,
     /// From the opening `---` line to the closing one, line ends included.
     frontmatter: Option<Span>,
-    front: session::Front,
+    front: session::ChatFrontmatter,
     /// Where the frontmatter, or else the byte-order mark, ends.
     body: usize,
-    scan: decode::Scan,
+    scan: decode::ChatScan,
     utf8: bool,
 }
 
@@ -121,12 +121,12 @@ impl ItemKind {
 #[doc(alias = "IChatSessionMsgItem")]
 #[doc(alias = "parseItemMarkdown")]
 #[derive(Debug, Clone, Copy)]
-pub struct Item<'a> {
-    document: &'a Document,
+pub struct ChatItem<'a> {
+    document: &'a ChatMdDocument,
     at: usize,
 }
 
-impl Document {
+impl ChatMdDocument {
     /// The bytes that were read, put together again from the parts.
     pub fn to_bytes(&self) -> Vec<u8> {
         let front = self.frontmatter.map_or(self.body, |span| span.start);
@@ -135,7 +135,7 @@ impl Document {
             Span::new(front, self.body),
             self.preamble(),
         ];
-        let spans = parts.into_iter().chain(self.items().map(Item::span));
+        let spans = parts.into_iter().chain(self.items().map(ChatItem::span));
         spans
             .flat_map(|span| span.of(&self.source))
             .copied()
@@ -179,13 +179,13 @@ impl Document {
     }
 
     /// The items, in order.
-    pub fn items(&self) -> impl DoubleEndedIterator<Item = Item<'_>> + ExactSizeIterator {
-        (0..self.scan.items.len()).map(|at| Item { document: self, at })
+    pub fn items(&self) -> impl DoubleEndedIterator<Item = ChatItem<'_>> + ExactSizeIterator {
+        (0..self.scan.items.len()).map(|at| ChatItem { document: self, at })
     }
 
     /// The item at a place, from 0.
-    pub fn item(&self, at: usize) -> Option<Item<'_>> {
-        (at < self.scan.items.len()).then_some(Item { document: self, at })
+    pub fn item(&self, at: usize) -> Option<ChatItem<'_>> {
+        (at < self.scan.items.len()).then_some(ChatItem { document: self, at })
     }
 
     /// What the first SYSTEM item says.
@@ -196,7 +196,7 @@ impl Document {
     }
 }
 
-impl<'a> Item<'a> {
+impl<'a> ChatItem<'a> {
     fn spans(self) -> &'a decode::ItemSpans {
         &self.document.scan.items[self.at]
     }

@@ -3,7 +3,7 @@
 //! Every record that is a part of the conversation becomes one message of the same name; nothing is merged,
 //! so one answer is as many messages as it has blocks, all with the same `response_id` and usage ([`usage`]
 //! counts it once). What a message does not name stays in its `extra`, under the name that it has in the
-//! record. Records beside the conversation (progress, snapshots, queues, types that nobody knows yet)
+//! record. RecordReader beside the conversation (progress, snapshots, queues, types that nobody knows yet)
 //! are left out and counted, or, in full, become `progress` messages, which are nobody's parents.
 
 mod line;
@@ -13,9 +13,11 @@ mod reader;
 mod record;
 pub mod usage;
 
-use record::Fields;
+use record::RecordFields;
 
-use crate::frame::{Format, Head, ReadOptions, Reader, Reading, Sure, WriteOptions, Writer};
+use crate::convert::{
+    Confidence, FileHead, Format, FormatReader, FormatWriter, ReadMode, ReadOptions, WriteOptions,
+};
 
 pub use reader::SessionReader;
 
@@ -36,9 +38,9 @@ const BESIDE: [&str; 8] = [
 
 /// Sessions of Claude Code.
 #[derive(Debug)]
-pub struct ClaudeCode;
+pub struct ClaudeCodeFormat;
 
-impl Format for ClaudeCode {
+impl Format for ClaudeCodeFormat {
     fn id(&self) -> &'static str {
         "claude-code"
     }
@@ -52,7 +54,7 @@ impl Format for ClaudeCode {
     }
 
     /// By its first lines: endings and names lie.
-    fn recognise(&self, head: &[u8], name: &str) -> Sure {
+    fn recognise(&self, head: &[u8], name: &str) -> Confidence {
         let text =
             String::from_utf8_lossy(head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head));
         let lines = text
@@ -62,56 +64,58 @@ impl Format for ClaudeCode {
         let best = lines
             .map(|line| record(line.trim()))
             .max()
-            .unwrap_or(Sure::No);
-        let is_cut = !text.contains('\n') && best == Sure::No;
+            .unwrap_or(Confidence::No);
+        let is_cut = !text.contains('\n') && best == Confidence::No;
         match () {
-            _ if is_cut && is_beginning(head) => Sure::Yes,
-            _ if best == Sure::No && head.trim_ascii().is_empty() && is_place(name) => Sure::ByName,
+            _ if is_cut && is_beginning(head) => Confidence::Yes,
+            _ if best == Confidence::No && head.trim_ascii().is_empty() && is_place(name) => {
+                Confidence::ByName
+            }
             _ => best,
         }
     }
 
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
         Some(Box::new(SessionReader::new(options)))
     }
 
-    fn reading(&self) -> Reading {
-        Reading::Records
+    fn read_mode(&self) -> ReadMode {
+        ReadMode::Records
     }
 
-    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
+    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
         None
     }
 }
 
 /// How sure a whole line makes.
-fn record(line: &str) -> Sure {
-    let Some(fields) = Fields::parse(line) else {
-        return Sure::No;
+fn record(line: &str) -> Confidence {
+    let Some(fields) = RecordFields::parse(line) else {
+        return Confidence::No;
     };
     let has = |key| fields.get(key).is_some();
     let Some(kind) = fields.string("type") else {
         return if has("sessionId") && has("message") {
-            Sure::Maybe
+            Confidence::Maybe
         } else {
-            Sure::No
+            Confidence::No
         };
     };
     let (is_foreign, is_chained) = (has("v") || has("payload"), has("parentUuid"));
     let is_named = has("uuid") && (has("sessionId") || has("message") || has("leafUuid"));
     match () {
-        _ if is_foreign => Sure::No,
-        _ if is_chained && has("uuid") || is_named => Sure::Yes,
-        _ if BESIDE.contains(&&*kind) && (has("sessionId") || has("messageId")) => Sure::Yes,
-        _ if kind == "summary" && has("leafUuid") => Sure::Yes,
-        _ if has("sessionId") && has("message") => Sure::Maybe,
-        _ => Sure::No,
+        _ if is_foreign => Confidence::No,
+        _ if is_chained && has("uuid") || is_named => Confidence::Yes,
+        _ if BESIDE.contains(&&*kind) && (has("sessionId") || has("messageId")) => Confidence::Yes,
+        _ if kind == "summary" && has("leafUuid") => Confidence::Yes,
+        _ if has("sessionId") && has("message") => Confidence::Maybe,
+        _ => Confidence::No,
     }
 }
 
 /// Whether a line that is longer than what is shown of it begins like a record.
 fn is_beginning(head: &[u8]) -> bool {
-    let head = Head::new(head);
+    let head = FileHead::new(head);
     let is_chained = head.has_key("parentUuid") && head.has_key("sessionId");
     head.starts_with("{") && (is_chained || (head.has_key("isSnapshotUpdate")))
 }

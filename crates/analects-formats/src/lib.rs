@@ -5,7 +5,7 @@
 //!
 //! # Modules, in reading order
 //!
-//! 1. [`decode`] reads any known format into messages; [`Decoded`] is what it gives.
+//! 1. [`decode`] reads any known format into messages; [`DecodedFile`] is what it gives.
 //! 2. [`msgfile`] is the message file: a [`msgfile::Document`] of [`msgfile::Cell`]s, read without
 //!    loss, and edited by [`msgfile::Splice`]s that leave every other byte alone. Its parts are
 //!    modules of their own: [`msgfile::frontmatter`], [`msgfile::invoke`], [`msgfile::output`],
@@ -20,7 +20,7 @@
 //!    another.
 //! 7. [`Loss`] is what a conversation loses on its way into a format that has no place for it.
 //!
-//! # Reading a file
+//! # ReadMode a file
 //!
 //! [`decode`] takes the bytes of a file and its name, and gives its messages:
 //!
@@ -68,7 +68,7 @@
 pub mod anthropic;
 pub mod chatmd;
 pub mod claude_code;
-pub mod frame;
+pub mod convert;
 pub mod msgfile;
 pub mod openai;
 pub mod page;
@@ -77,11 +77,14 @@ pub mod transcript;
 
 use analects_core::{Message, Problem};
 
-pub use frame::{Format, Loss, Read, ReadOptions, Reader, Sure, WriteOptions, Writer, Written};
+pub use convert::{
+    Confidence, Format, FormatReader, FormatWriter, Loss, ReadOptions, ReadOutput, WriteOptions,
+    WriteOutput,
+};
 
 /// What a file held.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Decoded {
+pub struct DecodedFile {
     /// Its messages, in file order.
     pub messages: Vec<Message>,
     /// What was odd about it.
@@ -90,7 +93,7 @@ pub struct Decoded {
 
 /// Reads the messages of a file. Its name tells the format: `*.jsonl` is a transcript, anything else
 /// a message file. Never fails; what cannot be read is a problem.
-pub fn decode(bytes: &[u8], name: &str) -> Decoded {
+pub fn decode(bytes: &[u8], name: &str) -> DecodedFile {
     if name.ends_with(".jsonl") {
         return transcript::decode(bytes);
     }

@@ -2,11 +2,11 @@
 //! request a line, as files for fine-tuning are.
 //!
 //! ```
-//! use analects_formats::frame::{Read, ReadOptions, format};
+//! use analects_formats::convert::{ReadOutput, ReadOptions, format_by_id};
 //!
 //! let file = br#"{"model":"m","messages":[{"role":"user","content":"Hello"}]}"#;
-//! let mut reader = format("openai").unwrap().reader(&ReadOptions::named("talk.json")).unwrap();
-//! let mut read = Read::default();
+//! let mut reader = format_by_id("openai").unwrap().reader(&ReadOptions::named("talk.json")).unwrap();
+//! let mut read = ReadOutput::default();
 //! reader.feed(file, &mut read);
 //! reader.finish(&mut read);
 //! // What is asked for beside the messages is a change of state before the first of them.
@@ -23,11 +23,12 @@ mod encode;
 
 use analects_core::{Message, RawMap};
 
-use crate::chatmd::session_json::Fields;
-use crate::frame::{
-    Format, Head, Held, ReadOptions, Reader, RevisedSurvey, Sure, Survey, WriteOptions, Writer,
+use crate::chatmd::session_json::FieldReader;
+use crate::convert::{
+    BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
+    ReadOptions, RevisionPass, WriteOptions,
 };
-use crate::requests::{RequestReader, RequestWriter, Wire, skim};
+use crate::requests::{RequestApi, RequestReader, RequestWriter, scan_roles};
 
 /// Who can say something, of whom the last ones are known to this API only.
 const ROLES: [&str; 6] = [
@@ -42,9 +43,9 @@ const OWN_ROLES: [&str; 4] = ["system", "developer", "tool", "function"];
 
 /// Chat Completions.
 #[derive(Debug)]
-pub struct OpenAi;
+pub struct OpenAiFormat;
 
-impl Format for OpenAi {
+impl Format for OpenAiFormat {
     fn id(&self) -> &'static str {
         "openai"
     }
@@ -57,41 +58,47 @@ impl Format for OpenAi {
         &[".openai.json", ".openai.jsonl", ".json"]
     }
 
-    fn recognise(&self, head: &[u8], _: &str) -> Sure {
-        let head = Head::new(head);
-        let found = skim(head);
+    fn recognise(&self, head: &[u8], _: &str) -> Confidence {
+        let head = FileHead::new(head);
+        let found = scan_roles(head);
         // Many an object has a role and is no message.
         let is_line = head.starts_with("{\"role\"") || head.starts_with("{ \"role\"");
         if !found.is_for(&ROLES) || (found.is_lines() && !is_line) {
-            return Sure::No;
+            return Confidence::No;
         }
         let is_ours =
             found.has_role(&OWN_ROLES) || head.has_key("tool_calls") || head.has_key("image_url");
-        if is_ours { Sure::Yes } else { Sure::Maybe }
+        if is_ours {
+            Confidence::Yes
+        } else {
+            Confidence::Maybe
+        }
     }
 
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
-        Some(Box::new(RequestReader::<Messages>::new(&options.name)))
-    }
-
-    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        self.survey(options).map(Held::behind)
-    }
-
-    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
-        Some(RevisedSurvey::before(RequestWriter::<Messages>::new(
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
+        Some(Box::new(RequestReader::<ChatCompletionsApi>::new(
             &options.name,
         )))
+    }
+
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
+        self.first_pass(options).map(BufferedWriter::boxed)
+    }
+
+    fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
+        Some(RevisionPass::boxed(
+            RequestWriter::<ChatCompletionsApi>::new(&options.name),
+        ))
     }
 }
 
 /// How this API says messages.
-struct Messages;
+struct ChatCompletionsApi;
 
-impl Wire for Messages {
+impl RequestApi for ChatCompletionsApi {
     const ID: &'static str = "openai";
 
-    fn read(fields: &mut Fields) -> Option<Message> {
+    fn read(fields: &mut FieldReader) -> Option<Message> {
         decode::message(fields)
     }
 

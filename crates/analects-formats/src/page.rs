@@ -5,16 +5,17 @@ use analects_core::{Block, Body, Content, Image, Message, Source, ToolResult};
 
 use crate::Loss;
 use crate::chatmd;
-use crate::frame::{
-    Format, Held, ReadOptions, Reader, RevisedSurvey, Sure, Survey, WriteOptions, Writer, Written,
+use crate::convert::{
+    BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
+    RevisionPass, WriteOptions, WriteOutput,
 };
 use crate::msgfile::encode::open_fence;
 
 /// Markdown for reading.
 #[derive(Debug)]
-pub struct MarkdownPage;
+pub struct MarkdownPageFormat;
 
-impl Format for MarkdownPage {
+impl Format for MarkdownPageFormat {
     fn id(&self) -> &'static str {
         "markdown"
     }
@@ -27,32 +28,32 @@ impl Format for MarkdownPage {
         &[".md"]
     }
 
-    fn recognise(&self, _: &[u8], _: &str) -> Sure {
-        Sure::No
+    fn recognise(&self, _: &[u8], _: &str) -> Confidence {
+        Confidence::No
     }
 
-    fn reader(&self, _: &ReadOptions) -> Option<Box<dyn Reader>> {
+    fn reader(&self, _: &ReadOptions) -> Option<Box<dyn FormatReader>> {
         None
     }
 
-    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        self.survey(options).map(Held::behind)
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
+        self.first_pass(options).map(BufferedWriter::boxed)
     }
 
-    fn survey(&self, _: &WriteOptions) -> Option<Box<dyn Survey>> {
-        Some(RevisedSurvey::before(Page { is_started: false }))
+    fn first_pass(&self, _: &WriteOptions) -> Option<Box<dyn FirstPass>> {
+        Some(RevisionPass::boxed(PageWriter { is_started: false }))
     }
 }
 
-struct Page {
+struct PageWriter {
     is_started: bool,
 }
 
-impl Writer for Page {
-    fn push(&mut self, message: &Message, out: &mut Written) {
+impl FormatWriter for PageWriter {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         let mut text = String::new();
         if let Body::State(_) = &message.body {
-            let (session, rest) = chatmd::without_facts(vec![message.clone()]);
+            let (session, rest) = chatmd::split_session_info(vec![message.clone()]);
             if !rest.is_empty() {
                 return left_out(message, out);
             }
@@ -85,10 +86,10 @@ impl Writer for Page {
         out.bytes.extend(text.into_bytes());
     }
 
-    fn finish(self: Box<Self>, _: &mut Written) {}
+    fn finish(self: Box<Self>, _: &mut WriteOutput) {}
 }
 
-fn left_out(message: &Message, out: &mut Written) {
+fn left_out(message: &Message, out: &mut WriteOutput) {
     let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
     let why = "it does not show on a page";
     out.losses
@@ -148,7 +149,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// What a message says; `None` for one that does not show.
-fn body(message: &Message, out: &mut Written) -> Option<String> {
+fn body(message: &Message, out: &mut WriteOutput) -> Option<String> {
     Some(match &message.body {
         Body::Summary(body) => said(&body.text.as_str()),
         Body::CompactBoundary(_) => String::new(),
@@ -167,7 +168,7 @@ fn body(message: &Message, out: &mut Written) -> Option<String> {
     })
 }
 
-fn content(message: &Message, content: &Content, out: &mut Written) -> String {
+fn content(message: &Message, content: &Content, out: &mut WriteOutput) -> String {
     match content {
         Content::Empty => String::new(),
         Content::Text(text) => said(&text.as_str()),
@@ -193,7 +194,7 @@ fn said(text: &str) -> String {
     said
 }
 
-fn block(message: &Message, block: &Block, out: &mut Written) -> String {
+fn block(message: &Message, block: &Block, out: &mut WriteOutput) -> String {
     match block {
         Block::Text(block) => said(&block.text.as_str()),
         Block::Thinking(block) => {
@@ -217,7 +218,7 @@ fn block(message: &Message, block: &Block, out: &mut Written) -> String {
     }
 }
 
-fn lost(message: &Message, what: &str, out: &mut Written) -> String {
+fn lost(message: &Message, what: &str, out: &mut WriteOutput) -> String {
     out.losses
         .push(Loss::of(&message.id, what, "it does not show on a page"));
     format!("*({what})*\n")
@@ -232,7 +233,7 @@ fn picture(image: &Image) -> Option<String> {
     (!address.contains(is_odd)).then(|| format!("![](<{address}>)\n"))
 }
 
-fn result(message: &Message, body: &ToolResult, out: &mut Written) -> String {
+fn result(message: &Message, body: &ToolResult, out: &mut WriteOutput) -> String {
     let head = if body.is_error == Some(true) {
         "Result (error):"
     } else {
@@ -240,7 +241,7 @@ fn result(message: &Message, body: &ToolResult, out: &mut Written) -> String {
     };
     let shown = match &body.content {
         Content::Blocks(blocks) => {
-            let part = |part: &Block, out: &mut Written| {
+            let part = |part: &Block, out: &mut WriteOutput| {
                 if let Block::Text(text) = part {
                     fenced(&text.text.as_str(), "")
                 } else {

@@ -12,28 +12,28 @@ mod write;
 
 use analects_core::{Message, MessageId, Raw, RawMap, SessionId, StateChange, StopReason};
 
-use crate::chatmd::session_json::Fields;
+use crate::chatmd::session_json::FieldReader;
 use crate::msgfile::messages::derived_id;
 
 #[cfg(test)]
 pub(crate) use difference::same;
 pub(crate) use read::RequestReader;
-pub(crate) use skim::skim;
+pub(crate) use skim::scan_roles;
 pub(crate) use write::RequestWriter;
 
 /// One API's way to say messages.
-pub(crate) trait Wire: 'static {
+pub(crate) trait RequestApi: 'static {
     /// The format's name, under which stands what only it knows.
     const ID: &'static str;
 
     /// Takes what is known of a message from its fields; `None` for a role that nobody knows.
-    fn read(fields: &mut Fields) -> Option<Message>;
+    fn read(fields: &mut FieldReader) -> Option<Message>;
 
     /// The messages of the API that say this one: mostly one. They may leave out what has no place.
     fn write(message: &Message) -> Vec<RawMap>;
 
     /// Takes a message from the fields of the request itself.
-    fn read_top(_: &mut Fields) -> Option<Message> {
+    fn read_top(_: &mut FieldReader) -> Option<Message> {
         None
     }
 
@@ -50,7 +50,7 @@ const ITEM: &str = "message";
 
 /// How a file holds its messages, where it is not the usual way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum FileShape {
     /// A bare list of messages.
     Array,
     /// A list of conversations.
@@ -59,22 +59,22 @@ enum Shape {
     Lines,
 }
 
-impl Shape {
-    const ALL: [(Shape, &'static str); 3] = [
-        (Shape::Array, "array"),
-        (Shape::List, "list"),
-        (Shape::Lines, "lines"),
+impl FileShape {
+    const ALL: [(FileShape, &'static str); 3] = [
+        (FileShape::Array, "array"),
+        (FileShape::List, "list"),
+        (FileShape::Lines, "lines"),
     ];
 
     fn word(self) -> &'static str {
-        Shape::ALL
+        FileShape::ALL
             .iter()
             .find(|(shape, _)| *shape == self)
             .map_or("", |(_, word)| word)
     }
 
-    fn of(word: &str) -> Option<Shape> {
-        Shape::ALL
+    fn of(word: &str) -> Option<FileShape> {
+        FileShape::ALL
             .iter()
             .find(|(_, known)| *known == word)
             .map(|(shape, _)| *shape)
@@ -83,15 +83,15 @@ impl Shape {
 
 /// What a request says beside its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Facts {
-    shape: Option<Shape>,
+struct RequestInfo {
+    shape: Option<FileShape>,
     /// The other fields of the object.
     fields: RawMap,
 }
 
-impl Facts {
+impl RequestInfo {
     /// As a change of state, before the first message.
-    fn record<W: Wire>(&self, session: &SessionId) -> Message {
+    fn record<W: RequestApi>(&self, session: &SessionId) -> Message {
         let mut facts = RawMap::new();
         if let Some(shape) = self.shape {
             facts.push("shape", Raw::string(shape.word()));
@@ -113,14 +113,14 @@ impl Facts {
     }
 
     /// What a message says about a request, if it says nothing else.
-    fn of<W: Wire>(message: &Message) -> Option<Facts> {
+    fn of<W: RequestApi>(message: &Message) -> Option<RequestInfo> {
         let analects_core::Body::State(change) = &message.body else {
             return None;
         };
         let facts = change.changes.as_object()?.get(W::ID)?.as_object()?;
         let shape = facts.get("shape").and_then(Raw::as_string);
-        let found = Facts {
-            shape: shape.and_then(|word| Shape::of(&word)),
+        let found = RequestInfo {
+            shape: shape.and_then(|word| FileShape::of(&word)),
             fields: facts
                 .get("fields")
                 .and_then(Raw::as_object)
@@ -131,12 +131,12 @@ impl Facts {
 }
 
 /// The name of a message, by its place.
-fn item_id<W: Wire>(session: &SessionId, ordinal: usize) -> MessageId {
+fn item_id<W: RequestApi>(session: &SessionId, ordinal: usize) -> MessageId {
     derived_id(session, &format!("{} {ordinal}", W::ID))
 }
 
 /// The field of `extra` for a message that cannot be said otherwise.
-fn verbatim_key<W: Wire>() -> String {
+fn verbatim_key<W: RequestApi>() -> String {
     format!("{}_message", W::ID)
 }
 

@@ -11,13 +11,13 @@ mod envelope;
 mod line;
 mod repair;
 
-pub use check::{Checked, Checker, check};
+pub use check::{CheckReport, Checker, check};
 pub use crc::crc32c;
 pub use decode::decode;
 pub use encode::{encode, encode_to};
-pub use envelope::{Envelope, Names, skim, stand_in};
-pub use line::{Line, read_line};
-pub use repair::{Mended, Repair};
+pub use envelope::{Envelope, OwnedLink, placeholder, read_links};
+pub use line::{TranscriptLine, read_line};
+pub use repair::{RepairPlan, RepairedLine};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Json, Problem};
-use analects_formats::chatmd::{self, Dialect, Item, Session};
+use analects_formats::chatmd::{self, ChatItem, ChatSessionInfo, Dialect};
 use serde_json::{Value, json};
 
 const AT_LEAST: usize = 40;
@@ -21,7 +21,7 @@ fn cases() -> Vec<PathBuf> {
     folders
 }
 
-fn session(session: &Session) -> Value {
+fn session(session: &ChatSessionInfo) -> Value {
     json!({
         "id": session.id, "title": session.title, "tags": session.tags, "preamble": session.preamble,
         "timestamp": session.timestamp.map(|time| time.to_string()),
@@ -30,7 +30,7 @@ fn session(session: &Session) -> Value {
     })
 }
 
-fn item(item: Item<'_>, line: usize) -> Value {
+fn item(item: ChatItem<'_>, line: usize) -> Value {
     json!({
         "name": item.name(), "attributes": item.attributes(), "text": item.text(), "line": line,
         "note_attributes": item.note_attributes(),
@@ -41,7 +41,7 @@ fn read(bytes: &[u8]) -> Value {
     let document = chatmd::decode(bytes);
     assert_eq!(document.to_bytes(), bytes, "reading must lose no byte");
     let lines = document.lines();
-    let line = |one: Item<'_>| lines.position(one.tag().start).0;
+    let line = |one: ChatItem<'_>| lines.position(one.tag().start).0;
     let items: Vec<Value> = document.items().map(|one| item(one, line(one))).collect();
     let messages = chatmd::messages(&document, &"case".into()).messages;
     let messages: Vec<Value> = messages

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use analects_formats::chatmd::{
-    Dialect, NewItem, Session, append, decode, encode, messages, replace_text, session_json,
-    set_attribute,
+    ChatSessionInfo, Dialect, NewChatItem, append, decode, encode, messages, replace_text,
+    session_json, set_attribute,
 };
 
 /// Everything that can be done with a file.
@@ -14,16 +14,16 @@ fn everything(file: &[u8]) {
     document.problems();
     document.system_prompt();
     let read = messages(&document, &"s".into()).messages;
-    append(&document, &NewItem::new("USER", "x"));
+    append(&document, &NewChatItem::new("USER", "x"));
     if let Some(item) = document.item(0) {
         replace_text(&document, item, "x");
         set_attribute(item, "author", Some("x")).ok();
     }
     for dialect in [Dialect::Ours, Dialect::V2] {
-        let (text, _) = encode(&read, &Session::default(), dialect);
+        let (text, _) = encode(&read, &ChatSessionInfo::default(), dialect);
         decode(text);
     }
-    session_json::encode(&read, &Session::default());
+    session_json::encode(&read, &ChatSessionInfo::default());
 }
 
 /// A file made of `count` pieces and one made of four times as many: the second may take about four times

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use analects_formats::claude_code::SessionReader;
-use analects_formats::{Read, ReadOptions, Reader, transcript};
+use analects_formats::{FormatReader, ReadOptions, ReadOutput, transcript};
 
 /// The longest line.
 const LONGEST: usize = 2 << 20;
@@ -47,7 +47,7 @@ fn a_session_is_read_in_little_memory() {
         100_000_000
     };
     let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
-    let (mut out, mut text, mut line) = (Read::default(), String::new(), String::new());
+    let (mut out, mut text, mut line) = (ReadOutput::default(), String::new(), String::new());
     let (mut made, mut number, mut messages) = (0, 0, 0);
     while made < size {
         text.clear();

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use analects_formats::frame::{Conversion, FORMATS, Format, ReadOptions, WriteOptions, detect};
+use analects_formats::convert::{Conversion, FORMATS, Format, ReadOptions, WriteOptions, detect};
 
 /// A file of each format that uses most of what it has.
 const SAMPLES: [(&str, &str, &str); 7] = [

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use analects_core::{Problem, chain};
 use analects_formats::chatmd::{self, session_json};
 use analects_formats::claude_code::SessionReader;
-use analects_formats::frame::format;
-use analects_formats::{Decoded, Read, ReadOptions, Reader, decode, transcript};
+use analects_formats::convert::format_by_id;
+use analects_formats::{DecodedFile, FormatReader, ReadOptions, ReadOutput, decode, transcript};
 
 const PAGE: &str = include_str!("../../../docs/reference/problems.md");
 
@@ -138,30 +138,30 @@ fn problems(info: &str, text: &str) -> Vec<Problem> {
 
 fn session_problems(text: &str) -> Vec<Problem> {
     let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
-    let mut read = Read::default();
+    let mut read = ReadOutput::default();
     reader.feed(text.as_bytes(), &mut read);
     reader.finish(&mut read);
     read.problems
 }
 
-fn request_problems(text: &str) -> Decoded {
-    let mut read = Read::default();
-    let mut reader = format("openai")
+fn request_problems(text: &str) -> DecodedFile {
+    let mut read = ReadOutput::default();
+    let mut reader = format_by_id("openai")
         .unwrap()
         .reader(&ReadOptions::named("talk"))
         .unwrap();
     reader.feed(text.as_bytes(), &mut read);
     reader.finish(&mut read);
-    Decoded {
+    DecodedFile {
         messages: read.messages,
         problems: read.problems,
     }
 }
 
-fn chat_problems(text: &str) -> Decoded {
+fn chat_problems(text: &str) -> DecodedFile {
     let document = chatmd::decode(text);
     let messages = chatmd::messages(&document, &"talk".into()).messages;
-    Decoded {
+    DecodedFile {
         messages,
         problems: document.problems(),
     }

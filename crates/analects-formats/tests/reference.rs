@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use analects_core::{Json, Message, Problem};
-use analects_formats::chatmd::{self, Dialect, ItemKind, Session, session_json};
+use analects_formats::chatmd::{self, ChatSessionInfo, Dialect, ItemKind, session_json};
 use analects_formats::msgfile;
 use serde_json::{Value, json};
 
@@ -180,7 +180,7 @@ fn json_of(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-fn json_of_session(session: &Session, system_prompt: Option<String>) -> Value {
+fn json_of_session(session: &ChatSessionInfo, system_prompt: Option<String>) -> Value {
     let time = |time: Option<jiff::Timestamp>| time.map(|time| time.to_string());
     json!({
         "id": session.id, "title": session.title, "timestamp": time(session.timestamp),
@@ -191,8 +191,8 @@ fn json_of_session(session: &Session, system_prompt: Option<String>) -> Value {
 }
 
 /// The items of a file in the words of the examples, each with the codes of the problems in it.
-fn chat_items(document: &chatmd::Document, problems: &[Problem]) -> Vec<Value> {
-    let item = |item: chatmd::Item<'_>| {
+fn chat_items(document: &chatmd::ChatMdDocument, problems: &[Problem]) -> Vec<Value> {
+    let item = |item: chatmd::ChatItem<'_>| {
         let kind = match item.kind() {
             ItemKind::System => "system",
             ItemKind::User => "user",
@@ -221,7 +221,7 @@ fn chat_items(document: &chatmd::Document, problems: &[Problem]) -> Vec<Value> {
 }
 
 /// Writes the messages as an example says, and compares the text and the names of what is lost.
-fn check_written(line: usize, messages: &[Message], session: &Session, written: &Value) {
+fn check_written(line: usize, messages: &[Message], session: &ChatSessionInfo, written: &Value) {
     let dialect = match written["dialect"].as_str() {
         None => Dialect::Ours,
         Some("v1") => Dialect::V1,

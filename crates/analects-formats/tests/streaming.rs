@@ -5,7 +5,9 @@ use std::borrow::Cow;
 
 use analects_core::verbs::{Edits, Survey, View, revised, revised_in_full};
 use analects_core::{Body, CountingIds, History, Link, Message, Revision, Tree, TreeBuilder};
-use analects_formats::frame::{Conversion, FORMATS, Surveying, WriteOptions, Written, format};
+use analects_formats::convert::{
+    Conversion, FORMATS, FirstPassRunner, WriteOptions, WriteOutput, format_by_id,
+};
 use analects_formats::msgfile::{self, ExactWriter, ReadableWriter};
 use analects_formats::{Format, ReadOptions, transcript};
 use analects_testkit::conversations::history;
@@ -62,11 +64,11 @@ fn conversation() -> impl Strategy<Value = Vec<Message>> {
 }
 
 /// What a format writes in two passes, and how many bytes came with each message.
-fn in_two_passes(format: &dyn Format, messages: &[Message]) -> Option<(Written, Vec<usize>)> {
-    let mut survey = format.survey(&WriteOptions::default())?;
+fn in_two_passes(format: &dyn Format, messages: &[Message]) -> Option<(WriteOutput, Vec<usize>)> {
+    let mut survey = format.first_pass(&WriteOptions::default())?;
     messages.iter().for_each(|message| survey.meet(message));
     let mut writer = survey.writer();
-    let (mut out, mut sizes) = (Written::default(), Vec::new());
+    let (mut out, mut sizes) = (WriteOutput::default(), Vec::new());
     for message in messages {
         let before = out.bytes.len();
         writer.push(message, &mut out);
@@ -85,7 +87,7 @@ proptest! {
         for format in FORMATS {
             let Some((streamed, _)) = in_two_passes(*format, &messages) else { continue };
             let mut writer = format.writer(&WriteOptions::default()).unwrap();
-            let mut whole = Written::default();
+            let mut whole = WriteOutput::default();
             messages.iter().for_each(|message| writer.push(message, &mut whole));
             writer.finish(&mut whole);
             prop_assert_eq!(streamed, whole, "{}", format.id());
@@ -95,12 +97,12 @@ proptest! {
     #[test]
     fn a_conversion_in_two_passes_is_one_in_one(messages in conversation(), size in 1..400_usize) {
         let bytes: String = messages.iter().map(transcript::encode).collect();
-        let from = format("transcript").unwrap();
+        let from = format_by_id("transcript").unwrap();
         let reader = || from.reader(&ReadOptions::named("talk.jsonl")).unwrap();
         for to in FORMATS {
             let options = WriteOptions::default();
-            let Some(survey) = to.survey(&options) else { continue };
-            let mut surveying = Surveying::new(reader(), survey);
+            let Some(survey) = to.first_pass(&options) else { continue };
+            let mut surveying = FirstPassRunner::new(reader(), survey);
             bytes.as_bytes().chunks(size).for_each(|piece| surveying.feed(piece));
             let mut streamed = Conversion::new(reader(), surveying.finish());
             let mut whole = Conversion::new(reader(), to.writer(&options).unwrap());
@@ -187,7 +189,7 @@ fn long_talk() -> Vec<Message> {
 fn no_message_waits_for_the_end() {
     let messages = long_talk();
     for id in ["msgfile", "markdown"] {
-        let (out, sizes) = in_two_passes(format(id).unwrap(), &messages).unwrap();
+        let (out, sizes) = in_two_passes(format_by_id(id).unwrap(), &messages).unwrap();
         assert!(out.bytes.len() > 2000 * 240, "{id}");
         for (at, size) in sizes.iter().enumerate().take(2000).skip(1) {
             assert!(*size >= 240, "{id}: message {at} came with {size} bytes");

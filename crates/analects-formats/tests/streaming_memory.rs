@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use analects_core::{Block, Content, Message, Raw, RawMap, ToolResult, ToolUse};
-use analects_formats::frame::{WriteOptions, Writer, Written, format};
+use analects_formats::convert::{FormatWriter, WriteOptions, WriteOutput, format_by_id};
 
 /// How much the conversation says, and how much memory that may take: some facts of each message are kept.
 const SIZE: usize = 16 << 20;
@@ -56,14 +56,14 @@ fn messages() -> impl Iterator<Item = Message> {
 }
 
 /// Writes everything, and lets go what is written.
-fn write_all(mut writer: Box<dyn Writer>) -> usize {
+fn write_all(mut writer: Box<dyn FormatWriter>) -> usize {
     let mut written = 0;
     for message in messages() {
-        let mut out = Written::default();
+        let mut out = WriteOutput::default();
         writer.push(&message, &mut out);
         written += out.bytes.len() + out.tail.len();
     }
-    let mut out = Written::default();
+    let mut out = WriteOutput::default();
     writer.finish(&mut out);
     written + out.bytes.len() + out.tail.len()
 }
@@ -75,9 +75,9 @@ fn a_conversation_is_written_in_little_memory() {
         return;
     };
     for id in ["msgfile", "markdown"] {
-        let mut survey = format(id)
+        let mut survey = format_by_id(id)
             .unwrap()
-            .survey(&WriteOptions::default())
+            .first_pass(&WriteOptions::default())
             .unwrap();
         messages().for_each(|message| survey.meet(&message));
         assert!(write_all(survey.writer()) > SIZE, "{id}");
@@ -88,7 +88,7 @@ fn a_conversation_is_written_in_little_memory() {
         full: true,
         ..WriteOptions::default()
     };
-    assert!(write_all(format("msgfile").unwrap().writer(&options).unwrap()) > SIZE);
+    assert!(write_all(format_by_id("msgfile").unwrap().writer(&options).unwrap()) > SIZE);
     let used = peak().unwrap() - before;
     assert!(used < BOUND, "{used} bytes for {SIZE} in full");
 }

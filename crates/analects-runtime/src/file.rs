@@ -13,7 +13,7 @@ use std::time::Duration;
 use analects_context::{Calibration, FileFreshness};
 use analects_core::verbs::{Change, Choice};
 use analects_core::{Agent, Body, Content, History, Message, MessageId, SessionId, Text, User};
-use analects_formats::Decoded;
+use analects_formats::DecodedFile;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
     self, AnswerDetail, Cell, CellEdit, CellMessages, CellRole, Document, MetaKey, NewCell, Splice,
@@ -231,7 +231,7 @@ impl FileConversation {
     }
 
     /// What the file says, with what the journal knows of it.
-    fn read(&self, document: &Document) -> Decoded {
+    fn read(&self, document: &Document) -> DecodedFile {
         let session = self.session();
         file_messages(
             document,
@@ -375,7 +375,7 @@ impl Conversation for FileConversation {
         let session = self.session();
         let known = self.file.known();
         let (decoded, messages) = msgfile::messages_with_cells(document, &session, known, &places);
-        let Decoded {
+        let DecodedFile {
             messages: said,
             problems,
         } = completed(decoded, document, self.file.path(), &self.pictures);

@@ -37,7 +37,7 @@ use rows::{Backward, Forward};
 use writer::Writer;
 
 /// The longest line that is read, in bytes.
-pub const LINE_LIMIT: usize = analects_formats::frame::LINE_LIMIT;
+pub const LINE_LIMIT: usize = analects_formats::convert::LINE_LIMIT;
 /// How far a file grows beyond its index before that is written anew.
 const STRIDE: u64 = 1 << 20;
 /// About as many bytes as a record has, so that a buffer for it need not grow.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Ids, Problem};
-use analects_formats::transcript::{Checked, Checker, Repair};
+use analects_formats::transcript::{CheckReport, Checker, RepairPlan};
 use jiff::Timestamp;
 
 use crate::StoreError;
@@ -28,7 +28,11 @@ pub struct Repaired {
 }
 
 /// Finds what is wrong with a transcript, of any size; lines over `limit` bytes are not read.
-pub fn check_transcript(vfs: &dyn Vfs, path: &Path, limit: usize) -> Result<Checked, StoreError> {
+pub fn check_transcript(
+    vfs: &dyn Vfs,
+    path: &Path,
+    limit: usize,
+) -> Result<CheckReport, StoreError> {
     let mut file = open(vfs, path)?;
     let mut checker = Checker::default();
     let mut rows = Forward::new(&mut *file, 0, limit);
@@ -94,7 +98,7 @@ pub fn repair_transcript(
 
 /// Writes what becomes of a line; whether the line itself went aside.
 fn mend(
-    repair: &Repair,
+    repair: &RepairPlan,
     number: usize,
     line: &[u8],
     file: &mut Draft<'_>,

@@ -13,7 +13,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use analects_core::{Message, MessageId, SessionId};
-use analects_formats::transcript::{Envelope, Names};
+use analects_formats::transcript::{Envelope, OwnedLink};
 use jiff::Timestamp;
 
 use crate::StoreError;
@@ -88,11 +88,11 @@ pub struct Row<'r> {
 impl Row<'_> {
     /// The names of a record that is longer than the store reads, if it begins with them. With these, what follows
     /// it stays linked to what came before.
-    pub(crate) fn long_names(&self) -> Option<Names> {
+    pub(crate) fn long_names(&self) -> Option<OwnedLink> {
         if self.bytes.is_some() {
             return None;
         }
-        Envelope::read_beginning(self.beginning).names_alone()
+        Envelope::read_beginning(self.beginning).link_without_content()
     }
 }
 

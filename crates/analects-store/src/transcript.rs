@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analects_core::{Message, SessionId};
-use analects_formats::{Decoded, transcript};
+use analects_formats::{DecodedFile, transcript};
 
 use crate::error::to;
 use crate::sessions::{ChainName, TranscriptStore};
@@ -69,13 +69,13 @@ impl Transcript {
     }
 
     /// Reads all of it; a transcript that is not there yet holds nothing. Never writes.
-    pub fn read(&self) -> Result<Decoded, StoreError> {
+    pub fn read(&self) -> Result<DecodedFile, StoreError> {
         let file = self.vfs.open(&self.path, Open::Read);
         match file
             .and_then(|mut file| file.read_from(0))
             .map_err(to("read", &self.path))
         {
-            Err(error) if error.is_not_found() => Ok(Decoded::default()),
+            Err(error) if error.is_not_found() => Ok(DecodedFile::default()),
             bytes => Ok(transcript::decode(&bytes?)),
         }
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use analects_formats::claude_code::SessionReader;
-use analects_formats::{Read, ReadOptions, Reader, transcript};
+use analects_formats::{FormatReader, ReadOptions, ReadOutput, transcript};
 use serde_json::Value;
 use xtask::bench::{Bar, Row};
 
@@ -87,8 +87,8 @@ fn turn(number: usize) -> String {
 /// Reads pieces and writes the transcript of them; gives its length.
 fn convert(pieces: impl Iterator<Item = Vec<u8>>) -> usize {
     let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
-    let (mut out, mut line, mut written) = (Read::default(), String::new(), 0);
-    let mut write = |out: &mut Read| {
+    let (mut out, mut line, mut written) = (ReadOutput::default(), String::new(), 0);
+    let mut write = |out: &mut ReadOutput| {
         for message in out.messages.drain(..) {
             line.clear();
             transcript::encode_to(&mut line, &message);

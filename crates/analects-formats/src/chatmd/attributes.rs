@@ -13,7 +13,7 @@ use crate::msgfile::line::{is_blank, is_blank_line};
 
 /// What a list of attributes ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(super) enum AttributeEnd {
     /// `>` or `/>`, and nothing but blanks up to the end of the line.
     Tag,
     /// `}`, likewise.
@@ -22,7 +22,7 @@ pub(super) enum Ending {
 
 /// A piece of a list of attributes; spans count from the start of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token {
+pub(super) enum AttributeToken {
     /// A key and its value, still with entities.
     Attribute {
         key: Span,
@@ -36,20 +36,20 @@ pub(super) enum Token {
 
 /// The attributes of a line, one by one.
 #[derive(Debug)]
-pub(super) struct Attributes<'a> {
+pub(super) struct AttributeScanner<'a> {
     line: &'a [u8],
     at: usize,
-    ending: Ending,
+    ending: AttributeEnd,
     end: Option<usize>,
     /// The next quote that closes a value, for each kind: looked for once, however many values
     /// there are before it. `None` is not known yet, `Some(None)` there is no other.
     closers: [Option<Option<usize>>; 2],
 }
 
-impl<'a> Attributes<'a> {
+impl<'a> AttributeScanner<'a> {
     /// The attributes from `at` on.
-    pub(super) fn new(line: &'a [u8], at: usize, ending: Ending) -> Attributes<'a> {
-        Attributes {
+    pub(super) fn new(line: &'a [u8], at: usize, ending: AttributeEnd) -> AttributeScanner<'a> {
+        AttributeScanner {
             line,
             at,
             ending,
@@ -72,13 +72,13 @@ impl<'a> Attributes<'a> {
     fn is_end(&self, at: usize) -> bool {
         let mut at = self.skip_blanks(at);
         let last = match self.ending {
-            Ending::Tag => {
+            AttributeEnd::Tag => {
                 if self.line.get(at) == Some(&b'/') {
                     at = self.skip_blanks(at + 1);
                 }
                 b'>'
             }
-            Ending::Brace => b'}',
+            AttributeEnd::Brace => b'}',
         };
         self.line.get(at) == Some(&last) && is_blank_line(&self.line[at + 1..])
     }
@@ -117,7 +117,7 @@ impl<'a> Attributes<'a> {
         found
     }
 
-    fn attribute(&mut self, start: usize) -> Option<Token> {
+    fn attribute(&mut self, start: usize) -> Option<AttributeToken> {
         let key = Span::new(start, start + self.key_length(start));
         if key.is_empty() {
             return None;
@@ -126,7 +126,7 @@ impl<'a> Attributes<'a> {
             // A key alone, as in HTML.
             let ends = self.line.get(key.end).is_none_or(|byte| is_blank(*byte));
             let none = Span::new(key.end, key.end);
-            let token = Token::Attribute {
+            let token = AttributeToken::Attribute {
                 key,
                 value: none,
                 whole: key,
@@ -144,7 +144,7 @@ impl<'a> Attributes<'a> {
                 (Span::new(open, end), end)
             }
         };
-        Some(Token::Attribute {
+        Some(AttributeToken::Attribute {
             key,
             value,
             whole: Span::new(start, end),
@@ -156,9 +156,9 @@ impl<'a> Attributes<'a> {
         let length = count(&self.line[start..], |byte| !is_blank(byte));
         let word = &self.line[start..start + length];
         let ending = match self.ending {
-            Ending::Tag if word.ends_with(b"/>") => 2,
-            Ending::Tag if word.ends_with(b">") => 1,
-            Ending::Brace if word.ends_with(b"}") => 1,
+            AttributeEnd::Tag if word.ends_with(b"/>") => 2,
+            AttributeEnd::Tag if word.ends_with(b">") => 1,
+            AttributeEnd::Brace if word.ends_with(b"}") => 1,
             _ => 0,
         };
         let end = start + length - ending;
@@ -170,7 +170,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Skips what is no attribute: to the next blank, or to the ending.
-    fn junk(&mut self, start: usize) -> Token {
+    fn junk(&mut self, start: usize) -> AttributeToken {
         let mut end = start + count(&self.line[start..], |byte| !is_blank(byte)).max(1);
         let key = self.key_length(start);
         let after = self.line.get(start + key..).unwrap_or_default();
@@ -185,23 +185,23 @@ impl<'a> Attributes<'a> {
             .count();
         let whole = &self.line[..end - blanks];
         let ending = match self.ending {
-            Ending::Tag if whole.ends_with(b"/>") => 2,
-            Ending::Tag if whole.ends_with(b">") => 1,
-            Ending::Brace if whole.ends_with(b"}") => 1,
+            AttributeEnd::Tag if whole.ends_with(b"/>") => 2,
+            AttributeEnd::Tag if whole.ends_with(b">") => 1,
+            AttributeEnd::Brace if whole.ends_with(b"}") => 1,
             _ => 0,
         };
         let cut = whole.len() - ending;
         if ending > 0 && cut > start && self.is_end(cut) {
             end = cut;
         }
-        Token::Junk(Span::new(start, end))
+        AttributeToken::Junk(Span::new(start, end))
     }
 }
 
-impl Iterator for &mut Attributes<'_> {
-    type Item = Token;
+impl Iterator for &mut AttributeScanner<'_> {
+    type Item = AttributeToken;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<AttributeToken> {
         if self.end.is_some() {
             return None;
         }
@@ -214,13 +214,13 @@ impl Iterator for &mut Attributes<'_> {
             return None;
         }
         // A tag that ends before its line does is none: somebody wrote HTML.
-        if self.ending == Ending::Tag && self.line[start] == b'>' {
+        if self.ending == AttributeEnd::Tag && self.line[start] == b'>' {
             self.at = self.line.len();
             return None;
         }
         let token = self.attribute(start).unwrap_or_else(|| self.junk(start));
         self.at = match token {
-            Token::Attribute { whole, .. } | Token::Junk(whole) => whole.end,
+            AttributeToken::Attribute { whole, .. } | AttributeToken::Junk(whole) => whole.end,
         };
         Some(token)
     }
@@ -326,7 +326,7 @@ pub(super) fn bare_value(value: &str) -> String {
 /// Whether a key can be written.
 pub(super) fn is_key(key: &str) -> bool {
     let line = format!("{key}=");
-    let attributes = Attributes::new(line.as_bytes(), 0, Ending::Tag);
+    let attributes = AttributeScanner::new(line.as_bytes(), 0, AttributeEnd::Tag);
     !key.is_empty() && attributes.key_length(0) == key.len()
 }
 

@@ -7,7 +7,9 @@ use std::borrow::Cow;
 
 use analects_core::{Block, Content, Image, Raw, RawMap, Source, Span};
 
-use super::attributes::{Attributes, Ending, Token, decode_entities, is_key, write_attribute};
+use super::attributes::{
+    AttributeEnd, AttributeScanner, AttributeToken, decode_entities, is_key, write_attribute,
+};
 use super::line::backslashes;
 use crate::msgfile::decode::trimmed;
 use crate::msgfile::encode::closed_fences;
@@ -128,9 +130,9 @@ pub(super) fn read_image(line: &[u8]) -> Option<Image> {
     }
     let text = |span: Span| std::str::from_utf8(span.of(line)).ok();
     let (mut src, mut extra) = (None, RawMap::new());
-    let mut attributes = Attributes::new(line, NAME, Ending::Tag);
+    let mut attributes = AttributeScanner::new(line, NAME, AttributeEnd::Tag);
     for token in &mut attributes {
-        let Token::Attribute { key, value, .. } = token else {
+        let AttributeToken::Attribute { key, value, .. } = token else {
             return None;
         };
         let (key, value) = (text(key)?, text(value)?);

@@ -3,9 +3,9 @@
 use analects_core::Span;
 use memchr::memchr;
 
-use super::attributes::{Attributes, Ending, Token, decode_entities};
+use super::attributes::{AttributeEnd, AttributeScanner, AttributeToken, decode_entities};
 use super::line::{is_gap, is_separator, kramdown_line, tag_line, unescape};
-use super::{Document, session};
+use super::{ChatMdDocument, session};
 use crate::msgfile::decode::{BOM, stored_body_with, trimmed};
 use crate::msgfile::fence::Region;
 use crate::msgfile::line::{is_blank, is_blank_line};
@@ -13,7 +13,7 @@ use crate::msgfile::scan::{line_text, lines};
 
 /// Reads chat Markdown. Never fails: what cannot be read is text, or a problem.
 #[doc(alias = "parseMarkdownToChatHistory")]
-pub fn decode(source: impl Into<Vec<u8>>) -> Document {
+pub fn decode(source: impl Into<Vec<u8>>) -> ChatMdDocument {
     let source = source.into();
     let start = if source.starts_with(BOM) {
         BOM.len()
@@ -27,7 +27,7 @@ pub fn decode(source: impl Into<Vec<u8>>) -> Document {
     let body = frontmatter.map_or(start, |span| span.end);
     let scan = scan(&source, body);
     let utf8 = simdutf8::basic::from_utf8(&source).is_ok();
-    Document {
+    ChatMdDocument {
         source,
         frontmatter,
         front,
@@ -49,22 +49,22 @@ pub fn is_chat_markdown(source: &[u8]) -> bool {
 
 /// The attributes of a line from `start` on, and what else stands there.
 pub(super) fn tag_attributes(line: &[u8], start: usize) -> (Vec<(String, String)>, Vec<Span>) {
-    read_attributes(line, start, Ending::Tag)
+    read_attributes(line, start, AttributeEnd::Tag)
 }
 
 fn read_attributes(
     line: &[u8],
     start: usize,
-    ending: Ending,
+    ending: AttributeEnd,
 ) -> (Vec<(String, String)>, Vec<Span>) {
     let text = |span: Span| String::from_utf8_lossy(span.of(line)).into_owned();
     let (mut read, mut junk) = (Vec::new(), Vec::new());
-    for token in &mut Attributes::new(line, start, ending) {
+    for token in &mut AttributeScanner::new(line, start, ending) {
         match token {
-            Token::Attribute { key, value, .. } => {
+            AttributeToken::Attribute { key, value, .. } => {
                 read.push((text(key), decode_entities(&text(value)).into_owned()));
             }
-            Token::Junk(span) => junk.push(span),
+            AttributeToken::Junk(span) => junk.push(span),
         }
     }
     (read, junk)
@@ -79,7 +79,7 @@ pub(super) fn note_lines(source: &[u8], rest: Span) -> (usize, Vec<(String, Stri
         let Some(start) = kramdown_line(text) else {
             break;
         };
-        attributes.extend(read_attributes(text, start, Ending::Brace).0);
+        attributes.extend(read_attributes(text, start, AttributeEnd::Brace).0);
         end = at + line.len();
     }
     (end, attributes)
@@ -117,14 +117,14 @@ pub(super) struct ItemSpans {
 
 /// What a pass over a file found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Scan {
+pub(super) struct ChatScan {
     pub(super) items: Vec<ItemSpans>,
     /// Code blocks that nothing closes: the line that opens one, and the end of the part of the file
     /// in which it could have been closed.
     pub(super) open_fences: Vec<Span>,
 }
 
-impl Scan {
+impl ChatScan {
     /// Whether a code block is still open at `offset`, which is the start of an item or the end of
     /// the file: something that is written there could close it.
     pub(super) fn has_open_fence_at(&self, offset: usize) -> bool {
@@ -135,10 +135,10 @@ impl Scan {
 }
 
 /// Scans a file from `start` on.
-pub(super) fn scan(source: &[u8], start: usize) -> Scan {
-    let mut scanner = Scanner {
+pub(super) fn scan(source: &[u8], start: usize) -> ChatScan {
+    let mut scanner = ChatScanner {
         source,
-        found: Scan::default(),
+        found: ChatScan::default(),
         region: Region::with_cuts(),
         waiting: None,
     };
@@ -160,14 +160,14 @@ struct Separator {
     gap: bool,
 }
 
-struct Scanner<'a> {
+struct ChatScanner<'a> {
     source: &'a [u8],
-    found: Scan,
+    found: ChatScan,
     region: Region<ItemSpans>,
     waiting: Option<Separator>,
 }
 
-impl Scanner<'_> {
+impl ChatScanner<'_> {
     /// Takes a line. Most lines of most files end at the first test.
     fn line(&mut self, start: usize, end: usize) {
         let first = self.source[start];

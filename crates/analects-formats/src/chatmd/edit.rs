@@ -2,22 +2,24 @@
 
 use analects_core::Span;
 
-use super::attributes::{Attributes, Ending, Token, bare_value, is_key, write_attribute};
+use super::attributes::{
+    AttributeEnd, AttributeScanner, AttributeToken, bare_value, is_key, write_attribute,
+};
 use super::decode::tag_attributes;
-use super::encode::{Form, stored_words};
+use super::encode::{ItemForm, stored_words};
 use super::line::tag_line;
-use super::{Document, Item, NewItem, Splice};
+use super::{ChatItem, ChatMdDocument, NewChatItem, Splice};
 use crate::msgfile::Refusal;
 use crate::msgfile::decode::BOM;
 use crate::msgfile::frontmatter::line_end;
 
 /// Adds an item at the end of the file.
-pub fn append(document: &Document, item: &NewItem) -> Splice {
+pub fn append(document: &ChatMdDocument, item: &NewChatItem) -> Splice {
     append_all(document, std::slice::from_ref(item))
 }
 
 /// Adds items at the end of the file.
-pub fn append_all(document: &Document, items: &[NewItem]) -> Splice {
+pub fn append_all(document: &ChatMdDocument, items: &[NewChatItem]) -> Splice {
     let (source, line_end) = (document.source(), line_end(document.source()));
     let mut out = String::new();
     let is_first = source.is_empty() || source == BOM;
@@ -36,10 +38,10 @@ pub fn append_all(document: &Document, items: &[NewItem]) -> Splice {
             out.push_str(line_end);
         }
         let apart = open && at == 0;
-        out.push_str(&item.write(Form {
+        out.push_str(&item.write(ItemForm {
             line_end,
             apart,
-            ..Form::default()
+            ..ItemForm::default()
         }));
     }
     Splice {
@@ -50,13 +52,13 @@ pub fn append_all(document: &Document, items: &[NewItem]) -> Splice {
 
 /// Whether the last item has fewer lines than its `stored` says. One more, and it would read
 /// differently, so nothing may be added between it and the next.
-fn waits_for_lines(document: &Document) -> bool {
+fn waits_for_lines(document: &ChatMdDocument) -> bool {
     let last = document.items().next_back();
     last.is_some_and(|last| !last.is_stored_as_it_says(last.attribute("stored").as_deref()))
 }
 
 /// Gives an item another text. Its tag changes only if it must say how the text is stored.
-pub fn replace_text(document: &Document, item: Item<'_>, text: &str) -> Vec<Splice> {
+pub fn replace_text(document: &ChatMdDocument, item: ChatItem<'_>, text: &str) -> Vec<Splice> {
     let end = line_end(document.source());
     let apart = says_apart(item) || document.scan.has_open_fence_at(item.span().start);
     let mut splices = Vec::new();
@@ -72,7 +74,7 @@ pub fn replace_text(document: &Document, item: Item<'_>, text: &str) -> Vec<Spli
     }
     if !text.is_empty() {
         bytes.push_str(end);
-        bytes.push_str(&NewItem::new("USER", text).body(end, false));
+        bytes.push_str(&NewChatItem::new("USER", text).body(end, false));
     }
     if below.end < source.len() {
         bytes.push_str(end);
@@ -84,13 +86,13 @@ pub fn replace_text(document: &Document, item: Item<'_>, text: &str) -> Vec<Spli
     splices
 }
 
-fn says_apart(item: Item<'_>) -> bool {
+fn says_apart(item: ChatItem<'_>) -> bool {
     tag_line(item.tag_text()).is_some_and(|tag| tag.apart)
 }
 
 /// Sets, changes or removes `stored`. In a tag that nobody wrote with care, the others must still read
 /// as they did.
-fn stored_splice(item: Item<'_>, words: Option<&str>) -> Vec<Splice> {
+fn stored_splice(item: ChatItem<'_>, words: Option<&str>) -> Vec<Splice> {
     if let Some(words) = words {
         return set_splices(item, "stored", words).unwrap_or_default();
     }
@@ -104,7 +106,7 @@ fn stored_splice(item: Item<'_>, words: Option<&str>) -> Vec<Splice> {
 /// Sets an attribute of an item's tag: in its place, or after the others. Without a value it is removed.
 /// Every other byte stays.
 pub fn set_attribute(
-    item: Item<'_>,
+    item: ChatItem<'_>,
     key: &str,
     value: Option<&str>,
 ) -> Result<Vec<Splice>, Refusal> {
@@ -132,19 +134,19 @@ pub fn set_attribute(
 }
 
 /// The attributes of a tag, in places of the file.
-fn places(item: Item<'_>) -> (Vec<(Span, Span, Span)>, usize) {
+fn places(item: ChatItem<'_>) -> (Vec<(Span, Span, Span)>, usize) {
     let (line, start) = (item.tag_text(), item.tag().start);
     let absolute = |span: Span| Span::new(start + span.start, start + span.end);
-    let mut attributes = Attributes::new(line, item.name_end(), Ending::Tag);
+    let mut attributes = AttributeScanner::new(line, item.name_end(), AttributeEnd::Tag);
     let mut found = Vec::new();
     let mut end = start + item.name_end();
     for token in &mut attributes {
         end = match token {
-            Token::Attribute { key, value, whole } => {
+            AttributeToken::Attribute { key, value, whole } => {
                 found.push((absolute(key), absolute(value), absolute(whole)));
                 absolute(whole).end
             }
-            Token::Junk(whole) => absolute(whole).end,
+            AttributeToken::Junk(whole) => absolute(whole).end,
         };
     }
     (found, end)
@@ -153,7 +155,7 @@ fn places(item: Item<'_>) -> (Vec<(Span, Span, Span)>, usize) {
 /// Sets an attribute: in its place, or after the others, or, if these would read differently then, before
 /// them; in quotes, or, if what follows would take them for its own, without. A value without quotes that
 /// stands before all others and ends with a blank always works: what follows is read from there as before.
-fn set_splices(item: Item<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
+fn set_splices(item: ChatItem<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
     let (attributes, end) = places(item);
     let mut written = String::new();
     write_attribute(&mut written, key, value);
@@ -181,7 +183,7 @@ fn set_splices(item: Item<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
 }
 
 /// Removes every attribute of that name, with one blank before each.
-fn remove_splices(item: Item<'_>, key: &str) -> Vec<Splice> {
+fn remove_splices(item: ChatItem<'_>, key: &str) -> Vec<Splice> {
     let (attributes, _) = places(item);
     let named = attributes
         .iter()
@@ -197,7 +199,7 @@ fn remove_splices(item: Item<'_>, key: &str) -> Vec<Splice> {
 }
 
 /// Whether the tag says after the change what it said before, apart from the one attribute.
-fn reads_as_meant(item: Item<'_>, splices: &[Splice], key: &str, value: Option<&str>) -> bool {
+fn reads_as_meant(item: ChatItem<'_>, splices: &[Splice], key: &str, value: Option<&str>) -> bool {
     let after = Splice::apply_all(splices, item.document.source());
     let before_len = item.tag_text().len();
     let change: isize = splices

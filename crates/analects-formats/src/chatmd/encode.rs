@@ -8,30 +8,30 @@ use super::attributes::{write_attribute, write_local_time};
 use super::content::text_of;
 use super::line::escape;
 use super::messages::{NOTE_ATTRIBUTES, TEXT, foreign_item, item_id};
-use super::reduce::{Reduced, Target, note_attributes, reduce, soften, usual_shape};
-use super::{Dialect, Session, decode, session};
+use super::reduce::{ChatTarget, Reduction, note_attributes, reduce, soften, usual_shape};
+use super::{ChatSessionInfo, Dialect, decode, session};
 use crate::Loss;
-use crate::frame::is_derived;
+use crate::convert::is_derived_id;
 use crate::msgfile::encode::{open_fence, stored};
 
 /// An item that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewItem {
+pub struct NewChatItem {
     /// The tag's name, such as `USER`: letters only; anything else is left out of it.
     pub name: String,
     /// The attributes, in order.
     pub attributes: Vec<(String, String)>,
-    /// Attributes of a note-taking program, for a line below the tag.
+    /// AttributeScanner of a note-taking program, for a line below the tag.
     pub note_attributes: Vec<(String, String)>,
     /// The text, any text; pictures as HTML.
     pub text: String,
 }
 
-impl NewItem {
+impl NewChatItem {
     /// An item with nothing but a text.
-    pub fn new(name: &str, text: impl Into<String>) -> NewItem {
+    pub fn new(name: &str, text: impl Into<String>) -> NewChatItem {
         let (attributes, note_attributes) = (Vec::new(), Vec::new());
-        NewItem {
+        NewChatItem {
             name: name.to_string(),
             attributes,
             note_attributes,
@@ -40,7 +40,7 @@ impl NewItem {
     }
 
     /// Adds an attribute.
-    pub fn with(mut self, key: &str, value: impl Into<String>) -> NewItem {
+    pub fn with(mut self, key: &str, value: impl Into<String>) -> NewChatItem {
         self.attributes.push((key.to_string(), value.into()));
         self
     }
@@ -48,15 +48,15 @@ impl NewItem {
     /// The items that say a message, and what they cannot say: mostly one, none for a message that has no
     /// place, and several where results of tools become items of their own.
     #[doc(alias = "item2markdown")]
-    pub fn of(message: &Message) -> (Vec<NewItem>, Vec<Loss>) {
-        let Reduced { messages, losses } = reduce(
+    pub fn of(message: &Message) -> (Vec<NewChatItem>, Vec<Loss>) {
+        let Reduction { messages, losses } = reduce(
             std::slice::from_ref(message),
             &message.session_id,
-            &Target::Ours,
+            &ChatTarget::Ours,
         );
         let items = messages
             .iter()
-            .map(|message| item(message, None, &Target::Ours))
+            .map(|message| item(message, None, &ChatTarget::Ours))
             .collect();
         (items, losses)
     }
@@ -64,13 +64,13 @@ impl NewItem {
     /// The whole item, with `line_end` after each of its own lines.
     #[doc(alias = "formatSingleItem")]
     pub fn to_text(&self, line_end: &str) -> String {
-        self.write(Form {
+        self.write(ItemForm {
             line_end,
-            ..Form::default()
+            ..ItemForm::default()
         })
     }
 
-    pub(super) fn write(&self, form: Form<'_>) -> String {
+    pub(super) fn write(&self, form: ItemForm<'_>) -> String {
         let end = form.line_end;
         let gap = if form.gap {
             format!(">{end}")
@@ -94,7 +94,7 @@ impl NewItem {
     }
 
     /// The tag's line, without its line end.
-    pub(super) fn tag(&self, form: Form<'_>) -> String {
+    pub(super) fn tag(&self, form: ItemForm<'_>) -> String {
         let letters = self.name.chars().filter(char::is_ascii_alphabetic);
         let name: String = letters.collect();
         let mut out = format!("> <{}", if name.is_empty() { "ITEM" } else { &name });
@@ -144,7 +144,7 @@ impl NewItem {
 
 /// How an item is written.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form<'a> {
+pub(super) struct ItemForm<'a> {
     pub(super) line_end: &'a str,
     /// Whether a code block above is still open, so that the item must say that it is none of it.
     pub(super) apart: bool,
@@ -154,9 +154,9 @@ pub(super) struct Form<'a> {
     pub(super) raw: bool,
 }
 
-impl Default for Form<'_> {
+impl Default for ItemForm<'_> {
     fn default() -> Self {
-        Form {
+        ItemForm {
             line_end: "\n",
             apart: false,
             gap: false,
@@ -178,18 +178,22 @@ pub(super) fn stored_words(text: &str, apart: bool) -> Option<String> {
 /// Writes a conversation as chat Markdown, and says what of it the dialect has no place for. Times
 /// for the plugin, which knows no zones, are in UTC.
 #[doc(alias = "chatHistoryToMarkdown")]
-pub fn encode(messages: &[Message], session: &Session, dialect: Dialect) -> (String, Vec<Loss>) {
+pub fn encode(
+    messages: &[Message],
+    session: &ChatSessionInfo,
+    dialect: Dialect,
+) -> (String, Vec<Loss>) {
     encode_in(messages, session, dialect, &TimeZone::UTC)
 }
 
 /// The same, with times for the plugin in `zone`.
 pub fn encode_in(
     messages: &[Message],
-    session: &Session,
+    session: &ChatSessionInfo,
     dialect: Dialect,
     zone: &TimeZone,
 ) -> (String, Vec<Loss>) {
-    let target = Target::of(dialect, zone);
+    let target = ChatTarget::of(dialect, zone);
     let mut session = session.clone();
     let session_id = named(&mut session, messages);
     let mut losses = Vec::new();
@@ -198,7 +202,7 @@ pub fn encode_in(
     losses.extend(reduced.losses);
     let items = reduced.messages.len();
     let mut out = match target {
-        Target::Ours => session::write(&session, items > 0, &mut losses),
+        ChatTarget::Ours => session::write(&session, items > 0, &mut losses),
         _ => plugin_preamble(&session, items > 0, &mut losses),
     };
     let open = decode::scan(out.as_bytes(), 0).has_open_fence_at(out.len());
@@ -209,7 +213,7 @@ pub fn encode_in(
         let raw = dialect != Dialect::Ours;
         let gap = dialect == Dialect::V2 && !is_separator;
         let apart = open && at == 0 && !raw;
-        out.push_str(&item.write(Form {
+        out.push_str(&item.write(ItemForm {
             line_end: "\n",
             apart,
             gap,
@@ -223,7 +227,7 @@ pub fn encode_in(
 }
 
 /// The conversation's name, which is written if its file does not give it one anyway.
-pub(super) fn named(session: &mut Session, messages: &[Message]) -> SessionId {
+pub(super) fn named(session: &mut ChatSessionInfo, messages: &[Message]) -> SessionId {
     let own = session
         .id
         .take()
@@ -232,7 +236,7 @@ pub(super) fn named(session: &mut Session, messages: &[Message]) -> SessionId {
     let first = messages.first().map(|first| first.session_id.clone());
     let is_own = own.is_some();
     let id = own.or(first).unwrap_or_default();
-    let is_written = !id.is_empty() && (is_own || !is_derived(&id));
+    let is_written = !id.is_empty() && (is_own || !is_derived_id(&id));
     session.id = is_written.then(|| id.to_string());
     id
 }
@@ -249,7 +253,7 @@ pub(super) fn report_sessions(messages: &[Message], session: &SessionId, losses:
 }
 
 /// The plugin has a place for a preamble and for nothing else that is about the whole.
-fn plugin_preamble(session: &Session, items: bool, losses: &mut Vec<Loss>) -> String {
+fn plugin_preamble(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss>) -> String {
     let lost = [
         ("session id", session.id.is_some()),
         ("title", session.title.is_some()),
@@ -282,7 +286,7 @@ fn plugin_preamble(session: &Session, items: bool, losses: &mut Vec<Loss>) -> St
 }
 
 /// The item of a message of which everything can be said. `implied` is the name that it has anyway.
-fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
+fn item(message: &Message, implied: Option<&str>, target: &ChatTarget) -> NewChatItem {
     let (name, text, shape) = match &message.body {
         Body::System(body) => (
             "SYSTEM",
@@ -311,11 +315,11 @@ fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
         | Body::State(_)
         | Body::Other(_) => ("ITEM", String::new(), None),
     };
-    let mut item = NewItem::new(name, text);
+    let mut item = NewChatItem::new(name, text);
     if let Some((tag, text)) = foreign_item(message) {
-        item = NewItem::new(&tag, text);
+        item = NewChatItem::new(&tag, text);
     }
-    let is_exact = matches!(target, Target::Ours);
+    let is_exact = matches!(target, ChatTarget::Ours);
     let id = Some(message.id.to_string()).filter(|id| is_exact && implied != Some(id.as_str()));
     let mut known = known_attributes(message, target);
     known.extend(id.map(|id| ("id", id)));
@@ -333,9 +337,9 @@ fn item(message: &Message, implied: Option<&str>, target: &Target) -> NewItem {
     item
 }
 
-fn known_attributes(message: &Message, target: &Target) -> Vec<(&'static str, String)> {
+fn known_attributes(message: &Message, target: &ChatTarget) -> Vec<(&'static str, String)> {
     let time = message.created_at.map(|time| match target {
-        Target::Plugin(zone) => write_local_time(time, zone),
+        ChatTarget::Plugin(zone) => write_local_time(time, zone),
         _ => time.to_string(),
     });
     let usage = message.usage.as_ref();

@@ -1,5 +1,5 @@
 //! What a single line of chat Markdown is, whatever stands around it: a separator, a tag, or the
-//! attributes that a note-taking program adds below a tag. Lines of a text that could pass for the start of an
+//! attributes that a note-taking program adds below a tag. PeekableLines of a text that could pass for the start of an
 //! item get a `\`, which reading takes off again; no other line is ever touched.
 
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use analects_core::Span;
 use memchr::memmem;
 
-use super::attributes::{Attributes, Ending, Token, decode_entities};
+use super::attributes::{AttributeEnd, AttributeScanner, AttributeToken, decode_entities};
 use crate::msgfile::line::{is_blank, is_blank_line};
 use crate::msgfile::scan::line_text;
 
@@ -43,10 +43,10 @@ pub(super) fn tag_line(line: &[u8]) -> Option<TagLine> {
     if is_blank_line(&rest[end + 1..]) && !words.any(|word| word.starts_with(b"stored")) {
         return Some(TagLine { name, apart: false });
     }
-    let mut attributes = Attributes::new(line, name.end, Ending::Tag);
+    let mut attributes = AttributeScanner::new(line, name.end, AttributeEnd::Tag);
     let mut apart = false;
     for token in &mut attributes {
-        if let Token::Attribute { key, value, .. } = token {
+        if let AttributeToken::Attribute { key, value, .. } = token {
             // Of a repeated key, the last counts.
             let is_stored = key.of(line) == b"stored";
             apart = if is_stored {
@@ -86,8 +86,8 @@ pub(super) fn kramdown_line(line: &[u8]) -> Option<usize> {
         .map_or(0, |rest| 1 + count(rest, is_blank));
     let start = quote + 2;
     line[quote..].strip_prefix(b"{:")?;
-    let mut attributes = Attributes::new(line, start, Ending::Brace);
-    let clean = (&mut attributes).all(|token| matches!(token, Token::Attribute { .. }));
+    let mut attributes = AttributeScanner::new(line, start, AttributeEnd::Brace);
+    let clean = (&mut attributes).all(|token| matches!(token, AttributeToken::Attribute { .. }));
     (clean && attributes.end().is_some()).then_some(start)
 }
 
@@ -101,7 +101,7 @@ pub(super) fn backslashes(line: &[u8]) -> usize {
 }
 
 /// The lines of a text, with their line ends.
-type Lines<'a> = std::iter::Peekable<std::str::SplitInclusive<'a, char>>;
+type PeekableLines<'a> = std::iter::Peekable<std::str::SplitInclusive<'a, char>>;
 
 /// Puts a `\` before every separator that a tag follows, and before every such line that has one
 /// already.
@@ -149,7 +149,7 @@ fn rewrite_heads<'a>(
 }
 
 /// Whether a tag comes next, perhaps after a `>` line.
-fn is_tagged(rest: &Lines<'_>) -> bool {
+fn is_tagged(rest: &PeekableLines<'_>) -> bool {
     let mut rest = rest.clone().map(|line| line_text(line.as_bytes()));
     match rest.next() {
         Some(line) if is_gap(line) => rest.next().is_some_and(|line| tag_line(line).is_some()),

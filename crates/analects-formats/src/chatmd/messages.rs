@@ -9,8 +9,8 @@ use jiff::tz::TimeZone;
 
 use super::attributes::read_time;
 use super::content::content_of;
-use super::{Document, Item, ItemKind};
-use crate::Decoded;
+use super::{ChatItem, ChatMdDocument, ItemKind};
+use crate::DecodedFile;
 use crate::msgfile::messages::derived_id;
 
 /// The type of a message that stands for an item of another name.
@@ -19,26 +19,26 @@ pub(super) const CHAT_ITEM: &str = "chat_item";
 pub(super) const NOTE_ATTRIBUTES: &str = "kramdown";
 /// The extra field for what somebody typed below a SEPERATOR.
 pub(super) const TEXT: &str = "text";
-/// Attributes that are never a message's extra fields.
+/// AttributeScanner that are never a message's extra fields.
 pub(super) const RESERVED: [&str; 4] = ["id", "stored", "content", NOTE_ATTRIBUTES];
 
 /// The messages of a document. `session` names the conversation if the frontmatter does not. Times
 /// without a zone are taken as UTC.
 #[doc(alias = "IMessage")]
-pub fn messages(document: &Document, session: &SessionId) -> Decoded {
+pub fn messages(document: &ChatMdDocument, session: &SessionId) -> DecodedFile {
     messages_in(document, session, &TimeZone::UTC)
 }
 
 /// The same, with times without a zone taken as those of `zone`.
-pub fn messages_in(document: &Document, session: &SessionId, zone: &TimeZone) -> Decoded {
+pub fn messages_in(document: &ChatMdDocument, session: &SessionId, zone: &TimeZone) -> DecodedFile {
     let session = document
         .session_in(zone)
         .id
         .map_or(session.clone(), SessionId::from);
     let lines = document.lines();
-    let mut decoded = Decoded::default();
+    let mut decoded = DecodedFile::default();
     for item in document.items() {
-        let mut reader = Reader {
+        let mut reader = ItemReader {
             item,
             zone,
             lines: &lines,
@@ -59,17 +59,17 @@ pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
     derived_id(session, &format!("item {ordinal}"))
 }
 
-struct Reader<'a> {
-    item: Item<'a>,
+struct ItemReader<'a> {
+    item: ChatItem<'a>,
     zone: &'a TimeZone,
     lines: &'a LineIndex<'a>,
     problems: &'a mut Vec<Problem>,
 }
 
 /// The attributes of a tag, from which those that are known are taken.
-struct Known(Vec<(String, String)>);
+struct KnownAttributes(Vec<(String, String)>);
 
-impl Known {
+impl KnownAttributes {
     /// Takes the last attribute of a name if `read` makes something of it.
     fn take<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let at = self.0.iter().rposition(|(name, _)| name == key)?;
@@ -87,9 +87,9 @@ impl Known {
     }
 }
 
-impl Reader<'_> {
+impl ItemReader<'_> {
     fn message(&mut self, session: &SessionId) -> Message {
-        let mut known = Known(self.item.attributes());
+        let mut known = KnownAttributes(self.item.attributes());
         known.text("stored");
         let id = known.text("id").filter(|id| !id.is_empty());
         let id = id.map_or_else(|| item_id(session, self.item.ordinal()), MessageId::from);
@@ -116,7 +116,7 @@ impl Reader<'_> {
     }
 
     /// The body, and the text of an item that should have none.
-    fn body(&mut self, known: &mut Known) -> (Body, Option<String>) {
+    fn body(&mut self, known: &mut KnownAttributes) -> (Body, Option<String>) {
         let body = match self.item.kind() {
             ItemKind::System => Body::System(System {
                 content: self.content(known, false),
@@ -148,7 +148,7 @@ impl Reader<'_> {
         (body, None)
     }
 
-    fn separator(&mut self, known: &mut Known) -> (Body, Option<String>) {
+    fn separator(&mut self, known: &mut KnownAttributes) -> (Body, Option<String>) {
         let text = self.item.text().into_owned();
         if !text.is_empty() {
             let problem = Problem::warning("separator-text", "there is text below a separator")
@@ -169,7 +169,7 @@ impl Reader<'_> {
     }
 
     /// The content: an answer is blocks, anything else a text, unless it has pictures or says so.
-    fn content(&mut self, known: &mut Known, is_answer: bool) -> Content {
+    fn content(&mut self, known: &mut KnownAttributes, is_answer: bool) -> Content {
         let content = content_of(&self.item.text());
         let shapes = ["text", "blocks", "empty", "none"];
         let shape = known.take("content", |word| {
@@ -192,7 +192,7 @@ impl Reader<'_> {
         }
     }
 
-    fn time(&mut self, known: &mut Known) -> Option<jiff::Timestamp> {
+    fn time(&mut self, known: &mut KnownAttributes) -> Option<jiff::Timestamp> {
         let key = if known.has("timestamp") {
             "timestamp"
         } else {
@@ -205,7 +205,7 @@ impl Reader<'_> {
         read
     }
 
-    fn usage(&mut self, known: &mut Known) -> Option<TokenUsage> {
+    fn usage(&mut self, known: &mut KnownAttributes) -> Option<TokenUsage> {
         let mut count = |key: &'static str| {
             let read = known.take(key, number);
             if read.is_none() && known.has(key) {

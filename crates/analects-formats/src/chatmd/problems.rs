@@ -1,15 +1,15 @@
-//! What is odd about a document, with places and hints. Reading never needs this; people do.
+//! What is odd about a document, with places and hints. ReadMode never needs this; people do.
 
 use analects_core::{Problem, SessionId, Severity, Span};
 
 use super::line::{count, is_gap, is_separator, tag_line, tag_name};
-use super::{Document, Item, decode, messages};
+use super::{ChatItem, ChatMdDocument, decode, messages};
 use crate::msgfile::frontmatter;
 use crate::msgfile::line::is_blank;
 use crate::msgfile::problems::not_utf8;
 use crate::msgfile::scan::{SourceLine, spanned_lines};
 
-impl Document {
+impl ChatMdDocument {
     /// Everything that is odd about the file, in its order.
     pub fn problems(&self) -> Vec<Problem> {
         let lines = self.lines();
@@ -120,7 +120,7 @@ fn near_item() -> Problem {
     .with(Severity::Hint)
 }
 
-fn tag_problems(item: Item<'_>) -> Vec<(Problem, Span)> {
+fn tag_problems(item: ChatItem<'_>) -> Vec<(Problem, Span)> {
     let (line, start) = (item.tag_text(), item.tag().start);
     let (attributes, junk) = decode::tag_attributes(line, item.name_end());
     let mut found = Vec::new();

@@ -24,7 +24,7 @@ pub(super) use fields::note_attributes;
 
 /// What is written.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Target {
+pub(super) enum ChatTarget {
     /// Chat Markdown, in full.
     Ours,
     /// Chat Markdown for the plugin, with times of this zone.
@@ -33,35 +33,39 @@ pub(super) enum Target {
     Json,
 }
 
-impl Target {
-    pub(super) fn of(dialect: Dialect, zone: &TimeZone) -> Target {
+impl ChatTarget {
+    pub(super) fn of(dialect: Dialect, zone: &TimeZone) -> ChatTarget {
         match dialect {
-            Dialect::Ours => Target::Ours,
-            Dialect::V1 | Dialect::V2 => Target::Plugin(zone.clone()),
+            Dialect::Ours => ChatTarget::Ours,
+            Dialect::V1 | Dialect::V2 => ChatTarget::Plugin(zone.clone()),
         }
     }
 
     fn item_id(&self, session: &SessionId, ordinal: usize) -> MessageId {
         match self {
-            Target::Json => session_json::item_id(session, ordinal),
+            ChatTarget::Json => session_json::item_id(session, ordinal),
             _ => item_id(session, ordinal),
         }
     }
 
     fn is_plugin(&self) -> bool {
-        matches!(self, Target::Plugin(_))
+        matches!(self, ChatTarget::Plugin(_))
     }
 }
 
 /// A conversation without what has no place.
 #[derive(Debug, Default)]
-pub(super) struct Reduced {
+pub(super) struct Reduction {
     pub(super) messages: Vec<Message>,
     pub(super) losses: Vec<Loss>,
 }
 
 /// Takes from a conversation what has no place in the target.
-pub(super) fn reduce(conversation: &[Message], session: &SessionId, target: &Target) -> Reduced {
+pub(super) fn reduce(
+    conversation: &[Message],
+    session: &SessionId,
+    target: &ChatTarget,
+) -> Reduction {
     let (mut messages, mut losses) = (Vec::<Message>::new(), Vec::new());
     let mut before: Option<&MessageId> = None;
     for message in conversation {
@@ -94,7 +98,7 @@ pub(super) fn reduce(conversation: &[Message], session: &SessionId, target: &Tar
     if target.is_plugin() {
         report_systems(&messages, &mut losses);
     }
-    Reduced { messages, losses }
+    Reduction { messages, losses }
 }
 
 /// The plugin keeps one system prompt, which has no place among the others.
@@ -118,7 +122,7 @@ fn report_systems(messages: &[Message], losses: &mut Vec<Loss>) {
 
 /// A message on its way.
 struct Reducer<'a> {
-    target: &'a Target,
+    target: &'a ChatTarget,
     message: &'a Message,
     /// The name of an item in its place that has none of its own.
     implied: MessageId,

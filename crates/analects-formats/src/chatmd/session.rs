@@ -10,9 +10,9 @@ use jiff::tz::TimeZone;
 
 use super::attributes::read_time;
 use super::line::{escape, unescape};
-use super::{Document, decode};
+use super::{ChatMdDocument, decode};
 use crate::Loss;
-use crate::frame::is_derived;
+use crate::convert::is_derived_id;
 use crate::msgfile::FrontmatterProblem;
 use crate::msgfile::frontmatter::yaml::{Yaml, YamlEntry, scalar};
 use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
@@ -21,7 +21,7 @@ use crate::msgfile::messages::derived_id;
 /// A conversation as a whole.
 #[doc(alias = "IChatSessionHistory")]
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Session {
+pub struct ChatSessionInfo {
     /// Its id.
     pub id: Option<String>,
     /// Its title.
@@ -45,7 +45,7 @@ const MAX_BYTES: usize = 1 << 19;
 
 /// What the frontmatter says; times as they stand there, since their zone is not known.
 #[derive(Debug, Default)]
-pub(super) struct Front {
+pub(super) struct ChatFrontmatter {
     id: Option<String>,
     title: Option<String>,
     timestamp: Option<Yaml>,
@@ -56,13 +56,13 @@ pub(super) struct Front {
 }
 
 /// Reads the frontmatter at `span`.
-pub(super) fn read(source: &[u8], span: Span) -> Front {
+pub(super) fn read(source: &[u8], span: Span) -> ChatFrontmatter {
     let yaml = text_span(source, span)
         .map(|span| span.of(source))
         .unwrap_or_default();
     let yaml = String::from_utf8_lossy(yaml);
     let mut reader = FrontmatterReader::new(&yaml);
-    let mut front = Front::default();
+    let mut front = ChatFrontmatter::default();
     match Yaml::parse(&yaml) {
         Ok(tree) => {
             let entries = tree.entries().unwrap_or_default();
@@ -76,7 +76,7 @@ pub(super) fn read(source: &[u8], span: Span) -> Front {
     front
 }
 
-impl Front {
+impl ChatFrontmatter {
     fn take(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) {
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
         let taken = match entry.key.as_str() {
@@ -166,17 +166,17 @@ fn json_text(value: &Yaml) -> String {
     }
 }
 
-impl Document {
+impl ChatMdDocument {
     /// What the file says about the conversation as a whole. Times without a zone are taken as UTC.
-    pub fn session(&self) -> Session {
+    pub fn session(&self) -> ChatSessionInfo {
         self.session_in(&TimeZone::UTC)
     }
 
     /// The same, with times without a zone taken as those of `zone`.
-    pub fn session_in(&self, zone: &TimeZone) -> Session {
+    pub fn session_in(&self, zone: &TimeZone) -> ChatSessionInfo {
         let front = &self.front;
         let read = |value: &Option<Yaml>| value.as_ref().and_then(|value| time_of(value, zone));
-        Session {
+        ChatSessionInfo {
             id: front.id.clone(),
             title: front.title.clone(),
             timestamp: read(&front.timestamp),
@@ -210,7 +210,7 @@ impl Document {
 }
 
 /// The beginning of a file: frontmatter and preamble. Items follow if `items` is set.
-pub(super) fn write(session: &Session, items: bool, losses: &mut Vec<Loss>) -> String {
+pub(super) fn write(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss>) -> String {
     let mut out = frontmatter(session, losses);
     let preamble = session.preamble.as_deref().unwrap_or_default();
     if !out.is_empty() {
@@ -249,7 +249,7 @@ pub(super) fn write_preamble(preamble: &str, items: bool) -> Cow<'_, str> {
     Cow::Owned(escape(&format!("{preamble}{}", end.repeat(ends))).into_owned())
 }
 
-fn frontmatter(session: &Session, losses: &mut Vec<Loss>) -> String {
+fn frontmatter(session: &ChatSessionInfo, losses: &mut Vec<Loss>) -> String {
     let quoted = |text: &str| scalar(text);
     let text = |text: &String| (quoted(text), Yaml::Text(text.clone()));
     let time = |time: &Timestamp| text(&time.to_string());
@@ -262,7 +262,7 @@ fn frontmatter(session: &Session, losses: &mut Vec<Loss>) -> String {
         ("updated", session.updated.as_ref().map(time)),
         ("tags", tags),
     ];
-    let mut yaml = Written::default();
+    let mut yaml = FrontmatterText::default();
     let id = session.id.as_ref().filter(|id| !id.is_empty());
     match id {
         Some(id) if yaml.add("chat", &quoted(id), &Yaml::Text(id.clone())) => {}
@@ -284,7 +284,7 @@ fn frontmatter(session: &Session, losses: &mut Vec<Loss>) -> String {
         // Each line can be read, but there are too many things on them.
         let why = "frontmatter cannot hold so many";
         losses.push(Loss::of_session("tags and extra fields", why));
-        let smaller = Session {
+        let smaller = ChatSessionInfo {
             tags: Vec::new(),
             extra: RawMap::new(),
             ..session.clone()
@@ -300,12 +300,12 @@ fn frontmatter(session: &Session, losses: &mut Vec<Loss>) -> String {
 
 /// Lines of frontmatter, each of which reads back as what it says.
 #[derive(Default)]
-struct Written {
+struct FrontmatterText {
     text: String,
     keys: Vec<String>,
 }
 
-impl Written {
+impl FrontmatterText {
     fn add(&mut self, key: &str, value: &str, meant: &Yaml) -> bool {
         let line = format!("{}: {value}\n", scalar(key));
         let is_said = || {
@@ -323,7 +323,7 @@ impl Written {
     }
 
     /// Adds what the session does not name, as JSON, which is YAML as well.
-    fn extra(&mut self, session: &Session, losses: &mut Vec<Loss>) {
+    fn extra(&mut self, session: &ChatSessionInfo, losses: &mut Vec<Loss>) {
         for (key, value) in session.extra.iter() {
             let name = key.as_string();
             let json = compact(value.as_str());
@@ -347,7 +347,7 @@ impl Written {
 /// Whether a value under a name that is known here would be read as what that name means.
 fn reads(key: &str, value: Option<&Yaml>) -> bool {
     let Some(value) = value else { return true };
-    let mut front = Front::default();
+    let mut front = ChatFrontmatter::default();
     let entry = YamlEntry {
         key: key.to_string(),
         at: None,
@@ -377,8 +377,12 @@ fn compact(json: &str) -> String {
 const CHAT: &str = "chat";
 
 /// The messages, after one with what is known of the conversation as a whole, if there is anything.
-pub fn with_facts(session: &Session, id: &SessionId, mut messages: Vec<Message>) -> Vec<Message> {
-    if let Some(record) = facts_record(session, id) {
+pub fn with_session_info(
+    session: &ChatSessionInfo,
+    id: &SessionId,
+    mut messages: Vec<Message>,
+) -> Vec<Message> {
+    if let Some(record) = session_info_message(session, id) {
         if let Some(first) = messages.first_mut() {
             first.parent_id = Some(record.id.clone());
         }
@@ -388,11 +392,11 @@ pub fn with_facts(session: &Session, id: &SessionId, mut messages: Vec<Message>)
 }
 
 /// Takes what is known of the conversation as a whole from its messages, if the first of them says it.
-pub fn without_facts(mut messages: Vec<Message>) -> (Session, Vec<Message>) {
+pub fn split_session_info(mut messages: Vec<Message>) -> (ChatSessionInfo, Vec<Message>) {
     let others = messages.get(1).map(|next| next.session_id.clone());
     let is_own = |record: &&Message| others.is_none_or(|session| session == record.session_id);
-    let Some(session) = messages.first().filter(is_own).and_then(read_facts) else {
-        return (Session::default(), messages);
+    let Some(session) = messages.first().filter(is_own).and_then(read_session_info) else {
+        return (ChatSessionInfo::default(), messages);
     };
     let record = messages.remove(0);
     if let Some(first) = messages.first_mut()
@@ -401,12 +405,12 @@ pub fn without_facts(mut messages: Vec<Message>) -> (Session, Vec<Message>) {
         first.parent_id = None;
     }
     let id = Some(record.session_id)
-        .filter(|id| !is_derived(id))
+        .filter(|id| !is_derived_id(id))
         .map(|id| id.to_string());
-    (Session { id, ..session }, messages)
+    (ChatSessionInfo { id, ..session }, messages)
 }
 
-fn facts_record(session: &Session, id: &SessionId) -> Option<Message> {
+fn session_info_message(session: &ChatSessionInfo, id: &SessionId) -> Option<Message> {
     let tags: Vec<Raw> = session.tags.iter().map(|tag| Raw::string(tag)).collect();
     let time = |time: Timestamp| Raw::string(&time.to_string());
     let known = [
@@ -444,7 +448,7 @@ fn facts_record(session: &Session, id: &SessionId) -> Option<Message> {
 }
 
 /// The conversation that a message speaks of, if that is all that it says.
-fn read_facts(message: &Message) -> Option<Session> {
+fn read_session_info(message: &Message) -> Option<ChatSessionInfo> {
     let Body::State(change) = &message.body else {
         return None;
     };
@@ -452,7 +456,7 @@ fn read_facts(message: &Message) -> Option<Session> {
     let chat = state.get(CHAT).and_then(Raw::as_object).unwrap_or_default();
     let time = |key: &str| chat.string(key)?.parse().ok();
     let tags: Option<Vec<String>> = chat.get("tags").and_then(Raw::to);
-    let session = Session {
+    let session = ChatSessionInfo {
         id: None,
         title: state.string("title"),
         timestamp: time("timestamp"),
@@ -464,5 +468,6 @@ fn read_facts(message: &Message) -> Option<Session> {
             .and_then(Raw::as_object)
             .unwrap_or_default(),
     };
-    (facts_record(&session, &message.session_id).as_ref() == Some(message)).then_some(session)
+    (session_info_message(&session, &message.session_id).as_ref() == Some(message))
+        .then_some(session)
 }

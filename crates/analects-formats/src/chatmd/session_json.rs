@@ -17,7 +17,7 @@
 mod read;
 mod write;
 
-pub(crate) use read::Fields;
+pub(crate) use read::FieldReader;
 pub(super) use write::can_say;
 
 use analects_core::{

@@ -17,7 +17,7 @@ mod sessions;
 mod writing;
 
 /// How an item reads, wherever it stands.
-fn reading(item: Item<'_>) -> String {
+fn reading(item: ChatItem<'_>) -> String {
     let (attributes, notes) = (item.attributes(), item.note_attributes());
     let attributes: Vec<_> = attributes
         .iter()
@@ -26,7 +26,7 @@ fn reading(item: Item<'_>) -> String {
     format!("{} {attributes:?} {notes:?} {:?}", item.name(), item.text())
 }
 
-fn readings(document: &Document) -> Vec<String> {
+fn readings(document: &ChatMdDocument) -> Vec<String> {
     document.items().map(reading).collect()
 }
 

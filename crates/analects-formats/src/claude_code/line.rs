@@ -4,7 +4,7 @@ use analects_core::Problem;
 use memchr::memmem;
 use serde_json::value::RawValue;
 
-use super::record::Fields;
+use super::record::RecordFields;
 
 /// How often a damaged line is searched for the beginning of another record.
 const MAX_TRIES: usize = 64;
@@ -16,15 +16,15 @@ const BEGINNINGS: [&[u8]; 2] = [b"{\"parentUuid\":", b"{\"type\":"];
 const READ: &str = "what can be read of it is read";
 
 /// A value of a line.
-pub(super) enum Value<'a> {
+pub(super) enum LineValue<'a> {
     /// A record.
-    Record(Fields<'a>),
+    Record(RecordFields<'a>),
     /// JSON that is no object.
     Other(&'a RawValue),
 }
 
 /// Gives the values of a line, which may lack its line end, and says what is odd about it.
-pub(super) fn read_line(line: &[u8], each: &mut dyn FnMut(Value<'_>)) -> Vec<Problem> {
+pub(super) fn read_line(line: &[u8], each: &mut dyn FnMut(LineValue<'_>)) -> Vec<Problem> {
     let is_ended = line.ends_with(b"\n");
     // Editors put a mark before the first line, and `\r` before the end of each.
     let line = line
@@ -35,16 +35,16 @@ pub(super) fn read_line(line: &[u8], each: &mut dyn FnMut(Value<'_>)) -> Vec<Pro
         return Vec::new();
     }
     if let Ok(text) = simdutf8::basic::from_utf8(line)
-        && let Some(fields) = Fields::parse(text)
+        && let Some(fields) = RecordFields::parse(text)
     {
-        each(Value::Record(fields));
+        each(LineValue::Record(fields));
         return Vec::new();
     }
     save(line, is_ended, each)
 }
 
 /// Finds the values in a line that is not one record.
-fn save(line: &[u8], is_ended: bool, each: &mut dyn FnMut(Value<'_>)) -> Vec<Problem> {
+fn save(line: &[u8], is_ended: bool, each: &mut dyn FnMut(LineValue<'_>)) -> Vec<Problem> {
     let mut problems = Vec::new();
     if line.contains(&0) {
         let text = "this line holds zeros where the disk had nothing to give back";
@@ -95,7 +95,7 @@ fn verdict(found: usize, is_whole: bool, is_ended: bool) -> Option<Problem> {
 }
 
 /// Reads the values of a part: how many, and whether that was all of it.
-fn save_part(part: &str, each: &mut dyn FnMut(Value<'_>)) -> (usize, bool) {
+fn save_part(part: &str, each: &mut dyn FnMut(LineValue<'_>)) -> (usize, bool) {
     let (mut found, end) = values(part, each);
     let rest = part.get(end..).unwrap_or_default();
     if rest.trim_ascii().is_empty() {
@@ -120,12 +120,12 @@ fn save_part(part: &str, each: &mut dyn FnMut(Value<'_>)) -> (usize, bool) {
 }
 
 /// Gives the values with which a text begins: how many there are, and where the last one ends.
-fn values(text: &str, each: &mut dyn FnMut(Value<'_>)) -> (usize, usize) {
+fn values(text: &str, each: &mut dyn FnMut(LineValue<'_>)) -> (usize, usize) {
     let (mut found, mut end) = (0, 0);
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     while let Some(Ok(value)) = stream.next() {
         (found, end) = (found + 1, stream.byte_offset());
-        each(Fields::of(value).map_or(Value::Other(value), Value::Record));
+        each(RecordFields::of(value).map_or(LineValue::Other(value), LineValue::Record));
     }
     (found, end)
 }

@@ -17,7 +17,7 @@ const MAIN: u32 = 0;
 
 /// What a record says about whom it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stated<'a> {
+pub(super) enum StatedParent<'a> {
     /// It has no such field.
     Nothing,
     /// Nobody: it is the first.
@@ -28,7 +28,7 @@ pub(super) enum Stated<'a> {
 
 /// How a record goes on with what it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Continuation {
     /// It begins something: a prompt, a compaction.
     Start,
     /// It is a part of the answer of this name.
@@ -41,17 +41,17 @@ pub(super) enum Step {
 
 /// A record that is looking for its place.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seeker<'a> {
+pub(super) struct NewRecord<'a> {
     pub id: &'a str,
-    pub stated: Stated<'a>,
+    pub stated: StatedParent<'a>,
     /// Whether it is of a side chain, and of which if it says so.
     pub side: Option<Option<&'a str>>,
-    pub step: Step,
+    pub step: Continuation,
 }
 
 /// The place of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Place {
+pub(super) struct ChainPosition {
     pub parent: Option<String>,
     pub agent: Option<String>,
     /// Whether the record that it follows has not been seen so far.
@@ -60,9 +60,9 @@ pub(super) struct Place {
 
 /// All records so far, in a few bytes each: files have millions of them.
 #[derive(Debug)]
-pub(super) struct Links {
+pub(super) struct RecordLinks {
     /// By a hash of the name: the run that a record is in, or that whoever follows it follows.
-    seen: HashMap<u64, Seen>,
+    seen: HashMap<u64, LinkedRecord>,
     runs: Vec<Run>,
     agents: Vec<String>,
     numbers: HashMap<String, u32>,
@@ -71,7 +71,7 @@ pub(super) struct Links {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct LinkedRecord {
     run: u32,
     /// What tells a repeated record from another of the same name.
     print: u32,
@@ -80,7 +80,7 @@ struct Seen {
 #[derive(Debug)]
 struct Run {
     /// The last message of it.
-    tip: Name,
+    tip: CompactId,
     response: Option<u64>,
     agent: u32,
     calls: bool,
@@ -88,30 +88,30 @@ struct Run {
 
 /// A name in little memory.
 #[derive(Debug)]
-enum Name {
+enum CompactId {
     Uuid(Uuid),
     Other(Box<str>),
 }
 
-impl Name {
-    fn new(id: &str) -> Name {
+impl CompactId {
+    fn new(id: &str) -> CompactId {
         let uuid = Uuid::try_parse(id)
             .ok()
             .filter(|uuid| uuid.to_string() == id);
-        uuid.map_or_else(|| Name::Other(id.into()), Name::Uuid)
+        uuid.map_or_else(|| CompactId::Other(id.into()), CompactId::Uuid)
     }
 
     fn text(&self) -> String {
         match self {
-            Name::Uuid(uuid) => uuid.to_string(),
-            Name::Other(id) => id.to_string(),
+            CompactId::Uuid(uuid) => uuid.to_string(),
+            CompactId::Other(id) => id.to_string(),
         }
     }
 }
 
 /// Whether a name has been seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum IdStatus {
     New,
     /// A record of this name was there, and was the same.
     Repeated,
@@ -119,9 +119,9 @@ pub(super) enum Known {
     Other,
 }
 
-impl Default for Links {
-    fn default() -> Links {
-        Links {
+impl Default for RecordLinks {
+    fn default() -> RecordLinks {
+        RecordLinks {
             seen: HashMap::new(),
             runs: Vec::new(),
             agents: vec![String::new()],
@@ -131,12 +131,12 @@ impl Default for Links {
     }
 }
 
-impl Links {
-    pub(super) fn known(&self, id: &str, print: u32) -> Known {
+impl RecordLinks {
+    pub(super) fn known(&self, id: &str, print: u32) -> IdStatus {
         match self.seen.get(&hash(id)) {
-            None => Known::New,
-            Some(seen) if seen.print == print => Known::Repeated,
-            Some(_) => Known::Other,
+            None => IdStatus::New,
+            Some(seen) if seen.print == print => IdStatus::Repeated,
+            Some(_) => IdStatus::Other,
         }
     }
 
@@ -148,22 +148,27 @@ impl Links {
     /// Notes a record that is no message: whoever follows it follows what it follows. Gives the message
     /// that it belongs to. If the one that it follows got lost, that is the last one: such records are
     /// about what just happens.
-    pub(super) fn pass(&mut self, id: Option<&str>, print: u32, stated: Stated<'_>) -> Place {
+    pub(super) fn pass(
+        &mut self,
+        id: Option<&str>,
+        print: u32,
+        stated: StatedParent<'_>,
+    ) -> ChainPosition {
         let found = self.stated_run(stated);
-        let is_open = matches!(stated, Stated::Parent(_)) && found.is_none();
+        let is_open = matches!(stated, StatedParent::Parent(_)) && found.is_none();
         let last = self.last.get(&MAIN).filter(|_| is_open);
         let run = found.or(last.copied()).unwrap_or(NOBODY);
         if let Some(id) = id {
-            self.seen.insert(hash(id), Seen { run, print });
+            self.seen.insert(hash(id), LinkedRecord { run, print });
         }
         let Some(run) = self.runs.get(run as usize) else {
-            return Place {
+            return ChainPosition {
                 is_open,
-                ..Place::default()
+                ..ChainPosition::default()
             };
         };
         let agent = (run.agent != MAIN).then(|| self.agents[run.agent as usize].clone());
-        Place {
+        ChainPosition {
             parent: Some(run.tip.text()),
             agent,
             is_open,
@@ -171,7 +176,7 @@ impl Links {
     }
 
     /// Finds the place of a message.
-    pub(super) fn place(&mut self, seeker: Seeker<'_>, print: u32) -> Place {
+    pub(super) fn place(&mut self, seeker: NewRecord<'_>, print: u32) -> ChainPosition {
         let stated = self.stated_run(seeker.stated);
         let agent = self.agent(&seeker, stated);
         // A side chain has a root of its own.
@@ -181,30 +186,31 @@ impl Links {
                 .is_some_and(|run| run.agent == agent)
         };
         let says = if stated == Some(NOBODY) {
-            Stated::Root
+            StatedParent::Root
         } else {
             seeker.stated
         };
         let before = match says {
-            Stated::Parent(_) => stated.filter(of_chain),
-            Stated::Nothing => self.last.get(&agent).copied(),
+            StatedParent::Parent(_) => stated.filter(of_chain),
+            StatedParent::Nothing => self.last.get(&agent).copied(),
             // An answer and a result are nobody's first, whatever they say.
-            Stated::Root if seeker.step == Step::Start => None,
-            Stated::Root => self.last.get(&agent).copied(),
+            StatedParent::Root if seeker.step == Continuation::Start => None,
+            StatedParent::Root => self.last.get(&agent).copied(),
         };
-        let is_open = matches!(seeker.stated, Stated::Parent(_)) && stated.is_none();
+        let is_open = matches!(seeker.stated, StatedParent::Parent(_)) && stated.is_none();
         let mut parent = before.map(|run| self.runs[run as usize].tip.text());
-        if let (Stated::Parent(id), true) = (seeker.stated, is_open) {
+        if let (StatedParent::Parent(id), true) = (seeker.stated, is_open) {
             parent = Some(id.to_string());
         }
         let run = match before.filter(|run| self.joins(*run, seeker.step)) {
             Some(run) => self.extend(run, &seeker),
             None => self.start(agent, &seeker),
         };
-        self.seen.insert(hash(seeker.id), Seen { run, print });
+        self.seen
+            .insert(hash(seeker.id), LinkedRecord { run, print });
         self.last.insert(agent, run);
         let agent = (agent != MAIN).then(|| self.agents[agent as usize].clone());
-        Place {
+        ChainPosition {
             parent,
             agent,
             is_open,
@@ -212,37 +218,37 @@ impl Links {
     }
 
     /// The run of the record that somebody follows; `None` if it has not been seen.
-    fn stated_run(&self, stated: Stated<'_>) -> Option<u32> {
+    fn stated_run(&self, stated: StatedParent<'_>) -> Option<u32> {
         match stated {
-            Stated::Parent(id) => self.seen.get(&hash(id)).map(|seen| seen.run),
+            StatedParent::Parent(id) => self.seen.get(&hash(id)).map(|seen| seen.run),
             _ => None,
         }
     }
 
-    fn joins(&self, run: u32, step: Step) -> bool {
+    fn joins(&self, run: u32, step: Continuation) -> bool {
         let run = &self.runs[run as usize];
         match step {
-            Step::Start => false,
-            Step::Answer { response, .. } => response.is_some() && response == run.response,
-            Step::Join => true,
-            Step::JoinCalls => run.calls,
+            Continuation::Start => false,
+            Continuation::Answer { response, .. } => response.is_some() && response == run.response,
+            Continuation::Join => true,
+            Continuation::JoinCalls => run.calls,
         }
     }
 
-    fn extend(&mut self, at: u32, seeker: &Seeker<'_>) -> u32 {
+    fn extend(&mut self, at: u32, seeker: &NewRecord<'_>) -> u32 {
         let run = &mut self.runs[at as usize];
-        run.tip = Name::new(seeker.id);
-        run.calls |= matches!(seeker.step, Step::Answer { calls: true, .. });
+        run.tip = CompactId::new(seeker.id);
+        run.calls |= matches!(seeker.step, Continuation::Answer { calls: true, .. });
         at
     }
 
-    fn start(&mut self, agent: u32, seeker: &Seeker<'_>) -> u32 {
+    fn start(&mut self, agent: u32, seeker: &NewRecord<'_>) -> u32 {
         let (response, calls) = match seeker.step {
-            Step::Answer { response, calls } => (response, calls),
+            Continuation::Answer { response, calls } => (response, calls),
             _ => (None, false),
         };
         self.runs.push(Run {
-            tip: Name::new(seeker.id),
+            tip: CompactId::new(seeker.id),
             response,
             agent,
             calls,
@@ -251,7 +257,7 @@ impl Links {
     }
 
     /// The chain of a record. An old side chain does not say its name: it has that of its first record.
-    fn agent(&mut self, seeker: &Seeker<'_>, stated: Option<u32>) -> u32 {
+    fn agent(&mut self, seeker: &NewRecord<'_>, stated: Option<u32>) -> u32 {
         let Some(name) = seeker.side else { return MAIN };
         let before = stated
             .and_then(|run| self.runs.get(run as usize))

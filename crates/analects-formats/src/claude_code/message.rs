@@ -9,13 +9,17 @@ use analects_core::{
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 
-use super::links::Place;
-use super::record::{Fields, Kind, string};
+use super::links::ChainPosition;
+use super::record::{RecordFields, RecordKind, string};
 
 /// Makes a message of a record; its name and its place are not yet in it.
-pub(super) fn draft<'a>(kind: Kind, fields: Fields<'a>, problems: &mut Vec<Problem>) -> Draft<'a> {
+pub(super) fn draft<'a>(
+    kind: RecordKind,
+    fields: RecordFields<'a>,
+    problems: &mut Vec<Problem>,
+) -> MessageBuilder<'a> {
     let message = Message::new("", Body::Progress(Progress::default()));
-    let mut draft = Draft {
+    let mut draft = MessageBuilder {
         kind,
         message,
         fields,
@@ -23,13 +27,15 @@ pub(super) fn draft<'a>(kind: Kind, fields: Fields<'a>, problems: &mut Vec<Probl
     };
     draft.shared();
     draft.left = match kind {
-        Kind::User | Kind::Assistant | Kind::System | Kind::Summary => draft.inner(problems),
-        Kind::Queued => draft.queued(problems),
-        Kind::Boundary => draft.boundary(),
-        Kind::Notice => draft.notice(problems),
-        Kind::Attachment => draft.attachment(),
-        Kind::Title => draft.title(),
-        Kind::Beside => draft.beside(),
+        RecordKind::User | RecordKind::Assistant | RecordKind::System | RecordKind::Summary => {
+            draft.inner(problems)
+        }
+        RecordKind::Queued => draft.queued(problems),
+        RecordKind::Boundary => draft.boundary(),
+        RecordKind::Notice => draft.notice(problems),
+        RecordKind::Attachment => draft.attachment(),
+        RecordKind::Title => draft.title(),
+        RecordKind::Beside => draft.beside(),
     };
     draft
 }
@@ -49,22 +55,22 @@ pub(super) fn time_text(time: Timestamp) -> String {
 }
 
 /// A message in the making.
-pub(super) struct Draft<'a> {
-    kind: Kind,
+pub(super) struct MessageBuilder<'a> {
+    kind: RecordKind,
     pub message: Message,
     /// What the message does not say so far.
-    fields: Fields<'a>,
-    left: Left,
+    fields: RecordFields<'a>,
+    left: Remainder,
 }
 
 /// What is left of a field, to be put in its place.
-type Left = Option<(&'static str, Raw)>;
+type Remainder = Option<(&'static str, Raw)>;
 
-impl<'a> Draft<'a> {
+impl<'a> MessageBuilder<'a> {
     /// Gives the message its name and its place; what that says need not be kept.
-    pub(super) fn finish(mut self, id: String, session: &str, place: Place) -> Message {
+    pub(super) fn finish(mut self, id: String, session: &str, place: ChainPosition) -> Message {
         // Progress keeps its type, as all that is beside a conversation does.
-        if self.kind != Kind::Beside {
+        if self.kind != RecordKind::Beside {
             self.fields
                 .remove_same("type", self.message.body.type_name());
         }
@@ -132,7 +138,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The record's `message`.
-    fn inner(&mut self, problems: &mut Vec<Problem>) -> Left {
+    fn inner(&mut self, problems: &mut Vec<Problem>) -> Remainder {
         let inner = self.fields.object("message");
         let was_object = inner.is_some();
         let mut inner = inner.unwrap_or_default();
@@ -146,7 +152,7 @@ impl<'a> Draft<'a> {
         let content = content.unwrap_or_default();
         self.price();
         let is_kept = match self.kind {
-            Kind::Assistant => {
+            RecordKind::Assistant => {
                 self.answer(&mut inner, problems);
                 let stop_reason = inner.take_string("stop_reason").map(StopReason::from);
                 self.message.body = Body::Assistant(Assistant {
@@ -155,11 +161,11 @@ impl<'a> Draft<'a> {
                 });
                 is_read
             }
-            Kind::System => {
+            RecordKind::System => {
                 self.message.body = Body::System(System { content });
                 is_read
             }
-            Kind::Summary => {
+            RecordKind::Summary => {
                 let (text, is_all) = summary(content);
                 self.message.body = Body::Summary(Summary {
                     text,
@@ -180,7 +186,7 @@ impl<'a> Draft<'a> {
         was_object.then(|| ("message", inner.into_map("", None).to_raw()))
     }
 
-    fn answer(&mut self, inner: &mut Fields<'a>, problems: &mut Vec<Problem>) {
+    fn answer(&mut self, inner: &mut RecordFields<'a>, problems: &mut Vec<Problem>) {
         self.message.model = inner.take_string("model");
         self.message.response_id = inner.take_string("id");
         let usage = inner.get("usage").map(Raw::from);
@@ -211,7 +217,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn queued(&mut self, problems: &mut Vec<Problem>) -> Left {
+    fn queued(&mut self, problems: &mut Vec<Problem>) -> Remainder {
         let mut attachment = self.fields.object("attachment").unwrap_or_default();
         let prompt = attachment
             .get("prompt")
@@ -223,7 +229,7 @@ impl<'a> Draft<'a> {
         Some(("attachment", attachment.into_map("", None).to_raw()))
     }
 
-    fn boundary(&mut self) -> Left {
+    fn boundary(&mut self) -> Remainder {
         let facts = self.fields.object("compactMetadata").unwrap_or_default();
         self.message.body = Body::CompactBoundary(CompactBoundary {
             trigger: facts.string("trigger").map(|word| word.into_owned().into()),
@@ -234,7 +240,7 @@ impl<'a> Draft<'a> {
         None
     }
 
-    fn notice(&mut self, problems: &mut Vec<Problem>) -> Left {
+    fn notice(&mut self, problems: &mut Vec<Problem>) -> Remainder {
         let content = self
             .fields
             .get("content")
@@ -253,7 +259,7 @@ impl<'a> Draft<'a> {
         None
     }
 
-    fn attachment(&mut self) -> Left {
+    fn attachment(&mut self) -> Remainder {
         let data = self.fields.get("attachment").map(Raw::from);
         let attachment = self.fields.object("attachment").unwrap_or_default();
         let name = attachment.string("type").unwrap_or_default();
@@ -271,7 +277,7 @@ impl<'a> Draft<'a> {
         None
     }
 
-    fn title(&mut self) -> Left {
+    fn title(&mut self) -> Remainder {
         let title = ["customTitle", "aiTitle"]
             .iter()
             .find_map(|key| self.fields.string(key));
@@ -286,7 +292,7 @@ impl<'a> Draft<'a> {
         None
     }
 
-    fn beside(&mut self) -> Left {
+    fn beside(&mut self) -> Remainder {
         let mut progress = Progress::default();
         if self.fields.string("type").as_deref() == Some("progress") {
             progress.content = self.fields.get("data").map(Raw::from);

@@ -6,11 +6,13 @@ use analects_core::{Block, Body, Content, Hint, Message, Problem, Severity};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::line::{Value, read_line};
-use super::links::{Known, Links, Place, Seeker, Stated, Step, hash};
+use super::line::{LineValue, read_line};
+use super::links::{
+    ChainPosition, Continuation, IdStatus, NewRecord, RecordLinks, StatedParent, hash,
+};
 use super::message::{draft, value};
-use super::record::{Fields, Kind};
-use crate::frame::{LineOf, Lines, Read, ReadOptions, Reader};
+use super::record::{RecordFields, RecordKind};
+use crate::convert::{FileLine, FormatReader, LineSplitter, ReadOptions, ReadOutput};
 use crate::msgfile::session_of;
 
 /// How many problems are listed. A file of nothing but damage would fill the memory with them.
@@ -26,32 +28,32 @@ const EARLY_BYTES: usize = 16 << 20;
 /// Reads a session of Claude Code.
 #[derive(Debug)]
 pub struct SessionReader {
-    lines: Lines,
-    records: Records,
+    lines: LineSplitter,
+    records: RecordReader,
 }
 
 impl SessionReader {
     /// A reader for a file.
     pub fn new(options: &ReadOptions) -> SessionReader {
-        let records = Records {
+        let records = RecordReader {
             full: options.full,
             name: options.name.clone(),
-            ..Records::default()
+            ..RecordReader::default()
         };
         SessionReader {
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             records,
         }
     }
 }
 
-impl Reader for SessionReader {
-    fn feed(&mut self, bytes: &[u8], out: &mut Read) {
+impl FormatReader for SessionReader {
+    fn feed(&mut self, bytes: &[u8], out: &mut ReadOutput) {
         let records = &mut self.records;
         self.lines.feed(bytes, &mut |line| records.line(line, out));
     }
 
-    fn finish(mut self: Box<Self>, out: &mut Read) {
+    fn finish(mut self: Box<Self>, out: &mut ReadOutput) {
         let records = &mut self.records;
         self.lines.finish(&mut |line| records.line(line, out));
         self.records.finish(out);
@@ -60,10 +62,10 @@ impl Reader for SessionReader {
 
 /// What is known of the records so far.
 #[derive(Debug, Default)]
-struct Records {
+struct RecordReader {
     full: bool,
     name: String,
-    links: Links,
+    links: RecordLinks,
     /// The session of the first record that names one, and that of the last.
     own: Option<String>,
     current: Option<String>,
@@ -74,7 +76,7 @@ struct Records {
     held: Vec<Message>,
     /// Calls without a result so far, and parents that were not there so far, by hash: their lines.
     calls: HashMap<u64, usize>,
-    open: Vec<Open>,
+    open: Vec<MissingParent>,
     /// How many records of each type were left out.
     left: BTreeMap<String, usize>,
     repeated: usize,
@@ -86,15 +88,15 @@ struct Records {
 
 /// A record whose parent was not there.
 #[derive(Debug)]
-struct Open {
+struct MissingParent {
     parent: u64,
     line: usize,
     /// Whether it is beside the conversation, which then goes on all the same.
     is_beside: bool,
 }
 
-impl Records {
-    fn line(&mut self, line: LineOf<'_>, out: &mut Read) {
+impl RecordReader {
+    fn line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
         (self.line, self.nth) = (line.number, 0);
         let Some(bytes) = line.bytes else {
             self.report(line.too_long(), out);
@@ -113,11 +115,11 @@ impl Records {
     }
 
     /// Notes what is odd about the current line.
-    fn report(&mut self, problem: Problem, out: &mut Read) {
+    fn report(&mut self, problem: Problem, out: &mut ReadOutput) {
         self.report_at(self.line, problem, out);
     }
 
-    fn report_at(&mut self, line: usize, mut problem: Problem, out: &mut Read) {
+    fn report_at(&mut self, line: usize, mut problem: Problem, out: &mut ReadOutput) {
         self.problems += 1;
         if self.problems <= MOST {
             (problem.line, problem.column) = (line, 1);
@@ -125,15 +127,15 @@ impl Records {
         }
     }
 
-    fn value(&mut self, found: Value<'_>, out: &mut Read) {
+    fn value(&mut self, found: LineValue<'_>, out: &mut ReadOutput) {
         match found {
-            Value::Record(fields) => self.record(fields, out),
-            Value::Other(raw) => self.other(raw, out),
+            LineValue::Record(fields) => self.record(fields, out),
+            LineValue::Other(raw) => self.other(raw, out),
         }
     }
 
     /// JSON that is no record.
-    fn other(&mut self, raw: &RawValue, out: &mut Read) {
+    fn other(&mut self, raw: &RawValue, out: &mut ReadOutput) {
         let text = "this line is JSON, and no record";
         self.report(
             Problem::warning("not-a-record", text).hint(Hint::ConvertInFull),
@@ -156,25 +158,25 @@ impl Records {
         }
     }
 
-    fn record(&mut self, fields: Fields<'_>, out: &mut Read) {
+    fn record(&mut self, fields: RecordFields<'_>, out: &mut ReadOutput) {
         self.meet_session(&fields, out);
         let uuid = fields.string("uuid");
         let print = print_of(&fields);
-        let mut kind = Kind::of(&fields);
+        let mut kind = RecordKind::of(&fields);
         let known = uuid
             .as_deref()
-            .map_or(Known::New, |id| self.links.known(id, print));
-        if known == Known::Repeated {
-            kind = Kind::Beside;
+            .map_or(IdStatus::New, |id| self.links.known(id, print));
+        if known == IdStatus::Repeated {
+            kind = RecordKind::Beside;
             self.repeated += 1;
-        } else if kind == Kind::Beside {
+        } else if kind == RecordKind::Beside {
             self.leave(&fields.string("type").unwrap_or("no type".into()));
         }
-        if kind == Kind::Beside {
+        if kind == RecordKind::Beside {
             self.beside(fields, known, print, out);
             return;
         }
-        if known == Known::Other {
+        if known == IdStatus::Other {
             let text = format!(
                 "record {} is there twice, and not the same",
                 uuid.unwrap_or_default()
@@ -189,12 +191,18 @@ impl Records {
     }
 
     /// A record that is no part of the conversation.
-    fn beside(&mut self, fields: Fields<'_>, known: Known, print: u32, out: &mut Read) {
+    fn beside(
+        &mut self,
+        fields: RecordFields<'_>,
+        known: IdStatus,
+        print: u32,
+        out: &mut ReadOutput,
+    ) {
         let uuid = fields.string("uuid");
         let parent = fields.string("parentUuid");
         let stated = stated(&fields, parent.as_deref());
         // What is repeated stays linked as it was.
-        let noted = uuid.as_deref().filter(|_| known != Known::Repeated);
+        let noted = uuid.as_deref().filter(|_| known != IdStatus::Repeated);
         let place = self.links.pass(noted, print, stated);
         self.note_open(&place, parent.as_deref(), true);
         if !self.full {
@@ -202,22 +210,28 @@ impl Records {
             return;
         }
         let id = noted.map_or_else(|| self.derived_id(), str::to_string);
-        let made = draft(Kind::Beside, fields, &mut Vec::new());
+        let made = draft(RecordKind::Beside, fields, &mut Vec::new());
         self.give(made.finish(id, &self.session(), place), out);
     }
 
-    fn speech(&mut self, kind: Kind, fields: Fields<'_>, print: u32, out: &mut Read) {
+    fn speech(
+        &mut self,
+        kind: RecordKind,
+        fields: RecordFields<'_>,
+        print: u32,
+        out: &mut ReadOutput,
+    ) {
         let uuid = fields.string("uuid").map(String::from);
         let logical = fields
             .string("logicalParentUuid")
-            .filter(|_| kind == Kind::Boundary);
+            .filter(|_| kind == RecordKind::Boundary);
         let parent = logical.or(fields.string("parentUuid")).map(String::from);
         let mut place_of = stated(&fields, parent.as_deref());
-        if let (Kind::Boundary, Some(id)) = (kind, &parent)
+        if let (RecordKind::Boundary, Some(id)) = (kind, &parent)
             && !self.links.has(hash(id))
         {
             // A compaction often names what is in another file, and is about what is in this one.
-            place_of = Stated::Nothing;
+            place_of = StatedParent::Nothing;
         }
         let agent = fields.string("agentId").map(String::from);
         let is_side = match fields.get("isSidechain") {
@@ -231,14 +245,17 @@ impl Records {
             self.report(problem, out);
         }
         let id = uuid.unwrap_or_else(|| self.derived_id());
-        if kind == Kind::Title {
+        if kind == RecordKind::Title {
             // It is about the whole, and follows nobody.
-            self.give(made.finish(id, &self.session(), Place::default()), out);
+            self.give(
+                made.finish(id, &self.session(), ChainPosition::default()),
+                out,
+            );
             return;
         }
         let step = step(&made.message, is_meta);
         let side = is_side.then_some(agent.as_deref());
-        let seeker = Seeker {
+        let seeker = NewRecord {
             id: &id,
             stated: place_of,
             side,
@@ -250,10 +267,10 @@ impl Records {
         self.give(made.finish(id, &self.session(), place), out);
     }
 
-    fn note_open(&mut self, place: &Place, parent: Option<&str>, is_beside: bool) {
+    fn note_open(&mut self, place: &ChainPosition, parent: Option<&str>, is_beside: bool) {
         if place.is_open && self.open.len() < MOST {
             let parent = hash(parent.unwrap_or_default());
-            self.open.push(Open {
+            self.open.push(MissingParent {
                 parent,
                 line: self.line,
                 is_beside,
@@ -262,7 +279,7 @@ impl Records {
     }
 
     /// Gives a message, as soon as its session is known.
-    fn give(&mut self, made: Message, out: &mut Read) {
+    fn give(&mut self, made: Message, out: &mut ReadOutput) {
         if self.current.is_some() {
             return self.give_complete(made, out);
         }
@@ -273,7 +290,7 @@ impl Records {
     }
 
     /// Gives the messages that waited for a session.
-    fn give_early(&mut self, session: Option<&str>, out: &mut Read) {
+    fn give_early(&mut self, session: Option<&str>, out: &mut ReadOutput) {
         for mut made in std::mem::take(&mut self.early) {
             if let Some(session) = session {
                 made.session_id = session.into();
@@ -283,7 +300,7 @@ impl Records {
     }
 
     /// Gives a message, as soon as the compaction before it has its summary.
-    fn give_complete(&mut self, made: Message, out: &mut Read) {
+    fn give_complete(&mut self, made: Message, out: &mut ReadOutput) {
         let is_boundary = matches!(made.body, Body::CompactBoundary(_));
         if self.held.is_empty() && !is_boundary {
             out.messages.push(made);
@@ -314,7 +331,7 @@ impl Records {
     }
 
     /// Finds calls without results, and results without calls.
-    fn pair(&mut self, made: &Message, out: &mut Read) {
+    fn pair(&mut self, made: &Message, out: &mut ReadOutput) {
         let Some(Content::Blocks(blocks)) = made.body.content() else {
             return;
         };
@@ -334,7 +351,7 @@ impl Records {
         }
     }
 
-    fn answered(&mut self, call: &str, out: &mut Read) {
+    fn answered(&mut self, call: &str, out: &mut ReadOutput) {
         if self.calls.remove(&hash(call)).is_none() {
             let text = "no call before this result waits for one";
             let problem = Problem::warning("result-without-call", text);
@@ -342,7 +359,7 @@ impl Records {
         }
     }
 
-    fn meet_session(&mut self, fields: &Fields<'_>, out: &mut Read) {
+    fn meet_session(&mut self, fields: &RecordFields<'_>, out: &mut ReadOutput) {
         let Some(session) = fields.string("sessionId") else {
             return;
         };
@@ -385,7 +402,7 @@ impl Records {
         *self.left.entry(name).or_default() += 1;
     }
 
-    fn finish(mut self, out: &mut Read) {
+    fn finish(mut self, out: &mut ReadOutput) {
         self.give_early(None, out);
         out.messages.append(&mut self.held);
         self.report_open(out);
@@ -399,8 +416,8 @@ impl Records {
         }
     }
 
-    fn report_open(&mut self, out: &mut Read) {
-        for Open {
+    fn report_open(&mut self, out: &mut ReadOutput) {
+        for MissingParent {
             parent,
             line,
             is_beside,
@@ -430,7 +447,7 @@ impl Records {
         }
     }
 
-    fn report_left(&mut self, out: &mut Read) {
+    fn report_left(&mut self, out: &mut ReadOutput) {
         if self.repeated > 0 {
             let text = format!(
                 "{} records are there more than once; each is read once",
@@ -456,16 +473,16 @@ impl Records {
     }
 }
 
-fn stated<'a>(fields: &Fields<'_>, parent: Option<&'a str>) -> Stated<'a> {
+fn stated<'a>(fields: &RecordFields<'_>, parent: Option<&'a str>) -> StatedParent<'a> {
     match (parent, fields.get("parentUuid")) {
-        (Some(parent), _) => Stated::Parent(parent),
-        (None, Some(_)) => Stated::Root,
-        (None, None) => Stated::Nothing,
+        (Some(parent), _) => StatedParent::Parent(parent),
+        (None, Some(_)) => StatedParent::Root,
+        (None, None) => StatedParent::Nothing,
     }
 }
 
 /// How a message goes on with what it follows.
-fn step(made: &Message, is_meta: bool) -> Step {
+fn step(made: &Message, is_meta: bool) -> Continuation {
     let has = |is: fn(&Block) -> bool| match made.body.content() {
         Some(Content::Blocks(blocks)) => blocks.iter().any(is),
         _ => false,
@@ -473,14 +490,14 @@ fn step(made: &Message, is_meta: bool) -> Step {
     match &made.body {
         Body::Assistant(_) => {
             let response = made.response_id.as_deref().map(hash);
-            Step::Answer {
+            Continuation::Answer {
                 response,
                 calls: has(|block| matches!(block, Block::ToolUse(_))),
             }
         }
-        Body::Attachment(_) | Body::Notification(_) => Step::Join,
-        Body::User(_) if has(|block| matches!(block, Block::ToolResult(_))) => Step::Join,
-        Body::User(_) if is_meta => Step::JoinCalls,
+        Body::Attachment(_) | Body::Notification(_) => Continuation::Join,
+        Body::User(_) if has(|block| matches!(block, Block::ToolResult(_))) => Continuation::Join,
+        Body::User(_) if is_meta => Continuation::JoinCalls,
         Body::System(_)
         | Body::User(_)
         | Body::ToolUse(_)
@@ -491,13 +508,13 @@ fn step(made: &Message, is_meta: bool) -> Step {
         | Body::Tombstone(_)
         | Body::Revision(_)
         | Body::State(_)
-        | Body::Other(_) => Step::Start,
+        | Body::Other(_) => Continuation::Start,
     }
 }
 
 /// What tells a record that was copied from another of the same name: when it was made, and how much it
 /// says.
-fn print_of(fields: &Fields<'_>) -> u32 {
+fn print_of(fields: &RecordFields<'_>) -> u32 {
     let time = fields.get("timestamp").map_or("", |time| time.get());
     let length = fields
         .get("message")

@@ -9,24 +9,24 @@ use serde_json::value::RawValue;
 
 /// The entries of a JSON object in their order. Where a key is repeated, the last one counts.
 #[derive(Debug, Default)]
-pub(super) struct Fields<'a> {
+pub(super) struct RecordFields<'a> {
     entries: Vec<(&'a RawValue, &'a RawValue)>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> RecordFields<'a> {
     /// Splits a text that is one JSON object and nothing else.
-    pub(super) fn parse(text: &'a str) -> Option<Fields<'a>> {
+    pub(super) fn parse(text: &'a str) -> Option<RecordFields<'a>> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let fields = deserializer.deserialize_map(ObjectVisitor).ok()?;
         deserializer.end().ok()?;
         Some(fields)
     }
 
-    pub(super) fn of(value: &'a RawValue) -> Option<Fields<'a>> {
+    pub(super) fn of(value: &'a RawValue) -> Option<RecordFields<'a>> {
         value
             .get()
             .starts_with('{')
-            .then(|| Fields::parse(value.get()))
+            .then(|| RecordFields::parse(value.get()))
             .flatten()
     }
 
@@ -49,8 +49,8 @@ impl<'a> Fields<'a> {
         serde_json::from_str(self.get(key)?.get()).ok()
     }
 
-    pub(super) fn object(&self, key: &str) -> Option<Fields<'a>> {
-        Fields::of(self.get(key)?)
+    pub(super) fn object(&self, key: &str) -> Option<RecordFields<'a>> {
+        RecordFields::of(self.get(key)?)
     }
 
     /// Takes the last entry of a key out, since a message now says it.
@@ -113,24 +113,24 @@ pub(super) fn string(value: &RawValue) -> Option<Cow<'_, str>> {
 struct ObjectVisitor;
 
 impl<'de> Visitor<'de> for ObjectVisitor {
-    type Value = Fields<'de>;
+    type Value = RecordFields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Fields<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RecordFields<'de>, A::Error> {
         let mut entries = Vec::with_capacity(16);
         while let Some(entry) = access.next_entry()? {
             entries.push(entry);
         }
-        Ok(Fields { entries })
+        Ok(RecordFields { entries })
     }
 }
 
 /// What a record is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RecordKind {
     /// Something that a person or a program said, or the result of a call.
     User,
     /// A prompt that was typed while the model was at work, and reached it as an attachment.
@@ -153,63 +153,63 @@ pub(super) enum Kind {
     Beside,
 }
 
-impl Kind {
-    pub(super) fn of(fields: &Fields<'_>) -> Kind {
+impl RecordKind {
+    pub(super) fn of(fields: &RecordFields<'_>) -> RecordKind {
         let Some(name) = fields.string("type") else {
-            return Kind::by_role(fields);
+            return RecordKind::by_role(fields);
         };
         match &*name {
-            "user" if fields.is_true("isCompactSummary") => Kind::Summary,
-            "user" => Kind::User,
-            "assistant" => Kind::Assistant,
-            "system" => Kind::of_system(fields),
-            "attachment" => Kind::of_attachment(fields),
+            "user" if fields.is_true("isCompactSummary") => RecordKind::Summary,
+            "user" => RecordKind::User,
+            "assistant" => RecordKind::Assistant,
+            "system" => RecordKind::of_system(fields),
+            "attachment" => RecordKind::of_attachment(fields),
             // Most summaries are titles of other sessions.
-            "summary" if has_content(fields) => Kind::Summary,
-            "ai-title" if fields.string("aiTitle").is_some() => Kind::Title,
-            "custom-title" if fields.string("customTitle").is_some() => Kind::Title,
-            _ => Kind::Beside,
+            "summary" if has_content(fields) => RecordKind::Summary,
+            "ai-title" if fields.string("aiTitle").is_some() => RecordKind::Title,
+            "custom-title" if fields.string("customTitle").is_some() => RecordKind::Title,
+            _ => RecordKind::Beside,
         }
     }
 
-    /// Records without a type are of old versions and of other programs.
-    fn by_role(fields: &Fields<'_>) -> Kind {
+    /// RecordReader without a type are of old versions and of other programs.
+    fn by_role(fields: &RecordFields<'_>) -> RecordKind {
         let role = fields
             .object("message")
             .and_then(|message| message.string("role"));
         match role.as_deref() {
-            Some("user") => Kind::User,
-            Some("assistant") => Kind::Assistant,
-            _ => Kind::Beside,
+            Some("user") => RecordKind::User,
+            Some("assistant") => RecordKind::Assistant,
+            _ => RecordKind::Beside,
         }
     }
 
-    fn of_system(fields: &Fields<'_>) -> Kind {
+    fn of_system(fields: &RecordFields<'_>) -> RecordKind {
         let is_boundary = fields.string("subtype").as_deref() == Some("compact_boundary");
         match () {
-            _ if is_boundary => Kind::Boundary,
-            _ if has_content(fields) => Kind::System,
-            _ if fields.string("content").is_some() => Kind::Notice,
-            _ => Kind::Beside,
+            _ if is_boundary => RecordKind::Boundary,
+            _ if has_content(fields) => RecordKind::System,
+            _ if fields.string("content").is_some() => RecordKind::Notice,
+            _ => RecordKind::Beside,
         }
     }
 
-    fn of_attachment(fields: &Fields<'_>) -> Kind {
+    fn of_attachment(fields: &RecordFields<'_>) -> RecordKind {
         let Some(attachment) = fields.object("attachment") else {
-            return Kind::Beside;
+            return RecordKind::Beside;
         };
         let is = |key, value| attachment.string(key).as_deref() == Some(value);
         let is_typed = is("commandMode", "prompt") || attachment.get("commandMode").is_none();
         let prompt = attachment.get("prompt").map(|prompt| prompt.get());
         let is_said = prompt.is_some_and(|prompt| prompt.starts_with(['"', '[']));
         match () {
-            _ if is("type", "queued_command") && is_typed && is_said => Kind::Queued,
-            _ => Kind::Attachment,
+            _ if is("type", "queued_command") && is_typed && is_said => RecordKind::Queued,
+            _ => RecordKind::Attachment,
         }
     }
 }
 
-fn has_content(fields: &Fields<'_>) -> bool {
+fn has_content(fields: &RecordFields<'_>) -> bool {
     fields
         .object("message")
         .is_some_and(|message| message.get("content").is_some())

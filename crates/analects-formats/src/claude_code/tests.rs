@@ -3,7 +3,7 @@
 use analects_core::{Body, Message, chain};
 
 use super::*;
-use crate::frame::Read;
+use crate::convert::ReadOutput;
 
 mod counts;
 mod damaged;
@@ -13,13 +13,13 @@ mod restore;
 mod samples;
 
 /// Reads a session in one piece.
-fn read(bytes: impl AsRef<[u8]>, full: bool) -> Read {
+fn read(bytes: impl AsRef<[u8]>, full: bool) -> ReadOutput {
     let options = ReadOptions {
         full,
         ..ReadOptions::named("talk.jsonl")
     };
     let mut reader = Box::new(SessionReader::new(&options));
-    let mut out = Read::default();
+    let mut out = ReadOutput::default();
     reader.feed(bytes.as_ref(), &mut out);
     reader.finish(&mut out);
     out

@@ -14,7 +14,7 @@ const SYNTHETIC: &str = "<synthetic>";
 
 /// Sums of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tokens {
+pub struct TokenSums {
     /// Answers that were counted.
     pub answers: u64,
     /// Tokens read that were neither written to nor read from a cache.
@@ -31,7 +31,7 @@ pub struct Tokens {
 
 /// One answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct AnswerUsage {
     /// The model that gave it.
     pub model: Option<String>,
     /// When the first of its records was made.
@@ -48,9 +48,9 @@ pub struct Answer {
 ///
 /// ```
 /// use analects_core::{Message, TokenUsage};
-/// use analects_formats::claude_code::usage::Totals;
+/// use analects_formats::claude_code::usage::UsageTotals;
 ///
-/// let mut totals = Totals::default();
+/// let mut totals = UsageTotals::default();
 /// for output in [1, 200, 200] {
 ///     let usage = TokenUsage { output_tokens: Some(output), ..TokenUsage::default() };
 ///     let answer = Message::assistant(format!("m{output}"), "Hello");
@@ -59,11 +59,11 @@ pub struct Answer {
 /// assert_eq!((totals.sum().answers, totals.sum().output), (1, 200));
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Totals {
-    answers: HashMap<String, Answer>,
+pub struct UsageTotals {
+    answers: HashMap<String, AnswerUsage>,
 }
 
-impl Totals {
+impl UsageTotals {
     /// Adds a message, in any order.
     pub fn add(&mut self, message: &Message) {
         if let Body::Progress(progress) = &message.body {
@@ -82,7 +82,7 @@ impl Totals {
             .as_deref()
             .unwrap_or(&message.id)
             .to_string();
-        let answer = Answer {
+        let answer = AnswerUsage {
             model: message.model.clone(),
             at: message.created_at,
             usage: TokenUsage {
@@ -94,7 +94,7 @@ impl Totals {
         self.count(name, answer);
     }
 
-    fn count(&mut self, name: String, answer: Answer) {
+    fn count(&mut self, name: String, answer: AnswerUsage) {
         if answer.model.as_deref() == Some(SYNTHETIC) {
             return;
         }
@@ -106,7 +106,7 @@ impl Totals {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        let output = |answer: &Answer| answer.usage.output_tokens.unwrap_or(0);
+        let output = |answer: &AnswerUsage| answer.usage.output_tokens.unwrap_or(0);
         if output(&answer) > output(known) {
             *known = answer;
         }
@@ -114,22 +114,22 @@ impl Totals {
     }
 
     /// The answers, in no particular order, by their names.
-    pub fn answers(&self) -> impl Iterator<Item = (&str, &Answer)> {
+    pub fn answers(&self) -> impl Iterator<Item = (&str, &AnswerUsage)> {
         self.answers
             .iter()
             .map(|(name, answer)| (name.as_str(), answer))
     }
 
     /// The sum over all answers.
-    pub fn sum(&self) -> Tokens {
-        let mut sum = Tokens::default();
+    pub fn sum(&self) -> TokenSums {
+        let mut sum = TokenSums::default();
         self.answers.values().for_each(|answer| sum.add(answer));
         sum
     }
 
     /// The sums of each model; of answers without one, under the empty name.
-    pub fn by_model(&self) -> BTreeMap<&str, Tokens> {
-        let mut sums: BTreeMap<&str, Tokens> = BTreeMap::new();
+    pub fn by_model(&self) -> BTreeMap<&str, TokenSums> {
+        let mut sums: BTreeMap<&str, TokenSums> = BTreeMap::new();
         for answer in self.answers.values() {
             sums.entry(answer.model.as_deref().unwrap_or_default())
                 .or_default()
@@ -139,9 +139,9 @@ impl Totals {
     }
 }
 
-impl Tokens {
+impl TokenSums {
     /// Adds an answer.
-    pub fn add(&mut self, answer: &Answer) {
+    pub fn add(&mut self, answer: &AnswerUsage) {
         let usage = &answer.usage;
         self.answers += 1;
         for (sum, count) in [
@@ -158,7 +158,7 @@ impl Tokens {
 }
 
 /// The answer of a sub-agent in the progress of its call.
-fn of_sub_agent(content: &Raw) -> Option<(String, Answer)> {
+fn of_sub_agent(content: &Raw) -> Option<(String, AnswerUsage)> {
     let data = content.as_object()?;
     data.get("type")
         .and_then(Raw::as_string)
@@ -168,7 +168,7 @@ fn of_sub_agent(content: &Raw) -> Option<(String, Answer)> {
     let text = |raw: Option<&Raw>| raw.and_then(Raw::as_string).filter(|text| !text.is_empty());
     let usage = usage_of(inner.get("usage")?, &mut Vec::new())?;
     let name = text(inner.get("id")).or(text(record.get("uuid")))?;
-    let answer = Answer {
+    let answer = AnswerUsage {
         model: text(inner.get("model")),
         at: text(record.get("timestamp")).and_then(|time| time.parse().ok()),
         usage: TokenUsage {

@@ -5,14 +5,14 @@ use analects_core::{
     User,
 };
 
-use crate::chatmd::session_json::{Fields, read_part};
+use crate::chatmd::session_json::{FieldReader, read_part};
 use crate::requests::implied_stop;
 
 /// The extra field for the arguments of a call as they were spelled, where that is not plain JSON.
 pub(super) const ARGUMENTS: &str = "arguments";
 
 /// Takes what is known from the fields of a message; `None` for a role that nobody knows.
-pub(super) fn message(fields: &mut Fields) -> Option<Message> {
+pub(super) fn message(fields: &mut FieldReader) -> Option<Message> {
     let role = fields.take("role", Raw::as_string)?;
     let body = match role.as_str() {
         "system" | "developer" => Body::System(System {
@@ -49,7 +49,7 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(is_odd)
 }
 
-fn content(fields: &mut Fields) -> Content {
+fn content(fields: &mut FieldReader) -> Content {
     fields.take("content", read_content).unwrap_or_default()
 }
 
@@ -87,7 +87,7 @@ fn inside_result(content: Content) -> Content {
 }
 
 /// What the model said, and then what it called.
-fn assistant(fields: &mut Fields) -> Assistant {
+fn assistant(fields: &mut FieldReader) -> Assistant {
     let said = content(fields);
     let calls = fields.take("tool_calls", calls).unwrap_or_default();
     let stop_reason = implied_stop(!calls.is_empty());
@@ -116,12 +116,12 @@ fn calls(raw: &Raw) -> Option<Vec<ToolUse>> {
 }
 
 fn call(raw: &Raw) -> Option<ToolUse> {
-    let mut fields = Fields::of(&raw.as_object()?);
+    let mut fields = FieldReader::of(&raw.as_object()?);
     fields.take("type", |raw| {
         raw.as_string().filter(|kind| kind == "function")
     })?;
     let id = fields.take("id", Raw::as_string)?;
-    let mut function = Fields::of(&fields.take("function", Raw::as_object)?);
+    let mut function = FieldReader::of(&fields.take("function", Raw::as_object)?);
     let name = function.take("name", Raw::as_string)?;
     let spelled = function.take("arguments", Raw::as_string)?;
     let is_all = fields.rest().is_empty() && function.rest().is_empty();

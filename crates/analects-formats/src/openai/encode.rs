@@ -5,7 +5,7 @@ use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap, ToolResult
 
 use super::decode::{ARGUMENTS, is_name};
 use crate::chatmd::session_json::write_part;
-use crate::requests::{Wire, array};
+use crate::requests::{RequestApi, array};
 
 /// The messages of the API that say this one.
 pub(super) fn messages(message: &Message) -> Vec<RawMap> {
@@ -39,7 +39,7 @@ fn start(message: &Message, role: &str) -> RawMap {
     let mut fields = RawMap::new();
     let own = message
         .extra
-        .get(<super::Messages as Wire>::ID)
+        .get(<super::ChatCompletionsApi as RequestApi>::ID)
         .and_then(Raw::as_object);
     if own.is_none_or(|own| own.get("role").is_none()) {
         fields.push("role", Raw::string(role));

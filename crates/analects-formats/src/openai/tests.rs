@@ -2,11 +2,11 @@
 
 use analects_core::{Body, Content, Message, Raw, Source};
 
-use crate::frame::{Read, ReadOptions, WriteOptions, Written, format};
+use crate::convert::{ReadOptions, ReadOutput, WriteOptions, WriteOutput, format_by_id};
 
 pub(crate) fn read(id: &str, text: &str) -> Vec<Message> {
-    let mut out = Read::default();
-    let mut reader = format(id)
+    let mut out = ReadOutput::default();
+    let mut reader = format_by_id(id)
         .unwrap()
         .reader(&ReadOptions::named("talk.json"))
         .unwrap();
@@ -18,12 +18,12 @@ pub(crate) fn read(id: &str, text: &str) -> Vec<Message> {
 
 /// What is written of messages, and what is lost.
 pub(crate) fn write(id: &str, name: &str, messages: &[Message]) -> (String, Vec<String>) {
-    let mut out = Written::default();
+    let mut out = WriteOutput::default();
     let options = WriteOptions {
         name: name.to_string(),
         ..WriteOptions::default()
     };
-    let mut writer = format(id).unwrap().writer(&options).unwrap();
+    let mut writer = format_by_id(id).unwrap().writer(&options).unwrap();
     messages
         .iter()
         .for_each(|message| writer.push(message, &mut out));

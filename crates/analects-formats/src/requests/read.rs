@@ -5,31 +5,31 @@ use std::marker::PhantomData;
 use analects_core::{Body, Message, Other, Problem, Raw, RawMap, SessionId};
 
 use super::difference::same;
-use super::{FOREIGN, Facts, ITEM, Shape, Wire, item_id, verbatim_key};
-use crate::chatmd::session_json::Fields;
-use crate::frame::{LINE_LIMIT, LineOf, Lines, Read, Reader, Whole};
+use super::{FOREIGN, FileShape, ITEM, RequestApi, RequestInfo, item_id, verbatim_key};
+use crate::chatmd::session_json::FieldReader;
+use crate::convert::{FileLine, FormatReader, LINE_LIMIT, LineSplitter, ReadOutput, WholeFile};
 use crate::msgfile::session_of;
 
 /// Reads a file of requests.
 pub(crate) struct RequestReader<W> {
-    file: File,
-    parts: Parts<W>,
+    file: InputForm,
+    parts: RequestParser<W>,
 }
 
-enum File {
+enum InputForm {
     /// It is not clear yet whether there is one value a line: the bytes after the first blanks, and how many of
     /// them were searched for a line end.
     Undecided(Vec<u8>, usize),
-    Lines(Lines),
-    Whole(Whole),
+    Lines(LineSplitter),
+    Whole(WholeFile),
     /// It is no JSON; what comes of it is let go.
     Other,
 }
 
-impl<W: Wire> RequestReader<W> {
+impl<W: RequestApi> RequestReader<W> {
     pub(crate) fn new(name: &str) -> RequestReader<W> {
         let (conversations, open, silent, style) = (0, None, None, PhantomData);
-        let parts = Parts {
+        let parts = RequestParser {
             name: name.to_string(),
             conversations,
             open,
@@ -37,20 +37,20 @@ impl<W: Wire> RequestReader<W> {
             style,
         };
         RequestReader {
-            file: File::Undecided(Vec::new(), 0),
+            file: InputForm::Undecided(Vec::new(), 0),
             parts,
         }
     }
 
     /// Decides as soon as the first line is complete: an object there, and nothing else, starts a file of
     /// lines.
-    fn decide(&mut self, is_end: bool, out: &mut Read) {
-        let File::Undecided(bytes, searched) = &mut self.file else {
+    fn decide(&mut self, is_end: bool, out: &mut ReadOutput) {
+        let InputForm::Undecided(bytes, searched) = &mut self.file else {
             return;
         };
         let start = text_start(bytes);
         if bytes.get(start).is_some_and(|byte| !b"{[".contains(byte)) {
-            self.file = File::Other;
+            self.file = InputForm::Other;
             let problem = Problem::error("no-messages", "this is neither a JSON object nor a list");
             out.problems.push(problem.hint(HINT));
             return;
@@ -66,15 +66,15 @@ impl<W: Wire> RequestReader<W> {
             && std::str::from_utf8(line).is_ok_and(|line| RawMap::parse(line).is_ok());
         let bytes = std::mem::take(bytes);
         self.file = match is_object {
-            true => File::Lines(Lines::default()),
-            false => File::Whole(Whole::default()),
+            true => InputForm::Lines(LineSplitter::default()),
+            false => InputForm::Whole(WholeFile::default()),
         };
         self.pass(&bytes, out);
     }
 
-    fn pass(&mut self, bytes: &[u8], out: &mut Read) {
+    fn pass(&mut self, bytes: &[u8], out: &mut ReadOutput) {
         match &mut self.file {
-            File::Undecided(kept, _) => {
+            InputForm::Undecided(kept, _) => {
                 kept.extend_from_slice(bytes);
                 // Blanks before the first sign say nothing, however many there are.
                 let mark = if kept.starts_with("\u{feff}".as_bytes()) {
@@ -86,9 +86,9 @@ impl<W: Wire> RequestReader<W> {
                     kept.truncate(mark);
                 }
             }
-            File::Lines(lines) => lines.feed(bytes, &mut |line| self.parts.line(line, out)),
-            File::Whole(whole) => whole.feed(bytes),
-            File::Other => {}
+            InputForm::Lines(lines) => lines.feed(bytes, &mut |line| self.parts.line(line, out)),
+            InputForm::Whole(whole) => whole.feed(bytes),
+            InputForm::Other => {}
         }
     }
 }
@@ -107,19 +107,19 @@ fn text_start(bytes: &[u8]) -> usize {
     mark + blanks
 }
 
-impl<W: Wire> Reader for RequestReader<W> {
-    fn feed(&mut self, bytes: &[u8], out: &mut Read) {
+impl<W: RequestApi> FormatReader for RequestReader<W> {
+    fn feed(&mut self, bytes: &[u8], out: &mut ReadOutput) {
         self.pass(bytes, out);
         self.decide(false, out);
     }
 
-    fn finish(mut self: Box<Self>, out: &mut Read) {
+    fn finish(mut self: Box<Self>, out: &mut ReadOutput) {
         self.decide(true, out);
         let mut parts = self.parts;
         match self.file {
-            File::Undecided(..) | File::Other => {}
-            File::Lines(mut lines) => lines.finish(&mut |line| parts.line(line, out)),
-            File::Whole(whole) => {
+            InputForm::Undecided(..) | InputForm::Other => {}
+            InputForm::Lines(mut lines) => lines.finish(&mut |line| parts.line(line, out)),
+            InputForm::Whole(whole) => {
                 if let Some(bytes) = whole.finish(out) {
                     parts.whole(&bytes[text_start(&bytes)..], out);
                 }
@@ -129,26 +129,26 @@ impl<W: Wire> Reader for RequestReader<W> {
 }
 
 /// A file, part by part.
-struct Parts<W> {
+struct RequestParser<W> {
     name: String,
     conversations: usize,
     /// The conversation whose messages stand on lines of their own.
-    open: Option<Chain>,
+    open: Option<MessageSequence>,
     /// The first conversation, if nothing was said in it. Unless there are others, that says nothing.
-    silent: Option<Chain>,
+    silent: Option<MessageSequence>,
     style: PhantomData<W>,
 }
 
 /// A conversation whose messages come one after the other.
-struct Chain {
+struct MessageSequence {
     session: SessionId,
     last: Option<Message>,
     ordinal: usize,
 }
 
-impl<W: Wire> Parts<W> {
+impl<W: RequestApi> RequestParser<W> {
     /// A file that is one JSON value.
-    fn whole(&mut self, bytes: &[u8], out: &mut Read) {
+    fn whole(&mut self, bytes: &[u8], out: &mut ReadOutput) {
         let text = String::from_utf8_lossy(bytes);
         let raw = match Raw::parse(&text) {
             Ok(raw) => raw,
@@ -157,7 +157,7 @@ impl<W: Wire> Parts<W> {
                     bytes.starts_with(b"{") && memchr::memmem::find(bytes, b"\n{").is_some();
                 if is_lines && !text.contains("\n ") {
                     // One a line, of which the first is damaged.
-                    let mut lines = Lines::default();
+                    let mut lines = LineSplitter::default();
                     lines.feed(bytes, &mut |line| self.line(line, out));
                     lines.finish(&mut |line| self.line(line, out));
                     return;
@@ -177,11 +177,11 @@ impl<W: Wire> Parts<W> {
             Some(items) if items.iter().any(is_conversation) => {
                 items
                     .iter()
-                    .for_each(|item| self.value(item, Some(Shape::List), out));
+                    .for_each(|item| self.value(item, Some(FileShape::List), out));
             }
             Some(items) => {
-                let facts = Facts {
-                    shape: Some(Shape::Array),
+                let facts = RequestInfo {
+                    shape: Some(FileShape::Array),
                     fields: RawMap::new(),
                 };
                 self.conversation(facts, None, &items, out);
@@ -191,7 +191,7 @@ impl<W: Wire> Parts<W> {
         }
     }
 
-    fn line(&mut self, line: LineOf<'_>, out: &mut Read) {
+    fn line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
         let Some(bytes) = line.bytes else {
             out.problems.push(line.too_long());
             return;
@@ -226,10 +226,10 @@ impl<W: Wire> Parts<W> {
     }
 
     /// One object with messages.
-    fn value(&mut self, raw: &Raw, shape: Option<Shape>, out: &mut Read) {
+    fn value(&mut self, raw: &Raw, shape: Option<FileShape>, out: &mut ReadOutput) {
         self.open = None;
         let fields = raw.as_object().unwrap_or_default();
-        let mut fields = Fields::of(&fields);
+        let mut fields = FieldReader::of(&fields);
         let Some(items) = fields.take("messages", Raw::as_array) else {
             let text = "there is no list of messages in this";
             out.problems
@@ -238,7 +238,7 @@ impl<W: Wire> Parts<W> {
         };
         let top = W::read_top(&mut fields);
         self.conversation(
-            Facts {
+            RequestInfo {
                 shape,
                 fields: fields.rest(),
             },
@@ -248,18 +248,24 @@ impl<W: Wire> Parts<W> {
         );
     }
 
-    fn conversation(&mut self, facts: Facts, top: Option<Message>, items: &[Raw], out: &mut Read) {
+    fn conversation(
+        &mut self,
+        facts: RequestInfo,
+        top: Option<Message>,
+        items: &[Raw],
+        out: &mut ReadOutput,
+    ) {
         let mut chain = self.start();
-        let is_empty = items.is_empty() && top.is_none() && facts == Facts::default();
+        let is_empty = items.is_empty() && top.is_none() && facts == RequestInfo::default();
         if is_empty && self.conversations == 1 {
             self.silent = Some(chain);
             return;
         }
         // Where nothing was said, it must be said that somebody was there.
         if let Some(mut silent) = self.silent.take() {
-            silent.add(Facts::default().record::<W>(&silent.session), out);
+            silent.add(RequestInfo::default().record::<W>(&silent.session), out);
         }
-        if facts != Facts::default() || is_empty {
+        if facts != RequestInfo::default() || is_empty {
             chain.add(facts.record::<W>(&chain.session), out);
         }
         if let Some(top) = top {
@@ -269,16 +275,16 @@ impl<W: Wire> Parts<W> {
     }
 
     /// A line that is a message. Such lines are one conversation together.
-    fn message_line(&mut self, raw: &Raw, out: &mut Read) {
+    fn message_line(&mut self, raw: &Raw, out: &mut ReadOutput) {
         let mut chain = match self.open.take() {
             Some(chain) => chain,
             None => {
                 if let Some(mut silent) = self.silent.take() {
-                    silent.add(Facts::default().record::<W>(&silent.session), out);
+                    silent.add(RequestInfo::default().record::<W>(&silent.session), out);
                 }
                 let mut chain = self.start();
-                let facts = Facts {
-                    shape: Some(Shape::Lines),
+                let facts = RequestInfo {
+                    shape: Some(FileShape::Lines),
                     fields: RawMap::new(),
                 };
                 chain.add(facts.record::<W>(&chain.session), out);
@@ -289,13 +295,13 @@ impl<W: Wire> Parts<W> {
         self.open = Some(chain);
     }
 
-    fn start(&mut self) -> Chain {
+    fn start(&mut self) -> MessageSequence {
         self.conversations += 1;
         let session = match self.conversations {
             1 => session_of(&self.name),
             number => session_of(&format!("{}#{number}", self.name)),
         };
-        Chain {
+        MessageSequence {
             session,
             last: None,
             ordinal: 0,
@@ -315,9 +321,9 @@ fn is_message(raw: &Raw) -> bool {
     fields.is_some_and(|fields| fields.get("role").is_some() && fields.get("messages").is_none())
 }
 
-impl Chain {
+impl MessageSequence {
     /// Adds a message after those before it.
-    fn add(&mut self, mut message: Message, out: &mut Read) {
+    fn add(&mut self, mut message: Message, out: &mut ReadOutput) {
         message.session_id = self.session.clone();
         message.parent_id = self.last.take().map(|last| last.id);
         self.last = Some(Message::new(
@@ -328,13 +334,13 @@ impl Chain {
     }
 
     /// Adds a message that is named by its place.
-    fn number<W: Wire>(&mut self, mut message: Message, out: &mut Read) {
+    fn number<W: RequestApi>(&mut self, mut message: Message, out: &mut ReadOutput) {
         self.ordinal += 1;
         message.id = item_id::<W>(&self.session, self.ordinal);
         self.add(message, out);
     }
 
-    fn item<W: Wire>(&mut self, raw: &Raw, out: &mut Read) {
+    fn item<W: RequestApi>(&mut self, raw: &Raw, out: &mut ReadOutput) {
         let message = read_item::<W>(raw);
         if matches!(message.body, Body::Other(_)) {
             let text = format!(
@@ -350,7 +356,7 @@ impl Chain {
 }
 
 /// A message, without a name. Whatever it is, it can be written as it was.
-pub(super) fn read_item<W: Wire>(raw: &Raw) -> Message {
+pub(super) fn read_item<W: RequestApi>(raw: &Raw) -> Message {
     let Some(mut message) = read_plain::<W>(raw) else {
         let body = Body::Other(Other {
             type_name: Some(FOREIGN.to_string()),
@@ -369,8 +375,8 @@ pub(super) fn read_item<W: Wire>(raw: &Raw) -> Message {
 }
 
 /// A message, read field by field.
-pub(super) fn read_plain<W: Wire>(raw: &Raw) -> Option<Message> {
-    let mut fields = Fields::of(&raw.as_object()?);
+pub(super) fn read_plain<W: RequestApi>(raw: &Raw) -> Option<Message> {
+    let mut fields = FieldReader::of(&raw.as_object()?);
     let mut message = W::read(&mut fields)?;
     let rest = fields.rest();
     if !rest.is_empty() {

@@ -3,7 +3,7 @@
 
 use memchr::{memchr, memchr2};
 
-use crate::frame::Head;
+use crate::convert::FileHead;
 
 /// What a message can say itself in. Without any of them, it says nothing that an API would take.
 const CONTENTS: [&[u8]; 6] = [
@@ -17,7 +17,7 @@ const CONTENTS: [&[u8]; 6] = [
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Skimmed<'a> {
+pub(crate) struct FoundRoles<'a> {
     /// The roles of the messages that say something, or may do so beyond the end.
     roles: Vec<&'a [u8]>,
     /// The same of messages that stand by themselves, one a line.
@@ -28,7 +28,7 @@ pub(crate) struct Skimmed<'a> {
     pub(crate) has_system: bool,
 }
 
-impl Skimmed<'_> {
+impl FoundRoles<'_> {
     /// Whether there are messages for an API that knows these roles.
     pub(crate) fn is_for(&self, roles: &[&str]) -> bool {
         self.is_cut || self.has_role(roles)
@@ -48,7 +48,7 @@ impl Skimmed<'_> {
 
 /// An object or a list that is open.
 #[derive(Debug, Default)]
-struct Level<'a> {
+struct JsonLevel<'a> {
     is_list: bool,
     /// The last key of an object, and whether its value is next.
     key: &'a [u8],
@@ -60,11 +60,11 @@ struct Level<'a> {
 }
 
 /// Looks for messages: in a list, in a field `messages`, in a list of objects with that field, or an object a line.
-pub(crate) fn skim(head: Head<'_>) -> Skimmed<'_> {
+pub(crate) fn scan_roles(head: FileHead<'_>) -> FoundRoles<'_> {
     let head = head.bytes();
-    let mut skim = Skim {
+    let mut skim = RoleScanner {
         levels: Vec::new(),
-        found: Skimmed::default(),
+        found: FoundRoles::default(),
     };
     let mut at = 0;
     while let Some(byte) = head.get(at) {
@@ -88,16 +88,16 @@ pub(crate) fn skim(head: Head<'_>) -> Skimmed<'_> {
     skim.found
 }
 
-struct Skim<'a> {
-    levels: Vec<Level<'a>>,
-    found: Skimmed<'a>,
+struct RoleScanner<'a> {
+    levels: Vec<JsonLevel<'a>>,
+    found: FoundRoles<'a>,
 }
 
-impl<'a> Skim<'a> {
+impl<'a> RoleScanner<'a> {
     fn open(&mut self, is_list: bool) {
-        self.levels.push(Level {
+        self.levels.push(JsonLevel {
             is_list,
-            ..Level::default()
+            ..JsonLevel::default()
         });
     }
 
@@ -157,7 +157,7 @@ impl<'a> Skim<'a> {
 
     /// Whether the innermost level is where a message can be.
     fn is_message(&self) -> bool {
-        let is_messages = |level: &Level<'_>| !level.is_list && level.key == b"messages";
+        let is_messages = |level: &JsonLevel<'_>| !level.is_list && level.key == b"messages";
         match &*self.levels {
             [one] => !one.is_list,
             [list, one] => list.is_list && !one.is_list,
@@ -190,7 +190,7 @@ mod tests {
 
     fn check(head: &str, roles: &[&str]) {
         let expected: Vec<&[u8]> = roles.iter().map(|role| role.as_bytes()).collect();
-        let found = skim(Head::new(head.as_bytes()));
+        let found = scan_roles(FileHead::new(head.as_bytes()));
         let all: Vec<&[u8]> = found.roles.iter().chain(&found.alone).copied().collect();
         assert_eq!(all, expected, "{head}");
     }
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_content_may_be_longer_than_what_is_looked_at() {
-        let is_cut = |head: &str| skim(Head::new(head.as_bytes())).is_cut;
+        let is_cut = |head: &str| scan_roles(FileHead::new(head.as_bytes())).is_cut;
         assert!(is_cut(r#"{"model":"m","messages":[{"content":"And so "#));
         assert!(is_cut(
             r#"{"model":"m","messages":[{"content":[{"type":"text","text":"And so "#

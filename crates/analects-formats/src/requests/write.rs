@@ -9,10 +9,10 @@ use analects_core::{
 
 use super::difference::{blocks, difference};
 use super::read::{read_item, read_plain};
-use super::{FOREIGN, Facts, ITEM, Shape, Wire, item_id, verbatim_key};
+use super::{FOREIGN, FileShape, ITEM, RequestApi, RequestInfo, item_id, verbatim_key};
 use crate::Loss;
-use crate::frame::{Writer, Written, is_derived};
-use crate::transcript::Names;
+use crate::convert::{FormatWriter, WriteOutput, is_derived_id};
+use crate::transcript::OwnedLink;
 
 /// Marks what is read back of a message that became several.
 const SEVERAL: &str = "several";
@@ -21,29 +21,29 @@ const SEVERAL: &str = "several";
 pub(crate) struct RequestWriter<W> {
     /// Whether the file is to have one conversation a line.
     is_lines: bool,
-    conversations: Vec<Conversation>,
+    conversations: Vec<RequestDraft>,
     style: PhantomData<W>,
 }
 
 #[derive(Default)]
-struct Conversation {
+struct RequestDraft {
     session: SessionId,
     /// Whether others stood between its messages: then it falls into two.
     is_again: bool,
-    facts: Facts,
+    facts: RequestInfo,
     /// Whether its source says that it was there, whatever is in it.
     is_said: bool,
     top: Option<(&'static str, Raw)>,
     /// What is said, each with the place of the message that says it.
     items: Vec<(usize, Raw)>,
     /// All messages in their order, for the way that leads to the last one.
-    names: Vec<Names>,
+    names: Vec<OwnedLink>,
     /// How many messages its reader will have found.
     ordinal: usize,
     last: Option<MessageId>,
 }
 
-impl<W: Wire> RequestWriter<W> {
+impl<W: RequestApi> RequestWriter<W> {
     pub(crate) fn new(name: &str) -> RequestWriter<W> {
         let is_lines = name.ends_with(".jsonl");
         RequestWriter {
@@ -54,7 +54,7 @@ impl<W: Wire> RequestWriter<W> {
     }
 
     /// The conversation that a message belongs to.
-    fn conversation(&mut self, message: &Message, losses: &mut Vec<Loss>) -> &mut Conversation {
+    fn conversation(&mut self, message: &Message, losses: &mut Vec<Loss>) -> &mut RequestDraft {
         let session = &message.session_id;
         let is_new = self
             .conversations
@@ -66,15 +66,15 @@ impl<W: Wire> RequestWriter<W> {
                 .iter()
                 .any(|known| known.session == *session);
             let session = session.clone();
-            self.conversations.push(Conversation {
+            self.conversations.push(RequestDraft {
                 session,
                 is_again,
-                ..Conversation::default()
+                ..RequestDraft::default()
             });
         }
         let last = self.conversations.len() - 1;
         let conversation = &mut self.conversations[last];
-        if conversation.is_again || !is_derived(session) {
+        if conversation.is_again || !is_derived_id(session) {
             let why = "a conversation is named by its file and its place in it";
             losses.push(Loss::of(&message.id, "session_id", why));
         }
@@ -82,30 +82,33 @@ impl<W: Wire> RequestWriter<W> {
     }
 }
 
-impl<W: Wire> Writer for RequestWriter<W> {
-    fn push(&mut self, message: &Message, out: &mut Written) {
+impl<W: RequestApi> FormatWriter for RequestWriter<W> {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         let conversation = self.conversation(message, &mut out.losses);
         conversation.push::<W>(message, &mut out.losses);
     }
 
-    fn finish(mut self: Box<Self>, out: &mut Written) {
+    fn finish(mut self: Box<Self>, out: &mut WriteOutput) {
         for conversation in &mut self.conversations {
             conversation.leave_out_branches(&mut out.losses);
         }
         // One of which nothing could be said.
         self.conversations
             .retain(|c| c.is_said || c.top.is_some() || !c.items.is_empty());
-        let shapes: Vec<Option<Shape>> = self.conversations.iter().map(|c| c.facts.shape).collect();
+        let shapes: Vec<Option<FileShape>> =
+            self.conversations.iter().map(|c| c.facts.shape).collect();
         let shape = match shapes.as_slice() {
             [Some(one)] => Some(*one),
             several => several
                 .iter()
-                .all(|shape| *shape == Some(Shape::List))
-                .then_some(Shape::List),
+                .all(|shape| *shape == Some(FileShape::List))
+                .then_some(FileShape::List),
         };
         let shape = shape.filter(|_| !self.conversations.is_empty());
-        let fits = |c: &&Conversation| match shape {
-            Some(Shape::Array | Shape::Lines) => c.top.is_none() && c.facts.fields.is_empty(),
+        let fits = |c: &&RequestDraft| match shape {
+            Some(FileShape::Array | FileShape::Lines) => {
+                c.top.is_none() && c.facts.fields.is_empty()
+            }
             _ => true,
         };
         let shape = shape.filter(|_| self.conversations.iter().all(|c| fits(&c)));
@@ -119,21 +122,21 @@ impl<W: Wire> Writer for RequestWriter<W> {
 }
 
 /// The text of a file.
-fn file(conversations: &[Conversation], shape: Option<Shape>, is_lines: bool) -> String {
-    let each = |write: fn(&Conversation) -> String| -> Vec<String> {
+fn file(conversations: &[RequestDraft], shape: Option<FileShape>, is_lines: bool) -> String {
+    let each = |write: fn(&RequestDraft) -> String| -> Vec<String> {
         conversations.iter().map(write).collect()
     };
     match (shape, conversations) {
-        (Some(Shape::List), _) => format!("[\n{}\n]\n", each(Conversation::line).join(",\n")),
-        (Some(Shape::Array), [one]) => format!("{}\n", list(&one.items, "\n")),
-        (Some(Shape::Lines), [one]) => one
+        (Some(FileShape::List), _) => format!("[\n{}\n]\n", each(RequestDraft::line).join(",\n")),
+        (Some(FileShape::Array), [one]) => format!("{}\n", list(&one.items, "\n")),
+        (Some(FileShape::Lines), [one]) => one
             .items
             .iter()
             .map(|(_, item)| format!("{}\n", item.as_str()))
             .collect(),
         (_, []) => "{\"messages\":[]}\n".to_string(),
         (_, [one]) if !is_lines => format!("{}\n", one.object("\n")),
-        _ => format!("{}\n", each(Conversation::line).join("\n")),
+        _ => format!("{}\n", each(RequestDraft::line).join("\n")),
     }
 }
 
@@ -146,7 +149,7 @@ fn list(items: &[(usize, Raw)], end: &str) -> String {
     format!("[{end}{}{end}]", items.join(&format!(",{end}")))
 }
 
-impl Conversation {
+impl RequestDraft {
     fn line(&self) -> String {
         self.object("")
     }
@@ -165,10 +168,10 @@ impl Conversation {
         format!("{text}{comma}\"messages\":{}}}", list(&self.items, end))
     }
 
-    fn push<W: Wire>(&mut self, message: &Message, losses: &mut Vec<Loss>) {
-        self.names.push(Names::of(&Link::of(message)));
+    fn push<W: RequestApi>(&mut self, message: &Message, losses: &mut Vec<Loss>) {
+        self.names.push(OwnedLink::of(&Link::of(message)));
         let is_first = self.ordinal == 0 && self.last.is_none();
-        if is_first && let Some(facts) = Facts::of::<W>(message) {
+        if is_first && let Some(facts) = RequestInfo::of::<W>(message) {
             (self.facts, self.is_said) = (facts, true);
             self.last = Some(message.id.clone());
             return;
@@ -205,7 +208,7 @@ impl Conversation {
     /// A request is one conversation: what was dropped, what was abandoned for another branch, and side chains, have
     /// no place in it.
     fn leave_out_branches(&mut self, losses: &mut Vec<Loss>) {
-        let tree = Tree::new(self.names.iter().map(Names::link).collect());
+        let tree = Tree::new(self.names.iter().map(OwnedLink::link).collect());
         let Some(leaf) = tree.leaf(None) else { return };
         let path: HashSet<usize> = tree.ancestors(leaf).collect();
         // Where nobody says what follows what, everything is one conversation.
@@ -230,13 +233,13 @@ impl Conversation {
     }
 
     /// Writes a message; gives what is read back of it, if anything is.
-    fn write<W: Wire>(&mut self, message: &Message) -> Option<Message> {
+    fn write<W: RequestApi>(&mut self, message: &Message) -> Option<Message> {
         if self.ordinal == 0
             && let Some((key, value)) = W::write_top(message)
         {
             let mut map = RawMap::new();
             map.push(key, value.clone());
-            let mut fields = crate::chatmd::session_json::Fields::of(&map);
+            let mut fields = crate::chatmd::session_json::FieldReader::of(&map);
             if let Some(read) = W::read_top(&mut fields) {
                 self.top = Some((key, value));
                 self.ordinal += 1;
@@ -264,14 +267,14 @@ impl Conversation {
     }
 
     /// Gives a message the name that it will have; its own, if that is the same.
-    fn named<W: Wire>(&self, mut read: Message, message: &Message) -> Message {
+    fn named<W: RequestApi>(&self, mut read: Message, message: &Message) -> Message {
         read.id = item_id::<W>(&message.session_id, self.ordinal);
         read
     }
 }
 
 /// The messages of the API that say this one.
-fn write_item<W: Wire>(message: &Message) -> Vec<Raw> {
+fn write_item<W: RequestApi>(message: &Message) -> Vec<Raw> {
     if let Some(item) = foreign(message) {
         return vec![item];
     }
@@ -290,7 +293,7 @@ fn write_item<W: Wire>(message: &Message) -> Vec<Raw> {
 }
 
 /// The same, field by field.
-pub(super) fn write_plain<W: Wire>(message: &Message) -> Vec<Raw> {
+pub(super) fn write_plain<W: RequestApi>(message: &Message) -> Vec<Raw> {
     let mut items = W::write(message);
     let extra = message
         .extra

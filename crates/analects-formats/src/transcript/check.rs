@@ -3,9 +3,9 @@
 
 use analects_core::{Finding, Hint, Message, Pairs, Problem, Said, SessionId, Span, Tree};
 
-use super::envelope::{Envelope, Names};
+use super::envelope::{Envelope, OwnedLink};
 use super::line::read_line;
-use super::{Repair, crc32c};
+use super::{RepairPlan, crc32c};
 
 /// How many problems are listed. A file of nothing but damage would fill the memory with them.
 const MOST: usize = 10_000;
@@ -23,15 +23,15 @@ const MOST: usize = 10_000;
 /// ```
 #[derive(Debug, Default)]
 pub struct Checker {
-    notes: Vec<Note>,
-    problems: Listed,
+    notes: Vec<RecordFacts>,
+    problems: ListedProblems,
     session: Option<SessionId>,
     line: usize,
     offset: usize,
 }
 
 /// Finds what is wrong with a transcript in memory.
-pub fn check(bytes: &[u8]) -> Checked {
+pub fn check(bytes: &[u8]) -> CheckReport {
     let mut checker = Checker::default();
     bytes
         .split_inclusive(|byte| *byte == b'\n')
@@ -41,8 +41,8 @@ pub fn check(bytes: &[u8]) -> Checked {
 
 /// What is kept of a record.
 #[derive(Debug, Clone)]
-pub(super) struct Note {
-    pub names: Names,
+pub(super) struct RecordFacts {
+    pub names: OwnedLink,
     pub said: Said,
     /// The line, from 1, and which of the records in it.
     pub line: usize,
@@ -56,12 +56,12 @@ pub(super) struct Note {
 
 /// Problems, up to as many as anybody reads.
 #[derive(Debug, Default)]
-struct Listed {
+struct ListedProblems {
     found: Vec<Problem>,
     more: usize,
 }
 
-impl Listed {
+impl ListedProblems {
     fn add(&mut self, mut problem: Problem, span: Span, line: usize) {
         if self.found.len() >= MOST {
             self.more += 1;
@@ -86,13 +86,13 @@ impl Listed {
 
 /// What was found.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckReport {
     /// What is wrong, with line and span, in the order of the lines.
     pub problems: Vec<Problem>,
     /// How many lines there are.
     pub lines: usize,
     session: SessionId,
-    notes: Vec<Note>,
+    notes: Vec<RecordFacts>,
 }
 
 impl Checker {
@@ -108,7 +108,7 @@ impl Checker {
         for (nth, message) in read.messages.into_iter().enumerate() {
             self.note(
                 &message,
-                Place {
+                RecordPosition {
                     line: self.line,
                     nth,
                     span,
@@ -128,9 +128,9 @@ impl Checker {
             format!("this line, at byte {at}, has {length} bytes, more than a record may have");
         let problem = Problem::error("long-line", text).hint(Hint::RepairTranscript);
         self.problems.add(problem, span, self.line);
-        if let Some(names) = Envelope::read_beginning(beginning).names_alone() {
+        if let Some(names) = Envelope::read_beginning(beginning).link_without_content() {
             let (said, line) = (Said::default(), self.line);
-            self.notes.push(Note {
+            self.notes.push(RecordFacts {
                 names,
                 said,
                 line,
@@ -149,8 +149,8 @@ impl Checker {
         span
     }
 
-    fn note(&mut self, message: &Message, place: Place) {
-        let Place {
+    fn note(&mut self, message: &Message, place: RecordPosition) {
+        let RecordPosition {
             line,
             nth,
             span,
@@ -167,9 +167,9 @@ impl Checker {
                 self.problems.add(problem, span, line);
             }
         }
-        let names = Names::of(&analects_core::Link::of(message));
+        let names = OwnedLink::of(&analects_core::Link::of(message));
         let said = Said::of(message);
-        self.notes.push(Note {
+        self.notes.push(RecordFacts {
             names,
             said,
             line,
@@ -181,7 +181,7 @@ impl Checker {
     }
 
     /// What is wrong with all of it: the lines, the links between the records, calls without results.
-    pub fn finish(self) -> Checked {
+    pub fn finish(self) -> CheckReport {
         let Checker {
             notes,
             mut problems,
@@ -209,7 +209,7 @@ impl Checker {
                 });
             }
         }
-        Checked {
+        CheckReport {
             problems: problems.finish(),
             lines: line,
             session,
@@ -218,20 +218,25 @@ impl Checker {
     }
 }
 
-impl Checked {
+impl CheckReport {
     /// What would mend the file. New names come from `ids`.
-    pub fn repair(&self, ids: &mut dyn analects_core::Ids, now: jiff::Timestamp) -> Repair {
+    pub fn repair(&self, ids: &mut dyn analects_core::Ids, now: jiff::Timestamp) -> RepairPlan {
         if self.notes.iter().all(|note| !note.is_long) {
-            return Repair::plan(&self.notes, &self.session, ids, now);
+            return RepairPlan::plan(&self.notes, &self.session, ids, now);
         }
         // A record that is too long goes aside, so that nobody can follow it in the new file.
         let notes = self.notes.iter().filter(|note| !note.is_long).cloned();
-        Repair::plan(&notes.collect::<Vec<Note>>(), &self.session, ids, now)
+        RepairPlan::plan(
+            &notes.collect::<Vec<RecordFacts>>(),
+            &self.session,
+            ids,
+            now,
+        )
     }
 }
 
 /// Where a record stands.
-struct Place {
+struct RecordPosition {
     line: usize,
     nth: usize,
     span: Span,

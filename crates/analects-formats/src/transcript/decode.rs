@@ -3,12 +3,12 @@
 use analects_core::{LineIndex, Span};
 
 use super::line::read_line;
-use crate::Decoded;
+use crate::DecodedFile;
 
 /// Reads a transcript. Torn, damaged and foreign lines are problems with their place.
-pub fn decode(bytes: &[u8]) -> Decoded {
+pub fn decode(bytes: &[u8]) -> DecodedFile {
     let lines = LineIndex::new(bytes);
-    let mut decoded = Decoded::default();
+    let mut decoded = DecodedFile::default();
     let mut start = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         let span = Span::new(start, start + line.len());

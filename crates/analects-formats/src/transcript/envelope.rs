@@ -47,20 +47,20 @@ const NAMES: [&str; 24] = [
 
 /// The names of a head in memory of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Names {
+pub struct OwnedLink {
     id: Box<str>,
     parent: Option<Box<str>>,
     agent: Option<Box<str>>,
     is_excluded: bool,
-    kind: Kind,
+    kind: OwnedLinkKind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-enum Kind {
+enum OwnedLinkKind {
     #[default]
     Speech,
     Summary,
-    Boundary(Box<BoundaryNames>),
+    Boundary(Box<OwnedBoundary>),
     Tombstone(Box<(Box<str>, Option<Box<str>>)>),
     Revision(Box<(Box<str>, Option<History>)>),
     State,
@@ -69,7 +69,7 @@ enum Kind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct BoundaryNames {
+struct OwnedBoundary {
     summary: Option<Box<str>>,
     kept_from: Option<Box<str>>,
     is_separator: bool,
@@ -81,7 +81,7 @@ impl<'a> Envelope<'a> {
         let mut envelope = Envelope::default();
         let mut deserializer = serde_json::Deserializer::from_str(record);
         deserializer
-            .deserialize_map(HeadVisitor(&mut envelope))
+            .deserialize_map(EnvelopeVisitor(&mut envelope))
             .ok()?;
         deserializer.end().ok()?;
         Some(envelope)
@@ -98,7 +98,7 @@ impl<'a> Envelope<'a> {
         let mut envelope = Envelope::default();
         let mut deserializer = serde_json::Deserializer::from_str(text);
         // It ends in the middle of a field; those before it count.
-        let _ = deserializer.deserialize_map(HeadVisitor(&mut envelope));
+        let _ = deserializer.deserialize_map(EnvelopeVisitor(&mut envelope));
         envelope
     }
 
@@ -142,9 +142,9 @@ impl<'a> Envelope<'a> {
     }
 
     /// Its names.
-    pub fn names(&self) -> Names {
+    pub fn link(&self) -> OwnedLink {
         let string = |name| self.string(name).map(|text| Box::from(&*text));
-        Names {
+        OwnedLink {
             id: string("id").unwrap_or_default(),
             parent: string("parent_id"),
             agent: string("agent_id"),
@@ -155,10 +155,10 @@ impl<'a> Envelope<'a> {
 
     /// The names of a record whose content is left out: it keeps its place in the chain and says nothing there.
     /// `None` if it has no name that anybody could follow.
-    pub fn names_alone(&self) -> Option<Names> {
-        let names = Names {
-            kind: Kind::State,
-            ..self.names()
+    pub fn link_without_content(&self) -> Option<OwnedLink> {
+        let names = OwnedLink {
+            kind: OwnedLinkKind::State,
+            ..self.link()
         };
         (!names.id.is_empty()).then_some(names)
     }
@@ -168,62 +168,64 @@ impl<'a> Envelope<'a> {
         serde_json::from_str(self.raw(name)?).ok()
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> OwnedLinkKind {
         let string = |name| self.string(name).map(|text| Box::from(&*text));
         let starts = |name, with| self.raw(name).is_some_and(|raw| raw.starts_with(with));
         match &*self.type_name() {
-            "system" | "user" | "assistant" => Kind::Speech,
-            "tool_use" | "tool_result" | "attachment" | "notification" => Kind::Speech,
-            "summary" if starts("text", '"') => Kind::Summary,
+            "system" | "user" | "assistant" => OwnedLinkKind::Speech,
+            "tool_use" | "tool_result" | "attachment" | "notification" => OwnedLinkKind::Speech,
+            "summary" if starts("text", '"') => OwnedLinkKind::Summary,
             "compact_boundary" => {
                 let is_separator = self
                     .string("trigger")
                     .is_some_and(|word| word == "separator");
                 let (summary, kept_from) = (string("summary_id"), string("kept_from"));
-                Kind::Boundary(Box::new(BoundaryNames {
+                OwnedLinkKind::Boundary(Box::new(OwnedBoundary {
                     summary,
                     kept_from,
                     is_separator,
                 }))
             }
             "tombstone" => match string("target") {
-                Some(target) => Kind::Tombstone(Box::new((target, string("target_parent")))),
-                None => Kind::Unknown,
+                Some(target) => {
+                    OwnedLinkKind::Tombstone(Box::new((target, string("target_parent"))))
+                }
+                None => OwnedLinkKind::Unknown,
             },
             "revision" => match string("target") {
                 Some(target) => {
                     let is_of_call = self.string("target_call").is_some();
                     let history = self.history("target_history").filter(|_| !is_of_call);
-                    Kind::Revision(Box::new((target, history)))
+                    OwnedLinkKind::Revision(Box::new((target, history)))
                 }
-                None => Kind::Unknown,
+                None => OwnedLinkKind::Unknown,
             },
-            "state" if starts("state", '{') => Kind::State,
-            "progress" => Kind::Progress,
-            _ => Kind::Unknown,
+            "state" if starts("state", '{') => OwnedLinkKind::State,
+            "progress" => OwnedLinkKind::Progress,
+            _ => OwnedLinkKind::Unknown,
         }
     }
 }
 
-impl Names {
+impl OwnedLink {
     /// The names of a link, kept.
-    pub fn of(link: &Link<'_>) -> Names {
+    pub fn of(link: &Link<'_>) -> OwnedLink {
         let kept = |name: Option<&str>| name.map(Box::from);
-        Names {
+        OwnedLink {
             id: link.id.into(),
             parent: kept(link.parent),
             agent: kept(link.agent),
             is_excluded: link.is_excluded,
             kind: match link.kind {
-                LinkKind::Speech => Kind::Speech,
-                LinkKind::Summary => Kind::Summary,
+                LinkKind::Speech => OwnedLinkKind::Speech,
+                LinkKind::Summary => OwnedLinkKind::Summary,
                 LinkKind::Boundary {
                     summary,
                     kept_from,
                     is_separator,
                 } => {
                     let (summary, kept_from) = (kept(summary), kept(kept_from));
-                    Kind::Boundary(Box::new(BoundaryNames {
+                    OwnedLinkKind::Boundary(Box::new(OwnedBoundary {
                         summary,
                         kept_from,
                         is_separator,
@@ -232,13 +234,13 @@ impl Names {
                 LinkKind::Tombstone {
                     target,
                     target_parent,
-                } => Kind::Tombstone(Box::new((target.into(), kept(target_parent)))),
+                } => OwnedLinkKind::Tombstone(Box::new((target.into(), kept(target_parent)))),
                 LinkKind::Revision { target, history } => {
-                    Kind::Revision(Box::new((target.into(), history)))
+                    OwnedLinkKind::Revision(Box::new((target.into(), history)))
                 }
-                LinkKind::State => Kind::State,
-                LinkKind::Progress => Kind::Progress,
-                LinkKind::Unknown => Kind::Unknown,
+                LinkKind::State => OwnedLinkKind::State,
+                LinkKind::Progress => OwnedLinkKind::Progress,
+                LinkKind::Unknown => OwnedLinkKind::Unknown,
             },
         }
     }
@@ -251,33 +253,33 @@ impl Names {
             agent: self.agent.as_deref(),
             is_excluded: self.is_excluded,
             kind: match &self.kind {
-                Kind::Speech => LinkKind::Speech,
-                Kind::Summary => LinkKind::Summary,
-                Kind::Boundary(names) => LinkKind::Boundary {
+                OwnedLinkKind::Speech => LinkKind::Speech,
+                OwnedLinkKind::Summary => LinkKind::Summary,
+                OwnedLinkKind::Boundary(names) => LinkKind::Boundary {
                     summary: names.summary.as_deref(),
                     kept_from: names.kept_from.as_deref(),
                     is_separator: names.is_separator,
                 },
-                Kind::Tombstone(names) => LinkKind::Tombstone {
+                OwnedLinkKind::Tombstone(names) => LinkKind::Tombstone {
                     target: &names.0,
                     target_parent: names.1.as_deref(),
                 },
-                Kind::Revision(names) => LinkKind::Revision {
+                OwnedLinkKind::Revision(names) => LinkKind::Revision {
                     target: &names.0,
                     history: names.1,
                 },
-                Kind::State => LinkKind::State,
-                Kind::Progress => LinkKind::Progress,
-                Kind::Unknown => LinkKind::Unknown,
+                OwnedLinkKind::State => LinkKind::State,
+                OwnedLinkKind::Progress => LinkKind::Progress,
+                OwnedLinkKind::Unknown => LinkKind::Unknown,
             },
         }
     }
 }
 
 /// Fills an envelope, field by field, so that what was read is there even if the record breaks off.
-struct HeadVisitor<'e, 'a>(&'e mut Envelope<'a>);
+struct EnvelopeVisitor<'e, 'a>(&'e mut Envelope<'a>);
 
-impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
+impl<'de> Visitor<'de> for EnvelopeVisitor<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -285,7 +287,7 @@ impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<(), A::Error> {
-        while let Some(place) = access.next_key_seed(KeyPlace)? {
+        while let Some(place) = access.next_key_seed(FieldIndex)? {
             // Everything is read as raw text, also what is not kept: anything else costs more.
             let value = access.next_value::<&RawValue>()?;
             if let Some(place) = place {
@@ -297,9 +299,9 @@ impl<'de> Visitor<'de> for HeadVisitor<'_, 'de> {
 }
 
 /// Finds the place of a key, which may be any JSON string.
-struct KeyPlace;
+struct FieldIndex;
 
-impl<'de> DeserializeSeed<'de> for KeyPlace {
+impl<'de> DeserializeSeed<'de> for FieldIndex {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
@@ -318,19 +320,19 @@ impl<'de> DeserializeSeed<'de> for KeyPlace {
 ///
 /// ```
 /// use analects_core::Link;
-/// use analects_formats::transcript::{read_line, skim};
+/// use analects_formats::transcript::{read_line, read_links};
 ///
 /// let line = br#"{"v":1,"type":"user","id":"b","parent_id":"a","content":"Hello"}"#;
-/// let (skimmed, read) = (skim(line).unwrap(), &read_line(line).messages[0]);
+/// let (skimmed, read) = (read_links(line).unwrap(), &read_line(line).messages[0]);
 /// assert_eq!(Link::of(&skimmed), Link::of(read));
 /// assert_eq!(skimmed.text(), "");
 /// ```
-pub fn skim(line: &[u8]) -> Option<Message> {
+pub fn read_links(line: &[u8]) -> Option<Message> {
     let head = Envelope::read(simdutf8::basic::from_utf8(line).ok()?)?;
     if head.needs_body() || head.type_name() == "revision" {
         return None;
     }
-    let names = head.names();
+    let names = head.link();
     let link = names.link();
     let id = |name: Option<&str>| name.map(MessageId::from);
     let body = match link.kind {
@@ -382,9 +384,9 @@ pub fn skim(line: &[u8]) -> Option<Message> {
 /// A record that says nothing and has the name and the parent of one that is too long, of which only the beginning
 /// is at hand. What it stands for is noted under `left_out`, with the record's length in bytes. `None` if the
 /// beginning has no name.
-pub fn stand_in(beginning: &[u8], length: u64) -> Option<Message> {
+pub fn placeholder(beginning: &[u8], length: u64) -> Option<Message> {
     let head = Envelope::read_beginning(beginning);
-    let names = head.names_alone()?;
+    let names = head.link_without_content()?;
     let link = names.link();
     let change = StateChange {
         changes: Raw::empty_object(),

@@ -18,7 +18,7 @@ const READ: &str = "what can be read of it is read";
 
 /// What a line holds.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Line {
+pub struct TranscriptLine {
     /// Its records: one, if nothing is wrong with it.
     pub messages: Vec<Message>,
     /// What is odd about it, without a place.
@@ -28,8 +28,8 @@ pub struct Line {
 }
 
 /// Reads a line, which may or may not have its line end. What is damaged costs as little as possible.
-pub fn read_line(line: &[u8]) -> Line {
-    let mut read = Line::default();
+pub fn read_line(line: &[u8]) -> TranscriptLine {
+    let mut read = TranscriptLine::default();
     let is_ended = line.ends_with(b"\n");
     // Editors put a mark before the first line, and `\r` before the end of each.
     let line = line
@@ -88,7 +88,7 @@ fn is_seal_wrong(line: &[u8], message: &Message) -> bool {
 }
 
 /// Finds the records in a line that is not one.
-fn save(line: &[u8], is_ended: bool, read: &mut Line) {
+fn save(line: &[u8], is_ended: bool, read: &mut TranscriptLine) {
     let parts = line
         .split(|byte| *byte == 0)
         .filter(|part| !part.trim_ascii().is_empty());
@@ -134,7 +134,7 @@ fn why(text: &str) -> String {
 }
 
 /// Reads the records with which a part ends; whether that was all of it.
-fn save_part(part: &str, read: &mut Line) -> bool {
+fn save_part(part: &str, read: &mut TranscriptLine) -> bool {
     if records(part, read) {
         return true;
     }
@@ -148,7 +148,7 @@ fn save_part(part: &str, read: &mut Line) -> bool {
 }
 
 /// Reads a text that is records and nothing else; otherwise nothing of it.
-fn records(text: &str, read: &mut Line) -> bool {
+fn records(text: &str, read: &mut TranscriptLine) -> bool {
     let mut found = Vec::new();
     let mut odd = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {

@@ -10,7 +10,7 @@ use analects_core::{
 };
 use jiff::Timestamp;
 
-use super::check::{Note, unpaired};
+use super::check::{RecordFacts, unpaired};
 use super::{encode_to, read_line};
 
 /// The result of a call that has none.
@@ -18,7 +18,7 @@ const INTERRUPTED: &str = "The call was interrupted; there is no result.";
 
 /// What is to be done to mend a file.
 #[derive(Debug, Default)]
-pub struct Repair {
+pub struct RepairPlan {
     /// What changes in a line, by its number.
     lines: BTreeMap<usize, LineChange>,
     /// What comes behind all lines.
@@ -28,7 +28,7 @@ pub struct Repair {
 #[derive(Debug, Default)]
 struct LineChange {
     /// Of which records in the line, and what.
-    records: BTreeMap<usize, Change>,
+    records: BTreeMap<usize, LinkChange>,
     /// A record that is there already: the line is not needed.
     is_repeated: bool,
     /// Records that come behind it.
@@ -37,7 +37,7 @@ struct LineChange {
 
 /// New names for a record and for those that it refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Change {
+struct LinkChange {
     id: Option<String>,
     /// `None` inside makes it a root.
     parent: Option<Option<String>>,
@@ -48,16 +48,16 @@ struct Change {
 
 /// What becomes of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mended<'l> {
+pub struct RepairedLine<'l> {
     /// What stands in its place in the new file: whole lines, or nothing.
     pub lines: Cow<'l, [u8]>,
     /// Whether the line as it was has to be kept beside the new file.
     pub is_aside: bool,
 }
 
-impl Repair {
+impl RepairPlan {
     /// What becomes of the line with this number, from 1.
-    pub fn line<'l>(&self, number: usize, line: &'l [u8]) -> Mended<'l> {
+    pub fn line<'l>(&self, number: usize, line: &'l [u8]) -> RepairedLine<'l> {
         let change = self.lines.get(&number);
         let read = read_line(line);
         let is_changed = change.is_some_and(|change| !change.records.is_empty());
@@ -85,7 +85,7 @@ impl Repair {
         if !out.is_empty() {
             kept.to_mut().extend_from_slice(out.as_bytes());
         }
-        Mended {
+        RepairedLine {
             lines: kept,
             is_aside,
         }
@@ -101,13 +101,13 @@ impl Repair {
     }
 
     pub(super) fn plan(
-        notes: &[Note],
+        notes: &[RecordFacts],
         session: &SessionId,
         ids: &mut dyn Ids,
         now: Timestamp,
-    ) -> Repair {
+    ) -> RepairPlan {
         let (changes, repeated) = (HashMap::new(), Vec::new());
-        let mut planning = Planning {
+        let mut planning = RepairPlanner {
             notes,
             session,
             ids,
@@ -121,7 +121,7 @@ impl Repair {
     }
 }
 
-impl Change {
+impl LinkChange {
     fn apply(&self, message: &mut Message) {
         let set = |name: &mut MessageId, new: &Option<String>| {
             if let Some(new) = new {
@@ -169,9 +169,9 @@ impl Change {
     }
 }
 
-impl Change {
+impl LinkChange {
     /// The link of a record with its new names.
-    fn link<'c>(&'c self, note: &'c Note) -> Link<'c> {
+    fn link<'c>(&'c self, note: &'c RecordFacts) -> Link<'c> {
         let link = note.names.link();
         let kind = match link.kind {
             LinkKind::Tombstone {
@@ -210,19 +210,19 @@ impl Change {
     }
 }
 
-struct Planning<'n, 'i> {
-    notes: &'n [Note],
+struct RepairPlanner<'n, 'i> {
+    notes: &'n [RecordFacts],
     session: &'n SessionId,
     ids: &'i mut dyn Ids,
     now: Timestamp,
     /// By the number of the record.
-    changes: HashMap<usize, Change>,
+    changes: HashMap<usize, LinkChange>,
     /// Whether a record repeats the one before of its name.
     repeated: Vec<bool>,
 }
 
-impl Planning<'_, '_> {
-    fn change(&mut self, at: usize) -> &mut Change {
+impl RepairPlanner<'_, '_> {
+    fn change(&mut self, at: usize) -> &mut LinkChange {
         self.changes.entry(at).or_default()
     }
 
@@ -247,24 +247,26 @@ impl Planning<'_, '_> {
                     .and_then(|at| self.new_id(*at))
             };
             let change = match link.kind {
-                LinkKind::Tombstone { target, .. } | LinkKind::Revision { target, .. } => Change {
-                    target: new_name(Some(target)),
-                    ..Change::default()
-                },
+                LinkKind::Tombstone { target, .. } | LinkKind::Revision { target, .. } => {
+                    LinkChange {
+                        target: new_name(Some(target)),
+                        ..LinkChange::default()
+                    }
+                }
                 LinkKind::Boundary {
                     summary, kept_from, ..
-                } => Change {
+                } => LinkChange {
                     summary: new_name(summary),
                     kept_from: new_name(kept_from),
-                    ..Change::default()
+                    ..LinkChange::default()
                 },
                 LinkKind::Speech
                 | LinkKind::Summary
                 | LinkKind::State
                 | LinkKind::Progress
-                | LinkKind::Unknown => Change::default(),
+                | LinkKind::Unknown => LinkChange::default(),
             };
-            if change != Change::default() {
+            if change != LinkChange::default() {
                 self.changes.insert(at, change);
             }
             let earlier = latest.get(link.id).copied();
@@ -303,7 +305,7 @@ impl Planning<'_, '_> {
                 codes.entry(finding.at).or_insert(code);
             }
         }
-        let mut groups = Groups::of(&tree);
+        let mut groups = RecordGroups::of(&tree);
         let mut before: HashMap<Option<&str>, usize> = HashMap::new();
         for (place, at) in kept.iter().copied().enumerate() {
             let link = notes[at].names.link();
@@ -339,8 +341,8 @@ impl Planning<'_, '_> {
     }
 
     /// Puts the changes to their lines, and adds what conversations lack.
-    fn finish(mut self) -> Repair {
-        let mut repair = Repair::default();
+    fn finish(mut self) -> RepairPlan {
+        let mut repair = RepairPlan::default();
         self.add_missing(&mut repair);
         for (at, change) in self.changes.drain() {
             let note = &self.notes[at];
@@ -365,9 +367,9 @@ impl Planning<'_, '_> {
     }
 
     /// Adds results that calls lack, and tombstones on what nobody can use.
-    fn add_missing(&mut self, repair: &mut Repair) {
+    fn add_missing(&mut self, repair: &mut RepairPlan) {
         let kept = self.kept();
-        let names: Vec<Change> = kept.iter().map(|at| self.mended(*at)).collect();
+        let names: Vec<LinkChange> = kept.iter().map(|at| self.mended(*at)).collect();
         let links = kept
             .iter()
             .zip(&names)
@@ -375,7 +377,9 @@ impl Planning<'_, '_> {
         let tree = Tree::new(links.collect());
         let said = |at: usize| &self.notes[kept[at]].said;
         let leaves = tree.chain_leaves().into_iter();
-        let found: Vec<Lacking> = leaves.map(|leaf| Lacking::of(&tree, leaf, said)).collect();
+        let found: Vec<ChainGaps> = leaves
+            .map(|leaf| ChainGaps::of(&tree, leaf, said))
+            .collect();
         for lacking in found {
             self.add_results(&lacking, &kept, repair);
             self.add_tombstones(&lacking, &kept, repair);
@@ -391,16 +395,16 @@ impl Planning<'_, '_> {
     }
 
     /// The names of a record, and of its parent, as the new file has them.
-    fn mended(&self, at: usize) -> Change {
+    fn mended(&self, at: usize) -> LinkChange {
         let change = self.changes.get(&at).cloned().unwrap_or_default();
-        Change {
+        LinkChange {
             id: Some(self.id(at)),
             parent: Some(self.parent_name(at)),
             ..change
         }
     }
 
-    fn add_results(&mut self, lacking: &Lacking, kept: &[usize], repair: &mut Repair) {
+    fn add_results(&mut self, lacking: &ChainGaps, kept: &[usize], repair: &mut RepairPlan) {
         // The last record that was added behind each call, which the next one follows.
         let mut ends: HashMap<usize, String> = HashMap::new();
         for (at, call, _) in &lacking.calls {
@@ -433,7 +437,7 @@ impl Planning<'_, '_> {
         }
     }
 
-    fn add_tombstones(&mut self, lacking: &Lacking, kept: &[usize], repair: &mut Repair) {
+    fn add_tombstones(&mut self, lacking: &ChainGaps, kept: &[usize], repair: &mut RepairPlan) {
         // What was added behind the leaf is the leaf now.
         let leaf = &self.notes[kept[lacking.leaf]];
         let added = repair
@@ -455,7 +459,13 @@ impl Planning<'_, '_> {
         }
     }
 
-    fn new_message(&mut self, note: &Note, parent: String, body: Body, code: &str) -> Message {
+    fn new_message(
+        &mut self,
+        note: &RecordFacts,
+        parent: String,
+        body: Body,
+        code: &str,
+    ) -> Message {
         let mut message = Message::new(self.ids.uuid(self.now), body);
         message.parent_id = Some(parent.into());
         message.session_id = self.session.clone();
@@ -467,7 +477,7 @@ impl Planning<'_, '_> {
 }
 
 /// What one chain lacks.
-struct Lacking {
+struct ChainGaps {
     leaf: usize,
     /// Calls without results: where, which, and who follows on the way to the leaf.
     calls: Vec<(usize, String, Option<usize>)>,
@@ -475,15 +485,15 @@ struct Lacking {
     useless: Vec<(usize, &'static str)>,
 }
 
-impl Lacking {
+impl ChainGaps {
     fn of<'s>(
         tree: &Tree,
         leaf: usize,
         said: impl Fn(usize) -> &'s analects_core::Said,
-    ) -> Lacking {
+    ) -> ChainGaps {
         let path = tree.path(leaf);
         let next: HashMap<usize, usize> = path.windows(2).map(|step| (step[0], step[1])).collect();
-        let mut lacking = Lacking {
+        let mut lacking = ChainGaps {
             leaf,
             calls: Vec::new(),
             useless: Vec::new(),
@@ -517,13 +527,13 @@ impl Lacking {
 }
 
 /// Which records hang together, so that no new link closes a circle.
-struct Groups {
+struct RecordGroups {
     above: Vec<usize>,
 }
 
-impl Groups {
-    fn of(tree: &Tree) -> Groups {
-        let mut groups = Groups {
+impl RecordGroups {
+    fn of(tree: &Tree) -> RecordGroups {
+        let mut groups = RecordGroups {
             above: (0..tree.len()).collect(),
         };
         for at in 0..tree.len() {

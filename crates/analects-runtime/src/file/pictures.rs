@@ -6,7 +6,7 @@ use analects_core::verbs::revised;
 use analects_core::{
     Block, Body, Content, Hint, Image, Message, Problem, Raw, SessionId, Source, User,
 };
-use analects_formats::Decoded;
+use analects_formats::DecodedFile;
 use analects_formats::msgfile::{self, CellRole, Document, KnownMessages};
 use analects_store::{AllowedPictures, read_picture};
 
@@ -29,18 +29,18 @@ pub(super) fn file_messages(
     path: &Path,
     allowed: &AllowedPictures,
     known: &dyn KnownMessages,
-) -> Decoded {
+) -> DecodedFile {
     let decoded = msgfile::messages_with_known(document, session, known);
     completed(decoded, document, path, allowed)
 }
 
 /// Messages as the model is to see them, with the pictures that they name.
 pub(super) fn completed(
-    mut decoded: Decoded,
+    mut decoded: DecodedFile,
     document: &Document,
     path: &Path,
     allowed: &AllowedPictures,
-) -> Decoded {
+) -> DecodedFile {
     decoded.messages = revised(decoded.messages);
     decoded.problems.splice(0..0, document.problems());
     let mut refused: Vec<String> = Vec::new();

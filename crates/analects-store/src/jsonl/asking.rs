@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use analects_core::MessageId;
-use analects_formats::transcript::Names;
+use analects_formats::transcript::OwnedLink;
 
 use super::JsonlStore;
 use super::writer::Writer;
@@ -86,9 +86,9 @@ fn last_settled(
     asked: &HashSet<String>,
 ) -> Result<Option<MessageId>, StoreError> {
     let agent = of.agent.as_deref();
-    let can_end = |names: &Names| names.link().agent == agent && names.link().can_be_leaf();
+    let can_end = |names: &OwnedLink| names.link().agent == agent && names.link().can_be_leaf();
     let mut missing = asked.len();
-    let mut later: Vec<Names> = Vec::new();
+    let mut later: Vec<OwnedLink> = Vec::new();
     let mut leaf = None;
     names_back(store, of, &mut |names| {
         if missing == 0 && can_end(&names) {

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use analects_core::{Link, MessageId};
-use analects_formats::transcript::{Envelope, Names, read_line};
+use analects_formats::transcript::{Envelope, OwnedLink, read_line};
 
 use super::{ChainName, Row, TranscriptStore};
 use crate::StoreError;
@@ -29,7 +29,7 @@ pub(crate) fn last_record<S: TranscriptStore + ?Sized>(
 pub(crate) fn names_back<S: TranscriptStore + ?Sized>(
     store: &S,
     of: &ChainName,
-    each: &mut dyn FnMut(Names) -> bool,
+    each: &mut dyn FnMut(OwnedLink) -> bool,
 ) -> Result<(), StoreError> {
     store.scan_back(of, &mut |row| {
         let goes_on = names_of(row).into_iter().rev().all(&mut *each);
@@ -42,18 +42,18 @@ pub(crate) fn names_back<S: TranscriptStore + ?Sized>(
 }
 
 /// The names of the records in a row.
-fn names_of(row: Row<'_>) -> Vec<Names> {
+fn names_of(row: Row<'_>) -> Vec<OwnedLink> {
     let Some(bytes) = row.bytes else {
         return row.long_names().into_iter().collect();
     };
     let head = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
     if let Some(head) = head.filter(|head| !head.needs_body()) {
-        return vec![head.names()];
+        return vec![head.link()];
     }
     read_line(bytes)
         .messages
         .iter()
-        .map(|message| Names::of(&Link::of(message)))
+        .map(|message| OwnedLink::of(&Link::of(message)))
         .collect()
 }
 
@@ -121,7 +121,7 @@ pub fn message_names(
                 .try_for_each(|names| each(names.link()));
         };
         match std::str::from_utf8(bytes).ok().and_then(Envelope::read) {
-            Some(head) => each(head.names().link()),
+            Some(head) => each(head.link().link()),
             None => {
                 let read = read_line(bytes);
                 read.messages

@@ -222,7 +222,7 @@ impl Overview {
     }
 
     /// One answer may be several records, which repeat its counts, and of which the one with the most output knows
-    /// them all: it is counted once, as [`Totals`](analects_formats::claude_code::usage::Totals) does.
+    /// them all: it is counted once, as [`UsageTotals`](analects_formats::claude_code::usage::UsageTotals) does.
     fn add_costs(&mut self, head: &Envelope<'_>) {
         if head.string("model").as_deref() == Some(SYNTHETIC) {
             return;

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Problem, Span, chain};
-use analects_formats::frame::{self, Format, Read, ReadOptions};
+use analects_formats::convert::{self, Format, ReadOptions, ReadOutput};
 use analects_formats::msgfile::{DocumentKind, ShowProblem};
 use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
@@ -243,7 +243,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     let is_markdown = name.ends_with(".md");
     is_file(path)?;
     if !is_markdown {
-        let format = frame::detect(&head(path)?, &name);
+        let format = convert::detect(&head(path)?, &name);
         return match format {
             Some(format) if format.id() == "transcript" => {
                 let (source, problems) = check_records(path)?;
@@ -261,7 +261,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     let document = analects_store::read_message_file(path)?;
     if document.kind() == DocumentKind::Plain {
         let is_chat = chatmd::is_chat_markdown(document.source());
-        let format = frame::format("chatmd").filter(|_| is_chat);
+        let format = convert::format_by_id("chatmd").filter(|_| is_chat);
         return format.map_or(Ok(None), |format| through_frame(path, name, format));
     }
     writing::remark_journal(path, &document, places);
@@ -283,7 +283,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
 fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
     let mut head = Vec::new();
-    let read = file.take(frame::HEAD as u64).read_to_end(&mut head);
+    let read = file.take(convert::HEAD_SIZE as u64).read_to_end(&mut head);
     read.map_err(|error| unreadable(path, error))?;
     Ok(head)
 }
@@ -304,7 +304,8 @@ fn through_frame(
     };
     let mut file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
     let is_shown = file.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
-    let (mut found, mut source, mut buffer) = (Read::default(), Vec::new(), vec![0; 256 << 10]);
+    let (mut found, mut source, mut buffer) =
+        (ReadOutput::default(), Vec::new(), vec![0; 256 << 10]);
     loop {
         let count = file
             .read(&mut buffer)

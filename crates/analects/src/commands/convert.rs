@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use analects_formats::chatmd::Dialect;
-use analects_formats::frame::{
-    self, Conversion, FORMATS, Format, Known, Reading, Surveying, Target,
+use analects_formats::convert::{
+    self, Conversion, FORMATS, FirstPassRunner, Format, FormatChoice, ReadMode, StoredMessages,
 };
-use analects_formats::{ReadOptions, Reader, WriteOptions, Writer};
+use analects_formats::{FormatReader, FormatWriter, ReadOptions, WriteOptions};
 use analects_store::{AllDetails, Journal};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
@@ -140,7 +140,7 @@ fn is_dash(path: &Path) -> bool {
 
 /// The format of that name.
 fn named(id: &str) -> Result<&'static dyn Format, Failure> {
-    frame::format(id).ok_or_else(|| {
+    convert::format_by_id(id).ok_or_else(|| {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
         let nearest = analects_core::nearest(id, known.iter().copied());
         let hint = match nearest {
@@ -165,9 +165,9 @@ fn target(args: &Args) -> Result<&'static dyn Format, Failure> {
         let hint = format!("add --to and one of {}", ids.join(", "));
         return Err(Failure::usage("the format to write is not named", hint));
     };
-    match frame::of_name(&path.to_string_lossy()) {
-        Target::One(format) => Ok(format),
-        Target::Several(formats) => {
+    match convert::format_for_name(&path.to_string_lossy()) {
+        FormatChoice::One(format) => Ok(format),
+        FormatChoice::Several(formats) => {
             let ids: Vec<&str> = formats.iter().map(|format| format.id()).collect();
             let text = format!("{}: this name fits several formats", path.display());
             Err(Failure::usage(
@@ -175,7 +175,7 @@ fn target(args: &Args) -> Result<&'static dyn Format, Failure> {
                 format!("add --to and one of {}", ids.join(", ")),
             ))
         }
-        Target::Unknown => {
+        FormatChoice::Unknown => {
             let text = format!("{}: this name does not tell the format", path.display());
             let ids: Vec<&str> = writable().map(|format| format.id()).collect();
             Err(Failure::usage(
@@ -217,7 +217,7 @@ impl Job<'_> {
     /// The format of a file; `None` if nothing tells.
     fn format_of(&self, source: &Source) -> Option<&'static dyn Format> {
         self.from
-            .or_else(|| frame::detect(&source.head, &source.name))
+            .or_else(|| convert::detect(&source.head, &source.name))
     }
 
     /// Converts a file. The output gets its name only if nothing is lost, or that is allowed.
@@ -267,14 +267,14 @@ impl Job<'_> {
         from: &dyn Format,
         source: &mut Source,
         options: &WriteOptions,
-    ) -> Result<(Box<dyn Writer>, Option<Seen>), Failure> {
-        if let Some(survey) = self.to.survey(options) {
-            let reading = from.reading();
-            if reading == Reading::Records && survey.is_for_revisions() {
+    ) -> Result<(Box<dyn FormatWriter>, Option<Seen>), Failure> {
+        if let Some(survey) = self.to.first_pass(options) {
+            let reading = from.read_mode();
+            if reading == ReadMode::Records && survey.is_for_revisions() {
                 return Ok((survey.writer(), None));
             }
-            if reading != Reading::Whole && source.takes_two_passes()? {
-                let mut surveying = Surveying::new(self.reader(from, source, true)?, survey);
+            if reading != ReadMode::Whole && source.takes_two_passes()? {
+                let mut surveying = FirstPassRunner::new(self.reader(from, source, true)?, survey);
                 let seen = source.each(&mut |bytes| {
                     surveying.feed(bytes);
                     Ok(())
@@ -294,19 +294,19 @@ impl Job<'_> {
         &self,
         from: &dyn Format,
         source: &Source,
-        is_survey: bool,
-    ) -> Result<Box<dyn Reader>, Failure> {
+        is_first_pass: bool,
+    ) -> Result<Box<dyn FormatReader>, Failure> {
         let full = self.args.full;
         let options = ReadOptions {
             name: source.name.clone(),
             full,
             zone: TimeZone::system(),
-            known: if full {
+            stored_messages: if full {
                 Some(journal_messages()?)
             } else {
                 None
             },
-            is_survey,
+            is_first_pass,
         };
         from.reader(&options).ok_or_else(|| {
             let text = format!("{}: {} can only be written", source.name, from.id());
@@ -327,9 +327,9 @@ impl Job<'_> {
 }
 
 /// What the journal holds of answers.
-fn journal_messages() -> Result<Known, Failure> {
+fn journal_messages() -> Result<StoredMessages, Failure> {
     let places = Surroundings::of_process()?.places;
-    Ok(Known(Rc::new(AllDetails(Journal::of(&places)))))
+    Ok(StoredMessages(Rc::new(AllDetails(Journal::of(&places)))))
 }
 
 fn unknown(name: &str) -> Failure {

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use analects_formats::frame;
+use analects_formats::convert;
 use analects_formats::msgfile::ShowProblem;
 use analects_store::vfs::Disk;
 use analects_store::{LINE_LIMIT, OsIds, Repaired, repair_transcript};
@@ -78,7 +78,7 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     let format = if name.ends_with(".md") {
         Some("msgfile")
     } else {
-        frame::detect(&head(path)?, &name).map(|format| format.id())
+        convert::detect(&head(path)?, &name).map(|format| format.id())
     };
     let refuse = |hint: String| {
         Err(Failure::usage(
@@ -107,7 +107,7 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
 fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut head = Vec::new();
     let read = open_regular(path)?
-        .take(frame::HEAD as u64)
+        .take(convert::HEAD_SIZE as u64)
         .read_to_end(&mut head);
     read.map_err(|error| Failure::input(format!("{}: {}", path.display(), words(&error))))?;
     Ok(head)

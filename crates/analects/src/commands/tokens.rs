@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use analects_client::resolve;
 use analects_context::{Count, Counter};
-use analects_formats::frame::WHOLE_LIMIT;
+use analects_formats::convert::WHOLE_LIMIT;
 use serde::Serialize;
 
 use crate::config::{Config, check_model};

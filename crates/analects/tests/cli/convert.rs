@@ -482,7 +482,7 @@ fn convert_to_markdown_shows_who_said_what() {
 #[test]
 fn convert_help_names_every_format() {
     let help = Sandbox::new().run(&["convert", "--help"]).stdout;
-    for format in analects_formats::frame::FORMATS {
+    for format in analects_formats::convert::FORMATS {
         assert!(
             help.contains(format.id()),
             "{} is not in the help",

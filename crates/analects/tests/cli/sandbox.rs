@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use analects_formats::Decoded;
+use analects_formats::DecodedFile;
 use tempfile::TempDir;
 
 pub struct Sandbox {
@@ -65,7 +65,7 @@ impl Sandbox {
     }
 
     /// The messages of a file, as any reader of the format sees them.
-    pub fn messages(&self, name: &str) -> Decoded {
+    pub fn messages(&self, name: &str) -> DecodedFile {
         analects_formats::decode(&std::fs::read(self.path(name)).unwrap_or_default(), name)
     }
 

@@ -8,7 +8,7 @@ use analects_core::{
 use super::Reducer;
 use crate::chatmd::content::{address, image_line, read_image, source};
 use crate::chatmd::messages::{CHAT_ITEM, foreign_item};
-use crate::chatmd::reduce::Target;
+use crate::chatmd::reduce::ChatTarget;
 use crate::chatmd::reduce::{soften, soften_value};
 use crate::chatmd::session_json;
 use crate::msgfile::decode::trimmed;
@@ -56,9 +56,9 @@ impl Reducer<'_> {
     /// Whether this is an item of a kind that is not known, of the very format that is written.
     fn is_foreign_item(&self) -> bool {
         match self.target {
-            Target::Ours => foreign_item(self.message).is_some(),
-            Target::Plugin(_) => false,
-            Target::Json => session_json::foreign_item(self.message).is_some(),
+            ChatTarget::Ours => foreign_item(self.message).is_some(),
+            ChatTarget::Plugin(_) => false,
+            ChatTarget::Json => session_json::foreign_item(self.message).is_some(),
         }
     }
 
@@ -140,7 +140,7 @@ impl Reducer<'_> {
 
     /// What of a content can be said. Answers are blocks where nothing else is known, all else is text.
     fn content(&mut self, content: &Content, is_answer: bool) -> Content {
-        if *self.target == Target::Json {
+        if *self.target == ChatTarget::Json {
             return self.json_content(content);
         }
         let said = match content {

@@ -3,7 +3,7 @@
 use analects_core::{Body, History, Message, Raw, RawMap, TokenUsage};
 use jiff::Timestamp;
 
-use super::{Reducer, Target};
+use super::{ChatTarget, Reducer};
 use crate::chatmd::attributes::is_key;
 use crate::chatmd::attributes::{read_time, write_local_time};
 use crate::chatmd::messages::{NOTE_ATTRIBUTES, RESERVED, TEXT, reads_as_field};
@@ -73,10 +73,10 @@ impl Reducer<'_> {
     fn time(&mut self, bare: bool) -> Option<Timestamp> {
         let time = self.message.created_at?;
         let said = match self.target {
-            Target::Ours => return Some(time),
-            Target::Plugin(_) if bare => None,
-            Target::Plugin(zone) => read_time(&write_local_time(time, zone), zone),
-            Target::Json => Timestamp::from_millisecond(time.as_millisecond()).ok(),
+            ChatTarget::Ours => return Some(time),
+            ChatTarget::Plugin(_) if bare => None,
+            ChatTarget::Plugin(zone) => read_time(&write_local_time(time, zone), zone),
+            ChatTarget::Json => Timestamp::from_millisecond(time.as_millisecond()).ok(),
         };
         if said != Some(time) {
             let why = match said {
@@ -91,13 +91,13 @@ impl Reducer<'_> {
     fn usage(&mut self) -> Option<TokenUsage> {
         let usage = self.message.usage.as_ref()?;
         let said = match self.target {
-            Target::Ours => TokenUsage {
+            ChatTarget::Ours => TokenUsage {
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,
                 ..TokenUsage::default()
             },
-            Target::Plugin(_) => TokenUsage::default(),
-            Target::Json => TokenUsage {
+            ChatTarget::Plugin(_) => TokenUsage::default(),
+            ChatTarget::Json => TokenUsage {
                 input_tokens: usage.input_tokens,
                 output_tokens: usage.output_tokens,
                 total_tokens: usage.total_tokens,
@@ -114,7 +114,7 @@ impl Reducer<'_> {
     fn history(&mut self) -> History {
         let history = self.message.history;
         let keeps = history == History::Include
-            || (*self.target == Target::Json && history == History::Exclude);
+            || (*self.target == ChatTarget::Json && history == History::Exclude);
         if keeps {
             return history;
         }
@@ -127,7 +127,7 @@ impl Reducer<'_> {
         let mut kept = RawMap::new();
         // Names that mean something of their own can be said once.
         let special: &[&str] = match self.target {
-            Target::Json => &session_json::KNOWN,
+            ChatTarget::Json => &session_json::KNOWN,
             _ => special_in_markdown(said),
         };
         let mut seen = Vec::new();
@@ -136,9 +136,9 @@ impl Reducer<'_> {
             let is_special = special.contains(&name.as_str());
             let fits = match self.target {
                 _ if is_special && seen.contains(&name) => false,
-                Target::Ours => can_say(key, value, said),
-                Target::Plugin(_) => false,
-                Target::Json => !is_special || self.json_can_say(&name, value, said, &kept),
+                ChatTarget::Ours => can_say(key, value, said),
+                ChatTarget::Plugin(_) => false,
+                ChatTarget::Json => !is_special || self.json_can_say(&name, value, said, &kept),
             };
             if fits {
                 kept.push_raw(key.clone(), value.clone());
@@ -150,10 +150,10 @@ impl Reducer<'_> {
             }
         }
         match self.target {
-            Target::Json if matches!(said.body, Body::CompactBoundary(_)) => {
+            ChatTarget::Json if matches!(said.body, Body::CompactBoundary(_)) => {
                 in_order(&kept, &["type"])
             }
-            Target::Json => in_order(&kept, &session_json::FIRST),
+            ChatTarget::Json => in_order(&kept, &session_json::FIRST),
             _ => in_order(&kept, special_in_markdown(said)),
         }
     }

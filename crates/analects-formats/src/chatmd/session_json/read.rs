@@ -7,31 +7,31 @@ use analects_core::{
 use jiff::Timestamp;
 
 use super::{FOREIGN, SHAPE, SYSTEM_ID, item_id, read_part, system_id, system_prompt};
-use crate::Decoded;
-use crate::chatmd::Session;
+use crate::DecodedFile;
+use crate::chatmd::ChatSessionInfo;
 
 /// Reads the plugin's JSON: the conversation as a whole, and its messages.
-pub fn decode(bytes: &[u8]) -> (Session, Decoded) {
+pub fn decode(bytes: &[u8]) -> (ChatSessionInfo, DecodedFile) {
     decode_named(bytes, &SessionId::default())
 }
 
 /// The same, with a name for the conversation if it has none of its own.
-pub fn decode_named(bytes: &[u8], name: &SessionId) -> (Session, Decoded) {
-    let mut decoded = Decoded::default();
+pub fn decode_named(bytes: &[u8], name: &SessionId) -> (ChatSessionInfo, DecodedFile) {
+    let mut decoded = DecodedFile::default();
     let read = std::str::from_utf8(bytes)
         .map_err(|error| error.to_string())
         .and_then(|text| {
             RawMap::parse(text.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())
         });
     let mut fields = match read {
-        Ok(map) => Fields::of(&map),
+        Ok(map) => FieldReader::of(&map),
         Err(error) => {
             let text = format!("this is no chat session: {error}");
             decoded.problems.push(
                 Problem::error("not-a-chat-session", text)
                     .hint("a chat session is a JSON object with items"),
             );
-            return (Session::default(), decoded);
+            return (ChatSessionInfo::default(), decoded);
         }
     };
     let mut session = read_session(&mut fields);
@@ -56,11 +56,11 @@ pub fn decode_named(bytes: &[u8], name: &SessionId) -> (Session, Decoded) {
 }
 
 /// The fields of an object, from which those that are known are taken. Of a repeated one, the last counts.
-pub(crate) struct Fields(Vec<(Raw, Raw)>);
+pub(crate) struct FieldReader(Vec<(Raw, Raw)>);
 
-impl Fields {
-    pub(crate) fn of(map: &RawMap) -> Fields {
-        Fields(
+impl FieldReader {
+    pub(crate) fn of(map: &RawMap) -> FieldReader {
+        FieldReader(
             map.iter()
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
@@ -88,13 +88,13 @@ impl Fields {
     }
 }
 
-fn read_session(fields: &mut Fields) -> Session {
+fn read_session(fields: &mut FieldReader) -> ChatSessionInfo {
     let some = |raw: &Raw| raw.as_string().filter(|text| !text.is_empty());
     let tags = |raw: &Raw| {
         let tags: Option<Vec<String>> = raw.as_array()?.iter().map(Raw::as_string).collect();
         tags.filter(|tags| !tags.is_empty())
     };
-    Session {
+    ChatSessionInfo {
         id: fields.take("id", some),
         title: fields.take("title", Raw::as_string),
         timestamp: fields.take("timestamp", milliseconds),
@@ -105,7 +105,7 @@ fn read_session(fields: &mut Fields) -> Session {
     }
 }
 
-fn read_system(fields: &mut Fields, session: &SessionId) -> Option<Message> {
+fn read_system(fields: &mut FieldReader, session: &SessionId) -> Option<Message> {
     let text = fields.take("sysPrompt", |raw| {
         Text::from_raw(raw).filter(|text| !text.is_empty())
     })?;
@@ -122,7 +122,7 @@ fn read_system(fields: &mut Fields, session: &SessionId) -> Option<Message> {
     })
 }
 
-fn read_item(item: &Raw, session: &SessionId, decoded: &mut Decoded) {
+fn read_item(item: &Raw, session: &SessionId, decoded: &mut DecodedFile) {
     let ordinal = decoded.messages.len() + 1;
     let mut message = known_item(item).unwrap_or_else(|| {
         let text = format!("item {ordinal} of this chat session is of no known kind; it is kept");
@@ -156,7 +156,7 @@ pub(super) fn is_known_item(item: &Raw) -> bool {
 
 /// Reads an item of a kind that is known.
 pub(super) fn known_item(item: &Raw) -> Option<Message> {
-    let mut fields = Fields::of(&item.as_object()?);
+    let mut fields = FieldReader::of(&item.as_object()?);
     let is = |word: &'static str| move |raw: &Raw| raw.as_string().filter(|kind| kind == word);
     let mut message = if fields.take("type", is("message")).is_some() {
         read_message(&mut fields)?
@@ -182,9 +182,9 @@ pub(super) fn known_item(item: &Raw) -> Option<Message> {
 }
 
 /// The body of a message, with the fields of `message` that are not known among its extra ones.
-fn read_message(fields: &mut Fields) -> Option<Message> {
+fn read_message(fields: &mut FieldReader) -> Option<Message> {
     let inner = fields.take("message", Raw::as_object)?;
-    let mut inner = Fields::of(&inner);
+    let mut inner = FieldReader::of(&inner);
     let role = inner.take("role", Raw::as_string)?;
     let is_answer = role == "assistant";
     let shape = fields.take(SHAPE, |raw| {
@@ -254,7 +254,7 @@ fn read_content(raw: &Raw, as_blocks: bool) -> Option<FromParts> {
     Some((Content::Blocks(parts.iter().map(read_part).collect()), true))
 }
 
-fn read_shared(fields: &mut Fields, message: &mut Message) {
+fn read_shared(fields: &mut FieldReader, message: &mut Message) {
     let some = |raw: &Raw| raw.as_string().filter(|text| !text.is_empty());
     message.id = fields.take("id", some).unwrap_or_default().into();
     message.author = fields.take("author", Raw::as_string);
@@ -278,7 +278,7 @@ pub(super) fn milliseconds(raw: &Raw) -> Option<Timestamp> {
 
 /// Counts of tokens, if there is nothing else among them.
 pub(super) fn read_usage(raw: &Raw) -> Option<TokenUsage> {
-    let mut fields = Fields::of(&raw.as_object()?);
+    let mut fields = FieldReader::of(&raw.as_object()?);
     let usage = TokenUsage {
         input_tokens: fields.take("prompt_tokens", Raw::to),
         output_tokens: fields.take("completion_tokens", Raw::to),

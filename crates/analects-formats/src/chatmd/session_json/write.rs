@@ -5,17 +5,17 @@ use analects_core::{Block, Body, Content, History, Json, Message, Raw, RawMap, S
 use super::read::{is_one_text, known_item, milliseconds};
 use super::{SHAPE, SYSTEM_ID, foreign_item, item_id, system_id, system_prompt, write_part};
 use crate::Loss;
-use crate::chatmd::Session;
+use crate::chatmd::ChatSessionInfo;
 use crate::chatmd::encode::{named, report_sessions};
-use crate::chatmd::reduce::{Target, reduce};
+use crate::chatmd::reduce::{ChatTarget, reduce};
 
 /// Writes a conversation as the plugin's JSON, and says what of it has no place there.
-pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
+pub fn encode(messages: &[Message], session: &ChatSessionInfo) -> (String, Vec<Loss>) {
     let mut session = session.clone();
     let id = named(&mut session, messages);
     let mut losses = Vec::new();
     report_sessions(messages, &id, &mut losses);
-    let reduced = reduce(messages, &id, &Target::Json);
+    let reduced = reduce(messages, &id, &ChatTarget::Json);
     losses.extend(reduced.losses);
     let said = reduced.messages.as_slice();
     let (system, items) = match said.split_first() {
@@ -48,7 +48,7 @@ pub fn encode(messages: &[Message], session: &Session) -> (String, Vec<Loss>) {
 }
 
 /// The fields of the session.
-fn session_fields(session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) -> RawMap {
+fn session_fields(session: &ChatSessionInfo, has_prompt: bool, losses: &mut Vec<Loss>) -> RawMap {
     let time = |time: jiff::Timestamp| Raw::from(time.as_millisecond());
     let tags: Vec<Raw> = session.tags.iter().map(|tag| Raw::string(tag)).collect();
     let text = |text: &String| Raw::string(text);
@@ -81,7 +81,12 @@ fn session_fields(session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) -
 }
 
 /// Adds the extra fields of the session that are read back as such.
-fn add_extra(fields: &mut RawMap, session: &Session, has_prompt: bool, losses: &mut Vec<Loss>) {
+fn add_extra(
+    fields: &mut RawMap,
+    session: &ChatSessionInfo,
+    has_prompt: bool,
+    losses: &mut Vec<Loss>,
+) {
     // The known ones are few; those that are added must not be gone through each time.
     let known = fields.clone();
     for (key, value) in session.extra.iter() {

@@ -103,7 +103,7 @@ proptest! {
         let changed = after.item(at).unwrap();
         prop_assert_eq!(changed.attribute(key), value);
         prop_assert_eq!(changed.text(), item.text());
-        let others = |item: Item<'_>| -> Vec<_> {
+        let others = |item: ChatItem<'_>| -> Vec<_> {
             item.attributes().into_iter().filter(|(name, _)| name != key).collect()
         };
         prop_assert_eq!(others(changed), others(item));

@@ -86,7 +86,7 @@ pub fn file() -> BoxedStrategy<Vec<u8>> {
 }
 
 /// An item with any text in every place where text can be.
-pub fn new_item() -> BoxedStrategy<NewItem> {
+pub fn new_item() -> BoxedStrategy<NewChatItem> {
     let name = select(vec!["USER", "assistant", "TOOL", "SEPERATOR", "Note"]);
     let key = select(vec!["author", "timestamp", "x-y", "_a.b", ":c"]);
     let attributes = vec((key, text()), 0..3);
@@ -98,10 +98,10 @@ pub fn new_item() -> BoxedStrategy<NewItem> {
                     .map(|(key, value)| (key.to_string(), value))
                     .collect()
             };
-            NewItem {
+            NewChatItem {
                 attributes: own(attributes),
                 note_attributes: own(note),
-                ..NewItem::new(name, text)
+                ..NewChatItem::new(name, text)
             }
         })
         .boxed()

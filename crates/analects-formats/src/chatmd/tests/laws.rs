@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::sample::select;
 
-use super::reduce::{Target, reduce};
+use super::reduce::{ChatTarget, reduce};
 use super::*;
 
 fn zone() -> TimeZone {
@@ -20,13 +20,13 @@ fn zone() -> TimeZone {
 #[track_caller]
 fn check(conversation: &[Message], dialect: Dialect) -> (String, Vec<crate::Loss>) {
     let zone = zone();
-    let session = Session::default();
+    let session = ChatSessionInfo::default();
     let (text, losses) = encode_in(conversation, &session, dialect, &zone);
     let id = conversation
         .first()
         .map(|first| first.session_id.clone())
         .unwrap_or_default();
-    let expected = reduce(conversation, &id, &Target::of(dialect, &zone)).messages;
+    let expected = reduce(conversation, &id, &ChatTarget::of(dialect, &zone)).messages;
     let document = decode(text.as_str());
     let read = messages_in(&document, &id, &zone);
     assert_eq!(read.messages, expected, "{text}");

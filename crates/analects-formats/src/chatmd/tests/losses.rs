@@ -9,7 +9,11 @@ use super::*;
 
 /// What is lost of a message, by name.
 fn lost(message: &Message, dialect: Dialect) -> Vec<String> {
-    let (_, losses) = encode(std::slice::from_ref(message), &Session::default(), dialect);
+    let (_, losses) = encode(
+        std::slice::from_ref(message),
+        &ChatSessionInfo::default(),
+        dialect,
+    );
     assert!(
         losses
             .iter()
@@ -157,7 +161,10 @@ fn messages_without_a_place_are_left_out() {
         &["compact_boundary"],
     );
     let summary = Message::new("a", Body::Summary(Summary::default()));
-    assert_eq!(encode(&[summary], &Session::default(), Dialect::Ours).0, "");
+    assert_eq!(
+        encode(&[summary], &ChatSessionInfo::default(), Dialect::Ours).0,
+        ""
+    );
 }
 
 #[test]
@@ -172,7 +179,7 @@ fn results_become_items_of_their_own() {
     let blocks = vec![result("t"), result("u"), Block::from_text("and now?")];
     let message = Message::user("a", blocks);
     assert_eq!(lost(&message, Dialect::Ours), ["message", "message"]);
-    let (text, _) = encode(&[message], &Session::default(), Dialect::Ours);
+    let (text, _) = encode(&[message], &ChatSessionInfo::default(), Dialect::Ours);
     let names: Vec<String> = decode(text)
         .items()
         .map(|item| item.name().into())
@@ -180,7 +187,7 @@ fn results_become_items_of_their_own() {
     assert_eq!(names, ["TOOL", "TOOL", "USER"]);
     // The plugin skips tools, and an empty message would say nothing.
     let only = Message::user("a", vec![result("t")]);
-    let (text, losses) = encode(&[only], &Session::default(), Dialect::V2);
+    let (text, losses) = encode(&[only], &ChatSessionInfo::default(), Dialect::V2);
     assert_eq!(
         (text.as_str(), losses[0].what.as_str()),
         ("", "tool_result")
@@ -224,7 +231,7 @@ fn the_plugins_files_have_no_stray_separators() {
     let text = "> ---\n> <USER />\n`> ---` > -----";
     let (file, _) = encode(
         &[Message::user("a", text)],
-        &Session::default(),
+        &ChatSessionInfo::default(),
         Dialect::V2,
     );
     assert_eq!(file.matches("> ---").count(), 1, "{file}");
@@ -235,7 +242,7 @@ proptest! {
     #[test]
     fn losses_say_what_and_why(conversation in proptest::collection::vec(message(), 0..4)) {
         for dialect in [Dialect::Ours, Dialect::V1] {
-            let (_, losses) = encode(&conversation, &Session::default(), dialect);
+            let (_, losses) = encode(&conversation, &ChatSessionInfo::default(), dialect);
             for loss in losses {
                 prop_assert!(!loss.what.is_empty() && !loss.why.is_empty());
                 prop_assert!(!loss.why.ends_with('.') && !loss.why.starts_with(char::is_uppercase));

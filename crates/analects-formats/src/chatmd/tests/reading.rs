@@ -89,7 +89,7 @@ fn a_body_may_quote_a_whole_chat_file() {
         &[("USER", &body)],
     );
     // Without a fence, whoever writes it escapes it.
-    let file = append(&decode(""), &NewItem::new("USER", quoted)).apply(b"");
+    let file = append(&decode(""), &NewChatItem::new("USER", quoted)).apply(b"");
     let document = decode(file);
     assert_eq!(document.items().len(), 1);
     assert_eq!(document.item(0).unwrap().text(), quoted);
@@ -325,7 +325,7 @@ fn attributes_of_the_note_taking_program_are_no_content() {
         check(&file, &[("USER", "hi")]);
         let notes = Raw::parse(r#"{"id":"20250507140132-abc","updated":"x"}"#).unwrap();
         assert_eq!(read(&file)[0].extra.get("kramdown"), Some(&notes), "{line}");
-        let (written, losses) = encode(&read(&file), &Session::default(), Dialect::Ours);
+        let (written, losses) = encode(&read(&file), &ChatSessionInfo::default(), Dialect::Ours);
         assert_eq!(losses, vec![]);
         assert_eq!(
             messages(&decode(written), &"s".into()).messages,
@@ -534,7 +534,7 @@ proptest! {
     fn a_line_with_one_angle_at_its_end_is_a_tag(junk in "[a-z\"'=/ \t!&{}:-]{0,24}") {
         let line = format!("> <USER {junk}>");
         let mut attributes =
-            super::attributes::Attributes::new(line.as_bytes(), 7, super::attributes::Ending::Tag);
+            super::attributes::AttributeScanner::new(line.as_bytes(), 7, super::attributes::AttributeEnd::Tag);
         (&mut attributes).for_each(drop);
         prop_assert!(attributes.end().is_some(), "{}", line);
     }

@@ -37,7 +37,8 @@ fn both_generations_are_read_and_written() {
     assert_eq!(texts.len(), 7);
     assert_eq!(texts[6], "hidden one");
     for (dialect, file) in [(Dialect::V1, one), (Dialect::V2, two)] {
-        let (text, losses) = encode_in(&read(&file), &Session::default(), dialect, &beijing);
+        let (text, losses) =
+            encode_in(&read(&file), &ChatSessionInfo::default(), dialect, &beijing);
         // Text files end with a line end. The plugin would split at the separator in the code.
         let expected = format!("{}\n", String::from_utf8_lossy(&file));
         assert_eq!(text, expected.replace("log(\"> ---\")", "log(\">  ---\")"));
@@ -45,7 +46,7 @@ fn both_generations_are_read_and_written() {
         assert_eq!(lost, ["text", "session id"]);
     }
     let read = read(&sample(test, files[0]).unwrap_or_default());
-    let (text, losses) = encode(&read, &Session::default(), Dialect::Ours);
+    let (text, losses) = encode(&read, &ChatSessionInfo::default(), Dialect::Ours);
     assert_eq!(losses, vec![]);
     assert_eq!(messages(&decode(text), &"s".into()).messages, read);
 }

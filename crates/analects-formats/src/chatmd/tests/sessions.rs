@@ -5,13 +5,13 @@ use proptest::collection::vec;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use super::reduce::{Target, reduce};
+use super::reduce::{ChatTarget, reduce};
 use super::session_json::{decode as read_json, encode as write_json};
 use super::*;
 
 /// Reads, writes, and compares the values.
 #[track_caller]
-fn check_json(text: &str) -> (Session, Vec<Message>) {
+fn check_json(text: &str) -> (ChatSessionInfo, Vec<Message>) {
     let (session, decoded) = read_json(text.as_bytes());
     let (written, losses) = write_json(&decoded.messages, &session);
     let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
@@ -197,9 +197,9 @@ proptest! {
 
     #[test]
     fn any_conversation_comes_back_apart_from_its_losses(conversation in vec(message(), 0..5)) {
-        let (text, losses) = write_json(&conversation, &Session::default());
+        let (text, losses) = write_json(&conversation, &ChatSessionInfo::default());
         let id = conversation.first().map(|first| first.session_id.clone()).unwrap_or_default();
-        let expected = reduce(&conversation, &id, &Target::Json).messages;
+        let expected = reduce(&conversation, &id, &ChatTarget::Json).messages;
         let (_, read) = read_json(text.as_bytes());
         prop_assert_eq!(&read.messages, &expected, "{}", text);
         prop_assert_eq!(losses.is_empty(), read.messages == conversation, "{:#?}", losses);

@@ -10,12 +10,12 @@ fn talk() -> Vec<Message> {
 
 #[test]
 fn ours_in_full() {
-    let session = Session {
+    let session = ChatSessionInfo {
         title: Some("A: talk".into()),
         timestamp: Some("2025-05-07T14:00:00.5Z".parse().unwrap()),
         tags: vec!["a b".into(), "论语".into()],
         preamble: Some("Notes.".into()),
-        ..Session::default()
+        ..ChatSessionInfo::default()
     };
     let (text, losses) = encode(&talk(), &session, Dialect::Ours);
     assert_eq!(losses, vec![]);
@@ -26,7 +26,7 @@ fn ours_in_full() {
     let document = decode(text);
     assert_eq!(
         document.session(),
-        Session {
+        ChatSessionInfo {
             id: Some("s".into()),
             ..session
         }
@@ -36,14 +36,14 @@ fn ours_in_full() {
 #[test]
 fn the_plugins_generations() {
     let zone = TimeZone::fixed(Offset::constant(8));
-    let (one, losses) = encode_in(&talk(), &Session::default(), Dialect::V1, &zone);
+    let (one, losses) = encode_in(&talk(), &ChatSessionInfo::default(), Dialect::V1, &zone);
     assert!(
         one.contains("> ---\n> <USER author=\"me\" timestamp=\"2025-05-07 22:01:32\"/>\n\nLook:\n")
     );
     assert!(one.contains("> ---\n> <SEPERATOR />\n"), "{one}");
     let lost: Vec<&str> = losses.iter().map(|loss| &*loss.what).collect();
     assert_eq!(lost, ["usage", "session id"]);
-    let (two, _) = encode_in(&talk(), &Session::default(), Dialect::V2, &zone);
+    let (two, _) = encode_in(&talk(), &ChatSessionInfo::default(), Dialect::V2, &zone);
     assert!(two.contains(
         "> ---\n>\n> <USER author=\"me\" timestamp=\"2025-05-07 22:01:32\"/>\n\nLook:\n"
     ));
@@ -55,7 +55,7 @@ fn a_line_that_would_start_an_item_is_escaped() {
     let text = "> ---\n> <USER />\n\\> -----\n>\n> <x>\n> ---\n> text";
     let (file, losses) = encode(
         &[Message::user("a", text)],
-        &Session::default(),
+        &ChatSessionInfo::default(),
         Dialect::Ours,
     );
     assert_eq!(losses, vec![]);
@@ -75,7 +75,7 @@ fn a_line_that_would_be_a_picture_is_escaped() {
     let message = Message::user("a", text);
     let (file, _) = encode(
         std::slice::from_ref(&message),
-        &Session::default(),
+        &ChatSessionInfo::default(),
         Dialect::Ours,
     );
     assert!(
@@ -104,7 +104,7 @@ fn blank_lines_around_a_text_are_kept() {
         let message = Message::user("a", text);
         let (file, losses) = encode(
             std::slice::from_ref(&message),
-            &Session::default(),
+            &ChatSessionInfo::default(),
             Dialect::Ours,
         );
         assert_eq!(losses, vec![]);
@@ -135,10 +135,10 @@ fn preambles_are_kept_to_the_byte() {
         for messages in [vec![], vec![Message::user("a", "```\nx\n```")]] {
             for title in [None, Some("t".to_string())] {
                 let preamble = Some(preamble.to_string());
-                let session = Session {
+                let session = ChatSessionInfo {
                     title,
                     preamble,
-                    ..Session::default()
+                    ..ChatSessionInfo::default()
                 };
                 let (file, losses) = encode(&messages, &session, Dialect::Ours);
                 assert_eq!(losses, vec![]);
@@ -158,7 +158,7 @@ fn an_attribute_called_text_keeps_its_place() {
         "<SEPERATOR a=\"1\" text=\"x\" />",
     ] {
         let read = messages(&decode(format!("> ---\n> {tag}\n")), &"s".into()).messages;
-        let (text, losses) = encode(&read, &Session::default(), Dialect::Ours);
+        let (text, losses) = encode(&read, &ChatSessionInfo::default(), Dialect::Ours);
         assert_eq!(losses, [], "{text}");
         assert_eq!(messages(&decode(text), &"s".into()).messages, read, "{tag}");
     }
@@ -168,13 +168,13 @@ fn an_attribute_called_text_keeps_its_place() {
 fn an_empty_conversation_is_an_empty_file() {
     for dialect in [Dialect::Ours, Dialect::V1, Dialect::V2] {
         assert_eq!(
-            encode(&[], &Session::default(), dialect),
+            encode(&[], &ChatSessionInfo::default(), dialect),
             (String::new(), vec![])
         );
     }
-    let session = Session {
+    let session = ChatSessionInfo {
         title: Some("t".into()),
-        ..Session::default()
+        ..ChatSessionInfo::default()
     };
     assert_eq!(
         encode(&[], &session, Dialect::Ours).0,
@@ -192,21 +192,21 @@ proptest! {
         extra in analects_testkit::values::raw_map(),
     ) {
         let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let session = Session {
-            id: some(id), title, tags, preamble: some(preamble), extra, ..Session::default()
+        let session = ChatSessionInfo {
+            id: some(id), title, tags, preamble: some(preamble), extra, ..ChatSessionInfo::default()
         };
         let (file, losses) = encode(&[], &session, Dialect::Ours);
         let read = decode(file.as_str()).session();
         // JSON may be spelled with other blanks; what differs in more is reported.
-        let extra = |session: &Session| session.extra.len();
+        let extra = |session: &ChatSessionInfo| session.extra.len();
         prop_assert_eq!(extra(&read) + losses.len(), extra(&session), "{:?}", losses);
         let (read, session) = (without_extra(read), without_extra(session));
         prop_assert_eq!(read, session, "{}", file);
     }
 }
 
-fn without_extra(session: Session) -> Session {
-    Session {
+fn without_extra(session: ChatSessionInfo) -> ChatSessionInfo {
+    ChatSessionInfo {
         extra: Default::default(),
         ..session
     }

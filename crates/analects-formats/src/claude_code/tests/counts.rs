@@ -1,6 +1,6 @@
 //! Usage, counted by hand; and how sure the format is of a file.
 
-use super::super::usage::{Tokens, Totals};
+use super::super::usage::{TokenSums, UsageTotals};
 use super::*;
 
 /// A record of an answer: its name, its output, and what else it took.
@@ -22,8 +22,8 @@ fn progress(uuid: &str, response: &str, output: u64) -> String {
     format!(r#"{{"type":"progress","uuid":"{uuid}","sessionId":"s1","data":{data}}}"#) + "\n"
 }
 
-fn totals(files: &[String]) -> Totals {
-    let mut totals = Totals::default();
+fn totals(files: &[String]) -> UsageTotals {
+    let mut totals = UsageTotals::default();
     for file in files {
         read(file, true)
             .messages
@@ -44,7 +44,7 @@ fn an_answer_is_counted_once_with_its_largest_output() {
     ];
     let totals = totals(&[file.concat()]);
     let sum = totals.sum();
-    let expected = Tokens {
+    let expected = TokenSums {
         answers: 2,
         input: 6,
         output: 11,
@@ -92,7 +92,7 @@ fn without_progress_sub_agents_are_not_counted() {
         progress("p1", "msg_s", 5),
     ]
     .concat();
-    let mut totals = Totals::default();
+    let mut totals = UsageTotals::default();
     read(file, false)
         .messages
         .iter()
@@ -124,8 +124,8 @@ fn sums_do_not_overflow() {
     assert_eq!(totals.sum().output, u64::MAX);
 }
 
-fn sure(head: impl AsRef<[u8]>) -> Sure {
-    ClaudeCode.recognise(head.as_ref(), "x.jsonl")
+fn sure(head: impl AsRef<[u8]>) -> Confidence {
+    ClaudeCodeFormat.recognise(head.as_ref(), "x.jsonl")
 }
 
 #[test]
@@ -143,16 +143,16 @@ fn a_session_is_recognised_by_its_lines() {
         &marked,
         &format!("torn\n\0\0\n{record}"),
     ] {
-        assert_eq!(sure(head), Sure::Yes, "{head}");
+        assert_eq!(sure(head), Confidence::Yes, "{head}");
     }
     // The first line is longer than what is shown of it.
     let picture = "A".repeat(70_000);
     let long = format!(
         r#"{{"parentUuid":null,"sessionId":"s","type":"user","message":{{"content":"{picture}"#
     );
-    assert_eq!(sure(long), Sure::Yes);
+    assert_eq!(sure(long), Confidence::Yes);
     let untyped = r#"{"sessionId":"s","message":{"role":"user","content":"Hello"}}"#;
-    assert_eq!(sure(untyped), Sure::Maybe);
+    assert_eq!(sure(untyped), Confidence::Maybe);
 }
 
 #[test]
@@ -169,12 +169,15 @@ fn what_others_write_is_not_taken() {
         "{\"type\":\"message\",\"timestamp\":\"t\",\"message\":{\"role\":\"user\"}}\n",
         "{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}\n",
     ] {
-        assert_eq!(sure(head), Sure::No, "{head}");
+        assert_eq!(sure(head), Confidence::No, "{head}");
     }
-    let by_name = |name| ClaudeCode.recognise(b"", name);
-    assert_eq!(by_name("~/.claude/projects/-work/0197.jsonl"), Sure::ByName);
+    let by_name = |name| ClaudeCodeFormat.recognise(b"", name);
+    assert_eq!(
+        by_name("~/.claude/projects/-work/0197.jsonl"),
+        Confidence::ByName
+    );
     assert_eq!(
         by_name("C:\\Users\\me\\.claude\\projects\\x\\0197.jsonl"),
-        Sure::ByName
+        Confidence::ByName
     );
 }

@@ -22,7 +22,7 @@ fn lines_of_several_megabytes_come_in_pieces() {
     let whole = read(&file, false);
     assert_eq!(codes(&whole), []);
     let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
-    let mut out = Read::default();
+    let mut out = ReadOutput::default();
     for piece in file.as_bytes().chunks(65_537) {
         reader.feed(piece, &mut out);
     }
@@ -34,7 +34,7 @@ fn lines_of_several_megabytes_come_in_pieces() {
 #[test]
 fn a_line_that_is_too_long_is_refused_and_not_kept() {
     let mut reader = Box::new(SessionReader::new(&ReadOptions::named("talk.jsonl")));
-    let mut out = Read::default();
+    let mut out = ReadOutput::default();
     reader.feed(prompt("u1", "-").as_bytes(), &mut out);
     reader.feed(b"{\"type\":\"user\",\"message\":\"", &mut out);
     for _ in 0..80 {
@@ -256,7 +256,7 @@ fn a_session_is_waited_for_only_so_long() {
     );
     for bytes in [many, large.repeat(4)] {
         let mut reader = Box::new(SessionReader::new(&options));
-        let mut out = Read::default();
+        let mut out = ReadOutput::default();
         reader.feed(bytes.as_bytes(), &mut out);
         assert!(!out.messages.is_empty(), "everything is held in memory");
         let lines = bytes.lines().count();

@@ -312,7 +312,7 @@ fn a_compaction_may_follow_what_is_elsewhere_and_lack_its_summary() {
     // One that never gets its summary holds nothing back for long.
     let many: String = (0..100).map(|at| prompt(&format!("v{at}"), "u2")).collect();
     let mut reader = SessionReader::new(&ReadOptions::named("talk.jsonl"));
-    let mut out = Read::default();
+    let mut out = ReadOutput::default();
     reader.feed([file, many].concat().as_bytes(), &mut out);
     assert_eq!(out.messages.len(), 103);
 }
@@ -558,7 +558,7 @@ fn what_comes_before_the_first_session_is_of_it() {
         full: true,
         ..ReadOptions::named("talk.jsonl")
     }));
-    let mut out = Read::default();
+    let mut out = ReadOutput::default();
     bytes
         .as_bytes()
         .chunks(1)

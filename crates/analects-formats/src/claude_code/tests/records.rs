@@ -1,4 +1,4 @@
-//! Records to make sessions of, and what was read from them.
+//! RecordReader to make sessions of, and what was read from them.
 
 use super::*;
 
@@ -21,7 +21,7 @@ pub(super) fn seen(messages: &[Message]) -> Vec<&str> {
         .collect()
 }
 
-pub(super) fn codes(got: &Read) -> Vec<(&str, usize)> {
+pub(super) fn codes(got: &ReadOutput) -> Vec<(&str, usize)> {
     got.problems
         .iter()
         .map(|odd| (&*odd.code, odd.line))

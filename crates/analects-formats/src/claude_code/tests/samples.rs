@@ -7,7 +7,7 @@ use analects_core::CountingIds;
 use analects_testkit::{is_torture, skip};
 use serde_json::Value;
 
-use super::super::usage::{Tokens, Totals};
+use super::super::usage::{TokenSums, UsageTotals};
 use super::restore::{readable, record, without_made_up};
 use super::*;
 use crate::{msgfile, transcript};
@@ -126,7 +126,7 @@ fn the_two_readings_differ_in_what_is_beside_only() {
 #[test]
 fn usage_of_real_sessions_is_counted_once() {
     let files = samples("usage_of_real_sessions_is_counted_once");
-    let mut totals = Totals::default();
+    let mut totals = UsageTotals::default();
     for (_, bytes) in files
         .iter()
         .filter(|(name, _)| name.contains("claude-code/"))
@@ -140,7 +140,7 @@ fn usage_of_real_sessions_is_counted_once() {
         return;
     }
     // Counted by another program, which knows nothing of this one. 1064 records say something of usage.
-    let expected = Tokens {
+    let expected = TokenSums {
         answers: 479,
         input: 326_637,
         output: 9_133,

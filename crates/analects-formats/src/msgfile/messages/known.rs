@@ -9,7 +9,7 @@ use analects_core::{Body, History, Message, MessageId, SessionId};
 use uuid::Uuid;
 
 use super::read::reader_of;
-use crate::Decoded;
+use crate::DecodedFile;
 use crate::msgfile::{Cell, Document};
 
 /// The name of a message's cells: a hash of their bytes. Whoever changes one of the cells changes the name.
@@ -80,7 +80,7 @@ pub fn messages_with_known(
     document: &Document,
     session: &SessionId,
     known: &dyn KnownMessages,
-) -> Decoded {
+) -> DecodedFile {
     reader_of(document, session, document.cells()).finish(Some(known))
 }
 
@@ -90,7 +90,7 @@ pub fn messages_with_cells(
     session: &SessionId,
     known: &dyn KnownMessages,
     places: &[usize],
-) -> (Decoded, Vec<Option<MessageId>>) {
+) -> (DecodedFile, Vec<Option<MessageId>>) {
     let reader = reader_of(document, session, document.cells());
     let owners = reader.messages_of(places);
     (reader.finish(Some(known)), owners)

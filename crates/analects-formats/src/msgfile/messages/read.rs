@@ -16,12 +16,12 @@ use super::details::MessageDetails;
 use super::known::{KnownMessages, in_place_of, is_same_type, may_be_known};
 use super::partial::{CellView, ContentShape, PartialMessage, close, read_shared};
 use super::{MessageIds, images};
-use crate::Decoded;
+use crate::DecodedFile;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey};
 
 /// The messages of a document: each follows the one before it in its chain, unless `parent=` says
 /// otherwise. `session` names the conversation if the frontmatter does not.
-pub fn messages(document: &Document, session: &SessionId) -> Decoded {
+pub fn messages(document: &Document, session: &SessionId) -> DecodedFile {
     read_cells(document, session, document.cells())
 }
 
@@ -30,7 +30,7 @@ pub(super) fn read_cells<'a>(
     document: &'a Document,
     session: &SessionId,
     cells: impl Iterator<Item = Cell<'a>>,
-) -> Decoded {
+) -> DecodedFile {
     reader_of(document, session, cells).finish(None)
 }
 
@@ -694,7 +694,7 @@ impl<'a> MessageReader<'a> {
     }
 
     /// The messages, each with what is known of it.
-    pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> Decoded {
+    pub(super) fn finish(self, known: Option<&dyn KnownMessages>) -> DecodedFile {
         let known = known.filter(|known| !known.is_empty());
         let revisions = self.revisions();
         let MessageReader {
@@ -724,7 +724,7 @@ impl<'a> MessageReader<'a> {
             messages.push(message);
         }
         messages.extend(revisions);
-        Decoded { messages, problems }
+        DecodedFile { messages, problems }
     }
 
     /// The records that hide calls, as sessions have them.

@@ -4,7 +4,7 @@ use analects_core::{Json, Link, Message};
 use analects_testkit::values as generate;
 use proptest::prelude::*;
 
-use crate::transcript::{Envelope, Names};
+use crate::transcript::{Envelope, OwnedLink};
 
 /// Whether the head of a record gives the link of the record.
 fn agrees(text: &str) -> Result<(), TestCaseError> {
@@ -19,8 +19,8 @@ fn agrees(text: &str) -> Result<(), TestCaseError> {
         let is_other = matches!(message.body, analects_core::Body::Other(_));
         // Only of these the head cannot tell whether they lack something; they follow somebody.
         prop_assume!(!(is_other && has_all.contains(&lacks)));
-        let names = envelope.names();
-        prop_assert_eq!(&names, &Names::of(&Link::of(&message)));
+        let names = envelope.link();
+        prop_assert_eq!(&names, &OwnedLink::of(&Link::of(&message)));
         prop_assert_eq!(names.link(), Link::of(&message));
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use analects_core::{
     History, Json, Link, LinkKind, MessageId, Problem, Raw, SessionId, SessionState, StateChange,
 };
-use analects_formats::transcript::{Envelope, Names, read_line};
+use analects_formats::transcript::{Envelope, OwnedLink, read_line};
 
 use super::reach::{Reach, Room, begins_turn};
 use super::record::{Place, Record, Source, Step};
@@ -221,7 +221,7 @@ impl Walk<'_> {
                 nth: None,
             };
             self.meet(&Record::new(
-                head.names(),
+                head.link(),
                 place,
                 Source::Row(bytes),
                 &head.type_name(),
@@ -239,7 +239,7 @@ impl Walk<'_> {
                 row: row.at,
                 nth: Some(nth),
             };
-            let names = Names::of(&Link::of(message));
+            let names = OwnedLink::of(&Link::of(message));
             let source = Source::Part(message);
             self.meet(&Record::new(names, place, source, message.body.type_name()));
         }

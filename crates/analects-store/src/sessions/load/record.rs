@@ -1,7 +1,7 @@
 //! A record as the way back comes by, and what is kept of it.
 
 use analects_core::{Message, Problem};
-use analects_formats::transcript::{Names, read_line};
+use analects_formats::transcript::{OwnedLink, read_line};
 
 use super::Placed;
 
@@ -21,7 +21,7 @@ impl Place {
 /// A record as the way comes by.
 #[derive(Debug)]
 pub(super) struct Record<'r> {
-    pub names: Names,
+    pub names: OwnedLink,
     pub place: Place,
     pub source: Source<'r>,
     /// Whether a model is instructed in it, or a person may speak.
@@ -41,7 +41,7 @@ pub(super) enum Source<'r> {
 }
 
 impl<'r> Record<'r> {
-    pub fn new(names: Names, place: Place, source: Source<'r>, type_name: &str) -> Record<'r> {
+    pub fn new(names: OwnedLink, place: Place, source: Source<'r>, type_name: &str) -> Record<'r> {
         let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
         Record {
             names,

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use analects_core::{Body, Link, LinkKind, Message, Problem, Rebuilding, StateChange, Tree};
-use analects_formats::transcript::{Envelope, Names, read_line};
+use analects_formats::transcript::{Envelope, OwnedLink, read_line};
 
 use super::reach::{Reach, Room, begins_turn};
 use super::{Loaded, Placed, place, revisions_of, too_long, with_revisions};
@@ -26,7 +26,7 @@ pub(super) fn load(
         all.meet(row);
         ControlFlow::Continue(())
     })?;
-    let tree = Tree::new(all.names.iter().map(Names::link).collect());
+    let tree = Tree::new(all.names.iter().map(OwnedLink::link).collect());
     let leaf = match leaf {
         Some(id) => Some(tree.position(id).ok_or_else(|| no_message(of, id))?),
         None => tree.leaf(of.agent.as_deref()),
@@ -166,7 +166,7 @@ struct Fact {
 /// The names of all records, and where they are.
 #[derive(Debug, Default)]
 struct All {
-    names: Vec<Names>,
+    names: Vec<OwnedLink>,
     facts: Vec<Fact>,
     /// Which message each revision is of, and where the revision is.
     revisions: Vec<(String, (u64, usize))>,
@@ -192,7 +192,7 @@ impl All {
             && !head.needs_body()
         {
             let type_name = head.type_name();
-            self.push(head.names(), row, 0, &type_name);
+            self.push(head.link(), row, 0, &type_name);
             // What a change of state says is told by the names of nothing else.
             let message = text
                 .filter(|_| type_name == "state")
@@ -205,7 +205,7 @@ impl All {
             .extend(read.problems.into_iter().map(|problem| place(problem, row)));
         for (nth, message) in read.messages.iter().enumerate() {
             self.push(
-                Names::of(&Link::of(message)),
+                OwnedLink::of(&Link::of(message)),
                 row,
                 nth,
                 message.body.type_name(),
@@ -214,7 +214,7 @@ impl All {
         }
     }
 
-    fn push(&mut self, names: Names, row: Row<'_>, nth: usize, type_name: &str) {
+    fn push(&mut self, names: OwnedLink, row: Row<'_>, nth: usize, type_name: &str) {
         let place = (row.at, nth);
         if let LinkKind::Revision { target, .. } = names.link().kind {
             self.revisions.push((target.to_string(), place));

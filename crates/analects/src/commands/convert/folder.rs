@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use analects_formats::frame::{FORMATS, Format};
+use analects_formats::convert::{FORMATS, Format};
 
 use super::output::{Output, Taken};
 use super::source::Source;

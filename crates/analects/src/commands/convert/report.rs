@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analects_core::Problem;
 use analects_formats::Loss;
-use analects_formats::frame::{Conversion, Format};
+use analects_formats::convert::{Conversion, Format};
 use analects_formats::msgfile::{LeftBehind, ShowProblem};
 use serde::Serialize;
 

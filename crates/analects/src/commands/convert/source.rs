@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use analects_formats::frame::HEAD;
+use analects_formats::convert::HEAD_SIZE;
 
 use super::is_dash;
 use super::spool::{HELD, Spilled, Spool};
@@ -96,7 +96,9 @@ impl Source {
     /// Reads how it begins.
     fn begun(mut self) -> Result<Source, Failure> {
         let mut head = Vec::new();
-        let taken = (&mut self.bytes).take(HEAD as u64).read_to_end(&mut head);
+        let taken = (&mut self.bytes)
+            .take(HEAD_SIZE as u64)
+            .read_to_end(&mut head);
         taken.map_err(|error| unreadable(&self.name, &error))?;
         self.head = head;
         Ok(self)

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use analects_core::verbs::Survey;
 use analects_core::{Body, Message, Problem};
-use analects_formats::frame::Problems;
+use analects_formats::convert::ProblemList;
 use analects_formats::msgfile::{ExactWriter, ReadableWriter};
-use analects_formats::transcript::{Line, encode, read_line, skim, stand_in};
+use analects_formats::transcript::{TranscriptLine, encode, placeholder, read_line, read_links};
 use analects_store::{ChainName, OsIds, TranscriptStore};
 
 use crate::commands::convert::output::{Output, Taken};
@@ -114,7 +114,7 @@ fn each_row_up_to(
                     ));
                 }
                 // What follows it stays linked to what came before.
-                if let Some(message) = stand_in(row.beginning, length) {
+                if let Some(message) = placeholder(row.beginning, length) {
                     done = each(encode(&message).as_bytes(), row.next);
                 }
             }
@@ -217,7 +217,7 @@ struct Seen {
     /// Whether everything about it was said before.
     is_told: bool,
     lines: usize,
-    problems: Problems,
+    problems: ProblemList,
 }
 
 /// Goes over the messages of a session but for progress.
@@ -225,7 +225,7 @@ fn each_message(
     sessions: &Sessions,
     name: &ChainName,
     seen: &mut Seen,
-    read: fn(&[u8]) -> Line,
+    read: fn(&[u8]) -> TranscriptLine,
     each: &mut dyn FnMut(Message) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let (end, is_told) = (seen.end, seen.is_told);
@@ -249,11 +249,11 @@ fn each_message(
 }
 
 /// A line without what it says, if that is not needed.
-fn skimmed(line: &[u8]) -> Line {
-    match skim(line) {
-        Some(message) => Line {
+fn skimmed(line: &[u8]) -> TranscriptLine {
+    match read_links(line) {
+        Some(message) => TranscriptLine {
             messages: vec![message],
-            ..Line::default()
+            ..TranscriptLine::default()
         },
         None => read_line(line),
     }

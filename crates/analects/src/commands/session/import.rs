@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use analects_core::{Ids, Message, Raw, SessionId, StateChange};
-use analects_formats::frame::{self, HEAD, Problems, Read, ReadOptions};
+use analects_formats::convert::{self, HEAD_SIZE, ProblemList, ReadOptions, ReadOutput};
 use analects_formats::{Loss, msgfile};
 use analects_store::{ChainName, NewSession, OsIds, TranscriptStore, read_message_file};
 use jiff::Timestamp;
@@ -97,7 +97,7 @@ struct Import<'a> {
     is_one: bool,
     messages: usize,
     left_out: usize,
-    problems: Problems,
+    problems: ProblemList,
     losses: Vec<Loss>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Import<'a> {
             is_one: false,
             messages: 0,
             left_out: 0,
-            problems: Problems::default(),
+            problems: ProblemList::default(),
             losses: Vec::new(),
         }
     }
@@ -135,10 +135,10 @@ impl<'a> Import<'a> {
         let mut piece = Vec::new();
         opened
             .by_ref()
-            .take(HEAD as u64)
+            .take(HEAD_SIZE as u64)
             .read_to_end(&mut piece)
             .map_err(unreadable)?;
-        let format = frame::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
+        let format = convert::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
         // One of Claude Code goes on with another; files of requests may hold many.
         self.is_one = format.id() != "claude-code";
         if format.id() == "msgfile" {
@@ -154,7 +154,7 @@ impl<'a> Import<'a> {
         let Some(mut reader) = format.reader(&options) else {
             return Ok(Vec::new());
         };
-        let (mut found, mut waiting, mut source) = (Read::default(), 0, Vec::new());
+        let (mut found, mut waiting, mut source) = (ReadOutput::default(), 0, Vec::new());
         while !piece.is_empty() {
             reader.feed(&piece, &mut found);
             waiting += piece.len() as u64;
@@ -186,16 +186,16 @@ impl<'a> Import<'a> {
             .into_iter()
             .chain(decoded.problems)
             .collect();
-        self.take(Read {
+        self.take(ReadOutput {
             messages: decoded.messages,
             problems,
-            ..Read::default()
+            ..ReadOutput::default()
         })?;
         Ok(document.into_source())
     }
 
     /// Records what was read.
-    fn take(&mut self, read: Read) -> Result<(), Failure> {
+    fn take(&mut self, read: ReadOutput) -> Result<(), Failure> {
         read.problems
             .into_iter()
             .for_each(|problem| self.problems.add(problem));

@@ -129,14 +129,14 @@ fn a_byte_order_mark_is_no_hindrance() {
 
 #[test]
 fn names_of_new_files_tell_the_format_or_ask() {
-    let of = |name: &str| match of_name(name) {
-        Target::One(format) => format.id().to_string(),
-        Target::Several(formats) => formats
+    let of = |name: &str| match format_for_name(name) {
+        FormatChoice::One(format) => format.id().to_string(),
+        FormatChoice::Several(formats) => formats
             .iter()
             .map(|format| format.id())
             .collect::<Vec<_>>()
             .join(" "),
-        Target::Unknown => "unknown".to_string(),
+        FormatChoice::Unknown => "unknown".to_string(),
     };
     assert_eq!(of("a.msg.md"), "msgfile");
     assert_eq!(of("a.chat.md"), "chatmd");
@@ -153,5 +153,5 @@ fn ids_are_unique() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), FORMATS.len());
-    assert!(format("nothing").is_none());
+    assert!(format_by_id("nothing").is_none());
 }

@@ -54,7 +54,7 @@ fn in_order(extra: &RawMap) -> RawMap {
 pub(super) fn renamed(messages: &[Message]) -> Vec<Message> {
     let mut known: Vec<String> = Vec::new();
     let mut rename = |name: &str| {
-        if !is_derived(&name.into()) {
+        if !is_derived_id(&name.into()) {
             return name.to_string();
         }
         let at = known.iter().position(|one| one == name).unwrap_or_else(|| {
@@ -101,7 +101,14 @@ pub(super) fn check(
         .iter()
         .any(|loss| loss.message.is_none() && loss.what == "session id");
     let bare = |message: &Message| {
-        let name = |name: &str| if is_derived(&name.into()) { "" } else { name }.to_string();
+        let name = |name: &str| {
+            if is_derived_id(&name.into()) {
+                ""
+            } else {
+                name
+            }
+            .to_string()
+        };
         let session = named(message.clone()).session_id;
         let (session_id, id) = (name(&session).into(), name(&message.id).into());
         let extra = in_order(&message.extra);
@@ -143,7 +150,7 @@ proptest! {
         for format in both_ways() {
             check(format, &conversation, Dialect::Ours);
         }
-        let chat = format("chatmd").unwrap();
+        let chat = format_by_id("chatmd").unwrap();
         check(chat, &conversation, Dialect::V1);
         check(chat, &conversation, Dialect::V2);
     }
@@ -175,7 +182,7 @@ proptest! {
 
     #[test]
     fn a_message_file_keeps_the_conversation_of_every_format(conversation in conversation()) {
-        let file = format("msgfile").unwrap();
+        let file = format_by_id("msgfile").unwrap();
         for from in both_ways() {
             let first = write(from, &conversation);
             let said = read(from, &first.bytes).messages;
@@ -193,7 +200,7 @@ proptest! {
         for format in both_ways() {
             let bytes = write(format, &conversation).bytes;
             let mut reader = format.reader(&ReadOptions::named(NAME)).unwrap();
-            let (mut pieces, mut whole) = (Read::default(), Read::default());
+            let (mut pieces, mut whole) = (ReadOutput::default(), ReadOutput::default());
             bytes.chunks(size).for_each(|piece| reader.feed(piece, &mut pieces));
             reader.finish(&mut pieces);
             let mut reader = format.reader(&ReadOptions::named(NAME)).unwrap();

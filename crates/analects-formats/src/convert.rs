@@ -3,12 +3,12 @@
 //! format does not need that.
 //!
 //! ```
-//! use analects_formats::frame::{Conversion, ReadOptions, WriteOptions, detect, format};
+//! use analects_formats::convert::{Conversion, ReadOptions, WriteOptions, detect, format_by_id};
 //!
 //! let file = b"> ---\n> <USER />\n\nHello\n";
 //! let from = detect(file, "talk.md").unwrap();
 //! assert_eq!(from.id(), "chatmd");
-//! let to = format("transcript").unwrap();
+//! let to = format_by_id("transcript").unwrap();
 //! let reader = from.reader(&ReadOptions::named("talk.md")).unwrap();
 //! let writer = to.writer(&WriteOptions::default()).unwrap();
 //! let mut conversion = Conversion::new(reader, writer);
@@ -18,10 +18,10 @@
 //! assert!(conversion.losses.is_empty() && conversion.problems.is_empty());
 //! ```
 
-mod collect;
+mod buffer;
 mod conversion;
+mod own_formats;
 mod registry;
-mod texts;
 
 use std::fmt;
 use std::rc::Rc;
@@ -34,14 +34,14 @@ use uuid::Uuid;
 use crate::chatmd::Dialect;
 use crate::msgfile::{KnownMessages, LeftBehind};
 
-pub use collect::{LINE_LIMIT, LineOf, Lines, WHOLE_LIMIT, Whole};
-pub use conversion::{Conversion, Problems, Survey, Surveying};
-pub(crate) use conversion::{Held, RevisedSurvey};
-pub use registry::{FORMATS, Head, Target, detect, format, of_name};
-pub use texts::{ChatMarkdown, ChatSession, MessageFile, Transcript};
+pub use buffer::{FileLine, LINE_LIMIT, LineSplitter, WHOLE_LIMIT, WholeFile};
+pub(crate) use conversion::{BufferedWriter, RevisionPass};
+pub use conversion::{Conversion, FirstPass, FirstPassRunner, ProblemList};
+pub use own_formats::{ChatMarkdownFormat, ChatSessionFormat, MessageFileFormat, TranscriptFormat};
+pub use registry::{FORMATS, FileHead, FormatChoice, detect, format_by_id, format_for_name};
 
 /// How much of a file's beginning [`Format::recognise`] is to be shown.
-pub const HEAD: usize = 64 << 10;
+pub const HEAD_SIZE: usize = 64 << 10;
 
 /// A format of conversations.
 pub trait Format: Sync {
@@ -54,31 +54,31 @@ pub trait Format: Sync {
     /// How names of its files end, the usual ending first.
     fn endings(&self) -> &'static [&'static str];
 
-    /// How sure it is that a file that begins like this is its own. `head` is up to [`HEAD`] bytes.
-    fn recognise(&self, head: &[u8], name: &str) -> Sure;
+    /// How sure it is that a file that begins like this is its own. `head` is up to [`HEAD_SIZE`] bytes.
+    fn recognise(&self, head: &[u8], name: &str) -> Confidence;
 
     /// Something that reads it; `None` if it can only be written.
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>>;
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>>;
 
     /// Something that writes it; `None` if it can only be read. Where there is a [`survey`](Format::survey), it holds
     /// all messages until the end.
-    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>>;
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>>;
 
     /// How its files are read.
-    fn reading(&self) -> Reading {
-        Reading::Whole
+    fn read_mode(&self) -> ReadMode {
+        ReadMode::Whole
     }
 
     /// The first of two passes over a conversation, for a format in which what comes late changes what is written
     /// early; `None` where the writer needs no such pass.
-    fn survey(&self, _: &WriteOptions) -> Option<Box<dyn Survey>> {
+    fn first_pass(&self, _: &WriteOptions) -> Option<Box<dyn FirstPass>> {
         None
     }
 }
 
 /// How the files of a format are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReadMode {
     /// Record by record, and a record may revise an earlier one.
     Revisions,
     /// Record by record, and none revises another.
@@ -89,7 +89,7 @@ pub enum Reading {
 
 /// How sure a format is that a file is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sure {
+pub enum Confidence {
     /// It is not, or there is no sign of it.
     No,
     /// Only the name says so.
@@ -102,12 +102,12 @@ pub enum Sure {
 
 /// Takes the bytes of a file in pieces, and gives messages as soon as it can. Never fails: what cannot be
 /// read is a problem.
-pub trait Reader {
+pub trait FormatReader {
     /// The next bytes of the file.
-    fn feed(&mut self, bytes: &[u8], out: &mut Read);
+    fn feed(&mut self, bytes: &[u8], out: &mut ReadOutput);
 
     /// There are no more.
-    fn finish(self: Box<Self>, out: &mut Read);
+    fn finish(self: Box<Self>, out: &mut ReadOutput);
 }
 
 /// What was read since somebody looked last.
@@ -116,7 +116,7 @@ pub trait Reader {
 /// [`Message::session_id`]. What is known of a conversation as a whole, such as its title, is a message
 /// too: a change of state ([`analects_core::StateChange`]) before the first of them.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Read {
+pub struct ReadOutput {
     /// The messages, in file order.
     pub messages: Vec<Message>,
     /// What is odd about the file. What is an error could not be read, and is lost on the way.
@@ -128,17 +128,17 @@ pub struct Read {
 }
 
 /// Takes messages in order, and gives bytes as soon as it can.
-pub trait Writer {
+pub trait FormatWriter {
     /// The next message.
-    fn push(&mut self, message: &Message, out: &mut Written);
+    fn push(&mut self, message: &Message, out: &mut WriteOutput);
 
     /// There are no more.
-    fn finish(self: Box<Self>, out: &mut Written);
+    fn finish(self: Box<Self>, out: &mut WriteOutput);
 }
 
 /// What was written since somebody looked last.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Written {
+pub struct WriteOutput {
     /// The bytes, which follow on those from before.
     pub bytes: Vec<u8>,
     /// The bytes that stand behind all others, at the end of the file; they follow on those from before, too.
@@ -159,16 +159,16 @@ pub struct ReadOptions {
     /// The zone of times that name none.
     pub zone: TimeZone,
     /// What is known of the answers of a message file beyond its cells.
-    pub known: Option<Known>,
-    /// Whether the messages are for a [`Survey`]: what they say may be left out, but for what revisions say.
-    pub is_survey: bool,
+    pub stored_messages: Option<StoredMessages>,
+    /// Whether the messages are for a [`FirstPass`]: what they say may be left out, but for what revisions say.
+    pub is_first_pass: bool,
 }
 
 /// Full messages by the hash of their cells.
 #[derive(Clone)]
-pub struct Known(pub Rc<dyn KnownMessages>);
+pub struct StoredMessages(pub Rc<dyn KnownMessages>);
 
-impl fmt::Debug for Known {
+impl fmt::Debug for StoredMessages {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Known")
     }
@@ -182,8 +182,8 @@ impl ReadOptions {
             name,
             full: false,
             zone,
-            known: None,
-            is_survey: false,
+            stored_messages: None,
+            is_first_pass: false,
         }
     }
 }
@@ -214,7 +214,7 @@ impl Default for WriteOptions {
 
 /// Whether a conversation's name was made from its file's, so that nothing is lost with it: whoever reads
 /// the file again gives it one. Such names are UUIDs of version 5.
-pub(crate) fn is_derived(session: &SessionId) -> bool {
+pub(crate) fn is_derived_id(session: &SessionId) -> bool {
     Uuid::try_parse(session).is_ok_and(|id| id.get_version_num() == 5)
 }
 

@@ -36,7 +36,7 @@ fn samples(test: &str) -> Vec<PathBuf> {
     );
     if found.is_empty() {
         skip(
-            &format!("frame::tests::samples::{test}"),
+            &format!("convert::tests::samples::{test}"),
             "the samples are not here",
         );
     }
@@ -51,7 +51,7 @@ fn every_sample_goes_to_every_format_or_says_what_is_lost() {
     for path in &all {
         let bytes = fs::read(path).unwrap();
         let name = path.to_string_lossy();
-        let Some(from) = detect(&bytes[..bytes.len().min(HEAD)], &name) else {
+        let Some(from) = detect(&bytes[..bytes.len().min(HEAD_SIZE)], &name) else {
             continue;
         };
         let said = read(from, &bytes).messages;
@@ -59,7 +59,7 @@ fn every_sample_goes_to_every_format_or_says_what_is_lost() {
         for to in both_ways() {
             check(to, &said, Dialect::Ours);
         }
-        let file = format("msgfile").unwrap();
+        let file = format_by_id("msgfile").unwrap();
         let (kept, exact) = check(file, &said, Dialect::Ours);
         assert!(
             exact && renamed(&kept) == renamed(&said),
@@ -90,7 +90,7 @@ fn a_file_for_fine_tuning_comes_back() {
         .filter(|path| path.to_string_lossy().contains("fine_tuning"))
     {
         let text = fs::read_to_string(path).unwrap();
-        let openai = format("openai").unwrap();
+        let openai = format_by_id("openai").unwrap();
         let said = read(openai, text.as_bytes());
         assert_eq!(said.problems, []);
         let sessions: std::collections::HashSet<_> = said
@@ -99,7 +99,7 @@ fn a_file_for_fine_tuning_comes_back() {
             .map(|message| &message.session_id)
             .collect();
         assert_eq!(sessions.len(), text.lines().count());
-        let file = format("msgfile").unwrap();
+        let file = format_by_id("msgfile").unwrap();
         let kept = read(file, &write(file, &said.messages).bytes).messages;
         let written = write(openai, &kept);
         assert_eq!(written.losses, []);
@@ -117,7 +117,10 @@ fn conversations_of_other_programs_are_not_taken_for_requests() {
             .iter()
             .any(|part| programs.iter().any(|program| part == *program));
         let bytes = fs::read(&path).unwrap();
-        let found = detect(&bytes[..bytes.len().min(HEAD)], &path.to_string_lossy());
+        let found = detect(
+            &bytes[..bytes.len().min(HEAD_SIZE)],
+            &path.to_string_lossy(),
+        );
         let is_request = found.is_some_and(|found| ["openai", "anthropic"].contains(&found.id()));
         assert!(!(is_other && is_request), "{path:?}");
     }

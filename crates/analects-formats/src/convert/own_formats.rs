@@ -5,19 +5,20 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{
-    Format, Head, Held, Known, Lines, Read, ReadOptions, Reader, Reading, RevisedSurvey, Sure,
-    Survey, Whole, WriteOptions, Writer, Written,
+    BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
+    LineSplitter, ReadMode, ReadOptions, ReadOutput, RevisionPass, StoredMessages, WholeFile,
+    WriteOptions, WriteOutput,
 };
 use crate::Loss;
 use crate::chatmd;
 use crate::msgfile::{self, Cell, Document, DocumentKind, ExactWriter, ReadableWriter};
-use crate::transcript::{self, read_line, skim};
+use crate::transcript::{self, read_line, read_links};
 
 /// The message file.
 #[derive(Debug)]
-pub struct MessageFile;
+pub struct MessageFileFormat;
 
-impl Format for MessageFile {
+impl Format for MessageFileFormat {
     fn id(&self) -> &'static str {
         "msgfile"
     }
@@ -30,7 +31,7 @@ impl Format for MessageFile {
         &[".msg.md", ".md"]
     }
 
-    fn recognise(&self, head: &[u8], name: &str) -> Sure {
+    fn recognise(&self, head: &[u8], name: &str) -> Confidence {
         let is_whole = name.ends_with(".msg.md");
         let document = msgfile::decode_named(head, name);
         let is_section = document.kind() == DocumentKind::Section;
@@ -41,45 +42,45 @@ impl Format for MessageFile {
         };
         let is_markdown = name.ends_with(".md") || !name.contains('.');
         match () {
-            _ if is_section || all.cells().any(Cell::is_sealed) => Sure::Yes,
-            _ if is_whole && all.cells().len() > 0 => Sure::Yes,
+            _ if is_section || all.cells().any(Cell::is_sealed) => Confidence::Yes,
+            _ if is_whole && all.cells().len() > 0 => Confidence::Yes,
             // Scripts have such lines too.
-            _ if is_markdown && all.cells().len() > 0 => Sure::Maybe,
-            _ if is_whole => Sure::ByName,
-            _ => Sure::No,
+            _ if is_markdown && all.cells().len() > 0 => Confidence::Maybe,
+            _ if is_whole => Confidence::ByName,
+            _ => Confidence::No,
         }
     }
 
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
         Some(Box::new(MessageFileReader {
-            whole: Whole::default(),
+            whole: WholeFile::default(),
             options: options.clone(),
         }))
     }
 
-    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
         if options.full {
             return Some(Box::new(ExactFileWriter::default()));
         }
-        self.survey(options).map(Held::behind)
+        self.first_pass(options).map(BufferedWriter::boxed)
     }
 
-    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
-        (!options.full).then(|| Box::new(ReadableSurvey::default()) as Box<dyn Survey>)
+    fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
+        (!options.full).then(|| Box::new(ReadableFilePass::default()) as Box<dyn FirstPass>)
     }
 }
 
 struct MessageFileReader {
-    whole: Whole,
+    whole: WholeFile,
     options: ReadOptions,
 }
 
-impl Reader for MessageFileReader {
-    fn feed(&mut self, bytes: &[u8], _: &mut Read) {
+impl FormatReader for MessageFileReader {
+    fn feed(&mut self, bytes: &[u8], _: &mut ReadOutput) {
         self.whole.feed(bytes);
     }
 
-    fn finish(self: Box<Self>, out: &mut Read) {
+    fn finish(self: Box<Self>, out: &mut ReadOutput) {
         let name = &self.options.name;
         let Some(bytes) = self.whole.finish(out) else {
             return;
@@ -90,8 +91,10 @@ impl Reader for MessageFileReader {
             document = msgfile::decode(document.into_source());
         }
         let session = msgfile::session_of(name);
-        let decoded = match &self.options.known {
-            Some(Known(known)) => msgfile::messages_with_known(&document, &session, &**known),
+        let decoded = match &self.options.stored_messages {
+            Some(StoredMessages(known)) => {
+                msgfile::messages_with_known(&document, &session, &**known)
+            }
             None => msgfile::messages(&document, &session),
         };
         out.problems.extend(document.problems());
@@ -138,8 +141,8 @@ fn beside_messages(document: &Document) -> Vec<Loss> {
 #[derive(Default)]
 struct ExactFileWriter(Option<ExactWriter<'static>>);
 
-impl Writer for ExactFileWriter {
-    fn push(&mut self, message: &Message, out: &mut Written) {
+impl FormatWriter for ExactFileWriter {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         let session = &message.session_id;
         let writer = self
             .0
@@ -147,7 +150,7 @@ impl Writer for ExactFileWriter {
         writer.push(message, &mut out.bytes, &mut out.tail);
     }
 
-    fn finish(self: Box<Self>, out: &mut Written) {
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
         if let Some(writer) = self.0 {
             writer.finish(&mut out.bytes, &mut out.tail);
         }
@@ -156,19 +159,19 @@ impl Writer for ExactFileWriter {
 
 /// The survey of a message file for people.
 #[derive(Default)]
-struct ReadableSurvey {
+struct ReadableFilePass {
     session: Option<SessionId>,
     survey: verbs::Survey,
 }
 
-impl Survey for ReadableSurvey {
+impl FirstPass for ReadableFilePass {
     fn meet(&mut self, message: &Message) {
         self.session
             .get_or_insert_with(|| message.session_id.clone());
         self.survey.meet(message);
     }
 
-    fn writer(self: Box<Self>) -> Box<dyn Writer> {
+    fn writer(self: Box<Self>) -> Box<dyn FormatWriter> {
         let ids = DerivedIds::new(&self.session.unwrap_or_default());
         Box::new(ReadableFileWriter(ReadableWriter::new(
             self.survey.finish(),
@@ -179,12 +182,12 @@ impl Survey for ReadableSurvey {
 
 struct ReadableFileWriter(ReadableWriter<'static>);
 
-impl Writer for ReadableFileWriter {
-    fn push(&mut self, message: &Message, out: &mut Written) {
+impl FormatWriter for ReadableFileWriter {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         self.0.push(message, &mut out.bytes);
     }
 
-    fn finish(self: Box<Self>, out: &mut Written) {
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
         out.left_behind = self.0.finish(&mut out.bytes);
     }
 }
@@ -226,9 +229,9 @@ impl Ids for DerivedIds {
 
 /// Chat Markdown.
 #[derive(Debug)]
-pub struct ChatMarkdown;
+pub struct ChatMarkdownFormat;
 
-impl Format for ChatMarkdown {
+impl Format for ChatMarkdownFormat {
     fn id(&self) -> &'static str {
         "chatmd"
     }
@@ -241,28 +244,28 @@ impl Format for ChatMarkdown {
         &[".chat.md", ".md"]
     }
 
-    fn recognise(&self, head: &[u8], name: &str) -> Sure {
+    fn recognise(&self, head: &[u8], name: &str) -> Confidence {
         match () {
-            _ if chatmd::is_chat_markdown(head) => Sure::Yes,
-            _ if name.ends_with(".chat.md") => Sure::ByName,
-            _ => Sure::No,
+            _ if chatmd::is_chat_markdown(head) => Confidence::Yes,
+            _ if name.ends_with(".chat.md") => Confidence::ByName,
+            _ => Confidence::No,
         }
     }
 
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
         Some(Box::new(ChatMarkdownReader {
-            whole: Whole::default(),
+            whole: WholeFile::default(),
             options: options.clone(),
         }))
     }
 
-    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        self.survey(options).map(Held::behind)
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
+        self.first_pass(options).map(BufferedWriter::boxed)
     }
 
-    fn survey(&self, options: &WriteOptions) -> Option<Box<dyn Survey>> {
+    fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
         let options = options.clone();
-        Some(RevisedSurvey::before(ChatMarkdownWriter {
+        Some(RevisionPass::boxed(ChatMarkdownWriter {
             messages: Vec::new(),
             options,
         }))
@@ -270,16 +273,16 @@ impl Format for ChatMarkdown {
 }
 
 struct ChatMarkdownReader {
-    whole: Whole,
+    whole: WholeFile,
     options: ReadOptions,
 }
 
-impl Reader for ChatMarkdownReader {
-    fn feed(&mut self, bytes: &[u8], _: &mut Read) {
+impl FormatReader for ChatMarkdownReader {
+    fn feed(&mut self, bytes: &[u8], _: &mut ReadOutput) {
         self.whole.feed(bytes);
     }
 
-    fn finish(self: Box<Self>, out: &mut Read) {
+    fn finish(self: Box<Self>, out: &mut ReadOutput) {
         let Some(bytes) = self.whole.finish(out) else {
             return;
         };
@@ -289,7 +292,7 @@ impl Reader for ChatMarkdownReader {
         out.problems.extend(document.problems());
         let session = document.session_in(zone);
         let id = session.id.clone().map_or(fallback, SessionId::from);
-        let messages = chatmd::with_facts(&session, &id, decoded.messages);
+        let messages = chatmd::with_session_info(&session, &id, decoded.messages);
         keep(messages, self.options.full, out);
     }
 }
@@ -299,13 +302,13 @@ struct ChatMarkdownWriter {
     options: WriteOptions,
 }
 
-impl Writer for ChatMarkdownWriter {
-    fn push(&mut self, message: &Message, _: &mut Written) {
+impl FormatWriter for ChatMarkdownWriter {
+    fn push(&mut self, message: &Message, _: &mut WriteOutput) {
         self.messages.push(message.clone());
     }
 
-    fn finish(self: Box<Self>, out: &mut Written) {
-        let (session, messages) = chatmd::without_facts(self.messages);
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
+        let (session, messages) = chatmd::split_session_info(self.messages);
         let WriteOptions { dialect, zone, .. } = &self.options;
         let (text, losses) = chatmd::encode_in(&messages, &session, *dialect, zone);
         out.bytes.extend(text.into_bytes());
@@ -315,9 +318,9 @@ impl Writer for ChatMarkdownWriter {
 
 /// The transcript.
 #[derive(Debug)]
-pub struct Transcript;
+pub struct TranscriptFormat;
 
-impl Format for Transcript {
+impl Format for TranscriptFormat {
     fn id(&self) -> &'static str {
         "transcript"
     }
@@ -330,10 +333,10 @@ impl Format for Transcript {
         &[".jsonl"]
     }
 
-    fn recognise(&self, head: &[u8], name: &str) -> Sure {
-        let head = Head::new(head);
+    fn recognise(&self, head: &[u8], name: &str) -> Confidence {
+        let head = FileHead::new(head);
         if head.starts_with("{\"v\":") {
-            return Sure::Yes;
+            return Confidence::Yes;
         }
         let first = head.first_object();
         let is_foreign = first.as_ref().is_some_and(|fields| {
@@ -344,29 +347,31 @@ impl Format for Transcript {
             kind.is_some_and(|kind| KINDS.contains(&kind.as_str()))
         });
         match () {
-            _ if is_foreign => Sure::No,
-            _ if is_ours => Sure::Maybe,
-            _ if name.ends_with(".jsonl") => Sure::ByName,
-            _ => Sure::No,
+            _ if is_foreign => Confidence::No,
+            _ if is_ours => Confidence::Maybe,
+            _ if name.ends_with(".jsonl") => Confidence::ByName,
+            _ => Confidence::No,
         }
     }
 
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
         let ReadOptions {
-            full, is_survey, ..
+            full,
+            is_first_pass,
+            ..
         } = *options;
         Some(Box::new(TranscriptReader {
-            lines: Lines::default(),
+            lines: LineSplitter::default(),
             full,
-            is_survey,
+            is_first_pass,
         }))
     }
 
-    fn reading(&self) -> Reading {
-        Reading::Revisions
+    fn read_mode(&self) -> ReadMode {
+        ReadMode::Revisions
     }
 
-    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn Writer>> {
+    fn writer(&self, _: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
         Some(Box::new(TranscriptWriter))
     }
 }
@@ -392,37 +397,42 @@ const KINDS: [&str; 13] = [
 const FOREIGN: [&str; 5] = ["sessionId", "message", "timestamp", "payload", "uuid"];
 
 struct TranscriptReader {
-    lines: Lines,
+    lines: LineSplitter,
     full: bool,
-    is_survey: bool,
+    is_first_pass: bool,
 }
 
-impl Reader for TranscriptReader {
-    fn feed(&mut self, bytes: &[u8], out: &mut Read) {
+impl FormatReader for TranscriptReader {
+    fn feed(&mut self, bytes: &[u8], out: &mut ReadOutput) {
         let TranscriptReader {
-            full, is_survey, ..
+            full,
+            is_first_pass,
+            ..
         } = *self;
-        self.lines
-            .feed(bytes, &mut |line| read_record(line, full, is_survey, out));
+        self.lines.feed(bytes, &mut |line| {
+            read_record(line, full, is_first_pass, out)
+        });
     }
 
-    fn finish(mut self: Box<Self>, out: &mut Read) {
+    fn finish(mut self: Box<Self>, out: &mut ReadOutput) {
         let TranscriptReader {
-            full, is_survey, ..
+            full,
+            is_first_pass,
+            ..
         } = *self;
         self.lines
-            .finish(&mut |line| read_record(line, full, is_survey, out));
+            .finish(&mut |line| read_record(line, full, is_first_pass, out));
     }
 }
 
-fn read_record(line: super::LineOf<'_>, full: bool, is_survey: bool, out: &mut Read) {
+fn read_record(line: super::FileLine<'_>, full: bool, is_first_pass: bool, out: &mut ReadOutput) {
     let Some(bytes) = line.bytes else {
         out.problems.push(line.too_long());
         out.messages
-            .extend(transcript::stand_in(line.beginning, line.length));
+            .extend(transcript::placeholder(line.beginning, line.length));
         return;
     };
-    if is_survey && let Some(message) = skim(bytes) {
+    if is_first_pass && let Some(message) = read_links(bytes) {
         return keep(vec![message], full, out);
     }
     let read = read_line(bytes);
@@ -432,7 +442,7 @@ fn read_record(line: super::LineOf<'_>, full: bool, is_survey: bool, out: &mut R
 }
 
 /// Keeps messages, without progress unless all is wanted.
-fn keep(messages: Vec<Message>, full: bool, out: &mut Read) {
+fn keep(messages: Vec<Message>, full: bool, out: &mut ReadOutput) {
     for message in messages {
         if !full && matches!(message.body, Body::Progress(_)) {
             out.left_out += 1;
@@ -444,8 +454,8 @@ fn keep(messages: Vec<Message>, full: bool, out: &mut Read) {
 
 struct TranscriptWriter;
 
-impl Writer for TranscriptWriter {
-    fn push(&mut self, message: &Message, out: &mut Written) {
+impl FormatWriter for TranscriptWriter {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         if message.unknown.get("crc").is_some() {
             let why = "each line of a transcript has a checksum of its own under this name";
             out.losses.push(Loss::of(&message.id, "crc", why));
@@ -453,14 +463,14 @@ impl Writer for TranscriptWriter {
         out.bytes.extend(transcript::encode(message).into_bytes());
     }
 
-    fn finish(self: Box<Self>, _: &mut Written) {}
+    fn finish(self: Box<Self>, _: &mut WriteOutput) {}
 }
 
 /// The chat plugin's own JSON.
 #[derive(Debug)]
-pub struct ChatSession;
+pub struct ChatSessionFormat;
 
-impl Format for ChatSession {
+impl Format for ChatSessionFormat {
     fn id(&self) -> &'static str {
         "chat-session"
     }
@@ -473,48 +483,50 @@ impl Format for ChatSession {
         &[".chat.json", ".json"]
     }
 
-    fn recognise(&self, head: &[u8], name: &str) -> Sure {
-        let head = Head::new(head);
+    fn recognise(&self, head: &[u8], name: &str) -> Confidence {
+        let head = FileHead::new(head);
         let is_item = head.has("type", "message")
             || head.has("type", "seperator")
             || head.has("type", "separator");
         match () {
-            _ if head.starts_with("{") && head.has_value("items", "[") && is_item => Sure::Yes,
-            _ if head.starts_with("{") && head.has_value("items", "[") => Sure::Maybe,
-            _ if name.ends_with(".chat.json") => Sure::ByName,
-            _ => Sure::No,
+            _ if head.starts_with("{") && head.has_value("items", "[") && is_item => {
+                Confidence::Yes
+            }
+            _ if head.starts_with("{") && head.has_value("items", "[") => Confidence::Maybe,
+            _ if name.ends_with(".chat.json") => Confidence::ByName,
+            _ => Confidence::No,
         }
     }
 
-    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn Reader>> {
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
         Some(Box::new(ChatSessionReader {
-            whole: Whole::default(),
+            whole: WholeFile::default(),
             options: options.clone(),
         }))
     }
 
-    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn Writer>> {
-        self.survey(options).map(Held::behind)
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
+        self.first_pass(options).map(BufferedWriter::boxed)
     }
 
-    fn survey(&self, _: &WriteOptions) -> Option<Box<dyn Survey>> {
-        Some(RevisedSurvey::before(ChatSessionWriter {
+    fn first_pass(&self, _: &WriteOptions) -> Option<Box<dyn FirstPass>> {
+        Some(RevisionPass::boxed(ChatSessionWriter {
             messages: Vec::new(),
         }))
     }
 }
 
 struct ChatSessionReader {
-    whole: Whole,
+    whole: WholeFile,
     options: ReadOptions,
 }
 
-impl Reader for ChatSessionReader {
-    fn feed(&mut self, bytes: &[u8], _: &mut Read) {
+impl FormatReader for ChatSessionReader {
+    fn feed(&mut self, bytes: &[u8], _: &mut ReadOutput) {
         self.whole.feed(bytes);
     }
 
-    fn finish(self: Box<Self>, out: &mut Read) {
+    fn finish(self: Box<Self>, out: &mut ReadOutput) {
         let Some(bytes) = self.whole.finish(out) else {
             return;
         };
@@ -522,7 +534,7 @@ impl Reader for ChatSessionReader {
         let (session, decoded) = chatmd::session_json::decode_named(&bytes, &name);
         out.problems.extend(decoded.problems);
         let id = session.id.clone().map_or(name, SessionId::from);
-        let messages = chatmd::with_facts(&session, &id, decoded.messages);
+        let messages = chatmd::with_session_info(&session, &id, decoded.messages);
         keep(messages, self.options.full, out);
     }
 }
@@ -531,13 +543,13 @@ struct ChatSessionWriter {
     messages: Vec<Message>,
 }
 
-impl Writer for ChatSessionWriter {
-    fn push(&mut self, message: &Message, _: &mut Written) {
+impl FormatWriter for ChatSessionWriter {
+    fn push(&mut self, message: &Message, _: &mut WriteOutput) {
         self.messages.push(message.clone());
     }
 
-    fn finish(self: Box<Self>, out: &mut Written) {
-        let (session, messages) = chatmd::without_facts(self.messages);
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
+        let (session, messages) = chatmd::split_session_info(self.messages);
         let (text, losses) = chatmd::session_json::encode(&messages, &session);
         out.bytes.extend(text.into_bytes());
         out.losses.extend(losses);

@@ -3,7 +3,7 @@
 
 use analects_core::Problem;
 
-use super::Read;
+use super::ReadOutput;
 
 /// The longest line that is read.
 pub const LINE_LIMIT: usize = 64 << 20;
@@ -20,7 +20,7 @@ pub const WHOLE_LIMIT: usize = 512 << 20;
 
 /// Cuts what comes in pieces into lines.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineSplitter {
     rest: Vec<u8>,
     number: usize,
     limit: usize,
@@ -33,7 +33,7 @@ pub struct Lines {
 
 /// One line of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LineOf<'a> {
+pub struct FileLine<'a> {
     /// Its number, from 1.
     pub number: usize,
     /// Where it begins in the file.
@@ -46,7 +46,7 @@ pub struct LineOf<'a> {
     pub beginning: &'a [u8],
 }
 
-impl LineOf<'_> {
+impl FileLine<'_> {
     /// Says that a problem is about this line.
     pub fn place(&self, mut problem: Problem) -> Problem {
         (problem.line, problem.column) = (self.number, 1);
@@ -55,7 +55,7 @@ impl LineOf<'_> {
 
     /// What is wrong with a line that has too many bytes.
     pub fn too_long(&self) -> Problem {
-        let LineOf { at, length, .. } = self;
+        let FileLine { at, length, .. } = self;
         let text =
             format!("this line, at byte {at}, has {length} bytes, and may have {LINE_LIMIT}");
         let hint = "it is left out; to keep it, move its pictures or other large content to files";
@@ -63,16 +63,16 @@ impl LineOf<'_> {
     }
 }
 
-impl Default for Lines {
-    fn default() -> Lines {
-        Lines::with_limit(LINE_LIMIT)
+impl Default for LineSplitter {
+    fn default() -> LineSplitter {
+        LineSplitter::with_limit(LINE_LIMIT)
     }
 }
 
-impl Lines {
+impl LineSplitter {
     /// Lines of at most `limit` bytes.
-    pub fn with_limit(limit: usize) -> Lines {
-        Lines {
+    pub fn with_limit(limit: usize) -> LineSplitter {
+        LineSplitter {
             rest: Vec::new(),
             number: 0,
             limit,
@@ -83,7 +83,7 @@ impl Lines {
     }
 
     /// Takes more bytes; `each` gets the lines that are complete.
-    pub fn feed(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(LineOf<'_>)) {
+    pub fn feed(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(FileLine<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end + 1);
             bytes = rest;
@@ -99,7 +99,7 @@ impl Lines {
     }
 
     /// There are no more bytes: gives the last line, if it has no end.
-    pub fn finish(&mut self, each: &mut dyn FnMut(LineOf<'_>)) {
+    pub fn finish(&mut self, each: &mut dyn FnMut(FileLine<'_>)) {
         if !self.rest.is_empty() {
             self.give(each);
         }
@@ -122,7 +122,7 @@ impl Lines {
         }
     }
 
-    fn give(&mut self, each: &mut dyn FnMut(LineOf<'_>)) {
+    fn give(&mut self, each: &mut dyn FnMut(FileLine<'_>)) {
         let mut rest = std::mem::take(&mut self.rest);
         let bytes = (!self.too_long).then_some(rest.as_slice());
         each(self.next(bytes, &rest));
@@ -135,12 +135,12 @@ impl Lines {
     }
 
     /// The line that is complete; the next one begins behind it.
-    fn next<'l>(&mut self, bytes: Option<&'l [u8]>, beginning: &'l [u8]) -> LineOf<'l> {
+    fn next<'l>(&mut self, bytes: Option<&'l [u8]>, beginning: &'l [u8]) -> FileLine<'l> {
         self.number += 1;
         let length = std::mem::take(&mut self.length);
         let at = self.at;
         self.at += length;
-        LineOf {
+        FileLine {
             number: self.number,
             at,
             length,
@@ -152,12 +152,12 @@ impl Lines {
 
 /// Puts a file together that is needed as a whole.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub struct WholeFile {
     bytes: Vec<u8>,
     too_large: bool,
 }
 
-impl Whole {
+impl WholeFile {
     /// Takes more bytes. Of a file that is too large, nothing is kept.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.too_large |= self.bytes.len() + bytes.len() > WHOLE_LIMIT;
@@ -169,7 +169,7 @@ impl Whole {
     }
 
     /// The file; `None`, with a problem, if it is too large.
-    pub fn finish(self, out: &mut Read) -> Option<Vec<u8>> {
+    pub fn finish(self, out: &mut ReadOutput) -> Option<Vec<u8>> {
         if self.too_large {
             let text = format!("this file has more than {WHOLE_LIMIT} bytes");
             let hint = "its format has to be read as a whole; cut it into several files";

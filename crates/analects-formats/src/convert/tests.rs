@@ -3,10 +3,10 @@
 use super::*;
 use crate::chatmd::Dialect;
 
+mod chunks;
 mod detection;
 mod hostile;
 mod laws;
-mod pieces;
 mod samples;
 mod values;
 
@@ -14,8 +14,8 @@ mod values;
 const NAME: &str = "talk";
 
 /// What is read of a file.
-pub(super) fn read(format: &dyn Format, bytes: &[u8]) -> Read {
-    let mut out = Read::default();
+pub(super) fn read(format: &dyn Format, bytes: &[u8]) -> ReadOutput {
+    let mut out = ReadOutput::default();
     let options = ReadOptions {
         full: true,
         ..ReadOptions::named(NAME)
@@ -27,12 +27,12 @@ pub(super) fn read(format: &dyn Format, bytes: &[u8]) -> Read {
 }
 
 /// What is written of a conversation.
-pub(super) fn write(format: &dyn Format, messages: &[Message]) -> Written {
+pub(super) fn write(format: &dyn Format, messages: &[Message]) -> WriteOutput {
     write_in(format, messages, Dialect::Ours)
 }
 
-fn write_in(format: &dyn Format, messages: &[Message], dialect: Dialect) -> Written {
-    let mut out = Written::default();
+fn write_in(format: &dyn Format, messages: &[Message], dialect: Dialect) -> WriteOutput {
+    let mut out = WriteOutput::default();
     let options = WriteOptions {
         name: NAME.to_string(),
         dialect,

@@ -5,11 +5,11 @@ use super::*;
 /// Every reader takes these bytes without a crash, and what it reads every writer takes.
 fn survives(bytes: &[u8]) {
     for from in FORMATS {
-        from.recognise(&bytes[..bytes.len().min(HEAD)], "x.json");
+        from.recognise(&bytes[..bytes.len().min(HEAD_SIZE)], "x.json");
         let Some(mut reader) = from.reader(&ReadOptions::named("../../x")) else {
             continue;
         };
-        let mut out = Read::default();
+        let mut out = ReadOutput::default();
         reader.feed(bytes, &mut out);
         reader.finish(&mut out);
         for to in FORMATS {
@@ -51,7 +51,7 @@ fn what_is_deeply_nested_comes_back() {
 }
 
 fn format_named(id: &str) -> &'static dyn Format {
-    format(id).unwrap()
+    format_by_id(id).unwrap()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_file_of_a_gigabyte_that_needs_to_be_whole_is_a_problem_and_no_memory() {
     let piece = vec![b'x'; 1 << 20];
     for id in ["openai", "msgfile"] {
         let mut reader = format_named(id).reader(&ReadOptions::named("x")).unwrap();
-        let mut out = Read::default();
+        let mut out = ReadOutput::default();
         reader.feed(b"{\"", &mut out);
         for _ in 0..1024 {
             reader.feed(&piece, &mut out);

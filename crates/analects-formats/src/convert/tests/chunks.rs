@@ -4,13 +4,13 @@ use super::*;
 
 fn lines(limit: usize, pieces: &[&str]) -> Vec<(usize, Option<String>)> {
     let mut found = Vec::new();
-    let mut each = |line: LineOf<'_>| {
+    let mut each = |line: FileLine<'_>| {
         let text = line
             .bytes
             .map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         found.push((line.number, text));
     };
-    let mut lines = Lines::with_limit(limit);
+    let mut lines = LineSplitter::with_limit(limit);
     for piece in pieces {
         lines.feed(piece.as_bytes(), &mut each);
     }
@@ -40,10 +40,10 @@ fn a_line_that_is_too_long_is_let_go() {
 
 #[test]
 fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
-    let format = format("transcript").unwrap();
+    let format = format_by_id("transcript").unwrap();
     let mut reader = format.reader(&ReadOptions::named("x.jsonl")).unwrap();
     let piece = vec![b'x'; 1 << 20];
-    let mut out = Read::default();
+    let mut out = ReadOutput::default();
     for _ in 0..1024 {
         reader.feed(&piece, &mut out);
     }
@@ -59,7 +59,10 @@ fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
 
 #[test]
 fn of_very_many_problems_the_first_are_kept_and_all_are_counted() {
-    let (from, to) = (format("transcript").unwrap(), format("markdown").unwrap());
+    let (from, to) = (
+        format_by_id("transcript").unwrap(),
+        format_by_id("markdown").unwrap(),
+    );
     let (reader, writer) = (
         from.reader(&ReadOptions::named("x")),
         to.writer(&WriteOptions::default()),

@@ -118,7 +118,7 @@ proptest! {
     #[test]
     fn requests_come_out_as_the_same_values(file in file()) {
         for id in ["openai", "anthropic"] {
-            let format = format(id).unwrap();
+            let format = format_by_id(id).unwrap();
             let said = read(format, file.as_bytes());
             let errors: Vec<_> =
                 said.problems.iter().filter(|p| p.severity == analects_core::Severity::Error).collect();
@@ -128,7 +128,7 @@ proptest! {
             let text = String::from_utf8(written.bytes).unwrap();
             prop_assert!(same(&text, &file), "{id}\n{file}\n{text}");
             // By way of a message file.
-            let message_file = super::super::format("msgfile").unwrap();
+            let message_file = super::super::format_by_id("msgfile").unwrap();
             let kept = read(message_file, &write(message_file, &said.messages).bytes).messages;
             let text = String::from_utf8(write(format, &kept).bytes).unwrap();
             prop_assert!(same(&text, &file), "{id} by way of a message file\n{file}\n{text}");

@@ -3,36 +3,39 @@
 use analects_core::RawMap;
 use memchr::memmem;
 
-use super::{ChatMarkdown, ChatSession, Format, MessageFile, Sure, Transcript, WriteOptions};
-use crate::anthropic::Anthropic;
-use crate::claude_code::ClaudeCode;
-use crate::openai::OpenAi;
-use crate::page::MarkdownPage;
+use super::{
+    ChatMarkdownFormat, ChatSessionFormat, Confidence, Format, MessageFileFormat, TranscriptFormat,
+    WriteOptions,
+};
+use crate::anthropic::AnthropicFormat;
+use crate::claude_code::ClaudeCodeFormat;
+use crate::openai::OpenAiFormat;
+use crate::page::MarkdownPageFormat;
 
 /// All formats. Where two are equally sure of a file, the first of them has it.
 pub static FORMATS: &[&dyn Format] = &[
-    &MessageFile,
-    &ChatMarkdown,
-    &Transcript,
-    &ClaudeCode,
-    &ChatSession,
-    &Anthropic,
-    &OpenAi,
-    &MarkdownPage,
+    &MessageFileFormat,
+    &ChatMarkdownFormat,
+    &TranscriptFormat,
+    &ClaudeCodeFormat,
+    &ChatSessionFormat,
+    &AnthropicFormat,
+    &OpenAiFormat,
+    &MarkdownPageFormat,
 ];
 
 /// The format of that name.
-pub fn format(id: &str) -> Option<&'static dyn Format> {
+pub fn format_by_id(id: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.id() == id)
 }
 
 /// The format of a file, by its beginning, and by its name where that does not tell.
 pub fn detect(head: &[u8], name: &str) -> Option<&'static dyn Format> {
-    let mut best: Option<(&'static dyn Format, (Sure, usize))> = None;
+    let mut best: Option<(&'static dyn Format, (Confidence, usize))> = None;
     for format in FORMATS.iter().copied() {
         let sure = (format.recognise(head, name), ending(format, name));
         let is_better = best.is_none_or(|(_, known)| sure > known);
-        if sure.0 > Sure::No && is_better {
+        if sure.0 > Confidence::No && is_better {
             best = Some((format, sure));
         }
     }
@@ -41,7 +44,7 @@ pub fn detect(head: &[u8], name: &str) -> Option<&'static dyn Format> {
 
 /// What a name says about the format of a file that is to be written.
 #[derive(Clone)]
-pub enum Target {
+pub enum FormatChoice {
     /// It can only be this one.
     One(&'static dyn Format),
     /// It can be any of these.
@@ -51,7 +54,7 @@ pub enum Target {
 }
 
 /// The format that a file of this name is to have.
-pub fn of_name(name: &str) -> Target {
+pub fn format_for_name(name: &str) -> FormatChoice {
     let is_written = |format: &&dyn Format| format.writer(&WriteOptions::default()).is_some();
     let formats = || FORMATS.iter().copied().filter(is_written);
     let longest = formats()
@@ -59,14 +62,14 @@ pub fn of_name(name: &str) -> Target {
         .max()
         .unwrap_or(0);
     if longest == 0 {
-        return Target::Unknown;
+        return FormatChoice::Unknown;
     }
     let fits = |format: &&'static dyn Format| ending(*format, name) == longest;
     let mut found: Vec<&'static dyn Format> = formats().filter(fits).collect();
     if found.len() > 1 {
-        return Target::Several(found);
+        return FormatChoice::Several(found);
     }
-    found.pop().map_or(Target::Unknown, Target::One)
+    found.pop().map_or(FormatChoice::Unknown, FormatChoice::One)
 }
 
 /// The length of the longest of a format's endings that a name has.
@@ -80,15 +83,15 @@ fn ending(format: &dyn Format, name: &str) -> usize {
 
 /// The beginning of a file.
 #[derive(Debug, Clone, Copy)]
-pub struct Head<'a> {
+pub struct FileHead<'a> {
     bytes: &'a [u8],
 }
 
-impl<'a> Head<'a> {
+impl<'a> FileHead<'a> {
     /// Looks at a beginning, without a byte-order mark and blanks before it.
-    pub fn new(bytes: &'a [u8]) -> Head<'a> {
+    pub fn new(bytes: &'a [u8]) -> FileHead<'a> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-        Head {
+        FileHead {
             bytes: bytes.trim_ascii_start(),
         }
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use analects_core::verbs::{self, View};
 use analects_core::{Message, Problem, Severity};
 
-use super::{Read, Reader, Writer, Written};
+use super::{FormatReader, FormatWriter, ReadOutput, WriteOutput};
 use crate::Loss;
 use crate::msgfile::LeftBehind;
 
@@ -16,12 +16,12 @@ const MOST: usize = 10_000;
 
 /// What is odd about a file: the first of it, and a count of the rest.
 #[derive(Debug, Clone, Default)]
-pub struct Problems {
+pub struct ProblemList {
     kept: Vec<Problem>,
     more: usize,
 }
 
-impl Problems {
+impl ProblemList {
     /// Adds a problem.
     pub fn add(&mut self, problem: Problem) {
         if self.kept.len() < MOST {
@@ -47,20 +47,20 @@ impl Problems {
 
 /// The first pass over a file whose conversion takes two. The second one is a [`Conversion`] with the writer that this
 /// gives, over the same bytes.
-pub struct Surveying {
-    reader: Box<dyn Reader>,
-    survey: Box<dyn Survey>,
+pub struct FirstPassRunner {
+    reader: Box<dyn FormatReader>,
+    survey: Box<dyn FirstPass>,
 }
 
-impl Surveying {
+impl FirstPassRunner {
     /// Of what `reader` reads.
-    pub fn new(reader: Box<dyn Reader>, survey: Box<dyn Survey>) -> Surveying {
-        Surveying { reader, survey }
+    pub fn new(reader: Box<dyn FormatReader>, survey: Box<dyn FirstPass>) -> FirstPassRunner {
+        FirstPassRunner { reader, survey }
     }
 
     /// Takes the next bytes of the file.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let mut read = Read::default();
+        let mut read = ReadOutput::default();
         self.reader.feed(bytes, &mut read);
         read.messages
             .iter()
@@ -68,8 +68,8 @@ impl Surveying {
     }
 
     /// There are no more bytes; gives what writes the other file.
-    pub fn finish(mut self) -> Box<dyn Writer> {
-        let mut read = Read::default();
+    pub fn finish(mut self) -> Box<dyn FormatWriter> {
+        let mut read = ReadOutput::default();
         self.reader.finish(&mut read);
         read.messages
             .iter()
@@ -80,8 +80,8 @@ impl Surveying {
 
 /// A conversion that is under way.
 pub struct Conversion {
-    reader: Option<Box<dyn Reader>>,
-    writer: Option<Box<dyn Writer>>,
+    reader: Option<Box<dyn FormatReader>>,
+    writer: Option<Box<dyn FormatWriter>>,
     /// How many bytes went in.
     pub bytes_read: u64,
     /// How many messages were read.
@@ -93,7 +93,7 @@ pub struct Conversion {
     /// How many of the problems are errors: what could not be read. All of them count.
     pub errors: usize,
     /// What is odd so far.
-    noted: Problems,
+    noted: ProblemList,
     /// What has no place in the file that is written: the first of it, if there is very much.
     pub losses: Vec<Loss>,
     /// How many losses are not kept.
@@ -107,7 +107,7 @@ pub struct Conversion {
 
 impl Conversion {
     /// From what `reader` reads to what `writer` writes.
-    pub fn new(reader: Box<dyn Reader>, writer: Box<dyn Writer>) -> Conversion {
+    pub fn new(reader: Box<dyn FormatReader>, writer: Box<dyn FormatWriter>) -> Conversion {
         Conversion {
             reader: Some(reader),
             writer: Some(writer),
@@ -116,7 +116,7 @@ impl Conversion {
             left_out: 0,
             problems: Vec::new(),
             errors: 0,
-            noted: Problems::default(),
+            noted: ProblemList::default(),
             losses: Vec::new(),
             more_losses: 0,
             tail: Vec::new(),
@@ -127,7 +127,7 @@ impl Conversion {
     /// Takes the next bytes of the file; gives the next bytes of the other.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.bytes_read += bytes.len() as u64;
-        let mut read = Read::default();
+        let mut read = ReadOutput::default();
         if let Some(reader) = &mut self.reader {
             reader.feed(bytes, &mut read);
         }
@@ -143,12 +143,12 @@ impl Conversion {
 
     /// There are no more bytes; gives the last ones of the other file before its tail.
     pub fn finish_body(&mut self) -> Vec<u8> {
-        let mut read = Read::default();
+        let mut read = ReadOutput::default();
         if let Some(reader) = self.reader.take() {
             reader.finish(&mut read);
         }
         let mut bytes = self.pass_on(read);
-        let mut written = Written::default();
+        let mut written = WriteOutput::default();
         if let Some(writer) = self.writer.take() {
             writer.finish(&mut written);
         }
@@ -164,7 +164,7 @@ impl Conversion {
         self.losses.is_empty() && self.more_losses == 0 && self.errors == 0
     }
 
-    fn pass_on(&mut self, read: Read) -> Vec<u8> {
+    fn pass_on(&mut self, read: ReadOutput) -> Vec<u8> {
         for problem in read.problems {
             self.errors += usize::from(problem.severity == Severity::Error);
             self.noted.add(problem);
@@ -172,7 +172,7 @@ impl Conversion {
         self.lose(read.losses);
         self.left_out += read.left_out;
         self.messages += read.messages.len() as u64;
-        let mut written = Written::default();
+        let mut written = WriteOutput::default();
         if let Some(writer) = &mut self.writer {
             for message in &read.messages {
                 writer.push(message, &mut written);
@@ -181,7 +181,7 @@ impl Conversion {
         self.take(written)
     }
 
-    fn take(&mut self, written: Written) -> Vec<u8> {
+    fn take(&mut self, written: WriteOutput) -> Vec<u8> {
         self.lose(written.losses);
         self.tail.extend(written.tail);
         written.bytes
@@ -195,7 +195,7 @@ impl Conversion {
 }
 
 /// Looks at all messages of a conversation, in their order, before they come again to be written.
-pub trait Survey {
+pub trait FirstPass {
     /// The next message.
     fn meet(&mut self, message: &Message);
 
@@ -205,31 +205,31 @@ pub trait Survey {
     }
 
     /// There are no more; gives what writes them when they come again.
-    fn writer(self: Box<Self>) -> Box<dyn Writer>;
+    fn writer(self: Box<Self>) -> Box<dyn FormatWriter>;
 }
 
 /// A writer for those who have one pass: it holds the messages until all of them were seen.
-pub(crate) struct Held {
-    survey: Box<dyn Survey>,
+pub(crate) struct BufferedWriter {
+    survey: Box<dyn FirstPass>,
     messages: Vec<Message>,
 }
 
-impl Held {
-    pub(crate) fn behind(survey: Box<dyn Survey>) -> Box<dyn Writer> {
-        Box::new(Held {
+impl BufferedWriter {
+    pub(crate) fn boxed(survey: Box<dyn FirstPass>) -> Box<dyn FormatWriter> {
+        Box::new(BufferedWriter {
             survey,
             messages: Vec::new(),
         })
     }
 }
 
-impl Writer for Held {
-    fn push(&mut self, message: &Message, _: &mut Written) {
+impl FormatWriter for BufferedWriter {
+    fn push(&mut self, message: &Message, _: &mut WriteOutput) {
         self.survey.meet(message);
         self.messages.push(message.clone());
     }
 
-    fn finish(self: Box<Self>, out: &mut Written) {
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
         let mut writer = self.survey.writer();
         for message in &self.messages {
             writer.push(message, out);
@@ -239,21 +239,21 @@ impl Writer for Held {
 }
 
 /// The survey of a format that has no place for revisions: each message is written as its last revision says it.
-pub(crate) struct RevisedSurvey {
+pub(crate) struct RevisionPass {
     survey: verbs::Survey,
-    writer: Box<dyn Writer>,
+    writer: Box<dyn FormatWriter>,
 }
 
-impl RevisedSurvey {
-    pub(crate) fn before(writer: impl Writer + 'static) -> Box<dyn Survey> {
-        Box::new(RevisedSurvey {
+impl RevisionPass {
+    pub(crate) fn boxed(writer: impl FormatWriter + 'static) -> Box<dyn FirstPass> {
+        Box::new(RevisionPass {
             survey: verbs::Survey::default(),
             writer: Box::new(writer),
         })
     }
 }
 
-impl Survey for RevisedSurvey {
+impl FirstPass for RevisionPass {
     fn meet(&mut self, message: &Message) {
         self.survey.meet(message);
     }
@@ -262,8 +262,8 @@ impl Survey for RevisedSurvey {
         true
     }
 
-    fn writer(self: Box<Self>) -> Box<dyn Writer> {
-        Box::new(Revised {
+    fn writer(self: Box<Self>) -> Box<dyn FormatWriter> {
+        Box::new(RevisedWriter {
             view: View::of(self.survey.edits()),
             writer: self.writer,
         })
@@ -271,18 +271,18 @@ impl Survey for RevisedSurvey {
 }
 
 /// Writes the messages as their revisions say them.
-struct Revised {
+struct RevisedWriter {
     view: View,
-    writer: Box<dyn Writer>,
+    writer: Box<dyn FormatWriter>,
 }
 
-impl Writer for Revised {
-    fn push(&mut self, message: &Message, out: &mut Written) {
+impl FormatWriter for RevisedWriter {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
         self.writer
             .push(&self.view.next(Cow::Borrowed(message)), out);
     }
 
-    fn finish(self: Box<Self>, out: &mut Written) {
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
         self.writer.finish(out);
     }
 }
