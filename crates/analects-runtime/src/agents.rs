@@ -12,7 +12,7 @@ use analects_core::{Agent, nearest};
 use crate::{AskOptions, PrepareError, Responders, agent_name};
 
 /// The author of recorded answers.
-pub const RECORDED: &str = "replay";
+pub const RECORDING_AUTHOR: &str = "replay";
 
 /// What is configured: agents, and words that stand for models.
 pub trait AgentSource {
@@ -59,7 +59,7 @@ pub struct ResolvedAgent {
     /// The model.
     pub model: Model,
     /// The name under which that model is asked.
-    pub asked_as: String,
+    pub requested_model: String,
     /// Whether the agent comes from the configuration, and the conversation does not know it yet.
     pub is_configured: bool,
 }
@@ -71,18 +71,18 @@ impl ResolvedAgent {
         model: &str,
         environment: &Surroundings,
     ) -> Result<ResolvedAgent, Box<ClientError>> {
-        let asked_as = model.to_string();
+        let requested_model = model.to_string();
         let model = resolve(model, environment)?;
         // Before anything is written because of it.
         model.check()?;
         let mut resolved = ResolvedAgent {
             agent,
             model,
-            asked_as,
+            requested_model,
             is_configured: false,
         };
         if resolved.is_recording() {
-            let name = RECORDED.to_string();
+            let name = RECORDING_AUTHOR.to_string();
             resolved.agent = Agent {
                 name,
                 models: Vec::new(),
@@ -102,7 +102,7 @@ impl ResolvedAgent {
 #[derive(Debug)]
 pub enum ResponderNote {
     /// A model of an agent cannot be asked, and another one answers: it may be a slip of the pen.
-    PassedOver {
+    ModelSkipped {
         /// The agent.
         agent: String,
         /// The model that is not asked.
@@ -113,7 +113,7 @@ pub enum ResponderNote {
         instead: String,
     },
     /// The agent that answered last is not configured here, so its instructions are missing.
-    NotConfigured(String),
+    AgentNotConfigured(String),
 }
 
 /// Finds who answers.
@@ -278,7 +278,7 @@ impl Resolver<'_> {
         if self.configured(&name)?.is_some() {
             return Ok(Some(name));
         }
-        self.notes.push(ResponderNote::NotConfigured(name));
+        self.notes.push(ResponderNote::AgentNotConfigured(name));
         Ok(None)
     }
 
@@ -293,7 +293,7 @@ impl Resolver<'_> {
             return agent.models.iter().find(|model| is_askable(model)).cloned();
         };
         for model in &agent.models[..usable] {
-            self.notes.push(ResponderNote::PassedOver {
+            self.notes.push(ResponderNote::ModelSkipped {
                 agent: agent.name.clone(),
                 model: model.clone(),
                 why: resolve(model, &environment).err(),
@@ -350,7 +350,7 @@ pub fn is_askable(model: &str) -> bool {
 /// The name for a new agent: as it is, or with the first number that makes it new.
 fn free_name(name: String, agents: &[Agent]) -> String {
     let is_free =
-        |name: &String| name != RECORDED && agents.iter().all(|agent| agent.name != *name);
+        |name: &String| name != RECORDING_AUTHOR && agents.iter().all(|agent| agent.name != *name);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);
     names.find(is_free).unwrap_or(name)

@@ -13,7 +13,7 @@ use analects_core::{
 use analects_store::{OsIds, StoreError};
 use jiff::Timestamp;
 
-use crate::cost_limit::{CostLimit, OverBudget};
+use crate::cost_limit::{CostLimit, CostLimitError};
 use crate::network::Network;
 use crate::turn_config::{TurnSetup, budget};
 use crate::{Conversation, Snapshot, files};
@@ -28,7 +28,7 @@ const SMALLEST: u64 = 256;
 
 /// What a compaction did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactionReport {
     /// How many messages the summary stands for.
     pub messages: u64,
     /// Tokens in the context before.
@@ -36,16 +36,16 @@ pub struct Compacted {
     /// Tokens in the context after, as far as that can be told.
     pub after: u64,
     /// Whether the summary was made without a model, since none could make it.
-    pub is_makeshift: bool,
+    pub is_fallback: bool,
     /// How many bytes of the conversation come before what it stands for and are not in it: there was no room.
-    pub earlier: u64,
+    pub earlier_bytes: u64,
     /// The files that were read again, as the conversation calls them.
     pub files: Vec<String>,
 }
 
 /// Why a conversation was not compacted.
 #[derive(Debug, thiserror::Error)]
-pub enum NotCompacted {
+pub enum CompactionError {
     /// There is nothing to be won.
     #[error("{0}")]
     NotNow(NotNow),
@@ -58,7 +58,7 @@ pub enum NotCompacted {
     Stopped,
     /// It may not be spent.
     #[error(transparent)]
-    OverBudget(#[from] OverBudget),
+    OverBudget(#[from] CostLimitError),
     /// The model's side failed.
     #[error("{0}")]
     Failed(Box<ClientError>),
@@ -70,11 +70,11 @@ pub enum NotCompacted {
     Store(#[from] StoreError),
 }
 
-impl NotCompacted {
+impl CompactionError {
     /// The reason in words without addresses and paths: others may read the record.
     pub fn public_message(&self) -> String {
         match self {
-            NotCompacted::Failed(error) => error.public_message(),
+            CompactionError::Failed(error) => error.public_message(),
             other => other.to_string(),
         }
     }
@@ -82,26 +82,26 @@ impl NotCompacted {
     /// Whether it was tried and came to nothing, so that the next try should wait.
     pub(crate) fn is_failed_attempt(&self) -> bool {
         match self {
-            NotCompacted::Failed(_) | NotCompacted::Useless(_) => true,
-            NotCompacted::NotNow(_)
-            | NotCompacted::CellsChosen
-            | NotCompacted::Stopped
-            | NotCompacted::OverBudget(_)
-            | NotCompacted::Store(_) => false,
+            CompactionError::Failed(_) | CompactionError::Useless(_) => true,
+            CompactionError::NotNow(_)
+            | CompactionError::CellsChosen
+            | CompactionError::Stopped
+            | CompactionError::OverBudget(_)
+            | CompactionError::Store(_) => false,
         }
     }
 
     /// The window that the model's side names, if it says that the request is too long.
     fn window(&self) -> Option<u64> {
         match self {
-            NotCompacted::Failed(error) => error.context_window(),
+            CompactionError::Failed(error) => error.context_window(),
             _ => None,
         }
     }
 
     /// Whether the model's side says that the request for the summary is too long.
     fn is_too_long(&self) -> bool {
-        matches!(self, NotCompacted::Failed(error) if error.is_context_overflow())
+        matches!(self, CompactionError::Failed(error) if error.is_context_overflow())
     }
 }
 
@@ -116,18 +116,18 @@ pub(crate) struct CompactionPlan {
 }
 
 /// The messages of a compaction, not yet in the conversation.
-pub(crate) struct MadeCompaction {
+pub(crate) struct FinishedCompaction {
     messages: Vec<Message>,
-    compacted: Compacted,
+    compacted: CompactionReport,
     /// The files that are shown again.
     files: Vec<FileText>,
     /// What the model saw when it was made.
     seen: Vec<Message>,
 }
 
-impl MadeCompaction {
+impl FinishedCompaction {
     /// Puts it into the conversation.
-    pub fn keep(self, conversation: &mut dyn Conversation) -> Result<Compacted, StoreError> {
+    pub fn keep(self, conversation: &mut dyn Conversation) -> Result<CompactionReport, StoreError> {
         let now = Timestamp::now();
         let mut notes = conversation.notes();
         for FileText { path, facts, .. } in self.files {
@@ -151,11 +151,11 @@ pub(crate) fn compact(
     setup: &TurnSetup,
     conversation: &mut dyn Conversation,
     network: &mut Network<'_>,
-) -> Result<Compacted, NotCompacted> {
+) -> Result<CompactionReport, CompactionError> {
     let mut counter = setup.counter(&conversation.notes().calibration);
     let snapshot = conversation.snapshot();
     let plan = CompactionPlan::new(setup, snapshot, CompactTrigger::Manual, None, &mut counter);
-    let plan = plan.map_err(NotCompacted::NotNow)?;
+    let plan = plan.map_err(CompactionError::NotNow)?;
     let mut limit = CostLimit::default();
     let made = plan.make(setup, &*conversation, &mut counter, &mut limit, network)?;
     Ok(made.keep(conversation)?)
@@ -223,9 +223,9 @@ impl CompactionPlan {
         counter: &mut Counter<'_>,
         limit: &mut CostLimit,
         network: &mut Network<'_>,
-    ) -> Result<MadeCompaction, NotCompacted> {
+    ) -> Result<FinishedCompaction, CompactionError> {
         let snapshot = std::mem::take(&mut self.snapshot);
-        let earlier = snapshot.earlier;
+        let earlier_bytes = snapshot.earlier_bytes;
         let chain = snapshot.chain();
         let mut without = setup.clone();
         without.config.summariser = None;
@@ -236,12 +236,12 @@ impl CompactionPlan {
             setup = &without;
             let trigger = self.trigger.clone();
             let again = planned(setup, &chain, self.window, trigger, self.before, counter);
-            self.compaction = again.map_err(NotCompacted::NotNow)?;
+            self.compaction = again.map_err(CompactionError::NotNow)?;
         }
         let done = self.ask_until_it_fits(setup, &chain, counter, limit, network);
-        let is_makeshift = done.is_err();
+        let is_fallback = done.is_err();
         match done {
-            Err(NotCompacted::Stopped) => return Err(NotCompacted::Stopped),
+            Err(CompactionError::Stopped) => return Err(CompactionError::Stopped),
             // The prompt does not fit as it is, so any summary is better than none.
             Err(_) if self.trigger == CompactTrigger::Reactive => {
                 self.compaction = self.compaction.without_model(&chain, counter);
@@ -251,19 +251,19 @@ impl CompactionPlan {
         }
         let now = Timestamp::now();
         let messages = self.compaction.finish(counter, &mut OsIds, now);
-        let mut messages = messages.ok_or(NotCompacted::NotNow(NotNow::NothingToGain))?;
+        let mut messages = messages.ok_or(CompactionError::NotNow(NotNow::NothingToGain))?;
         let grants = setup.config.grants.as_ref();
         let mut files = files::important(conversation, grants, FILES);
         let mut shown = still_shown(&chain, &messages);
         files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
         let files = with_files(files, self.window, &mut messages, counter, now);
         let names = files.iter().map(|file| file.path.clone()).collect();
-        let compacted = Compacted {
-            earlier,
-            ..told(&messages, is_makeshift, names)
+        let compacted = CompactionReport {
+            earlier_bytes,
+            ..told(&messages, is_fallback, names)
         };
         let seen = chain.messages.into_iter().cloned().collect();
-        Ok(MadeCompaction {
+        Ok(FinishedCompaction {
             messages,
             compacted,
             files,
@@ -279,15 +279,16 @@ impl CompactionPlan {
         counter: &mut Counter<'_>,
         limit: &mut CostLimit,
         network: &mut Network<'_>,
-    ) -> Result<(), NotCompacted> {
+    ) -> Result<(), CompactionError> {
         let mut done = self.ask(setup, counter, limit, network);
         // A refusal is believed once: one that names a little less each time would never end.
         let mut is_believed = true;
-        while done.as_ref().is_err_and(NotCompacted::is_too_long) && self.window / 2 >= SMALLEST {
+        while done.as_ref().is_err_and(CompactionError::is_too_long) && self.window / 2 >= SMALLEST
+        {
             let named = done
                 .as_ref()
                 .err()
-                .and_then(NotCompacted::window)
+                .and_then(CompactionError::window)
                 .filter(|_| is_believed);
             is_believed = false;
             self.window = believed(named, self.window).unwrap_or(self.window / 2);
@@ -307,17 +308,17 @@ impl CompactionPlan {
         counter: &mut Counter<'_>,
         limit: &mut CostLimit,
         network: &mut Network<'_>,
-    ) -> Result<(), NotCompacted> {
+    ) -> Result<(), CompactionError> {
         let (model, _) = writer(setup, self.before.tokens, self.window);
         let silent = || ClientError::Unsupported("the server of the local model cannot be started");
         let ready = setup
             .ready(model)
-            .ok_or_else(|| NotCompacted::Failed(Box::new(silent())))?;
+            .ok_or_else(|| CompactionError::Failed(Box::new(silent())))?;
         while let Some(request) = self.compaction.next_request() {
             let answer = answer(setup, &ready, request, counter, limit, network)?;
             self.compaction
                 .answer(&answer, counter)
-                .map_err(NotCompacted::Useless)?;
+                .map_err(CompactionError::Useless)?;
         }
         Ok(())
     }
@@ -386,13 +387,13 @@ fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'
     }
 }
 
-fn told(messages: &[Message], is_makeshift: bool, files: Vec<String>) -> Compacted {
-    let mut compacted = Compacted {
+fn told(messages: &[Message], is_fallback: bool, files: Vec<String>) -> CompactionReport {
+    let mut compacted = CompactionReport {
         messages: 0,
         before: 0,
         after: 0,
-        is_makeshift,
-        earlier: 0,
+        is_fallback,
+        earlier_bytes: 0,
         files,
     };
     for message in messages {
@@ -449,7 +450,7 @@ pub(crate) fn summary_of(
     counter: &mut Counter<'_>,
     limit: &mut CostLimit,
     network: &mut Network<'_>,
-) -> Result<String, NotCompacted> {
+) -> Result<String, CompactionError> {
     let model = &setup.agent.model;
     let request = summary_request(&model.name, setup.budget().reserved.max(1), message);
     let answer = answer(setup, model, request, counter, limit, network)?;
@@ -470,7 +471,7 @@ fn answer(
     counter: &mut Counter<'_>,
     limit: &mut CostLimit,
     network: &mut Network<'_>,
-) -> Result<Message, NotCompacted> {
+) -> Result<Message, CompactionError> {
     let count = counter.request(&request);
     limit.allow_summary(model, count, &mut request)?;
     let client = &setup.config.client;
@@ -484,7 +485,7 @@ fn answer(
     };
     let folded = network
         .wait(asking)
-        .ok_or(NotCompacted::Stopped)?
+        .ok_or(CompactionError::Stopped)?
         .map_err(failed)?;
     limit.pay(model, &folded.message);
     let is_cut = matches!(&folded.message.body, Body::Assistant(body)
@@ -497,6 +498,6 @@ fn answer(
     }
 }
 
-fn failed(error: ClientError) -> NotCompacted {
-    NotCompacted::Failed(Box::new(error))
+fn failed(error: ClientError) -> CompactionError {
+    CompactionError::Failed(Box::new(error))
 }

@@ -76,7 +76,7 @@ pub struct Snapshot {
     pub view: Option<Option<Message>>,
     /// How many bytes of the place come before what is here and could be sent if there was more room; 0 if nothing
     /// does.
-    pub earlier: u64,
+    pub earlier_bytes: u64,
 }
 
 impl Snapshot {
@@ -93,7 +93,7 @@ impl Snapshot {
     }
 
     /// What the model sees, and nothing else.
-    pub(crate) fn into_seen(self) -> Vec<Message> {
+    pub(crate) fn into_visible_messages(self) -> Vec<Message> {
         if self.view.is_some() {
             return self.messages;
         }

@@ -12,7 +12,7 @@ const SHORTEST_SUMMARY: u64 = 512;
 
 /// Why a request is not made.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum OverBudget {
+pub enum CostLimitError {
     /// It would cost more than is left.
     #[error("a summary costs ${next:.6} at least, and ${left:.6} are left of what is allowed")]
     TooCostly {
@@ -47,7 +47,7 @@ impl CostLimit {
         model: &Model,
         count: Count,
         request: &mut Request,
-    ) -> Result<(), OverBudget> {
+    ) -> Result<(), CostLimitError> {
         let Some(left) = self.left else { return Ok(()) };
         let left = (left - self.spent).max(0.0);
         let wanted = request.max_output_tokens.unwrap_or(u64::MAX);
@@ -57,8 +57,8 @@ impl CostLimit {
                 request.max_output_tokens = affordable(model, count, left, Some(wanted));
                 Ok(())
             }
-            Some(next) => Err(OverBudget::TooCostly { next, left }),
-            None => Err(OverBudget::PriceUnknown(model.name.clone())),
+            Some(next) => Err(CostLimitError::TooCostly { next, left }),
+            None => Err(CostLimitError::PriceUnknown(model.name.clone())),
         }
     }
 

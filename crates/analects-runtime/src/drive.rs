@@ -12,11 +12,11 @@ use analects_core::{
 use analects_store::{AnswerPiece, StoreError};
 use jiff::Timestamp;
 
-use crate::compaction::{self, Compacted, CompactionPlan, NotCompacted};
+use crate::compaction::{self, CompactionError, CompactionPlan, CompactionReport};
 use crate::conversation::{additions, calls_of, results_of_unrun, single_summary};
 use crate::cost_limit::{CostLimit, affordable, least_cost};
 use crate::network::Network;
-use crate::turn::{Answered, Effect, Ending, Input, Missing, Planned, Turn};
+use crate::turn::{AnswerResult, Effect, EndReason, MissingItem, PlanResult, Turn, TurnInput};
 use crate::turn_config::TurnSetup;
 use crate::waiting::Scope;
 use crate::{Conversation, Question, Snapshot, files};
@@ -35,9 +35,9 @@ pub enum TurnEvent {
     /// A summary of the conversation is asked for.
     Compacting(CompactTrigger),
     /// It stands for the earlier part from now on.
-    Compacted(Compacted),
+    Compacted(CompactionReport),
     /// It came to nothing, and the conversation is as it was.
-    NotCompacted(NotCompacted),
+    NotCompacted(CompactionError),
     /// The model is asked once more, after what it answered or after a refusal that led to a summary.
     AskingAgain,
 }
@@ -65,9 +65,9 @@ pub enum TurnEnd {
     /// What has to be sent does not fit.
     TooLarge(TooLarge),
     /// Somebody took the question away before it was asked.
-    QuestionGone,
+    QuestionRemoved,
     /// Somebody took away, or changed, what was chosen to be sent or to be kept back.
-    ChoiceGone,
+    ChoiceRemoved,
     /// The model asked for tools that nobody runs.
     ToolsNotRun,
     /// Only a summary of a message may be sent, and there is none to be had.
@@ -75,7 +75,7 @@ pub enum TurnEnd {
         /// What a person would call the message.
         name: String,
         /// Why there is none, where that is known.
-        why: Option<Box<NotCompacted>>,
+        why: Option<Box<CompactionError>>,
     },
     /// So many questions were asked, and the model is not done.
     TooManyQuestions(u32),
@@ -109,7 +109,7 @@ pub(crate) struct TurnDriver<'d, 's> {
     had_question: Option<bool>,
     answer: Option<Message>,
     error: Option<ClientError>,
-    summary_error: Option<NotCompacted>,
+    summary_error: Option<CompactionError>,
     problems: Vec<Problem>,
 }
 
@@ -181,11 +181,11 @@ impl<'d, 's> TurnDriver<'d, 's> {
         (self.events)(event);
     }
 
-    fn remind(&mut self) -> Result<Input, StoreError> {
+    fn remind(&mut self) -> Result<TurnInput, StoreError> {
         let read = self.read.take();
         let snapshot = read.or_else(|| self.scope.narrow(self.conversation.snapshot()).ok());
         let Some(snapshot) = snapshot else {
-            return Ok(Input::Reminded);
+            return Ok(TurnInput::Reminded);
         };
         let texts = remind_of(self.conversation, self.setup, &snapshot)?;
         if texts.is_empty() {
@@ -194,21 +194,21 @@ impl<'d, 's> TurnDriver<'d, 's> {
         for text in texts {
             self.tell(TurnEvent::Reminded(text));
         }
-        Ok(Input::Reminded)
+        Ok(TurnInput::Reminded)
     }
 
-    fn plan(&mut self) -> Input {
+    fn plan(&mut self) -> TurnInput {
         let read = self.read.take().map(Ok);
         let snapshot = read.unwrap_or_else(|| self.scope.narrow(self.conversation.snapshot()));
         let snapshot = match snapshot {
             Ok(snapshot) => snapshot,
-            Err(gone) => return Input::Planned(missing(gone)),
+            Err(gone) => return TurnInput::Planned(missing(gone)),
         };
         self.asked = self.scope.waiting(&snapshot).now;
         let has_question = !self.asked.is_empty();
         let had_question = *self.had_question.get_or_insert(has_question);
         if had_question && !has_question {
-            return Input::Planned(missing(Missing::Question));
+            return TurnInput::Planned(missing(MissingItem::Question));
         }
         let chain = snapshot.chain();
         let agent = self.setup.asking();
@@ -222,7 +222,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
             .cloned()
             .collect();
         self.problems.extend(self.plan.notes.iter().cloned());
-        Input::Planned(Planned {
+        TurnInput::Planned(PlanResult {
             needs_summary: self.plan.needs_summary.clone(),
             is_full,
             fits: self.plan.ready().is_ok(),
@@ -235,24 +235,26 @@ impl<'d, 's> TurnDriver<'d, 's> {
         &mut self,
         messages: &[MessageId],
         mut limit: CostLimit,
-    ) -> Result<Input, StoreError> {
+    ) -> Result<TurnInput, StoreError> {
         for id in messages {
             let name = self.conversation.name_of(id);
             self.tell(TurnEvent::Summarising(name));
             match self.summarise_one(id, &mut limit) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Input::Summarised(Some(id.clone()), limit.spent)),
-                Err(NotCompacted::Stopped) => return Ok(Input::Stopped),
-                Err(NotCompacted::Store(error)) if !matches!(error, StoreError::Refused { .. }) => {
+                Ok(false) => return Ok(TurnInput::Summarised(Some(id.clone()), limit.spent)),
+                Err(CompactionError::Stopped) => return Ok(TurnInput::Stopped),
+                Err(CompactionError::Store(error))
+                    if !matches!(error, StoreError::Refused { .. }) =>
+                {
                     return Err(error);
                 }
                 Err(error) => {
                     self.summary_error = Some(error);
-                    return Ok(Input::Summarised(Some(id.clone()), limit.spent));
+                    return Ok(TurnInput::Summarised(Some(id.clone()), limit.spent));
                 }
             }
         }
-        Ok(Input::Summarised(None, limit.spent))
+        Ok(TurnInput::Summarised(None, limit.spent))
     }
 
     /// Asks for the summary of a message, and keeps it; `false` if the message is gone.
@@ -260,7 +262,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         &mut self,
         id: &MessageId,
         limit: &mut CostLimit,
-    ) -> Result<bool, NotCompacted> {
+    ) -> Result<bool, CompactionError> {
         let mut all = self.conversation.snapshot().messages.into_iter();
         let Some(message) = all.find(|message| message.id == *id) else {
             return Ok(false);
@@ -277,18 +279,18 @@ impl<'d, 's> TurnDriver<'d, 's> {
         &mut self,
         trigger: CompactTrigger,
         mut limit: CostLimit,
-    ) -> Result<Input, StoreError> {
+    ) -> Result<TurnInput, StoreError> {
         let is_refused = trigger == CompactTrigger::Reactive;
         // Nobody asked for it, unless the prompt was refused.
         let is_told = is_refused || self.plan.drops();
         if !self.scope.chosen.is_empty() {
             if is_told {
-                self.tell(TurnEvent::NotCompacted(NotCompacted::CellsChosen));
+                self.tell(TurnEvent::NotCompacted(CompactionError::CellsChosen));
             }
-            return Ok(Input::NotCompacted(0.0));
+            return Ok(TurnInput::NotCompacted(0.0));
         }
         let Ok(snapshot) = self.scope.narrow(self.conversation.snapshot()) else {
-            return Ok(Input::NotCompacted(0.0));
+            return Ok(TurnInput::NotCompacted(0.0));
         };
         let refusal = self.error.as_ref().filter(|_| is_refused);
         let named = refusal.and_then(ClientError::context_window);
@@ -303,9 +305,9 @@ impl<'d, 's> TurnDriver<'d, 's> {
             Ok(plan) => plan,
             Err(why) => {
                 if is_refused {
-                    self.tell(TurnEvent::NotCompacted(NotCompacted::NotNow(why)));
+                    self.tell(TurnEvent::NotCompacted(CompactionError::NotNow(why)));
                 }
-                return Ok(Input::NotCompacted(0.0));
+                return Ok(TurnInput::NotCompacted(0.0));
             }
         };
         self.tell(TurnEvent::Compacting(trigger));
@@ -325,21 +327,21 @@ impl<'d, 's> TurnDriver<'d, 's> {
     /// Tells what came of a compaction.
     fn compacted(
         &mut self,
-        kept: Result<Compacted, NotCompacted>,
+        kept: Result<CompactionReport, CompactionError>,
         spent: f64,
-    ) -> Result<Input, StoreError> {
+    ) -> Result<TurnInput, StoreError> {
         match kept {
             Ok(compacted) => self.tell(TurnEvent::Compacted(compacted)),
             // A refusal is no answer that there would be to keep.
-            Err(NotCompacted::Stopped) => {
+            Err(CompactionError::Stopped) => {
                 (self.answer, self.error) = (None, None);
-                return Ok(Input::Stopped);
+                return Ok(TurnInput::Stopped);
             }
             // Somebody has changed it meanwhile.
-            Err(error @ NotCompacted::Store(StoreError::Refused { .. })) => {
+            Err(error @ CompactionError::Store(StoreError::Refused { .. })) => {
                 self.tell(TurnEvent::NotCompacted(error));
             }
-            Err(NotCompacted::Store(error)) => return Err(error),
+            Err(CompactionError::Store(error)) => return Err(error),
             Err(not) => {
                 let failed = not.is_failed_attempt().then(|| not.public_message());
                 self.tell(TurnEvent::NotCompacted(not));
@@ -348,13 +350,13 @@ impl<'d, 's> TurnDriver<'d, 's> {
                     self.conversation
                         .apply(additions([failed]), &[], Timestamp::now())?;
                 }
-                return Ok(Input::NotCompacted(spent));
+                return Ok(TurnInput::NotCompacted(spent));
             }
         }
-        Ok(Input::Compacted(spent))
+        Ok(TurnInput::Compacted(spent))
     }
 
-    fn ask(&mut self, left_to_spend: Option<f64>) -> Result<Input, StoreError> {
+    fn ask(&mut self, left_to_spend: Option<f64>) -> Result<TurnInput, StoreError> {
         if self.answer.take().is_some() {
             self.tell(TurnEvent::AskingAgain);
         }
@@ -387,7 +389,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         let mut answer = folded.message;
         answer.cost_usd = cost(model, answer.usage.as_deref());
         let is_too_long = error.as_ref().is_some_and(ClientError::is_context_overflow);
-        let answered = Answered {
+        let answered = AnswerResult {
             is_too_long: is_too_long && is_empty(&answer),
             failed: error.is_some(),
             stopped,
@@ -397,7 +399,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         self.tell(TurnEvent::Answer(Box::new(answer.clone())));
         self.answer = Some(as_error_if_empty(answer, error.as_ref()));
         self.error = error;
-        Ok(Input::Answered(answered))
+        Ok(TurnInput::Answered(answered))
     }
 
     /// Takes events until the stream ends. Words are kept before they are shown, so that a kill costs nothing that
@@ -439,10 +441,10 @@ impl<'d, 's> TurnDriver<'d, 's> {
         }
     }
 
-    fn record(&mut self) -> Result<Input, StoreError> {
+    fn record(&mut self) -> Result<TurnInput, StoreError> {
         self.had_question = None;
         let Some(answer) = &self.answer else {
-            return Ok(Input::Recorded);
+            return Ok(TurnInput::Recorded);
         };
         if let Some(usage) = &answer.usage {
             let mut notes = self.conversation.notes();
@@ -454,45 +456,45 @@ impl<'d, 's> TurnDriver<'d, 's> {
         if self.error.is_some() || !is_empty(answer) {
             self.conversation.finish(answer.clone())?;
         }
-        Ok(Input::Recorded)
+        Ok(TurnInput::Recorded)
     }
 
-    fn run_tools(&mut self) -> Result<Input, StoreError> {
+    fn run_tools(&mut self) -> Result<TurnInput, StoreError> {
         let results = self.answer.as_ref().and_then(results_of_unrun);
         if let Some(results) = results {
             self.conversation
                 .apply(additions([results]), &[], Timestamp::now())?;
         }
-        Ok(Input::ToolsRan(false))
+        Ok(TurnInput::ToolsRan(false))
     }
 
-    fn end(self, ending: Ending) -> Outcome {
+    fn end(self, ending: EndReason) -> Outcome {
         // What would have been odd about a request that was never made interests nobody.
-        let is_unasked = matches!(ending, Ending::Stopped | Ending::Gone(_));
+        let is_unasked = matches!(ending, EndReason::Stopped | EndReason::ItemMissing(_));
         let is_silent = self.answer.is_none() && is_unasked;
         let problems = if is_silent { Vec::new() } else { self.problems };
         let limit = self.setup.config.limits.cost.unwrap_or_default();
         let end = match ending {
-            Ending::Done => TurnEnd::Done,
-            Ending::Failed => match self.error {
+            EndReason::Done => TurnEnd::Done,
+            EndReason::Failed => match self.error {
                 Some(error) => TurnEnd::Failed(Box::new(error)),
                 None => TurnEnd::Failed(Box::new(broke_off(None))),
             },
-            Ending::Stopped => TurnEnd::Stopped,
-            Ending::TooLarge => match self.plan.too_large {
+            EndReason::Stopped => TurnEnd::Stopped,
+            EndReason::TooLarge => match self.plan.too_large {
                 Some(too_large) => TurnEnd::TooLarge(too_large),
-                None => TurnEnd::QuestionGone,
+                None => TurnEnd::QuestionRemoved,
             },
-            Ending::Gone(Missing::Question) => TurnEnd::QuestionGone,
-            Ending::Gone(Missing::Choice) => TurnEnd::ChoiceGone,
-            Ending::NobodyRuns => TurnEnd::ToolsNotRun,
-            Ending::NoSummary(id) => TurnEnd::NoSummary {
+            EndReason::ItemMissing(MissingItem::Question) => TurnEnd::QuestionRemoved,
+            EndReason::ItemMissing(MissingItem::Choice) => TurnEnd::ChoiceRemoved,
+            EndReason::ToolsNotRun => TurnEnd::ToolsNotRun,
+            EndReason::NoSummary(id) => TurnEnd::NoSummary {
                 name: self.conversation.name_of(&id),
                 why: self.summary_error.map(Box::new),
             },
-            Ending::TooMany(asked) => TurnEnd::TooManyQuestions(asked),
-            Ending::TooCostly { spent, next } => TurnEnd::TooCostly { spent, next, limit },
-            Ending::PriceUnknown => TurnEnd::PriceUnknown,
+            EndReason::TooManyQuestions(asked) => TurnEnd::TooManyQuestions(asked),
+            EndReason::TooCostly { spent, next } => TurnEnd::TooCostly { spent, next, limit },
+            EndReason::PriceUnknown => TurnEnd::PriceUnknown,
         };
         Outcome {
             answer: self.answer,
@@ -534,10 +536,10 @@ fn remind_of(
     )
 }
 
-fn missing(missing: Missing) -> Planned {
-    Planned {
+fn missing(missing: MissingItem) -> PlanResult {
+    PlanResult {
         missing: Some(missing),
-        ..Planned::default()
+        ..PlanResult::default()
     }
 }
 

@@ -73,11 +73,11 @@ impl FileConversation {
             }
             read => read?,
         };
-        FileConversation::rehearse_document(path, document, places)
+        FileConversation::dry_run_document(path, document, places)
     }
 
     /// The same of a file that would hold this.
-    pub fn rehearse_document(
+    pub fn dry_run_document(
         path: &Path,
         document: Document,
         places: &Places,

@@ -15,7 +15,7 @@ use crate::conversation::additions;
 
 /// Why a file cannot be shown to a model.
 #[derive(Debug, thiserror::Error)]
-pub enum NotAttached {
+pub enum AttachError {
     /// There is no such file, or it cannot be read.
     #[error("{0}: there is no such file, or it cannot be read")]
     Unreadable(PathBuf),
@@ -41,7 +41,7 @@ pub fn attach_file(
     path: &Path,
     by: &str,
     now: Timestamp,
-) -> Result<(), NotAttached> {
+) -> Result<(), AttachError> {
     let (grant, mut file) = read_named(&conversation.notes().folder, path)?;
     if let Some(grants) = grants {
         file.grant = grants.record(&grant, &file.path, by, now)?;
@@ -60,19 +60,19 @@ pub fn attach_file(
 }
 
 /// What [`attach_file`] would add to a conversation in this folder. Nothing is written.
-pub fn attached(folder: &Path, path: &Path) -> Result<Message, NotAttached> {
+pub fn attachment_preview(folder: &Path, path: &Path) -> Result<Message, AttachError> {
     let (_, file) = read_named(folder, path)?;
     Ok(attach(&file))
 }
 
-fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), NotAttached> {
+fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), AttachError> {
     let Ok(grant) = FileGrant::named_by_a_person(path) else {
         return Err(why_not_read(path, false));
     };
     let Some((state, text)) = grant.read() else {
         return Err(why_not_read(path, grant.is_made_up()));
     };
-    let text = text.ok_or_else(|| NotAttached::NoText(path.to_path_buf()))?;
+    let text = text.ok_or_else(|| AttachError::NoText(path.to_path_buf()))?;
     let path = name(folder, grant.path());
     let facts = Some(facts(&state));
     Ok((
@@ -86,12 +86,12 @@ fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), NotAt
     ))
 }
 
-fn why_not_read(path: &Path, is_made_up: bool) -> NotAttached {
+fn why_not_read(path: &Path, is_made_up: bool) -> AttachError {
     let path = path.to_path_buf();
     match path.metadata() {
-        Ok(facts) if !facts.is_file() => NotAttached::NoFile(path),
-        Ok(_) if is_made_up => NotAttached::MadeUp(path),
-        _ => NotAttached::Unreadable(path),
+        Ok(facts) if !facts.is_file() => AttachError::NoFile(path),
+        Ok(_) if is_made_up => AttachError::MadeUp(path),
+        _ => AttachError::Unreadable(path),
     }
 }
 

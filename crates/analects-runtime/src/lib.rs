@@ -96,16 +96,16 @@ mod turn_config;
 mod waiting;
 
 pub use agents::{
-    AgentSource, NothingConfigured, RECORDED, ResolvedAgent, ResponderNote, is_askable,
+    AgentSource, NothingConfigured, RECORDING_AUTHOR, ResolvedAgent, ResponderNote, is_askable,
 };
-pub use compaction::{Compacted, NotCompacted};
+pub use compaction::{CompactionError, CompactionReport};
 pub use conversation::{Conversation, Notes, Question, Responders, Snapshot};
-pub use cost_limit::OverBudget;
+pub use cost_limit::CostLimitError;
 pub use drive::{Outcome, TurnEnd, TurnEvent};
 pub use file::{FileConversation, NamedPicture, agent_name, named_pictures};
-pub use files::{NotAttached, attach_file, attached};
-pub use network::NoNetwork;
-pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, Written, prepare};
+pub use files::{AttachError, attach_file, attachment_preview};
+pub use network::NetworkError;
+pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, WriteProgress, prepare};
 pub use stored::{Branches, StoredConversation, size_in_words};
-pub use turn_config::{Starter, TurnConfig, budget};
+pub use turn_config::{ServerStarter, TurnConfig, budget};
 pub use waiting::{AnswerQueue, ChosenMessages, QueueReport, WaitingQuestions, broken_answer};

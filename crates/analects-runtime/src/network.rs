@@ -16,7 +16,7 @@ use crate::{AskError, Conversation, Outcome, Prepared, TurnEvent};
 
 /// What cannot be waited for.
 #[derive(Debug, thiserror::Error)]
-pub enum NoNetwork {
+pub enum NetworkError {
     /// This thread belongs to a runtime, which must not stand still.
     #[error("a thread of an asynchronous runtime cannot wait for an answer")]
     InsideRuntime,
@@ -40,12 +40,12 @@ enum Waiter {
 
 impl<'s> Network<'s> {
     /// For a thread that belongs to no runtime.
-    pub fn new(stop: impl Future<Output = ()> + 's) -> Result<Network<'s>, NoNetwork> {
+    pub fn new(stop: impl Future<Output = ()> + 's) -> Result<Network<'s>, NetworkError> {
         if Handle::try_current().is_ok() {
-            return Err(NoNetwork::InsideRuntime);
+            return Err(NetworkError::InsideRuntime);
         }
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| NoNetwork::Setup(error.to_string()))?;
+        let runtime = runtime.map_err(|error| NetworkError::Setup(error.to_string()))?;
         Ok(Network {
             waiter: Waiter::Own(runtime),
             stop: Box::pin(stop),
@@ -115,6 +115,6 @@ impl<C: Conversation + Send + 'static> Prepared<C> {
             events(event);
         }
         turn.await
-            .map_err(|error| AskError::NoNetwork(NoNetwork::Setup(error.to_string())))?
+            .map_err(|error| AskError::Network(NetworkError::Setup(error.to_string())))?
     }
 }

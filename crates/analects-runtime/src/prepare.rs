@@ -14,12 +14,12 @@ use crate::agents::Resolver;
 use crate::compaction;
 use crate::conversation::additions;
 use crate::drive::{TurnDriver, remind};
-use crate::files::{NotAttached, attach_file, attached};
-use crate::network::{Network, NoNetwork};
+use crate::files::{AttachError, attach_file, attachment_preview};
+use crate::network::{Network, NetworkError};
 use crate::turn_config::{TurnSetup, budget};
 use crate::waiting::{Scope, WaitingQuestions};
 use crate::{
-    AgentSource, AnswerQueue, ChosenMessages, Compacted, Conversation, NotCompacted,
+    AgentSource, AnswerQueue, ChosenMessages, CompactionError, CompactionReport, Conversation,
     NothingConfigured, Outcome, QueueReport, ResolvedAgent, ResponderNote, Snapshot, TurnConfig,
     TurnEvent, broken_answer,
 };
@@ -125,7 +125,7 @@ pub enum PrepareError {
     Configuration(Box<dyn Error + Send + Sync>),
     /// A file cannot be shown.
     #[error(transparent)]
-    NotAttached(#[from] NotAttached),
+    Attach(#[from] AttachError),
     /// The conversation cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -139,7 +139,7 @@ impl PrepareError {
             PrepareError::NothingToAsk
                 | PrepareError::QuestionExcluded
                 | PrepareError::SummaryExcluded(_)
-                | PrepareError::NotAttached(_)
+                | PrepareError::Attach(_)
                 | PrepareError::Store(_)
         )
     }
@@ -153,18 +153,18 @@ pub enum AskError {
     Store(#[from] StoreError),
     /// A file cannot be shown.
     #[error(transparent)]
-    NotAttached(#[from] NotAttached),
+    Attach(#[from] AttachError),
     /// What was chosen is not there any more.
     #[error("what was chosen is not there any more")]
-    ChoiceGone,
+    ChoiceRemoved,
     /// The network cannot be waited for.
     #[error(transparent)]
-    NoNetwork(#[from] NoNetwork),
+    Network(#[from] NetworkError),
 }
 
 /// What is in the conversation by now of what a person says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteProgress {
     /// Whether whoever answers is set.
     is_introduced: bool,
     /// How many of the files, from the first one on.
@@ -188,7 +188,7 @@ pub struct TurnPlan {
     /// Whether a turn would compact the conversation before it asks.
     pub would_compact: bool,
     /// How many bytes of the conversation come before all of this, for which there is no room; 0 if nothing does.
-    pub earlier: u64,
+    pub earlier_bytes: u64,
     /// What the model is told of files that changed.
     pub reminders: Vec<String>,
 }
@@ -205,7 +205,7 @@ pub struct Prepared<C> {
     prompt: Option<String>,
     files: Vec<PathBuf>,
     files_named_by: String,
-    written: Written,
+    progress: WriteProgress,
     /// Once the turn has begun: the last answer before it, if that broke off.
     broken_before: Option<Option<MessageId>>,
     report: Option<QueueReport>,
@@ -230,11 +230,11 @@ impl AnswerQueue {
     ) -> Result<Option<Prepared<C>>, PrepareError> {
         let folder = conversation.notes().folder;
         for file in options.files {
-            attached(&folder, file)?;
+            attachment_preview(&folder, file)?;
         }
         let mut scope = Scope {
             chosen: options.chosen.clone(),
-            turn_of: None,
+            current_agent: None,
         };
         let Some(waiting) = self.find_waiting(&conversation, &scope, options)? else {
             return Ok(None);
@@ -251,7 +251,7 @@ impl AnswerQueue {
         let agent = resolver.find(waiting.agent.as_deref())?;
         let notes = resolver.notes;
         if !waiting.later.is_empty() {
-            scope.turn_of = Some(waiting.agent.clone());
+            scope.current_agent = Some(waiting.agent.clone());
         }
         let is_known = responders
             .agents
@@ -274,7 +274,7 @@ impl AnswerQueue {
             prompt: options.prompt.map(str::to_string),
             files: options.files.to_vec(),
             files_named_by: options.files_named_by.to_string(),
-            written: Written::default(),
+            progress: WriteProgress::default(),
             broken_before: None,
             report: self.report(&waiting),
             notes,
@@ -389,15 +389,15 @@ impl<C: Conversation> Prepared<C> {
     }
 
     /// What is in the conversation by now of what the person says.
-    pub fn written(&self) -> Written {
-        self.written
+    pub fn write_progress(&self) -> WriteProgress {
+        self.progress
     }
 
     /// Sets who answers in the conversation, which may be a change of it.
     pub fn introduce(&mut self) -> Result<(), AskError> {
-        if !self.written.is_introduced {
+        if !self.progress.is_introduced {
             self.conversation.set_responder(&self.introduced)?;
-            self.written.is_introduced = true;
+            self.progress.is_introduced = true;
         }
         Ok(())
     }
@@ -406,7 +406,7 @@ impl<C: Conversation> Prepared<C> {
     pub fn write(&mut self) -> Result<(), AskError> {
         self.introduce()?;
         let now = Timestamp::now();
-        for file in &self.files[self.written.files..] {
+        for file in &self.files[self.progress.files..] {
             let grants = self.setup.config.grants.as_ref();
             attach_file(
                 &mut self.conversation,
@@ -415,16 +415,16 @@ impl<C: Conversation> Prepared<C> {
                 &self.files_named_by,
                 now,
             )?;
-            self.written.files += 1;
+            self.progress.files += 1;
         }
-        if let Some(prompt) = self.prompt.as_ref().filter(|_| !self.written.has_prompt) {
+        if let Some(prompt) = self.prompt.as_ref().filter(|_| !self.progress.has_prompt) {
             self.conversation
                 .apply(additions([Message::user("", prompt.as_str())]), &[], now)?;
-            self.written.has_prompt = true;
+            self.progress.has_prompt = true;
         }
         if self.saves_choice {
             let changes = self.scope.changes(&self.conversation.snapshot());
-            let changes = changes.map_err(|_| AskError::ChoiceGone)?;
+            let changes = changes.map_err(|_| AskError::ChoiceRemoved)?;
             self.conversation.apply(changes, &[], now)?;
             // The conversation says it from now on.
             self.saves_choice = false;
@@ -439,7 +439,7 @@ impl<C: Conversation> Prepared<C> {
         self.write()?;
         let reminders = remind(&mut self.conversation, &self.setup, &self.scope)?;
         let snapshot = self.scope.narrow(self.conversation.snapshot());
-        let snapshot = snapshot.map_err(|_| AskError::ChoiceGone)?;
+        let snapshot = snapshot.map_err(|_| AskError::ChoiceRemoved)?;
         let chain = snapshot.chain();
         let mut counter = self.setup.counter(&self.conversation.notes().calibration);
         let agent = self.setup.asking();
@@ -455,15 +455,15 @@ impl<C: Conversation> Prepared<C> {
             .chain(&chain.problems)
             .cloned()
             .collect();
-        let earlier = snapshot.earlier;
-        let messages = snapshot.into_seen();
+        let earlier_bytes = snapshot.earlier_bytes;
+        let messages = snapshot.into_visible_messages();
         Ok(TurnPlan {
             plan,
             messages,
             problems,
             used,
             would_compact,
-            earlier,
+            earlier_bytes,
             reminders,
         })
     }
@@ -498,8 +498,8 @@ impl<C: Conversation> Prepared<C> {
     pub fn compact_blocking(
         &mut self,
         stop: impl Future<Output = ()>,
-    ) -> Result<Compacted, NotCompacted> {
-        let mut network = Network::new(stop).map_err(|_| NotCompacted::Stopped)?;
+    ) -> Result<CompactionReport, CompactionError> {
+        let mut network = Network::new(stop).map_err(|_| CompactionError::Stopped)?;
         compaction::compact(&self.setup, &mut self.conversation, &mut network)
     }
 }

@@ -4,7 +4,7 @@
 //! An answer therefore also notes the name under which it was asked, in `extra.agent_model`.
 
 mod branches;
-mod room;
+mod load_size;
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
@@ -20,12 +20,12 @@ use analects_store::{
 };
 use jiff::Timestamp;
 
-use crate::agents::RECORDED;
+use crate::agents::RECORDING_AUTHOR;
 use crate::conversation::as_single_summary;
 use crate::{Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot};
 pub use branches::Branches;
-pub use room::size_in_words;
-use room::{no_room, reach_for};
+pub use load_size::size_in_words;
+use load_size::{not_sent_problem, reach_for};
 
 /// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
@@ -49,26 +49,26 @@ const FILES: &str = "files";
 pub struct StoredConversation {
     store: Arc<dyn TranscriptStore>,
     name: ChainName,
-    so_far: Loaded,
+    loaded: Loaded,
     reach: Reach,
     agent: Agent,
     is_configured: bool,
     /// Whether nothing is written.
-    is_rehearsal: bool,
+    is_dry_run: bool,
     /// The state as it is to be, once something is written.
-    wanted: Option<SessionState>,
+    pending_state: Option<SessionState>,
     /// What the first thing followed that was written here, and all that was.
-    start: Option<MessageId>,
-    own: HashSet<MessageId>,
+    start_leaf: Option<MessageId>,
+    own_ids: HashSet<MessageId>,
     /// Tells others not to go on from the question that is being answered here.
-    asking: Option<Box<dyn Any + Send + Sync>>,
+    announcement: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl StoredConversation {
     fn with(
         store: Arc<dyn TranscriptStore>,
         name: ChainName,
-        so_far: Loaded,
+        loaded: Loaded,
     ) -> StoredConversation {
         StoredConversation {
             store,
@@ -76,12 +76,12 @@ impl StoredConversation {
             reach: reach_for(Agent::USUAL_WINDOW),
             agent: Agent::default(),
             is_configured: false,
-            is_rehearsal: false,
-            wanted: None,
-            start: so_far.leaf.clone(),
-            so_far,
-            own: HashSet::new(),
-            asking: None,
+            is_dry_run: false,
+            pending_state: None,
+            start_leaf: loaded.leaf.clone(),
+            loaded,
+            own_ids: HashSet::new(),
+            announcement: None,
         }
     }
 
@@ -93,8 +93,8 @@ impl StoredConversation {
     ) -> Result<StoredConversation, StoreError> {
         let leaf = store.leaf(&name)?;
         let reach = reach_for(Agent::USUAL_WINDOW);
-        let so_far = Loaded::to(&*store, &name, leaf.as_ref(), reach)?;
-        Ok(StoredConversation::with(store, name, so_far))
+        let loaded = Loaded::to(&*store, &name, leaf.as_ref(), reach)?;
+        Ok(StoredConversation::with(store, name, loaded))
     }
 
     /// Starts a session that works in a folder. Nothing is written before somebody says something.
@@ -103,9 +103,9 @@ impl StoredConversation {
         name: ChainName,
         folder: &Path,
     ) -> StoredConversation {
-        let mut so_far = Loaded::default();
-        so_far.state.cwd = Some(folder.to_string_lossy().into_owned());
-        StoredConversation::with(store, name, so_far)
+        let mut loaded = Loaded::default();
+        loaded.state.cwd = Some(folder.to_string_lossy().into_owned());
+        StoredConversation::with(store, name, loaded)
     }
 
     /// Loads a session that may be a new one: where nothing was ever said, it is to work in this folder.
@@ -115,16 +115,16 @@ impl StoredConversation {
         folder: &Path,
     ) -> Result<StoredConversation, StoreError> {
         let mut conversation = StoredConversation::open(store, name)?;
-        let so_far = &mut conversation.so_far;
-        if so_far.leaf.is_none() && so_far.state.cwd.is_none() {
-            so_far.state.cwd = Some(folder.to_string_lossy().into_owned());
+        let loaded = &mut conversation.loaded;
+        if loaded.leaf.is_none() && loaded.state.cwd.is_none() {
+            loaded.state.cwd = Some(folder.to_string_lossy().into_owned());
         }
         Ok(conversation)
     }
 
     /// From now on, changes are made in memory alone, to see what would be sent.
-    pub fn rehearse(mut self) -> StoredConversation {
-        self.is_rehearsal = true;
+    pub fn into_dry_run(mut self) -> StoredConversation {
+        self.is_dry_run = true;
         self
     }
 
@@ -135,24 +135,25 @@ impl StoredConversation {
 
     /// The session's state.
     pub fn state(&self) -> &SessionState {
-        &self.so_far.state
+        &self.loaded.state
     }
 
     /// The names under which models were asked before, the last one first: those that answered, then one that did
     /// not. Errors are no answers. Of answers that a summary stands for, the last one's is in the state.
     pub fn models(&self) -> impl Iterator<Item = String> {
-        let asked_as = |answer: &Message| answer.extra.get(AGENT_MODEL)?.as_string();
-        let answered = self.answers().filter_map(asked_as);
+        let requested_model = |answer: &Message| answer.extra.get(AGENT_MODEL)?.as_string();
+        let answered = self.answers().filter_map(requested_model);
         let noted = [ANSWERS, ASKED]
             .into_iter()
-            .filter_map(|of| self.so_far.state.models.get(of));
+            .filter_map(|of| self.loaded.state.models.get(of));
         answered.chain(noted.cloned())
     }
 
     /// The names that models have in answers from elsewhere, the last one first.
     pub fn foreign_models(&self) -> impl Iterator<Item = String> {
         let is_foreign = |answer: &&Message| {
-            answer.extra.get(AGENT_MODEL).is_none() && answer.author.as_deref() != Some(RECORDED)
+            answer.extra.get(AGENT_MODEL).is_none()
+                && answer.author.as_deref() != Some(RECORDING_AUTHOR)
         };
         self.answers()
             .filter(is_foreign)
@@ -169,17 +170,22 @@ impl StoredConversation {
 
     /// The answers that are seen, the last one first.
     fn answers(&self) -> impl Iterator<Item = &Message> {
-        self.so_far.messages.iter().rev().filter(|message| {
+        self.loaded.messages.iter().rev().filter(|message| {
             matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
         })
     }
 
     /// What the person said last, also if a summary stands for it by now.
-    pub fn last_said(&self) -> Result<Option<Message>, StoreError> {
+    pub fn last_prompt(&self) -> Result<Option<Message>, StoreError> {
         let (mut earlier, mut met) = (None, HashSet::new());
         loop {
-            let seen: &Loaded = earlier.as_ref().unwrap_or(&self.so_far);
-            if let Some(said) = seen.messages.iter().rev().find(|message| is_said(message)) {
+            let seen: &Loaded = earlier.as_ref().unwrap_or(&self.loaded);
+            if let Some(said) = seen
+                .messages
+                .iter()
+                .rev()
+                .find(|message| is_prompt(message))
+            {
                 return Ok(Some(said.clone()));
             }
             let before = seen
@@ -201,22 +207,22 @@ impl StoredConversation {
 
     /// Whether the person said something that has no answer. An error is none, nor is what the model does not see.
     pub fn is_unanswered(&self) -> bool {
-        let messages = &self.so_far.messages;
+        let messages = &self.loaded.messages;
         let is_answer = |message: &Message| {
             matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
         };
-        let last = messages.iter().rposition(is_said);
+        let last = messages.iter().rposition(is_prompt);
         last.is_some_and(|at| !messages[at..].iter().any(is_answer))
     }
 
     /// What the person said last, if it has no answer.
     fn questions(&self) -> Vec<Question> {
         let last = self
-            .so_far
+            .loaded
             .messages
             .iter()
             .rev()
-            .find(|message| is_said(message));
+            .find(|message| is_prompt(message));
         let Some(last) = last.filter(|_| self.is_unanswered()) else {
             return Vec::new();
         };
@@ -232,11 +238,11 @@ impl StoredConversation {
 
     /// Notes in the state what a model is used for.
     fn note_model(&mut self, used: &str, model: &str) {
-        let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
+        let state = self.pending_state.as_ref().unwrap_or(&self.loaded.state);
         if state.models.get(used).is_none_or(|known| known != model) {
             let mut state = state.clone();
             state.models.insert(used.to_string(), model.to_string());
-            self.wanted = Some(state);
+            self.pending_state = Some(state);
         }
     }
 
@@ -244,14 +250,14 @@ impl StoredConversation {
     /// meanwhile, the two are branches from then on.
     fn append(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
         // A new session says what it is before all else.
-        let is_begun = self.so_far.leaf.is_some() || self.is_begun()?;
-        let session_id = self.so_far.state.session_id.clone();
+        let is_begun = self.loaded.leaf.is_some() || self.is_begun()?;
+        let session_id = self.loaded.state.session_id.clone();
         let nothing = SessionState {
             session_id,
             ..SessionState::default()
         };
         let state = self.new_state(if is_begun {
-            &self.so_far.state
+            &self.loaded.state
         } else {
             &nothing
         });
@@ -266,24 +272,24 @@ impl StoredConversation {
         for record in &mut records {
             record.parent_id = None;
         }
-        if is_begun && self.so_far.leaf.is_none() {
+        if is_begun && self.loaded.leaf.is_none() {
             // What is there is somebody else's, and this begins anew beside it.
             records.insert(0, Session::start(&mut OsIds, now));
         }
         let name = self.name.clone();
-        let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
-        let placed = if self.is_rehearsal {
+        let mut session = Session::at(&*self.store, name, self.loaded.leaf.clone());
+        let placed = if self.is_dry_run {
             let (placed, leaf) = session.place(records, &mut OsIds, now);
-            self.so_far.leaf = leaf;
+            self.loaded.leaf = leaf;
             placed
         } else {
             let placed = session.append(records, &mut OsIds, now)?;
-            self.so_far.leaf = session.leaf().cloned();
+            self.loaded.leaf = session.leaf().cloned();
             placed
         };
-        self.own
+        self.own_ids
             .extend(placed.iter().map(|message| message.id.clone()));
-        self.so_far
+        self.loaded
             .messages
             .extend(placed.into_iter().filter(|it| !is_state(it)));
         self.note_state();
@@ -291,9 +297,9 @@ impl StoredConversation {
     }
 
     /// Loads what is on the disk, as far as the model can be sent it.
-    fn load_again(&mut self) -> Result<(), StoreError> {
-        let leaf = self.so_far.leaf.as_ref();
-        self.so_far = Loaded::to(&*self.store, &self.name, leaf, self.reach)?;
+    fn reload(&mut self) -> Result<(), StoreError> {
+        let leaf = self.loaded.leaf.as_ref();
+        self.loaded = Loaded::to(&*self.store, &self.name, leaf, self.reach)?;
         Ok(())
     }
 
@@ -309,26 +315,26 @@ impl StoredConversation {
 
     /// Tells others that this is being asked. The first of what is asked tells, since the rest follows it.
     fn announce(&mut self, first: Option<&mut Message>, now: Timestamp) -> Result<(), StoreError> {
-        let is_told = self.is_rehearsal || self.asking.is_some();
+        let is_told = self.is_dry_run || self.announcement.is_some();
         let Some(first) = first.filter(|_| !is_told) else {
             return Ok(());
         };
         if first.id.is_empty() {
             first.id = OsIds.uuid(now).into();
         }
-        self.asking = Some(self.store.announce(&self.name, &first.id)?);
+        self.announcement = Some(self.store.announce(&self.name, &first.id)?);
         Ok(())
     }
 
     /// The change that makes the state what it is to be.
     fn new_state(&self, before: &SessionState) -> Option<Message> {
-        let change = before.change_to(self.wanted.as_ref().unwrap_or(&self.so_far.state))?;
+        let change = before.change_to(self.pending_state.as_ref().unwrap_or(&self.loaded.state))?;
         Some(Message::new("", change.into()))
     }
 
     fn note_state(&mut self) {
-        if let Some(state) = self.wanted.take() {
-            self.so_far.state = state;
+        if let Some(state) = self.pending_state.take() {
+            self.loaded.state = state;
         }
     }
 }
@@ -336,7 +342,7 @@ impl StoredConversation {
 impl StoredConversation {
     /// What a summary says that stands for one message alone, of which nothing else may be sent.
     fn summary_of_one(&self, message: &Message) -> Option<(MessageId, String)> {
-        let boundary = self.so_far.boundary.as_ref().map(|boundary| &boundary.body);
+        let boundary = self.loaded.boundary.as_ref().map(|boundary| &boundary.body);
         let is_compaction = matches!(boundary, Some(Body::CompactBoundary(body))
             if body.summary_id.as_ref() == Some(&message.id));
         let (of, text) = as_single_summary(message).filter(|_| !is_compaction)?;
@@ -347,19 +353,19 @@ impl StoredConversation {
     /// branch, so what was seen is still there.
     fn compact(&mut self, mut made: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
         // A compaction comes with the state as a whole, so what is new in that goes first.
-        if self.wanted.is_some() {
+        if self.pending_state.is_some() {
             self.append(Vec::new(), now)?;
         }
         if let Some(first) = made.first_mut() {
-            first.parent_id.clone_from(&self.so_far.leaf);
+            first.parent_id.clone_from(&self.loaded.leaf);
         }
         let name = self.name.clone();
-        let mut session = Session::at(&*self.store, name, self.so_far.leaf.clone());
+        let mut session = Session::at(&*self.store, name, self.loaded.leaf.clone());
         let placed = session.compact(made, &mut OsIds, now)?;
         let leaf = session.leaf().cloned();
-        self.own
+        self.own_ids
             .extend(placed.into_iter().map(|message| message.id));
-        self.so_far = Loaded::to(&*self.store, &self.name, leaf.as_ref(), self.reach)?;
+        self.loaded = Loaded::to(&*self.store, &self.name, leaf.as_ref(), self.reach)?;
         Ok(())
     }
 
@@ -374,7 +380,7 @@ impl StoredConversation {
 }
 
 /// Whether the person said it.
-fn is_said(message: &Message) -> bool {
+fn is_prompt(message: &Message) -> bool {
     let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
     // What stands beside results of calls goes with them: without it, the calls would have none.
     let has_results = matches!(message.body.content(), Some(Content::Blocks(blocks))
@@ -400,7 +406,7 @@ impl Conversation for StoredConversation {
     /// In the store there is one assistant, whichever model answered in its name. A summary of a single message
     /// is a part of that message. The store loads nothing but what the model sees.
     fn snapshot(&self) -> Snapshot {
-        let mut messages = self.so_far.messages.clone();
+        let mut messages = self.loaded.messages.clone();
         let mut summaries = HashMap::new();
         messages.retain(|message| match self.summary_of_one(message) {
             Some((of, text)) => {
@@ -415,26 +421,26 @@ impl Conversation for StoredConversation {
                 message.extra.push(SUMMARY, Raw::string(&summary));
             }
         }
-        let mut problems = self.so_far.problems.clone();
-        let earlier = self.so_far.earlier;
-        problems.extend((earlier > 0).then(|| no_room(earlier)));
-        let view = Some(self.so_far.boundary.clone());
+        let mut problems = self.loaded.problems.clone();
+        let earlier_bytes = self.loaded.earlier;
+        problems.extend((earlier_bytes > 0).then(|| not_sent_problem(earlier_bytes)));
+        let view = Some(self.loaded.boundary.clone());
         Snapshot {
             messages,
             problems,
             questions: self.questions(),
             view,
-            earlier,
+            earlier_bytes,
         }
     }
 
     /// The largest window so far counts. What a rehearsal has made is on no disk, and stays.
     fn load_for(&mut self, window: u64) -> Result<(), StoreError> {
         let reach = reach_for(window);
-        let has_made = self.is_rehearsal && !self.own.is_empty();
-        if self.so_far.earlier > 0 && reach > self.reach && !has_made {
+        let has_made = self.is_dry_run && !self.own_ids.is_empty();
+        if self.loaded.earlier > 0 && reach > self.reach && !has_made {
             self.reach = reach;
-            self.load_again()?;
+            self.reload()?;
         }
         Ok(())
     }
@@ -453,7 +459,7 @@ impl Conversation for StoredConversation {
         let models = if agent.is_recording() {
             Vec::new()
         } else {
-            vec![agent.asked_as.clone()]
+            vec![agent.requested_model.clone()]
         };
         self.agent = Agent {
             models,
@@ -466,11 +472,11 @@ impl Conversation for StoredConversation {
     /// Tells others that what the person said last is being asked.
     fn begin_answer(&mut self, _: &[Question], _: &Message) -> Result<(), StoreError> {
         let mut last = self
-            .so_far
+            .loaded
             .messages
             .iter()
             .rev()
-            .find(|message| is_said(message))
+            .find(|message| is_prompt(message))
             .cloned();
         self.announce(last.as_mut(), Timestamp::UNIX_EPOCH)
     }
@@ -493,7 +499,7 @@ impl Conversation for StoredConversation {
         let calls = has_calls(&answer);
         self.append(vec![answer], now)?;
         if !calls {
-            self.asking = None;
+            self.announcement = None;
         }
         Ok(())
     }
@@ -515,13 +521,13 @@ impl Conversation for StoredConversation {
         if messages.iter().any(is_boundary) {
             return self.compact(messages, now);
         }
-        if messages.iter().any(is_said) {
+        if messages.iter().any(is_prompt) {
             self.note_asked();
         }
         // Files that a question is about go before it.
         if messages
             .first()
-            .is_some_and(|first| is_said(first) || is_attachment(first))
+            .is_some_and(|first| is_prompt(first) || is_attachment(first))
         {
             self.announce(messages.first_mut(), now)?;
         }
@@ -530,7 +536,7 @@ impl Conversation for StoredConversation {
         let has_changes = messages.iter().any(is_change);
         self.append(messages, now)?;
         if has_changes {
-            self.load_again()?;
+            self.reload()?;
         }
         Ok(())
     }
@@ -540,7 +546,7 @@ impl Conversation for StoredConversation {
     }
 
     fn notes(&self) -> Notes {
-        let state = self.wanted.as_ref().unwrap_or(&self.so_far.state);
+        let state = self.pending_state.as_ref().unwrap_or(&self.loaded.state);
         let read = |raw: &Raw| Calibration::from_raw(raw);
         let mut files = state
             .extra
@@ -548,7 +554,7 @@ impl Conversation for StoredConversation {
             .map(FileFreshness::from_snapshot)
             .unwrap_or_default();
         // What was taken back, or is on another branch, the model has not seen.
-        let seen = FileFreshness::recorded(&self.so_far.messages);
+        let seen = FileFreshness::recorded(&self.loaded.messages);
         files.retain(|path| seen.facts(path).is_some());
         files.take_grants(&seen);
         Notes {
@@ -559,7 +565,7 @@ impl Conversation for StoredConversation {
                 .map(read)
                 .unwrap_or_default(),
             folder: self
-                .so_far
+                .loaded
                 .state
                 .cwd
                 .as_deref()
@@ -571,9 +577,9 @@ impl Conversation for StoredConversation {
     fn set_notes(&mut self, notes: &Notes) {
         let before = self.notes();
         let mut state = self
-            .wanted
+            .pending_state
             .take()
-            .unwrap_or_else(|| self.so_far.state.clone());
+            .unwrap_or_else(|| self.loaded.state.clone());
         if before.calibration != notes.calibration {
             state.token_budget_state = Some(notes.calibration.to_raw());
         }
@@ -585,6 +591,6 @@ impl Conversation for StoredConversation {
             state.extra.remove(FILES);
             state.extra.push(FILES, files.snapshot());
         }
-        self.wanted = Some(state);
+        self.pending_state = Some(state);
     }
 }

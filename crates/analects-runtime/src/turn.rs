@@ -15,16 +15,16 @@ use analects_core::{CompactTrigger, MessageId};
 
 /// What a turn may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct TurnLimits {
     /// The most questions to the model, of which each but the first follows results of tools.
     pub questions: u32,
     /// The most that all answers may cost together, in US dollars.
     pub cost: Option<f64>,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for TurnLimits {
+    fn default() -> TurnLimits {
+        TurnLimits {
             questions: 50,
             cost: None,
         }
@@ -33,11 +33,11 @@ impl Default for Limits {
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum TurnInput {
     /// The model was reminded of what changed, if anything did.
     Reminded,
     /// What would be sent is known.
-    Planned(Planned),
+    Planned(PlanResult),
     /// Summaries of single messages were asked for: the message whose summary failed, if one did, and what
     /// they cost.
     Summarised(Option<MessageId>, f64),
@@ -46,7 +46,7 @@ pub enum Input {
     /// A compaction came to nothing, and the conversation is as it was: what it cost.
     NotCompacted(f64),
     /// The model answered, as well as it did.
-    Answered(Answered),
+    Answered(AnswerResult),
     /// The answer is on disk.
     Recorded,
     /// Every call of the answer has its result: whether any of them was run.
@@ -57,7 +57,7 @@ pub enum Input {
 
 /// What would be sent.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Planned {
+pub struct PlanResult {
     /// Messages of which only a summary may be sent, and that have none.
     pub needs_summary: Vec<MessageId>,
     /// Whether the context is so full that it should be compacted.
@@ -65,14 +65,14 @@ pub struct Planned {
     /// Whether it fits, perhaps after trimming.
     pub fits: bool,
     /// What is not there any more that the turn is about.
-    pub missing: Option<Missing>,
+    pub missing: Option<MissingItem>,
     /// The least that the answer costs, for what is sent alone; `None` if the price is not known.
     pub least_cost: Option<f64>,
 }
 
 /// What a turn is about and somebody took away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingItem {
     /// The question.
     Question,
     /// A message that was chosen to be sent, or not to be.
@@ -81,7 +81,7 @@ pub enum Missing {
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answered {
+pub struct AnswerResult {
     /// Whether the model's side said that the prompt is too long, before any word of an answer.
     pub is_too_long: bool,
     /// Whether it failed, or broke off.
@@ -112,12 +112,12 @@ pub enum Effect {
     /// Give every call of the answer its result.
     RunTools,
     /// Nothing: the turn is over.
-    End(Ending),
+    End(EndReason),
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ending {
+pub enum EndReason {
     /// The model has said what it had to say.
     Done,
     /// The model's side failed.
@@ -127,13 +127,13 @@ pub enum Ending {
     /// What has to be sent does not fit.
     TooLarge,
     /// Somebody took the question, or what was chosen to go with it, away before it was asked.
-    Gone(Missing),
+    ItemMissing(MissingItem),
     /// The model asked for tools that nobody runs.
-    NobodyRuns,
+    ToolsNotRun,
     /// Only a summary of this message may be sent, and there is none to be had.
     NoSummary(MessageId),
     /// So many questions were asked, and the model is not done.
-    TooMany(u32),
+    TooManyQuestions(u32),
     /// The next question would cost more than is allowed.
     TooCostly {
         /// What all answers of this turn cost so far.
@@ -153,14 +153,14 @@ enum State {
     Summarising,
     Compacting,
     Asking,
-    Recording(After),
+    Recording(AfterRecording),
     RunningTools,
     Over,
 }
 
 /// What follows when an answer is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
+enum AfterRecording {
     Done,
     Failed,
     Stopped,
@@ -170,7 +170,7 @@ enum After {
 /// One turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    limits: Limits,
+    limits: TurnLimits,
     state: State,
     asked: u32,
     spent: f64,
@@ -182,7 +182,7 @@ pub struct Turn {
 
 impl Turn {
     /// Begins a turn: what to do first.
-    pub fn begin(limits: Limits) -> (Turn, Effect) {
+    pub fn begin(limits: TurnLimits) -> (Turn, Effect) {
         let turn = Turn {
             limits,
             state: State::Reminding,
@@ -196,37 +196,37 @@ impl Turn {
     }
 
     /// What to do next. An input that answers nothing that was to be done ends the turn as failed.
-    pub fn next(&mut self, input: Input) -> Effect {
+    pub fn next(&mut self, input: TurnInput) -> Effect {
         match (self.state, input) {
-            (State::Over, _) => self.end(Ending::Failed),
-            (_, Input::Stopped) => self.end(Ending::Stopped),
-            (State::Reminding, Input::Reminded) => self.plan(),
-            (State::Planning, Input::Planned(planned)) => self.planned(planned),
-            (State::Summarising, Input::Summarised(failed, cost)) => {
+            (State::Over, _) => self.end(EndReason::Failed),
+            (_, TurnInput::Stopped) => self.end(EndReason::Stopped),
+            (State::Reminding, TurnInput::Reminded) => self.plan(),
+            (State::Planning, TurnInput::Planned(planned)) => self.planned(planned),
+            (State::Summarising, TurnInput::Summarised(failed, cost)) => {
                 self.spent += cost;
                 match failed {
-                    Some(id) => self.end(Ending::NoSummary(id)),
+                    Some(id) => self.end(EndReason::NoSummary(id)),
                     None => self.plan(),
                 }
             }
-            (State::Compacting, Input::Compacted(cost)) => {
+            (State::Compacting, TurnInput::Compacted(cost)) => {
                 self.spent += cost;
                 self.plan()
             }
-            (State::Compacting, Input::NotCompacted(cost)) => {
+            (State::Compacting, TurnInput::NotCompacted(cost)) => {
                 self.spent += cost;
                 match self.compacted_after_refusal {
                     // The same prompt would be refused again.
-                    true => self.go(State::Recording(After::Failed), Effect::Record),
+                    true => self.go(State::Recording(AfterRecording::Failed), Effect::Record),
                     // What is sent is trimmed.
                     false => self.plan(),
                 }
             }
-            (State::Asking, Input::Answered(answered)) => self.answered(&answered),
-            (State::Recording(after), Input::Recorded) => self.recorded(after),
-            (State::RunningTools, Input::ToolsRan(true)) => self.plan(),
-            (State::RunningTools, Input::ToolsRan(false)) => self.end(Ending::NobodyRuns),
-            _ => self.end(Ending::Failed),
+            (State::Asking, TurnInput::Answered(answered)) => self.answered(&answered),
+            (State::Recording(after), TurnInput::Recorded) => self.recorded(after),
+            (State::RunningTools, TurnInput::ToolsRan(true)) => self.plan(),
+            (State::RunningTools, TurnInput::ToolsRan(false)) => self.end(EndReason::ToolsNotRun),
+            _ => self.end(EndReason::Failed),
         }
     }
 
@@ -235,7 +235,7 @@ impl Turn {
         effect
     }
 
-    fn end(&mut self, ending: Ending) -> Effect {
+    fn end(&mut self, ending: EndReason) -> Effect {
         self.go(State::Over, Effect::End(ending))
     }
 
@@ -243,8 +243,8 @@ impl Turn {
         self.go(State::Planning, Effect::Plan)
     }
 
-    fn planned(&mut self, planned: Planned) -> Effect {
-        let Planned {
+    fn planned(&mut self, planned: PlanResult) -> Effect {
+        let PlanResult {
             needs_summary,
             is_full,
             fits,
@@ -252,7 +252,7 @@ impl Turn {
             least_cost,
         } = planned;
         if let Some(missing) = missing {
-            return self.end(Ending::Gone(missing));
+            return self.end(EndReason::ItemMissing(missing));
         }
         // Summaries cost as much as a question, and are asked for first.
         if let Some(ending) = self.over_limits(least_cost) {
@@ -260,7 +260,7 @@ impl Turn {
         }
         if let Some(first) = needs_summary.first().cloned() {
             if std::mem::replace(&mut self.summarised, true) {
-                return self.end(Ending::NoSummary(first));
+                return self.end(EndReason::NoSummary(first));
             }
             return self.go(State::Summarising, Effect::Summarise(needs_summary));
         }
@@ -268,7 +268,7 @@ impl Turn {
             return self.go(State::Compacting, Effect::Compact(CompactTrigger::Auto));
         }
         if !fits {
-            return self.end(Ending::TooLarge);
+            return self.end(EndReason::TooLarge);
         }
         self.asked += 1;
         self.go(State::Asking, Effect::Ask)
@@ -279,14 +279,14 @@ impl Turn {
         Some((self.limits.cost? - self.spent).max(0.0))
     }
 
-    fn over_limits(&self, least_cost: Option<f64>) -> Option<Ending> {
+    fn over_limits(&self, least_cost: Option<f64>) -> Option<EndReason> {
         if self.asked >= self.limits.questions {
-            return Some(Ending::TooMany(self.asked));
+            return Some(EndReason::TooManyQuestions(self.asked));
         }
         let limit = self.limits.cost?;
         match least_cost {
-            None => Some(Ending::PriceUnknown),
-            Some(next) if self.spent + next > limit => Some(Ending::TooCostly {
+            None => Some(EndReason::PriceUnknown),
+            Some(next) if self.spent + next > limit => Some(EndReason::TooCostly {
                 spent: self.spent,
                 next,
             }),
@@ -294,7 +294,7 @@ impl Turn {
         }
     }
 
-    fn answered(&mut self, answered: &Answered) -> Effect {
+    fn answered(&mut self, answered: &AnswerResult) -> Effect {
         self.spent += answered.cost.unwrap_or(0.0);
         let again = answered.is_too_long && !answered.stopped;
         if again && !std::mem::replace(&mut self.compacted_after_refusal, true) {
@@ -304,15 +304,15 @@ impl Turn {
             return self.go(State::Compacting, Effect::Compact(CompactTrigger::Reactive));
         }
         let after = match answered {
-            Answered { stopped: true, .. } => After::Stopped,
-            Answered { failed: true, .. } => After::Failed,
-            Answered { calls: true, .. } => After::Tools,
-            _ => After::Done,
+            AnswerResult { stopped: true, .. } => AfterRecording::Stopped,
+            AnswerResult { failed: true, .. } => AfterRecording::Failed,
+            AnswerResult { calls: true, .. } => AfterRecording::Tools,
+            _ => AfterRecording::Done,
         };
         self.go(State::Recording(after), Effect::Record)
     }
 
-    fn recorded(&mut self, after: After) -> Effect {
+    fn recorded(&mut self, after: AfterRecording) -> Effect {
         // The next question is another one.
         (
             self.summarised,
@@ -320,10 +320,10 @@ impl Turn {
             self.compacted_after_refusal,
         ) = (false, false, false);
         match after {
-            After::Done => self.end(Ending::Done),
-            After::Failed => self.end(Ending::Failed),
-            After::Stopped => self.end(Ending::Stopped),
-            After::Tools => self.go(State::RunningTools, Effect::RunTools),
+            AfterRecording::Done => self.end(EndReason::Done),
+            AfterRecording::Failed => self.end(EndReason::Failed),
+            AfterRecording::Stopped => self.end(EndReason::Stopped),
+            AfterRecording::Tools => self.go(State::RunningTools, Effect::RunTools),
         }
     }
 }

@@ -15,10 +15,10 @@ use analects_store::FileGrants;
 use jiff::{Timestamp, Unit};
 
 use crate::ResolvedAgent;
-use crate::turn::Limits;
+use crate::turn::TurnLimits;
 
 /// Makes a model ready to be asked whose server this machine runs. Nobody is asked before that is needed.
-pub trait Starter: std::fmt::Debug + Send + Sync {
+pub trait ServerStarter: std::fmt::Debug + Send + Sync {
     /// The model with the way to its server; `None` if there is none to be had, which it has told.
     fn start(&self, model: &Model) -> Option<Model>;
 }
@@ -31,7 +31,7 @@ pub struct TurnConfig {
     /// The model that writes summaries of the conversation, if it is not the one that answers.
     pub summariser: Option<Model>,
     /// What starts the server of a model that has none yet.
-    pub starter: Option<Arc<dyn Starter>>,
+    pub starter: Option<Arc<dyn ServerStarter>>,
     /// The model's own vocabulary, where it can be asked.
     pub tokenizer: Option<Arc<dyn Tokenizer + Send>>,
     /// Documents of the project, for the system prompt.
@@ -41,7 +41,7 @@ pub struct TurnConfig {
     /// The files that may be read again; `None` for none.
     pub grants: Option<FileGrants>,
     /// What the turn may take.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// How full the context must be to be compacted without anybody asking; `None` for never.
     pub threshold: Option<Threshold>,
 }
@@ -56,7 +56,7 @@ impl Default for TurnConfig {
             documents: Vec::new(),
             context: Vec::new(),
             grants: None,
-            limits: Limits::default(),
+            limits: TurnLimits::default(),
             threshold: Some(Threshold::default()),
         }
     }

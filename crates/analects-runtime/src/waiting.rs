@@ -5,7 +5,7 @@ use analects_core::verbs::{Change, Choice, Target, choose, with_history};
 use analects_core::{Body, History, Message, MessageId, StopReason};
 use analects_formats::msgfile::is_same_text;
 
-use crate::turn::Missing;
+use crate::turn::MissingItem;
 use crate::{Question, Snapshot};
 
 /// The questions that are answered together, and those that come after them.
@@ -93,7 +93,7 @@ impl AnswerQueue {
     }
 
     /// Whether another answer is to be prepared.
-    pub fn goes_on(&self) -> bool {
+    pub fn has_more(&self) -> bool {
         !self.next.is_empty()
     }
 
@@ -197,7 +197,7 @@ impl ChosenMessages {
 pub(crate) struct Scope {
     pub(crate) chosen: ChosenMessages,
     /// Whom the questions are meant for that are asked, if others are left for later: these are not sent.
-    pub(crate) turn_of: Option<Option<String>>,
+    pub(crate) current_agent: Option<Option<String>>,
 }
 
 impl Scope {
@@ -212,7 +212,7 @@ impl Scope {
             .iter()
             .filter(|question| !is_left_out(question));
         let now: Vec<Question> = questions.cloned().collect();
-        match &self.turn_of {
+        match &self.current_agent {
             Some(agent) => WaitingQuestions::for_agent(now, agent.clone()),
             None => WaitingQuestions {
                 now,
@@ -222,8 +222,11 @@ impl Scope {
     }
 
     /// The changes that leave what was chosen, for good.
-    pub(crate) fn changes(&self, snapshot: &Snapshot) -> Result<Vec<Change>, Missing> {
-        let choice = self.chosen.now(&snapshot.messages).ok_or(Missing::Choice)?;
+    pub(crate) fn changes(&self, snapshot: &Snapshot) -> Result<Vec<Change>, MissingItem> {
+        let choice = self
+            .chosen
+            .now(&snapshot.messages)
+            .ok_or(MissingItem::Choice)?;
         let asked: Vec<MessageId> = self
             .waiting(snapshot)
             .now
@@ -234,7 +237,7 @@ impl Scope {
     }
 
     /// Hides what this turn does not send. What was chosen and is not there any more is not guessed.
-    pub(crate) fn narrow(&self, mut snapshot: Snapshot) -> Result<Snapshot, Missing> {
+    pub(crate) fn narrow(&self, mut snapshot: Snapshot) -> Result<Snapshot, MissingItem> {
         let mut changes = Vec::new();
         if !self.chosen.is_empty() {
             changes = self.changes(&snapshot)?;
@@ -321,22 +324,22 @@ mod tests {
         let says = |now: &str, next: &str, left: &str| Some([now, next, left].map(str::to_string));
         let mut queue = AnswerQueue::default();
         let first = waiting(&[("1", "a"), ("2", "b"), ("3", "a")]);
-        assert!(queue.take(&first) && queue.goes_on());
+        assert!(queue.take(&first) && queue.has_more());
         assert_eq!(report(&queue, &first), says("1", "2,3", ""));
         // What is typed above is asked before, and what is typed below waits.
         let typed = waiting(&[("4", "a"), ("2", "b"), ("3", "a"), ("5", "b")]);
-        assert!(queue.take(&typed) && queue.goes_on());
+        assert!(queue.take(&typed) && queue.has_more());
         assert_eq!(report(&queue, &typed), says("4", "2,3", "5"));
         // What was asked and still waits is not asked again.
         assert!(!queue.take(&waiting(&[("1", "a"), ("2", "b"), ("3", "a")])));
         assert!(queue.take(&waiting(&[("2", "b"), ("3", "a")])));
-        assert!(queue.take(&waiting(&[("3", "a"), ("5", "b")])) && !queue.goes_on());
+        assert!(queue.take(&waiting(&[("3", "a"), ("5", "b")])) && !queue.has_more());
         assert!(!queue.take(&waiting(&[("5", "b")])) && !queue.take(&waiting(&[])));
         let mut only = AnswerQueue::default();
         let last = waiting(&[("2", "b")]);
         assert!(only.take(&last) && report(&only, &last).is_none());
         let mut one = AnswerQueue::only_first();
-        assert!(one.take(&first) && !one.goes_on());
+        assert!(one.take(&first) && !one.has_more());
         assert_eq!(report(&one, &first), says("1", "", "2,3"));
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use analects_client::{Client, Model, Options, Waiting, resolve};
 use analects_core::{Body, Message, StopReason};
 use analects_runtime::TurnConfig;
-use analects_runtime::turn::Limits;
+use analects_runtime::turn::TurnLimits;
 use analects_store::FileGrants;
 
 use crate::config::Config;
@@ -158,9 +158,9 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
-    pub fn limits(self) -> Limits {
-        let usual = Limits::default();
-        Limits {
+    pub fn limits(self) -> TurnLimits {
+        let usual = TurnLimits::default();
+        TurnLimits {
             questions: self.max_turns.unwrap_or(usual.questions),
             cost: self.max_cost,
         }
@@ -176,7 +176,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 /// How a turn goes, as the person and the configuration say it.
 pub fn turn_config(
     options: Options,
-    limits: Limits,
+    limits: TurnLimits,
     config: &Config,
     surroundings: &Surroundings,
 ) -> TurnConfig {

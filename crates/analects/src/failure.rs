@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use analects_client::ClientError;
 use analects_local::LocalError;
-use analects_runtime::{AskError, NotAttached};
+use analects_runtime::{AskError, AttachError};
 use analects_store::StoreError;
 
 use crate::hints::{self, Advice, ConversationName, Interface};
@@ -221,25 +221,25 @@ impl From<AskError> for Failure {
     fn from(error: AskError) -> Failure {
         match error {
             AskError::Store(error) => error.into(),
-            AskError::NotAttached(error) => error.into(),
-            AskError::ChoiceGone => {
+            AskError::Attach(error) => error.into(),
+            AskError::ChoiceRemoved => {
                 Failure::input("a chosen cell was changed or removed meanwhile")
                     .or_hint("choose the cells again")
             }
-            AskError::NoNetwork(error) => Failure::ours(error.to_string()),
+            AskError::Network(error) => Failure::ours(error.to_string()),
         }
     }
 }
 
-impl From<NotAttached> for Failure {
-    fn from(error: NotAttached) -> Failure {
+impl From<AttachError> for Failure {
+    fn from(error: AttachError) -> Failure {
         match error {
-            NotAttached::Unreadable(_) => Failure::not_found(error.to_string()),
-            NotAttached::NoFile(_) | NotAttached::MadeUp(_) => Failure::input(error.to_string())
+            AttachError::Unreadable(_) => Failure::not_found(error.to_string()),
+            AttachError::NoFile(_) | AttachError::MadeUp(_) => Failure::input(error.to_string())
                 .or_hint("what a command prints can come on stdin: git diff | analects chat …"),
-            NotAttached::NoText(_) => Failure::input(error.to_string())
+            AttachError::NoText(_) => Failure::input(error.to_string())
                 .or_hint("a picture goes into a message file as a line ![name](path)"),
-            NotAttached::Store(error) => error.into(),
+            AttachError::Store(error) => error.into(),
         }
     }
 }

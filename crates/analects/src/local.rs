@@ -8,7 +8,7 @@ use analects_client::{BaseUrl, Key, Model, Transport};
 use analects_context::Tokenizer;
 use analects_local::{LEASE, Local, LocalError, Pulling, Serving, Starting};
 use analects_providers::vendors;
-use analects_runtime::Starter;
+use analects_runtime::ServerStarter;
 
 use crate::failure::{Failure, words};
 use crate::surroundings::{self, Surroundings};
@@ -164,7 +164,7 @@ impl LocalStarter {
     }
 }
 
-impl Starter for LocalStarter {
+impl ServerStarter for LocalStarter {
     fn start(&self, model: &Model) -> Option<Model> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         let started = started

@@ -24,17 +24,17 @@ pub(super) struct MemoryFile {
     name: PathBuf,
     path: PathBuf,
     document: Document,
-    known: KnownInMemory,
+    known: JournalOverlay,
 }
 
 /// What the journal knows, and what it would know.
 #[derive(Debug)]
-struct KnownInMemory {
+struct JournalOverlay {
     journal: Journal,
     new: Vec<(CellsHash, Message)>,
 }
 
-impl KnownMessages for KnownInMemory {
+impl KnownMessages for JournalOverlay {
     fn get(&self, cells: CellsHash) -> Option<Message> {
         let new = self.new.iter().find(|(known, _)| *known == cells);
         new.map(|(_, message)| message.clone())
@@ -61,7 +61,7 @@ impl FileAccess {
     pub(super) fn in_memory(path: &Path, document: Document, places: &Places) -> FileAccess {
         let name = path.to_path_buf();
         let path = real_path(&Disk, path).unwrap_or_else(|_| name.clone());
-        let known = KnownInMemory {
+        let known = JournalOverlay {
             journal: Journal::of(places),
             new: Vec::new(),
         };

@@ -38,7 +38,7 @@ impl StoredConversation {
         for record in &foreign {
             let parent = record.parent.as_deref();
             // What follows our last message is no other branch.
-            let follows_us = parent.is_some() && parent == self.so_far.leaf.as_deref();
+            let follows_us = parent.is_some() && parent == self.loaded.leaf.as_deref();
             let before = parent.and_then(|parent| branch_of.get(parent).copied());
             if follows_us {
                 continue;
@@ -51,7 +51,7 @@ impl StoredConversation {
             }
         }
         let count = speaking.len() + 1;
-        let own = self.so_far.leaf.clone();
+        let own = self.loaded.leaf.clone();
         Ok(other.map(|other| Branches { count, own, other }))
     }
 
@@ -59,10 +59,10 @@ impl StoredConversation {
     fn foreign(&self) -> Result<Vec<Foreign>, StoreError> {
         let mut foreign = Vec::new();
         message_names(&*self.store, &self.name, &mut |link| {
-            if self.start.as_deref() == Some(link.id) {
+            if self.start_leaf.as_deref() == Some(link.id) {
                 return ControlFlow::Break(());
             }
-            if !self.own.contains(&MessageId::from(link.id)) {
+            if !self.own_ids.contains(&MessageId::from(link.id)) {
                 let parent = link.parent.map(str::to_string);
                 let is_shown = link.is_shown();
                 foreign.push(Foreign {
@@ -149,7 +149,7 @@ mod tests {
         let seen = one.branches().unwrap().unwrap();
         let theirs = other.snapshot().messages.last().unwrap().id.clone();
         assert_eq!((seen.count, seen.other), (2, theirs));
-        assert_eq!(seen.own, one.so_far.leaf);
+        assert_eq!(seen.own, one.loaded.leaf);
         assert_eq!(other.branches().unwrap().unwrap().count, 2);
         assert_eq!(texts(&one), ["before", "it", "A", "to A"]);
         assert_eq!(texts(&other), ["before", "it", "B", "to B"]);

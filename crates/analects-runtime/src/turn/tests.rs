@@ -4,33 +4,33 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn planned() -> Input {
-    Input::Planned(Planned {
+fn planned() -> TurnInput {
+    TurnInput::Planned(PlanResult {
         fits: true,
-        ..Planned::default()
+        ..PlanResult::default()
     })
 }
 
-fn answered() -> Input {
-    Input::Answered(Answered::default())
+fn answered() -> TurnInput {
+    TurnInput::Answered(AnswerResult::default())
 }
 
-fn calling() -> Answered {
-    Answered {
+fn calling() -> AnswerResult {
+    AnswerResult {
         calls: true,
-        ..Answered::default()
+        ..AnswerResult::default()
     }
 }
 
 /// What a turn does, given what happens.
-fn effects(limits: Limits, inputs: impl IntoIterator<Item = Input>) -> Vec<Effect> {
+fn effects(limits: TurnLimits, inputs: impl IntoIterator<Item = TurnInput>) -> Vec<Effect> {
     let (mut turn, first) = Turn::begin(limits);
     let mut effects = vec![first];
     effects.extend(inputs.into_iter().map(|input| turn.next(input)));
     effects
 }
 
-fn ends(limits: Limits, inputs: impl IntoIterator<Item = Input>) -> Ending {
+fn ends(limits: TurnLimits, inputs: impl IntoIterator<Item = TurnInput>) -> EndReason {
     match effects(limits, inputs).pop() {
         Some(Effect::End(ending)) => ending,
         other => panic!("{other:?}"),
@@ -39,27 +39,37 @@ fn ends(limits: Limits, inputs: impl IntoIterator<Item = Input>) -> Ending {
 
 #[test]
 fn a_question_and_its_answer() {
-    let inputs = [Input::Reminded, planned(), answered(), Input::Recorded];
+    let inputs = [
+        TurnInput::Reminded,
+        planned(),
+        answered(),
+        TurnInput::Recorded,
+    ];
     let expected = [
         Effect::Remind,
         Effect::Plan,
         Effect::Ask,
         Effect::Record,
-        Effect::End(Ending::Done),
+        Effect::End(EndReason::Done),
     ];
-    assert_eq!(effects(Limits::default(), inputs), expected);
+    assert_eq!(effects(TurnLimits::default(), inputs), expected);
 }
 
 #[test]
 fn a_full_context_is_compacted_once_before_a_question() {
     let full = || {
-        Input::Planned(Planned {
+        TurnInput::Planned(PlanResult {
             fits: true,
             is_full: true,
-            ..Planned::default()
+            ..PlanResult::default()
         })
     };
-    let inputs = [Input::Reminded, full(), Input::Compacted(0.0), full()];
+    let inputs = [
+        TurnInput::Reminded,
+        full(),
+        TurnInput::Compacted(0.0),
+        full(),
+    ];
     let expected = [
         Effect::Remind,
         Effect::Plan,
@@ -67,22 +77,22 @@ fn a_full_context_is_compacted_once_before_a_question() {
         Effect::Plan,
         Effect::Ask,
     ];
-    assert_eq!(effects(Limits::default(), inputs), expected);
+    assert_eq!(effects(TurnLimits::default(), inputs), expected);
 }
 
 #[test]
 fn what_was_refused_is_not_asked_again_as_it_is() {
-    let refused = Answered {
+    let refused = AnswerResult {
         is_too_long: true,
         failed: true,
-        ..Answered::default()
+        ..AnswerResult::default()
     };
     let inputs = [
-        Input::Reminded,
+        TurnInput::Reminded,
         planned(),
-        Input::Answered(refused),
-        Input::NotCompacted(0.0),
-        Input::Recorded,
+        TurnInput::Answered(refused),
+        TurnInput::NotCompacted(0.0),
+        TurnInput::Recorded,
     ];
     let expected = [
         Effect::Remind,
@@ -90,39 +100,44 @@ fn what_was_refused_is_not_asked_again_as_it_is() {
         Effect::Ask,
         Effect::Compact(CompactTrigger::Reactive),
         Effect::Record,
-        Effect::End(Ending::Failed),
+        Effect::End(EndReason::Failed),
     ];
-    assert_eq!(effects(Limits::default(), inputs), expected);
+    assert_eq!(effects(TurnLimits::default(), inputs), expected);
     // Where nothing was refused, it is asked, trimmed or not.
     let full = || {
-        Input::Planned(Planned {
+        TurnInput::Planned(PlanResult {
             fits: true,
             is_full: true,
-            ..Planned::default()
+            ..PlanResult::default()
         })
     };
-    let inputs = [Input::Reminded, full(), Input::NotCompacted(0.0), full()];
-    let done = effects(Limits::default(), inputs);
+    let inputs = [
+        TurnInput::Reminded,
+        full(),
+        TurnInput::NotCompacted(0.0),
+        full(),
+    ];
+    let done = effects(TurnLimits::default(), inputs);
     assert_eq!(done.last(), Some(&Effect::Ask));
 }
 
 #[test]
 fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
     let refused = || {
-        Input::Answered(Answered {
+        TurnInput::Answered(AnswerResult {
             is_too_long: true,
             failed: true,
-            ..Answered::default()
+            ..AnswerResult::default()
         })
     };
     let inputs = [
-        Input::Reminded,
+        TurnInput::Reminded,
         planned(),
         refused(),
-        Input::Compacted(0.0),
+        TurnInput::Compacted(0.0),
         planned(),
         refused(),
-        Input::Recorded,
+        TurnInput::Recorded,
     ];
     let expected = [
         Effect::Remind,
@@ -132,10 +147,10 @@ fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
         Effect::Plan,
         Effect::Ask,
         Effect::Record,
-        Effect::End(Ending::Failed),
+        Effect::End(EndReason::Failed),
     ];
     // What was refused does not count as asked.
-    let limits = Limits {
+    let limits = TurnLimits {
         questions: 1,
         cost: None,
     };
@@ -146,117 +161,120 @@ fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
 fn a_summary_is_asked_for_once() {
     let lacking = || {
         let needs_summary = vec![MessageId::from("m")];
-        Input::Planned(Planned {
+        TurnInput::Planned(PlanResult {
             needs_summary,
             fits: true,
-            ..Planned::default()
+            ..PlanResult::default()
         })
     };
-    let begin = [Input::Reminded, lacking()];
-    let asked = effects(Limits::default(), begin.clone()).pop();
+    let begin = [TurnInput::Reminded, lacking()];
+    let asked = effects(TurnLimits::default(), begin.clone()).pop();
     assert_eq!(asked, Some(Effect::Summarise(vec!["m".into()])));
-    let none = || Ending::NoSummary("m".into());
-    let failed = Input::Summarised(Some("m".into()), 0.0);
+    let none = || EndReason::NoSummary("m".into());
+    let failed = TurnInput::Summarised(Some("m".into()), 0.0);
     assert_eq!(
-        ends(Limits::default(), begin.clone().into_iter().chain([failed])),
+        ends(
+            TurnLimits::default(),
+            begin.clone().into_iter().chain([failed])
+        ),
         none()
     );
-    let kept_nothing = [Input::Summarised(None, 0.0), lacking()];
+    let kept_nothing = [TurnInput::Summarised(None, 0.0), lacking()];
     assert_eq!(
-        ends(Limits::default(), begin.into_iter().chain(kept_nothing)),
+        ends(TurnLimits::default(), begin.into_iter().chain(kept_nothing)),
         none()
     );
 }
 
 #[test]
 fn tools_are_asked_for_again_until_the_limit() {
-    let limits = Limits {
+    let limits = TurnLimits {
         questions: 2,
         cost: None,
     };
     let round = || {
         [
             planned(),
-            Input::Answered(calling()),
-            Input::Recorded,
-            Input::ToolsRan(true),
+            TurnInput::Answered(calling()),
+            TurnInput::Recorded,
+            TurnInput::ToolsRan(true),
         ]
     };
-    let inputs = [Input::Reminded]
+    let inputs = [TurnInput::Reminded]
         .into_iter()
         .chain(round())
         .chain(round())
         .chain([planned()]);
-    assert_eq!(ends(limits, inputs), Ending::TooMany(2));
-    let inputs = [Input::Reminded].into_iter().chain(round()).chain([
+    assert_eq!(ends(limits, inputs), EndReason::TooManyQuestions(2));
+    let inputs = [TurnInput::Reminded].into_iter().chain(round()).chain([
         planned(),
         answered(),
-        Input::Recorded,
+        TurnInput::Recorded,
     ]);
-    assert_eq!(ends(limits, inputs), Ending::Done);
+    assert_eq!(ends(limits, inputs), EndReason::Done);
 }
 
 #[test]
 fn a_call_that_nobody_runs_ends_the_turn() {
     let inputs = [
-        Input::Reminded,
+        TurnInput::Reminded,
         planned(),
-        Input::Answered(calling()),
-        Input::Recorded,
-        Input::ToolsRan(false),
+        TurnInput::Answered(calling()),
+        TurnInput::Recorded,
+        TurnInput::ToolsRan(false),
     ];
-    assert_eq!(ends(Limits::default(), inputs), Ending::NobodyRuns);
+    assert_eq!(ends(TurnLimits::default(), inputs), EndReason::ToolsNotRun);
 }
 
 #[test]
 fn the_cost_is_kept_within_its_limit() {
-    let limits = Limits {
+    let limits = TurnLimits {
         questions: 9,
         cost: Some(1.0),
     };
     let costs = |least| {
-        Input::Planned(Planned {
+        TurnInput::Planned(PlanResult {
             fits: true,
             least_cost: least,
-            ..Planned::default()
+            ..PlanResult::default()
         })
     };
-    let too_costly = |spent, next| Ending::TooCostly { spent, next };
+    let too_costly = |spent, next| EndReason::TooCostly { spent, next };
     assert_eq!(
-        ends(limits, [Input::Reminded, costs(Some(1.5))]),
+        ends(limits, [TurnInput::Reminded, costs(Some(1.5))]),
         too_costly(0.0, 1.5)
     );
     assert_eq!(
-        ends(limits, [Input::Reminded, costs(None)]),
-        Ending::PriceUnknown
+        ends(limits, [TurnInput::Reminded, costs(None)]),
+        EndReason::PriceUnknown
     );
     let cost = Some(0.75);
     let inputs = [
-        Input::Reminded,
+        TurnInput::Reminded,
         costs(Some(0.5)),
-        Input::Answered(Answered { cost, ..calling() }),
-        Input::Recorded,
-        Input::ToolsRan(true),
+        TurnInput::Answered(AnswerResult { cost, ..calling() }),
+        TurnInput::Recorded,
+        TurnInput::ToolsRan(true),
         costs(Some(0.5)),
     ];
     assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
     // A summary costs, too, and is not asked for where that is too much.
     let full = |least_cost| {
-        Input::Planned(Planned {
+        TurnInput::Planned(PlanResult {
             is_full: true,
             fits: true,
             least_cost,
-            ..Planned::default()
+            ..PlanResult::default()
         })
     };
     assert_eq!(
-        ends(limits, [Input::Reminded, full(Some(1.5))]),
+        ends(limits, [TurnInput::Reminded, full(Some(1.5))]),
         too_costly(0.0, 1.5)
     );
     let inputs = [
-        Input::Reminded,
+        TurnInput::Reminded,
         full(Some(0.5)),
-        Input::Compacted(0.75),
+        TurnInput::Compacted(0.75),
         costs(Some(0.5)),
     ];
     assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
@@ -266,35 +284,35 @@ fn the_cost_is_kept_within_its_limit() {
 fn what_came_is_recorded_when_it_is_stopped_or_fails() {
     for (answered, ending) in [
         (
-            Answered {
+            AnswerResult {
                 stopped: true,
                 ..calling()
             },
-            Ending::Stopped,
+            EndReason::Stopped,
         ),
         (
-            Answered {
+            AnswerResult {
                 failed: true,
                 ..calling()
             },
-            Ending::Failed,
+            EndReason::Failed,
         ),
         (
-            Answered {
+            AnswerResult {
                 stopped: true,
                 is_too_long: true,
-                ..Answered::default()
+                ..AnswerResult::default()
             },
-            Ending::Stopped,
+            EndReason::Stopped,
         ),
     ] {
         let inputs = [
-            Input::Reminded,
+            TurnInput::Reminded,
             planned(),
-            Input::Answered(answered),
-            Input::Recorded,
+            TurnInput::Answered(answered),
+            TurnInput::Recorded,
         ];
-        let mut done = effects(Limits::default(), inputs);
+        let mut done = effects(TurnLimits::default(), inputs);
         assert_eq!(done.pop(), Some(Effect::End(ending)));
         assert_eq!(done.pop(), Some(Effect::Record));
     }
@@ -303,51 +321,53 @@ fn what_came_is_recorded_when_it_is_stopped_or_fails() {
 #[test]
 fn it_can_be_stopped_wherever_it_is() {
     let way = [
-        Input::Reminded,
+        TurnInput::Reminded,
         planned(),
-        Input::Answered(calling()),
-        Input::Recorded,
+        TurnInput::Answered(calling()),
+        TurnInput::Recorded,
     ];
     for length in 0..=way.len() {
-        let inputs = way[..length].iter().cloned().chain([Input::Stopped]);
-        assert_eq!(ends(Limits::default(), inputs), Ending::Stopped);
+        let inputs = way[..length].iter().cloned().chain([TurnInput::Stopped]);
+        assert_eq!(ends(TurnLimits::default(), inputs), EndReason::Stopped);
     }
 }
 
 #[test]
 fn a_question_that_was_taken_away_is_not_asked() {
-    let full = Input::Planned(Planned {
+    let full = TurnInput::Planned(PlanResult {
         fits: true,
         is_full: true,
-        ..Planned::default()
+        ..PlanResult::default()
     });
-    let gone = Input::Planned(Planned {
+    let gone = TurnInput::Planned(PlanResult {
         fits: true,
-        missing: Some(Missing::Question),
-        ..Planned::default()
+        missing: Some(MissingItem::Question),
+        ..PlanResult::default()
     });
-    let inputs = [Input::Reminded, full, Input::Compacted(0.0), gone];
+    let inputs = [TurnInput::Reminded, full, TurnInput::Compacted(0.0), gone];
     assert_eq!(
-        ends(Limits::default(), inputs),
-        Ending::Gone(Missing::Question)
+        ends(TurnLimits::default(), inputs),
+        EndReason::ItemMissing(MissingItem::Question)
     );
 }
 
-fn any_planned() -> impl Strategy<Value = Planned> {
+fn any_planned() -> impl Strategy<Value = PlanResult> {
     let needs = prop::bool::weighted(0.2);
-    (needs, any::<bool>(), prop::bool::weighted(0.9)).prop_map(|(needs, is_full, fits)| Planned {
-        needs_summary: if needs { vec!["m".into()] } else { Vec::new() },
-        is_full,
-        fits,
-        missing: None,
-        least_cost: None,
+    (needs, any::<bool>(), prop::bool::weighted(0.9)).prop_map(|(needs, is_full, fits)| {
+        PlanResult {
+            needs_summary: if needs { vec!["m".into()] } else { Vec::new() },
+            is_full,
+            fits,
+            missing: None,
+            least_cost: None,
+        }
     })
 }
 
-fn any_answered() -> impl Strategy<Value = Answered> {
+fn any_answered() -> impl Strategy<Value = AnswerResult> {
     let seldom = || prop::bool::weighted(0.1);
     (any::<bool>(), seldom(), seldom(), prop::bool::weighted(0.9)).prop_map(
-        |(is_too_long, failed, stopped, calls)| Answered {
+        |(is_too_long, failed, stopped, calls)| AnswerResult {
             is_too_long,
             failed,
             stopped,
@@ -365,46 +385,46 @@ proptest! {
         plans in prop::collection::vec(any_planned(), 64),
         answers in prop::collection::vec(any_answered(), 64),
     ) {
-        let (mut turn, mut effect) = Turn::begin(Limits { questions, cost: None });
+        let (mut turn, mut effect) = Turn::begin(TurnLimits { questions, cost: None });
         let (mut plans, mut answers) = (plans.into_iter(), answers.into_iter());
         let (mut steps, mut asked) = (0, 0);
         while !matches!(effect, Effect::End(_)) {
             steps += 1;
             prop_assert!(steps < 64, "it goes round and round");
             let input = match effect {
-                Effect::Remind => Input::Reminded,
-                Effect::Plan => Input::Planned(plans.next().unwrap_or_default()),
-                Effect::Summarise(_) => Input::Summarised(None, 0.0),
-                Effect::Compact(_) => Input::Compacted(0.0),
+                Effect::Remind => TurnInput::Reminded,
+                Effect::Plan => TurnInput::Planned(plans.next().unwrap_or_default()),
+                Effect::Summarise(_) => TurnInput::Summarised(None, 0.0),
+                Effect::Compact(_) => TurnInput::Compacted(0.0),
                 Effect::Ask => {
                     asked += 1;
-                    Input::Answered(answers.next().unwrap_or_default())
+                    TurnInput::Answered(answers.next().unwrap_or_default())
                 }
-                Effect::Record => Input::Recorded,
-                Effect::RunTools => Input::ToolsRan(true),
+                Effect::Record => TurnInput::Recorded,
+                Effect::RunTools => TurnInput::ToolsRan(true),
                 Effect::End(_) => unreachable!(),
             };
             effect = turn.next(input);
         }
         // Each question may be refused once.
         prop_assert!(asked <= 2 * questions);
-        prop_assert!(matches!(turn.next(Input::Reminded), Effect::End(_)));
+        prop_assert!(matches!(turn.next(TurnInput::Reminded), Effect::End(_)));
     }
 
     /// Inputs in any order never panic, and never bring a turn back to life.
     #[test]
     fn any_inputs_in_any_order(choices in prop::collection::vec(0..8_usize, 0..40)) {
         let inputs = [
-            Input::Reminded,
+            TurnInput::Reminded,
             planned(),
-            Input::Summarised(None, 0.0),
-            Input::Compacted(0.0),
-            Input::NotCompacted(0.0),
+            TurnInput::Summarised(None, 0.0),
+            TurnInput::Compacted(0.0),
+            TurnInput::NotCompacted(0.0),
             answered(),
-            Input::Recorded,
-            Input::ToolsRan(true),
+            TurnInput::Recorded,
+            TurnInput::ToolsRan(true),
         ];
-        let done = effects(Limits::default(), choices.into_iter().map(|at| inputs[at].clone()));
+        let done = effects(TurnLimits::default(), choices.into_iter().map(|at| inputs[at].clone()));
         let over = done.iter().position(|effect| matches!(effect, Effect::End(_)));
         if let Some(over) = over {
             prop_assert!(done[over..].iter().all(|effect| matches!(effect, Effect::End(_))));

@@ -1,7 +1,7 @@
 //! A conversation that becomes too long is summarised, by itself, by hand, or because it was refused.
 
 use analects_core::Message;
-use analects_runtime::{NotCompacted, TurnEnd};
+use analects_runtime::{CompactionError, TurnEnd};
 
 use crate::place::{Place, add_prompt};
 use crate::server::{Question, Reply, Server};
@@ -188,7 +188,7 @@ fn where_no_model_can_summarise_a_refused_prompt_the_last_resort_does() {
             turned
                 .seen
                 .iter()
-                .any(|seen| seen.contains("is_makeshift: true"))
+                .any(|seen| seen.contains("is_fallback: true"))
         );
         assert!(place.seen().len() < 7);
     }
@@ -231,7 +231,7 @@ fn a_conversation_is_compacted_by_hand_more_than_once() {
         let server = Server::start(talker);
         let model = server.model();
         let empty = place.compact(&mut *place.open(), &model);
-        assert!(matches!(empty, Err(NotCompacted::NotNow(_))));
+        assert!(matches!(empty, Err(CompactionError::NotNow(_))));
         for times in 1..=2 {
             for prompt in ["one?", "two?", "three?"] {
                 place.say(&model, prompt);

@@ -2,8 +2,8 @@
 
 use analects_client::Model;
 use analects_core::{Body, History, Message, ModelFacts, Prices, Rates};
-use analects_runtime::turn::Limits;
-use analects_runtime::{NotCompacted, TurnConfig, TurnEnd};
+use analects_runtime::turn::TurnLimits;
+use analects_runtime::{CompactionError, TurnConfig, TurnEnd};
 
 use crate::place::{Place, add};
 use crate::server::{Reply, Server};
@@ -45,9 +45,9 @@ fn a_question_that_costs_more_than_allowed_is_not_asked() {
 
 fn limited(config: TurnConfig) -> TurnConfig {
     TurnConfig {
-        limits: Limits {
+        limits: TurnLimits {
             cost: Some(0.001),
-            ..Limits::default()
+            ..TurnLimits::default()
         },
         ..config
     }
@@ -81,9 +81,9 @@ fn an_answer_may_cost_what_is_left() {
 
 fn three_tenths_of_a_cent(config: TurnConfig) -> TurnConfig {
     TurnConfig {
-        limits: Limits {
+        limits: TurnLimits {
             cost: Some(0.0030),
-            ..Limits::default()
+            ..TurnLimits::default()
         },
         ..config
     }
@@ -112,9 +112,9 @@ fn priced(server: &Server, dollars_per_million: f64) -> Model {
 
 fn one_cent(config: TurnConfig) -> TurnConfig {
     TurnConfig {
-        limits: Limits {
+        limits: TurnLimits {
             cost: Some(0.01),
-            ..Limits::default()
+            ..TurnLimits::default()
         },
         ..config
     }
@@ -139,7 +139,7 @@ fn summaries_that_cost_more_than_is_left_are_not_asked_for() {
         let TurnEnd::NoSummary { why: Some(why), .. } = turned.outcome.end else {
             panic!("{:?}", turned.outcome)
         };
-        assert!(matches!(*why, NotCompacted::OverBudget(_)), "{why:?}");
+        assert!(matches!(*why, CompactionError::OverBudget(_)), "{why:?}");
         assert!(why.to_string().contains("a summary costs $0.00"), "{why}");
         let asked = server.asked();
         assert_eq!(asked.len(), 1);

@@ -13,9 +13,9 @@ use analects_core::{Agent, History, Message, SessionId};
 use analects_formats::msgfile::{self, CellMessages};
 use analects_providers::RetryPolicy;
 use analects_runtime::{
-    AgentSource, AskOptions, Compacted, Conversation, FileConversation, NotAttached, NotCompacted,
-    Outcome, ResolvedAgent, StoredConversation, TurnConfig, TurnEnd, TurnEvent, attach_file,
-    prepare,
+    AgentSource, AskOptions, AttachError, CompactionError, CompactionReport, Conversation,
+    FileConversation, Outcome, ResolvedAgent, StoredConversation, TurnConfig, TurnEnd, TurnEvent,
+    attach_file, prepare,
 };
 use analects_store::{ChainName, FileGrants, JsonlStore, LockedFile, OsIds, Places, Session};
 use jiff::Timestamp;
@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// Shows a file to the model, as a person does.
-    pub fn attach(&self, path: &Path) -> Result<(), NotAttached> {
+    pub fn attach(&self, path: &Path) -> Result<(), AttachError> {
         attach_file(
             &mut *self.open(),
             Some(&self.grants()),
@@ -278,7 +278,7 @@ impl Place {
         &self,
         conversation: &mut dyn Conversation,
         model: &Model,
-    ) -> Result<Compacted, NotCompacted> {
+    ) -> Result<CompactionReport, CompactionError> {
         let agents = Configured(agent());
         let environment = unlocked();
         let options = AskOptions {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use analects_client::resolve;
 use analects_core::{Body, Message};
 use analects_runtime::{
-    AskOptions, Compacted, Conversation, FileConversation, NotCompacted, Prepared, prepare,
+    AskOptions, CompactionError, CompactionReport, Conversation, FileConversation, Prepared,
+    prepare,
 };
 use serde::Serialize;
 
@@ -119,7 +120,7 @@ impl Args {
     ) -> Result<Prepared<&'c mut dyn Conversation>, Failure> {
         let mut environment = surroundings.models.clone();
         environment.allow_no_key |= self.model.is_some();
-        let limits = analects_runtime::turn::Limits::default();
+        let limits = analects_runtime::turn::TurnLimits::default();
         let client = self.connection.options(surroundings)?;
         let mut options = AskOptions {
             agents: config,
@@ -159,7 +160,7 @@ impl Args {
                 messages: compacted.messages,
                 tokens_before: compacted.before,
                 tokens_after: compacted.after,
-                without_model: compacted.is_makeshift,
+                without_model: compacted.is_fallback,
                 files: compacted.files.len(),
                 summary: &summary,
             });
@@ -187,7 +188,7 @@ pub fn last_summary(conversation: &dyn Conversation) -> String {
 pub fn compact_here<C: Conversation>(
     prepared: &mut Prepared<C>,
     surroundings: &Surroundings,
-) -> Result<Compacted, Failure> {
+) -> Result<CompactionReport, Failure> {
     let writer = match prepared.config_mut().summariser.clone() {
         // Without being asked, the model that answers needs no server for a summary by another one.
         Some(writer) => writer,
@@ -210,21 +211,21 @@ pub fn compact_here<C: Conversation>(
     done.map_err(failure)
 }
 
-fn failure(not: NotCompacted) -> Failure {
+fn failure(not: CompactionError) -> Failure {
     match not {
-        NotCompacted::NotNow(why) => {
+        CompactionError::NotNow(why) => {
             let failure = Failure::input(format!("nothing to compact: {why}"));
             failure.or_hint("analects context shows what would be sent")
         }
-        NotCompacted::Stopped => Failure::stopped(),
-        NotCompacted::CellsChosen | NotCompacted::OverBudget(_) => {
+        CompactionError::Stopped => Failure::stopped(),
+        CompactionError::CellsChosen | CompactionError::OverBudget(_) => {
             Failure::of_model(not.to_string())
         }
-        NotCompacted::Failed(error) => Failure::from(*error),
-        NotCompacted::Useless(why) => {
+        CompactionError::Failed(error) => Failure::from(*error),
+        CompactionError::Useless(why) => {
             let failure = Failure::of_model(format!("nothing was changed: {why}"));
             failure.or_hint(Advice::NameAnotherModel)
         }
-        NotCompacted::Store(error) => Failure::from(error),
+        CompactionError::Store(error) => Failure::from(error),
     }
 }

@@ -203,7 +203,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let sessions = Sessions::of(&surroundings);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
-    let mut conversation = conversation.rehearse();
+    let mut conversation = conversation.into_dry_run();
     let prepared = call.prepare_idle(&mut conversation)?;
     show(args, call, prepared, &HashMap::new(), &[])
 }
@@ -211,7 +211,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn of_file(args: &Args, call: Call<'_>, path: &Path) -> Result<(), Failure> {
     let places = &call.surroundings.places;
     let document = analects_store::read_message_file(path)?;
-    let mut conversation = FileConversation::rehearse_document(path, document, places)?;
+    let mut conversation = FileConversation::dry_run_document(path, document, places)?;
     let is_wanted = args.pictures;
     let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
     conversation.allow_pictures(allowed);
@@ -313,7 +313,7 @@ fn as_json<'a>(
             .iter()
             .map(|id| (**id).to_string())
             .collect(),
-        earlier_bytes: Some(planned.earlier).filter(|bytes| *bytes > 0),
+        earlier_bytes: Some(planned.earlier_bytes).filter(|bytes| *bytes > 0),
         messages: plan.rows.iter().map(row).collect(),
         pictures: pictures.iter().map(ShownPicture::of).collect(),
         notes: hints::shown_problems(&plan.notes, Path::new(target)),
@@ -329,7 +329,7 @@ fn print_table(
         plan,
         messages,
         used,
-        earlier,
+        earlier_bytes: earlier,
         ..
     } = planned;
     let mut rows: Vec<[String; 5]> = Vec::new();

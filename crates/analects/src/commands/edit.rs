@@ -85,7 +85,7 @@ fn remark(place: &Place, outcome: &Outcome) -> Result<(), Failure> {
         }
         Place::Session { sessions, name } => {
             let conversation = chat::open(sessions, name.clone())?;
-            let last = conversation.last_said()?;
+            let last = conversation.last_prompt()?;
             let is_last = last.is_some_and(|last| *last.id == *outcome.target);
             if is_last && conversation.is_unanswered() {
                 ui::remark(&format!("to ask it: {}", to_ask_in_session(&name.session)));

@@ -2,8 +2,8 @@
 
 use analects_core::{CompactTrigger, Content, Delta, Problem, Severity, StreamEvent};
 use analects_runtime::{
-    Compacted, Conversation, FileConversation, NotCompacted, Outcome, Prepared, TurnEnd, TurnEvent,
-    broken_answer, size_in_words,
+    CompactionError, CompactionReport, Conversation, FileConversation, Outcome, Prepared, TurnEnd,
+    TurnEvent, broken_answer, size_in_words,
 };
 
 use crate::connection::what_is_odd;
@@ -76,16 +76,16 @@ fn show(event: TurnEvent, answer: &mut ui::Answer) {
 }
 
 /// What a compaction did, for people.
-pub fn in_words(compacted: &Compacted) -> String {
-    let Compacted {
+pub fn in_words(compacted: &CompactionReport) -> String {
+    let CompactionReport {
         messages,
         before,
         after,
-        is_makeshift,
-        earlier,
+        is_fallback,
+        earlier_bytes: earlier,
         files,
     } = compacted;
-    let makeshift = if *is_makeshift {
+    let makeshift = if *is_fallback {
         ", made without a model since none could make it"
     } else {
         ""
@@ -147,7 +147,7 @@ fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
 fn not_sent(end: TurnEnd) -> Failure {
     let (why, hint): (String, Advice) = match end {
         TurnEnd::TooLarge(too_large) => (too_large.to_string(), too_large.hint().into()),
-        TurnEnd::ChoiceGone => (
+        TurnEnd::ChoiceRemoved => (
             "a chosen cell was changed or removed before it was sent".to_string(),
             "choose the cells again, as they are now".into(),
         ),
@@ -170,7 +170,7 @@ fn not_sent(end: TurnEnd) -> Failure {
             "leave out --max-cost, or ask a model with a known price: analects model info NAME"
                 .into(),
         ),
-        TurnEnd::QuestionGone
+        TurnEnd::QuestionRemoved
         | TurnEnd::Done
         | TurnEnd::ToolsNotRun
         | TurnEnd::Stopped
@@ -182,7 +182,7 @@ fn not_sent(end: TurnEnd) -> Failure {
     Failure::of_model(format!("not sent: {why}")).or_hint(hint)
 }
 
-fn no_summary(name: &str, why: Option<&NotCompacted>) -> String {
+fn no_summary(name: &str, why: Option<&CompactionError>) -> String {
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     format!("only a summary of {name} may be sent, and there is none to be had{why}")
 }

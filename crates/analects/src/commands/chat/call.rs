@@ -10,7 +10,7 @@ use analects_core::Hint;
 use analects_local::Serving;
 use analects_runtime::{
     AnswerQueue, AskOptions, ChosenMessages, Conversation, FileConversation, PrepareError,
-    Prepared, QueueReport, ResponderNote, TurnConfig, Written, prepare,
+    Prepared, QueueReport, ResponderNote, TurnConfig, WriteProgress, prepare,
 };
 
 use crate::commands::verbs;
@@ -159,7 +159,7 @@ pub struct Said {
     /// Pictures that the person names in this call.
     pub pictures: Vec<String>,
     /// What of it is in the conversation by now, also if the answer fails.
-    pub written: Written,
+    pub written: WriteProgress,
 }
 
 impl<'a> Call<'a> {
@@ -268,7 +268,7 @@ pub fn explain(
             Ok(failure) => *failure,
             Err(error) => Failure::input(error.to_string()),
         },
-        PrepareError::NotAttached(error) => error.into(),
+        PrepareError::Attach(error) => error.into(),
         PrepareError::Store(error) => error.into(),
     }
 }
@@ -287,7 +287,7 @@ pub fn tell_notes(notes: &[ResponderNote]) {
 
 fn note_in_words(note: &ResponderNote) -> String {
     match note {
-        ResponderNote::PassedOver {
+        ResponderNote::ModelSkipped {
             agent,
             model,
             why,
@@ -301,7 +301,7 @@ fn note_in_words(note: &ResponderNote) -> String {
             };
             format!("warning: {agent}: {model} is passed over ({why}); {instead} answers")
         }
-        ResponderNote::NotConfigured(name) => format!(
+        ResponderNote::AgentNotConfigured(name) => format!(
             "warning: the agent {name}, which answered last, is not configured here: its model answers \
              without its instructions"
         ),

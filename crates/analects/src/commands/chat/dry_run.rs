@@ -55,7 +55,7 @@ fn rehearse(call: Call<'_>, path: &Path, said: &Said) -> Result<FileConversation
         document = writing::with_section(&document, path)?;
     }
     let places = &call.surroundings.places;
-    FileConversation::rehearse_document(path, document, places).map_err(not_opened)
+    FileConversation::dry_run_document(path, document, places).map_err(not_opened)
 }
 
 /// Prints what would be sent of a session.
@@ -64,7 +64,7 @@ pub fn of_session(
     conversation: StoredConversation,
     said: &Said,
 ) -> Result<(), Failure> {
-    let mut conversation = conversation.rehearse();
+    let mut conversation = conversation.into_dry_run();
     let options = call.options(said, ChosenMessages::default());
     let mut prepared = match prepare(&mut conversation, &options) {
         Ok(prepared) => prepared,

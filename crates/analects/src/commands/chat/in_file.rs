@@ -27,7 +27,7 @@ pub fn chat_in_file(call: Call<'_>, path: &Path, said: &mut Said) -> Result<(), 
     }
     let mut queue = call.queue();
     let mut is_answered = take_turn_of(&mut queue, call, path, said)?;
-    while is_answered && queue.goes_on() {
+    while is_answered && queue.has_more() {
         is_answered = take_turn_of(&mut queue, call, path, &mut Said::default())?;
     }
     Ok(())
@@ -66,7 +66,7 @@ fn take_turn_of(
     };
     let serving = call.make_ready(&mut prepared)?;
     let written = write(call, path, &mut prepared);
-    said.written = prepared.written();
+    said.written = prepared.write_progress();
     written?;
     call.tell_of_queue(&prepared);
     let text = prepared.conversation().document().source().to_vec();
@@ -203,7 +203,7 @@ fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(),
     }
     let places = &call.surroundings.places;
     let after = writing::with_section(&document, path)?;
-    let mut rehearsal = FileConversation::rehearse_document(path, after, places)?;
+    let mut rehearsal = FileConversation::dry_run_document(path, after, places)?;
     if said.prompt.is_none() {
         return Err(nothing_to_ask(path, &rehearsal));
     }

@@ -50,7 +50,7 @@ pub fn go_on(
     };
     let serving = call.make_ready(&mut prepared)?;
     let written = prepared.write();
-    said.written = prepared.written();
+    said.written = prepared.write_progress();
     written?;
     let name = prepared.conversation().name().session.to_string();
     let source = ProblemSource {

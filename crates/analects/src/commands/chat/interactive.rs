@@ -11,7 +11,7 @@ mod slash;
 use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::pictures_in;
-use analects_runtime::{ResolvedAgent, TurnConfig, attached};
+use analects_runtime::{ResolvedAgent, TurnConfig, attachment_preview};
 
 use super::call::{Call, CallArgs, Said};
 use crate::config::{Config, POINTERS};
@@ -83,7 +83,7 @@ fn as_line(prompt: &str) -> String {
 
 /// Whether a file can be shown to a model.
 fn check_file(path: &Path) -> Result<(), Failure> {
-    Ok(attached(Path::new(""), path).map(drop)?)
+    Ok(attachment_preview(Path::new(""), path).map(drop)?)
 }
 
 impl Running<'_> {

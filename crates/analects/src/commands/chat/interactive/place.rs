@@ -174,7 +174,7 @@ impl Place {
                 remark_files(&open_file(path, surroundings)?);
             }
             Place::Store { sessions, name } => {
-                let last = self.conversation(surroundings)?.last_said()?;
+                let last = self.conversation(surroundings)?.last_prompt()?;
                 let last = last.ok_or_else(nothing_to_undo)?;
                 let session = Session::open(&*sessions.store, name.clone())?;
                 let before = message_before(&session, &last.id)?;
@@ -230,7 +230,7 @@ impl Place {
                     return Ok(None);
                 };
                 let places = &surroundings.places;
-                let file = FileConversation::rehearse_document(path, document, places)?;
+                let file = FileConversation::dry_run_document(path, document, places)?;
                 Ok(broken_cell(&file))
             }
             Place::Store { .. } => {

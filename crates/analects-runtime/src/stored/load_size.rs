@@ -23,7 +23,7 @@ pub fn size_in_words(bytes: u64) -> String {
 }
 
 /// Says that the beginning of a session is not sent.
-pub(super) fn no_room(bytes: u64) -> Problem {
+pub(super) fn not_sent_problem(bytes: u64) -> Problem {
     let size = size_in_words(bytes);
     let text = format!("the first {size} of the session are not sent: they do not fit");
     Problem::warning("sent-in-part", text).hint(Hint::CompactOrLargerModel)

@@ -11,7 +11,7 @@ use analects_testkit::server::{Server, answer};
 const QUESTION: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
 
 #[tokio::test]
-async fn the_way_from_a_file_to_an_answer_in_it() {
+async fn the_public_functions_lead_from_a_file_to_an_answer_in_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("talk.msg.md");
     std::fs::write(&path, QUESTION).unwrap();
