@@ -12,7 +12,6 @@ mod drop;
 mod edit;
 mod fmt;
 mod fork;
-mod get;
 mod list;
 mod man;
 mod model;
@@ -54,7 +53,8 @@ pub enum Command {
     Session(session::Args),
     Set(set::Args),
     List(list::Args),
-    Get(get::Args),
+    // `get` is the former name of `show FILE CELL`.
+    #[command(alias = "get")]
     Show(show::Args),
     Tokens(tokens::Args),
     Check(check::Args),
@@ -85,7 +85,6 @@ impl Command {
             Command::Session(args) => session::run(args),
             Command::Set(args) => set::run(&args),
             Command::List(args) => list::run(&args),
-            Command::Get(args) => get::run(&args),
             Command::Show(args) => show::run(&args),
             Command::Tokens(args) => tokens::run(&args),
             Command::Check(args) => check::run(&args),

@@ -22,15 +22,15 @@ use crate::ui;
 /// Options of the connection to a model.
 #[derive(Debug, Default, clap::Args)]
 pub struct Connection {
-    /// Give up if nothing comes for this many seconds [default: 120 until the first byte, then 90]
+    /// Give up after this many seconds without data [default: 120 until the first byte, then 90]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
 
-    /// Record the bytes of the answer in FILE, a new one, for replay:FILE; keys are left out
+    /// Record the bytes of the answer in a new FILE for replay:FILE; API keys are left out
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Allow http:// to other machines, where everybody on the way can read along
+    /// Allow http:// to other machines; anyone on the network path can read it
     #[arg(long)]
     allow_http: bool,
 }
@@ -147,12 +147,12 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
 /// What a turn may take, as a person says it.
 #[derive(Debug, Default, Clone, Copy, clap::Args)]
 pub struct LimitArgs {
-    /// Ask the model at most this many times for one prompt; each time after the first follows results of tools
-    /// [default: 50]
+    /// Send at most N requests for one prompt; each request after the first sends tool results [default:
+    /// 50]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
 
-    /// Do not ask if that may bring the cost of one prompt, summaries included, above so many US dollars
+    /// Do not ask if the cost of one prompt, including summaries, could exceed this many US dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_cost: Option<f64>,
 }

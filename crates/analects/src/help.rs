@@ -10,22 +10,18 @@ use crate::Cli;
 use crate::failure::Failure;
 
 /// The verbs, in the order in which people meet them. Every verb stands in one group.
-pub const GROUPS: [(&str, &[&str]); 5] = [
-    ("Talk", &["chat", "ask", "compact"]),
+pub const GROUPS: [(&str, &[&str]); 6] = [
+    ("Ask", &["chat", "ask"]),
     (
-        "Write",
+        "Write and edit",
         &[
-            "new", "add", "edit", "drop", "restore", "rewind", "fork", "set", "fmt", "convert",
+            "new", "add", "edit", "drop", "restore", "rewind", "fork", "compact", "set", "fmt",
         ],
     ),
-    (
-        "Look",
-        &[
-            "list", "get", "show", "check", "recover", "repair", "context", "tokens",
-        ],
-    ),
-    ("Sessions of the store", &["session"]),
-    ("Surroundings", &["model", "config", "completions", "man"]),
+    ("Inspect", &["show", "list", "check", "context", "tokens"]),
+    ("Convert and repair", &["convert", "recover", "repair"]),
+    ("Sessions", &["session"]),
+    ("Setup", &["model", "config", "completions", "man"]),
 ];
 
 /// What `--help` adds to `-h`.
@@ -36,7 +32,7 @@ const EXAMPLES: &str = "Examples:
   analects list talk.msg.md
   analects check talk.msg.md
 
-See analects VERB --help for more about each, and analects config show for what is configured.";
+Run analects VERB --help for details, and analects config show for your configuration.";
 
 /// The command with all of its verbs.
 pub fn command() -> Command {
@@ -69,6 +65,24 @@ fn verbs(command: &Command) -> String {
         format!("{}\n{lines}", heading(name))
     };
     GROUPS.iter().map(group).collect()
+}
+
+/// A built command without its hidden verbs, for shell completions: clap_complete offers those too.
+pub fn without_hidden(command: &Command) -> Command {
+    let about = command.get_about().cloned().unwrap_or_default();
+    // clap adds its own verb `help` again.
+    let verbs = visible_verbs(command).filter(|verb| verb.get_name() != "help");
+    Command::new(command.get_name().to_string())
+        .about(about)
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .args(command.get_arguments())
+        .subcommands(verbs.map(without_hidden))
+}
+
+/// The verbs of a command that its help lists.
+pub fn visible_verbs(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|verb| !verb.is_hide_set())
 }
 
 /// A heading in clap's style; clap takes the style off where it is not wanted.

@@ -48,7 +48,7 @@ fn section(command: &Command, parts: &mut Vec<String>) {
         .or(command.get_about())
         .unwrap()
         .to_string();
-    let verbs: Vec<&Command> = command.get_subcommands().collect();
+    let verbs: Vec<&Command> = help::visible_verbs(command).collect();
     if verbs.is_empty() {
         parts.push(format!("### {name}"));
         parts.push(format!("`{}`", usage.trim_start_matches("Usage: ")));
@@ -61,7 +61,12 @@ fn section(command: &Command, parts: &mut Vec<String>) {
                 .map(|text| examples(&text.to_string())),
         );
     }
-    verbs.into_iter().for_each(|verb| section(verb, parts));
+    if !verbs.is_empty() {
+        parts.extend(by_hand(&name));
+    }
+    for verb in verbs {
+        section(verb, parts);
+    }
 }
 
 /// The first line of a help text is a phrase without a full stop.

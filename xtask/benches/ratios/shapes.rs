@@ -27,7 +27,7 @@ const VERBS: &[(&str, &[&str])] = &[
     ("list", &["list", "FILE"]),
     ("show", &["show", "FILE"]),
     ("show_json", &["show", "--json", "FILE"]),
-    ("get", &["get", "FILE", "1"]),
+    ("show_cell", &["show", "FILE", "1"]),
     ("check", &["check", "FILE"]),
     ("context", &["context", "FILE", "-m", "REPLAY"]),
     (

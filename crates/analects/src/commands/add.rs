@@ -18,21 +18,19 @@ use place::Place;
 /// In a file of more bytes, only the new cell is read back, and not everything before it once more.
 const LARGE: usize = 8_000_000;
 
-/// Add a message or an output to a file, without asking anybody
+/// Add a message or an output to a file without asking a model
 ///
-/// The text is the arguments. Without arguments, it is what comes on stdin, added exactly as it is,
-/// with all of its blanks and line ends, and comes back so. The cell goes to
-/// the end of FILE, which is made if it is not there, and its name is printed. If another process is
-/// writing to the file, add waits up to ten seconds for it.
+/// The text is the arguments or, without arguments, stdin exactly as it is, with all blanks and line ends.
+/// The cell goes to the end of FILE, which is created if it does not exist, and add prints the name of the
+/// cell. If another process is writing to the file, add waits up to ten seconds.
 ///
-/// With --output, the text is something that came back. With --of ID, it belongs to that cell: a reply
-/// to a message, the output of a code cell, another output of the same execution, the result of a
-/// tool call; and with --type tool --attr name=TOOL a call by a reply. The name follows from that
-/// cell's name. What code printed is stored line by line as its standard output, unless the text has
-/// this form already.
+/// With --output, the text is an output instead of a message. With --of ID, it belongs to that cell: an
+/// answer to a message, the output of a code cell, another output of the same execution, or the result of a
+/// tool call. With --type tool --attr name=TOOL, it is a tool call in an answer. The name of the new cell
+/// follows from the name of that cell. Output of code is stored line by line as standard output, unless the
+/// text already has this form.
 ///
-/// Bytes that are not text need --mime-type: they become a raw cell in base64, or such an output of a
-/// code cell.
+/// Bytes that are not text need --mime-type. They become a raw cell in base64, or an output of a code cell.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects add talk.msg.md \"A thought for later\"
@@ -45,10 +43,10 @@ pub struct Args {
     /// The message file
     file: PathBuf,
 
-    /// What to say [default: what comes on stdin]
+    /// The text [default: stdin]
     text: Vec<String>,
 
-    /// Add what came back, instead of what somebody said
+    /// Add an output instead of a message
     #[arg(long)]
     output: bool,
 
@@ -56,21 +54,21 @@ pub struct Args {
     #[arg(long, value_name = "ID", requires = "output")]
     of: Option<String>,
 
-    /// What the cell is: markdown, code or raw for a message; for an output an agent's name, the
-    /// language of the code, tool, or one of the other types of the format [default: markdown; the
-    /// default agent, the language of the code cell, or tool]
+    /// The type of the cell. For a message: markdown, code or raw. For an output: the name of an agent, the
+    /// language of the code, tool, or another type of the format [default: markdown; the default agent, the
+    /// language of the code cell, or tool]
     #[arg(long = "type", value_name = "TYPE")]
     type_word: Option<String>,
 
-    /// An attribute of the cell; may be given several times
+    /// An attribute of the cell; can be given more than once
     #[arg(long = "attr", value_name = "KEY=VALUE")]
     attributes: Vec<String>,
 
-    /// Of a message, the agent that is to answer; of an output, the agent that it comes from
+    /// For a message, the agent that should answer it; for an output, the agent that it comes from
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// The title in the cell's head
+    /// The title of the cell
     #[arg(long, default_value = "", hide_default_value = true)]
     title: String,
 
@@ -78,11 +76,11 @@ pub struct Args {
     #[arg(long)]
     id: Option<String>,
 
-    /// What the bytes are, such as image/png
+    /// The type of the bytes, such as image/png
     #[arg(long, value_name = "TYPE")]
     mime_type: Option<String>,
 
-    /// Print the name of the cell, and errors, as JSON
+    /// Print the name of the cell and any error as JSON
     #[arg(long)]
     pub json: bool,
 }

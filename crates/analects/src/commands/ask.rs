@@ -22,12 +22,12 @@ use crate::piped::{piped, read_limited};
 use crate::surroundings::Surroundings;
 use crate::{interrupt, local, outgoing, ui, ways};
 
-/// Ask one question; nothing is kept
+/// Ask one question, and keep nothing
 ///
-/// The prompt is the arguments, then the files, then what comes on stdin. The answer goes to stdout while it
-/// comes; thoughts, warnings and figures go to stderr. Ctrl-C ends the answer where it is.
+/// The prompt is the arguments, followed by the files and by stdin. The answer is printed to stdout as it
+/// arrives; the model's thoughts, warnings and usage go to stderr. Ctrl-C stops the answer.
 ///
-/// A picture (PNG, JPEG, GIF, WebP) or a PDF is sent as such, any other file must be text.
+/// Pictures (PNG, JPEG, GIF, WebP) and PDF files are sent as they are. All other files must be text.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects ask -m openai/gpt-5-mini \"What is a monad?\"
@@ -35,19 +35,19 @@ use crate::{interrupt, local, outgoing, ui, ways};
   analects ask -m anthropic/claude-sonnet-4-5 -f chart.png -u \"What does it show?\"
   analects ask --dry-run -m gemini/gemini-2.5-flash \"Hello\"")]
 pub struct Args {
-    /// What to ask; more may come on stdin
+    /// The question; stdin is added to it
     prompt: Vec<String>,
 
-    /// The model: provider/NAME, a name that only one provider has, default, task, reasoning, quick or compact for the
-    /// one that is configured so, or replay:FILE for a recorded answer [default: default]
+    /// The model: provider/NAME, a NAME that only one provider has, a configured name (default, task,
+    /// reasoning, quick or compact), or replay:FILE for a recorded answer [default: default]
     #[arg(short, long)]
     model: Option<String>,
 
-    /// Instructions for the model
+    /// The system prompt
     #[arg(short, long, value_name = "TEXT")]
     system: Option<String>,
 
-    /// A file to send along; may be given several times
+    /// A file to send with the question; can be given more than once
     #[arg(short, long = "file", value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "T", value_parser = temperature, allow_hyphen_values = true)]
     temperature: Option<f64>,
 
-    /// The most tokens that the answer may take [default: 8192]
+    /// The maximum number of tokens in the answer [default: 8192]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_hyphen_values = true)]
     max_tokens: Option<u64>,
 
@@ -63,19 +63,19 @@ pub struct Args {
     #[arg(long)]
     reasoning: bool,
 
-    /// Say what it took: tokens, cost, time
+    /// Print tokens, cost and time to stderr
     #[arg(short, long)]
     usage: bool,
 
-    /// Wait for the whole answer, instead of printing it while it comes
+    /// Print the answer only when it is complete
     #[arg(long)]
     no_stream: bool,
 
-    /// Print the request that would be sent, and send nothing; needs no key
+    /// Print the request, but send nothing; needs no API key
     #[arg(long)]
     dry_run: bool,
 
-    /// Print the answer as JSON, with everything that is known about it
+    /// Print the answer as JSON, with everything known about it
     #[arg(long)]
     pub json: bool,
 

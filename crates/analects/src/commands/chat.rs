@@ -30,21 +30,22 @@ use in_store::chat_in_store;
 pub use in_store::{go_on, open};
 pub use interactive::{Place, Session};
 
-/// Say something to a model, and keep the conversation
+/// Ask a model, and keep the conversation
 ///
-/// With a FILE (.msg.md, or .md with a message section), the conversation lives there: prompt and answer
-/// are added to it, and the model sees what stands in its cells, except in cells with history=none
-/// and before the first cell. The file is made if it is not there. Without a FILE, the conversation
-/// is kept in the transcript store.
+/// With a FILE (.msg.md, or .md with a message section), chat adds the prompt and the answer to that file,
+/// and creates it if it does not exist. The model sees the text of the cells, except cells with
+/// history=none and text before the first cell. Without a FILE, chat keeps the conversation as a session in
+/// the transcript store.
 ///
-/// The prompt is the arguments, then what comes on stdin. Without a prompt, the cells at the end of
-/// FILE that nobody has answered yet are asked, and those that say agent=NAME are answered by that agent,
-/// one after the other; if there are none, a session begins on a terminal: type one prompt after the
-/// other, /help for help.
+/// The prompt is the arguments, followed by stdin. Without a prompt, chat answers the unanswered cells at
+/// the end of FILE, one after the other; the agent NAME answers a cell with agent=NAME. If there are none,
+/// an interactive session starts on a terminal: type one prompt after another, or /help to list the
+/// commands.
 ///
-/// With --watch, such cells are asked whenever FILE is saved, as by an editor: type a line # %%, a question below it,
-/// and save. What fails is said and not asked again until the file is saved anew. Of an answer that breaks off, what
-/// came stays; drop it to ask again.
+/// With --watch, chat answers such cells each time you save FILE, for example in your editor: type a line #
+/// %%, a question below it, and save. If a question fails, chat reports why, and asks it again only after
+/// you save the file again. If an answer breaks off, the file keeps the partial answer; drop it to ask
+/// again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects chat talk.msg.md -m openai/gpt-5-mini \"What is a monad?\"
@@ -55,39 +56,39 @@ pub use interactive::{Place, Session};
   analects chat talk.msg.md --agent critic -e 2-4 \"And what do you think?\"
   analects chat --watch talk.msg.md
   analects chat -m openai/gpt-5-mini \"A question without a file\"
-  analects chat -c \"Go on with that\"")]
+  analects chat -c \"And in other words?\"")]
 pub struct Args {
-    /// The message file, then the prompt; without a file, the prompt
+    /// The message file, then the prompt; without a file, only the prompt
     #[arg(value_name = "FILE] [PROMPT")]
     words: Vec<String>,
 
-    /// The model: provider/NAME; default, task, reasoning, quick or compact for the one that is
-    /// configured so; or replay:FILE for a recorded answer [default: the one that answered last]
+    /// The model: provider/NAME, a configured name (default, task, reasoning, quick or compact), or
+    /// replay:FILE for a recorded answer [default: the model that answered last]
     #[arg(short, long)]
     model: Option<String>,
 
-    /// The agent that answers: one of the file, or of your configuration, which is then written into
-    /// the file [default: the file's default agent, else the one that answered last]
+    /// The agent that answers, from the file or from your configuration; chat copies a configured agent
+    /// into the file [default: the file's default agent, else the agent that answered last]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Go on with the last conversation of this folder, instead of starting one
+    /// Continue the last session of this folder instead of starting a new one
     #[arg(short, long = "continue")]
     continue_last: bool,
 
-    /// Show a text file to the model along with the prompt, and tell the model when it changes later; may be
-    /// given several times
+    /// Send a text file along with the prompt, and tell the model when the file changes later; can be given
+    /// more than once
     #[arg(short, long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
 
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Answer whenever the file is saved with a question in it, until Ctrl-C
+    /// Answer questions each time you save the file, until you press Ctrl-C
     #[arg(long, conflicts_with_all = ["continue_last", "dry_run", "record", "files"])]
     watch: bool,
 
-    /// With --watch: answer when the file has not been saved for this long [default: 0.3]
+    /// With --watch: answer when the file has not changed for this long [default: 0.3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, requires = "watch")]
     settle: Option<Duration>,
 

@@ -25,18 +25,18 @@ const SKIPPED: [&str; 2] = ["node_modules", "target"];
 /// The size up to which a transcript is held in memory, so that its lines can be shown.
 const MOST_SHOWN: u64 = 32 << 20;
 
-/// Find what is wrong with conversations, in any format
+/// Find problems in conversations of any format
 ///
-/// Reads each file and reports every problem of its text, its messages and its agents, with its place, on
-/// stderr. Message files are *.msg.md, and *.md with a message section; of other files, the content tells the
-/// format, as for convert. A folder is searched for *.md, *.jsonl and *.json; hidden folders, node_modules and
-/// target are left out, and links to folders are not followed.
+/// check reports the problems in each file's text, messages and agents on stderr, with their positions.
+/// Message files are *.msg.md, and *.md with a message section; other files are recognised by their
+/// content, as in convert. In a folder, check reads *.md, *.jsonl and *.json files. It skips hidden
+/// folders, node_modules and target, and does not follow links to folders.
 ///
-/// Errors and warnings make the exit code 1, and so does a file of another kind; hints alone do not. A path
-/// that is not there makes it 3; the others are checked all the same. Of each file, the first 50 problems are
-/// shown. Nothing is ever written.
+/// The exit code is 1 if there are errors or warnings, or if a file has another format; hints do not count.
+/// It is 3 if a path does not exist; the other paths are still checked. check shows the first 50 problems
+/// of each file. It never writes anything.
 ///
-/// With --json, one line for each file with its path, its format (such as msgfile; unknown if nothing tells it)
+/// With --json, check prints a line for each file, with its path, its format (such as msgfile, or unknown)
 /// and all of its problems.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
@@ -44,7 +44,7 @@ const MOST_SHOWN: u64 = 32 << 20;
   analects check notes/ ~/.local/share/analects
   analects check . --json | jq -r 'select(.problems != []) | .path'")]
 pub struct Args {
-    /// Files and folders
+    /// The files and folders to check
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 

@@ -25,37 +25,39 @@ use crate::{interrupt, local, ui, writing};
 /// How many tokens at the end of a session a summary is made of, or about as many.
 const LONGEST: u64 = 4_000_000;
 
-/// Put a summary in the place of the earlier part of a conversation
+/// Replace the earlier part of a conversation with a summary
 ///
-/// A model is asked for the summary, which is printed. From then on the model sees it instead of the messages that
-/// it stands for; the last fifth or so stays as it is. Nothing is deleted: the summary is added at the end of the
-/// file or the session, and --undo hides it, as drop does.
+/// A model writes the summary, and compact prints it. From then on, the model sees the summary instead of
+/// the messages that it replaces; about the last fifth of the conversation stays as it is. Nothing is
+/// deleted: the summary is added to the end of the file or session, and --undo hides it, as drop does.
 ///
-/// A conversation that is longer than the model's window is summarised in pieces. chat does the same by itself when
-/// the context is nearly full; compact_at in the section context of config.toml says when.
+/// If the conversation is longer than the model's window, compact summarises it in parts. chat compacts by
+/// itself when the context is nearly full; to change when, set compact_at in the section context of
+/// config.toml.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects compact talk.msg.md
   analects compact last -m anthropic/claude-haiku-4-5
   analects compact talk.msg.md --undo")]
 pub struct Args {
-    /// The message file, or the session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// Undo the last compaction, instead of making one
+    /// Undo the last compaction instead of making one
     #[arg(long, conflicts_with_all = ["model", "agent"])]
     undo: bool,
 
-    /// The model that writes the summary [default: the one configured as compact, else the one that answers]
+    /// The model that writes the summary [default: the configured compact model, else the model that
+    /// answers]
     #[arg(short, long)]
     model: Option<String>,
 
-    /// The agent that goes on with the conversation: its window decides how much is kept
+    /// The agent that continues the conversation; its window decides how much is kept
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Print what was done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 

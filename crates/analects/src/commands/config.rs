@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Look at the configuration
+/// Show your configuration
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -21,13 +21,13 @@ enum What {
     Show(Show),
 }
 
-/// Show every value that is configured, and where it came from
+/// Show every configured value and where it comes from
 ///
-/// One line a value: its name, the value, and the environment variable, the line of a file, or the
-/// program that it came from. Of keys and proxies you only see whether they are set.
+/// Each line shows a name, its value, and its source: an environment variable, a line of a file, or the
+/// program itself. For keys and proxies, you only see whether they are set.
 ///
-/// The files are config.toml in your configuration folder, and .analects.toml in the current folder
-/// or one above it; the latter counts first, and may only set models, agents and context.
+/// The files are config.toml in your configuration folder, and .analects.toml in the current folder or one
+/// above it. The latter takes precedence, and may only set models, agents and context.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  analects config show --json")]
 struct Show {

@@ -25,38 +25,39 @@ use crate::{local, outgoing, pictures, ui, writing};
 /// How wide the bar for the window is.
 const BAR: usize = 40;
 
-/// Show what would be sent to go on with a conversation
+/// Show what chat would send to the model
 ///
-/// For each message: its tokens, what happens to it and why, and how it begins. Then the sum, and how much of the
-/// model's window that is. Nothing is sent, and no key is needed.
+/// context shows each message with its tokens, what happens to it and why, and the start of its text. Below
+/// that, it shows the total and how much of the model's window it takes. Nothing is sent, and no API key is
+/// needed.
 ///
-/// A count with ~ is an estimate, and ± says how far ordinary text may be off. What is shown is what chat would send:
-/// where not everything fits, long results are shortened first, then the earliest calls with their results go, then the
-/// earliest turns; instructions, the last message of the user and the last summary stay. A session is read from its end,
-/// until the window is full: what comes before is one row.
+/// A count with ~ is an estimate, and ± shows how far off it may be for ordinary text. If not everything
+/// fits, chat first shortens long results, then leaves out the earliest tool calls with their results, then
+/// the earliest turns. Instructions, your last message and the last summary always stay. context reads a
+/// session from its end until the window is full, and shows all earlier messages as one row.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects context talk.msg.md
   analects context last -m anthropic/claude-sonnet-4-5
   analects context talk.msg.md --request | jq .body")]
 pub struct Args {
-    /// The message file, or the session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// The model that would be asked [default: the one that answered last]
+    /// The model to plan for [default: the model that answered last]
     #[arg(short, long)]
     model: Option<String>,
 
-    /// The agent that would answer
+    /// The agent to plan for
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Show what it would be with these cells of the file and no others, beside the question
+    /// Plan with only these cells of the file, plus the question
     #[arg(short, long, value_name = "CELLS")]
     include: Vec<String>,
 
-    /// Show what it would be without these cells of the file
+    /// Plan without these cells of the file
     #[arg(short, long, value_name = "CELLS")]
     exclude: Vec<String>,
 
@@ -64,7 +65,7 @@ pub struct Args {
     #[arg(long)]
     pictures: bool,
 
-    /// Print the request itself, as it would go out, instead of the table
+    /// Print the request instead of the table
     #[arg(long)]
     request: bool,
 

@@ -25,25 +25,28 @@ use report::Report;
 use source::{Seen, Source};
 use spool::Spool;
 
-/// Turn a conversation into another format
+/// Convert a conversation to another format
 ///
-/// The format of IN is found by its content, and by its name where that does not tell; --from says it instead. The
-/// format of OUT is that of its name, or what --to says. Without -o, the result goes to stdout; - is stdin or stdout.
+/// convert recognises the format of IN by its content, or else by its name; --from overrides this. The
+/// format of OUT follows from its name; --to overrides this. Without -o, the result goes to stdout. A -
+/// stands for stdin or stdout.
 ///
-/// Nothing is lost silently: if the other format has no place for something, or something cannot be read, it is listed by
-/// message, nothing is written, and the exit code is 1. With --lossy, the list is printed and the rest is written. A file
-/// is complete before it gets its name, and one that is there is replaced only with --force: its mode and owner stay, and
-/// of a link, the file that it leads to is replaced. Within the same format, a file is copied byte by byte.
+/// Nothing is lost silently. If the other format cannot hold something, or something cannot be read,
+/// convert lists it message by message, writes nothing, and exits with code 1. With --lossy, it lists the
+/// losses and writes the rest. A file is complete before it gets its name. An existing file is only
+/// replaced with --force, and keeps its mode and owner; if it is a link, the file that it points to is
+/// replaced. Within the same format, convert copies a file byte for byte.
 ///
-/// A message file is written for people: fields of providers, signatures, encrypted reasoning and records that say
-/// nothing are counted, and stay behind. --full keeps all of them, the details in one cell at the end.
+/// A message file is written for people: provider fields, signatures, encrypted reasoning and empty records
+/// are counted and left out. --full keeps all of them, with the details in one cell at the end.
 ///
-/// A folder becomes a folder: --to says the format, and every file of a format that is known gets the same name there,
-/// with another ending, and a number where two names would be the same. Hidden folders, node_modules and target are left
-/// out; links are not followed.
+/// A folder is converted to a folder, and needs --to. Every file of a known format keeps its name and gets
+/// a new extension, and a number if two names would be the same. Hidden folders, node_modules and target
+/// are skipped, and links are not followed.
 ///
-/// Formats to read and write: msgfile, chatmd, transcript, chat-session, anthropic, openai. To read: claude-code. To write:
-/// markdown, a page for people. See the reference of formats for what each can say.
+/// convert reads and writes msgfile, chatmd, transcript, chat-session, anthropic and openai. It only reads
+/// claude-code. It only writes markdown, a page for people. The formats reference says what each of them
+/// can hold.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects convert talk.md -o talk.msg.md
@@ -59,15 +62,15 @@ pub struct Args {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 
-    /// The format of IN [default: what its content shows]
+    /// The format of IN [default: recognised by its content]
     #[arg(long, value_name = "FORMAT")]
     from: Option<String>,
 
-    /// The format of OUT [default: what its name says]
+    /// The format of OUT [default: the format that its name implies]
     #[arg(long, value_name = "FORMAT")]
     to: Option<String>,
 
-    /// Write what can be said, and only list what is lost
+    /// Write what the format can hold, and only list the losses
     #[arg(long)]
     lossy: bool,
 
@@ -75,15 +78,15 @@ pub struct Args {
     #[arg(long)]
     full: bool,
 
-    /// Write chat Markdown for a generation of its plugin
+    /// Write chat Markdown for this version of its plugin
     #[arg(long, value_enum)]
     dialect: Option<Plugin>,
 
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     force: bool,
 
-    /// Print what was done, and what is lost, as JSON; needs -o
+    /// Print the result and the losses as JSON; needs -o
     #[arg(long)]
     pub json: bool,
 }

@@ -7,24 +7,25 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui};
 
-/// Hide a message of a conversation from the model
+/// Hide a message from the model
 ///
-/// The message stays in the record, and restore shows it again. A tool call goes with its result, code goes with its
-/// output, and a summary goes with its compaction, so that the model sees everything that it stood for.
+/// The message stays in the record, and restore shows it to the model again. A tool call is hidden with its
+/// result, and code with its output. A summary is hidden with its compaction, so the model sees all the
+/// messages that the summary replaced.
 ///
-/// In a FILE, the cell gets history="none", and the names of the cells that changed are printed. In a session, a
-/// revision hides the message, and the id of the message is printed.
+/// In a FILE, the cell gets history="none", and drop prints the names of the cells that changed. In a
+/// session, a revision hides the message, and drop prints its id.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects drop talk.msg.md 3
   analects restore talk.msg.md 3
   analects drop last 0197a3c2-77f1")]
 pub struct Args {
-    /// The message file, or the session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// The cell or message: its id, or the beginning of a message's
+    /// The cell or message: a cell id, a message id, or a prefix of a message id
     #[arg(value_name = "CELL|MESSAGE")]
     message: String,
 
@@ -33,24 +34,24 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Show a message again that drop has hidden
+/// Show a dropped message to the model again
 ///
-/// What was hidden with it is shown with it: a tool call and its result, code and its output, a summary and its
-/// compaction.
+/// restore also shows what was hidden with the message: a tool call and its result, code and its output, a
+/// summary and its compaction.
 ///
-/// In a FILE, the cell loses its history="none", or gets history="summary" if it has a summary of its own; the names
-/// of the cells that changed are printed. In a session, a revision shows the message, and the id of the message is
-/// printed.
+/// In a FILE, the cell loses its history="none", or gets history="summary" if it has a summary of its own;
+/// restore prints the names of the cells that changed. In a session, a revision shows the message, and
+/// restore prints its id.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects restore talk.msg.md 3
   analects restore last 0197a3c2-77f1")]
 pub struct Restore {
-    /// The message file, or the session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// The cell or message: its id, or the beginning of a message's
+    /// The cell or message: a cell id, a message id, or a prefix of a message id
     #[arg(value_name = "CELL|MESSAGE")]
     message: String,
 

@@ -13,28 +13,28 @@ use crate::{shell, ui};
 
 /// Change the text of a message
 ///
-/// What came after the message stays and follows the new text; to ask again from there, rewind to it. An answer keeps
-/// its tool calls. A tool call cannot be edited, but its result can.
+/// Later messages stay, and now follow the new text; to ask again from the edited message, rewind to it. An
+/// answer keeps its tool calls. You cannot edit a tool call, but you can edit its result.
 ///
-/// In a FILE, the cell gets the new text, as if you had typed it in an editor; recover brings the old text back. In a
-/// session, a revision holds the new text, and the message stays as it was in the record. The name of the cell or
-/// message is printed.
+/// In a FILE, the cell gets the new text, as if you had typed it in an editor; recover brings the old text
+/// back. In a session, a revision holds the new text, and the original message stays in the record. edit
+/// prints the name of the cell or message.
 ///
-/// The TEXT is the arguments, or with - what comes on stdin.
+/// TEXT is the arguments, or stdin if it is -.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects edit talk.msg.md 3 \"What I meant was this\"
   analects edit last 0197a3c2-77f1 - < better.txt")]
 pub struct Args {
-    /// The message file, or the session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// The cell or message: its id, or the beginning of a message's
+    /// The cell or message: a cell id, a message id, or a prefix of a message id
     #[arg(value_name = "CELL|MESSAGE")]
     message: String,
 
-    /// The new text; - for what comes on stdin
+    /// The new text, or - for stdin
     #[arg(required = true)]
     text: Vec<String>,
 

@@ -10,15 +10,16 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{ui, writing};
 
-/// Tidy the heads and attribute lines of message files, never their content
+/// Tidy the heads and attribute lines of message files
 ///
-/// A head gets one blank between its parts, and one empty line between it and its attributes. Between
-/// attributes stands one blank; their values are in double quotes, but for numbers. Everything else stays byte
-/// for byte: content, frontmatter, line ends, the order of attributes. Every cell reads as before. A head that
-/// was typed without attributes stays so, and an attribute line that cannot be read in full is left alone.
+/// fmt never changes the content of cells. It puts one space between the parts of a head, one empty line
+/// between a head and its attributes, and one space between attributes. It puts double quotes around
+/// attribute values, except numbers. Everything else stays byte for byte the same: content, frontmatter,
+/// line ends and the order of attributes. A head without attributes gets none, and an attribute line with
+/// errors stays as it is.
 ///
-/// The names of files that were changed are told on stderr. With --check, nothing is written: the names of
-/// files that would change are printed, and the exit code is 1 if there are any.
+/// The names of changed files go to stderr. With --check, fmt writes nothing, prints the names of the files
+/// that would change, and exits with code 1 if there are any.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects fmt talk.msg.md
@@ -28,7 +29,7 @@ pub struct Args {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Write nothing; name the files that would change
+    /// Write nothing; print the names of files that would change
     #[arg(long)]
     check: bool,
 }

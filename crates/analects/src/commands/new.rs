@@ -16,17 +16,16 @@ use crate::ui;
 /// The section of a plain Markdown file, unless the person names another.
 const SECTION: &str = "Discussion";
 
-/// Make a message file that is ready to type into
+/// Create a message file that is ready to type into
 ///
-/// A FILE that ends in .msg.md holds cells from start to end. Any other .md file gets a section for
-/// the messages, below which the cells are. The last line is an empty cell, where you type. A file
-/// that is there already is never touched.
+/// A FILE that ends in .msg.md consists of cells. Any other .md file gets a section that holds its cells.
+/// The last line is an empty cell where you type. An existing file is never changed.
 ///
-/// The agent that will answer is written into the file: the one that --agent names in your
-/// configuration, or a new one with the model of -m. Without either, it is the configured default
-/// model, if there is one.
+/// The agent that answers is written into the file: the configured agent that --agent names, or a new agent
+/// with the model that -m names. Without these options, it is the configured default model, if there is
+/// one.
 ///
-/// The path is printed, so that an editor can be given it.
+/// new prints the path, so you can pass it to an editor.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects new talk.msg.md -m openai/gpt-5-mini
@@ -34,15 +33,15 @@ const SECTION: &str = "Discussion";
   analects new notes.md --section Questions -m openai/gpt-5-mini -s \"You answer briefly.\"
   $EDITOR \"$(analects new talk.msg.md)\"")]
 pub struct Args {
-    /// The file to make: talk.msg.md, or notes.md for a section
+    /// The file to create: talk.msg.md, or notes.md for a file with a message section
     file: PathBuf,
 
-    /// The agent: one of your configuration, or with -m the name of a new one
+    /// The agent: one from your configuration or, with -m, the name of a new one
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// The model that answers, such as openai/gpt-5-mini, or default, task, reasoning, quick or
-    /// compact for the one that is configured so
+    /// The model that answers, such as openai/gpt-5-mini, or a configured name (default, task, reasoning,
+    /// quick or compact)
     #[arg(short, long)]
     model: Option<String>,
 
@@ -50,11 +49,11 @@ pub struct Args {
     #[arg(short, long, value_name = "TEXT")]
     system: Option<String>,
 
-    /// The heading of the section for the messages, in a plain Markdown file [default: Discussion]
+    /// The heading of the message section in a plain Markdown file [default: Discussion]
     #[arg(long, value_name = "NAME")]
     section: Option<String>,
 
-    /// Print the path, and errors, as JSON
+    /// Print the path and any error as JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -18,15 +18,17 @@ use crate::{shell, ui, writing};
 /// How many characters of a record are listed.
 const FIRST_WORDS: usize = 60;
 
-/// Bring back an answer or a text that is no longer in a message file
+/// Bring back an answer or a text that a message file has lost
 ///
-/// Every answer is kept in a journal on this machine, also one that an editor saved over, that broke off, or whose
-/// question changed while it came. Without a CELL, what the journal holds and the file does not is listed: its name,
-/// when it came, what it is, and how it begins. With the names, it is put back: an answer below its question if that
-/// still waits for one, else at the end of the file, hidden from the model.
+/// A journal on this machine keeps every answer, even if an editor saved over it, the answer broke off, or
+/// its question changed in the meantime. Without a CELL, recover lists what is in the journal but not in
+/// the file: the name, the time, the kind, and the start of the text. With CELL names, recover puts them
+/// back. An answer goes below its question if that is still unanswered, or else to the end of the file,
+/// hidden from the model.
 ///
-/// Text that you delete from a file stays in the journal until you forget it: --forget erases what the journal holds
-/// for the file, or for the cells that you name, and with --older what is older, for all files.
+/// Text that you delete from a file stays in the journal until you erase it: --forget erases what the
+/// journal holds for the file, or only for the cells that you name. With --older, it erases older text of
+/// all files.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects recover talk.msg.md
@@ -38,15 +40,15 @@ pub struct Args {
     #[arg(value_name = "FILE", required_unless_present = "older")]
     file: Option<PathBuf>,
 
-    /// What to bring back or to forget, by the names in the list
+    /// The cells to bring back or to erase, by their names in the list
     #[arg(value_name = "CELL")]
     cells: Vec<String>,
 
-    /// Erase it from the journal
+    /// Erase the text from the journal
     #[arg(long)]
     forget: bool,
 
-    /// With --forget: whatever is older than this, such as 90d or 12h, for all files
+    /// With --forget: erase everything that is older than this, such as 90d or 12h, for all files
     #[arg(long, value_name = "AGE", value_parser = age, requires = "forget", conflicts_with = "file")]
     older: Option<SignedDuration>,
 

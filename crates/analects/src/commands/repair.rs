@@ -14,26 +14,28 @@ use crate::failure::{Failure, words};
 use crate::piped::open_regular;
 use crate::{hints, shell, ui};
 
-/// Mend a damaged transcript into a new file
+/// Repair a damaged transcript into a new file
 ///
-/// The old file is only read. What can be read goes to the new file, in order, with links that lead somewhere; calls
-/// without results get one that says so. Lines that are not in the new file as they were are kept, byte by byte, in a file
-/// beside it whose name ends in .rest. Repairing what was repaired changes nothing.
+/// The old file does not change. Everything that can be read goes to the new file, in order and with valid
+/// links; a tool call without a result gets a result that says so. Lines that are missing from the new
+/// file, or changed in it, are kept byte for byte in a file beside it whose name ends in .rest. Repairing a
+/// repaired file changes nothing.
 ///
-/// Other formats are text that can be mended in an editor, or belong to other programs: check says what is wrong with
-/// them, and convert makes a transcript of them.
+/// repair is only for transcripts. Other formats are text that you can fix in an editor, or belong to other
+/// programs: check shows what is wrong with them, and convert turns them into transcripts.
 ///
-/// A conversation need not be repaired to go on: damage is skipped, and reported by check.
+/// You can continue a damaged conversation without repairing it: the damage is skipped, and check reports
+/// it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects check talk.jsonl
-  analects repair talk.jsonl -o mended.jsonl")]
+  analects repair talk.jsonl -o repaired.jsonl")]
 pub struct Args {
     /// The transcript (*.jsonl)
     #[arg(value_name = "PATH")]
     path: PathBuf,
 
-    /// The new file, which must not be there yet [default: PATH with ~repaired before its end]
+    /// The new file, which must not exist yet [default: PATH with ~repaired before its extension]
     #[arg(short, long, value_name = "NEW")]
     output: Option<PathBuf>,
 

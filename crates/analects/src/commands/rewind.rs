@@ -7,25 +7,25 @@ use crate::{shell, ui};
 
 /// Go back to an earlier message of a conversation
 ///
-/// What you say next follows that message. What came after it stays in the record as a branch that is not sent; to go
-/// back there, rewind to its last message. A tool call keeps its result, code keeps its output, and a summary keeps its
-/// compaction.
+/// Your next message follows the message that you name. Everything after that message stays in the record
+/// as a branch that is not sent; to return to it, rewind to its last message. A tool call keeps its result,
+/// code keeps its output, and a summary keeps its compaction.
 ///
-/// In a FILE, the empty cell at the end gets parent="3", and the next message goes into it. Before a compaction, its
-/// summary does not count, and what it stands for is sent again.
+/// In a FILE, the empty cell at the end gets parent="3", and your next message goes into it. If you go back
+/// beyond a compaction, its summary no longer counts, and the messages that it replaced are sent again.
 ///
-/// If the message is a question, chat without a prompt asks it again.
+/// If you rewind to a question, chat without a prompt asks it again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects rewind talk.msg.md 3
   analects session tail last
   analects rewind last 0197a3c2-77f1")]
 pub struct Args {
-    /// The message file, or the session: its id, the beginning of it, its title, or last
+    /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// The cell or message to go back to: its id, or the beginning of a message's
+    /// The cell or message to go back to: a cell id, a message id, or a prefix of a message id
     #[arg(value_name = "CELL|MESSAGE")]
     message: String,
 }

@@ -17,19 +17,23 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Look at, go on with and bring in conversations of the transcript store
+/// List, read, continue and import sessions
 ///
-/// Wherever a SESSION is asked for, it can be named by its id, the beginning of its id, its title, or the word last
-/// for the one of this folder that was written to last. Sessions of this folder count before those of others.
+/// A session is a conversation in the transcript store instead of a file. Name a SESSION by its id, a prefix
+/// of its id, its title, or last: the session of this folder with the newest message. Sessions of this folder
+/// take precedence over those of other folders.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "The verbs edit, drop, restore, rewind, fork and compact also take a session."
+)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    command: SessionCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum SessionCommand {
     List(list::Args),
     Show(show::Args),
     Tail(tail::Args),
@@ -38,46 +42,50 @@ enum What {
     Export(export::Args),
     Import(import::Args),
     Prune(Prune),
+    #[command(hide = true)]
     Fork(fork::Args),
+    #[command(hide = true)]
     Rewind(rewind::Args),
+    #[command(hide = true)]
     Drop(drop::Args),
+    #[command(hide = true)]
     Restore(drop::Restore),
 }
 
-/// Put sessions into the trash folder of the store
+/// Move sessions to the trash folder of the store
 ///
-/// They are no longer listed or found, but nothing is deleted: what is printed is where each of them is now. To get one
-/// back, move its file to where it was.
+/// They are no longer listed or found, but nothing is deleted. prune prints the new path of each session;
+/// to get a session back, move that file to where it was.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects session prune 0197a3c2")]
 struct Prune {
-    /// The sessions
+    /// The sessions to move
     #[arg(required = true)]
     sessions: Vec<String>,
 }
 
 pub fn run(args: Args) -> Result<(), Failure> {
-    match args.what {
-        What::List(args) => list::run(&args),
-        What::Show(args) => show::run(&args),
-        What::Tail(args) => tail::run(&args),
-        What::Append(args) => append::run(&args),
-        What::Resume(args) => resume::run(args),
-        What::Export(args) => export::run(&args),
-        What::Import(args) => import::run(&args),
-        What::Prune(args) => prune(&args),
-        What::Fork(args) => fork::run(&args),
-        What::Rewind(args) => rewind::run(&args),
-        What::Drop(args) => drop::run(&args),
-        What::Restore(args) => drop::restore(&args),
+    match args.command {
+        SessionCommand::List(args) => list::run(&args),
+        SessionCommand::Show(args) => show::run(&args),
+        SessionCommand::Tail(args) => tail::run(&args),
+        SessionCommand::Append(args) => append::run(&args),
+        SessionCommand::Resume(args) => resume::run(args),
+        SessionCommand::Export(args) => export::run(&args),
+        SessionCommand::Import(args) => import::run(&args),
+        SessionCommand::Prune(args) => prune(&args),
+        SessionCommand::Fork(args) => fork::run(&args),
+        SessionCommand::Rewind(args) => rewind::run(&args),
+        SessionCommand::Drop(args) => drop::run(&args),
+        SessionCommand::Restore(args) => drop::restore(&args),
     }
 }
 
 impl Args {
     /// Whether all that it prints is JSON.
     pub fn speaks_json(&self) -> bool {
-        matches!(self.what, What::Append(_))
+        matches!(self.command, SessionCommand::Append(_))
     }
 }
 

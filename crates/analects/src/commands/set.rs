@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{ui, writing};
 
-/// Change one thing of a message file
+/// Change a setting of a message file
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct Args {
@@ -24,20 +24,20 @@ enum What {
     Default(Default),
 }
 
-/// Set the agent that answers unless told otherwise
+/// Set the agent that answers by default
 ///
-/// Changes the one line default_agent of the frontmatter, or adds it; every other byte stays. The
-/// agent must be defined in the file.
+/// This changes or adds the line default_agent in the frontmatter, and no other byte. The file must define
+/// the agent.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  analects set default talk.msg.md coder")]
 struct Default {
     /// The message file
     file: PathBuf,
 
-    /// The name of an agent of the file
+    /// The name of an agent that the file defines
     agent: String,
 
-    /// Print what was set, and errors, as JSON
+    /// Print the result and any error as JSON
     #[arg(long)]
     json: bool,
 }

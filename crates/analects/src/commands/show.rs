@@ -1,32 +1,46 @@
-//! `show`: what a message file holds, for people or for programs.
+//! `show`: the cells of a message file, or the content of one cell, for people or for programs.
 
-use std::path::PathBuf;
+mod cell;
 
-use analects_formats::msgfile;
+use std::path::{Path, PathBuf};
+
+use analects_formats::msgfile::{self, Document};
 
 use super::reading;
 use crate::failure::Failure;
 use crate::{hints, ui};
 
-/// Show the cells of a message file, and what is odd about it
+/// Show the cells of a message file and its problems
 ///
-/// One line a cell: its name, what it is, the line where it begins, why the model does not see it, if it does not, and
-/// how it begins. On a terminal, lines are cut to its width. Problems are reported on stderr; the file is only read.
+/// Each line shows a cell's name, its role, its line number, the reason if the model does not see it, and
+/// the start of its text. On a terminal, lines are cut to its width. Problems go to stderr. show never
+/// changes the file.
 ///
-/// The model does not see what is hidden (history=none), edited by another cell, on another branch, in a side chain,
-/// taken back, compacted (a summary stands for it), or an error.
+/// The model does not see a cell that is hidden (history=none), edited by another cell, on another branch,
+/// in a side chain, taken back, compacted (a summary replaces it), or an error.
 ///
-/// With --json, the whole parsed file for other programs: frontmatter, agents, all cells with their
-/// content, and problems. Binary content is in content_base64.
+/// With a CELL, show prints the content of that cell byte for byte and adds no line end. CELL is a cell id
+/// or, for a cell without an id, its place in the file, counted from 1. If two cells have the same id, show
+/// prints the first. Base64 content (a raw cell with a mime_type, or a picture that code made) is decoded.
+/// On a terminal, control characters and invisible characters appear as <U+001B>, and binary content is
+/// refused.
+///
+/// With --json, show prints the whole parsed file for other programs: frontmatter, agents, all cells with
+/// their content, and problems. With a CELL, it prints only that cell. Binary content is in content_base64.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects show talk.msg.md
+  analects show talk.msg.md 2 > answer.md
+  analects show plots.msg.md 4.1 > plot.png
   analects show talk.msg.md --json | jq -r '.cells[].content'")]
 pub struct Args {
     /// The message file, such as talk.msg.md
     file: PathBuf,
 
-    /// Print the parsed file as JSON
+    /// Print only the content of this cell: its id, or its place if it has no id
+    cell: Option<String>,
+
+    /// Print the parsed file, or the cell, as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -34,34 +48,40 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let document = reading::read(&args.file)?;
     let path = args.file.to_string_lossy();
-    if args.json {
-        let problems = hints::shown_problems(&reading::problems(&document, &path), &args.file);
-        let shown = msgfile::show(&document, &path).with_problems(problems);
-        let default = reading::default_agent(&document);
-        return ui::print_json(&shown.with_default_agent(default));
+    match (&args.cell, args.json) {
+        (Some(name), true) => cell::print_json(&document, &path, name),
+        (Some(name), false) => cell::print_content(&document, &path, name),
+        (None, true) => print_json(&document, &args.file),
+        (None, false) => print_cells(&document, &path),
     }
-    let cells = document
-        .cells()
-        .zip(msgfile::overview(&document))
-        .zip(reading::marks(&document));
-    let rows = cells.map(|((cell, brief), mark)| {
-        let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [
+}
+
+fn print_json(document: &Document, file: &Path) -> Result<(), Failure> {
+    let path = file.to_string_lossy();
+    let problems = hints::shown_problems(&reading::problems(document, &path), file);
+    let shown = msgfile::show(document, &path)
+        .with_problems(problems)
+        .with_default_agent(reading::default_agent(document));
+    ui::print_json(&shown)
+}
+
+fn print_cells(document: &Document, path: &str) -> Result<(), Failure> {
+    let cells = document.cells().zip(msgfile::overview(document));
+    let mut rows = Vec::new();
+    for ((cell, brief), mark) in cells.zip(reading::marks(document)) {
+        rows.push([
             cell.name().into_owned(),
-            role,
-            line,
+            brief.role.to_string(),
+            format!("line {}", brief.line),
             mark,
             reading::beginning(cell),
-        ]
-    });
-    let printed = ui::print_rows(rows.collect());
-    if document.cells().len() == 0 {
-        reading::remark_without_cells(&document, &path);
+        ]);
     }
-    ui::report_problems(
-        &path,
-        document.source(),
-        &reading::problems(&document, &path),
-    );
+    let printed = ui::print_rows(rows);
+    if document.cells().len() == 0 {
+        reading::remark_without_cells(document, path);
+    }
+    let problems = reading::problems(document, path);
+    ui::report_problems(path, document.source(), &problems);
     printed
 }

@@ -15,19 +15,19 @@ use crate::{local, ui};
 
 /// Count the tokens of a text
 ///
-/// The count is exact where the model's vocabulary is public and built in, and for a model of this machine; else it is an estimate, shown with ~ and with how
-/// far ordinary text may be off. A message file or a transcript is counted as text: analects context shows what of a
-/// conversation would be sent. Nothing is sent.
+/// The count is exact for models on this machine and for models whose vocabulary is built in. Otherwise it
+/// is an estimate, shown with ~ and with how far off it may be for ordinary text. A message file or
+/// transcript is counted as plain text; to see what chat would send, use analects context. Nothing is sent.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects tokens notes.md -m openai/gpt-5-mini
   git diff | analects tokens")]
 pub struct Args {
-    /// The file; - or nothing for stdin
+    /// The file, or - for stdin [default: stdin]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// The model to count for [default: the one that is configured as default, or else gpt-5]
+    /// The model to count for [default: the configured default model, else gpt-5]
     #[arg(short, long)]
     model: Option<String>,
 

@@ -392,7 +392,7 @@ fn a_position_is_not_mistaken_for_an_id() {
         list.contains("#4  user") && list.contains("\n#4") && list.starts_with("4 "),
         "{list}"
     );
-    let get = sandbox.run(&["get", "a.msg.md", "#4"]);
+    let get = sandbox.run(&["show", "a.msg.md", "#4"]);
     assert!(
         get.stdout.contains("my question"),
         "{}{}",

@@ -23,7 +23,7 @@ fn every_command_shows_a_problem_alike() {
         &["show", "a.msg.md"][..],
         &["list", "a.msg.md"],
         &["list", "a.msg.md/agents"],
-        &["get", "a.msg.md", "1"],
+        &["show", "a.msg.md", "1"],
         &["check", "a.msg.md"],
         &["chat", "a.msg.md", "-m", "openai/tiny"],
     ] {

@@ -35,7 +35,7 @@ fn reading_commands_decode_a_file_once() {
         &["list", "talk.msg.md"][..],
         &["show", "talk.msg.md"],
         &["show", "--json", "talk.msg.md"],
-        &["get", "talk.msg.md", "2"],
+        &["show", "talk.msg.md", "2"],
         &["check", "talk.msg.md"],
         &["recover", "talk.msg.md"],
         &["fork", "talk.msg.md", "--at", "2"],

@@ -1,4 +1,4 @@
-//! `get`: what was stored comes out.
+//! `show FILE CELL`: the content of a cell comes out as it was stored. `get` is its former name.
 
 use std::process::Stdio;
 
@@ -46,7 +46,7 @@ fn get_prints_text_byte_for_byte() {
     sandbox.write("a.msg.md", file.source());
     for (id, text) in ids.iter().zip(texts) {
         assert_eq!(
-            bytes(&sandbox, &["get", "a.msg.md", id]),
+            bytes(&sandbox, &["show", "a.msg.md", id]),
             text.as_bytes(),
             "{text:?}"
         );
@@ -58,7 +58,7 @@ fn get_prints_text_byte_for_byte() {
 fn get_prints_bytes_that_are_not_utf8() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", b"# %%\n\na\xff\xfe\n\\# %% \xfd\n");
-    let output = sandbox.command(&["get", "a.msg.md", "1"]).output().unwrap();
+    let output = sandbox.command(&["show", "a.msg.md", "1"]).output().unwrap();
     assert_eq!(
         (output.status.code(), &*output.stdout),
         (Some(0), &b"a\xff\xfe\n# %% \xfd"[..])
@@ -74,13 +74,13 @@ fn get_prints_bytes_that_are_not_utf8() {
 fn get_prints_outputs_and_binary_content() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
-    let get = |item: &str| bytes(&sandbox, &["get", "talk.msg.md", item]);
-    assert_eq!(get("2.k3f9qx7a.1"), b"Rain");
-    assert_eq!(get("code.1"), b"stdout> 3");
-    assert_eq!(get("6"), b"\x89PNG\r\n\x1a\n");
-    assert_eq!(get("code.1-2"), b"\x89PNG\r\n\x1a\n");
+    let content = |name: &str| bytes(&sandbox, &["show", "talk.msg.md", name]);
+    assert_eq!(content("2.k3f9qx7a.1"), b"Rain");
+    assert_eq!(content("code.1"), b"stdout> 3");
+    assert_eq!(content("6"), b"\x89PNG\r\n\x1a\n");
+    assert_eq!(content("code.1-2"), b"\x89PNG\r\n\x1a\n");
     // The last cell has no id, so its place names it.
-    assert_eq!(get("11"), "typed by hand".as_bytes());
+    assert_eq!(content("11"), "typed by hand".as_bytes());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn get_prints_invalid_base64_unchanged() {
         "a.msg.md",
         "# %% [^1]\n\n[^1]: [raw] mime_type=\"image/png\"\n\nno base64!\n",
     );
-    let run = sandbox.run(&["get", "a.msg.md", "1"]);
+    let run = sandbox.run(&["show", "a.msg.md", "1"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "no base64!"));
     assert!(run.stderr.contains("[bad-base64]"), "{}", run.stderr);
 }
@@ -103,7 +103,7 @@ fn get_json_matches_show_json() {
     let show: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     for cell in show["cells"].as_array().unwrap() {
         let run = sandbox.run(&[
-            "get",
+            "show",
             "talk.msg.md",
             cell["name"].as_str().unwrap(),
             "--json",
@@ -111,46 +111,45 @@ fn get_json_matches_show_json() {
         let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!((run.code, &found), (Some(0), cell));
     }
-    let run = sandbox.run(&["get", "talk.msg.md", "6", "--json"]);
+    let run = sandbox.run(&["show", "talk.msg.md", "6", "--json"]);
     assert_snapshot("get.json", &run.stdout);
 }
 
 #[test]
-fn get_suggests_the_nearest_cell() {
+fn show_suggests_the_nearest_cell() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
-    sandbox.run(&["get", "talk.msg.md", "2.k3"]).assert_fails(
+    sandbox.run(&["show", "talk.msg.md", "2.k3"]).assert_fails(
         3,
-        "analects: talk.msg.md: there is no item 2.k3\n\
+        "analects: talk.msg.md: there is no cell 2.k3\n\
          hint: did you mean 2.k3f9qx7a or 2.k3f9qx7a.1? see analects show talk.msg.md\n",
     );
-    sandbox.run(&["get", "talk.msg.md", "coed"]).assert_fails(
+    sandbox.run(&["show", "talk.msg.md", "coed"]).assert_fails(
         3,
-        "analects: talk.msg.md: there is no item coed\n\
+        "analects: talk.msg.md: there is no cell coed\n\
          hint: did you mean code? see analects show talk.msg.md\n",
     );
     sandbox
-        .run(&["get", "talk.msg.md", "nothing like it"])
+        .run(&["show", "talk.msg.md", "nothing like it"])
         .assert_fails(
             3,
-            "analects: talk.msg.md: there is no item nothing like it\n\
+            "analects: talk.msg.md: there is no cell nothing like it\n\
          hint: see analects show talk.msg.md\n",
         );
-    for item in ["0", "", "12", "-1x"] {
+    for name in ["0", "", "12", "-1x"] {
         assert_eq!(
-            sandbox.run(&["get", "talk.msg.md", "--", item]).code,
+            sandbox.run(&["show", "talk.msg.md", "--", name]).code,
             Some(3),
-            "{item}"
+            "{name}"
         );
     }
-    let run = sandbox.run(&["get", "talk.msg.md", "99", "--json"]);
+    let run = sandbox.run(&["show", "talk.msg.md", "99", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(
         (run.code, &error["error"]["kind"]),
         (Some(3), &"not_found".into())
     );
-    assert_eq!(sandbox.run(&["get", "gone.msg.md", "1"]).code, Some(3));
-    assert_eq!(sandbox.run(&["get", "talk.msg.md"]).code, Some(2));
+    assert_eq!(sandbox.run(&["show", "gone.msg.md", "1"]).code, Some(3));
 }
 
 #[test]
@@ -161,7 +160,7 @@ fn get_takes_the_first_of_two_equal_ids_and_says_so() {
         "# %% [^1]\n\n[^1]: [markdown]\n\none\n\n# %% [^1]\n\n[^1]: [markdown]\n\ntwo\n\n\
          # %% [^3]\n\n[^3]: [markdown] history=sumary\n\nthree\n",
     );
-    let run = sandbox.run(&["get", "a.msg.md", "1"]);
+    let run = sandbox.run(&["show", "a.msg.md", "1"]);
     assert_eq!((run.code, &*run.stdout), (Some(0), "one"));
     assert!(
         run.stderr.starts_with("a.msg.md:7:1: error: the id 1"),
@@ -170,4 +169,17 @@ fn get_takes_the_first_of_two_equal_ids_and_says_so() {
     );
     // What is wrong with other cells is not said here.
     assert!(!run.stderr.contains("sumary"), "{}", run.stderr);
+}
+
+#[test]
+fn get_is_another_name_for_show() {
+    let sandbox = Sandbox::new();
+    sandbox.write("talk.msg.md", TALK);
+    for rest in [&["6"][..], &["6", "--json"], &["coed"]] {
+        let show = sandbox.run(&[&["show", "talk.msg.md"], rest].concat());
+        let get = sandbox.run(&[&["get", "talk.msg.md"], rest].concat());
+        assert_eq!(get.code, show.code, "{rest:?}");
+        assert_eq!((get.stdout, get.stderr), (show.stdout, show.stderr));
+    }
+    assert!(!sandbox.run(&["--help"]).stdout.contains(" get "));
 }

@@ -4,7 +4,7 @@ use crate::sandbox::Sandbox;
 
 fn commands(sandbox: &Sandbox) -> Vec<String> {
     let run = sandbox.run(&["-h"]);
-    let (_, groups) = run.stdout.split_once("\nTalk:\n").unwrap();
+    let (_, groups) = run.stdout.split_once("\nAsk:\n").unwrap();
     let (groups, _) = groups.split_once("\n\nOptions:\n").unwrap();
     let lines = groups.lines().filter(|line| line.starts_with("  "));
     lines
@@ -24,11 +24,12 @@ fn short_help_fits_on_a_screen() {
         run.stdout
     );
     for group in [
-        "Talk:",
-        "Write:",
-        "Look:",
-        "Sessions of the store:",
-        "Surroundings:",
+        "Ask:",
+        "Write and edit:",
+        "Inspect:",
+        "Convert and repair:",
+        "Sessions:",
+        "Setup:",
         "Options:",
     ] {
         assert!(
@@ -56,7 +57,7 @@ fn long_help_has_examples() {
         "{}",
         run.stdout
     );
-    assert!(run.stdout.contains("\nTalk:\n"), "{}", run.stdout);
+    assert!(run.stdout.contains("\nAsk:\n"), "{}", run.stdout);
 }
 
 #[test]
@@ -83,6 +84,21 @@ fn every_command_has_short_and_long_help() {
         );
         assert!(long.stdout.contains("\nExample"), "{verb}: {}", long.stdout);
         assert!(short.stdout.len() < long.stdout.len(), "{verb}");
+    }
+}
+
+#[test]
+fn the_session_help_names_the_verbs_that_take_a_session_and_hides_their_old_names() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["session", "--help"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let last = run.stdout.lines().last().unwrap();
+    assert!(last.contains("also take a session"), "{last}");
+    for verb in ["fork", "rewind", "drop", "restore"] {
+        assert!(last.contains(verb), "{last}");
+        assert!(!run.stdout.contains(&format!("\n  {verb}")), "{verb}");
+        let run = sandbox.run(&["session", verb, "--help"]);
+        assert_eq!(run.code, Some(0), "{verb}: {}", run.stderr);
     }
 }
 

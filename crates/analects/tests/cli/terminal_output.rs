@@ -49,10 +49,10 @@ fn escape_codes_in_a_file_never_reach_the_terminal() {
         vec!["list", name, "--json"],
         vec!["list", &part("agent"), "--json"],
         vec!["list", &part(BAD)],
-        vec!["get", name, BAD_ID],
-        vec!["get", name, "3"],
-        vec!["get", name, "3", "--json"],
-        vec!["get", name, BAD],
+        vec!["show", name, BAD_ID],
+        vec!["show", name, "3"],
+        vec!["show", name, "3", "--json"],
+        vec!["show", name, BAD],
         vec!["show", name],
         vec!["show", name, "--json"],
         vec!["check", name, bad_jsonl, gone],
@@ -118,9 +118,9 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
             .all(|line| columns(line) <= 60),
         "{shown}"
     );
-    let (text, _) = run_on_terminal(&sandbox, &["get", "a.msg.md", "1"], true).unwrap();
+    let (text, _) = run_on_terminal(&sandbox, &["show", "a.msg.md", "1"], true).unwrap();
     assert_eq!(text, format!("{long}\n"));
-    let (text, _) = run_on_terminal(&sandbox, &["get", "a.msg.md", "2"], true).unwrap();
+    let (text, _) = run_on_terminal(&sandbox, &["show", "a.msg.md", "2"], true).unwrap();
     assert!(text.starts_with("ab\ncd\n"), "{text:?}");
 }
 
@@ -128,15 +128,15 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
 fn binary_content_is_not_printed_on_a_terminal() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", crate::snapshots::TALK);
-    let Some((seen, code)) = run_on_terminal(&sandbox, &["get", "a.msg.md", "6"], true) else {
+    let Some((seen, code)) = run_on_terminal(&sandbox, &["show", "a.msg.md", "6"], true) else {
         let test = "binary_content_is_not_printed_on_a_terminal";
         return skip(test, "there is no python3 to make a terminal with");
     };
     assert_eq!(
         (&*seen, code),
         (
-            "analects: a.msg.md: cell 6 holds image/png, which is nothing for a terminal\n\
-             hint: write it to a file: analects get a.msg.md 6 > FILE\n",
+            "analects: a.msg.md: cell 6 holds image/png, which a terminal cannot show\n\
+             hint: write it to a file: analects show a.msg.md 6 > FILE\n",
             2
         )
     );

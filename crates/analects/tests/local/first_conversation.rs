@@ -167,7 +167,7 @@ fn check_list(machine: &Machine, messages: &[Message]) {
         let outputs = item["outputs"].as_array().unwrap();
         assert_eq!(outputs.len(), 1, "{item}");
         let answer = outputs[0].as_str().unwrap();
-        let run = machine.run(&["get", "hello.msg.md", answer]);
+        let run = machine.run(&["show", "hello.msg.md", answer]);
         assert_eq!(
             run.stdout.trim_end(),
             pair[1].text().trim_end(),

@@ -27,44 +27,44 @@ const MANY: usize = 12;
 /// Options of one call.
 #[derive(Debug, Default, clap::Args)]
 pub struct CallArgs {
-    /// Send these cells of the file and no others, beside the question: ids and ranges, such as 1,3-5
-    #[arg(short, long, value_name = "CELLS", help_heading = "What is sent")]
+    /// Send only these cells of the file, plus the question: ids and ranges, such as 1,3-5
+    #[arg(short, long, value_name = "CELLS", help_heading = "Request options")]
     pub include: Vec<String>,
 
     /// Do not send these cells of the file
-    #[arg(short, long, value_name = "CELLS", help_heading = "What is sent")]
+    #[arg(short, long, value_name = "CELLS", help_heading = "Request options")]
     pub exclude: Vec<String>,
 
-    /// Keep the choice in the file: cells that are not sent get history=none
-    #[arg(long, help_heading = "What is sent")]
+    /// Save the selection in the file: cells that are not sent get history=none
+    #[arg(long, help_heading = "Request options")]
     pub save: bool,
 
-    /// The temperature, for this call; a new agent for -m keeps it
-    #[arg(long, value_name = "T", value_parser = temperature, help_heading = "What is sent")]
+    /// Set the temperature for this call; an agent that -m adds keeps it
+    #[arg(long, value_name = "T", value_parser = temperature, help_heading = "Request options")]
     pub temperature: Option<f64>,
 
-    /// The most tokens that the answer may have, for this call; a new agent for -m keeps it
+    /// Limit the answer to this many tokens for this call; an agent that -m adds keeps the limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
-        help_heading = "What is sent")]
+        help_heading = "Request options")]
     pub max_tokens: Option<u64>,
 
-    /// Print the request as it would go out, and send and write nothing
-    #[arg(long, help_heading = "What is sent")]
+    /// Print the request, but send and write nothing
+    #[arg(long, help_heading = "Request options")]
     pub dry_run: bool,
 
     /// Send the pictures that the file names, without asking
-    #[arg(long, help_heading = "What is sent")]
+    #[arg(long, help_heading = "Request options")]
     pub pictures: bool,
 
-    /// Print the answer when it is complete, and write it into the file then
+    /// Print the answer, and write it to the file, only when it is complete
     #[arg(long)]
     pub no_stream: bool,
 
-    /// Let this agent answer, and from now on whenever nobody else is named
+    /// Use this agent, and make it the default agent of the file
     #[arg(long, value_name = "NAME")]
     pub set_default_agent: Option<String>,
 
-    /// Make a plain .md file a message file, whose section Discussion holds the messages
+    /// Turn a plain .md file into a message file, with its messages in the section Discussion
     #[arg(long)]
     pub force: bool,
 }

@@ -36,14 +36,15 @@ const KNOWN: [&str; 10] = [
 /// How much is read at once.
 const CHUNK: usize = 1 << 20;
 
-/// Add messages to a session: JSON lines from stdin, acknowledged on stdout
+/// Append messages to a session from JSON lines on stdin
 ///
-/// A line is a message in the shape of a transcript; its type and content suffice, as in
-/// {"type":"user","content":"Hello"}. Id, parent and time are filled in where they are missing. A message with
-/// an agent_id goes to the side chain of that agent.
+/// Each line is a message in the form that transcripts use. The fields type and content are enough, as in
+/// {"type":"user","content":"Hello"}. Missing ids, parents and times are filled in. A message with an
+/// agent_id goes to the side chain of that agent.
 ///
-/// When a message would survive a power cut, its line {"id":…,"session_id":…} is printed. A line that is no message
-/// ends the command with its number; what came before it is kept. Without SESSION, a new session begins.
+/// Once a message would survive a power cut, append prints the line {"id":…,"session_id":…} for it. If a
+/// line is not a message, append stops and reports its number; earlier messages are kept. Without a
+/// SESSION, append starts a new session.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   echo '{\"type\":\"user\",\"content\":\"Hello\"}' | analects session append
@@ -53,7 +54,7 @@ pub struct Args {
     /// The session [default: a new one]
     session: Option<String>,
 
-    /// Make all messages safe together that come in one read, which is faster
+    /// Make all messages of one read durable together, which is faster
     #[arg(long)]
     batch: bool,
 }

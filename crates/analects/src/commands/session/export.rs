@@ -17,15 +17,16 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui};
 
-/// Print the transcript of a session, or write it to a file
+/// Print a session as a transcript, or write it to a file
 ///
-/// Without -o, the records are printed as they are stored, byte by byte, one line each. With -o, a new file is written:
-/// a message file if its name ends in .md, in which you can go on with the conversation, else a transcript.
+/// Without -o, export prints the records as they are stored, byte for byte, one on each line. With -o, it
+/// writes a new file: if the name ends in .md, a message file in which you can continue the conversation,
+/// or else a transcript.
 ///
-/// A message file is written for people: it holds all words, other branches included, and says what stays behind. --full
-/// keeps everything but progress, the details in one cell at the end. Lines that cannot be read, such as one
-/// that was cut off by a kill, are counted on stderr; a transcript has them as they are stored. A line of more than 64 MB
-/// is left out, and a record that says nothing takes its place.
+/// A message file is written for people: it holds all text, also of other branches, and export reports what
+/// it leaves out. --full keeps everything except progress, with the details in one cell at the end. Lines
+/// that cannot be read, such as a line cut off by a kill, are counted on stderr; a transcript holds them as
+/// they are stored. A line of more than 64 MB is left out, and an empty record takes its place.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session export last > talk.jsonl
@@ -42,7 +43,7 @@ pub struct Args {
     #[arg(long, requires = "output")]
     full: bool,
 
-    /// The side chain of this agent, instead of the main chain
+    /// Read the side chain of this agent instead of the main chain
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 }

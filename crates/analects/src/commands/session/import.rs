@@ -19,21 +19,21 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Record a conversation from a file as a session of this folder
+/// Import a conversation from a file as a session of this folder
 ///
-/// The file is a message file, a transcript, a session of Claude Code, or of any other format that convert reads; its
-/// content tells which. The messages keep their ids, branches and times; the session gets an id of its own, which is
-/// printed. Progress and snapshots of other programs are left out, and so is a line of more than 64 MB, whose place in the
-/// conversation is kept. The session is there as a whole, with its side chains, or not at all, even if the command is
-/// killed. The file is only read, and stays what it is: what is
-/// said in one of the two later does not appear in the other.
+/// The file can be a message file, a transcript, a Claude Code session, or any other format that convert
+/// reads; import recognises it by its content. The messages keep their ids, branches and times. The session
+/// gets a new id, which import prints. Progress and snapshots of other programs are left out. A line of
+/// more than 64 MB is left out as well, but its place in the conversation is kept. The session is imported
+/// as a whole, side chains included, or not at all, even if the command is killed. The file does not
+/// change; messages that you later add to the file or to the session do not appear in the other.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session import talk.msg.md
   analects session import old-transcript.jsonl
   analects session import ~/.claude/projects/-home-me-work/0b6f5c1e.jsonl")]
 pub struct Args {
-    /// The file
+    /// The file to import
     #[arg(value_name = "FILE")]
     file: PathBuf,
 

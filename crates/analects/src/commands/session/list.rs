@@ -8,16 +8,16 @@ use crate::sessions::{Sessions, short_ids};
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// List the sessions of this folder, or of all
+/// List the sessions of this folder or of all folders
 ///
-/// A line has the beginning of the session's id, when it was written to last, how many messages it has, and its
-/// title, or how it begins. The one that was written to last stands first.
+/// Each line shows a prefix of the session's id, when it was last written, how many messages it has, and
+/// its title or the start of its text. The session that was written last comes first.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session list
   analects session list --all --json")]
 pub struct Args {
-    /// List those of all folders, each with its folder
+    /// List the sessions of all folders, with their folders
     #[arg(long)]
     all: bool,
 

@@ -10,28 +10,28 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{piped, ui};
 
-/// Go on with a session: say something, and keep the answer there
+/// Continue a session
 ///
-/// The model sees what was said since the last compaction, and the summary of what came before. The prompt is the
-/// arguments, then what comes on stdin; without one, a session begins on a terminal, and elsewhere the last question is
-/// asked again if it has no answer. Without --model, the model that answered last is asked.
+/// The model sees the last summary and all messages that it does not replace. The prompt is the arguments,
+/// followed by stdin. Without a prompt, an interactive session starts on a terminal; elsewhere, the last
+/// question is asked again if it has no answer. Without --model, the model that answered last answers.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session resume last \"And why is that?\"
-  analects session resume 0197a3c2 -m openai/gpt-5-mini \"Go on\"")]
+  analects session resume 0197a3c2 -m openai/gpt-5-mini \"Please continue\"")]
 pub struct Args {
-    /// The session: its id, the beginning of it, its title, or last
+    /// The session: its id, a prefix of it, its title, or last
     session: String,
 
-    /// What to say; more may come on stdin
+    /// The prompt; stdin is added to it
     prompt: Vec<String>,
 
-    /// The model: provider/NAME, or default, task, reasoning, quick or compact for the one that is configured so
-    /// [default: the one that answered last]
+    /// The model: provider/NAME, or a configured name (default, task, reasoning, quick or compact)
+    /// [default: the model that answered last]
     #[arg(short, long)]
     model: Option<String>,
 
-    /// The agent of your configuration that answers
+    /// The agent from your configuration that answers
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 

@@ -9,11 +9,11 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Show what is known about a session
+/// Show the details of a session
 ///
-/// Its title, folder, file and times, how many messages and branches it has, the tokens and costs that are known, and the
-/// side chains of agents that worked for it. Answers count wherever they are, also on other branches and after a drop:
-/// they were paid for. See analects session tail for what was said.
+/// This shows the session's title, folder, file and times, how many messages and branches it has, the known
+/// tokens and costs, and the side chains of its agents. Tokens and costs include answers on other branches
+/// and dropped answers, because you paid for them. To read the messages, use analects session tail.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session show
@@ -22,7 +22,7 @@ pub struct Args {
     /// The session [default: last]
     session: Option<String>,
 
-    /// Print it as JSON
+    /// Print the details as JSON
     #[arg(long)]
     pub json: bool,
 }

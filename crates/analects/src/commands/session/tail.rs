@@ -11,12 +11,13 @@ use crate::{outgoing, ui};
 
 /// Show the last messages of a session
 ///
-/// Each message has a line with its id, who speaks, and when; then what was said. Tool calls and results are shown by
-/// their first line. However long the session is, only its end is read. With --json, each message is a line of JSON.
+/// Each message has a line with its id, its author and its time, followed by its text. Tool calls and
+/// results show only their first line. tail reads only the end of the session, however long it is. With
+/// --json, each message is a line of JSON.
 ///
-/// Messages of all branches are shown. The line of a message that the model does not see ends with the reason: it is on
-/// another branch, taken back (by drop), hidden, compacted (a summary stands for it), or an error. With --json, the
-/// field unseen says so.
+/// tail shows the messages of all branches. If the model does not see a message, its line ends with the
+/// reason: it is on another branch, taken back (by drop), hidden, compacted (a summary replaces it), or an
+/// error. With --json, the field unseen holds the reason.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session tail
@@ -26,11 +27,11 @@ pub struct Args {
     /// The session [default: last]
     session: Option<String>,
 
-    /// How many messages
+    /// How many messages to show
     #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
     count: usize,
 
-    /// The side chain of this agent, instead of the main chain
+    /// Read the side chain of this agent instead of the main chain
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 
