@@ -1,4 +1,5 @@
-//! The verbs, one file each; what undoes another verb is with that.
+//! The verbs, one file each. A verb that undoes another is in the same file, such as `restore` in
+//! `drop`.
 
 mod add;
 mod ask;
@@ -30,38 +31,40 @@ use clap::Subcommand;
 
 use crate::failure::Failure;
 
+/// A verb with its arguments. The doc comment of each `Args` struct is the help of that verb.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Add(add::Args),
-    Ask(ask::Args),
-    Chat(chat::Args),
-    Compact(compact::Args),
-    Completions(man::Completions),
-    Config(config::Args),
-    Context(context::Args),
-    Convert(convert::Args),
-    Drop(drop::Args),
-    Edit(edit::Args),
-    Fork(fork::Args),
-    Man(man::Args),
-    Model(model::Args),
-    New(new::Args),
-    Recover(recover::Args),
-    Repair(repair::Args),
-    Restore(drop::Restore),
-    Rewind(rewind::Args),
-    Session(session::Args),
-    Set(set::Args),
-    List(list::Args),
+    Add(add::AddArgs),
+    Ask(ask::AskArgs),
+    Chat(chat::ChatArgs),
+    Compact(compact::CompactArgs),
+    Completions(man::CompletionsArgs),
+    Config(config::ConfigArgs),
+    Context(context::ContextArgs),
+    Convert(convert::ConvertArgs),
+    Drop(drop::DropArgs),
+    Edit(edit::EditArgs),
+    Fork(fork::ForkArgs),
+    Man(man::ManArgs),
+    Model(model::ModelArgs),
+    New(new::NewArgs),
+    Recover(recover::RecoverArgs),
+    Repair(repair::RepairArgs),
+    Restore(drop::RestoreArgs),
+    Rewind(rewind::RewindArgs),
+    Session(session::SessionArgs),
+    Set(set::SetArgs),
+    List(list::ListArgs),
     // `get` is the former name of `show FILE CELL`.
     #[command(alias = "get")]
-    Show(show::Args),
-    Tokens(tokens::Args),
-    Check(check::Args),
-    Fmt(fmt::Args),
+    Show(show::ShowArgs),
+    Tokens(tokens::TokensArgs),
+    Check(check::CheckArgs),
+    Fmt(fmt::FmtArgs),
 }
 
 impl Command {
+    /// Runs the verb. The caller prints the failure and turns it into an exit code.
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Command::Add(args) => add::run(&args),
@@ -92,7 +95,7 @@ impl Command {
         }
     }
 
-    /// Whether all that it prints is JSON, errors too, though nobody asks for that.
+    /// Whether everything the command prints is JSON, errors included, even without `--json`.
     pub fn speaks_json(&self) -> bool {
         matches!(self, Command::Session(args) if args.speaks_json())
     }

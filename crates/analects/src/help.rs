@@ -74,6 +74,7 @@ pub fn without_hidden(command: &Command) -> Command {
     let verbs = visible_verbs(command).filter(|verb| verb.get_name() != "help");
     Command::new(command.get_name().to_string())
         .about(about)
+        .version(command.get_version().unwrap_or_default().to_string())
         .disable_help_flag(true)
         .disable_version_flag(true)
         .args(command.get_arguments())

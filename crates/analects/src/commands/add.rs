@@ -1,6 +1,6 @@
-//! `add`: appends a message or an output, and asks nobody.
+//! `add`: appends a message or an output without asking a model.
 
-mod place;
+mod placement;
 
 use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use analects_store::OsIds;
 use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::{ui, writing};
-use place::Place;
+use placement::CellPlacement;
 
-/// In a file of more bytes, only the new cell is read back, and not everything before it once more.
+/// In a larger file, `check` reads back only the new cell instead of the whole file.
 const LARGE: usize = 8_000_000;
 
 /// Add a message or an output to a file without asking a model
@@ -39,7 +39,7 @@ const LARGE: usize = 8_000_000;
   analects add talk.msg.md --output --agent coder \"What the coder said elsewhere\"
   python3 sum.py | analects add talk.msg.md --output --of 1
   analects add talk.msg.md --output --of 2.k3f9qx7a --attr status=success \"18 degrees\"")]
-pub struct Args {
+pub struct AddArgs {
     /// The message file
     file: PathBuf,
 
@@ -85,9 +85,9 @@ pub struct Args {
     pub json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &AddArgs) -> Result<(), Failure> {
     let attributes = attributes(args)?;
-    let given = Given::read(&args.text, args.mime_type.as_deref())?;
+    let given = CellInput::read(&args.text, args.mime_type.as_deref())?;
     if given.is_empty() && !args.output {
         return Err(nothing());
     }
@@ -101,19 +101,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     ui::print_lines([name])
 }
 
-/// Adds the cell, and gives its name.
+/// Adds the cell and returns its name.
 fn add(
-    args: &Args,
+    args: &AddArgs,
     attributes: &[(String, String)],
-    given: &Given,
+    given: &CellInput,
     surroundings: &Surroundings,
 ) -> Result<String, Failure> {
     let mut file = writing::open(&args.file, &surroundings.places).map_err(|failure| {
-        // The store knows nothing of verbs.
+        // The store does not know the verbs, so the hint comes from here.
         if failure.is_usage() {
             return failure.and_hint("new NOTES.md makes such a file");
         }
-        // The file need not be there; its folder must.
+        // The file need not exist, but its folder must.
         if failure.is_not_found() {
             failure.or_hint("make the folder first")
         } else {
@@ -132,22 +132,24 @@ fn add(
     Ok(name)
 }
 
-/// The cell that is added to a document.
+/// The new cell, with its text and attributes.
 fn cell(
     document: &Document,
-    args: &Args,
+    args: &AddArgs,
     attributes: &[(String, String)],
-    given: &Given,
+    given: &CellInput,
     nonce: &str,
 ) -> Result<NewCell, Failure> {
-    let place = Place::find(document, args, attributes, nonce)?;
+    let place = CellPlacement::find(document, args, attributes, nonce)?;
     let mut cell = NewCell {
         title: args.title.clone(),
         ..place.cell()
     };
     let content = match place {
-        Place::Message { .. } => given.message(args.mime_type.as_deref(), &mut cell)?,
-        Place::CodeOutput { .. } => given.code_output(args.mime_type.as_deref(), &mut cell)?,
+        CellPlacement::Message { .. } => given.message(args.mime_type.as_deref(), &mut cell)?,
+        CellPlacement::CodeOutput { .. } => {
+            given.code_output(args.mime_type.as_deref(), &mut cell)?
+        }
         _ => given.text(args.mime_type.as_deref())?,
     };
     if cell.role() == CellRole::Code {
@@ -167,14 +169,15 @@ fn cell(
     Ok(cell)
 }
 
-/// The attributes, as the person gave them.
-fn attributes(args: &Args) -> Result<Vec<(String, String)>, Failure> {
+/// The `--attr` options as keys and values.
+fn attributes(args: &AddArgs) -> Result<Vec<(String, String)>, Failure> {
     args.attributes
         .iter()
         .map(|given| attribute(given))
         .collect()
 }
 
+/// Splits `key=value`, and refuses keys that the program sets itself.
 fn attribute(given: &str) -> Result<(String, String), Failure> {
     let (key, value) = given.split_once('=').ok_or_else(|| {
         let message = format!("{given}: not an attribute");
@@ -206,7 +209,7 @@ fn attribute(given: &str) -> Result<(String, String), Failure> {
     }
 }
 
-/// Whether the cell reads back as it was meant, and nothing is wrong with it.
+/// Checks that the cell reads back unchanged and causes no errors or warnings.
 fn check(document: &Document, splice: &Splice, cell: &NewCell) -> Result<(), Failure> {
     let is_large = document.source().len() > LARGE;
     let after = if is_large {
@@ -235,14 +238,15 @@ fn check(document: &Document, splice: &Splice, cell: &NewCell) -> Result<(), Fai
     }
 }
 
-/// What a new cell of a large file is read with, instead of everything before it: the frontmatter,
-/// and the heading of its section.
+/// The part of a large file that is needed to read a new cell: the frontmatter and the heading of
+/// the section.
 fn beginning(document: &Document) -> &[u8] {
     let front = document.frontmatter_span().map_or(0, |span| span.end);
     let heading = document.section().map_or(0, |section| section.heading.end);
     &document.source()[..front.max(heading)]
 }
 
+/// Checks that id, kind, title, text and attributes read back as they were given.
 fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
     let is_right = written.id() == Some(cell.id.as_str())
         && written.kind() == cell.kind
@@ -264,20 +268,20 @@ fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the person gave.
-struct Given {
+/// The text or bytes of the new cell.
+struct CellInput {
     bytes: Vec<u8>,
 }
 
-impl Given {
-    /// The arguments; without arguments, exactly stdin.
-    fn read(arguments: &[String], mime_type: Option<&str>) -> Result<Given, Failure> {
+impl CellInput {
+    /// Reads the arguments or, without arguments, stdin to its end.
+    fn read(arguments: &[String], mime_type: Option<&str>) -> Result<CellInput, Failure> {
         if let Some(kind) = mime_type {
             check_mime_type(kind)?;
         }
         if !arguments.is_empty() {
-            // Stdin stays with whoever gave it to us: a loop that reads lines, perhaps.
-            return Ok(Given {
+            // Leave stdin alone: it may belong to a loop in a shell script.
+            return Ok(CellInput {
                 bytes: arguments.join(" ").into_bytes(),
             });
         }
@@ -288,15 +292,15 @@ impl Given {
         std::io::stdin()
             .read_to_end(&mut bytes)
             .map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
-        Ok(Given { bytes })
+        Ok(CellInput { bytes })
     }
 
-    /// Whether there is nothing.
+    /// Whether there are no bytes at all.
     fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The text, where a cell can hold nothing else.
+    /// The text of a cell that cannot hold binary content.
     fn text(&self, mime_type: Option<&str>) -> Result<String, Failure> {
         if mime_type.is_some() {
             let message = "--mime-type is for messages and for the output of code";
@@ -309,7 +313,7 @@ impl Given {
         })
     }
 
-    /// The content of a message: text, or bytes of a type.
+    /// The content of a message: text, or base64 if `--mime-type` is given.
     fn message(&self, mime_type: Option<&str>, cell: &mut NewCell) -> Result<String, Failure> {
         let Some(kind) = mime_type else {
             return self.text(None);
@@ -318,7 +322,7 @@ impl Given {
         Ok(base64::encode(&self.bytes))
     }
 
-    /// The content of an output of code: what it printed, or a picture or the like.
+    /// The content of code output: what the code printed, or for example a picture in base64.
     fn code_output(&self, mime_type: Option<&str>, cell: &mut NewCell) -> Result<String, Failure> {
         if let Some(kind) = mime_type {
             set(cell, "mime_type", kind);
@@ -344,12 +348,13 @@ fn set(cell: &mut NewCell, key: &str, value: &str) {
     cell.attributes.push((key.to_string(), value.to_string()));
 }
 
-/// There is nothing to add.
+/// The error for an empty text.
 fn nothing() -> Failure {
     let hint = "give it as an argument, or on stdin, such as analects add talk.msg.md \"Hello\"";
     Failure::usage("nothing to add", hint)
 }
 
+/// Refuses what is not of the form `type/subtype`.
 fn check_mime_type(kind: &str) -> Result<(), Failure> {
     let is_part = |part: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);

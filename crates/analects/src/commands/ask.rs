@@ -1,4 +1,4 @@
-//! `ask`: one question, one answer, nothing kept.
+//! `ask`: one question and one answer; nothing is saved.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ use crate::{interrupt, local, outgoing, ui, ways};
   git diff | analects ask -s \"You review code.\" \"Review this change\"
   analects ask -m anthropic/claude-sonnet-4-5 -f chart.png -u \"What does it show?\"
   analects ask --dry-run -m gemini/gemini-2.5-flash \"Hello\"")]
-pub struct Args {
+pub struct AskArgs {
     /// The question; stdin is added to it
     prompt: Vec<String>,
 
@@ -83,9 +83,10 @@ pub struct Args {
     connection: Connection,
 }
 
-/// Tokens that an answer may take, unless the person says otherwise.
+/// The token limit of an answer without `--max-tokens`.
 const MAX_TOKENS: u64 = 8192;
 
+/// Parses `--temperature`.
 fn temperature(text: &str) -> Result<f64, String> {
     let number = text
         .parse::<f64>()
@@ -94,7 +95,7 @@ fn temperature(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number from 0 on, such as 0.7".to_string())
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &AskArgs) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
     surroundings.models.allow_no_key |= args.dry_run;
@@ -121,8 +122,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     done.map_err(|failure| local::explain(failure, serving.as_deref()))
 }
 
-/// What is asked, before any provider's wire format.
-fn request(args: &Args) -> Result<Request, Failure> {
+/// The request in the form that all providers share.
+fn request(args: &AskArgs) -> Result<Request, Failure> {
     let mut blocks = Vec::new();
     let prompt = args.prompt.join(" ");
     blocks.extend((!prompt.trim().is_empty()).then(|| Block::from_text(prompt)));
@@ -140,7 +141,7 @@ fn request(args: &Args) -> Result<Request, Failure> {
         _ => Content::Blocks(blocks),
     };
     Ok(Request {
-        // Some providers refuse instructions that say nothing.
+        // Some providers refuse an empty system prompt.
         system: args
             .system
             .as_deref()
@@ -154,31 +155,36 @@ fn request(args: &Args) -> Result<Request, Failure> {
     })
 }
 
-/// What came back.
-struct Asked {
+/// The answer, and how it arrived.
+struct AskResult {
     folded: Folded,
     problems: Vec<Problem>,
     first_token: Option<Duration>,
     took: Duration,
-    end: End,
+    end: AskEnd,
 }
 
-/// How it came to its end.
-enum End {
-    /// Nothing more came.
-    Silence,
-    /// The person stopped it.
+/// Why the answer ended.
+enum AskEnd {
+    /// The stream ended, with or without an error from the model.
+    Finished,
+    /// You pressed Ctrl-C.
     Stopped,
-    /// Nobody reads what is printed any more.
-    Unheard,
+    /// The reader of stdout has gone away.
+    OutputClosed,
     /// The connection broke.
     Failed(ClientError),
 }
 
-async fn ask(args: &Args, adapter: &ModelAdapter, request: &Request) -> Result<Asked, Failure> {
+/// Asks the model and prints the answer as it arrives, unless `--no-stream` or `--json` is given.
+async fn ask(
+    args: &AskArgs,
+    adapter: &ModelAdapter,
+    request: &Request,
+) -> Result<AskResult, Failure> {
     let clock = Instant::now();
     if args.no_stream {
-        return at_once(args, adapter, request, clock).await;
+        return ask_without_stream(args, adapter, request, clock).await;
     }
     let opened = tokio::select! {
         stream = adapter.stream_message(request) => stream,
@@ -197,26 +203,27 @@ async fn ask(args: &Args, adapter: &ModelAdapter, request: &Request) -> Result<A
     Ok(asked)
 }
 
+/// Reads events until the stream ends, you stop it, or the reader of stdout goes away.
 async fn receive(
     stream: &mut EventStream,
     fold: &mut Fold,
     answer: &mut Option<ui::Answer>,
     clock: Instant,
-) -> Asked {
-    let (mut first_token, mut end) = (None, End::Silence);
+) -> AskResult {
+    let (mut first_token, mut end) = (None, AskEnd::Finished);
     let stop = interrupt::first();
     let mut stop = std::pin::pin!(stop);
     loop {
         let event = tokio::select! {
             event = stream.next() => event,
             () = &mut stop => {
-                end = End::Stopped;
+                end = AskEnd::Stopped;
                 break;
             }
         };
         match event {
             None => break,
-            Some(Err(error)) => end = End::Failed(error),
+            Some(Err(error)) => end = AskEnd::Failed(error),
             Some(Ok(event)) => {
                 fold.push(&event);
                 if is_content(&event) {
@@ -226,14 +233,14 @@ async fn receive(
             }
         }
         if answer.as_ref().is_some_and(|answer| !answer.is_heard()) {
-            // What nobody reads need not be paid for.
-            end = End::Unheard;
+            // Stop here, so that you do not pay for an answer that nobody reads.
+            end = AskEnd::OutputClosed;
             break;
         }
     }
     let folded = Fold::default().finish(Message::assistant("", ""));
     let (problems, took) = (Vec::new(), clock.elapsed());
-    Asked {
+    AskResult {
         folded,
         problems,
         first_token,
@@ -242,6 +249,7 @@ async fn receive(
     }
 }
 
+/// Prints text and thoughts as they arrive.
 fn show(answer: &mut Option<ui::Answer>, event: &StreamEvent) {
     let (Some(answer), StreamEvent::BlockDelta { delta, .. }) = (answer, event) else {
         return;
@@ -253,12 +261,13 @@ fn show(answer: &mut Option<ui::Answer>, event: &StreamEvent) {
     }
 }
 
-async fn at_once(
-    args: &Args,
+/// Asks the model and prints the answer when it is complete.
+async fn ask_without_stream(
+    args: &AskArgs,
     adapter: &ModelAdapter,
     request: &Request,
     clock: Instant,
-) -> Result<Asked, Failure> {
+) -> Result<AskResult, Failure> {
     let response = tokio::select! {
         response = adapter.send_message(request) => response?,
         () = interrupt::first() => return Err(Failure::stopped()),
@@ -270,7 +279,7 @@ async fn at_once(
         answer.result()?;
     }
     let (message, complete, error) = (response.message, response.complete, response.error);
-    Ok(Asked {
+    Ok(AskResult {
         folded: Folded {
             message,
             complete,
@@ -280,10 +289,11 @@ async fn at_once(
         problems: response.problems,
         first_token: response.first_token,
         took: clock.elapsed(),
-        end: End::Silence,
+        end: AskEnd::Finished,
     })
 }
 
+/// The answer's message before its content is known.
 fn base(model: &Model, took: Duration) -> Message {
     let mut base = Message::assistant("", "");
     base.model = Some(model.name.clone());
@@ -291,9 +301,9 @@ fn base(model: &Model, took: Duration) -> Message {
     base
 }
 
-/// Says what was odd, and what it took.
-fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
-    let Asked {
+/// Prints warnings, JSON and usage, and turns an incomplete answer into a failure.
+fn conclude(args: &AskArgs, model: &Model, asked: AskResult) -> Result<(), Failure> {
+    let AskResult {
         mut folded,
         problems,
         first_token,
@@ -308,13 +318,13 @@ fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
         print_json(&folded, &problems, first_token)?;
     }
     if args.usage {
-        ui::remark(&figures(&folded.message, first_token, took));
+        ui::remark(&usage_in_words(&folded.message, first_token, took));
     }
     let failure = match end {
-        End::Stopped => Some(Failure::stopped()),
-        End::Unheard => return Ok(()),
-        End::Failed(error) => Some(error.into()),
-        End::Silence => broke_off(folded.complete, folded.error),
+        AskEnd::Stopped => Some(Failure::stopped()),
+        AskEnd::OutputClosed => return Ok(()),
+        AskEnd::Failed(error) => Some(error.into()),
+        AskEnd::Finished => incomplete(folded.complete, folded.error),
     };
     if let Some(failure) = failure {
         return Err(failure);
@@ -325,8 +335,8 @@ fn conclude(args: &Args, model: &Model, asked: Asked) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Why an answer that ended is not whole, if it is not.
-fn broke_off(complete: bool, error: Option<ApiError>) -> Option<Failure> {
+/// The failure for an answer that ended early, or `None` if it is complete.
+fn incomplete(complete: bool, error: Option<ApiError>) -> Option<Failure> {
     let told = error.map(|error| ClientError::BrokeOff(error).into());
     told.or_else(|| (!complete).then(Failure::broke_off))
 }
@@ -336,33 +346,34 @@ fn print_json(
     problems: &[Problem],
     first_token: Option<Duration>,
 ) -> Result<(), Failure> {
-    ui::print_json(&Known {
+    ui::print_json(&AnswerReport {
         complete: folded.complete,
         first_token_ms: first_token.map(|time| time.as_millis() as u64),
         message: outgoing::raw(folded.message.to_json())?,
         problems: problems
             .iter()
             .chain(&folded.problems)
-            .map(KnownProblem::of)
+            .map(AnswerProblem::of)
             .collect(),
         text: folded.message.text(),
     })
 }
 
-/// Everything that is known about an answer.
+/// An answer as `--json` prints it.
 #[derive(Serialize)]
-struct Known<'a> {
+struct AnswerReport<'a> {
     complete: bool,
     first_token_ms: Option<u64>,
-    /// As it is kept elsewhere: numbers of any size and nesting of any depth stay what they are.
+    /// The message as transcripts hold it. It stays raw, so that numbers and nesting of any size
+    /// survive.
     message: Box<RawValue>,
-    problems: Vec<KnownProblem<'a>>,
+    problems: Vec<AnswerProblem<'a>>,
     text: String,
 }
 
 /// A problem of an answer, as JSON.
 #[derive(Serialize)]
-struct KnownProblem<'a> {
+struct AnswerProblem<'a> {
     code: &'a str,
     severity: Severity,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -374,10 +385,10 @@ struct KnownProblem<'a> {
     hint: Option<String>,
 }
 
-impl KnownProblem<'_> {
-    fn of(problem: &Problem) -> KnownProblem<'_> {
+impl AnswerProblem<'_> {
+    fn of(problem: &Problem) -> AnswerProblem<'_> {
         let hint = problem.hint.as_ref();
-        KnownProblem {
+        AnswerProblem {
             code: &problem.code,
             severity: problem.severity,
             span: problem.span,
@@ -389,8 +400,8 @@ impl KnownProblem<'_> {
     }
 }
 
-/// What an answer took, in one line.
-fn figures(message: &Message, first_token: Option<Duration>, took: Duration) -> String {
+/// Tokens, cost and times in one line, for `--usage`.
+fn usage_in_words(message: &Message, first_token: Option<Duration>, took: Duration) -> String {
     let mut parts = Vec::new();
     let usage = message.usage.clone().unwrap_or_default();
     let mut count = |tokens: Option<u64>, what: &str| {
@@ -425,7 +436,7 @@ fn figures(message: &Message, first_token: Option<Duration>, took: Duration) -> 
     parts.join(", ")
 }
 
-/// A file as a block of a message.
+/// A file as a block of the message: a picture, a PDF or text.
 fn block(path: &Path) -> Result<Block, Failure> {
     let name = path.display();
     let fail = |error: std::io::Error| match error.kind() {
@@ -461,7 +472,7 @@ fn block(path: &Path) -> Result<Block, Failure> {
         }));
     }
     match String::from_utf8(bytes) {
-        // A pipe, such as the shell makes of `<(…)`, has no name that says anything.
+        // A pipe, as the shell creates for `<(…)`, has no useful name.
         Ok(text) if !facts.is_file() => Ok(Block::from_text(text)),
         Ok(text) => {
             let file = path
@@ -478,11 +489,13 @@ fn block(path: &Path) -> Result<Block, Failure> {
     }
 }
 
+/// Whether the file is a named pipe, which can be read once.
 #[cfg(unix)]
 fn is_pipe(facts: &std::fs::Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_fifo(&facts.file_type())
 }
 
+/// Whether the file is a named pipe, which can be read once.
 #[cfg(not(unix))]
 fn is_pipe(_: &std::fs::Metadata) -> bool {
     false

@@ -1,11 +1,11 @@
-//! `chat`: says something, asks a model, and keeps both.
+//! `chat`: sends a prompt to a model, and keeps the prompt and the answer.
 
-mod asking;
 mod call;
 mod dry_run;
 mod in_file;
 mod in_store;
 mod interactive;
+mod turn;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -23,12 +23,12 @@ use crate::pictures;
 use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
-pub use asking::in_words;
-pub use call::{Call, CallArgs, Said, explain, tell_notes};
-use in_file::{chat_in_file, still_waits};
+pub use call::{CallArgs, ChatCall, UserInput, explain, report_notes};
+use in_file::{chat_in_file, hint_prompt_kept};
 use in_store::chat_in_store;
-pub use in_store::{go_on, open};
-pub use interactive::{Place, Session};
+pub use in_store::{continue_session, open};
+pub use interactive::{ChatLocation, InteractiveSession};
+pub use turn::in_words;
 
 /// Ask a model, and keep the conversation
 ///
@@ -57,7 +57,7 @@ pub use interactive::{Place, Session};
   analects chat --watch talk.msg.md
   analects chat -m openai/gpt-5-mini \"A question without a file\"
   analects chat -c \"And in other words?\"")]
-pub struct Args {
+pub struct ChatArgs {
     /// The message file, then the prompt; without a file, only the prompt
     #[arg(value_name = "FILE] [PROMPT")]
     words: Vec<String>,
@@ -99,7 +99,7 @@ pub struct Args {
     connection: Connection,
 }
 
-pub fn run(args: Args) -> Result<(), Failure> {
+pub fn run(args: ChatArgs) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
     surroundings.models.allow_no_key |= args.call.dry_run;
@@ -107,15 +107,16 @@ pub fn run(args: Args) -> Result<(), Failure> {
     done.map_err(|failure| surroundings.explain(failure))
 }
 
-fn run_in(mut args: Args, surroundings: &Surroundings) -> Result<(), Failure> {
+/// Decides between a single call, an interactive session and `--watch`.
+fn run_in(mut args: ChatArgs, surroundings: &Surroundings) -> Result<(), Failure> {
     let options = args.connection.options(surroundings)?;
     let records = options.record.is_some();
     let (file, words) = split_file(std::mem::take(&mut args.words))?;
     match &file {
         Some(file) => args.connection.spare(file)?,
-        None => args.call.without_file()?,
+        None => args.call.refuse_file_options()?,
     }
-    // What is asked is typed into the file; stdin may be a pipe that never ends.
+    // With `--watch`, questions come from the file, and stdin may be a pipe that never ends.
     let prompt = if args.watch { None } else { prompt(&words)? };
     let agent = args.agent.clone().or(args.call.set_default_agent.clone());
     let config = Config::read_for(args.model.as_deref(), agent.as_deref(), surroundings)?;
@@ -128,22 +129,22 @@ fn run_in(mut args: Args, surroundings: &Surroundings) -> Result<(), Failure> {
         pictures::ask(file, args.call.pictures, &config, surroundings)?;
     }
     let is_other = args.call.dry_run || args.watch;
-    if prompt.is_none() && !is_other && is_terminal() && !waits(file.as_deref()) {
-        let place = place(surroundings, file, args.continue_last)?;
+    if prompt.is_none() && !is_other && is_terminal() && !has_unanswered(file.as_deref()) {
+        let location = location(surroundings, file, args.continue_last)?;
         let (model, call, files) = (args.model, args.call, args.files);
-        let session = Session {
+        let session = InteractiveSession {
             config,
             turn,
             records,
             call,
-            place,
+            location,
             model,
             agent,
             files,
         };
         return session.run(surroundings);
     }
-    let call = Call {
+    let call = ChatCall {
         surroundings,
         config: &config,
         model: args.model.as_deref(),
@@ -156,23 +157,24 @@ fn run_in(mut args: Args, surroundings: &Surroundings) -> Result<(), Failure> {
     if args.watch {
         return watch::watch(call, file.as_deref(), &words, args.settle);
     }
-    let mut said = Said {
+    let mut input = UserInput {
         prompt,
         files: args.files,
         pictures,
-        ..Said::default()
+        ..UserInput::default()
     };
     match file {
         Some(_) if args.continue_last => Err(no_last_file()),
         Some(file) => {
-            let done = chat_in_file(call, &file, &mut said);
+            let done = chat_in_file(call, &file, &mut input);
             let places = &surroundings.places;
-            done.map_err(|failure| still_waits(failure, &file, &said, places))
+            done.map_err(|failure| hint_prompt_kept(failure, &file, &input, places))
         }
-        None => chat_in_store(call, args.continue_last, &mut said),
+        None => chat_in_store(call, args.continue_last, &mut input),
     }
 }
 
+/// The error for `-c` with a file.
 fn no_last_file() -> Failure {
     Failure::usage(
         "-c goes on with the last conversation of the store, not with a file",
@@ -180,21 +182,21 @@ fn no_last_file() -> Failure {
     )
 }
 
-/// Whether a file holds something that nobody has answered yet.
-fn waits(file: Option<&Path>) -> bool {
+/// Whether a file has unanswered cells.
+fn has_unanswered(file: Option<&Path>) -> bool {
     let document = file.map(analects_store::read_message_file);
     document.is_some_and(|read| read.is_ok_and(|document| !document.unanswered().is_empty()))
 }
 
-/// Where a session at the terminal keeps its conversation.
-fn place(
+/// Where an interactive session keeps its conversation.
+fn location(
     surroundings: &Surroundings,
     file: Option<PathBuf>,
     continue_last: bool,
-) -> Result<Place, Failure> {
+) -> Result<ChatLocation, Failure> {
     match file {
         Some(_) if continue_last => Err(no_last_file()),
-        Some(path) => Ok(Place::File(path)),
+        Some(path) => Ok(ChatLocation::File(path)),
         None => {
             let sessions = Sessions::of(surroundings);
             let name = if continue_last {
@@ -202,13 +204,13 @@ fn place(
             } else {
                 sessions.new_name()
             };
-            Ok(Place::Store { sessions, name })
+            Ok(ChatLocation::Store { sessions, name })
         }
     }
 }
 
-/// The first word is the file if it is named like one. A sentence may end in a file's name, so with
-/// blanks it is one only if it is there.
+/// Takes the file off the words. The first word is the file if it ends in `.md`; a word with blanks
+/// only if such a file exists, because a sentence may end in a file's name.
 fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), Failure> {
     let Some(first) = words.first() else {
         return Ok((None, words));
@@ -228,7 +230,7 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
     Ok((None, words))
 }
 
-/// What the person says: the arguments, then stdin if it is not the terminal.
+/// The prompt: the arguments, followed by stdin unless that is a terminal. `None` if it is blank.
 pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
     let mut prompt = words_given.join(" ");
     let piped = piped()?;

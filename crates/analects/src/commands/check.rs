@@ -1,4 +1,4 @@
-//! `check`: everything that is odd about files and folders.
+//! `check`: finds problems in files and folders of any format.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,11 +19,11 @@ use crate::failure::{Failure, words};
 use crate::surroundings::Surroundings;
 use crate::{hints, ui, writing};
 
-/// Folders that hold what programs made.
+/// Folders with generated files.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
-/// The size up to which a transcript is held in memory, so that its lines can be shown.
-const MOST_SHOWN: u64 = 32 << 20;
+/// Files up to this size stay in memory, so that problems can show the line.
+const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
 
 /// Find problems in conversations of any format
 ///
@@ -43,7 +43,7 @@ const MOST_SHOWN: u64 = 32 << 20;
   analects check talk.msg.md
   analects check notes/ ~/.local/share/analects
   analects check . --json | jq -r 'select(.problems != []) | .path'")]
-pub struct Args {
+pub struct CheckArgs {
     /// The files and folders to check
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
@@ -54,35 +54,35 @@ pub struct Args {
 }
 
 /// A file that was checked.
-struct Checked {
+struct CheckedFile {
     path: String,
     format: &'static str,
     source: Vec<u8>,
     problems: Vec<Problem>,
 }
 
-/// The same, as JSON.
+/// A checked file as `--json` prints it.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CheckLine<'a> {
     path: &'a str,
     format: &'static str,
     problems: Vec<ShowProblem>,
 }
 
-/// What was found so far.
+/// The results so far.
 struct Findings {
     places: Places,
     as_json: bool,
     files: usize,
-    /// The files with problems that are more than hints.
+    /// The number of files with errors or warnings.
     bad_files: usize,
-    /// Everything that was found, without the places.
+    /// All problems, without their messages, for the final count.
     counted: Vec<Problem>,
-    /// The first path that could not be read, of those that are not there if there are any.
+    /// The failure that decides the exit code: a missing path wins over an unreadable one.
     unread: Option<Failure>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     let places = Surroundings::of_process()?.places;
     let (files, bad_files, counted, unread) = (0, 0, Vec::new(), None);
     let mut findings = Findings {
@@ -95,49 +95,50 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     };
     for path in &args.paths {
         if path.is_dir() {
-            findings.folder(path)?
+            findings.check_folder(path)?
         } else {
-            findings.named(path)?
+            findings.check_named(path)?
         }
     }
     findings.conclude(args)
 }
 
 impl Findings {
-    /// A file that the person named: it must be something that can be checked.
-    fn named(&mut self, path: &Path) -> Result<(), Failure> {
+    /// Checks a file that you named. An unknown format is an error here.
+    fn check_named(&mut self, path: &Path) -> Result<(), Failure> {
         match read(path, &self.places) {
-            Ok(Some(checked)) => self.take(checked),
-            Ok(None) => self.take(unknown(path)),
+            Ok(Some(checked)) => self.add(checked),
+            Ok(None) => self.add(unknown(path)),
             Err(failure) => {
-                self.fail(failure);
+                self.note_failure(failure);
                 Ok(())
             }
         }
     }
 
-    /// All files of a folder that can be checked, and of its folders, in the order of their names.
-    fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
+    /// Checks the files of a folder and its subfolders, sorted by name.
+    fn check_folder(&mut self, folder: &Path) -> Result<(), Failure> {
         let mut waiting = vec![folder.to_path_buf()];
         while let Some(path) = waiting.pop() {
             if !path.is_dir() {
                 match read(&path, &self.places) {
-                    Ok(Some(checked)) => self.take(checked)?,
+                    Ok(Some(checked)) => self.add(checked)?,
                     Ok(None) => {}
-                    Err(failure) => self.fail(failure),
+                    Err(failure) => self.note_failure(failure),
                 }
                 continue;
             }
             match entries(&path) {
                 Ok(paths) => waiting.extend(paths.into_iter().rev()),
-                Err(failure) => self.fail(failure),
+                Err(failure) => self.note_failure(failure),
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, checked: Checked) -> Result<(), Failure> {
-        let Checked {
+    /// Prints the problems of a file and counts them.
+    fn add(&mut self, checked: CheckedFile) -> Result<(), Failure> {
+        let CheckedFile {
             path,
             format,
             source,
@@ -147,7 +148,7 @@ impl Findings {
         self.bad_files += usize::from(problems.iter().any(reading::is_serious));
         if self.as_json {
             let problems_shown = hints::shown_problems(&problems, Path::new(&path));
-            ui::print_json_line(&Line {
+            ui::print_json_line(&CheckLine {
                 path: &path,
                 format,
                 problems: problems_shown,
@@ -163,8 +164,8 @@ impl Findings {
         Ok(())
     }
 
-    /// Notes what could not be read; the rest is checked all the same.
-    fn fail(&mut self, failure: Failure) {
+    /// Keeps or prints a failure; the other files are still checked.
+    fn note_failure(&mut self, failure: Failure) {
         let is_worse = |known: &Failure| known.exit_code() < failure.exit_code();
         if self.unread.as_ref().is_none_or(is_worse) {
             if let Some(known) = self.unread.replace(failure) {
@@ -175,7 +176,8 @@ impl Findings {
         }
     }
 
-    fn conclude(self, args: &Args) -> Result<(), Failure> {
+    /// Prints the totals and decides the result.
+    fn conclude(self, args: &CheckArgs) -> Result<(), Failure> {
         let files = if self.files == 1 {
             "1 file"
         } else {
@@ -183,7 +185,7 @@ impl Findings {
         };
         let summary = format!("checked {files}: {}", ui::count(&self.counted));
         if let Some(failure) = self.unread {
-            // Of nothing, it would be wrong to say that it has no problems.
+            // Without any checked file, "no problems" would be misleading.
             if !args.json && self.files > 0 {
                 ui::remark(&summary);
             }
@@ -199,7 +201,7 @@ impl Findings {
     }
 }
 
-/// What a folder holds that may be worth a look.
+/// The files and folders in a folder that should be checked.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let failure = |error| {
         let text = format!(
@@ -219,8 +221,8 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let is_wanted = if kind.is_dir() {
             !is_skipped
         } else {
-            // A link to a folder may lead back here.
-            entry.path().is_file() && is_looked_at(&name)
+            // A link to a folder may lead back to this one.
+            entry.path().is_file() && has_known_extension(&name)
         };
         if is_wanted {
             paths.push(entry.path());
@@ -230,15 +232,15 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// Whether a file of a folder may hold a conversation.
-fn is_looked_at(name: &str) -> bool {
+/// Whether a file in a folder may be a conversation.
+fn has_known_extension(name: &str) -> bool {
     [".md", ".jsonl", ".json"]
         .iter()
         .any(|ending| name.ends_with(ending))
 }
 
-/// Reads a file that is of a kind we know; `None` for any other.
-fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
+/// Reads and checks a file; `None` if its format is unknown.
+fn read(path: &Path, places: &Places) -> Result<Option<CheckedFile>, Failure> {
     let name = path.to_string_lossy().into_owned();
     let is_markdown = name.ends_with(".md");
     is_file(path)?;
@@ -247,14 +249,14 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
         return match format {
             Some(format) if format.id() == "transcript" => {
                 let (source, problems) = check_records(path)?;
-                Ok(Some(Checked {
+                Ok(Some(CheckedFile {
                     path: name,
                     format: "transcript",
                     source,
                     problems,
                 }))
             }
-            Some(format) => through_frame(path, name, format),
+            Some(format) => read_with_format(path, name, format),
             None => Ok(None),
         };
     }
@@ -262,7 +264,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     if document.kind() == DocumentKind::Plain {
         let is_chat = chatmd::is_chat_markdown(document.source());
         let format = convert::format_by_id("chatmd").filter(|_| is_chat);
-        return format.map_or(Ok(None), |format| through_frame(path, name, format));
+        return format.map_or(Ok(None), |format| read_with_format(path, name, format));
     }
     writing::remark_journal(path, &document, places);
     let mut problems = reading::problems(&document, &name);
@@ -271,7 +273,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
         problems.push(problem.at(Span::new(end, end), &document.lines()));
     }
     let source = document.into_source();
-    Ok(Some(Checked {
+    Ok(Some(CheckedFile {
         path: name,
         format: "msgfile",
         source,
@@ -279,7 +281,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<Checked>, Failure> {
     }))
 }
 
-/// How a file begins.
+/// The start of a file, to recognise its format.
 fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
     let mut head = Vec::new();
@@ -288,12 +290,12 @@ fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(head)
 }
 
-/// Checks a file of any format: what is odd about its text, and about the chain of its messages.
-fn through_frame(
+/// Checks a file with the reader of its format, and then the chain of its messages.
+fn read_with_format(
     path: &Path,
     name: String,
     format: &'static dyn Format,
-) -> Result<Option<Checked>, Failure> {
+) -> Result<Option<CheckedFile>, Failure> {
     let options = ReadOptions {
         full: true,
         zone: TimeZone::system(),
@@ -303,7 +305,9 @@ fn through_frame(
         return Ok(None);
     };
     let mut file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
-    let is_shown = file.metadata().is_ok_and(|facts| facts.len() <= MOST_SHOWN);
+    let is_shown = file
+        .metadata()
+        .is_ok_and(|facts| facts.len() <= MAX_SOURCE_IN_MEMORY);
     let (mut found, mut source, mut buffer) =
         (ReadOutput::default(), Vec::new(), vec![0; 256 << 10]);
     loop {
@@ -320,10 +324,10 @@ fn through_frame(
     }
     reader.finish(&mut found);
     let mut problems = found.problems;
-    let of_chain = unsaid(&problems, chain(&found.messages).problems);
+    let of_chain = without_reported(&problems, chain(&found.messages).problems);
     problems.extend(of_chain);
     problems.sort_by_key(|problem| (problem.line, problem.column));
-    Ok(Some(Checked {
+    Ok(Some(CheckedFile {
         path: name,
         format: format.id(),
         source,
@@ -331,8 +335,9 @@ fn through_frame(
     }))
 }
 
-/// What the chain of the messages shows beyond what the reader has said already, which knows the lines.
-fn unsaid(said: &[Problem], of_chain: Vec<Problem>) -> Vec<Problem> {
+/// Problems of the chain that the reader has not reported yet. The reader knows the lines, so its
+/// reports are better.
+fn without_reported(said: &[Problem], of_chain: Vec<Problem>) -> Vec<Problem> {
     let mut known: HashMap<&str, usize> = HashMap::new();
     for problem in said.iter().filter(|problem| problem.line > 0) {
         *known.entry(&problem.code).or_default() += 1;
@@ -347,11 +352,11 @@ fn unsaid(said: &[Problem], of_chain: Vec<Problem>) -> Vec<Problem> {
     of_chain.into_iter().filter(is_unsaid).collect()
 }
 
-/// What is wrong with a transcript, and its text to show the places in; a large one is gone over line by
-/// line, and its places are shown by their numbers alone.
+/// The text and the problems of a transcript. A large one is read line by line, and its text is
+/// empty.
 fn check_records(path: &Path) -> Result<(Vec<u8>, Vec<Problem>), Failure> {
     let facts = fs::metadata(path).map_err(|error| unreadable(path, error))?;
-    if facts.len() > MOST_SHOWN {
+    if facts.len() > MAX_SOURCE_IN_MEMORY {
         return Ok((
             Vec::new(),
             check_transcript(&Disk, path, LINE_LIMIT)?.problems,
@@ -362,6 +367,7 @@ fn check_records(path: &Path) -> Result<(Vec<u8>, Vec<Problem>), Failure> {
     Ok((source, problems))
 }
 
+/// Fails if the path is not a regular file.
 fn is_file(path: &Path) -> Result<(), Failure> {
     let facts = fs::metadata(path).map_err(|error| unreadable(path, error))?;
     if facts.is_file() {
@@ -392,11 +398,12 @@ fn unreadable(path: &Path, source: std::io::Error) -> Failure {
     }
 }
 
-fn unknown(path: &Path) -> Checked {
+/// The result for a file that you named whose format is unknown.
+fn unknown(path: &Path) -> CheckedFile {
     let text = "this is no conversation in a format that is known here";
     let problem = Problem::error("unknown-format", text)
         .hint("expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads");
-    Checked {
+    CheckedFile {
         path: path.to_string_lossy().into_owned(),
         format: "unknown",
         source: Vec::new(),

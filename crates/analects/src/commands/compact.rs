@@ -1,4 +1,4 @@
-//! `compact`: a summary in the place of the earlier part of a conversation.
+//! `compact`: replaces the earlier part of a conversation with a summary.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::chat::{self, in_words};
 use super::reading;
-use super::verbs::{Place, Verb};
+use super::verbs::{Verb, VerbTarget};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::connection::turn_config;
@@ -22,7 +22,7 @@ use crate::hints::Advice;
 use crate::surroundings::Surroundings;
 use crate::{interrupt, local, ui, writing};
 
-/// How many tokens at the end of a session a summary is made of, or about as many.
+/// About how many tokens at the end of a session can go into a summary.
 const LONGEST: u64 = 4_000_000;
 
 /// Replace the earlier part of a conversation with a summary
@@ -39,7 +39,7 @@ const LONGEST: u64 = 4_000_000;
   analects compact talk.msg.md
   analects compact last -m anthropic/claude-haiku-4-5
   analects compact talk.msg.md --undo")]
-pub struct Args {
+pub struct CompactArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -65,9 +65,9 @@ pub struct Args {
     connection: Connection,
 }
 
-/// What was done, as JSON.
+/// The result as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Done<'a> {
+struct CompactReport<'a> {
     messages: u64,
     tokens_before: u64,
     tokens_after: u64,
@@ -76,19 +76,19 @@ struct Done<'a> {
     summary: &'a str,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &CompactArgs) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
-    let place = Place::named(&args.target, &surroundings)?;
+    let place = VerbTarget::named(&args.target, &surroundings)?;
     if args.undo {
         return undo(&place, &surroundings);
     }
     let done = match &place {
-        Place::File(path) => {
-            reading::check_is_there(path)?;
+        VerbTarget::File(path) => {
+            reading::check_exists(path)?;
             args.compact(&surroundings, &mut open(path, &surroundings)?)
         }
-        Place::Session { sessions, name } => {
+        VerbTarget::Session { sessions, name } => {
             let mut conversation = chat::open(sessions, name.clone())?;
             conversation.load_for(LONGEST)?;
             args.compact(&surroundings, &mut conversation)
@@ -97,6 +97,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     done.map_err(|failure| surroundings.explain(failure))
 }
 
+/// Opens a file, and reports answers that were recovered from the journal.
 fn open(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
     let conversation = FileConversation::open(path, &surroundings.places)?;
     writing::remark_kept(path, conversation.kept());
@@ -104,16 +105,16 @@ fn open(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Fa
     Ok(conversation)
 }
 
-/// Undoes the last compaction of a conversation.
-fn undo(place: &Place, surroundings: &Surroundings) -> Result<(), Failure> {
+/// `--undo`: hides the last summary.
+fn undo(place: &VerbTarget, surroundings: &Surroundings) -> Result<(), Failure> {
     place.perform(Verb::UndoCompaction, surroundings)?;
     ui::remark("the summary is hidden, and the model sees everything that it stood for");
     Ok(())
 }
 
-impl Args {
-    /// Finds who goes on with the conversation. A model that was named only writes the summary, and no other needs a
-    /// key then; unless there is no other.
+impl CompactArgs {
+    /// Prepares the conversation for the agent that continues it. The model from `-m` only writes
+    /// the summary, so the agent's model needs no key then, unless there is no other model.
     fn prepare<'c>(
         &self,
         config: &Config,
@@ -137,7 +138,7 @@ impl Args {
         let prepared = prepare(conversation, &options);
         let mut prepared =
             prepared.map_err(|error| chat::explain(error, config, &surroundings.models))?;
-        chat::tell_notes(prepared.notes());
+        chat::report_notes(prepared.notes());
         if let Some(name) = &self.model {
             let name = config.model(name)?;
             let mut model = resolve(&name, &surroundings.models)?;
@@ -147,6 +148,7 @@ impl Args {
         Ok(prepared)
     }
 
+    /// Compacts the conversation and prints the summary.
     fn compact(
         &self,
         surroundings: &Surroundings,
@@ -154,11 +156,11 @@ impl Args {
     ) -> Result<(), Failure> {
         let config = Config::read(surroundings)?;
         let mut prepared = self.prepare(&config, surroundings, conversation)?;
-        let compacted = compact_here(&mut prepared, surroundings)?;
+        let compacted = run_compaction(&mut prepared, surroundings)?;
         drop(prepared);
         let summary = last_summary(conversation);
         if self.json {
-            return ui::print_json(&Done {
+            return ui::print_json(&CompactReport {
                 messages: compacted.messages,
                 tokens_before: compacted.before,
                 tokens_after: compacted.after,
@@ -173,7 +175,7 @@ impl Args {
     }
 }
 
-/// The summary that stands first in what the model sees now.
+/// The summary at the start of what the model sees now.
 pub fn last_summary(conversation: &dyn Conversation) -> String {
     let snapshot = conversation.snapshot();
     let chain = snapshot.chain();
@@ -186,13 +188,13 @@ pub fn last_summary(conversation: &dyn Conversation) -> String {
         .unwrap_or_default()
 }
 
-/// Compacts a conversation now, because a person wants it.
-pub fn compact_here<C: Conversation>(
+/// Compacts a conversation now, and shows progress.
+pub fn run_compaction<C: Conversation>(
     prepared: &mut Prepared<C>,
     surroundings: &Surroundings,
 ) -> Result<CompactionReport, Failure> {
     let writer = match prepared.config_mut().summariser.clone() {
-        // Without being asked, the model that answers needs no server for a summary by another one.
+        // If another model writes the summary, the one that answers needs no server yet.
         Some(writer) => writer,
         None => {
             let serving = local::ready(prepared.model_mut(), None, surroundings)?;
@@ -210,10 +212,11 @@ pub fn compact_here<C: Conversation>(
     interrupt::exit_on_second();
     let done = prepared.compact_blocking(interrupt::first());
     ui::progress("");
-    done.map_err(failure)
+    done.map_err(explain)
 }
 
-fn failure(not: CompactionError) -> Failure {
+/// Turns the reason why nothing was compacted into a failure.
+fn explain(not: CompactionError) -> Failure {
     match not {
         CompactionError::NotNow(why) => {
             let failure = Failure::input(format!("nothing to compact: {why}"));

@@ -1,4 +1,4 @@
-//! `config`: what is configured, and where.
+//! `config`: shows the configuration and where each value comes from.
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ use crate::ui;
 /// Show your configuration
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
-pub struct Args {
+pub struct ConfigArgs {
     #[command(subcommand)]
-    what: What,
+    command: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    Show(Show),
+enum ConfigCommand {
+    Show(ConfigShowArgs),
 }
 
 /// Show every configured value and where it comes from
@@ -30,14 +30,14 @@ enum What {
 /// above it. The latter takes precedence, and may only set models, agents and context.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  analects config show --json")]
-struct Show {
+struct ConfigShowArgs {
     /// Print the values as JSON
     #[arg(long)]
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let What::Show(args) = &args.what;
+pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
+    let ConfigCommand::Show(args) = &args.command;
     let surroundings = Surroundings::of_process()?;
     let mut settings = Surroundings::settings()?;
     settings.extend(Config::read(&surroundings)?.settings()?);
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             .unwrap_or(0)
     };
     let key = width(|setting| setting.key.clone());
-    // One very long value should not push the others' origins out of sight.
+    // Keep one very long value from pushing the sources out of sight.
     let value = width(shown).min(40);
     let line = |setting: &Setting| {
         format!(
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     ui::print_lines(settings.iter().map(line))
 }
 
-/// A value for people: texts without quotes.
+/// A value as text, strings without quotes.
 fn shown(setting: &Setting) -> String {
     match &setting.value {
         Value::String(text) => text.clone(),
@@ -79,6 +79,7 @@ fn shown(setting: &Setting) -> String {
     }
 }
 
+/// A setting as `--json` prints it.
 fn as_json(setting: &Setting) -> Value {
     let from = match &setting.origin {
         Origin::Variable(name) | Origin::Unset(name) => {

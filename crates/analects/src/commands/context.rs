@@ -1,4 +1,4 @@
-//! `context`: what would be sent to go on with a conversation, message by message, before it is sent.
+//! `context`: shows what `chat` would send, message by message.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use analects_runtime::{
 use analects_store::FileGrants;
 use serde::Serialize;
 
-use super::chat::{self, Call, CallArgs, Said};
+use super::chat::{self, CallArgs, ChatCall, UserInput};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::hints::{self, Interface};
@@ -22,7 +22,7 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{local, outgoing, pictures, ui, writing};
 
-/// How wide the bar for the window is.
+/// The width of the bar in characters.
 const BAR: usize = 40;
 
 /// Show what chat would send to the model
@@ -40,7 +40,7 @@ const BAR: usize = 40;
   analects context talk.msg.md
   analects context last -m anthropic/claude-sonnet-4-5
   analects context talk.msg.md --request | jq .body")]
-pub struct Args {
+pub struct ContextArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -78,10 +78,10 @@ pub struct Args {
     interface: Interface,
 }
 
-impl Args {
-    /// To look at a conversation in a session, where this model or agent answers next.
-    pub fn of(target: String, model: Option<&str>, agent: Option<&str>) -> Args {
-        Args {
+impl ContextArgs {
+    /// The arguments for `/context` in an interactive session.
+    pub fn of(target: String, model: Option<&str>, agent: Option<&str>) -> ContextArgs {
+        ContextArgs {
             target,
             model: model.map(str::to_string),
             agent: agent.map(str::to_string),
@@ -95,33 +95,34 @@ impl Args {
     }
 }
 
-/// The plan, as JSON.
+/// The plan as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct ContextReport<'a> {
     model: String,
     agent: &'a str,
     window: u64,
     reserved: u64,
     limit: u64,
     count: Count,
-    /// What the model's side counted up to the last answer, and the best count of what came since.
+    /// The tokens that the provider reported with the last answer, plus a count of everything
+    /// since.
     used: Count,
     system: Count,
     tools: Count,
     fits: bool,
     needs_summary: Vec<String>,
-    /// How many bytes of the session come before these messages: there is no room for them.
+    /// The bytes of the session before these messages, which do not fit.
     earlier_bytes: Option<u64>,
-    messages: Vec<ShownRow<'a>>,
-    pictures: Vec<ShownPicture<'a>>,
+    messages: Vec<ContextRow<'a>>,
+    pictures: Vec<ContextPicture<'a>>,
     notes: Vec<ShowProblem>,
 }
 
-/// What becomes of a message, as JSON.
+/// A message in the plan, as JSON.
 #[derive(Debug, Serialize)]
-struct ShownRow<'a> {
+struct ContextRow<'a> {
     id: &'a str,
-    /// The cell that it is, or begins with.
+    /// The first cell of the message.
     cell: Option<&'a str>,
     role: &'static str,
     fate: &'static str,
@@ -132,18 +133,18 @@ struct ShownRow<'a> {
 
 /// A picture that a message file names, as JSON.
 #[derive(Debug, Serialize)]
-struct ShownPicture<'a> {
+struct ContextPicture<'a> {
     path: &'a str,
     media_type: Option<&'static str>,
     bytes: Option<usize>,
-    /// Why it is not sent.
+    /// Why the picture is not sent.
     why: Option<&'a str>,
 }
 
-impl ShownPicture<'_> {
-    fn of(picture: &NamedPicture) -> ShownPicture<'_> {
+impl ContextPicture<'_> {
+    fn of(picture: &NamedPicture) -> ContextPicture<'_> {
         let facts = picture.facts.as_ref();
-        ShownPicture {
+        ContextPicture {
             path: &picture.name,
             media_type: facts.ok().map(|(media_type, _)| *media_type),
             bytes: facts.ok().map(|(_, bytes)| *bytes),
@@ -152,7 +153,7 @@ impl ShownPicture<'_> {
     }
 }
 
-/// Lists the pictures that would be sent. Why others would not is said among the problems.
+/// Prints the pictures that would be sent. The others are reported as problems.
 fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
     for NamedPicture { name, facts } in pictures {
         if let Ok((media_type, bytes)) = facts {
@@ -162,7 +163,7 @@ fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
     Ok(())
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ContextArgs) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     surroundings.models.allow_no_key = true;
     let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &surroundings)?;
@@ -179,7 +180,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ..CallArgs::default()
     };
     let grants = Some(FileGrants::of(&surroundings.places));
-    let call = Call {
+    let call = ChatCall {
         surroundings: &surroundings,
         config: &config,
         model: args.model.as_deref(),
@@ -195,7 +196,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.target.ends_with(".md") || path.is_file() {
         return of_file(args, call, path);
     }
-    if chosen.has_choice() {
+    if chosen.chooses_cells() {
         let message = "--include and --exclude choose cells of a file, and this is a session";
         return Err(Failure::usage(
             message,
@@ -205,11 +206,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
     let mut conversation = conversation.into_dry_run();
-    let prepared = call.prepare_idle(&mut conversation)?;
+    let prepared = call.prepare_without_question(&mut conversation)?;
     show(args, call, prepared, &HashMap::new(), &[])
 }
 
-fn of_file(args: &Args, call: Call<'_>, path: &Path) -> Result<(), Failure> {
+/// Shows the plan for a message file.
+fn of_file(args: &ContextArgs, call: ChatCall<'_>, path: &Path) -> Result<(), Failure> {
     let places = &call.surroundings.places;
     let document = analects_store::read_message_file(path)?;
     let mut conversation = FileConversation::dry_run_document(path, document, places)?;
@@ -217,31 +219,32 @@ fn of_file(args: &Args, call: Call<'_>, path: &Path) -> Result<(), Failure> {
     let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
     conversation.allow_pictures(allowed);
     writing::remark_journal(path, conversation.document(), places);
-    let said = Said::default();
+    let input = UserInput::default();
     let chosen = call.args.choose(path, &conversation)?;
     let options = AskOptions {
         needs_question: false,
-        ..call.options(&said, chosen)
+        ..call.options(&input, chosen)
     };
     let prepared = call.queue().prepare(&mut conversation, &options);
     let prepared = prepared.and_then(|prepared| prepared.ok_or(PrepareError::NothingToAsk));
     let mut prepared = prepared.map_err(|error| call.explain(error))?;
-    call.tell_of_queue(&prepared);
-    // Who answers may be named in the file, which changes no cell's name.
+    call.report_queue(&prepared);
+    // This may write the agent to the rehearsed file, which changes no cell name.
     prepared.write()?;
     let names = prepared.conversation().cell_names();
     let pictures = prepared.conversation().named_pictures();
     show(args, call, prepared, &names, &pictures)
 }
 
+/// Prints the plan as a table, as JSON, or as the request itself.
 fn show<C: Conversation>(
-    args: &Args,
-    call: Call<'_>,
+    args: &ContextArgs,
+    call: ChatCall<'_>,
     mut prepared: Prepared<C>,
     names: &HashMap<MessageId, String>,
     pictures: &[NamedPicture],
 ) -> Result<(), Failure> {
-    chat::tell_notes(prepared.notes());
+    chat::report_notes(prepared.notes());
     if let Some(vocabulary) = local::vocabulary(&prepared.agent().model, call.surroundings) {
         prepared.config_mut().tokenizer = Some(Arc::new(vocabulary));
     }
@@ -281,15 +284,16 @@ fn show<C: Conversation>(
     ready.map(drop)
 }
 
+/// The plan in its JSON form.
 fn as_json<'a>(
     target: &str,
     responder: &'a ResolvedAgent,
     planned: &'a TurnPlan,
     names: &'a HashMap<MessageId, String>,
     pictures: &'a [NamedPicture],
-) -> Shown<'a> {
+) -> ContextReport<'a> {
     let plan = &planned.plan;
-    let row = |row: &'a Row| ShownRow {
+    let row = |row: &'a Row| ContextRow {
         id: &row.id,
         cell: names.get(&row.id).map(String::as_str),
         role: row.role.as_str(),
@@ -298,7 +302,7 @@ fn as_json<'a>(
         tokens: row.tokens,
         whole: row.whole,
     };
-    Shown {
+    ContextReport {
         model: format!("{}/{}", responder.model.provider, responder.model.name),
         agent: &responder.agent.name,
         window: plan.budget.window,
@@ -316,11 +320,12 @@ fn as_json<'a>(
             .collect(),
         earlier_bytes: Some(planned.earlier_bytes).filter(|bytes| *bytes > 0),
         messages: plan.rows.iter().map(row).collect(),
-        pictures: pictures.iter().map(ShownPicture::of).collect(),
+        pictures: pictures.iter().map(ContextPicture::of).collect(),
         notes: hints::shown_problems(&plan.notes, Path::new(target)),
     }
 }
 
+/// Prints a row for each message, the total, and the bar.
 fn print_table(
     responder: &ResolvedAgent,
     planned: &TurnPlan,
@@ -375,6 +380,7 @@ fn print_table(
     ui::print_line(&bar(plan.count.tokens, reserved, window))
 }
 
+/// A row: name, role, tokens, what happens to the message, start of the text.
 fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     let text = message.content_to_send().text();
     let begins = text
@@ -399,7 +405,7 @@ fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     ]
 }
 
-/// The window as a bar: what is used, what is free, and what is kept for the answer.
+/// The window as a bar: used, free, and reserved for the answer.
 fn bar(used: u64, reserved: u64, window: u64) -> String {
     let cells = |tokens: u64| {
         let share = tokens as f64 / window.max(1) as f64;

@@ -1,7 +1,7 @@
-//! `convert`: a conversation from one format to another, with a list of what would be lost.
+//! `convert`: converts a conversation to another format, and lists what would be lost.
 
+pub mod destination;
 mod folder;
-pub mod output;
 mod report;
 mod source;
 pub mod spool;
@@ -20,9 +20,9 @@ use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-use output::{Output, Taken};
-use report::Report;
-use source::{Seen, Source};
+use destination::{Destination, OnExisting};
+use report::ConvertReport;
+use source::{ConvertSource, SourceDigest};
 use spool::Spool;
 
 /// Convert a conversation to another format
@@ -53,7 +53,7 @@ use spool::Spool;
   analects convert talk.msg.md --to openai --lossy > request.json
   analects convert training.jsonl --to transcript | head -n 1
   analects convert notes/ -o pages/ --to markdown")]
-pub struct Args {
+pub struct ConvertArgs {
     /// The file or folder, or - for stdin
     #[arg(value_name = "IN")]
     input: PathBuf,
@@ -80,7 +80,7 @@ pub struct Args {
 
     /// Write chat Markdown for this version of its plugin
     #[arg(long, value_enum)]
-    dialect: Option<Plugin>,
+    dialect: Option<PluginVersion>,
 
     /// Replace existing files
     #[arg(long)]
@@ -91,32 +91,32 @@ pub struct Args {
     pub json: bool,
 }
 
-/// The generations of the chat plugin.
+/// The versions of the chat plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Plugin {
+enum PluginVersion {
     V1,
     V2,
 }
 
-/// What is done with each file.
-struct Job<'a> {
-    args: &'a Args,
+/// The settings that apply to every file of a call.
+struct ConvertJob<'a> {
+    args: &'a ConvertArgs,
     from: Option<&'static dyn Format>,
     to: &'static dyn Format,
     dialect: Option<Dialect>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let is_stdout = args.output.as_deref().is_none_or(is_dash);
     if args.json && is_stdout {
         let text = "--json tells what was done on stdout, where the conversation would go";
         return Err(Failure::usage(text, "name a file: -o OUT"));
     }
-    let from = args.from.as_deref().map(named).transpose()?;
+    let from = args.from.as_deref().map(format_named).transpose()?;
     let to = target(args)?;
     let dialect = args.dialect.map(|plugin| match plugin {
-        Plugin::V1 => Dialect::V1,
-        Plugin::V2 => Dialect::V2,
+        PluginVersion::V1 => Dialect::V1,
+        PluginVersion::V2 => Dialect::V2,
     });
     if dialect.is_some() && to.id() != "chatmd" {
         let text = format!(
@@ -125,7 +125,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         );
         return Err(Failure::usage(text, "add --to chatmd"));
     }
-    let job = Job {
+    let job = ConvertJob {
         args,
         from,
         to,
@@ -141,8 +141,8 @@ fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The format of that name.
-fn named(id: &str) -> Result<&'static dyn Format, Failure> {
+/// The format with this name, or an error that suggests one.
+fn format_named(id: &str) -> Result<&'static dyn Format, Failure> {
     convert::format_by_id(id).ok_or_else(|| {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
         let nearest = analects_core::nearest(id, known.iter().copied());
@@ -154,10 +154,10 @@ fn named(id: &str) -> Result<&'static dyn Format, Failure> {
     })
 }
 
-/// The format to write.
-fn target(args: &Args) -> Result<&'static dyn Format, Failure> {
+/// The format to write: `--to`, or the one that the name of OUT implies.
+fn target(args: &ConvertArgs) -> Result<&'static dyn Format, Failure> {
     if let Some(id) = &args.to {
-        return named(id);
+        return format_named(id);
     }
     let path = args
         .output
@@ -189,6 +189,7 @@ fn target(args: &Args) -> Result<&'static dyn Format, Failure> {
     }
 }
 
+/// The formats that can be written.
 fn writable() -> impl Iterator<Item = &'static dyn Format> {
     let options = WriteOptions::default();
     FORMATS
@@ -197,42 +198,47 @@ fn writable() -> impl Iterator<Item = &'static dyn Format> {
         .filter(move |format| format.writer(&options).is_some())
 }
 
-impl Job<'_> {
-    /// Converts one file that the person named.
+impl ConvertJob<'_> {
+    /// Converts a single file, as opposed to a folder.
     fn single(&self, is_stdout: bool) -> Result<(), Failure> {
-        let source = Source::open(&self.args.input)?;
+        let source = ConvertSource::open(&self.args.input)?;
         let output = match &self.args.output {
-            Some(path) if !is_stdout => Output::file(
+            Some(path) if !is_stdout => Destination::file(
                 path,
                 if self.args.force {
-                    Taken::Replace
+                    OnExisting::Replace
                 } else {
-                    Taken::Refuse
+                    OnExisting::Refuse
                 },
             )?,
-            _ => Output::stdout(self.args.lossy),
+            _ => Destination::stdout(self.args.lossy),
         };
         let report = self.convert(source, output)?;
-        report.tell(self.args.json)?;
+        report.print(self.args.json)?;
         report.conclude()
     }
 
-    /// The format of a file; `None` if nothing tells.
-    fn format_of(&self, source: &Source) -> Option<&'static dyn Format> {
+    /// The format of a file; `None` if it is unknown.
+    fn format_of(&self, source: &ConvertSource) -> Option<&'static dyn Format> {
         self.from
             .or_else(|| convert::detect(&source.head, &source.name))
     }
 
-    /// Converts a file. The output gets its name only if nothing is lost, or that is allowed.
-    fn convert(&self, mut source: Source, mut output: Output) -> Result<Report, Failure> {
+    /// Converts a file. The output is only finished if nothing is lost, or if losses are allowed.
+    fn convert(
+        &self,
+        mut source: ConvertSource,
+        mut output: Destination,
+    ) -> Result<ConvertReport, Failure> {
         let from = self
             .format_of(&source)
             .ok_or_else(|| unknown(&source.name))?;
-        let mut report = Report::new(&source.name, output.name(), from, self.to, self.args.lossy);
+        let mut report =
+            ConvertReport::new(&source.name, output.name(), from, self.to, self.args.lossy);
         if from.id() == self.to.id() && self.dialect.is_none() {
-            source.each(&mut |bytes| output.write(bytes))?;
+            source.for_each(&mut |bytes| output.write(bytes))?;
         } else {
-            report.account(self.pass(from, &mut source, &mut output)?);
+            report.add_conversion(self.pass(from, &mut source, &mut output)?);
         }
         if report.is_allowed() {
             output.finish()?;
@@ -240,12 +246,12 @@ impl Job<'_> {
         Ok(report)
     }
 
-    /// Takes a conversation from one format to the other, in one pass or in two.
+    /// Reads one format and writes the other, in one pass or two.
     fn pass(
         &self,
         from: &dyn Format,
-        source: &mut Source,
-        output: &mut Output,
+        source: &mut ConvertSource,
+        output: &mut Destination,
     ) -> Result<Conversion, Failure> {
         let (writer, seen) = self.writer(from, source, &self.write_options(output))?;
         let mut conversion = Conversion::new(self.reader(from, source, false)?, writer);
@@ -255,22 +261,23 @@ impl Job<'_> {
             tail.write(&std::mem::take(&mut conversion.tail))
         };
         match seen {
-            Some(seen) => source.again(seen, &mut step)?,
-            None => source.each(&mut step).map(drop)?,
+            Some(seen) => source.reread(seen, &mut step)?,
+            None => source.for_each(&mut step).map(drop)?,
         }
         output.write(&conversion.finish_body())?;
         tail.write(&std::mem::take(&mut conversion.tail))?;
-        tail.each(&mut |bytes| output.write(bytes))?;
+        tail.for_each(&mut |bytes| output.write(bytes))?;
         Ok(conversion)
     }
 
-    /// What writes the other format. If that takes a pass over the source, it is made, and what was seen comes with it.
+    /// The writer of the target format. If it needs a survey of the source first, that pass happens
+    /// here, and its digest is returned too.
     fn writer(
         &self,
         from: &dyn Format,
-        source: &mut Source,
+        source: &mut ConvertSource,
         options: &WriteOptions,
-    ) -> Result<(Box<dyn FormatWriter>, Option<Seen>), Failure> {
+    ) -> Result<(Box<dyn FormatWriter>, Option<SourceDigest>), Failure> {
         if let Some(survey) = self.to.first_pass(options) {
             let reading = from.read_mode();
             if reading == ReadMode::Records && survey.is_for_revisions() {
@@ -278,7 +285,7 @@ impl Job<'_> {
             }
             if reading != ReadMode::Whole && source.takes_two_passes()? {
                 let mut surveying = FirstPassRunner::new(self.reader(from, source, true)?, survey);
-                let seen = source.each(&mut |bytes| {
+                let seen = source.for_each(&mut |bytes| {
                     surveying.feed(bytes);
                     Ok(())
                 })?;
@@ -292,11 +299,11 @@ impl Job<'_> {
         Ok((writer, None))
     }
 
-    /// What reads the source: all of it, or what a survey has to know.
+    /// The reader of the source format. For a survey, it may skip what the survey does not need.
     fn reader(
         &self,
         from: &dyn Format,
-        source: &Source,
+        source: &ConvertSource,
         is_first_pass: bool,
     ) -> Result<Box<dyn FormatReader>, Failure> {
         let full = self.args.full;
@@ -317,7 +324,8 @@ impl Job<'_> {
         })
     }
 
-    fn write_options(&self, output: &Output) -> WriteOptions {
+    /// The options for the writer.
+    fn write_options(&self, output: &Destination) -> WriteOptions {
         let dialect = self.dialect.unwrap_or_default();
         let (name, full) = (output.name(), self.args.full);
         WriteOptions {
@@ -329,12 +337,13 @@ impl Job<'_> {
     }
 }
 
-/// What the journal holds of answers.
+/// The details of answers that are only in the journal.
 fn journal_messages() -> Result<StoredMessages, Failure> {
     let places = Surroundings::of_process()?.places;
     Ok(StoredMessages(Rc::new(AllDetails(Journal::of(&places)))))
 }
 
+/// The failure for a file of unknown format.
 fn unknown(name: &str) -> Failure {
     let ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
     Failure::input(format!(

@@ -1,8 +1,8 @@
-//! `drop` and `restore`: hides a message of a conversation from now on, and shows it again.
+//! `drop` and `restore`: hides a message from the model, and shows it again.
 
 use serde::Serialize;
 
-use super::verbs::{Outcome, Place, Verb};
+use super::verbs::{Verb, VerbOutcome, VerbTarget};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui};
@@ -20,7 +20,7 @@ use crate::{shell, ui};
   analects drop talk.msg.md 3
   analects restore talk.msg.md 3
   analects drop last 0197a3c2-77f1")]
-pub struct Args {
+pub struct DropArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -46,7 +46,7 @@ pub struct Args {
 #[command(after_long_help = "Examples:
   analects restore talk.msg.md 3
   analects restore last 0197a3c2-77f1")]
-pub struct Restore {
+pub struct RestoreArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -60,39 +60,39 @@ pub struct Restore {
     pub json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &DropArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
-    let place = Place::named(&args.target, &surroundings)?;
+    let place = VerbTarget::named(&args.target, &surroundings)?;
     let outcome = place.perform(Verb::Drop(&args.message), &surroundings)?;
     let (word, target) = (place.word(), shell::word(&outcome.target));
     ui::remark(&format!("to undo this: analects restore {word} {target}"));
     print(&place, &outcome, true, args.json)
 }
 
-pub fn restore(args: &Restore) -> Result<(), Failure> {
+pub fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
-    let place = Place::named(&args.target, &surroundings)?;
+    let place = VerbTarget::named(&args.target, &surroundings)?;
     let outcome = place.perform(Verb::Restore(&args.message), &surroundings)?;
     print(&place, &outcome, false, args.json)
 }
 
-/// What was hidden or shown in a session, as JSON.
+/// The result in a session, as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct InSession<'a> {
+struct DropReport<'a> {
     message_id: &'a str,
     revision_id: Option<&'a str>,
     hidden: bool,
 }
 
-/// Prints what was hidden or shown.
-fn print(place: &Place, done: &Outcome, hidden: bool, json: bool) -> Result<(), Failure> {
+/// Prints the cells or the message that changed.
+fn print(place: &VerbTarget, done: &VerbOutcome, hidden: bool, json: bool) -> Result<(), Failure> {
     match (place, json) {
-        (Place::File(_), false) => ui::print_lines(done.changed.clone()),
-        (Place::File(_), true) => {
+        (VerbTarget::File(_), false) => ui::print_lines(done.changed.clone()),
+        (VerbTarget::File(_), true) => {
             ui::print_json(&serde_json::json!({ "cells": done.changed, "hidden": hidden }))
         }
-        (Place::Session { .. }, false) => ui::print_line(&done.target),
-        (Place::Session { .. }, true) => ui::print_json(&InSession {
+        (VerbTarget::Session { .. }, false) => ui::print_line(&done.target),
+        (VerbTarget::Session { .. }, true) => ui::print_json(&DropReport {
             message_id: &done.target,
             revision_id: done.record.as_deref(),
             hidden,

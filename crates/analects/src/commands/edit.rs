@@ -1,11 +1,11 @@
-//! `edit`: puts another text in the place of a message's.
+//! `edit`: changes the text of a message.
 
 use std::path::Path;
 
 use analects_formats::msgfile::{Cell, CellRole, Document};
 
 use super::chat::{self, to_ask_in_session};
-use super::verbs::{Outcome, Place, Verb};
+use super::verbs::{Verb, VerbOutcome, VerbTarget};
 use crate::failure::Failure;
 use crate::piped::piped;
 use crate::surroundings::Surroundings;
@@ -25,7 +25,7 @@ use crate::{shell, ui};
 #[command(after_long_help = "Examples:
   analects edit talk.msg.md 3 \"What I meant was this\"
   analects edit last 0197a3c2-77f1 - < better.txt")]
-pub struct Args {
+pub struct EditArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -43,7 +43,7 @@ pub struct Args {
     pub json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &EditArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let text = match &args.text[..] {
         [dash] if dash == "-" => piped()?,
@@ -53,37 +53,37 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let hint = "drop hides a message without putting another text in its place";
         return Err(Failure::usage("there is no text", hint));
     }
-    let place = Place::named(&args.target, &surroundings)?;
+    let place = VerbTarget::named(&args.target, &surroundings)?;
     let verb = Verb::Edit {
         message: &args.message,
         text: &text,
     };
     let outcome = place.perform(verb, &surroundings)?;
-    remark(&place, &outcome)?;
+    report_next_steps(&place, &outcome)?;
     if !args.json {
         return ui::print_line(&outcome.target);
     }
     match place {
-        Place::File(_) => ui::print_json(&serde_json::json!({ "cell": outcome.target })),
-        Place::Session { .. } => ui::print_json(&serde_json::json!({
+        VerbTarget::File(_) => ui::print_json(&serde_json::json!({ "cell": outcome.target })),
+        VerbTarget::Session { .. } => ui::print_json(&serde_json::json!({
             "message_id": outcome.target,
             "revision_id": outcome.record.as_deref(),
         })),
     }
 }
 
-/// Says how to go on, and how to get the old text back.
-fn remark(place: &Place, outcome: &Outcome) -> Result<(), Failure> {
+/// Prints what you may want to do next: ask again, or bring back the old text.
+fn report_next_steps(place: &VerbTarget, outcome: &VerbOutcome) -> Result<(), Failure> {
     match place {
-        Place::File(path) => {
-            // What is hidden cannot be asked.
+        VerbTarget::File(path) => {
+            // A hidden question cannot be asked.
             let file = outcome.file.as_ref().filter(|_| !outcome.is_hidden());
             if let Some(advice) = file.and_then(|file| advice(path, file, &outcome.target)) {
                 ui::remark(&advice);
             }
             ui::remark(&format!("the old text: analects recover {}", place.word()));
         }
-        Place::Session { sessions, name } => {
+        VerbTarget::Session { sessions, name } => {
             let conversation = chat::open(sessions, name.clone())?;
             let last = conversation.last_prompt()?;
             let is_last = last.is_some_and(|last| *last.id == *outcome.target);
@@ -95,8 +95,8 @@ fn remark(place: &Place, outcome: &Outcome) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How to go on in a file from a cell that says something else now, if that is of use: a question can be asked
-/// again, behind an answer something else can be said.
+/// What to do after an edit, if anything: ask the question again, or continue from the edited
+/// answer.
 fn advice(path: &Path, document: &Document, edited: &str) -> Option<String> {
     let cell = document.cell(edited)?;
     let is_it = |other: &Cell<'_>| other.ordinal() == cell.ordinal();

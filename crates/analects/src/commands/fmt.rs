@@ -1,4 +1,4 @@
-//! `fmt`: tidies heads and attribute lines, and nothing else.
+//! `fmt`: tidies heads and attribute lines.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ use crate::{ui, writing};
 #[command(after_long_help = "Examples:
   analects fmt talk.msg.md
   analects fmt --check notes/*.msg.md")]
-pub struct Args {
+pub struct FmtArgs {
     /// The message files, such as talk.msg.md
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub struct Args {
     check: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &FmtArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let (mut untidy, mut failed) = (0, None);
     for file in &args.files {
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
         match done {
             Ok(was_untidy) => untidy += usize::from(was_untidy),
-            // The others are tidied all the same; the last failure is told at the end.
+            // Go on with the other files; the last failure is returned.
             Err(failure) => {
                 let earlier = failed.replace(surroundings.explain(failure));
                 earlier
@@ -61,6 +61,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// The failure of `--check`.
 fn would_change(files: usize) -> Failure {
     let files = if files == 1 {
         "1 file".to_string()
@@ -70,7 +71,7 @@ fn would_change(files: usize) -> Failure {
     Failure::input(format!("{files} would change")).or_hint("tidy with analects fmt FILE")
 }
 
-/// Names a file that would change.
+/// Prints the name of a file that would change. Returns whether it would.
 fn check(path: &Path) -> Result<bool, Failure> {
     let document = readable(path)?;
     let is_untidy = !msgfile::tidy(&document).is_empty();
@@ -80,8 +81,9 @@ fn check(path: &Path) -> Result<bool, Failure> {
     Ok(is_untidy)
 }
 
+/// Tidies a file. Returns whether it changed.
 fn tidy(path: &Path, surroundings: &Surroundings) -> Result<bool, Failure> {
-    // A file that is not there must not be made.
+    // Opening to write would create a missing file.
     readable(path)?;
     let mut file = writing::open(path, &surroundings.places)?;
     if msgfile::tidy(file.document()).is_empty() {
@@ -95,7 +97,7 @@ fn tidy(path: &Path, surroundings: &Surroundings) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// A message file that could be written to, but for the rights to do so.
+/// Reads a message file, and fails if its text could not be changed.
 fn readable(path: &Path) -> Result<Document, Failure> {
     let document = reading::read(path)?;
     let name = path.to_path_buf();

@@ -1,10 +1,10 @@
-//! `fork`: a copy of a conversation up to some message, which goes on by itself.
+//! `fork`: copies a conversation, or its beginning.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::verbs::{Place, fork_file, fork_session};
+use super::verbs::{VerbTarget, fork_file, fork_session};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
@@ -24,7 +24,7 @@ use crate::ui;
   analects fork talk.msg.md --at 3 -o other.msg.md
   analects fork last
   analects fork 0197a3c2 --at 0197a3c2-77f1")]
-pub struct Args {
+pub struct ForkArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     session: String,
@@ -47,18 +47,18 @@ pub struct Args {
     pub json: bool,
 }
 
-/// The new session, as JSON.
+/// The new session, as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Forked<'a> {
+struct ForkReport<'a> {
     session_id: &'a str,
     forked_from: &'a str,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ForkArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let at = args.at.as_deref();
-    match Place::named(&args.session, &surroundings)? {
-        Place::File(path) => {
+    match VerbTarget::named(&args.session, &surroundings)? {
+        VerbTarget::File(path) => {
             let copy = fork_file(&path, at, args.output.as_deref(), args.force, &surroundings);
             let copy = copy.map_err(|failure| surroundings.explain(failure))?;
             if !args.json {
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 "path": copy.to_string_lossy(), "forked_from": args.session, "at": args.at,
             }))
         }
-        Place::Session { sessions, name } => {
+        VerbTarget::Session { sessions, name } => {
             if args.output.is_some() || args.force {
                 let session = &args.session;
                 let message =
@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             if !args.json {
                 return ui::print_line(&copy.session);
             }
-            ui::print_json(&Forked {
+            ui::print_json(&ForkReport {
                 session_id: &copy.session,
                 forked_from: &name.session,
             })

@@ -36,7 +36,7 @@ use crate::{ui, writing};
   analects list talk.msg.md
   analects list talk.msg.md/agents
   analects list talk.msg.md/output --json")]
-pub struct Args {
+pub struct ListArgs {
     /// The message file, such as talk.msg.md, or a part of it, such as talk.msg.md/agent
     #[arg(value_name = "FILE[/PART]")]
     file: PathBuf,
@@ -46,38 +46,39 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What is listed.
+/// The part of a file to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ListPart {
     Item,
     Output,
     Agent,
     Tool,
 }
 
-impl Part {
-    fn parse(word: &str) -> Option<Part> {
+impl ListPart {
+    /// The part with this name, singular or plural.
+    fn parse(word: &str) -> Option<ListPart> {
         match word {
-            "item" | "items" => Some(Part::Item),
-            "output" | "outputs" => Some(Part::Output),
-            "agent" | "agents" => Some(Part::Agent),
-            "tool" | "tools" => Some(Part::Tool),
+            "item" | "items" => Some(ListPart::Item),
+            "output" | "outputs" => Some(ListPart::Output),
+            "agent" | "agents" => Some(ListPart::Agent),
+            "tool" | "tools" => Some(ListPart::Tool),
             _ => None,
         }
     }
 
-    /// Whether a cell is listed. The empty one at the end, ready to type into, is no item.
+    /// Whether a cell is in the list. The empty cell at the end is not an item.
     fn has(self, cell: Cell<'_>) -> bool {
         match self {
-            Part::Item => cell.is_prompt() || cell.role() == CellRole::ToolCall,
-            Part::Output | Part::Agent | Part::Tool => cell.kind() == CellKind::Output,
+            ListPart::Item => cell.is_prompt() || cell.role() == CellRole::ToolCall,
+            ListPart::Output | ListPart::Agent | ListPart::Tool => cell.kind() == CellKind::Output,
         }
     }
 }
 
-/// The list, as JSON.
+/// The list as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct List<T> {
+struct ListReport<T> {
     path: String,
     #[serde(flatten)]
     rows: BTreeMap<&'static str, Vec<T>>,
@@ -85,7 +86,7 @@ struct List<T> {
 
 /// A cell in a list.
 #[derive(Debug, Serialize)]
-struct Row {
+struct CellRow {
     #[serde(flatten)]
     cell: ShowCell,
     text: String,
@@ -97,7 +98,7 @@ struct AgentRow {
     name: String,
     default: bool,
     models: Vec<String>,
-    /// `frontmatter`, `cell` or nothing.
+    /// `frontmatter`, `cell`, or `None` for an agent without a definition.
     defined: Option<&'static str>,
     cell: Option<String>,
     line: Option<usize>,
@@ -114,18 +115,18 @@ struct ToolRow {
     calls: usize,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let (file, part) = split_part(&args.file)?;
     let document = reading::read(&file)?;
     let path = file.to_string_lossy().into_owned();
     let printed = match part {
-        Part::Item | Part::Output => print_cells(args, &path, &document, part),
-        Part::Agent => print_agents(args, &path, &document),
-        Part::Tool => print_tools(args, &path, &document),
+        ListPart::Item | ListPart::Output => print_cells(args, &path, &document, part),
+        ListPart::Agent => print_agents(args, &path, &document),
+        ListPart::Tool => print_tools(args, &path, &document),
     };
     writing::remark_journal(&file, &document, &Surroundings::of_process()?.places);
     if !args.json {
-        // Turning cells into messages takes longer than all else; `check` does that.
+        // Problems of messages take much longer to find; `check` reports them.
         let problems = document.problems().into_iter().filter(reading::is_serious);
         ui::report_problems(
             &path,
@@ -136,8 +137,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     printed
 }
 
-/// Takes the part off the end of the argument, unless all of it is a file.
-fn split_part(path: &Path) -> Result<(PathBuf, Part), Failure> {
+/// Splits `FILE/PART`, unless a file with the whole name exists.
+fn split_part(path: &Path) -> Result<(PathBuf, ListPart), Failure> {
     let word = path
         .file_name()
         .and_then(|name| name.to_str())
@@ -145,27 +146,28 @@ fn split_part(path: &Path) -> Result<(PathBuf, Part), Failure> {
     let before = path
         .parent()
         .filter(|before| !before.as_os_str().is_empty());
-    // A folder has no parts, so there it is the name of a file, perhaps of one that is missing.
+    // Inside a folder, the last component is a file name, even if that file is missing.
     let Some(file) = before.filter(|before| !path.is_file() && !before.is_dir()) else {
-        return Ok((path.to_path_buf(), Part::Item));
+        return Ok((path.to_path_buf(), ListPart::Item));
     };
-    match Part::parse(word) {
+    match ListPart::parse(word) {
         Some(part) => Ok((file.to_path_buf(), part)),
         None if file.is_file() => Err(Failure::usage(
             format!("{}: unknown part {word:?}", path.display()),
             "expected item, output, agent or tool",
         )),
-        None => Ok((path.to_path_buf(), Part::Item)),
+        None => Ok((path.to_path_buf(), ListPart::Item)),
     }
 }
 
 fn print_json<T: Serialize>(path: &str, word: &'static str, rows: Vec<T>) -> Result<(), Failure> {
-    ui::print_json(&List {
+    ui::print_json(&ListReport {
         path: path.to_string(),
         rows: BTreeMap::from([(word, rows)]),
     })
 }
 
+/// Prints rows, or that there are none.
 fn print_rows<const N: usize>(
     path: &str,
     word: &str,
@@ -177,8 +179,14 @@ fn print_rows<const N: usize>(
     ui::print_rows(rows)
 }
 
-fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Result<(), Failure> {
-    let word = if part == Part::Item {
+/// Prints the items or the outputs.
+fn print_cells(
+    args: &ListArgs,
+    path: &str,
+    document: &Document,
+    part: ListPart,
+) -> Result<(), Failure> {
+    let word = if part == ListPart::Item {
         "items"
     } else {
         "outputs"
@@ -187,23 +195,26 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
         let cells = document.cells().zip(msgfile::outline(document));
         let listed = cells.filter(|(cell, _)| part.has(*cell));
         let rows = listed.map(|(cell, row)| {
-            let text = reading::beginning(cell);
-            Row { cell: row, text }
+            let text = reading::first_line(cell);
+            CellRow { cell: row, text }
         });
         return print_json(path, word, rows.collect());
     }
     if document.cells().len() == 0 {
-        reading::remark_without_cells(document, path);
+        reading::report_no_cells(document, path);
         return Ok(());
     }
     let briefs = msgfile::overview(document);
     let names: Vec<Cell<'_>> = document.cells().collect();
-    let listed = names.iter().zip(&briefs).zip(reading::marks(document));
+    let listed = names
+        .iter()
+        .zip(&briefs)
+        .zip(reading::unseen_marks(document));
     let listed = listed.filter(|((cell, _), _)| part.has(**cell));
     let rows = listed.map(|((cell, brief), mark)| {
         let belongs = match part {
-            Part::Item if brief.outputs == 0 => String::new(),
-            Part::Item => counted(brief.outputs, "output"),
+            ListPart::Item if brief.outputs == 0 => String::new(),
+            ListPart::Item => counted(brief.outputs, "output"),
             _ => brief
                 .parent
                 .map(|at| format!("of {}", names[at].name()))
@@ -216,13 +227,14 @@ fn print_cells(args: &Args, path: &str, document: &Document, part: Part) -> Resu
             line,
             belongs,
             mark,
-            reading::beginning(*cell),
+            reading::first_line(*cell),
         ]
     });
     print_rows(path, word, rows.collect())
 }
 
-fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Failure> {
+/// Prints the agents.
+fn print_agents(args: &ListArgs, path: &str, document: &Document) -> Result<(), Failure> {
     let agents = agents(document);
     if args.json {
         return print_json(path, "agents", agents);
@@ -240,8 +252,8 @@ fn print_agents(args: &Args, path: &str, document: &Document) -> Result<(), Fail
     print_rows(path, "agents", rows.collect())
 }
 
-/// The agents that are defined, in their order, then those that only replied. The models of the latter
-/// are those that their replies name.
+/// The defined agents in order, then those that only answered. The models of the latter come from
+/// their answers.
 fn agents(document: &Document) -> Vec<AgentRow> {
     let briefs = msgfile::overview(document);
     let default = reading::default_agent(document);
@@ -272,7 +284,7 @@ fn agents(document: &Document) -> Vec<AgentRow> {
     let mut named = HashSet::new();
     for cell in document.cells().filter(|cell| cell.role().is_reply()) {
         let name = cell.type_word();
-        // `assistant` is what a reply is, and nobody's name.
+        // `assistant` is the type of an answer without an agent's name.
         if name == "assistant" || msgfile::is_fixed_word(name) {
             continue;
         }
@@ -294,7 +306,8 @@ fn agents(document: &Document) -> Vec<AgentRow> {
     rows
 }
 
-fn print_tools(args: &Args, path: &str, document: &Document) -> Result<(), Failure> {
+/// Prints the tools.
+fn print_tools(args: &ListArgs, path: &str, document: &Document) -> Result<(), Failure> {
     let tools = tools(document);
     if args.json {
         return print_json(path, "tools", tools);
@@ -310,8 +323,8 @@ fn print_tools(args: &Args, path: &str, document: &Document) -> Result<(), Failu
     print_rows(path, "tools", rows.collect())
 }
 
-/// The tools that code cells define, and those that were called, in the order in which the file first
-/// names them. Of two definitions the first counts.
+/// The tools that code cells define and those that were called, in order of first mention. If a
+/// tool is defined twice, the first definition counts.
 fn tools(document: &Document) -> Vec<ToolRow> {
     let mut rows: Vec<ToolRow> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
@@ -348,6 +361,7 @@ fn tools(document: &Document) -> Vec<ToolRow> {
     rows
 }
 
+/// `1 call`, `2 calls`.
 fn counted(number: usize, word: &str) -> String {
     counted_or(number, word, &format!("{word}s"))
 }

@@ -1,4 +1,4 @@
-//! `man` and `completions`: what man and the shells need to know of the command.
+//! `man` and `completions`: manual pages and shell completion scripts.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::{help, ui};
   analects man | man -l -
   analects man set default | man -l -
   analects man --dir ~/.local/share/man/man1")]
-pub struct Args {
+pub struct ManArgs {
     /// The verb, such as chat or set default
     verb: Vec<String>,
 
@@ -26,7 +26,7 @@ pub struct Args {
     dir: Option<PathBuf>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ManArgs) -> Result<(), Failure> {
     let mut command = help::command().disable_help_subcommand(true);
     command.build();
     if let Some(folder) = &args.dir {
@@ -36,10 +36,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     ui::print_lines(String::from_utf8_lossy(&page).lines().map(str::to_string))
 }
 
+/// The command for the words after `man`, such as `set default`.
 fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failure> {
     verb.iter().try_fold(command, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {
-            let verbs: Vec<&str> = help::visible_verbs(command).map(Command::get_name).collect();
+            let verbs: Vec<&str> = help::visible_verbs(command)
+                .map(Command::get_name)
+                .collect();
             let failure = Failure::not_found(format!("there is no verb {}", verb.join(" ")));
             failure.or_hint(if verbs.is_empty() {
                 format!("{} has no verbs", command.get_name())
@@ -50,7 +53,7 @@ fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failur
     })
 }
 
-/// The page in the format roff.
+/// The manual page of a command, in roff.
 fn render(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     let man = Man::new(command.clone()).source(concat!("analects ", env!("CARGO_PKG_VERSION")));
@@ -59,6 +62,7 @@ fn render(command: &Command) -> Result<Vec<u8>, Failure> {
     Ok(page)
 }
 
+/// Writes the pages of all visible verbs into a folder.
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     let failed = |action: &str, path: &Path, error: std::io::Error| {
         Failure::input(format!(
@@ -85,12 +89,12 @@ fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
   analects completions bash > ~/.local/share/bash-completion/completions/analects
   analects completions zsh > ~/.zfunc/_analects
   analects completions fish > ~/.config/fish/completions/analects.fish")]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-pub fn completions(args: &Completions) -> Result<(), Failure> {
+pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
     let mut command = help::command();
     command.build();
     let mut command = help::without_hidden(&command);

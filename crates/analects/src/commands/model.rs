@@ -1,4 +1,4 @@
-//! `model`: which providers and models there are, what is known about one, and those of this machine.
+//! `model`: lists providers and models, and manages the models on this machine.
 
 use std::path::PathBuf;
 
@@ -19,19 +19,19 @@ use crate::{local, ui};
 /// List providers and models, and run models on this machine
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
-pub struct Args {
+pub struct ModelArgs {
     #[command(subcommand)]
-    what: What,
+    command: ModelCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    List(List),
-    Info(Info),
-    Pull(Pull),
-    Add(Add),
-    Rm(Rm),
-    Stop(Stop),
+enum ModelCommand {
+    List(ModelListArgs),
+    Info(ModelInfoArgs),
+    Pull(ModelPullArgs),
+    Add(ModelAddArgs),
+    Rm(ModelRemoveArgs),
+    Stop(ModelStopArgs),
 }
 
 /// List the providers, or the models of one provider
@@ -44,7 +44,7 @@ enum What {
   analects model list
   analects model list ollama
   analects model list local")]
-struct List {
+struct ModelListArgs {
     /// The provider, such as openai
     provider: Option<String>,
 
@@ -62,7 +62,7 @@ struct List {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects model info anthropic/claude-sonnet-4-5")]
-struct Info {
+struct ModelInfoArgs {
     /// The model: provider/NAME, a NAME that only one provider has, or a configured name (default, task,
     /// reasoning, quick or compact)
     name: String,
@@ -84,7 +84,7 @@ struct Info {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects model pull smollm2")]
-struct Pull {
+struct ModelPullArgs {
     /// The name of the model, with or without local/
     name: String,
 }
@@ -97,7 +97,7 @@ struct Pull {
 #[command(after_long_help = "Examples:
   analects model add qwen ~/models/Qwen3-4B-Q4_K_M.gguf
   analects ask -m local/qwen \"Hello\"")]
-struct Add {
+struct ModelAddArgs {
     /// The name of the model: letters, digits, dots, dashes and underscores
     name: String,
 
@@ -113,7 +113,7 @@ struct Add {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects model rm smollm2")]
-struct Rm {
+struct ModelRemoveArgs {
     /// The name of the model, with or without local/
     name: String,
 }
@@ -126,23 +126,23 @@ struct Rm {
 #[command(after_long_help = "Examples:
   analects model stop
   analects model stop smollm2")]
-struct Stop {
+struct ModelStopArgs {
     /// The name of the model, with or without local/ [default: all models]
     name: Option<String>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
-    match &args.what {
-        What::List(args) => list(args),
-        What::Info(args) => info(args),
-        What::Pull(args) => pull(args),
-        What::Add(args) => add(args),
-        What::Rm(args) => rm(args),
-        What::Stop(args) => stop(args),
+pub fn run(args: &ModelArgs) -> Result<(), Failure> {
+    match &args.command {
+        ModelCommand::List(args) => list(args),
+        ModelCommand::Info(args) => info(args),
+        ModelCommand::Pull(args) => pull(args),
+        ModelCommand::Add(args) => add(args),
+        ModelCommand::Rm(args) => rm(args),
+        ModelCommand::Stop(args) => stop(args),
     }
 }
 
-fn list(args: &List) -> Result<(), Failure> {
+fn list(args: &ModelListArgs) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
     let Some(name) = &args.provider else {
@@ -152,7 +152,7 @@ fn list(args: &List) -> Result<(), Failure> {
     if found.name == OWN_SERVER {
         return list_local(&surroundings, args.json);
     }
-    // Any name will do: the list is the provider's.
+    // Any model name will do: only the provider matters for the list.
     let model = resolve(&format!("{}/-", found.name), &surroundings.models)?;
     let adapter = ModelAdapter::new(model, args.connection.options(&surroundings)?);
     let mut models = block_on(adapter.list_models())??;
@@ -171,13 +171,15 @@ fn list(args: &List) -> Result<(), Failure> {
     )
 }
 
+/// The failure for an unknown provider.
 fn no_such_provider(name: &str) -> Failure {
     let names: Vec<&str> = vendors().iter().map(|vendor| vendor.name).collect();
     let failure = Failure::not_found(format!("there is no provider {name}"));
     failure.or_hint(format!("there are {}", names.join(", ")))
 }
 
-fn providers(args: &List, surroundings: &Surroundings) -> Result<(), Failure> {
+/// Lists the providers. Sends nothing.
+fn providers(args: &ModelListArgs, surroundings: &Surroundings) -> Result<(), Failure> {
     if args.json {
         let rows: Vec<Value> = vendors().iter().map(|v| as_json(v, surroundings)).collect();
         return ui::print_json(&json!({ "providers": rows }));
@@ -203,8 +205,8 @@ fn providers(args: &List, surroundings: &Surroundings) -> Result<(), Failure> {
     ui::print_rows(vendors().iter().map(row).collect())
 }
 
-/// Whether a provider could be asked now. Of this machine's own models, one has to be here, and another server of
-/// this machine has to run.
+/// Whether you could ask a provider now. It needs a key, a model on this machine, or a running
+/// local server.
 fn is_ready(vendor: &Vendor, surroundings: &Surroundings) -> bool {
     if vendor.name == OWN_SERVER {
         return has_models(surroundings);
@@ -213,6 +215,7 @@ fn is_ready(vendor: &Vendor, surroundings: &Surroundings) -> bool {
     models.can_ask(vendor) && on_this_machine(vendor, models).is_none_or(is_running)
 }
 
+/// A provider as `--json` prints it.
 fn as_json(vendor: &Vendor, surroundings: &Surroundings) -> Value {
     json!({
         "name": vendor.name,
@@ -224,7 +227,7 @@ fn as_json(vendor: &Vendor, surroundings: &Surroundings) -> Value {
     })
 }
 
-fn info(args: &Info) -> Result<(), Failure> {
+fn info(args: &ModelInfoArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let config = Config::read_for(Some(&args.name), None, &surroundings)?;
     let name = config.model(&args.name)?;
@@ -243,6 +246,7 @@ fn info(args: &Info) -> Result<(), Failure> {
     ui::print_lines(lines)
 }
 
+/// The facts about a model, a line each.
 fn describe(facts: &ModelFacts) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |what: &str, value: Option<String>| {
@@ -277,20 +281,21 @@ fn describe(facts: &ModelFacts) -> Vec<String> {
     lines
 }
 
+/// The environment and the models on this machine.
 fn machine() -> Result<(Surroundings, Local), Failure> {
     let surroundings = Surroundings::of_process()?;
     let local = local::local(&surroundings)?;
     Ok((surroundings, local))
 }
 
-/// The name without the provider.
-fn bare(name: &str) -> &str {
+/// The name without `local/`.
+fn without_prefix(name: &str) -> &str {
     name.strip_prefix("local/").unwrap_or(name)
 }
 
-fn pull(args: &Pull) -> Result<(), Failure> {
+fn pull(args: &ModelPullArgs) -> Result<(), Failure> {
     let (surroundings, local) = machine()?;
-    let name = bare(&args.name);
+    let name = without_prefix(&args.name);
     let pulled = local::pull(&local, name).map_err(|failure| surroundings.explain(failure))?;
     if !pulled {
         ui::remark(&format!("local/{name} is here already"));
@@ -298,22 +303,22 @@ fn pull(args: &Pull) -> Result<(), Failure> {
     Ok(())
 }
 
-fn add(args: &Add) -> Result<(), Failure> {
+fn add(args: &ModelAddArgs) -> Result<(), Failure> {
     let (surroundings, local) = machine()?;
-    let added = local.add(bare(&args.name), &args.file);
+    let added = local.add(without_prefix(&args.name), &args.file);
     let added = added.map_err(|error| surroundings.explain(error.into()))?;
     ui::remark(&format!("ask it with -m local/{}", added.name));
     Ok(())
 }
 
-fn rm(args: &Rm) -> Result<(), Failure> {
+fn rm(args: &ModelRemoveArgs) -> Result<(), Failure> {
     let (surroundings, local) = machine()?;
-    let removed = local.remove(bare(&args.name));
-    removed.map_err(|error| surroundings.explain(not_here(error)))
+    let removed = local.remove(without_prefix(&args.name));
+    removed.map_err(|error| surroundings.explain(explain_missing(error)))
 }
 
-/// What was never fetched cannot be removed or ended; nobody need fetch it for that.
-fn not_here(error: LocalError) -> Failure {
+/// Replaces the hint to download a model: you want to remove or stop it.
+fn explain_missing(error: LocalError) -> Failure {
     match error {
         LocalError::NotPulled(_) => Failure::not_found(error.to_string())
             .or_hint("analects model list local shows those that are"),
@@ -321,11 +326,11 @@ fn not_here(error: LocalError) -> Failure {
     }
 }
 
-fn stop(args: &Stop) -> Result<(), Failure> {
+fn stop(args: &ModelStopArgs) -> Result<(), Failure> {
     let (_, local) = machine()?;
-    let stopped = match args.name.as_deref().map(bare) {
+    let stopped = match args.name.as_deref().map(without_prefix) {
         Some(name) => {
-            local.find(name).map_err(not_here)?;
+            local.find(name).map_err(explain_missing)?;
             if local.stop(name)? {
                 vec![name.to_string()]
             } else {
@@ -343,7 +348,7 @@ fn stop(args: &Stop) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether any model is here that could be asked.
+/// Whether a model on this machine could be asked.
 fn has_models(surroundings: &Surroundings) -> bool {
     let here = local::local(surroundings)
         .ok()
@@ -351,7 +356,7 @@ fn has_models(surroundings: &Surroundings) -> bool {
     here.is_some_and(|here| here.iter().any(|model| model.bytes.is_some()))
 }
 
-/// Lists the models that are here, and those that could be fetched.
+/// Lists the models on this machine, and those that can be downloaded.
 fn list_local(surroundings: &Surroundings, as_json: bool) -> Result<(), Failure> {
     let here = local::local(surroundings)?.list()?;
     let pullable = Local::pullable()
@@ -395,6 +400,7 @@ fn list_local(surroundings: &Surroundings, as_json: bool) -> Result<(), Failure>
     ui::print_rows(rows.chain(others).collect())
 }
 
+/// Whether a model on this machine runs, is ready, or has lost its file.
 fn state(model: &Installed) -> &'static str {
     match (model.bytes, model.runs) {
         (None, _) => "gone",

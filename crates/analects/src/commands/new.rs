@@ -1,4 +1,4 @@
-//! `new`: makes a message file that is ready to type into.
+//! `new`: creates a message file that is ready to type into.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// The section of a plain Markdown file, unless the person names another.
+/// The section of a plain Markdown file without `--section`.
 const SECTION: &str = "Discussion";
 
 /// Create a message file that is ready to type into
@@ -32,7 +32,7 @@ const SECTION: &str = "Discussion";
   analects new talk.msg.md --agent coder
   analects new notes.md --section Questions -m openai/gpt-5-mini -s \"You answer briefly.\"
   $EDITOR \"$(analects new talk.msg.md)\"")]
-pub struct Args {
+pub struct NewArgs {
     /// The file to create: talk.msg.md, or notes.md for a file with a message section
     file: PathBuf,
 
@@ -58,10 +58,10 @@ pub struct Args {
     pub json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &NewArgs) -> Result<(), Failure> {
     let section = section(args)?;
     if fs::symlink_metadata(&args.file).is_ok() {
-        return Err(is_there(&args.file));
+        return Err(already_exists(&args.file));
     }
     let surroundings = Surroundings::of_process()?;
     let (model, name) = (args.model.as_deref(), args.agent.as_deref());
@@ -74,8 +74,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     ui::print_path(&args.file)
 }
 
-/// The section that the file gets; none if all of it is messages.
-fn section(args: &Args) -> Result<Option<String>, Failure> {
+/// The message section of the new file; `None` for a `.msg.md` file.
+fn section(args: &NewArgs) -> Result<Option<String>, Failure> {
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     match &args.section {
         Some(_) if name.ends_with(".msg.md") => {
@@ -103,7 +103,8 @@ fn section(args: &Args) -> Result<Option<String>, Failure> {
     }
 }
 
-fn is_there(path: &Path) -> Failure {
+/// The failure for an existing file.
+fn already_exists(path: &Path) -> Failure {
     let message = format!(
         "{}: there is already something of this name",
         path.display()
@@ -111,8 +112,8 @@ fn is_there(path: &Path) -> Failure {
     Failure::input(message).or_hint("add says something in it, chat goes on with it")
 }
 
-/// The agent that is written into the file.
-fn agent(args: &Args, config: &Config) -> Result<Option<Agent>, Failure> {
+/// The agent to write into the file; `None` if none is named or configured.
+fn agent(args: &NewArgs, config: &Config) -> Result<Option<Agent>, Failure> {
     let model = args
         .model
         .as_deref()
@@ -160,7 +161,8 @@ fn agent(args: &Args, config: &Config) -> Result<Option<Agent>, Failure> {
     Ok(Some(agent))
 }
 
-/// The text of the new file. It is read back, and anything odd about it is the arguments' fault.
+/// The text of the new file. It is checked by reading it back: a problem means that an argument
+/// cannot be used.
 fn text(section: Option<&str>, agent: Option<&Agent>) -> Result<Vec<u8>, Failure> {
     let name = if section.is_some() {
         "x.md"
@@ -187,6 +189,7 @@ fn text(section: Option<&str>, agent: Option<&Agent>) -> Result<Vec<u8>, Failure
     Ok(text)
 }
 
+/// Applies a change to the text of the new file.
 fn apply(
     document: &Document,
     splice: Result<Splice, String>,
@@ -196,6 +199,7 @@ fn apply(
     Ok(decode_named(splice.apply(document.source()), name))
 }
 
+/// Checks that the new file reads back with its section and agent, and without problems.
 fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> Result<(), Failure> {
     let odd = document.problems();
     let is_right = match section {
@@ -215,11 +219,11 @@ fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> R
     ))
 }
 
-/// Writes a file that must not be there yet.
+/// Writes a file that must not exist yet.
 fn write_new(path: &Path, text: &[u8]) -> Result<(), Failure> {
     match create_file(path, text) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(is_there(path)),
+        Ok(false) => Err(already_exists(path)),
         Err(error) if error.is_not_found() => {
             Err(Failure::from(error).or_hint("make the folder first"))
         }

@@ -1,5 +1,5 @@
-//! What the verbs that only read have in common: a message file, what is odd about it, and how a cell
-//! looks in one line.
+//! Shared by the verbs that only read: reading a message file, its problems, and a cell in one
+//! line.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use analects_store::{StoreError, read_message_file};
 use crate::failure::Failure;
 use crate::ui;
 
-/// Reads a message file.
+/// Reads a message file, with hints for a wrong name.
 pub fn read(path: &Path) -> Result<Document, Failure> {
     read_message_file(path).map_err(|error| match error {
         StoreError::NotFound { .. } => {
@@ -24,8 +24,8 @@ pub fn read(path: &Path) -> Result<Document, Failure> {
     })
 }
 
-/// Refuses a file that is not there, which a verb that changes one must not make.
-pub fn check_is_there(path: &Path) -> Result<(), Failure> {
+/// Fails if the file does not exist, for verbs that must not create it.
+pub fn check_exists(path: &Path) -> Result<(), Failure> {
     if path.exists() {
         Ok(())
     } else {
@@ -33,7 +33,8 @@ pub fn check_is_there(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The agent that answers unless told otherwise, as `chat` asks; where none can be asked, the one that would be.
+/// The agent that answers by default, as in `chat`. If none can be asked, the one that would be
+/// next.
 pub fn default_agent(document: &Document) -> Option<String> {
     let can_be_asked = |agent: &Agent| agent.models.iter().any(|model| is_askable(model));
     let agent = document
@@ -42,7 +43,7 @@ pub fn default_agent(document: &Document) -> Option<String> {
     agent.map(|agent| agent.name)
 }
 
-/// Everything that is odd about a file: its text, its cells as messages, and their chain.
+/// All problems of a file: its text, its cells as messages, and their chain.
 pub fn problems(document: &Document, path: &str) -> Vec<Problem> {
     let mut problems = document.problems();
     problems.extend(problems_of_messages(document, path));
@@ -50,18 +51,18 @@ pub fn problems(document: &Document, path: &str) -> Vec<Problem> {
     problems
 }
 
-/// What is odd about the cells as messages.
+/// Problems of the cells as messages.
 pub fn problems_of_messages(document: &Document, path: &str) -> Vec<Problem> {
     msgfile::message_problems(document, &msgfile::session_of(path))
 }
 
-/// Whether a problem is more than a hint.
+/// Whether a problem is an error or a warning.
 pub fn is_serious(problem: &Problem) -> bool {
     problem.severity > Severity::Hint
 }
 
-/// How a cell begins: its title, and the first line of its text. Of binary content, its kind.
-pub fn beginning(cell: Cell<'_>) -> String {
+/// A cell in one line: its title and the first line of its text; for binary content, its MIME type.
+pub fn first_line(cell: Cell<'_>) -> String {
     let content = cell.content();
     let mime_type = cell.get(MetaKey::MimeType);
     let first = match cell.role() {
@@ -94,17 +95,17 @@ pub fn beginning(cell: Cell<'_>) -> String {
     }
 }
 
-/// Why the model does not see each cell, for people; nothing where it does.
-pub fn marks(document: &Document) -> Vec<String> {
-    let mark = |why: Option<Unseen>| why.map_or("", unseen_word).to_string();
+/// For each cell, why the model does not see it; empty if it does.
+pub fn unseen_marks(document: &Document) -> Vec<String> {
+    let mark = |why: Option<Unseen>| why.map_or("", unseen_in_words).to_string();
     msgfile::unseen_cells(document)
         .into_iter()
         .map(mark)
         .collect()
 }
 
-/// Why the model does not see something, for people.
-pub fn unseen_word(why: Unseen) -> &'static str {
+/// Why the model does not see a cell, as text.
+pub fn unseen_in_words(why: Unseen) -> &'static str {
     match why {
         Unseen::Branch => "other branch",
         why => why.as_str(),
@@ -115,7 +116,7 @@ fn is_binary(mime_type: &str) -> bool {
     !mime_type.starts_with("text/") && !mime_type.ends_with("json")
 }
 
-/// A call as one line: the tool, and what it is given.
+/// A tool call as one line: the tool and its arguments.
 fn call(content: &str) -> Option<String> {
     let call = invoke::decode(content).ok()?;
     let arguments = match &call.arguments {
@@ -125,8 +126,8 @@ fn call(content: &str) -> Option<String> {
     Some(format!("{} {arguments}", call.name))
 }
 
-/// Says that there is nothing to print, and why.
-pub fn remark_without_cells(document: &Document, path: &str) {
+/// Reports that a file has no cells, and why.
+pub fn report_no_cells(document: &Document, path: &str) {
     let why = match document.kind() {
         DocumentKind::Plain => "no cells, because this is not a message file",
         _ if document

@@ -1,4 +1,4 @@
-//! `recover`: what the journal holds for a file, to bring back or to forget.
+//! `recover`: lists, brings back or erases what the journal holds for a file.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui, writing};
 
-/// How many characters of a record are listed.
+/// How many characters of a record the list shows.
 const FIRST_WORDS: usize = 60;
 
 /// Bring back an answer or a text that a message file has lost
@@ -35,7 +35,7 @@ const FIRST_WORDS: usize = 60;
   analects recover talk.msg.md 3
   analects recover talk.msg.md --forget
   analects recover --forget --older 90d")]
-pub struct Args {
+pub struct RecoverArgs {
     /// The message file
     #[arg(value_name = "FILE", required_unless_present = "older")]
     file: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct Args {
     pub json: bool,
 }
 
-/// An age in days or hours.
+/// Parses an age in days or hours, such as `90d` or `12h`.
 fn age(text: &str) -> Result<SignedDuration, String> {
     let expected = || "expected an age, such as 90d or 12h".to_string();
     let number = text.trim_end_matches(['d', 'h']);
@@ -73,38 +73,38 @@ fn age(text: &str) -> Result<SignedDuration, String> {
     Ok(SignedDuration::from_hours(hours))
 }
 
-/// A record in the list.
+/// A record as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Row<'r> {
-    /// What to call it.
+struct RecoverRow<'r> {
+    /// The name to use on the command line.
     name: String,
     cell: Option<&'r str>,
     kind: &'static str,
     time: Option<String>,
-    /// The cell in which it stands in the file, if it does.
+    /// The cell of the file that holds this text, if there is one.
     stands_in: Option<&'r str>,
     path: &'r str,
     text: &'r str,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let journal = Journal::of(&surroundings.places);
     if let Some(age) = args.older {
         let count = journal.forget_before(Timestamp::now() - age)?;
-        return say_forgotten(args, count);
+        return report_forgotten(args, count);
     }
     let Some(path) = &args.file else {
         return Ok(());
     };
     journal.check_writable()?;
     let document = match read_message_file(path) {
-        // What the journal holds for a file that is gone can still be seen and forgotten.
+        // The records of a deleted file can still be listed and erased.
         Err(error) if error.is_not_found() => msgfile::decode_named(*b"", &path.to_string_lossy()),
         read => read?,
     };
     let real = real_path(&Disk, path)?;
-    let records = named(journal.records(&document, &real), &real);
+    let records = name_records(journal.records(&document, &real), &real);
     if args.forget {
         if journal.is_under_way(&document, &real) {
             ui::remark("an answer is on its way, and is kept when it comes: forget it then");
@@ -117,30 +117,31 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     put_back(args, path, &records, &surroundings)
 }
 
-/// A record, and what it is called: as the cell that it is about. Where there are several, the newest has the plain
-/// name, and the others a number behind `@`.
-struct Named {
+/// A record with the name of its cell. If several records belong to a cell, the newest has the
+/// plain name, and the others a number after `@`.
+struct NamedRecord {
     name: String,
     record: JournalRecord,
-    /// The same answer, kept for other cells in which it stood.
+    /// Further copies of the same answer, kept for other cells.
     twins: Vec<JournalRecord>,
-    /// Whether it came from this file, and not from another one in which the same was asked.
+    /// Whether it belongs to this file, and not to another file with the same question.
     is_own: bool,
 }
 
-impl Named {
+impl NamedRecord {
     fn is_same(&self, other: &JournalRecord) -> bool {
         let own = &self.record;
         own.kind == other.kind && own.at == other.at && own.text == other.text
     }
 }
 
-fn named(mut records: Vec<JournalRecord>, path: &Path) -> Vec<Named> {
+/// Merges copies of the same record and gives each record a name.
+fn name_records(mut records: Vec<JournalRecord>, path: &Path) -> Vec<NamedRecord> {
     let is_own = |record: &JournalRecord| {
         record.path == path.to_string_lossy() || !Path::new(&record.path).exists()
     };
     records.sort_by_key(|record| !is_own(record));
-    let mut all: Vec<Named> = Vec::new();
+    let mut all: Vec<NamedRecord> = Vec::new();
     for record in records {
         if let Some(same) = all.iter_mut().find(|named| named.is_same(&record)) {
             same.twins.push(record);
@@ -157,7 +158,7 @@ fn named(mut records: Vec<JournalRecord>, path: &Path) -> Vec<Named> {
             None if before == 0 && !cell.is_empty() => cell,
             None => format!("{cell}@{}", before + 1),
         };
-        all.push(Named {
+        all.push(NamedRecord {
             name,
             is_own: is_own(&record),
             record,
@@ -167,12 +168,13 @@ fn named(mut records: Vec<JournalRecord>, path: &Path) -> Vec<Named> {
     all
 }
 
-fn list(args: &Args, path: &Path, records: &[Named]) -> Result<(), Failure> {
+/// Lists the records that are missing from the file.
+fn list(args: &RecoverArgs, path: &Path, records: &[NamedRecord]) -> Result<(), Failure> {
     if args.json {
-        let rows: Vec<Row<'_>> = records.iter().map(row).collect();
+        let rows: Vec<RecoverRow<'_>> = records.iter().map(row).collect();
         return ui::print_json(&rows);
     }
-    let missing: Vec<&Named> = records
+    let missing: Vec<&NamedRecord> = records
         .iter()
         .filter(|named| is_listed(&named.record))
         .collect();
@@ -190,17 +192,17 @@ fn list(args: &Args, path: &Path, records: &[Named]) -> Result<(), Failure> {
     ui::print_rows(rows)
 }
 
-/// Whether a record is something that a person may miss in the file.
+/// Whether the list shows a record: it is missing from the file and is not only details.
 fn is_listed(record: &JournalRecord) -> bool {
     record.stands_in.is_none() && record.kind != RecordKind::Other
 }
 
-fn row(named: &Named) -> Row<'_> {
+fn row(named: &NamedRecord) -> RecoverRow<'_> {
     let record = &named.record;
-    Row {
+    RecoverRow {
         name: named.name.clone(),
         cell: record.cell.as_deref(),
-        kind: kind(record.kind),
+        kind: kind_in_words(record.kind),
         time: record.at.map(|at| at.to_string()),
         stands_in: record.stands_in.as_deref(),
         path: &record.path,
@@ -208,7 +210,8 @@ fn row(named: &Named) -> Row<'_> {
     }
 }
 
-fn columns(named: &Named) -> [String; 4] {
+/// A row of the list: name, time, kind, start of the text.
+fn columns(named: &NamedRecord) -> [String; 4] {
     let record = &named.record;
     let time = record.at.and_then(|at| at.round(jiff::Unit::Second).ok());
     let first: String = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -219,12 +222,13 @@ fn columns(named: &Named) -> [String; 4] {
     [
         named.name.clone(),
         time.map(|at| at.to_string()).unwrap_or_default(),
-        kind(record.kind).to_string(),
+        kind_in_words(record.kind).to_string(),
         first,
     ]
 }
 
-fn kind(kind: RecordKind) -> &'static str {
+/// The kind of a record, as the list shows it.
+fn kind_in_words(kind: RecordKind) -> &'static str {
     match kind {
         RecordKind::Answer => "answer",
         RecordKind::BrokenOff => "interrupted",
@@ -233,8 +237,11 @@ fn kind(kind: RecordKind) -> &'static str {
     }
 }
 
-/// The records that the person named.
-fn chosen<'r>(args: &Args, records: &'r [Named]) -> Result<Vec<&'r Named>, Failure> {
+/// The records that you named.
+fn chosen<'r>(
+    args: &RecoverArgs,
+    records: &'r [NamedRecord],
+) -> Result<Vec<&'r NamedRecord>, Failure> {
     let mut chosen = Vec::new();
     for name in &args.cells {
         let found = records.iter().find(|named| named.name == *name);
@@ -247,22 +254,23 @@ fn chosen<'r>(args: &Args, records: &'r [Named]) -> Result<Vec<&'r Named>, Failu
     Ok(chosen)
 }
 
+/// Puts the named records back into the file, and prints their cells.
 fn put_back(
-    args: &Args,
+    args: &RecoverArgs,
     path: &Path,
-    records: &[Named],
+    records: &[NamedRecord],
     surroundings: &Surroundings,
 ) -> Result<(), Failure> {
     let chosen = chosen(args, records)?;
     let mut file = writing::open(path, &surroundings.places)?;
-    // An answer that broke off comes in with any change, and so with this one.
+    // Opening the file to write already recovers a partial answer.
     let mut come_in: Vec<String> = file
         .recovered()
         .iter()
         .map(|recovered| recovered.cell.clone())
         .collect();
     let journal = file.journal().clone();
-    let now = named(journal.records(file.document(), file.path()), file.path());
+    let now = name_records(journal.records(file.document(), file.path()), file.path());
     let mut cells = Vec::new();
     for before in chosen {
         let is_held = journal.holds(&before.record);
@@ -270,11 +278,11 @@ fn put_back(
             cells.push(come_in.remove(0));
             continue;
         }
-        // What found no place has another name by now.
+        // A partial answer without a place in the file has a new name now.
         let found = now
             .iter()
             .find(|named| !is_held && named.is_same(&before.record));
-        let Named { name, record, .. } = found.unwrap_or(before);
+        let NamedRecord { name, record, .. } = found.unwrap_or(before);
         if let Some(cell) = &record.stands_in {
             let message = format!("{name} is in the file already, as cell {cell}");
             return Err(Failure::input(message));
@@ -294,7 +302,8 @@ fn put_back(
     cells.iter().try_for_each(|cell| ui::print_line(cell))
 }
 
-/// Puts an answer below its question if that waits for one, else at the end, where the model does not see it.
+/// Puts an answer below its question if that is unanswered, or else at the end, hidden from the
+/// model.
 fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String, Failure> {
     let Some(message) = &record.message else {
         return Err(Failure::ours("a record without an answer"));
@@ -310,21 +319,21 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
         let asked = asked.unwrap_or_default();
         let detail = AnswerDetail::Usual;
         let placed = msgfile::put_answer(document, &asked, &message, detail, &mut OsIds);
-        // A copy at the end is found by its words.
+        // A copy at the end is recognised by its text.
         if !asked.is_empty() {
             journal.settle_record(record, placed.hash)?;
         }
         cell = placed.cell;
         Ok::<Splice, analects_store::StoreError>(placed.splice)
     })?;
-    // A whole answer stays in the journal: somebody may save over it once more.
+    // A complete answer stays in the journal, in case an editor saves over it again.
     if record.kind == RecordKind::BrokenOff {
         journal.forget(record)?;
     }
     Ok(cell)
 }
 
-/// Puts an old text in the place of the current one, which the journal keeps.
+/// Replaces the current text of a cell with an old one. The journal keeps the current text.
 fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String, Failure> {
     let Some(cell) = record.cell.clone() else {
         let hint = "recover --json prints the text";
@@ -345,8 +354,8 @@ fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String
     Ok(cell)
 }
 
-/// Erases what was named, or all.
-fn forget(args: &Args, journal: &Journal, records: &[Named]) -> Result<(), Failure> {
+/// Erases the records that you named, or all records of the file.
+fn forget(args: &RecoverArgs, journal: &Journal, records: &[NamedRecord]) -> Result<(), Failure> {
     let all = || {
         records
             .iter()
@@ -363,14 +372,14 @@ fn forget(args: &Args, journal: &Journal, records: &[Named]) -> Result<(), Failu
             journal.forget(record)?;
         }
     }
-    say_forgotten(args, forgotten.len())
+    report_forgotten(args, forgotten.len())
 }
 
-fn say_forgotten(args: &Args, count: usize) -> Result<(), Failure> {
+fn report_forgotten(args: &RecoverArgs, count: usize) -> Result<(), Failure> {
     if args.json {
         return ui::print_json(&serde_json::json!({ "forgotten": count }));
     }
-    ui::remark(&format!("{count} {} forgotten", words_for(count)));
+    ui::remark(&format!("{count} {} forgotten", records_are(count)));
     if count == 0 && args.file.is_some() {
         ui::remark(
             "if the file had another name, name that one; --forget --older 0h forgets everything",
@@ -379,7 +388,7 @@ fn say_forgotten(args: &Args, count: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-fn words_for(count: usize) -> &'static str {
+fn records_are(count: usize) -> &'static str {
     if count == 1 {
         "record is"
     } else {

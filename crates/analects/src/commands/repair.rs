@@ -1,4 +1,4 @@
-//! `repair`: mends what happened to a transcript, into a new file.
+//! `repair`: repairs a damaged transcript into a new file.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use crate::{hints, shell, ui};
 #[command(after_long_help = "Examples:
   analects check talk.jsonl
   analects repair talk.jsonl -o repaired.jsonl")]
-pub struct Args {
+pub struct RepairArgs {
     /// The transcript (*.jsonl)
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -44,18 +44,21 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What was done, as JSON.
+/// The result as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Done<'a> {
+struct RepairSummary<'a> {
     path: &'a str,
     output: &'a str,
     rest: Option<String>,
     problems: Vec<ShowProblem>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &RepairArgs) -> Result<(), Failure> {
     refuse_other_formats(&args.path)?;
-    let new = args.output.clone().unwrap_or_else(|| beside(&args.path));
+    let new = args
+        .output
+        .clone()
+        .unwrap_or_else(|| default_output(&args.path));
     let repaired = repair_transcript(
         &Disk,
         &args.path,
@@ -67,14 +70,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match args.json {
         true => print_json(args, &new, &repaired),
         false => {
-            tell(&new, &repaired);
+            report(&new, &repaired);
             Ok(())
         }
     }
 }
 
-/// Only a transcript can be damaged in ways that need a program: everything else is text for people, or
-/// belongs to another program.
+/// Refuses other formats: they are text that you can fix in an editor, or belong to other programs.
 fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     let name = path.to_string_lossy();
     let format = if name.ends_with(".md") {
@@ -105,7 +107,7 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// How a file begins.
+/// The start of a file, to recognise its format.
 fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut head = Vec::new();
     let read = open_regular(path)?
@@ -115,15 +117,15 @@ fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(head)
 }
 
-fn beside(path: &Path) -> PathBuf {
-    // The sign keeps it from being taken for a session of its own, should it lie in the store.
+fn default_output(path: &Path) -> PathBuf {
+    // With `~` in its name, the file is not mistaken for a session if it lies in the store.
     let mut name = path.file_stem().unwrap_or_default().to_os_string();
     name.push("~repaired.jsonl");
     path.with_file_name(name)
 }
 
-fn print_json(args: &Args, new: &Path, repaired: &Repaired) -> Result<(), Failure> {
-    ui::print_json(&Done {
+fn print_json(args: &RepairArgs, new: &Path, repaired: &Repaired) -> Result<(), Failure> {
+    ui::print_json(&RepairSummary {
         path: &args.path.to_string_lossy(),
         output: &new.to_string_lossy(),
         rest: repaired
@@ -134,7 +136,8 @@ fn print_json(args: &Args, new: &Path, repaired: &Repaired) -> Result<(), Failur
     })
 }
 
-fn tell(new: &Path, repaired: &Repaired) {
+/// Prints what was repaired and where it was written.
+fn report(new: &Path, repaired: &Repaired) {
     let found = match repaired.problems.len() {
         0 => "nothing was wrong".to_string(),
         _ => format!("mended {}", ui::count(&repaired.problems)),

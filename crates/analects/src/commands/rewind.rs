@@ -1,6 +1,6 @@
 //! `rewind`: goes back to an earlier message of a conversation.
 
-use super::verbs::{Place, Verb};
+use super::verbs::{Verb, VerbTarget};
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui};
@@ -20,7 +20,7 @@ use crate::{shell, ui};
   analects rewind talk.msg.md 3
   analects session tail last
   analects rewind last 0197a3c2-77f1")]
-pub struct Args {
+pub struct RewindArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
     target: String,
@@ -30,27 +30,27 @@ pub struct Args {
     message: String,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &RewindArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
-    let place = Place::named(&args.target, &surroundings)?;
-    back_to(&place, Some(&args.message), &surroundings)
+    let place = VerbTarget::named(&args.target, &surroundings)?;
+    rewind_to(&place, Some(&args.message), &surroundings)
 }
 
-/// Goes back to a message, or before the first one, and says how to undo that.
-pub fn back_to(
-    place: &Place,
+/// Goes back to a message, or for `None` to before the first one, and prints how to undo that.
+pub fn rewind_to(
+    place: &VerbTarget,
     to: Option<&str>,
     surroundings: &Surroundings,
 ) -> Result<(), Failure> {
     let outcome = place.perform(Verb::Rewind(to), surroundings)?;
     let from = match (place, to) {
         (_, None) => "its beginning".to_string(),
-        (Place::File(_), Some(_)) => format!("cell {}", outcome.target),
-        (Place::Session { .. }, Some(_)) => outcome.target,
+        (VerbTarget::File(_), Some(_)) => format!("cell {}", outcome.target),
+        (VerbTarget::Session { .. }, Some(_)) => outcome.target,
     };
     let what = match place {
-        Place::File(path) => path.display().to_string(),
-        Place::Session { .. } => "the session".to_string(),
+        VerbTarget::File(path) => path.display().to_string(),
+        VerbTarget::Session { .. } => "the session".to_string(),
     };
     let undo = outcome.last.map(|last| {
         format!(

@@ -1,4 +1,4 @@
-//! `session`: the conversations of the transcript store.
+//! `session`: the verbs for sessions of the transcript store.
 
 mod append;
 mod export;
@@ -27,29 +27,30 @@ use crate::ui;
     arg_required_else_help = true,
     after_help = "The verbs edit, drop, restore, rewind, fork and compact also take a session."
 )]
-pub struct Args {
+pub struct SessionArgs {
     #[command(subcommand)]
     command: SessionCommand,
 }
 
+/// The verbs of `session`. The hidden ones are older names of the top-level verbs.
 #[derive(Debug, Subcommand)]
 enum SessionCommand {
-    List(list::Args),
-    Show(show::Args),
-    Tail(tail::Args),
-    Append(append::Args),
-    Resume(resume::Args),
-    Export(export::Args),
-    Import(import::Args),
-    Prune(Prune),
+    List(list::SessionListArgs),
+    Show(show::SessionShowArgs),
+    Tail(tail::TailArgs),
+    Append(append::AppendArgs),
+    Resume(resume::ResumeArgs),
+    Export(export::ExportArgs),
+    Import(import::ImportArgs),
+    Prune(PruneArgs),
     #[command(hide = true)]
-    Fork(fork::Args),
+    Fork(fork::ForkArgs),
     #[command(hide = true)]
-    Rewind(rewind::Args),
+    Rewind(rewind::RewindArgs),
     #[command(hide = true)]
-    Drop(drop::Args),
+    Drop(drop::DropArgs),
     #[command(hide = true)]
-    Restore(drop::Restore),
+    Restore(drop::RestoreArgs),
 }
 
 /// Move sessions to the trash folder of the store
@@ -59,13 +60,13 @@ enum SessionCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects session prune 0197a3c2")]
-struct Prune {
+struct PruneArgs {
     /// The sessions to move
     #[arg(required = true)]
     sessions: Vec<String>,
 }
 
-pub fn run(args: Args) -> Result<(), Failure> {
+pub fn run(args: SessionArgs) -> Result<(), Failure> {
     match args.command {
         SessionCommand::List(args) => list::run(&args),
         SessionCommand::Show(args) => show::run(&args),
@@ -82,16 +83,17 @@ pub fn run(args: Args) -> Result<(), Failure> {
     }
 }
 
-impl Args {
-    /// Whether all that it prints is JSON.
+impl SessionArgs {
+    /// Whether the command always prints JSON.
     pub fn speaks_json(&self) -> bool {
         matches!(self.command, SessionCommand::Append(_))
     }
 }
 
-fn prune(args: &Prune) -> Result<(), Failure> {
+/// Moves sessions to the trash folder, and prints where they are.
+fn prune(args: &PruneArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
-    // All of them are looked up before anything is moved.
+    // Look up all sessions before moving any.
     let names: Result<Vec<_>, Failure> = args
         .sessions
         .iter()

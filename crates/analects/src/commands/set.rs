@@ -1,4 +1,4 @@
-//! `set`: changes one thing of a message file.
+//! `set`: changes a setting of a message file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,14 +14,14 @@ use crate::{ui, writing};
 /// Change a setting of a message file
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
-pub struct Args {
+pub struct SetArgs {
     #[command(subcommand)]
-    what: What,
+    command: SetCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
-    Default(Default),
+enum SetCommand {
+    Default(SetDefaultArgs),
 }
 
 /// Set the agent that answers by default
@@ -30,7 +30,7 @@ enum What {
 /// the agent.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  analects set default talk.msg.md coder")]
-struct Default {
+struct SetDefaultArgs {
     /// The message file
     file: PathBuf,
 
@@ -42,10 +42,10 @@ struct Default {
     json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let What::Default(args) = &args.what;
+pub fn run(args: &SetArgs) -> Result<(), Failure> {
+    let SetCommand::Default(args) = &args.command;
     let surroundings = Surroundings::of_process()?;
-    // Opening to write would take a file that is not there for a new one.
+    // Opening to write would create a missing file.
     reading::read(&args.file)?;
     set_default(args, &surroundings).map_err(|failure| surroundings.explain(failure))?;
     match args.json {
@@ -56,12 +56,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn set_default(args: &Default, surroundings: &Surroundings) -> Result<(), Failure> {
+fn set_default(args: &SetDefaultArgs, surroundings: &Surroundings) -> Result<(), Failure> {
     let mut file = writing::open(&args.file, &surroundings.places)?;
     file.try_edit(|document| default_agent(document, &args.file, &args.agent))
 }
 
-/// The change that makes an agent of the file the default.
+/// The change that makes an agent the default. Fails if the file does not define it.
 pub fn default_agent(document: &Document, path: &Path, name: &str) -> Result<Splice, Failure> {
     if document.agents().iter().all(|agent| agent.name != name) {
         return Err(unknown_agent(document, path, name));
@@ -71,7 +71,7 @@ pub fn default_agent(document: &Document, path: &Path, name: &str) -> Result<Spl
     splice.map_err(|refusal| writing::refused(path, refusal))
 }
 
-/// Says that a file has no such agent, and which it has.
+/// The failure for an unknown agent, with the nearest or all known ones.
 pub fn unknown_agent(document: &Document, path: &Path, name: &str) -> Failure {
     let agents = document.agents();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();

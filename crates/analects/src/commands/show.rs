@@ -33,7 +33,7 @@ use crate::{hints, ui};
   analects show talk.msg.md 2 > answer.md
   analects show plots.msg.md 4.1 > plot.png
   analects show talk.msg.md --json | jq -r '.cells[].content'")]
-pub struct Args {
+pub struct ShowArgs {
     /// The message file, such as talk.msg.md
     file: PathBuf,
 
@@ -45,7 +45,7 @@ pub struct Args {
     pub json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ShowArgs) -> Result<(), Failure> {
     let document = reading::read(&args.file)?;
     let path = args.file.to_string_lossy();
     match (&args.cell, args.json) {
@@ -56,6 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// Prints the whole parsed file.
 fn print_json(document: &Document, file: &Path) -> Result<(), Failure> {
     let path = file.to_string_lossy();
     let problems = hints::shown_problems(&reading::problems(document, &path), file);
@@ -65,21 +66,22 @@ fn print_json(document: &Document, file: &Path) -> Result<(), Failure> {
     ui::print_json(&shown)
 }
 
+/// Prints a row for each cell, and problems on stderr.
 fn print_cells(document: &Document, path: &str) -> Result<(), Failure> {
     let cells = document.cells().zip(msgfile::overview(document));
     let mut rows = Vec::new();
-    for ((cell, brief), mark) in cells.zip(reading::marks(document)) {
+    for ((cell, brief), mark) in cells.zip(reading::unseen_marks(document)) {
         rows.push([
             cell.name().into_owned(),
             brief.role.to_string(),
             format!("line {}", brief.line),
             mark,
-            reading::beginning(cell),
+            reading::first_line(cell),
         ]);
     }
     let printed = ui::print_rows(rows);
     if document.cells().len() == 0 {
-        reading::remark_without_cells(document, path);
+        reading::report_no_cells(document, path);
     }
     let problems = reading::problems(document, path);
     ui::report_problems(path, document.source(), &problems);

@@ -1,4 +1,4 @@
-//! `tokens`: how many tokens a text has.
+//! `tokens`: counts the tokens of a text.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ use crate::{local, ui};
 #[command(after_long_help = "Examples:
   analects tokens notes.md -m openai/gpt-5-mini
   git diff | analects tokens")]
-pub struct Args {
+pub struct TokensArgs {
     /// The file, or - for stdin [default: stdin]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -36,18 +36,18 @@ pub struct Args {
     pub json: bool,
 }
 
-/// The model that is counted for if nobody names one.
+/// The model to count for if none is named or configured.
 const USUAL: &str = "gpt-5";
 
-/// A count, as JSON.
+/// The count as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct TokenReport<'a> {
     model: &'a str,
     #[serde(flatten)]
     count: Count,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &TokensArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let config = Config::read_for(args.model.as_deref(), None, &surroundings)?;
     let named = args
@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     counter.use_vocabulary(true);
     let count = counter.text(&text);
     if args.json {
-        ui::print_json(&Shown {
+        ui::print_json(&TokenReport {
             model: &model,
             count,
         })
@@ -77,7 +77,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-fn read(args: &Args) -> Result<String, Failure> {
+/// Reads the file or stdin as text.
+fn read(args: &TokensArgs) -> Result<String, Failure> {
     let file = args
         .file
         .as_deref()

@@ -1,5 +1,6 @@
-//! What the verbs `drop`, `restore`, `edit`, `rewind`, `fork` and `compact --undo` have in common: they change a
-//! conversation in a message file or in a session, by the same rules. The session at a terminal uses these, too.
+//! Shared by `drop`, `restore`, `edit`, `rewind`, `fork` and `compact --undo`: they change a
+//! conversation in a message file or in a session, by the same rules. Interactive sessions use them
+//! too.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,10 +26,10 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::{shell, ui, writing};
 
-/// So many cells are not named one by one.
-const NAMED: usize = 6;
+/// From this many cells on, a remark names only the first and the last.
+const MAX_NAMED_CELLS: usize = 6;
 
-/// A verb on a conversation, and what a person named.
+/// A verb, with the cell or message that you named.
 #[derive(Debug, Clone, Copy)]
 pub enum Verb<'a> {
     Drop(&'a str),
@@ -37,14 +38,14 @@ pub enum Verb<'a> {
         message: &'a str,
         text: &'a str,
     },
-    /// Without a message, to the beginning.
+    /// `None` goes back to the beginning.
     Rewind(Option<&'a str>),
     UndoCompaction,
 }
 
 impl<'a> Verb<'a> {
-    /// The cell or message that the person named.
-    fn named(self) -> Option<&'a str> {
+    /// The cell or message that you named.
+    fn target_name(self) -> Option<&'a str> {
         match self {
             Verb::Drop(name) | Verb::Restore(name) | Verb::Edit { message: name, .. } => Some(name),
             Verb::Rewind(name) => name,
@@ -52,7 +53,7 @@ impl<'a> Verb<'a> {
         }
     }
 
-    /// What it changes.
+    /// The changes that the verb makes to a conversation.
     fn changes(
         self,
         messages: &[Message],
@@ -71,82 +72,88 @@ impl<'a> Verb<'a> {
     }
 }
 
-/// A conversation that a verb changes.
-pub enum Place {
+/// The conversation that a verb changes.
+pub enum VerbTarget {
     /// In a message file.
     File(PathBuf),
     /// In the transcript store.
     Session { sessions: Sessions, name: ChainName },
 }
 
-/// What a verb did.
+/// The result of a verb.
 #[derive(Debug, Default)]
-pub struct Outcome {
-    /// What the person named: the name of its cell, or the id of its message.
+pub struct VerbOutcome {
+    /// The name of the target cell, or the id of the target message.
     pub target: String,
-    /// The cells or messages that changed.
+    /// The names of the cells or messages that changed.
     pub changed: Vec<String>,
-    /// The file as it is now.
+    /// The file after the change; `None` for a session.
     pub file: Option<Document>,
-    /// The last of the records that were written to a session.
+    /// The last record that was written to a session.
     pub record: Option<MessageId>,
-    /// The message that came last on the branch before.
+    /// The last message of the branch before the change, to undo a rewind.
     pub last: Option<String>,
-    /// Why the model does not see what changed, if it does not.
+    /// Why the model does not see the target, if it does not.
     unseen: Option<Unseen>,
-    /// The summary that counted before and does not count where the conversation goes on, and the one that counts there.
+    /// The summary that no longer counts on the new branch, and the earlier summary that counts
+    /// instead.
     uncounted: Option<(String, Option<String>)>,
 }
 
-impl Outcome {
-    /// Whether the model does not see what changed because it is hidden.
+impl VerbOutcome {
+    /// Whether the target is hidden from the model.
     pub fn is_hidden(&self) -> bool {
         self.unseen == Some(Unseen::Hidden)
     }
 }
 
-impl Place {
-    /// The file or the session that a person named.
-    pub fn named(word: &str, surroundings: &Surroundings) -> Result<Place, Failure> {
+impl VerbTarget {
+    /// Finds the file or session with this name.
+    pub fn named(word: &str, surroundings: &Surroundings) -> Result<VerbTarget, Failure> {
         if let Some(path) = file(word) {
-            return Ok(Place::File(path.to_path_buf()));
+            return Ok(VerbTarget::File(path.to_path_buf()));
         }
         let sessions = Sessions::of(surroundings);
         let name = sessions.find(Some(word))?;
-        Ok(Place::Session { sessions, name })
+        Ok(VerbTarget::Session { sessions, name })
     }
 
-    /// How a command names it.
+    /// The name to use in a command.
     pub fn word(&self) -> String {
         match self {
-            Place::File(path) => shell::path(path),
-            // By its id: the last session may be another one later.
-            Place::Session { name, .. } => name.session.to_string(),
+            VerbTarget::File(path) => shell::path(path),
+            // Use the id: `last` may mean another session later.
+            VerbTarget::Session { name, .. } => name.session.to_string(),
         }
     }
 
-    /// Does what a verb says, and says what a person may not expect.
-    pub fn perform(&self, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
+    /// Performs a verb, and prints remarks about unexpected effects.
+    pub fn perform(
+        &self,
+        verb: Verb<'_>,
+        surroundings: &Surroundings,
+    ) -> Result<VerbOutcome, Failure> {
         let outcome = match self {
-            Place::File(path) => in_file(path, verb, surroundings),
-            Place::Session { sessions, name } => in_session(sessions, name, verb),
+            VerbTarget::File(path) => in_file(path, verb, surroundings),
+            VerbTarget::Session { sessions, name } => in_session(sessions, name, verb),
         };
         let outcome = outcome.map_err(|failure| surroundings.explain(failure))?;
         self.remark(verb, &outcome);
         Ok(outcome)
     }
 
-    fn remark(&self, verb: Verb<'_>, outcome: &Outcome) {
-        let is_file = matches!(self, Place::File(_));
+    /// Prints remarks about effects that you may not expect.
+    fn remark(&self, verb: Verb<'_>, outcome: &VerbOutcome) {
+        let is_file = matches!(self, VerbTarget::File(_));
         let thing = if is_file { "cell " } else { "" };
         if let Some((summary, earlier)) = &outcome.uncounted {
             let earlier = earlier.as_ref().map(|id| format!("{thing}{id}"));
-            remark_uncounted(&format!("{thing}{summary}"), earlier.as_deref());
+            warn_summary_not_counted(&format!("{thing}{summary}"), earlier.as_deref());
         }
         let target = &outcome.target;
         match outcome.unseen {
             Some(Unseen::Compacted) => {
-                remark_summed_up(&self.word(), &[format!("{thing}{target}")]);
+                warn_if_summarised(&self.word(), &[format!("{thing}{target}")]);
             }
             Some(Unseen::Hidden) if matches!(verb, Verb::Edit { .. }) => ui::remark(&format!(
                 "{thing}{target} is hidden from the model; analects restore {} {} shows it",
@@ -158,20 +165,21 @@ impl Place {
     }
 }
 
-/// The file that is meant, unless it is a session.
+/// The path, if the word names a file and not a session.
 pub fn file(target: &str) -> Option<&Path> {
     let path = Path::new(target);
     (target.ends_with(".md") || path.is_file()).then_some(path)
 }
 
-/// Puts another text into a cell, and the old one into the journal. Only the cell has to be read for that.
+/// Changes the text of a cell, and keeps the old text in the journal. Unlike the other verbs, this
+/// does not need the messages of the file.
 fn edit_file(
     path: &Path,
     cell: &str,
     text: &str,
     surroundings: &Surroundings,
-) -> Result<Outcome, Failure> {
-    let mut outcome = Outcome::default();
+) -> Result<VerbOutcome, Failure> {
+    let mut outcome = VerbOutcome::default();
     let refused = |error: ItemError| explain(path, &error);
     let file = change(path, surroundings, |document, journal, real| {
         let at = find_one(document, cell).map_err(refused)?;
@@ -190,16 +198,21 @@ fn edit_file(
     Ok(outcome)
 }
 
-fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<Outcome, Failure> {
+/// Performs a verb in a message file.
+fn in_file(
+    path: &Path,
+    verb: Verb<'_>,
+    surroundings: &Surroundings,
+) -> Result<VerbOutcome, Failure> {
     if let Verb::Edit { message, text } = verb {
         return edit_file(path, message, text, surroundings);
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = VerbOutcome::default();
     let refused = |error: ItemError| explain(path, &error);
     let file = change(path, surroundings, |document, _, _| {
         let read = CellMessages::of(document, &SessionId::default());
         let place = verb
-            .named()
+            .target_name()
             .map(|name| find_one(document, name))
             .transpose();
         let place = place.map_err(refused)?;
@@ -210,7 +223,7 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
             }
             None => None,
         };
-        // To go back to a result is to its own message.
+        // Going back to a tool result means going back to the message that holds it.
         let message = place
             .and_then(|at| read.message(at))
             .cloned()
@@ -250,7 +263,7 @@ fn in_file(path: &Path, verb: Verb<'_>, surroundings: &Surroundings) -> Result<O
     Ok(outcome)
 }
 
-/// The places of the cells that say something else of themselves.
+/// The positions of cells whose text or history changed.
 fn changed_cells(before: &Document, after: &Document) -> Vec<usize> {
     let cells = before.cells().zip(after.cells()).enumerate();
     let is_changed = |old: Cell<'_>, new: Cell<'_>| {
@@ -262,14 +275,19 @@ fn changed_cells(before: &Document, after: &Document) -> Vec<usize> {
         .collect()
 }
 
-fn in_session(sessions: &Sessions, name: &ChainName, verb: Verb<'_>) -> Result<Outcome, Failure> {
+/// Performs a verb in a session, and returns what it wrote.
+fn in_session(
+    sessions: &Sessions,
+    name: &ChainName,
+    verb: Verb<'_>,
+) -> Result<VerbOutcome, Failure> {
     let message = verb
-        .named()
+        .target_name()
         .map(|word| sessions.message(name, word))
         .transpose()?;
     let target = message.clone().map(Target::message);
     let mut session = Session::open(&*sessions.store, name.clone())?;
-    let mut outcome = Outcome::default();
+    let mut outcome = VerbOutcome::default();
     let records = session.apply(
         |messages| {
             let changes = verb.changes(messages, target.as_ref())?;
@@ -284,22 +302,22 @@ fn in_session(sessions: &Sessions, name: &ChainName, verb: Verb<'_>) -> Result<O
     Ok(outcome)
 }
 
-/// What a person may not expect of changes.
+/// The result of changes, with what may be unexpected about it.
 fn outcome_of(
     messages: &[Message],
     target: Option<&Target>,
     changes: &[Change],
     name: impl Fn(&MessageId) -> String,
-) -> Outcome {
+) -> VerbOutcome {
     let tree = Tree::of(messages);
     let leaf = tree.leaf(None);
     let is_said = |at: &usize| tree.link(*at).is_shown();
     let last = leaf.and_then(|leaf| tree.ancestors(leaf).find(is_said));
     let at = target.and_then(|target| tree.position(&target.message));
-    let mut outcome = Outcome {
+    let mut outcome = VerbOutcome {
         last: last.map(|at| name(&messages[at].id)),
         unseen: at.and_then(|at| unseen(messages)[at]),
-        ..Outcome::default()
+        ..VerbOutcome::default()
     };
     if let Some(at) = at.filter(|_| outcome.is_hidden()) {
         outcome.unseen = unseen(&verbs::with_history(messages.to_vec(), changes))[at];
@@ -324,8 +342,8 @@ fn outcome_of(
     outcome
 }
 
-/// The summary that counts now and does not count where a conversation ends with another message, and the one that
-/// counts there.
+/// The summary that counts now but not if the conversation ended at `end`, and the one that would
+/// count there.
 fn uncounted(
     messages: &[Message],
     tree: &Tree,
@@ -344,8 +362,8 @@ fn uncounted(
     ))
 }
 
-/// Says that a summary does not count where a conversation goes on, and whether an earlier one does.
-fn remark_uncounted(summary: &str, earlier: Option<&str>) {
+/// Warns that a summary does not count on the new branch, and whether an earlier one does.
+fn warn_summary_not_counted(summary: &str, earlier: Option<&str>) {
     let instead = match earlier {
         Some(earlier) => {
             format!("the earlier summary {earlier} does, and the model sees what came after it")
@@ -357,11 +375,11 @@ fn remark_uncounted(summary: &str, earlier: Option<&str>) {
     ));
 }
 
-/// Says so if a summary stands for cells, so that nothing that is done with them is seen.
-fn remark_summed_up(place: &str, cells: &[String]) {
+/// Warns that a summary replaces these cells, so that changes to them have no effect on the model.
+fn warn_if_summarised(place: &str, cells: &[String]) {
     let cells = match cells {
         [] => return,
-        [first, .., last] if cells.len() >= NAMED => format!("{first} to {last}"),
+        [first, .., last] if cells.len() >= MAX_NAMED_CELLS => format!("{first} to {last}"),
         some => some.join(", "),
     };
     ui::remark(&format!(
@@ -370,8 +388,8 @@ fn remark_summed_up(place: &str, cells: &[String]) {
     ));
 }
 
-/// Says so if a summary stands for cells that are chosen for a call.
-pub fn remark_chosen(path: &Path, document: &Document, args: &CallArgs) {
+/// Warns that a summary replaces cells that you chose for a call.
+pub fn warn_chosen_are_summarised(path: &Path, document: &Document, args: &CallArgs) {
     let lists = args.include.iter().chain(&args.exclude);
     let cells = lists
         .filter_map(|list| find_cells(document, list).ok())
@@ -388,10 +406,10 @@ pub fn remark_chosen(path: &Path, document: &Document, args: &CallArgs) {
     let names: Vec<String> = summed_up
         .map(|(_, cell)| format!("cell {}", cell.name()))
         .collect();
-    remark_summed_up(&shell::path(path), &names);
+    warn_if_summarised(&shell::path(path), &names);
 }
 
-/// Copies a file up to a cell, or all of it, into a new one, whose path comes back.
+/// Copies a file, or its beginning up to the cell `at`. Returns the path of the copy.
 pub fn fork_file(
     path: &Path,
     at: Option<&str>,
@@ -416,14 +434,14 @@ pub fn fork_file(
         }
         None => document.source().to_vec(),
     };
-    let copy = copy.map_or_else(|| free_name(path), Path::to_path_buf);
+    let copy = copy.map_or_else(|| free_copy_name(path), Path::to_path_buf);
     check_copy(path, &copy, &document)?;
     write_copy(&copy, &bytes, force, surroundings)?;
     if let Some((summary, earlier)) = lost_summary {
         let earlier = earlier.map(|cell| format!("cell {cell}"));
-        remark_uncounted(&format!("cell {summary}"), earlier.as_deref());
+        warn_summary_not_counted(&format!("cell {summary}"), earlier.as_deref());
     }
-    // Pictures beside the one are beside the other.
+    // In the same folder, the copy names the same pictures.
     if real_folder(&copy) == real_folder(path) {
         let consent = PictureConsent::of(path, &surroundings.places);
         PictureConsent::of(&copy, &surroundings.places).take_over(&consent)?;
@@ -431,7 +449,7 @@ pub fn fork_file(
     Ok(copy)
 }
 
-/// The summary of a file that does not count in a copy up to a cell.
+/// The summary that does not count in a copy up to a cell.
 fn uncounted_at(document: &Document, at: usize) -> Option<(String, Option<String>)> {
     let read = CellMessages::of(document, &SessionId::default());
     let tree = Tree::of(&read.messages);
@@ -445,13 +463,13 @@ fn uncounted_at(document: &Document, at: usize) -> Option<(String, Option<String
     })
 }
 
-/// Copies a session up to a message, or all of it.
+/// Copies a session, or its beginning up to the message `at`. Returns the name of the copy.
 pub fn fork_session(
     sessions: &Sessions,
     name: &ChainName,
     at: Option<&str>,
 ) -> Result<ChainName, Failure> {
-    // A copy belongs where the original does.
+    // The copy belongs to the same folder as the original.
     let copy = ChainName {
         project: name.project.clone(),
         ..sessions.new_name()
@@ -459,21 +477,22 @@ pub fn fork_session(
     let session = Session::open(&*sessions.store, name.clone())?;
     session.fork(at, copy.clone(), &mut OsIds, Timestamp::now())?;
     if at.is_none() {
-        // All of it was copied, compactions too.
+        // A full copy includes all compactions.
         return Ok(copy);
     }
     let (before, after) = (sessions.summary(name)?, sessions.summary(&copy)?);
     if let Some(summary) = before.filter(|summary| after.as_ref() != Some(summary)) {
-        remark_uncounted(&summary, after.as_deref());
+        warn_summary_not_counted(&summary, after.as_deref());
     }
     Ok(copy)
 }
 
-/// The folder that a file itself lies in, wherever links to it are.
+/// The folder of a file after following links.
 fn real_folder(path: &Path) -> Option<PathBuf> {
     Some(real_path(&Disk, path).ok()?.parent()?.to_path_buf())
 }
 
+/// Writes the copy to a new file or, with `force`, over an existing one.
 fn write_copy(
     copy: &Path,
     bytes: &[u8],
@@ -491,7 +510,7 @@ fn write_copy(
     Ok(file.edit(|document| Splice::whole(document.source(), bytes.to_vec()))?)
 }
 
-/// The copy must be another file, and be read like the original.
+/// Refuses a copy onto the file itself, or with an extension that would change how it is read.
 fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().ok();
     if real(path).is_some() && real(path) == real(copy) {
@@ -511,8 +530,8 @@ fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failu
     Ok(())
 }
 
-/// A name for a copy: `talk.fork-1.msg.md`.
-fn free_name(path: &Path) -> PathBuf {
+/// A free name for a copy, such as `talk.fork-1.msg.md`.
+fn free_copy_name(path: &Path) -> PathBuf {
     let name = path
         .file_name()
         .unwrap_or_default()
@@ -528,14 +547,15 @@ fn free_name(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.with_extension("fork.msg.md"))
 }
 
-/// Changes a file that must be there; the change is told where the file itself lies.
+/// Changes an existing file. `make` gets the document, the journal, and the path after following
+/// links.
 fn change(
     path: &Path,
     surroundings: &Surroundings,
     mut make: impl FnMut(&Document, &Journal, &Path) -> Result<Document, Failure>,
 ) -> Result<LockedFile, Failure> {
-    // Opening to write would take a file that is not there for a new one.
-    reading::check_is_there(path)?;
+    // Opening to write would create a missing file.
+    reading::check_exists(path)?;
     let mut file = writing::open(path, &surroundings.places)?;
     let journal = file.journal().clone();
     let real = file.path().to_path_buf();
@@ -543,7 +563,7 @@ fn change(
     Ok(file)
 }
 
-/// Says what cannot be done in a file.
+/// Turns an error about a cell into a failure with a hint.
 pub fn explain(path: &Path, error: &ItemError) -> Failure {
     let message = format!("{}: {error}", path.display());
     let failure = match error.kind() {

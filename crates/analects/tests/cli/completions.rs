@@ -42,7 +42,12 @@ fn every_shell_gets_a_completion_script() {
         assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{shell}");
         assert!(run.stdout.contains("completions"), "{shell}");
         assert!(run.stdout.contains("append"), "{shell}");
-        let hidden = ["session,fork", "session;fork", "session__subcmd__fork", "prune fork"];
+        let hidden = [
+            "session,fork",
+            "session;fork",
+            "session__subcmd__fork",
+            "prune fork",
+        ];
         for hidden in hidden {
             assert!(!run.stdout.contains(hidden), "{shell}: {hidden}");
         }
@@ -138,7 +143,10 @@ fn all_man_pages_go_into_a_folder() {
         );
     }
     for hidden in ["analects-get.1", "analects-session-fork.1"] {
-        assert!(!sandbox.path("share/man1").join(hidden).exists(), "{hidden}");
+        assert!(
+            !sandbox.path("share/man1").join(hidden).exists(),
+            "{hidden}"
+        );
     }
     let one = sandbox.run(&["man", "set", "default"]).stdout;
     assert_eq!(sandbox.read("share/man1/analects-set-default.1"), one);

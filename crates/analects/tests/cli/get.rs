@@ -58,7 +58,10 @@ fn get_prints_text_byte_for_byte() {
 fn get_prints_bytes_that_are_not_utf8() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", b"# %%\n\na\xff\xfe\n\\# %% \xfd\n");
-    let output = sandbox.command(&["show", "a.msg.md", "1"]).output().unwrap();
+    let output = sandbox
+        .command(&["show", "a.msg.md", "1"])
+        .output()
+        .unwrap();
     assert_eq!(
         (output.status.code(), &*output.stdout),
         (Some(0), &b"a\xff\xfe\n# %% \xfd"[..])
@@ -119,16 +122,20 @@ fn get_json_matches_show_json() {
 fn show_suggests_the_nearest_cell() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
-    sandbox.run(&["show", "talk.msg.md", "2.k3"]).assert_fails(
-        3,
-        "analects: talk.msg.md: there is no cell 2.k3\n\
+    sandbox
+        .run(&["show", "talk.msg.md", "2.k3"])
+        .assert_failure(
+            3,
+            "analects: talk.msg.md: there is no cell 2.k3\n\
          hint: did you mean 2.k3f9qx7a or 2.k3f9qx7a.1? see analects show talk.msg.md\n",
-    );
-    sandbox.run(&["show", "talk.msg.md", "coed"]).assert_fails(
-        3,
-        "analects: talk.msg.md: there is no cell coed\n\
+        );
+    sandbox
+        .run(&["show", "talk.msg.md", "coed"])
+        .assert_failure(
+            3,
+            "analects: talk.msg.md: there is no cell coed\n\
          hint: did you mean code? see analects show talk.msg.md\n",
-    );
+        );
     sandbox
         .run(&["show", "talk.msg.md", "nothing like it"])
         .assert_fails(
@@ -175,7 +182,7 @@ fn get_takes_the_first_of_two_equal_ids_and_says_so() {
 fn get_is_another_name_for_show() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
-    for rest in [&["6"][..], &["6", "--json"], &["coed"]] {
+    for rest in [&["code"][..], &["6", "--json"], &["coed"]] {
         let show = sandbox.run(&[&["show", "talk.msg.md"], rest].concat());
         let get = sandbox.run(&[&["get", "talk.msg.md"], rest].concat());
         assert_eq!(get.code, show.code, "{rest:?}");

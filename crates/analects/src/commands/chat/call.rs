@@ -1,5 +1,5 @@
-//! One call of `chat`: which cells are sent, with which settings, and whether it is sent at all; whom it asks, and
-//! who it turns out to be that answers, in words.
+//! One call of `chat`: which cells it sends, with which settings and to which model, and what it
+//! reports about these choices.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use crate::local::{self, Vocabulary};
 use crate::surroundings::Surroundings;
 use crate::{ui, ways};
 
-/// How many cells are told by name.
-const MANY: usize = 12;
+/// Reports list at most this many cells by name.
+const MAX_NAMED_CELLS: usize = 12;
 
 /// Options of one call.
 #[derive(Debug, Default, clap::Args)]
@@ -69,6 +69,7 @@ pub struct CallArgs {
     pub force: bool,
 }
 
+/// Parses `--temperature`.
 fn temperature(text: &str) -> Result<f64, String> {
     let number = text
         .parse::<f64>()
@@ -78,14 +79,15 @@ fn temperature(text: &str) -> Result<f64, String> {
 }
 
 impl CallArgs {
-    /// Whether cells are chosen.
-    pub fn has_choice(&self) -> bool {
+    /// Whether `--include` or `--exclude` is given.
+    pub fn chooses_cells(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty()
     }
 
-    /// Refuses what is chosen for one prompt, where there are many.
-    pub fn for_many(&self, why_not: &str) -> Result<(), Failure> {
-        if !self.has_choice() && !self.save {
+    /// Refuses options that choose cells for one prompt, for a mode that answers many. `why_not`
+    /// ends the message.
+    pub fn refuse_cell_choice(&self, why_not: &str) -> Result<(), Failure> {
+        if !self.chooses_cells() && !self.save {
             return Ok(());
         }
         let message =
@@ -96,8 +98,8 @@ impl CallArgs {
         ))
     }
 
-    /// Refuses what only a file has.
-    pub fn without_file(&self) -> Result<(), Failure> {
+    /// Refuses options that need a message file.
+    pub fn refuse_file_options(&self) -> Result<(), Failure> {
         let given = [
             ("--include", !self.include.is_empty()),
             ("--exclude", !self.exclude.is_empty()),
@@ -114,14 +116,14 @@ impl CallArgs {
         }
     }
 
-    /// The chosen messages of a file, before anything is said in it. A choice of cells that are not there is refused,
-    /// before anything is written because of it.
+    /// The messages that `--include` and `--exclude` choose. Runs before anything is written, so
+    /// that a wrong choice changes nothing.
     pub fn choose(
         &self,
         path: &Path,
         conversation: &FileConversation,
     ) -> Result<ChosenMessages, Failure> {
-        if self.save && !self.has_choice() {
+        if self.save && !self.chooses_cells() {
             return Err(Failure::usage(
                 "--save keeps a choice of cells, and there is none",
                 "choose cells with --include or --exclude",
@@ -132,45 +134,45 @@ impl CallArgs {
     }
 }
 
-/// Everything that a call knows before it looks at the conversation.
+/// The settings of a call, fixed before it reads the conversation.
 #[derive(Clone, Copy)]
-pub struct Call<'a> {
+pub struct ChatCall<'a> {
     pub surroundings: &'a Surroundings,
     pub config: &'a Config,
-    /// The model to ask, or a word that the configuration gives one for.
+    /// The model from `-m`: `provider/NAME` or a configured name such as `quick`.
     pub model: Option<&'a str>,
-    /// The agent that is to answer.
+    /// The agent from `--agent` or `--set-default-agent`.
     pub agent: Option<&'a str>,
     pub args: &'a CallArgs,
     pub turn: &'a TurnConfig,
-    /// Whether the answer is recorded.
+    /// Whether `--record` is given.
     pub records: bool,
-    /// Where the person reads hints.
+    /// Decides whether hints name options or slash commands.
     pub interface: Interface,
 }
 
-/// What the person says.
+/// What you want to send with this call.
 #[derive(Debug, Default)]
-pub struct Said {
-    /// In words.
+pub struct UserInput {
+    /// The text of the prompt; `None` asks what is still unanswered.
     pub prompt: Option<String>,
-    /// Files that the model is to see.
+    /// The files from `--file`.
     pub files: Vec<PathBuf>,
-    /// Pictures that the person names in this call.
+    /// Pictures that the prompt names.
     pub pictures: Vec<String>,
-    /// What of it is in the conversation by now, also if the answer fails.
+    /// What has been added to the conversation so far, even if the answer fails.
     pub written: WriteProgress,
 }
 
-impl<'a> Call<'a> {
-    /// What is wanted of the next turn.
-    pub fn options(self, said: &'a Said, chosen: ChosenMessages) -> AskOptions<'a> {
+impl<'a> ChatCall<'a> {
+    /// The options of the next turn.
+    pub fn options(self, input: &'a UserInput, chosen: ChosenMessages) -> AskOptions<'a> {
         AskOptions {
             agents: self.config,
             model: self.model,
             agent: self.agent,
-            prompt: said.prompt.as_deref(),
-            files: &said.files,
+            prompt: input.prompt.as_deref(),
+            files: &input.files,
             files_named_by: "chat --file",
             temperature: self.args.temperature,
             max_output_tokens: self.args.max_tokens,
@@ -181,36 +183,39 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Prepares a conversation in which nothing need be asked.
-    pub fn prepare_idle<C: Conversation>(self, conversation: C) -> Result<Prepared<C>, Failure> {
-        let said = Said::default();
+    /// Prepares a conversation without a question, to see which agent would answer.
+    pub fn prepare_without_question<C: Conversation>(
+        self,
+        conversation: C,
+    ) -> Result<Prepared<C>, Failure> {
+        let input = UserInput::default();
         let options = AskOptions {
             needs_question: false,
-            ..self.options(&said, ChosenMessages::default())
+            ..self.options(&input, ChosenMessages::default())
         };
         prepare(conversation, &options).map_err(|error| self.explain(error))
     }
 
-    /// Whether the person says who answers.
+    /// Whether you named a model or an agent.
     pub fn names_responder(self) -> bool {
         self.model.is_some() || self.agent.is_some()
     }
 
-    /// The questions that this call answers. Cells are chosen among those that are there, and a recording holds one
-    /// answer: what waits for another agent is left to a further call.
+    /// The questions that this call answers. With chosen cells or a recording, it is only the first
+    /// one: a choice applies to the cells that exist now, and a recording holds one answer.
     pub fn queue(self) -> AnswerQueue {
-        if self.records || self.args.has_choice() {
+        if self.records || self.args.chooses_cells() {
             return AnswerQueue::only_first();
         }
         AnswerQueue::default()
     }
 
-    /// Says who answers what, and what waits beside it.
-    pub fn tell_of_queue<C: Conversation>(self, prepared: &Prepared<C>) {
+    /// Reports which agent answers which cells, and which cells are left.
+    pub fn report_queue<C: Conversation>(self, prepared: &Prepared<C>) {
         let Some(report) = prepared.report() else {
             return;
         };
-        let note = if self.args.has_choice() && !self.args.save {
+        let note = if self.args.chooses_cells() && !self.args.save {
             ", with its own -i or -e"
         } else {
             ""
@@ -218,12 +223,13 @@ impl<'a> Call<'a> {
         ui::remark(&queue_in_words(report, &prepared.agent().agent.name, note));
     }
 
-    /// Makes the model ready that answers, and says what is worth telling about it.
-    pub fn make_ready<C: Conversation>(
+    /// Starts the server of a local model if one answers, and reports notes about the agent. Keep
+    /// the returned value for as long as the model is needed.
+    pub fn prepare_model<C: Conversation>(
         self,
         prepared: &mut Prepared<C>,
     ) -> Result<Option<Arc<Serving>>, Failure> {
-        tell_notes(prepared.notes());
+        report_notes(prepared.notes());
         let serving = local::ready(prepared.model_mut(), self.model, self.surroundings)?;
         if let Some(serving) = &serving {
             prepared.config_mut().tokenizer = Some(Arc::new(Vocabulary(serving.clone())));
@@ -231,13 +237,13 @@ impl<'a> Call<'a> {
         Ok(serving)
     }
 
-    /// Says why nobody can be asked.
+    /// Turns the reason why no model can be asked into a failure with a hint.
     pub fn explain(self, error: PrepareError) -> Failure {
         explain(error, self.config, &self.surroundings.models)
     }
 }
 
-/// Says why nobody can be asked.
+/// Turns the reason why no model can be asked into a failure with a hint.
 pub fn explain(
     error: PrepareError,
     config: &Config,
@@ -273,8 +279,9 @@ pub fn explain(
     }
 }
 
-/// Says what is worth telling about who answers. It holds for every prompt of a session, so it is said once.
-pub fn tell_notes(notes: &[ResponderNote]) {
+/// Prints notes about the agent that answers. Each note is printed once per process, because it
+/// applies to every prompt of a session.
+pub fn report_notes(notes: &[ResponderNote]) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     for note in notes {
         let text = note_in_words(note);
@@ -285,6 +292,7 @@ pub fn tell_notes(notes: &[ResponderNote]) {
     }
 }
 
+/// One note as a line of text.
 fn note_in_words(note: &ResponderNote) -> String {
     match note {
         ResponderNote::ModelSkipped {
@@ -294,7 +302,7 @@ fn note_in_words(note: &ResponderNote) -> String {
             instead,
         } => {
             let why = match why {
-                // The name stands before it already.
+                // The text before this already names the model.
                 Some(ClientError::UnknownModel(_)) => "unknown model".to_string(),
                 Some(error) => error.to_string(),
                 None => RECORDING_NAMED.to_string(),
@@ -308,20 +316,20 @@ fn note_in_words(note: &ResponderNote) -> String {
     }
 }
 
-/// Says who answers what, and what waits beside it.
+/// Reports which agent answers which cells, and which cells are left.
 fn queue_in_words(report: &QueueReport, agent: &str, note: &str) -> String {
     let mut words = format!("{agent} answers {}", named(&report.now));
     if !report.next.is_empty() {
         words += &format!("; next: {}", named(&report.next));
     }
     if !report.left.is_empty() {
-        words += &format!("; {}{note}", left_waiting(&report.left));
+        words += &format!("; {}{note}", unanswered_in_words(&report.left));
     }
     words
 }
 
-/// Says that cells are not asked by this call.
-pub fn left_waiting(names: &[String]) -> String {
+/// `cell 2 waits: a further call asks it`.
+pub fn unanswered_in_words(names: &[String]) -> String {
     let (wait, them) = if names.len() == 1 {
         ("waits", "it")
     } else {
@@ -330,18 +338,18 @@ pub fn left_waiting(names: &[String]) -> String {
     format!("{} {wait}: a further call asks {them}", named(names))
 }
 
-/// Cells by their names.
+/// `cell 2`, `cells 2, 3`, or a number if there are many.
 fn named(names: &[String]) -> String {
     match names {
         [one] => format!("cell {one}"),
-        _ if names.len() > MANY => format!("{} cells", names.len()),
+        _ if names.len() > MAX_NAMED_CELLS => format!("{} cells", names.len()),
         _ => format!("cells {}", names.join(", ")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! What is said of what waits.
+    //! How the queue is described.
 
     use super::*;
 

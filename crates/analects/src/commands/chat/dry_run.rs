@@ -1,5 +1,5 @@
-//! A call that is not made: the request as it would go out. It is prepared on a rehearsal of the conversation, so
-//! nothing is sent, and nothing is written.
+//! `chat --dry-run`: prints the request. It works on a rehearsal of the conversation, so nothing is
+//! sent or written.
 
 use std::path::Path;
 
@@ -10,25 +10,25 @@ use analects_runtime::{
     prepare,
 };
 
-use super::asking::{ProblemSource, report_problems};
-use super::call::{Call, Said, tell_notes};
-use super::in_file::{not_opened, nothing_to_ask};
+use super::call::{ChatCall, UserInput, report_notes};
+use super::in_file::{explain_open_error, nothing_to_ask};
 use super::in_store;
+use super::turn::{ProblemSource, report_problems};
 use crate::commands::verbs;
 use crate::failure::Failure;
 use crate::{outgoing, pictures, ui, writing};
 
-/// Prints what would be sent of a file.
-pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
-    let mut conversation = rehearse(call, path, said)?;
+/// Prints the request that `chat FILE` would send.
+pub fn of_file(call: ChatCall<'_>, path: &Path, input: &UserInput) -> Result<(), Failure> {
+    let mut conversation = rehearse(call, path, input)?;
     writing::remark_journal(path, conversation.document(), &call.surroundings.places);
     let is_wanted = call.args.pictures;
     let mut allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
-    allowed.add(&said.pictures);
+    allowed.add(&input.pictures);
     conversation.allow_pictures(allowed);
     let chosen = call.args.choose(path, &conversation)?;
-    verbs::remark_chosen(path, conversation.document(), call.args);
-    let options = call.options(said, chosen);
+    verbs::warn_chosen_are_summarised(path, conversation.document(), call.args);
+    let options = call.options(input, chosen);
     let mut prepared = match call.queue().prepare(&mut conversation, &options) {
         Ok(Some(prepared)) => prepared,
         Ok(None) | Err(PrepareError::NothingToAsk) => {
@@ -37,7 +37,7 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
         Err(error) => return Err(call.explain(error)),
     };
     prepared.write()?;
-    call.tell_of_queue(&prepared);
+    call.report_queue(&prepared);
     let text = prepared.conversation().document().source().to_vec();
     let name = path.to_string_lossy().into_owned();
     let source = ProblemSource {
@@ -48,27 +48,31 @@ pub fn of_file(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> 
     print(&mut prepared, &source)
 }
 
-/// A file as it is, or would be once it was made a message file.
-fn rehearse(call: Call<'_>, path: &Path, said: &Said) -> Result<FileConversation, Failure> {
+/// The file as it is or, with `--force`, as a message file.
+fn rehearse(
+    call: ChatCall<'_>,
+    path: &Path,
+    input: &UserInput,
+) -> Result<FileConversation, Failure> {
     let mut document = writing::read_or_new(path)?;
-    if document.kind() == DocumentKind::Plain && call.args.force && said.prompt.is_some() {
+    if document.kind() == DocumentKind::Plain && call.args.force && input.prompt.is_some() {
         document = writing::with_section(&document, path)?;
     }
     let places = &call.surroundings.places;
-    FileConversation::dry_run_document(path, document, places).map_err(not_opened)
+    FileConversation::dry_run_document(path, document, places).map_err(explain_open_error)
 }
 
-/// Prints what would be sent of a session.
+/// Prints the request that `chat` without a file would send.
 pub fn of_session(
-    call: Call<'_>,
+    call: ChatCall<'_>,
     conversation: StoredConversation,
-    said: &Said,
+    input: &UserInput,
 ) -> Result<(), Failure> {
     let mut conversation = conversation.into_dry_run();
-    let options = call.options(said, ChosenMessages::default());
+    let options = call.options(input, ChosenMessages::default());
     let mut prepared = match prepare(&mut conversation, &options) {
         Ok(prepared) => prepared,
-        Err(error) => return Err(in_store::nobody_answers(error, call, &conversation)),
+        Err(error) => return Err(in_store::explain_no_answer(error, call, &conversation)),
     };
     let name = prepared.conversation().name().session.to_string();
     print(
@@ -81,11 +85,12 @@ pub fn of_session(
     )
 }
 
+/// Prints the request, and on stderr what `chat` would do first.
 fn print<C: Conversation>(
     prepared: &mut Prepared<C>,
     source: &ProblemSource,
 ) -> Result<(), Failure> {
-    tell_notes(prepared.notes());
+    report_notes(prepared.notes());
     let planned = prepared.plan(Precision::default())?;
     for text in &planned.reminders {
         ui::remark(&format!("the model would be told: {text}"));

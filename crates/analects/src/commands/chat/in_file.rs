@@ -1,4 +1,4 @@
-//! `chat FILE`: a turn in a message file, from what is said to the answer in its place.
+//! `chat FILE`: a turn in a message file, from the prompt to the answer below it.
 
 use std::path::Path;
 
@@ -11,64 +11,72 @@ use analects_runtime::{
 use analects_store::{AnswerPlace, LostRewind, Places, StoreError, read_message_file};
 use jiff::Timestamp;
 
-use super::asking::{ProblemSource, ask, broken_cell, if_it_broke_off};
-use super::call::{Call, Said, left_waiting};
+use super::call::{ChatCall, UserInput, unanswered_in_words};
 use super::dry_run;
+use super::turn::{ProblemSource, ask, broken_cell, hint_if_broken_off};
 use crate::commands::{set, verbs};
 use crate::failure::Failure;
 use crate::hints::{Advice, BrokenAnswer, ConversationName};
 use crate::surroundings::Surroundings;
 use crate::{local, pictures, shell, ui, writing};
 
-/// Gets the answers to all that waits in a file: one after the other, where it is meant for several agents.
-pub fn chat_in_file(call: Call<'_>, path: &Path, said: &mut Said) -> Result<(), Failure> {
+/// Answers all questions of a file, one after the other, each with its own agent.
+pub fn chat_in_file(call: ChatCall<'_>, path: &Path, input: &mut UserInput) -> Result<(), Failure> {
     if call.args.dry_run {
-        return dry_run::of_file(call, path, said);
+        return dry_run::of_file(call, path, input);
     }
     let mut queue = call.queue();
-    let mut is_answered = take_turn_of(&mut queue, call, path, said)?;
+    let mut is_answered = take_next_turn(&mut queue, call, path, input)?;
     while is_answered && queue.has_more() {
-        is_answered = take_turn_of(&mut queue, call, path, &mut Said::default())?;
+        is_answered = take_next_turn(&mut queue, call, path, &mut UserInput::default())?;
     }
     Ok(())
 }
 
-/// Gets one answer in a file; `false` if there was none to get.
-pub fn take_turn(call: Call<'_>, path: &Path) -> Result<bool, Failure> {
-    take_turn_of(
+/// Answers one question of a file. Returns `false` if there was none.
+pub fn take_turn(call: ChatCall<'_>, path: &Path) -> Result<bool, Failure> {
+    take_next_turn(
         &mut AnswerQueue::default(),
         call,
         path,
-        &mut Said::default(),
+        &mut UserInput::default(),
     )
 }
 
-/// Gets the next answer of a call.
-fn take_turn_of(
+/// Answers the next question in the queue. Returns `false` if none is left.
+fn take_next_turn(
     queue: &mut AnswerQueue,
-    call: Call<'_>,
+    call: ChatCall<'_>,
     path: &Path,
-    said: &mut Said,
+    input: &mut UserInput,
 ) -> Result<bool, Failure> {
     if call.args.force && path.extension().is_some_and(|end| end == "md") {
-        make_message_file_for(call, path, said)?;
+        make_message_file_for(call, path, input)?;
     }
-    let mut conversation = open_to_answer(call, path)?;
+    let mut conversation = open_for_answer(call, path)?;
     let chosen = call.args.choose(path, &conversation)?;
-    let options = call.options(said, chosen);
+    let options = call.options(input, chosen);
     let mut prepared = match queue.prepare(&mut conversation, &options) {
         Ok(Some(prepared)) => prepared,
         Ok(None) => {
-            tell_what_waits(&conversation);
+            report_unanswered(&conversation);
             return Ok(false);
         }
-        Err(error) => return Err(nobody_answers(error, call, &mut conversation, path, said)?),
+        Err(error) => {
+            return Err(explain_no_answer(
+                error,
+                call,
+                &mut conversation,
+                path,
+                input,
+            )?);
+        }
     };
-    let serving = call.make_ready(&mut prepared)?;
+    let serving = call.prepare_model(&mut prepared)?;
     let written = write(call, path, &mut prepared);
-    said.written = prepared.write_progress();
+    input.written = prepared.write_progress();
     written?;
-    call.tell_of_queue(&prepared);
+    call.report_queue(&prepared);
     let text = prepared.conversation().document().source().to_vec();
     let name = path.to_string_lossy().into_owned();
     let source = ProblemSource {
@@ -83,20 +91,21 @@ fn take_turn_of(
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::File(path.to_path_buf()));
         let failure = local::explain(failure, serving.as_deref());
-        if_it_broke_off(failure, &prepared, |conversation, broken| {
-            // Nothing can be hidden in a file that nobody can write to.
+        hint_if_broken_off(failure, &prepared, |conversation, broken| {
+            // A file that is not UTF-8 cannot be changed, so `drop` would not work.
             let cell = conversation.cell_of(&MessageId::from(broken))?;
             conversation
                 .document()
                 .is_utf8()
-                .then(|| broken_in(path, cell))
+                .then(|| broken_answer_in(path, cell))
         })
     })?;
     Ok(true)
 }
 
-/// Opens a file in which a question is to be answered.
-fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failure> {
+/// Opens a file to add an answer. Fails if the answer could not be saved, or if the mark of a
+/// rewind has disappeared.
+fn open_for_answer(call: ChatCall<'_>, path: &Path) -> Result<FileConversation, Failure> {
     let mut conversation = open_file(path, call.surroundings)?;
     let document = conversation.document();
     if let Some(problem) = document.old_format() {
@@ -124,7 +133,8 @@ fn open_to_answer(call: Call<'_>, path: &Path) -> Result<FileConversation, Failu
     Ok(conversation)
 }
 
-/// The mark of a rewind is gone, and nobody knows whether the person meant that.
+/// The error for a file from which the empty cell of a rewind was deleted: only you know whether
+/// you meant that.
 fn lost_rewind(path: &Path, lost: &LostRewind) -> Failure {
     let file = shell::path(path);
     let to = if lost.to.is_empty() {
@@ -145,9 +155,9 @@ fn lost_rewind(path: &Path, lost: &LostRewind) -> Failure {
     Failure::input(message).or_hint(hint)
 }
 
-/// Writes down who answers and what is said.
+/// Writes the agent and the prompt to the file.
 fn write(
-    call: Call<'_>,
+    call: ChatCall<'_>,
     path: &Path,
     prepared: &mut Prepared<&mut FileConversation>,
 ) -> Result<(), Failure> {
@@ -156,47 +166,51 @@ fn write(
         let conversation = prepared.conversation_mut();
         conversation.try_edit(|document| set::default_agent(document, path, name))?;
     }
-    verbs::remark_chosen(path, prepared.conversation().document(), call.args);
+    verbs::warn_chosen_are_summarised(path, prepared.conversation().document(), call.args);
     Ok(prepared.write()?)
 }
 
-/// Says what waits where this call does not ask it.
-fn tell_what_waits(conversation: &FileConversation) {
+/// Reports questions that this call does not ask.
+fn report_unanswered(conversation: &FileConversation) {
     let questions = conversation.snapshot().questions;
     let names: Vec<String> = questions
         .into_iter()
         .map(|question| question.name)
         .collect();
     if !names.is_empty() {
-        ui::remark(&left_waiting(&names));
+        ui::remark(&unanswered_in_words(&names));
     }
 }
 
-/// Says why nobody answers. What the person said is kept though nobody is there to answer it; where they named somebody
-/// who cannot be asked, the call is at fault, and they will make it again.
-fn nobody_answers(
+/// Explains why no agent answers. The prompt is saved anyway, unless you named a model or agent
+/// that cannot be asked: then you will repeat the call.
+fn explain_no_answer(
     error: PrepareError,
-    call: Call<'_>,
+    call: ChatCall<'_>,
     conversation: &mut FileConversation,
     path: &Path,
-    said: &mut Said,
+    input: &mut UserInput,
 ) -> Result<Failure, Failure> {
     if matches!(error, PrepareError::NothingToAsk) {
         return Ok(nothing_to_ask(path, conversation));
     }
     let is_kept = error.is_about_responder() && !call.names_responder();
     let failure = call.explain(error);
-    let Some(prompt) = said.prompt.as_deref().filter(|_| is_kept) else {
+    let Some(prompt) = input.prompt.as_deref().filter(|_| is_kept) else {
         return Ok(failure);
     };
     let message = Box::new(Message::user("", prompt));
     conversation.apply(vec![Change::Append(message)], &[], Timestamp::now())?;
-    said.written.has_prompt = true;
+    input.written.has_prompt = true;
     Ok(failure.and_hint(Advice::NameModelForKept(path.to_path_buf())))
 }
 
-/// Makes a plain file one for messages, unless what is wanted cannot be done in it anyway.
-fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(), Failure> {
+/// For `--force`: turns a plain file into a message file, unless the call would fail anyway.
+fn make_message_file_for(
+    call: ChatCall<'_>,
+    path: &Path,
+    input: &UserInput,
+) -> Result<(), Failure> {
     let document = writing::read_or_new(path)?;
     if document.kind() != DocumentKind::Plain {
         return Ok(());
@@ -204,12 +218,12 @@ fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(),
     let places = &call.surroundings.places;
     let after = writing::with_section(&document, path)?;
     let mut rehearsal = FileConversation::dry_run_document(path, after, places)?;
-    if said.prompt.is_none() {
+    if input.prompt.is_none() {
         return Err(nothing_to_ask(path, &rehearsal));
     }
     let chosen = call.args.choose(path, &rehearsal)?;
-    // Where nobody is named, the prompt is kept in the file though nobody can be asked.
-    match prepare(&mut rehearsal, &call.options(said, chosen)) {
+    // Without a named agent, the prompt is saved even if no model can be asked.
+    match prepare(&mut rehearsal, &call.options(input, chosen)) {
         Err(error) if call.names_responder() || !error.is_about_responder() => {
             Err(call.explain(error))
         }
@@ -217,18 +231,19 @@ fn make_message_file_for(call: Call<'_>, path: &Path, said: &Said) -> Result<(),
     }
 }
 
-/// Opens a file to go on with it.
+/// Opens a file, and reports answers that were recovered from the journal.
 pub fn open_file(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
-    let conversation = FileConversation::open(path, &surroundings.places).map_err(not_opened)?;
+    let conversation =
+        FileConversation::open(path, &surroundings.places).map_err(explain_open_error)?;
     writing::remark_kept(path, conversation.kept());
     writing::remark_recovered(path, conversation.recovered());
     Ok(conversation)
 }
 
-/// Says why a file cannot be gone on with.
-pub fn not_opened(error: StoreError) -> Failure {
+/// Explains why a file cannot be opened.
+pub fn explain_open_error(error: StoreError) -> Failure {
     match error {
-        StoreError::NotAMessageFile { path } if !path.exists() => not_there(&path),
+        StoreError::NotAMessageFile { path } if !path.exists() => explain_missing_file(&path),
         StoreError::NotAMessageFile { .. } => {
             Failure::from(error).and_hint("--force does that, for its section Discussion")
         }
@@ -236,8 +251,8 @@ pub fn not_opened(error: StoreError) -> Failure {
     }
 }
 
-/// Says that a file is not there which would be a plain one if it was made: nobody knows where its messages would go.
-fn not_there(path: &Path) -> Failure {
+/// The error for a missing `.md` file: it would become a plain file without a place for messages.
+fn explain_missing_file(path: &Path) -> Failure {
     let (file, name) = (shell::path(path), path.with_extension("msg.md"));
     let hint = format!(
         "analects new {file} makes it, with a section for messages; or name it {}, which chat makes",
@@ -246,10 +261,15 @@ fn not_there(path: &Path) -> Failure {
     Failure::not_found(format!("{}: not found", path.display())).or_hint(hint)
 }
 
-/// Says that a prompt that is in the file need not be given again: it would be said twice. Where the journal has its
-/// answer, it need not even be asked.
-pub fn still_waits(failure: Failure, path: &Path, said: &Said, places: &Places) -> Failure {
-    let (Some(prompt), Ok(document)) = (&said.prompt, read_message_file(path)) else {
+/// Adds a hint that the prompt is already in the file and need not be repeated. Without effect if
+/// the question is answered, or answered in the journal.
+pub fn hint_prompt_kept(
+    failure: Failure,
+    path: &Path,
+    input: &UserInput,
+    places: &Places,
+) -> Failure {
+    let (Some(prompt), Ok(document)) = (&input.prompt, read_message_file(path)) else {
         return failure;
     };
     let waits = document
@@ -262,15 +282,15 @@ pub fn still_waits(failure: Failure, path: &Path, said: &Said, places: &Places) 
     failure.and_hint(Advice::AskKept(path.to_path_buf()))
 }
 
-/// An answer of a file that broke off.
-fn broken_in(path: &Path, cell: String) -> BrokenAnswer {
+/// Names an answer that broke off, for a hint.
+fn broken_answer_in(path: &Path, cell: String) -> BrokenAnswer {
     BrokenAnswer {
         conversation: ConversationName::File(path.to_path_buf()),
         name: cell,
     }
 }
 
-/// Says that there is nothing to ask, and why that may be.
+/// The error for a file without a question, with the likely reason.
 pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
     let document = conversation.document();
     if let Some(cell) = document.unseen_question() {
@@ -282,7 +302,10 @@ pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
     }
     if let Some(cell) = broken_cell(conversation) {
         let message = format!("nothing to ask: cell {cell} is an answer that broke off");
-        return Failure::usage(message, Advice::PromptOrHideBroken(broken_in(path, cell)));
+        return Failure::usage(
+            message,
+            Advice::PromptOrHideBroken(broken_answer_in(path, cell)),
+        );
     }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";
     let file = shell::path(path);
@@ -293,7 +316,8 @@ pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
     )
 }
 
-/// What to do about a question that seems to have been typed where nothing is sent from.
+/// Advice about text that looks like a question but is not sent: before the first cell, or in a
+/// title.
 pub fn misplaced_question(document: &Document) -> Option<&'static str> {
     let preamble = document.preamble().of(document.source());
     let Some(last) = document.cells().rfind(|cell| !cell.is_ready()) else {

@@ -6,16 +6,21 @@ use analects_runtime::{
 };
 use analects_store::ChainName;
 
-use super::asking::{ProblemSource, ask, if_it_broke_off};
-use super::call::{Call, Said};
+use super::call::{ChatCall, UserInput};
 use super::dry_run;
+use super::turn::{ProblemSource, ask, hint_if_broken_off};
 use crate::failure::Failure;
 use crate::hints::{Advice, BrokenAnswer, ConversationName};
 use crate::local;
 use crate::sessions::Sessions;
 use crate::{shell, ui};
 
-pub fn chat_in_store(call: Call<'_>, continue_last: bool, said: &mut Said) -> Result<(), Failure> {
+/// Asks in a new session, or with `-c` in the last one of this folder.
+pub fn chat_in_store(
+    call: ChatCall<'_>,
+    continue_last: bool,
+    input: &mut UserInput,
+) -> Result<(), Failure> {
     let sessions = Sessions::of(call.surroundings);
     let conversation = if continue_last {
         open(&sessions, sessions.find(None)?)?
@@ -24,33 +29,33 @@ pub fn chat_in_store(call: Call<'_>, continue_last: bool, said: &mut Said) -> Re
         StoredConversation::start(sessions.store.clone(), name, &call.surroundings.folder)
     };
     if call.args.dry_run {
-        return dry_run::of_session(call, conversation, said);
+        return dry_run::of_session(call, conversation, input);
     }
-    go_on(call, conversation, said)
+    continue_session(call, conversation, input)
 }
 
-/// Opens a session to go on with it.
+/// Opens a session to continue it.
 pub fn open(sessions: &Sessions, name: ChainName) -> Result<StoredConversation, Failure> {
     Ok(StoredConversation::open(sessions.store.clone(), name)?)
 }
 
-/// Says something in a session, and asks.
-pub fn go_on(
-    call: Call<'_>,
+/// Adds the prompt to a session, and asks the model.
+pub fn continue_session(
+    call: ChatCall<'_>,
     mut conversation: StoredConversation,
-    said: &mut Said,
+    input: &mut UserInput,
 ) -> Result<(), Failure> {
     let prepared = prepare(
         &mut conversation,
-        &call.options(said, ChosenMessages::default()),
+        &call.options(input, ChosenMessages::default()),
     );
     let mut prepared = match prepared {
         Ok(prepared) => prepared,
-        Err(error) => return Err(nobody_answers(error, call, &conversation)),
+        Err(error) => return Err(explain_no_answer(error, call, &conversation)),
     };
-    let serving = call.make_ready(&mut prepared)?;
+    let serving = call.prepare_model(&mut prepared)?;
     let written = prepared.write();
-    said.written = prepared.write_progress();
+    input.written = prepared.write_progress();
     written?;
     let name = prepared.conversation().name().session.to_string();
     let source = ProblemSource {
@@ -59,19 +64,20 @@ pub fn go_on(
         interface: call.interface,
     };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
-    let told_of_branches = tell_of_branches(prepared.conversation());
+    let branches_reported = report_branches(prepared.conversation());
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::Session(name.clone()));
         let failure = local::explain(failure, serving.as_deref());
-        if_it_broke_off(failure, &prepared, |_, broken| {
-            Some(broken_in(&name, broken))
+        hint_if_broken_off(failure, &prepared, |_, broken| {
+            Some(broken_answer_in(&name, broken))
         })
     })?;
-    told_of_branches
+    branches_reported
 }
 
-/// Says so if another process went on with the session from the same message, and how to choose between the branches.
-fn tell_of_branches(conversation: &StoredConversation) -> Result<(), Failure> {
+/// Reports if another process has continued the session from the same message, and how to choose a
+/// branch.
+fn report_branches(conversation: &StoredConversation) -> Result<(), Failure> {
     let Some(Branches { count, own, other }) = conversation.branches()? else {
         return Ok(());
     };
@@ -95,10 +101,10 @@ fn tell_of_branches(conversation: &StoredConversation) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says why nobody answers in a session.
-pub fn nobody_answers(
+/// Explains why no model answers in a session.
+pub fn explain_no_answer(
     error: PrepareError,
-    call: Call<'_>,
+    call: ChatCall<'_>,
     conversation: &StoredConversation,
 ) -> Failure {
     let is_idle = matches!(error, PrepareError::NothingToAsk);
@@ -107,12 +113,12 @@ pub fn nobody_answers(
         return call.explain(error);
     };
     let message = format!("nothing to ask: the last answer, {}, broke off", &*broken);
-    let broken = broken_in(&conversation.name().session, &broken);
+    let broken = broken_answer_in(&conversation.name().session, &broken);
     Failure::usage(message, Advice::PromptOrHideBroken(broken))
 }
 
-/// An answer of a session that broke off.
-fn broken_in(session: &str, message: &str) -> BrokenAnswer {
+/// Names an answer that broke off, for a hint.
+fn broken_answer_in(session: &str, message: &str) -> BrokenAnswer {
     BrokenAnswer {
         conversation: ConversationName::Session(session.to_string()),
         name: message.to_string(),

@@ -1,11 +1,12 @@
-//! `chat` on a terminal without a prompt: one question after the other, until the person has enough.
+//! `chat` on a terminal without a prompt: an interactive session that reads one prompt after
+//! another.
 //!
-//! Every turn goes the way of a call of `chat` with a prompt, and opens the conversation anew, so a
-//! file may be edited between two turns. What fails is said, and the session goes on; a text that did
-//! not get into the conversation stands in the line again.
+//! Each turn is the same as a call of `chat` with a prompt, and opens the conversation anew, so you
+//! may edit the file between two turns. After a failure, the session reports it and goes on; a
+//! prompt that did not get into the conversation appears in the input line again.
 
 mod exchange;
-mod place;
+mod location;
 mod slash;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use analects_formats::msgfile::pictures_in;
 use analects_runtime::{ResolvedAgent, TurnConfig, attachment_preview};
 
-use super::call::{Call, CallArgs, Said};
+use super::call::{CallArgs, ChatCall, UserInput};
 use crate::config::{Config, POINTERS};
 use crate::connection::configure;
 use crate::failure::Failure;
@@ -21,26 +22,26 @@ use crate::hints::{Interface, RETRY, RETRY_BROKEN};
 use crate::surroundings::Surroundings;
 use crate::ui::prompt::{Draft, Edited, Heard, History, Input, Names, Offers, command, edit};
 use crate::{interrupt, pictures, ui, writing};
-pub use place::Place;
-use slash::{COMMANDS, Slash, Typed};
+pub use location::ChatLocation;
+use slash::{COMMANDS, SlashCommand, TypedLine};
 
-/// A session at the terminal, before it begins.
-pub struct Session {
+/// The settings of an interactive session.
+pub struct InteractiveSession {
     pub config: Config,
     pub turn: TurnConfig,
-    /// Whether answers are recorded.
+    /// Whether `--record` is given, which a session refuses.
     pub records: bool,
     pub call: CallArgs,
-    pub place: Place,
-    /// Whom the person named, with options or with commands.
+    pub location: ChatLocation,
+    /// The model and the agent that you named, with options or with commands.
     pub model: Option<String>,
     pub agent: Option<String>,
-    /// What is shown to the model along with the next prompt.
+    /// The files to attach to the next prompt.
     pub files: Vec<PathBuf>,
 }
 
-impl Session {
-    /// Asks for texts and lets them be answered, until the person ends it.
+impl InteractiveSession {
+    /// Reads prompts and gets them answered, until you end the session.
     pub fn run(self, surroundings: &Surroundings) -> Result<(), Failure> {
         if self.records {
             let message = "--record records one answer, and a session has many";
@@ -49,56 +50,61 @@ impl Session {
                 "add a prompt, or leave out --record",
             ));
         }
-        self.call.for_many("a session has many")?;
-        Running {
+        self.call.refuse_cell_choice("a session has many")?;
+        RunningSession {
             session: self,
             surroundings,
-            was_there: false,
+            existed: false,
         }
         .run()
     }
 }
 
-/// A session under way.
-struct Running<'a> {
-    session: Session,
+/// An interactive session while it runs.
+struct RunningSession<'a> {
+    session: InteractiveSession,
     surroundings: &'a Surroundings,
-    /// Whether the conversation is known to have been there.
-    was_there: bool,
+    /// Whether the file or session has existed at some time during this session.
+    existed: bool,
 }
 
-/// Whether the session goes on.
+/// What happens after a line.
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
-    /// With this text in the line.
+enum NextStep {
+    /// Read the next line, with this text in it.
     Prompt(String),
     End,
 }
 
-/// A text that was meant for the model, as it stands in the line again: not as a command.
-fn as_line(prompt: &str) -> String {
+/// A prompt as it appears in the input line again: with a space before it if it looks like a
+/// command.
+fn as_input_line(prompt: &str) -> String {
     let blank = if command(prompt).is_some() { " " } else { "" };
     format!("{blank}{prompt}")
 }
 
-/// Whether a file can be shown to a model.
-fn check_file(path: &Path) -> Result<(), Failure> {
+/// Checks that a file can be attached.
+fn check_attachable(path: &Path) -> Result<(), Failure> {
     Ok(attachment_preview(Path::new(""), path).map(drop)?)
 }
 
-impl Running<'_> {
+impl RunningSession<'_> {
+    /// Reads lines until you end the session or a signal arrives.
     fn run(mut self) -> Result<(), Failure> {
         self.session
             .files
             .iter()
-            .try_for_each(|file| check_file(file))?;
+            .try_for_each(|file| check_attachable(file))?;
         self.make_message_file()?;
-        // Whoever cannot be asked is told before something is typed for them.
-        let (place, model) = (self.session.place.title(), model_name(&self.responder()?));
+        // Find the model first, so that you learn about a missing key before you type.
+        let (location, model) = (
+            self.session.location.title(),
+            model_name(&self.responder()?),
+        );
         ui::remark(&format!(
-            "{place}, with {model}; /help for help, Ctrl-D to end"
+            "{location}, with {model}; /help for help, Ctrl-D to end"
         ));
-        self.was_there = self.session.place.is_begun();
+        self.existed = self.session.location.has_started();
         interrupt::rest();
         let _hushed = ui::keys::Hushed::new();
         interrupt::keep_terminal();
@@ -116,25 +122,25 @@ impl Running<'_> {
                 Heard::Nothing => ui::remark(interrupt::HOW_TO_LEAVE),
                 Heard::Text(text) => {
                     ui::keys::listen();
-                    let next = self.hear(&text);
-                    self.was_there |= self.session.place.is_begun();
+                    let next = self.handle_line(&text);
+                    self.existed |= self.session.location.has_started();
                     if interrupt::told_by().is_some() {
                         break;
                     }
                     match next {
-                        Next::Prompt(unsent) => {
+                        NextStep::Prompt(unsent) => {
                             draft = Draft {
                                 unsent,
                                 typed: ui::keys::typed(),
                             }
                         }
-                        Next::End => break,
+                        NextStep::End => break,
                     }
                 }
             }
         }
-        if let Some(way_back) = self.session.place.way_back() {
-            ui::remark(&way_back);
+        if let Some(resume_hint) = self.session.location.resume_hint() {
+            ui::remark(&resume_hint);
         }
         match interrupt::told_by() {
             Some(signal) => Err(Failure::told_to_end(signal)),
@@ -142,10 +148,10 @@ impl Running<'_> {
         }
     }
 
-    /// Makes a plain file one for messages, where the person wants that.
+    /// With `--force`, turns a plain file into a message file.
     fn make_message_file(&self) -> Result<(), Failure> {
-        match &self.session.place {
-            Place::File(path)
+        match &self.session.location {
+            ChatLocation::File(path)
                 if self.session.call.force && !path.to_string_lossy().ends_with(".msg.md") =>
             {
                 writing::make_message_file(path, &self.surroundings.places)
@@ -154,95 +160,97 @@ impl Running<'_> {
         }
     }
 
-    /// Does what was typed. What fails is said.
-    fn hear(&mut self, text: &str) -> Next {
+    /// Handles a line: runs the command or sends the prompt, and reports failures.
+    fn handle_line(&mut self, text: &str) -> NextStep {
         let done = match slash::parse(text) {
-            Ok(Typed::Nothing) => Ok(()),
-            Ok(Typed::Prompt(prompt)) => return self.say(&prompt),
-            Ok(Typed::Command(Slash::Quit)) => return Next::End,
-            Ok(Typed::Command(Slash::Edit(text))) => return self.edit(&text),
-            Ok(Typed::Command(command)) => self.act(command),
+            Ok(TypedLine::Nothing) => Ok(()),
+            Ok(TypedLine::Prompt(prompt)) => return self.send_prompt(&prompt),
+            Ok(TypedLine::Command(SlashCommand::Quit)) => return NextStep::End,
+            Ok(TypedLine::Command(SlashCommand::Edit(text))) => return self.edit(&text),
+            Ok(TypedLine::Command(command)) => self.run_command(command),
             Err(failure) => {
                 ui::report_in(Interface::Session, &failure);
-                return Next::Prompt(text.to_string());
+                return NextStep::Prompt(text.to_string());
             }
         };
         if let Err(failure) = done {
             self.report(failure);
         }
         interrupt::rest();
-        Next::Prompt(String::new())
+        NextStep::Prompt(String::new())
     }
 
-    /// Lets the person write a prompt in an editor, from this text on, and says it. Where nothing is sent, the text
-    /// stands in the line.
-    fn edit(&mut self, text: &str) -> Next {
+    /// `/edit`: lets you write a prompt in an editor, and sends it. If nothing is sent, the text
+    /// appears in the input line.
+    fn edit(&mut self, text: &str) -> NextStep {
         match edit(text, self.surroundings) {
             Ok(Edited::Written(prompt)) => {
                 ui::quote(&prompt);
-                return self.say(&prompt);
+                return self.send_prompt(&prompt);
             }
             Ok(Edited::Unchanged) => ui::remark("nothing was changed, so nothing is sent"),
             Ok(Edited::Nothing) => {
                 ui::remark("nothing was written, so nothing is sent");
-                return Next::Prompt(String::new());
+                return NextStep::Prompt(String::new());
             }
             Err(failure) => ui::report_in(Interface::Session, &failure),
         }
-        Next::Prompt(as_line(text))
+        NextStep::Prompt(as_input_line(text))
     }
 
-    /// Says something, and asks. What did not get into the conversation stands in the line again.
-    fn say(&mut self, prompt: &str) -> Next {
-        if let Err(failure) = self.check_there() {
-            self.was_there = false;
+    /// Sends a prompt. If it did not get into the conversation, it appears in the input line again.
+    fn send_prompt(&mut self, prompt: &str) -> NextStep {
+        if let Err(failure) = self.check_exists() {
+            self.existed = false;
             self.report(failure.or_hint("put it back, or send this again to begin a new one"));
-            return Next::Prompt(as_line(prompt));
+            return NextStep::Prompt(as_input_line(prompt));
         }
-        let mut said = Said {
+        let mut user_input = UserInput {
             prompt: Some(prompt.to_string()),
             files: self.session.files.clone(),
-            ..Said::default()
+            ..UserInput::default()
         };
         let done = self
             .allow_pictures(prompt)
-            .and_then(|()| self.ask(&mut said));
+            .and_then(|()| self.ask(&mut user_input));
         interrupt::rest();
-        // What is shown already is not shown once more with the next prompt.
-        self.session.files.drain(..said.written.files);
+        // Files that are in the conversation are not attached again.
+        self.session.files.drain(..user_input.written.files);
         let Err(failure) = done else {
-            return Next::Prompt(String::new());
+            return NextStep::Prompt(String::new());
         };
         self.report(failure);
-        if said.written.has_prompt {
-            return Next::Prompt(String::new());
+        if user_input.written.has_prompt {
+            return NextStep::Prompt(String::new());
         }
-        self.leave_out_files();
-        Next::Prompt(as_line(prompt))
+        self.drop_unreadable_files();
+        NextStep::Prompt(as_input_line(prompt))
     }
 
-    /// Allows the pictures that the person names in a prompt.
+    /// Allows pictures that the prompt names.
     fn allow_pictures(&self, prompt: &str) -> Result<(), Failure> {
-        match &self.session.place {
-            Place::File(path) => pictures::allow(path, &pictures_in(prompt), self.surroundings),
-            Place::Store { .. } => Ok(()),
+        match &self.session.location {
+            ChatLocation::File(path) => {
+                pictures::allow(path, &pictures_in(prompt), self.surroundings)
+            }
+            ChatLocation::Store { .. } => Ok(()),
         }
     }
 
-    /// Whether the conversation is there, if it ever was: what is said would begin a new one, and the model would not
-    /// see what was said before.
-    fn check_there(&self) -> Result<(), Failure> {
-        if !self.was_there || self.session.place.is_there() {
+    /// Fails if the conversation existed and is gone. A prompt would start a new one, and the model
+    /// would not see the earlier messages.
+    fn check_exists(&self) -> Result<(), Failure> {
+        if !self.existed || self.session.location.exists() {
             return Ok(());
         }
-        let name = self.session.place.name();
+        let name = self.session.location.name();
         Err(Failure::not_found(format!("{name} is not there any more")))
     }
 
-    /// Leaves out files that cannot be shown, or no prompt would ever be sent.
-    fn leave_out_files(&mut self) {
+    /// Removes files that cannot be read: otherwise no prompt could be sent any more.
+    fn drop_unreadable_files(&mut self) {
         self.session.files.retain(|file| {
-            let is_fine = check_file(file).is_ok();
+            let is_fine = check_attachable(file).is_ok();
             if !is_fine {
                 let file = file.display();
                 ui::remark(&format!(
@@ -253,79 +261,85 @@ impl Running<'_> {
         });
     }
 
-    /// Says what failed, with hints for somebody who is in a session.
+    /// Reports a failure, with hints that name slash commands.
     fn report(&self, failure: Failure) {
         ui::report_in(Interface::Session, &self.surroundings.explain(failure));
     }
 
-    fn ask(&self, said: &mut Said) -> Result<(), Failure> {
-        let done = self.session.place.ask(self.call(), said);
-        let is_there = said.prompt.is_none() || said.written.has_prompt;
+    /// Asks, and adds hints for a question that stays in the conversation.
+    fn ask(&self, user_input: &mut UserInput) -> Result<(), Failure> {
+        let done = self.session.location.ask(self.call(), user_input);
+        let is_there = user_input.prompt.is_none() || user_input.written.has_prompt;
         done.map_err(|failure| {
             if is_there {
-                self.with_way_on(failure)
+                self.add_retry_hint(failure)
             } else {
                 failure
             }
         })
     }
 
-    /// Adds what can be done about a question that is in the conversation and has no answer, or the half of one.
-    fn with_way_on(&self, failure: Failure) -> Failure {
+    /// Adds how to retry, if the conversation ends with an unanswered question or a partial answer.
+    fn add_retry_hint(&self, failure: Failure) -> Failure {
         if failure.tells_how_to_ask() {
             return failure;
         }
-        let (place, surroundings) = (&self.session.place, self.surroundings);
-        // The half of an answer may be that to an earlier question.
-        if place.is_unanswered(surroundings).unwrap_or(false) {
+        let (location, surroundings) = (&self.session.location, self.surroundings);
+        // A partial answer may belong to an earlier question, so check this first.
+        if location.is_unanswered(surroundings).unwrap_or(false) {
             return failure.and_hint(format!("your prompt is kept: {RETRY}"));
         }
-        match place.has_broken_answer(surroundings) {
+        match location.has_broken_answer(surroundings) {
             Ok(true) => failure.and_hint(RETRY_BROKEN),
             _ => failure,
         }
     }
 
-    /// Asks what has no answer, or none that came to its end.
+    /// `/retry`: asks the last question again if it has no answer or a partial one.
     fn retry(&self) -> Result<(), Failure> {
-        let (place, surroundings) = (&self.session.place, self.surroundings);
-        if place.is_unanswered(surroundings)? || place.set_broken_aside(surroundings)? {
-            return self.ask(&mut Said::default());
+        let (location, surroundings) = (&self.session.location, self.surroundings);
+        if location.is_unanswered(surroundings)? || location.hide_broken_answer(surroundings)? {
+            return self.ask(&mut UserInput::default());
         }
         Err(Failure::input(
             "there is nothing to ask again: all is answered",
         ))
     }
 
-    fn act(&mut self, command: Slash) -> Result<(), Failure> {
-        if !matches!(command, Slash::Help | Slash::Agent(_) | Slash::Model(_)) {
-            self.check_there()?;
+    /// Runs a slash command that is not handled as a line.
+    fn run_command(&mut self, command: SlashCommand) -> Result<(), Failure> {
+        if !matches!(
+            command,
+            SlashCommand::Help | SlashCommand::Agent(_) | SlashCommand::Model(_)
+        ) {
+            self.check_exists()?;
         }
         match command {
-            Slash::Retry => self.retry(),
-            // Only answers go where answers go.
-            command => ui::aside(|| self.do_aside(command)),
+            SlashCommand::Retry => self.retry(),
+            // Only answers go to stdout; the output of commands goes to the terminal.
+            command => ui::aside(|| self.print_command(command)),
         }
     }
 
-    fn do_aside(&mut self, command: Slash) -> Result<(), Failure> {
+    /// Runs a slash command whose output goes to the terminal, even if stdout does not.
+    fn print_command(&mut self, command: SlashCommand) -> Result<(), Failure> {
         match command {
-            Slash::Help => ui::print_lines(slash::help(ui::width())),
-            Slash::Agent(None) | Slash::Model(None) => self.print_responder(),
-            Slash::Agent(Some(name)) => self.choose(None, Some(name)),
-            Slash::Model(Some(name)) => self.choose(Some(name), self.session.agent.clone()),
-            Slash::Context => self.session.place.context(self.call()),
-            Slash::Compact => self.session.place.compact(self.call()),
-            Slash::Undo => self.session.place.undo(self.surroundings),
-            Slash::Fork => self.session.place.fork(self.surroundings),
-            // These are done by now.
-            Slash::Retry | Slash::Edit(_) | Slash::Quit => Ok(()),
+            SlashCommand::Help => ui::print_lines(slash::help(ui::width())),
+            SlashCommand::Agent(None) | SlashCommand::Model(None) => self.print_responder(),
+            SlashCommand::Agent(Some(name)) => self.choose(None, Some(name)),
+            SlashCommand::Model(Some(name)) => self.choose(Some(name), self.session.agent.clone()),
+            SlashCommand::Context => self.session.location.context(self.call()),
+            SlashCommand::Compact => self.session.location.compact(self.call()),
+            SlashCommand::Undo => self.session.location.undo(self.surroundings),
+            SlashCommand::Fork => self.session.location.fork(self.surroundings),
+            // Handled before.
+            SlashCommand::Retry | SlashCommand::Edit(_) | SlashCommand::Quit => Ok(()),
         }
     }
 
-    /// The call that the next prompt makes.
-    fn call(&self) -> Call<'_> {
-        Call {
+    /// The settings for the next prompt.
+    fn call(&self) -> ChatCall<'_> {
+        ChatCall {
             surroundings: self.surroundings,
             config: &self.session.config,
             model: self.session.model.as_deref(),
@@ -337,10 +351,12 @@ impl Running<'_> {
         }
     }
 
+    /// The agent that answers the next prompt.
     fn responder(&self) -> Result<ResolvedAgent, Failure> {
-        self.session.place.responder(self.call())
+        self.session.location.responder(self.call())
     }
 
+    /// Prints which agent and model answer, and which agents there are.
     fn print_responder(&self) -> Result<(), Failure> {
         let responder = self.responder()?;
         let (agent, model) = (&responder.agent.name, model_name(&responder));
@@ -352,16 +368,16 @@ impl Running<'_> {
         ui::print_line(&format!("agents: {}", agents.join(", ")))
     }
 
-    /// Lets somebody else answer from now on, if they can be asked.
+    /// Switches to another model or agent, if it can be asked.
     fn choose(&mut self, model: Option<String>, agent: Option<String>) -> Result<(), Failure> {
         let config = Config::read_for(model.as_deref(), agent.as_deref(), self.surroundings)?;
-        let call = Call {
+        let call = ChatCall {
             config: &config,
             model: model.as_deref(),
             agent: agent.as_deref(),
             ..self.call()
         };
-        let responder = self.session.place.responder(call)?;
+        let responder = self.session.location.responder(call)?;
         ui::remark(&format!("{} answers from now on", model_name(&responder)));
         self.session.turn = configure(self.session.turn.clone(), &config, self.surroundings);
         self.session.config = config;
@@ -370,9 +386,9 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// What can be completed.
+    /// The names that Tab completes.
     fn names(&self) -> Names {
-        let known = self.session.place.agents();
+        let known = self.session.location.agents();
         let mut agents: Vec<String> = known.iter().map(|agent| agent.name.clone()).collect();
         agents.extend(self.session.config.agent_names());
         let mut models: Vec<String> = known.into_iter().flat_map(|agent| agent.models).collect();
@@ -386,7 +402,7 @@ impl Running<'_> {
     }
 }
 
-/// The model that answers, as a person names it.
+/// The model as `provider/NAME`.
 fn model_name(responder: &ResolvedAgent) -> String {
     format!("{}/{}", responder.model.provider, responder.model.name)
 }

@@ -1,7 +1,8 @@
-//! `chat --watch`: answers whenever the file is saved with a question in it.
+//! `chat --watch`: answers questions each time the file is saved.
 //!
-//! What the system tells about changes is a hint and never the truth: the file itself is looked at, also when
-//! no hint comes. A file is read when it has been left alone for a while, so that half a save is not answered.
+//! Change events of the system only wake the loop. It always looks at the file itself, also without
+//! an event, and reads it once it has not changed for a while, so that it never answers a
+//! half-saved file.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,28 +13,28 @@ use analects_store::vfs::{Disk, Facts, Vfs};
 use analects_store::{Journal, StoreError, read_message_file, real_path};
 use notify::{Event, RecursiveMode, Watcher};
 
-use super::call::Call;
+use super::call::ChatCall;
 use super::in_file::{misplaced_question, take_turn};
 use crate::failure::Failure;
 use crate::writing::missing_answer;
 use crate::{interrupt, shell, ui};
 
-/// How long a file must have been left alone before it is read, unless the person says otherwise.
-const SETTLE: Duration = Duration::from_millis(300);
+/// How long a file must stay unchanged before it is read, without `--settle`.
+const DEFAULT_SETTLE: Duration = Duration::from_millis(300);
 
-/// How often the file is looked at without a hint: where hints come, they are only late by a bug or an
-/// overflow; where none come, this is all there is.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often to look at the file without an event. Events may get lost, and some file systems send
+/// none.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What wakes the watch.
-enum Wake {
+/// What wakes the loop.
+enum WakeReason {
     Hint,
     Stop,
 }
 
-/// Answers what is typed into a file until Ctrl-C, or until a signal tells the process to end.
+/// Answers questions in a file until Ctrl-C or a signal.
 pub fn watch(
-    call: Call<'_>,
+    call: ChatCall<'_>,
     path: Option<&Path>,
     words: &[String],
     settle: Option<Duration>,
@@ -48,7 +49,7 @@ pub fn watch(
             "leave out the prompt, or ask it first without --watch",
         ));
     }
-    call.args.for_many("a watch has many")?;
+    call.args.refuse_cell_choice("a watch has many")?;
     let document = read_message_file(path).map_err(|error| match error.is_not_found() {
         true => Failure::from(error).or_hint(format!(
             "analects new {} -m MODEL makes it",
@@ -64,21 +65,21 @@ pub fn watch(
     }
     let (sender, wakes) = channel();
     let hints = sender.clone();
-    interrupt::on_first(move || drop(sender.send(Wake::Stop)));
-    // Without hints, looking is enough.
-    let _watcher = hints_about(path, hints);
+    interrupt::on_first(move || drop(sender.send(WakeReason::Stop)));
+    // Without events, polling is enough.
+    let _watcher = watch_folder(path, hints);
     ui::remark(&format!(
         "{}: waiting for questions; Ctrl-C ends",
         path.display()
     ));
-    let settle = settle.unwrap_or(SETTLE);
-    let mut watch = Watch {
+    let settle = settle.unwrap_or(DEFAULT_SETTLE);
+    let mut watch = FileWatch {
         call,
         path,
         wakes,
         settle,
         asked: None,
-        told: None,
+        last_reported: None,
     };
     watch.run()?;
     match interrupt::told_by() {
@@ -87,9 +88,9 @@ pub fn watch(
     }
 }
 
-/// Lets the system tell of changes of a file. Editors put new files in the place of old ones, so the folder is
-/// watched, and everything that may be about the file is a hint: also that hints were lost.
-fn hints_about(path: &Path, wakes: Sender<Wake>) -> Option<impl Watcher> {
+/// Watches the folder of a file, because editors replace files. Every event that may be about the
+/// file counts, also one about lost events.
+fn watch_folder(path: &Path, wakes: Sender<WakeReason>) -> Option<impl Watcher> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let name = real.file_name().map(std::ffi::OsStr::to_os_string);
     let is_about = move |event: &Event| {
@@ -102,7 +103,7 @@ fn hints_about(path: &Path, wakes: Sender<Wake>) -> Option<impl Watcher> {
     };
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         if event.as_ref().map_or(true, &is_about) {
-            let _ = wakes.send(Wake::Hint);
+            let _ = wakes.send(WakeReason::Hint);
         }
     })
     .ok()?;
@@ -112,32 +113,34 @@ fn hints_about(path: &Path, wakes: Sender<Wake>) -> Option<impl Watcher> {
     Some(watcher)
 }
 
-/// What came of a look at the file.
-enum Looked {
-    /// Nothing was to be done.
+/// What happened when the file was read.
+enum LookResult {
+    /// There was nothing to do.
     Nothing,
-    /// The file was written to, and is looked at again: somebody may have saved it meanwhile.
+    /// The file was written. Look again, because it may have been saved in the meantime.
     Wrote,
-    /// Nobody can write to it now, or somebody else does, and it is looked at again after a while.
+    /// The file is locked. Look again after a while.
     Locked,
 }
 
-struct Watch<'a> {
-    call: Call<'a>,
+/// A file that is watched, and what is known about it.
+struct FileWatch<'a> {
+    call: ChatCall<'a>,
     path: &'a Path,
-    wakes: Receiver<Wake>,
+    wakes: Receiver<WakeReason>,
     settle: Duration,
-    /// The questions that were asked last, and what the file looked like after that. They are asked again
-    /// only if somebody has saved the file since.
-    asked: Option<(Questions, Option<Facts>)>,
-    /// What was wrong with the file, so that it is told once.
-    told: Option<String>,
+    /// The questions that were asked last, and the state of the file after that. They are asked
+    /// again only if the file was saved since.
+    asked: Option<(OpenQuestions, Option<Facts>)>,
+    /// The last reported problem, to report it only once.
+    last_reported: Option<String>,
 }
 
-/// The names and texts of cells that wait for an answer.
-type Questions = Vec<(String, String)>;
+/// The names and texts of unanswered cells.
+type OpenQuestions = Vec<(String, String)>;
 
-impl Watch<'_> {
+impl FileWatch<'_> {
+    /// Looks at the file until you stop it.
     fn run(&mut self) -> Result<(), Failure> {
         let mut seen = None;
         loop {
@@ -147,34 +150,35 @@ impl Watch<'_> {
                     return Ok(());
                 };
                 seen = Some(settled);
-                match self.look(settled)? {
-                    Looked::Nothing => {}
-                    Looked::Locked => seen = None,
-                    Looked::Wrote => {
+                match self.answer_new_questions(settled)? {
+                    LookResult::Nothing => {}
+                    LookResult::Locked => seen = None,
+                    LookResult::Wrote => {
                         seen = None;
                         continue;
                     }
                 }
             }
             if self
-                .wait(LOOK)
-                .is_some_and(|wake| matches!(wake, Wake::Stop))
+                .wait(POLL_INTERVAL)
+                .is_some_and(|wake| matches!(wake, WakeReason::Stop))
             {
                 return Ok(());
             }
         }
     }
 
+    /// Size, times and identity of the file; `None` if it is missing.
     fn facts(&self) -> Option<Facts> {
         Disk.facts(self.path).ok()
     }
 
-    /// The next reason to look, if one comes in time.
-    fn wait(&self, at_most: Duration) -> Option<Wake> {
+    /// The next event, or `None` after `at_most`.
+    fn wait(&self, at_most: Duration) -> Option<WakeReason> {
         match self.wakes.recv_timeout(at_most) {
             Ok(wake) => Some(wake),
             Err(RecvTimeoutError::Timeout) => None,
-            // Nobody is left who could tell us anything, not even to stop.
+            // Both senders are gone, so no event can come any more.
             Err(RecvTimeoutError::Disconnected) => {
                 std::thread::sleep(at_most);
                 None
@@ -182,7 +186,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until the file has been left alone for a while; `None` if the person wants to stop.
+    /// Waits until the file has not changed for a while. Returns its state, or `None` if you want
+    /// to stop.
     fn wait_until_settled(&self, mut facts: Option<Facts>) -> Option<Option<Facts>> {
         let mut since = Instant::now();
         loop {
@@ -190,7 +195,7 @@ impl Watch<'_> {
             if left.is_zero() {
                 return Some(facts);
             }
-            if let Some(Wake::Stop) = self.wait(left) {
+            if let Some(WakeReason::Stop) = self.wait(left) {
                 return None;
             }
             let now = self.facts();
@@ -200,11 +205,11 @@ impl Watch<'_> {
         }
     }
 
-    /// Reads the file, and asks what waits for an answer.
-    fn look(&mut self, facts: Option<Facts>) -> Result<Looked, Failure> {
-        // A file that is not there is being put there, or comes back.
+    /// Reads the file and answers new questions.
+    fn answer_new_questions(&mut self, facts: Option<Facts>) -> Result<LookResult, Failure> {
+        // A missing file is just being replaced, or comes back later.
         let (Some(_), Some(document)) = (facts, self.read()) else {
-            return Ok(Looked::Nothing);
+            return Ok(LookResult::Nothing);
         };
         let questions = questions(&document);
         let is_old = self
@@ -213,40 +218,40 @@ impl Watch<'_> {
             .is_some_and(|(asked, after)| *asked == questions && *after == facts);
         if questions.is_empty() {
             if let Some(hint) = misplaced_question(&document) {
-                self.tell(Failure::usage(
+                self.report(Failure::usage(
                     format!("{}: no question", self.path.display()),
                     hint,
                 ));
             }
-            return Ok(Looked::Nothing);
+            return Ok(LookResult::Nothing);
         }
-        // Somebody may have saved over an answer that has just come, so this is told in any case.
-        if !self.is_new(&document) || is_old {
-            return Ok(Looked::Nothing);
+        // Always call `has_new_questions`: it also reports an answer that was saved over.
+        if !self.has_new_questions(&document) || is_old {
+            return Ok(LookResult::Nothing);
         }
         let done = take_turn(self.call, self.path);
         match done.map_err(|failure| self.call.surroundings.explain(failure)) {
-            Ok(_) => self.told = None,
+            Ok(_) => self.last_reported = None,
             Err(failure) => {
-                if let Looked::Locked = self.failed(failure, &questions)? {
-                    return Ok(Looked::Locked);
+                if let LookResult::Locked = self.handle_failure(failure, &questions)? {
+                    return Ok(LookResult::Locked);
                 }
             }
         }
         self.asked = Some((questions, self.facts()));
-        Ok(Looked::Wrote)
+        Ok(LookResult::Wrote)
     }
 
-    /// Whether what waits was not answered before. An editor that saves an older text over an answer does not ask for
-    /// another one; the person is told, once, how to get the answer back or a new one.
-    fn is_new(&self, document: &Document) -> bool {
+    /// Whether a question is new. If an editor saved an older text over an answer, its question is
+    /// not asked again; a remark says once how to bring the answer back.
+    fn has_new_questions(&self, document: &Document) -> bool {
         let places = &self.call.surroundings.places;
         let journal = Journal::of(places);
         let path = real_path(&Disk, self.path).unwrap_or_else(|_| self.path.to_path_buf());
         for missing in journal.missing(document, &path) {
             let again = format!("analects chat {} asks again", shell::path(self.path));
             ui::remark(&format!("{}; {again}", missing_answer(self.path, &missing)));
-            // If it cannot be noted, it is told again.
+            // If this fails, the remark is repeated.
             let _ = journal.note_told(&missing);
         }
         let answered = journal.answered_before(document, &path);
@@ -256,7 +261,7 @@ impl Watch<'_> {
             .any(|cell| !answered.contains(&cell.name().into_owned()))
     }
 
-    /// The file, if it can be read and is text.
+    /// The file, if it can be read and written.
     fn read(&mut self) -> Option<Document> {
         let error = match read_message_file(self.path) {
             Ok(document) => match document.why_not_writable().map(Box::new) {
@@ -269,44 +274,50 @@ impl Watch<'_> {
             Err(error) if error.is_not_found() => return None,
             Err(error) => error,
         };
-        self.tell(error.into());
+        self.report(error.into());
         None
     }
 
-    /// Tells what went wrong with these questions, and the watch goes on; the person may mend the file.
-    fn failed(&mut self, failure: Failure, asked: &Questions) -> Result<Looked, Failure> {
+    /// Reports why these questions were not answered, and lets the watch go on. Only an interrupt
+    /// ends it.
+    fn handle_failure(
+        &mut self,
+        failure: Failure,
+        asked: &OpenQuestions,
+    ) -> Result<LookResult, Failure> {
         if failure.is_interrupted() {
             return Err(failure);
         }
         if failure.is_busy() {
-            // To try again is what we do.
-            self.tell(failure.without_hint());
-            return Ok(Looked::Locked);
+            // The watch tries again by itself, so no hint is needed.
+            self.report(failure.without_hint());
+            return Ok(LookResult::Locked);
         }
-        // Somebody else may have answered it while we waited for them.
+        // Another process may have answered it in the meantime.
         let is_open = |document: Document| questions(&document) == *asked;
         if !failure.is_usage() || self.read().is_none_or(is_open) {
-            self.told = None;
+            self.last_reported = None;
             let hint = "to ask again, save the file again";
-            self.tell(if failure.is_of_model() {
+            self.report(if failure.is_of_model() {
                 failure.or_hint(hint)
             } else {
                 failure
             });
         }
-        Ok(Looked::Wrote)
+        Ok(LookResult::Wrote)
     }
 
-    /// Says what is wrong, unless it was said last.
-    fn tell(&mut self, failure: Failure) {
-        if self.told.as_ref() != Some(&failure.message) {
+    /// Reports a failure, unless it is the same as last time.
+    fn report(&mut self, failure: Failure) {
+        if self.last_reported.as_ref() != Some(&failure.message) {
             ui::report(&failure, false);
-            self.told = Some(failure.message);
+            self.last_reported = Some(failure.message);
         }
     }
 }
 
-fn questions(document: &Document) -> Questions {
+/// The unanswered cells of a document.
+fn questions(document: &Document) -> OpenQuestions {
     let open = document.unanswered().into_iter();
     open.map(|cell| (cell.name().into_owned(), cell.content().into_owned()))
         .collect()

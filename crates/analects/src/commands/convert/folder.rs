@@ -1,4 +1,5 @@
-//! A folder in, a folder out: the same names with other endings, and nothing outside of it.
+//! Converts a folder to a folder. Files keep their names with new extensions, and nothing outside
+//! the folder is written.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,24 +8,24 @@ use std::path::{Component, Path, PathBuf};
 
 use analects_formats::convert::{FORMATS, Format};
 
-use super::output::{Output, Taken};
-use super::source::Source;
-use super::{Job, is_dash};
+use super::destination::{Destination, OnExisting};
+use super::source::ConvertSource;
+use super::{ConvertJob, is_dash};
 use crate::failure::{Failure, words};
 use crate::ui;
 
-/// Folders that hold what programs made.
+/// Folders with generated files.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
-/// Converts every file of a folder whose format is known.
-pub fn run(job: &Job<'_>) -> Result<(), Failure> {
+/// Converts every file of a known format.
+pub fn run(job: &ConvertJob<'_>) -> Result<(), Failure> {
     let input = &job.args.input;
     let Some(output) = job.args.output.as_deref().filter(|path| !is_dash(path)) else {
         let text = format!("{}: a folder becomes a folder", input.display());
         return Err(Failure::usage(text, "name it: -o OUT"));
     };
     fs::create_dir_all(output).map_err(|error| unusable(output, &error))?;
-    let mut walk = Walk {
+    let mut walk = FolderWalk {
         own: fs::canonicalize(output).ok(),
         files: Vec::new(),
         links: 0,
@@ -39,7 +40,7 @@ pub fn run(job: &Job<'_>) -> Result<(), Failure> {
             .collect(),
         Err(_) => HashSet::new(),
     };
-    let mut done = Done::default();
+    let mut done = FolderSummary::default();
     let count = walk.files.len();
     for (at, relative) in walk.files.iter().enumerate() {
         ui::progress(&format!(
@@ -47,21 +48,25 @@ pub fn run(job: &Job<'_>) -> Result<(), Failure> {
             at + 1,
             relative.display()
         ));
-        done.take(one(job, output, relative, &read, &mut given), job.args.json)?;
+        done.take(
+            convert_one(job, output, relative, &read, &mut given),
+            job.args.json,
+        )?;
     }
     ui::progress("");
     done.conclude(input, walk.links, job.args.json)
 }
 
-/// What became of the files.
+/// How many files were converted, failed or skipped.
 #[derive(Default)]
-struct Done {
+struct FolderSummary {
     written: usize,
     failed: usize,
     unknown: usize,
 }
 
-impl Done {
+impl FolderSummary {
+    /// Counts the result of one file.
     fn take(&mut self, made: Result<Option<()>, Failure>, as_json: bool) -> Result<(), Failure> {
         match made {
             Ok(Some(())) => self.written += 1,
@@ -75,6 +80,7 @@ impl Done {
         Ok(())
     }
 
+    /// Prints the totals, or fails if a file was not converted.
     fn conclude(&self, input: &Path, links: usize, as_json: bool) -> Result<(), Failure> {
         let files = |count: usize| match count {
             1 => "1 file".to_string(),
@@ -103,15 +109,15 @@ impl Done {
     }
 }
 
-/// Converts one file; `None` if nothing tells its format.
-fn one(
-    job: &Job<'_>,
+/// Converts one file; `None` if its format is unknown.
+fn convert_one(
+    job: &ConvertJob<'_>,
     output: &Path,
     relative: &Path,
     read: &HashSet<PathBuf>,
     given: &mut HashSet<PathBuf>,
 ) -> Result<Option<()>, Failure> {
-    let source = Source::open(&job.args.input.join(relative))?;
+    let source = ConvertSource::open(&job.args.input.join(relative))?;
     let Some(from) = job.format_of(&source) else {
         return Ok(None);
     };
@@ -119,19 +125,19 @@ fn one(
     make_folders(output, &name)?;
     check_not_read(&output.join(&name), read)?;
     let taken = if job.args.force {
-        Taken::ReplaceLinks
+        OnExisting::ReplaceLinks
     } else {
-        Taken::Refuse
+        OnExisting::Refuse
     };
-    let output = Output::file(&output.join(&name), taken)?;
+    let output = Destination::file(&output.join(&name), taken)?;
     let report = job.convert(source, output)?;
     ui::progress("");
-    report.tell(job.args.json)?;
+    report.print(job.args.json)?;
     report.conclude().map(Some)
 }
 
-/// The name of the new file: the old one with another ending; with one more if another file of this run has
-/// that name, which names that are no UTF-8 share easily; or with a number.
+/// The name of the new file: the old one with the new extension. If another file of this run has
+/// that name, the new extension is appended, then a number is added.
 fn new_name(
     relative: &Path,
     from: &dyn Format,
@@ -158,14 +164,14 @@ fn new_name(
         .into_iter()
         .chain(more)
         .map(|name| relative.with_file_name(name));
-    // There are more numbers than files, so that one of them is free.
+    // There are more numbers than files, so one of them is free.
     names
         .into_iter()
         .find(|name| given.insert(name.clone()))
         .unwrap_or_default()
 }
 
-/// A file of the folder that is read is not written over, whatever is allowed.
+/// Never overwrites a file that this run reads, not even with `--force`.
 fn check_not_read(new: &Path, read: &HashSet<PathBuf>) -> Result<(), Failure> {
     if !fs::canonicalize(new).is_ok_and(|new| read.contains(&new)) {
         return Ok(());
@@ -177,7 +183,7 @@ fn check_not_read(new: &Path, read: &HashSet<PathBuf>) -> Result<(), Failure> {
     Err(Failure::input(text).or_hint("name another folder with -o; this file was left as it is"))
 }
 
-/// Makes the folders above a new file. A link among them could lead anywhere, and is refused.
+/// Creates the folders of a new file. Refuses links, which could lead anywhere.
 fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
     let mut folder = output.to_path_buf();
     for part in name.parent().into_iter().flat_map(Path::components) {
@@ -197,15 +203,16 @@ fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files of a folder, by their names in it.
-struct Walk {
-    /// The folder that is written, which is not read.
+/// Collects the files of a folder, with paths relative to it.
+struct FolderWalk {
+    /// The output folder, which is skipped if it is inside the input folder.
     own: Option<PathBuf>,
     files: Vec<PathBuf>,
     links: usize,
 }
 
-impl Walk {
+impl FolderWalk {
+    /// Walks a folder without following links.
     fn folder(&mut self, root: &Path, start: &Path) -> Result<(), Failure> {
         let mut waiting = vec![start.to_path_buf()];
         while let Some(relative) = waiting.pop() {
@@ -240,6 +247,7 @@ impl Walk {
     }
 }
 
+/// The failure for a folder that cannot be read or created.
 fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::input(format!(
         "{}: this folder cannot be used: {}",

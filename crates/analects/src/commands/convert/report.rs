@@ -1,4 +1,4 @@
-//! What a conversion came to: what was lost, what could not be read, and whether it was written.
+//! The report of a conversion: losses, problems, and whether the output was written.
 
 use std::path::Path;
 
@@ -12,31 +12,31 @@ use crate::commands::reading;
 use crate::failure::Failure;
 use crate::{hints, ui};
 
-/// How many losses are listed for people.
-const SHOWN: usize = 50;
+/// How many losses are printed without `--json`.
+const MAX_LISTED_LOSSES: usize = 50;
 
-/// What a conversion came to.
-pub struct Report {
+/// The result of converting one file.
+pub struct ConvertReport {
     path: String,
     output: String,
     from: &'static str,
     to: &'static str,
     lossy: bool,
-    /// `None` if the file was copied.
+    /// The number of messages; `None` if the file was copied.
     messages: Option<u64>,
     left_out: usize,
     problems: Vec<Problem>,
-    /// How much could not be read.
+    /// How many parts could not be read.
     errors: usize,
     losses: Vec<Loss>,
-    /// How many more losses there are.
+    /// Losses beyond those in `losses`.
     more_losses: usize,
     left_behind: LeftBehind,
 }
 
-/// The same, as JSON.
+/// The report as `--json` prints it.
 #[derive(Serialize)]
-struct Line<'a> {
+struct ConvertLine<'a> {
     path: &'a str,
     output: &'a str,
     from: &'a str,
@@ -51,15 +51,15 @@ struct Line<'a> {
     problems: Vec<ShowProblem>,
 }
 
-impl Report {
+impl ConvertReport {
     pub fn new(
         path: &str,
         output: String,
         from: &dyn Format,
         to: &dyn Format,
         lossy: bool,
-    ) -> Report {
-        Report {
+    ) -> ConvertReport {
+        ConvertReport {
             path: path.to_string(),
             output,
             from: from.id(),
@@ -75,8 +75,8 @@ impl Report {
         }
     }
 
-    /// Takes what a conversion found.
-    pub fn account(&mut self, conversion: Conversion) {
+    /// Adds the results of the conversion.
+    pub fn add_conversion(&mut self, conversion: Conversion) {
         self.messages = Some(conversion.messages);
         self.left_out = conversion.left_out;
         self.problems = conversion.problems;
@@ -86,20 +86,20 @@ impl Report {
         self.left_behind = conversion.left_behind;
     }
 
-    /// Whether it is to be written: nothing is lost, or that is allowed.
+    /// Whether to write the output: nothing is lost, or `--lossy` is given.
     pub fn is_allowed(&self) -> bool {
         self.lossy || self.lost() == 0
     }
 
-    /// How much is lost: what has no place, and what could not be read.
+    /// The number of losses, including parts that could not be read.
     fn lost(&self) -> usize {
         self.losses.len() + self.more_losses + self.errors
     }
 
-    /// Says what was found.
-    pub fn tell(&self, as_json: bool) -> Result<(), Failure> {
+    /// Prints the report.
+    pub fn print(&self, as_json: bool) -> Result<(), Failure> {
         if as_json {
-            return ui::print_json_line(&Line {
+            return ui::print_json_line(&ConvertLine {
                 path: &self.path,
                 output: &self.output,
                 from: self.from,
@@ -116,7 +116,7 @@ impl Report {
         let serious = |problem: &&Problem| reading::is_serious(problem);
         let serious: Vec<Problem> = self.problems.iter().filter(serious).cloned().collect();
         ui::report_problems(&self.path, b"", &serious);
-        for loss in self.losses.iter().take(SHOWN) {
+        for loss in self.losses.iter().take(MAX_LISTED_LOSSES) {
             let whose = match loss.message.as_deref() {
                 Some("") => "a message without a name".to_string(),
                 Some(id) => format!("message {id}"),
@@ -127,8 +127,8 @@ impl Report {
                 self.path, loss.what, loss.why
             ));
         }
-        if self.losses.len() > SHOWN {
-            let more = self.losses.len() - SHOWN + self.more_losses;
+        if self.losses.len() > MAX_LISTED_LOSSES {
+            let more = self.losses.len() - MAX_LISTED_LOSSES + self.more_losses;
             let listed = match self.more_losses {
                 0 => "them all".to_string(),
                 _ => format!("the first {}", self.losses.len()),
@@ -158,7 +158,7 @@ impl Report {
         Ok(())
     }
 
-    /// The failure, if it was not written.
+    /// Fails if the output was not written.
     pub fn conclude(&self) -> Result<(), Failure> {
         if self.is_allowed() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What is converted: a file or stdin, which some formats read twice.
+//! The input of a conversion: a file or stdin. Some formats need to read it twice.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -8,33 +8,34 @@ use std::time::{Duration, Instant};
 use analects_formats::convert::HEAD_SIZE;
 
 use super::is_dash;
-use super::spool::{HELD, Spilled, Spool};
+use super::spool::{MEMORY_LIMIT, Spool, TempFile};
 use crate::failure::{Failure, words};
 use crate::piped::open_regular;
 use crate::ui;
 
-/// How much is read at once.
-const PIECE: usize = 256 << 10;
+/// The size of one read.
+const CHUNK_SIZE: usize = 256 << 10;
 
-/// Something that was opened, and how it begins.
-pub struct Source {
+/// An open input.
+pub struct ConvertSource {
     pub name: String,
     pub head: Vec<u8>,
-    bytes: Bytes,
-    /// How many bytes there are, where that is known.
+    bytes: SourceBytes,
+    /// The number of bytes, if known.
     size: Option<u64>,
 }
 
-/// What was read of a source: how many bytes, and their checksum.
+/// The length and checksum of what was read, to notice changes between two passes.
 #[derive(Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct SourceDigest {
     count: u64,
     sum: u64,
-    /// Bytes that are not in the checksum yet, since it takes eight at a time.
+    /// Bytes that are not in the checksum yet, because it takes eight at a time.
     rest: Vec<u8>,
 }
 
-impl Seen {
+impl SourceDigest {
+    /// Adds bytes to the digest, in pieces of any size.
     fn add(&mut self, mut bytes: &[u8]) {
         self.count += bytes.len() as u64;
         if !self.rest.is_empty() {
@@ -53,48 +54,49 @@ impl Seen {
         self.rest.extend_from_slice(rest);
     }
 
-    /// It finds accidents, and is quick in a build without optimisation, too.
+    /// This finds accidental changes, and is fast even in a debug build.
     fn mix(&mut self, word: [u8; 8]) {
         let mixed = (self.sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.sum = mixed.rotate_left(29);
     }
 }
 
-/// Where the bytes are.
-enum Bytes {
+/// Where the bytes come from.
+enum SourceBytes {
     File(File),
     Stdin,
-    /// What came on stdin, in memory or in a file.
-    Held(io::Cursor<Vec<u8>>),
-    Spilled(Spilled),
+    /// Stdin, read to its end and held in memory, or else in a temporary file.
+    Memory(io::Cursor<Vec<u8>>),
+    Temporary(TempFile),
 }
 
-impl Source {
-    pub fn open(path: &Path) -> Result<Source, Failure> {
+impl ConvertSource {
+    /// Opens a file or, for `-`, stdin, and reads its head.
+    pub fn open(path: &Path) -> Result<ConvertSource, Failure> {
         let name = path.to_string_lossy().into_owned();
         if is_dash(path) {
-            return Source {
+            return ConvertSource {
                 name,
                 head: Vec::new(),
-                bytes: Bytes::Stdin,
+                bytes: SourceBytes::Stdin,
                 size: None,
             }
-            .begun();
+            .with_head();
         }
         let file = open_regular(path)?;
         let facts = file.metadata().map_err(|error| unreadable(&name, &error))?;
         let size = facts.is_file().then_some(facts.len());
-        Source {
+        ConvertSource {
             name,
             head: Vec::new(),
-            bytes: Bytes::File(file),
+            bytes: SourceBytes::File(file),
             size,
         }
-        .begun()
+        .with_head()
     }
 
-    /// Reads how it begins.
-    fn begun(mut self) -> Result<Source, Failure> {
+    /// Reads the head.
+    fn with_head(mut self) -> Result<ConvertSource, Failure> {
         let mut head = Vec::new();
         let taken = (&mut self.bytes)
             .take(HEAD_SIZE as u64)
@@ -104,24 +106,25 @@ impl Source {
         Ok(self)
     }
 
-    /// Whether it is read twice: not if it can be held in memory. What comes on stdin is put into a file for that.
+    /// Whether to read twice: only if the input does not fit into memory. Stdin is buffered for
+    /// this.
     pub fn takes_two_passes(&mut self) -> Result<bool, Failure> {
-        if matches!(self.bytes, Bytes::Stdin) {
-            self.take_in()?;
+        if matches!(self.bytes, SourceBytes::Stdin) {
+            self.buffer_stdin()?;
         }
         Ok(match &self.bytes {
-            Bytes::File(_) => self.size.is_some_and(|size| size > HELD as u64),
-            Bytes::Spilled(_) => true,
-            Bytes::Stdin | Bytes::Held(_) => false,
+            SourceBytes::File(_) => self.size.is_some_and(|size| size > MEMORY_LIMIT as u64),
+            SourceBytes::Temporary(_) => true,
+            SourceBytes::Stdin | SourceBytes::Memory(_) => false,
         })
     }
 
-    /// Takes in all that comes on stdin.
-    fn take_in(&mut self) -> Result<(), Failure> {
+    /// Reads stdin to its end, into memory or a temporary file.
+    fn buffer_stdin(&mut self) -> Result<(), Failure> {
         let mut spool = Spool::default();
         spool.write(&self.head)?;
         let mut size = self.head.len() as u64;
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; CHUNK_SIZE];
         loop {
             let count = self.next(&mut piece)?;
             if count == 0 {
@@ -131,17 +134,17 @@ impl Source {
             size += count as u64;
         }
         self.size = Some(size);
-        self.bytes = match spool.held() {
-            Some(held) => Bytes::Held(io::Cursor::new(held[self.head.len()..].to_vec())),
+        self.bytes = match spool.in_memory() {
+            Some(held) => SourceBytes::Memory(io::Cursor::new(held[self.head.len()..].to_vec())),
             None => {
                 self.head = Vec::new();
-                Bytes::Spilled(spool.into_file()?)
+                SourceBytes::Temporary(spool.into_file()?)
             }
         };
         Ok(())
     }
 
-    /// The next bytes; empty at the end.
+    /// Reads the next bytes; 0 at the end.
     fn next(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         loop {
             match self.bytes.read(buffer) {
@@ -151,23 +154,24 @@ impl Source {
         }
     }
 
-    /// Gives all bytes, and says how far that is; gives what [`Source::again`] needs.
-    pub fn each(
+    /// Passes all bytes to `sink` and shows progress. Returns the digest that
+    /// [`ConvertSource::reread`] needs.
+    pub fn for_each(
         &mut self,
-        give: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
-    ) -> Result<Seen, Failure> {
-        self.each_up_to(u64::MAX, give)
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<SourceDigest, Failure> {
+        self.for_each_up_to(u64::MAX, sink)
     }
 
-    /// Gives the same bytes once more. A file must not have changed since then, but for what was added at its end,
-    /// which is not read.
-    pub fn again(
+    /// Passes the same bytes to `sink` again. Fails if they have changed; bytes that were appended
+    /// are ignored.
+    pub fn reread(
         &mut self,
-        seen: Seen,
-        give: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+        seen: SourceDigest,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         self.rewind()?;
-        if self.each_up_to(seen.count, give)? != seen {
+        if self.for_each_up_to(seen.count, sink)? != seen {
             let text = format!(
                 "{}: another program changed it while it was read",
                 self.name
@@ -177,27 +181,28 @@ impl Source {
         Ok(())
     }
 
+    /// Goes back to the beginning for a second pass.
     fn rewind(&mut self) -> Result<(), Failure> {
         self.head = Vec::new();
         let rewound = match &mut self.bytes {
-            Bytes::File(file) => file.rewind(),
-            Bytes::Spilled(file) => return file.rewind(),
-            Bytes::Held(_) | Bytes::Stdin => Ok(()),
+            SourceBytes::File(file) => file.rewind(),
+            SourceBytes::Temporary(file) => return file.rewind(),
+            SourceBytes::Memory(_) | SourceBytes::Stdin => Ok(()),
         };
         rewound.map_err(|error| unreadable(&self.name, &error))
     }
 
-    /// Gives bytes up to some count.
-    fn each_up_to(
+    /// Passes at most `count` bytes to `sink`.
+    fn for_each_up_to(
         &mut self,
         count: u64,
-        give: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
-    ) -> Result<Seen, Failure> {
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Result<SourceDigest, Failure> {
         let head = std::mem::take(&mut self.head);
-        give(&head)?;
-        let mut seen = Seen::default();
+        sink(&head)?;
+        let mut seen = SourceDigest::default();
         seen.add(&head);
-        let (mut piece, mut far) = (vec![0; PIECE], HowFar::new());
+        let (mut piece, mut progress) = (vec![0; CHUNK_SIZE], ProgressLine::new());
         while seen.count < count {
             let left = usize::try_from(count - seen.count).unwrap_or(usize::MAX);
             let wanted = piece.len().min(left);
@@ -205,25 +210,26 @@ impl Source {
             if found == 0 {
                 break;
             }
-            give(&piece[..found])?;
+            sink(&piece[..found])?;
             seen.add(&piece[..found]);
-            far.tell(&self.name, self.size, seen.count);
+            progress.update(&self.name, self.size, seen.count);
         }
         Ok(seen)
     }
 }
 
-impl Read for Bytes {
+impl Read for SourceBytes {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Bytes::File(file) => file.read(buffer),
-            Bytes::Stdin => io::stdin().lock().read(buffer),
-            Bytes::Held(held) => held.read(buffer),
-            Bytes::Spilled(file) => file.read(buffer),
+            SourceBytes::File(file) => file.read(buffer),
+            SourceBytes::Stdin => io::stdin().lock().read(buffer),
+            SourceBytes::Memory(held) => held.read(buffer),
+            SourceBytes::Temporary(file) => file.read(buffer),
         }
     }
 }
 
+/// The failure for an input that cannot be read.
 fn unreadable(name: &str, error: &io::Error) -> Failure {
     let text = format!("{name}: cannot be read: {}", words(error));
     match error.kind() {
@@ -232,28 +238,29 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// How often it is said how far a conversion is.
-const TELL_EVERY: Duration = Duration::from_millis(100);
+/// How often the progress line is updated.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The line that says how far a conversion is. It goes away with this.
-struct HowFar {
-    told: Instant,
-    is_there: bool,
+/// The progress line. It is erased when this is dropped.
+struct ProgressLine {
+    printed_at: Instant,
+    is_shown: bool,
 }
 
-impl HowFar {
-    fn new() -> HowFar {
-        HowFar {
-            told: Instant::now(),
-            is_there: false,
+impl ProgressLine {
+    fn new() -> ProgressLine {
+        ProgressLine {
+            printed_at: Instant::now(),
+            is_shown: false,
         }
     }
 
-    fn tell(&mut self, name: &str, size: Option<u64>, read: u64) {
-        if self.told.elapsed() < TELL_EVERY {
+    /// Prints the progress, unless it was printed a moment ago.
+    fn update(&mut self, name: &str, size: Option<u64>, read: u64) {
+        if self.printed_at.elapsed() < PROGRESS_INTERVAL {
             return;
         }
-        (self.told, self.is_there) = (Instant::now(), true);
+        (self.printed_at, self.is_shown) = (Instant::now(), true);
         match size.filter(|size| *size > 0) {
             Some(size) => {
                 let percent = read.min(size) * 100 / size;
@@ -264,9 +271,9 @@ impl HowFar {
     }
 }
 
-impl Drop for HowFar {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
-        if self.is_there {
+        if self.is_shown {
             ui::progress("");
         }
     }
@@ -274,7 +281,7 @@ impl Drop for HowFar {
 
 #[cfg(test)]
 mod tests {
-    //! A source that is read twice.
+    //! Reading an input twice.
 
     use super::*;
 
@@ -282,7 +289,7 @@ mod tests {
     fn what_was_seen_is_the_same_however_it_is_cut() {
         let bytes: Vec<u8> = (0..200_u8).collect();
         let seen = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-            let mut seen = Seen::default();
+            let mut seen = SourceDigest::default();
             pieces.for_each(|piece| seen.add(piece));
             seen
         };
@@ -307,16 +314,16 @@ mod tests {
         let changed = longer.replacen("user", "else", 30_000);
         for (now, is_same) in [(&text, true), (&longer, true), (&changed, false)] {
             std::fs::write(&path, &text).unwrap();
-            let mut source = Source::open(&path).unwrap();
+            let mut source = ConvertSource::open(&path).unwrap();
             let mut bytes = Vec::new();
-            let seen = source.each(&mut |piece| {
+            let seen = source.for_each(&mut |piece| {
                 bytes.extend_from_slice(piece);
                 Ok(())
             });
             assert!(bytes == text.as_bytes());
             std::fs::write(&path, now).unwrap();
             let mut count = 0;
-            let again = source.again(seen.unwrap(), &mut |piece| {
+            let again = source.reread(seen.unwrap(), &mut |piece| {
                 count += piece.len();
                 Ok(())
             });

@@ -1,4 +1,4 @@
-//! Bytes that wait for what comes after them: in memory, and in a private file once they are many.
+//! A buffer for bytes that are written later: in memory, and in a private file if there are many.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -8,21 +8,21 @@ use analects_core::Ids;
 use analects_store::OsIds;
 use jiff::Timestamp;
 
-use super::output::unwritable;
+use super::destination::unwritable;
 use crate::failure::Failure;
 
-/// How much is held in memory.
-pub const HELD: usize = 16 << 20;
+/// How many bytes are kept in memory.
+pub const MEMORY_LIMIT: usize = 16 << 20;
 
-/// How much is read of a file at once.
-const PIECE: usize = 1 << 16;
+/// The size of one read.
+const CHUNK_SIZE: usize = 1 << 16;
 
-/// Bytes that wait.
+/// The buffered bytes.
 #[derive(Default)]
 pub struct Spool {
-    /// The first of them, once they are many.
-    file: Option<Spilled>,
-    /// Those behind.
+    /// The earlier bytes, once there are too many for memory.
+    file: Option<TempFile>,
+    /// The bytes after those in the file.
     held: Vec<u8>,
 }
 
@@ -30,7 +30,7 @@ impl Spool {
     /// Adds bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.held.extend_from_slice(bytes);
-        if self.held.len() > HELD {
+        if self.held.len() > MEMORY_LIMIT {
             self.spill()?;
         }
         Ok(())
@@ -39,55 +39,55 @@ impl Spool {
     fn spill(&mut self) -> Result<(), Failure> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(Spilled::new()?),
+            None => self.file.insert(TempFile::new()?),
         };
         file.write(&self.held)?;
         self.held.clear();
         Ok(())
     }
 
-    /// Gives all bytes in their order.
-    pub fn each(
+    /// Passes all bytes to `sink`, in order.
+    pub fn for_each(
         mut self,
-        give: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if let Some(file) = &mut self.file {
             file.rewind()?;
-            let mut piece = vec![0; PIECE];
+            let mut chunk = vec![0; CHUNK_SIZE];
             loop {
-                let count = file.read(&mut piece).map_err(|error| temporary(&error))?;
+                let count = file.read(&mut chunk).map_err(|error| temporary(&error))?;
                 if count == 0 {
                     break;
                 }
-                give(&piece[..count])?;
+                sink(&chunk[..count])?;
             }
         }
-        give(&self.held)
+        sink(&self.held)
     }
 
-    /// The bytes, if they are few.
-    pub fn held(&self) -> Option<&[u8]> {
+    /// The bytes, if all of them are in memory.
+    pub fn in_memory(&self) -> Option<&[u8]> {
         self.file.is_none().then_some(self.held.as_slice())
     }
 
-    /// All bytes as a file to read from its beginning.
-    pub fn into_file(mut self) -> Result<Spilled, Failure> {
+    /// Moves all bytes to a file, positioned at its beginning.
+    pub fn into_file(mut self) -> Result<TempFile, Failure> {
         self.spill()?;
-        let mut file = self.file.map_or_else(Spilled::new, Ok)?;
+        let mut file = self.file.map_or_else(TempFile::new, Ok)?;
         file.rewind()?;
         Ok(file)
     }
 }
 
-/// A file for nobody else's eyes, which goes away.
-pub struct Spilled {
+/// A private file that is deleted when this is dropped.
+pub struct TempFile {
     file: File,
-    /// Its name, where an open file cannot lose it.
+    /// Its path, on systems where an open file cannot be unlinked.
     name: Option<PathBuf>,
 }
 
-impl Spilled {
-    fn new() -> Result<Spilled, Failure> {
+impl TempFile {
+    fn new() -> Result<TempFile, Failure> {
         let name = format!("analects-{}", OsIds.uuid(Timestamp::now()));
         let path = std::env::temp_dir().join(name);
         let mut options = File::options();
@@ -97,9 +97,9 @@ impl Spilled {
         let file = options
             .open(&path)
             .map_err(|error| unwritable(&path, &error))?;
-        // Without a name, nothing of it is left if we are killed.
+        // Without a name, the file disappears even after a kill.
         let name = fs::remove_file(&path).is_err().then_some(path);
-        Ok(Spilled { file, name })
+        Ok(TempFile { file, name })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
@@ -114,16 +114,16 @@ impl Spilled {
     }
 }
 
-impl Read for Spilled {
+impl Read for TempFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer)
     }
 }
 
-impl Drop for Spilled {
+impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.name {
-            // Nothing can be done about a file that stays.
+            // If this fails, nothing more can be done.
             let _ = fs::remove_file(path);
         }
     }

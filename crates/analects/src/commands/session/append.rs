@@ -1,4 +1,4 @@
-//! `session append`: messages from stdin into the store, each acknowledged once it is safe.
+//! `session append`: appends messages from stdin, and acknowledges each when it is durable.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Types that need more than their name.
+/// Types of records that need further fields.
 const KNOWN: [&str; 10] = [
     "system",
     "user",
@@ -33,7 +33,7 @@ const KNOWN: [&str; 10] = [
     "state",
 ];
 
-/// How much is read at once.
+/// The size of one read.
 const CHUNK: usize = 1 << 20;
 
 /// Append messages to a session from JSON lines on stdin
@@ -50,7 +50,7 @@ const CHUNK: usize = 1 << 20;
   echo '{\"type\":\"user\",\"content\":\"Hello\"}' | analects session append
   analects session append last < messages.jsonl
   analects session append --batch 0197a3c2 < many-messages.jsonl")]
-pub struct Args {
+pub struct AppendArgs {
     /// The session [default: a new one]
     session: Option<String>,
 
@@ -59,14 +59,14 @@ pub struct Args {
     batch: bool,
 }
 
-/// What is printed for a message.
+/// The acknowledgement of a message.
 #[derive(Debug, Serialize)]
-struct Ack<'a> {
+struct Acknowledgement<'a> {
     id: &'a str,
     session_id: &'a str,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &AppendArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let sessions = Sessions::of(&surroundings);
     let name = match &args.session {
@@ -74,13 +74,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => sessions.new_name(),
     };
     let (chains, known) = (HashMap::new(), HashSet::new());
-    let mut writer = Writer {
+    let mut writer = MessageAppender {
         store: &sessions.store,
         name,
         chains,
         known,
     };
-    let mut lines = Lines::default();
+    let mut lines = LineBuffer::default();
     let mut chunk = vec![0; CHUNK];
     loop {
         let read = match std::io::stdin().read(&mut chunk) {
@@ -107,15 +107,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// A message, and the number of its line.
+/// A message and its line number.
 #[derive(Debug, Clone)]
-struct Numbered {
+struct NumberedMessage {
     line: usize,
     message: Message,
 }
 
-/// Adds messages, each to its chain.
-struct Writer<'s> {
+/// Appends messages to the main chain or the side chains of a session.
+struct MessageAppender<'s> {
     store: &'s JsonlStore,
     name: ChainName,
     chains: HashMap<Option<String>, Session<'s>>,
@@ -123,25 +123,27 @@ struct Writer<'s> {
     known: HashSet<String>,
 }
 
-impl Writer<'_> {
-    /// Adds messages in their order; those of one chain that follow each other in one.
-    fn append(&mut self, messages: &[Numbered]) -> Result<(), Failure> {
-        let same =
-            |one: &Numbered, other: &Numbered| one.message.agent_id == other.message.agent_id;
+impl MessageAppender<'_> {
+    /// Appends messages in order. Consecutive messages of the same chain are written together.
+    fn append(&mut self, messages: &[NumberedMessage]) -> Result<(), Failure> {
+        let same = |one: &NumberedMessage, other: &NumberedMessage| {
+            one.message.agent_id == other.message.agent_id
+        };
         for part in messages.chunk_by(same) {
             let right = part
                 .iter()
-                .take_while(|it| self.has_parent(it).is_ok())
+                .take_while(|it| self.check_parent(it).is_ok())
                 .count();
             self.append_to_one(&part[..right])?;
             if let Some(wrong) = part.get(right) {
-                self.has_parent(wrong)?;
+                self.check_parent(wrong)?;
             }
         }
         Ok(())
     }
 
-    fn append_to_one(&mut self, part: &[Numbered]) -> Result<(), Failure> {
+    /// Appends messages that belong to the same chain.
+    fn append_to_one(&mut self, part: &[NumberedMessage]) -> Result<(), Failure> {
         let Some(first) = part.first() else {
             return Ok(());
         };
@@ -150,7 +152,7 @@ impl Writer<'_> {
         if let Some(agent) = &agent
             && self.is_new()?
         {
-            return acknowledge(&self.begin_beside(agent, messages)?);
+            return acknowledge(&self.start_with_side_chain(agent, messages)?);
         }
         let session = match self.chains.entry(agent.clone()) {
             Entry::Occupied(known) => known.into_mut(),
@@ -165,13 +167,18 @@ impl Writer<'_> {
         acknowledge(&session.append(messages, &mut OsIds, Timestamp::now())?)
     }
 
-    /// Whether nothing was ever written to the session.
+    /// Whether the session has no records yet.
     fn is_new(&self) -> Result<bool, Failure> {
         Ok(self.chains.is_empty() && self.store.overview(&self.name)?.records == 0)
     }
 
-    /// Begins a session with a side chain. It gets a main chain, too, by which it is found.
-    fn begin_beside(&self, agent: &str, messages: Vec<Message>) -> Result<Vec<Message>, Failure> {
+    /// Starts a session whose first message is in a side chain. The main chain gets an empty
+    /// record, because sessions are found by it.
+    fn start_with_side_chain(
+        &self,
+        agent: &str,
+        messages: Vec<Message>,
+    ) -> Result<Vec<Message>, Failure> {
         let now = Timestamp::now();
         let main = Session::open(self.store, self.name.clone())?;
         let side = Session::open(self.store, self.name.side(agent))?;
@@ -188,8 +195,8 @@ impl Writer<'_> {
         Ok(placed)
     }
 
-    /// Refuses a message whose parent is not there: it would hide everything before it.
-    fn has_parent(&mut self, it: &Numbered) -> Result<(), Failure> {
+    /// Refuses a message whose parent is missing, because it would hide all earlier messages.
+    fn check_parent(&mut self, it: &NumberedMessage) -> Result<(), Failure> {
         let own = it.message.id.to_string();
         if let Some(parent) = it.message.parent_id.as_deref().filter(|id| !id.is_empty())
             && !self.known.contains(parent)
@@ -206,6 +213,7 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Whether a message is in the given side chain or in the main chain.
     fn is_stored(&mut self, id: &str, agent: Option<&str>) -> Result<bool, Failure> {
         let side = agent.map(|agent| self.name.side(agent));
         let mut found = false;
@@ -226,10 +234,10 @@ impl Writer<'_> {
     }
 }
 
-/// Tells that messages are safe.
+/// Prints the acknowledgements of durable messages.
 fn acknowledge(messages: &[Message]) -> Result<(), Failure> {
     for message in messages {
-        ui::print_json_line(&Ack {
+        ui::print_json_line(&Acknowledgement {
             id: &message.id,
             session_id: &message.session_id,
         })?;
@@ -237,19 +245,19 @@ fn acknowledge(messages: &[Message]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Messages, and what is wrong with the line after them.
-type Messages = (Vec<Numbered>, Option<Failure>);
+/// The messages read so far, and the error in the line after them, if any.
+type ParsedLines = (Vec<NumberedMessage>, Option<Failure>);
 
-/// Lines that come in pieces.
+/// Splits chunks of bytes into lines.
 #[derive(Default)]
-struct Lines {
+struct LineBuffer {
     rest: Vec<u8>,
     number: usize,
 }
 
-impl Lines {
-    /// The messages whose lines end in these bytes.
-    fn push(&mut self, bytes: &[u8]) -> Messages {
+impl LineBuffer {
+    /// Adds bytes, and returns the messages whose lines are now complete.
+    fn push(&mut self, bytes: &[u8]) -> ParsedLines {
         let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
             self.rest.extend_from_slice(bytes);
             let too_long = self.rest.len() > LINE_LIMIT;
@@ -260,8 +268,8 @@ impl Lines {
         self.read(&whole)
     }
 
-    /// The message of a last line without an end.
-    fn finish(&mut self) -> Messages {
+    /// The message of the last line, which may lack a line end.
+    fn finish(&mut self) -> ParsedLines {
         let rest = std::mem::take(&mut self.rest);
         self.read(&rest)
     }
@@ -274,7 +282,7 @@ impl Lines {
         Failure::input(text).or_hint("keep large content in a file, and name it in the message")
     }
 
-    fn read(&mut self, whole: &[u8]) -> Messages {
+    fn read(&mut self, whole: &[u8]) -> ParsedLines {
         let mut messages = Vec::new();
         for line in whole.split(|byte| *byte == b'\n') {
             self.number += 1;
@@ -282,7 +290,7 @@ impl Lines {
                 continue;
             }
             match message(line) {
-                Ok(message) => messages.push(Numbered {
+                Ok(message) => messages.push(NumberedMessage {
                     line: self.number,
                     message,
                 }),
@@ -298,12 +306,13 @@ impl Lines {
     }
 }
 
+/// Reads a line as a message, or says why it is not one.
 fn message(line: &[u8]) -> Result<Message, String> {
     let text = std::str::from_utf8(line).map_err(|_| "these bytes are not UTF-8".to_string())?;
     let message = Message::from_json(text).map_err(|error| error.to_string())?;
     match &message.body {
         Body::Other(Other { type_name: None }) => Err("it has no type".to_string()),
-        // A record of this type that could be read would have become one.
+        // A valid record of this type would have been read as one.
         Body::Other(Other {
             type_name: Some(name),
         }) if KNOWN.contains(&name.as_str()) => Err(format!(

@@ -1,4 +1,4 @@
-//! `session export`: a conversation out of the store.
+//! `session export`: writes a session as a transcript or a message file.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use analects_formats::msgfile::{ExactWriter, ReadableWriter};
 use analects_formats::transcript::{TranscriptLine, encode, placeholder, read_line, read_links};
 use analects_store::{ChainName, OsIds, TranscriptStore};
 
-use crate::commands::convert::output::{Output, Taken};
+use crate::commands::convert::destination::{Destination, OnExisting};
 use crate::commands::convert::spool::Spool;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
@@ -31,7 +31,7 @@ use crate::{shell, ui};
 #[command(after_long_help = "Examples:
   analects session export last > talk.jsonl
   analects session export 0197a3c2 -o talk.msg.md")]
-pub struct Args {
+pub struct ExportArgs {
     /// The session [default: last]
     session: Option<String>,
 
@@ -48,57 +48,58 @@ pub struct Args {
     agent: Option<String>,
 }
 
-/// The size up to which a session is held in memory, so that its lines can be shown.
-const MOST_SHOWN: u64 = 32 << 20;
+/// Sessions up to this size are read again to show the lines of problems.
+const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let Some(path) = &args.output else {
-        each_row(&sessions, &name, &mut ui::print_text)?;
-        return tell_of_damage(&sessions, &name);
+        for_each_row(&sessions, &name, &mut ui::print_text)?;
+        return report_damage(&sessions, &name);
     };
-    let mut output = Output::file(path, Taken::Refuse).map_err(name_another)?;
+    let mut output = Destination::file(path, OnExisting::Refuse).map_err(suggest_other_name)?;
     let is_message_file = path.extension().is_some_and(|end| end == "md");
     if is_message_file {
-        message_file(&sessions, &name, args.full, &mut output)?;
+        write_message_file(&sessions, &name, args.full, &mut output)?;
     } else {
-        each_row(&sessions, &name, &mut |row| output.write(row))?;
+        for_each_row(&sessions, &name, &mut |row| output.write(row))?;
     }
-    output.finish().map_err(name_another)?;
+    output.finish().map_err(suggest_other_name)?;
     ui::remark(&format!("written to {}", path.display()));
     if is_message_file {
         Ok(())
     } else {
-        tell_of_damage(&sessions, &name)
+        report_damage(&sessions, &name)
     }
 }
 
-fn name_another(failure: Failure) -> Failure {
+/// Replaces the hint, because `export` never overwrites a file.
+fn suggest_other_name(failure: Failure) -> Failure {
     failure
         .without_hint()
         .or_hint("name another one; nothing was written")
 }
 
-/// Goes over the records as they are stored.
-fn each_row(
+/// Visits the records as they are stored.
+fn for_each_row(
     sessions: &Sessions,
     name: &ChainName,
     each: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    each_row_up_to(sessions, name, None, false, &mut |row, _| each(row))
+    for_each_row_up_to(sessions, name, None, false, &mut |row, _| each(row))
 }
 
-/// What is done with a record, which comes with the position of the next one.
-type EachRow<'e> = dyn FnMut(&[u8], u64) -> Result<(), Failure> + 'e;
+/// Called with each record and the position of the next one.
+type RowVisitor<'e> = dyn FnMut(&[u8], u64) -> Result<(), Failure> + 'e;
 
-/// Goes over the records as they are stored: up to a position, if there is one.
-fn each_row_up_to(
+/// Visits the records as they are stored, up to the position `end` if given.
+fn for_each_row_up_to(
     sessions: &Sessions,
     name: &ChainName,
     end: Option<u64>,
-    is_told: bool,
-    each: &mut EachRow<'_>,
+    is_reported: bool,
+    each: &mut RowVisitor<'_>,
 ) -> Result<(), Failure> {
     let mut done = Ok(());
     sessions.store.scan(name, 0, &mut |row| {
@@ -109,12 +110,12 @@ fn each_row_up_to(
             Some(bytes) => done = each(bytes, row.next),
             None => {
                 let (at, length) = (row.at, row.next - row.at);
-                if !is_told {
+                if !is_reported {
                     ui::remark(&format!(
                         "warning: the line at byte {at} has {length} bytes and is left out; the session's file has it"
                     ));
                 }
-                // What follows it stays linked to what came before.
+                // A placeholder keeps later messages linked to earlier ones.
                 if let Some(message) = placeholder(row.beginning, length) {
                     done = each(encode(&message).as_bytes(), row.next);
                 }
@@ -125,8 +126,8 @@ fn each_row_up_to(
     done
 }
 
-/// Says how many lines of a session cannot be read, and where they are named one by one.
-fn tell_of_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> {
+/// Reports how many lines cannot be read, and where to see them.
+fn report_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> {
     let damaged = sessions.store.overview(name)?.damaged;
     if damaged > 0 {
         let lines = if damaged == 1 {
@@ -142,34 +143,34 @@ fn tell_of_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Writes the message file of a session.
-fn message_file(
+/// Writes a message file. The first pass surveys the session, the second writes.
+fn write_message_file(
     sessions: &Sessions,
     name: &ChainName,
     full: bool,
-    output: &mut Output,
+    output: &mut Destination,
 ) -> Result<(), Failure> {
     if full {
-        return exact_file(sessions, name, output);
+        return write_exact_file(sessions, name, output);
     }
     let mut survey = Survey::default();
-    let mut seen = Seen::default();
-    each_message(sessions, name, &mut seen, skimmed, &mut |message| {
+    let mut seen = SessionPass::default();
+    for_each_message(sessions, name, &mut seen, read_outline, &mut |message| {
         survey.meet(&message);
         Ok(())
     })?;
     let mut writer = ReadableWriter::new(survey.finish(), OsIds);
     let mut text = Vec::new();
-    let mut again = Seen {
+    let mut again = SessionPass {
         end: seen.end,
-        is_told: true,
-        ..Seen::default()
+        is_reported: true,
+        ..SessionPass::default()
     };
-    each_message(sessions, name, &mut again, read_line, &mut |message| {
+    for_each_message(sessions, name, &mut again, read_line, &mut |message| {
         writer.push(&message, &mut text);
-        pass_on(&mut text, output)
+        flush_if_large(&mut text, output)
     })?;
-    tell_of_problems(sessions, name, &again)?;
+    report_problems(sessions, name, &again)?;
     let left_behind = writer.finish(&mut text);
     output.write(&text)?;
     if !left_behind.is_empty() {
@@ -178,59 +179,64 @@ fn message_file(
     Ok(())
 }
 
-/// Writes the message file with everything, its details behind the rest.
-fn exact_file(sessions: &Sessions, name: &ChainName, output: &mut Output) -> Result<(), Failure> {
+/// Writes a message file for `--full`, with the details at the end.
+fn write_exact_file(
+    sessions: &Sessions,
+    name: &ChainName,
+    output: &mut Destination,
+) -> Result<(), Failure> {
     let mut writer = None;
     let (mut text, mut details, mut tail) = (Vec::new(), Vec::new(), Spool::default());
-    let mut seen = Seen::default();
-    each_message(sessions, name, &mut seen, read_line, &mut |message| {
+    let mut seen = SessionPass::default();
+    for_each_message(sessions, name, &mut seen, read_line, &mut |message| {
         let writer = writer.get_or_insert_with(|| ExactWriter::new(&message.session_id, OsIds));
         writer.push(&message, &mut text, &mut details);
         tail.write(&details)?;
         details.clear();
-        pass_on(&mut text, output)
+        flush_if_large(&mut text, output)
     })?;
-    tell_of_problems(sessions, name, &seen)?;
+    report_problems(sessions, name, &seen)?;
     if let Some(writer) = writer {
         writer.finish(&mut text, &mut details);
     }
     output.write(&text)?;
     tail.write(&details)?;
-    tail.each(&mut |bytes| output.write(bytes))
+    tail.for_each(&mut |bytes| output.write(bytes))
 }
 
-/// How much is written at once.
-const PIECE: usize = 256 << 10;
+/// The size of one write.
+const CHUNK_SIZE: usize = 256 << 10;
 
-fn pass_on(text: &mut Vec<u8>, output: &mut Output) -> Result<(), Failure> {
-    if text.len() >= PIECE {
+/// Passes the text on once it is large enough.
+fn flush_if_large(text: &mut Vec<u8>, output: &mut Destination) -> Result<(), Failure> {
+    if text.len() >= CHUNK_SIZE {
         output.write(text)?;
         text.clear();
     }
     Ok(())
 }
 
-/// What was seen of a session.
+/// One pass over a session: how far it goes, and what it found.
 #[derive(Default)]
-struct Seen {
-    /// Where the last record ends; `None` to see all that are there.
+struct SessionPass {
+    /// Where to stop; `None` means at the current end, which is then filled in.
     end: Option<u64>,
-    /// Whether everything about it was said before.
-    is_told: bool,
+    /// Whether an earlier pass has already reported oversized lines.
+    is_reported: bool,
     lines: usize,
     problems: ProblemList,
 }
 
-/// Goes over the messages of a session but for progress.
-fn each_message(
+/// Visits the messages of a session, except progress.
+fn for_each_message(
     sessions: &Sessions,
     name: &ChainName,
-    seen: &mut Seen,
+    seen: &mut SessionPass,
     read: fn(&[u8]) -> TranscriptLine,
     each: &mut dyn FnMut(Message) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let (end, is_told) = (seen.end, seen.is_told);
-    each_row_up_to(sessions, name, end, is_told, &mut |row, next| {
+    let (end, is_reported) = (seen.end, seen.is_reported);
+    for_each_row_up_to(sessions, name, end, is_reported, &mut |row, next| {
         seen.lines += 1;
         seen.end = Some(next);
         let read = read(row);
@@ -249,8 +255,8 @@ fn each_message(
     })
 }
 
-/// A line without what it says, if that is not needed.
-fn skimmed(line: &[u8]) -> TranscriptLine {
+/// Reads a line without its content, if the survey does not need it.
+fn read_outline(line: &[u8]) -> TranscriptLine {
     match read_links(line) {
         Some(message) => TranscriptLine {
             messages: vec![message],
@@ -260,15 +266,19 @@ fn skimmed(line: &[u8]) -> TranscriptLine {
     }
 }
 
-/// Says what is wrong with a transcript, by the place where it is stored.
-fn tell_of_problems(sessions: &Sessions, name: &ChainName, seen: &Seen) -> Result<(), Failure> {
+/// Reports problems of the stored transcript.
+fn report_problems(
+    sessions: &Sessions,
+    name: &ChainName,
+    seen: &SessionPass,
+) -> Result<(), Failure> {
     let problems = seen.problems.list();
     if problems.is_empty() {
         return Ok(());
     }
     let mut source = Vec::new();
-    if seen.end.is_some_and(|end| end <= MOST_SHOWN) {
-        each_row_up_to(sessions, name, seen.end, true, &mut |row, _| {
+    if seen.end.is_some_and(|end| end <= MAX_SOURCE_IN_MEMORY) {
+        for_each_row_up_to(sessions, name, seen.end, true, &mut |row, _| {
             source.extend_from_slice(row);
             Ok(())
         })?;

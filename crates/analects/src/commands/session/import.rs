@@ -1,4 +1,4 @@
-//! `session import`: a conversation in any format into the store.
+//! `session import`: imports a conversation of any format as a session.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read as _};
@@ -32,7 +32,7 @@ use crate::ui;
   analects session import talk.msg.md
   analects session import old-transcript.jsonl
   analects session import ~/.claude/projects/-home-me-work/0b6f5c1e.jsonl")]
-pub struct Args {
+pub struct ImportArgs {
     /// The file to import
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -42,30 +42,30 @@ pub struct Args {
     pub json: bool,
 }
 
-/// What was recorded, as JSON.
+/// The result as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Imported<'a> {
+struct ImportReport<'a> {
     session_id: &'a str,
     messages: usize,
     left_out: usize,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let sessions = Sessions::of(&surroundings);
     let path = args.file.to_string_lossy();
     let name = sessions.new_name();
-    let mut import = Import::new(&sessions, &name, &surroundings);
+    let mut import = Importer::new(&sessions, &name, &surroundings);
     let source = import.read(&args.file)?;
     import.check(&path)?;
-    tell(&import, &path, &source, args.json);
+    report(&import, &path, &source, args.json);
     let (messages, left_out) = (import.messages, import.left_out);
     if messages == 0 {
         return Err(Failure::input(format!("{path}: there is no message in it")));
     }
     import.finish()?;
     match args.json {
-        true => ui::print_json(&Imported {
+        true => ui::print_json(&ImportReport {
             session_id: &name.session,
             messages,
             left_out,
@@ -74,25 +74,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The size up to which a file is held in memory, so that its lines can be shown.
-const MOST_SHOWN: u64 = 32 << 20;
-/// How much is read at once.
-const PIECE: u64 = 256 << 10;
-/// After how many bytes of the file what was read of them is recorded.
+/// Files up to this size stay in memory, so that problems can show the line.
+const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
+/// The size of one read.
+const CHUNK_SIZE: u64 = 256 << 10;
+/// Messages are stored after each so many bytes of the file.
 const BATCH: u64 = 4 << 20;
-/// How many losses are told.
-const MOST_LOSSES: usize = 10_000;
+/// How many losses are reported.
+const MAX_LOSSES: usize = 10_000;
 
-/// A session on its way into the store, piece by piece: nothing of it is there before all of it is.
-struct Import<'a> {
+/// An import in progress. The session becomes visible only when it is complete.
+struct Importer<'a> {
     sessions: &'a Sessions,
     name: &'a ChainName,
     surroundings: &'a Surroundings,
-    /// The session, once there is a message.
+    /// The new session, created with the first message.
     session: Option<Box<dyn NewSession + 'a>>,
-    /// Whether it has a main chain.
+    /// Whether the main chain has a message.
     has_main: bool,
-    /// The conversations in the file.
+    /// The ids of the conversations in the file.
     conversations: HashSet<SessionId>,
     is_one: bool,
     messages: usize,
@@ -101,13 +101,13 @@ struct Import<'a> {
     losses: Vec<Loss>,
 }
 
-impl<'a> Import<'a> {
+impl<'a> Importer<'a> {
     fn new(
         sessions: &'a Sessions,
         name: &'a ChainName,
         surroundings: &'a Surroundings,
-    ) -> Import<'a> {
-        Import {
+    ) -> Importer<'a> {
+        Importer {
             sessions,
             name,
             surroundings,
@@ -122,8 +122,8 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Reads a file piece by piece, whatever its format: a line, or a file that has to be read as a whole, has a limit.
-    /// Gives its text, unless that is large.
+    /// Reads a file in pieces and stores its messages. Returns the text of the file, or nothing if
+    /// it is large.
     fn read(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
         let path = file.to_string_lossy();
         let unreadable =
@@ -131,7 +131,7 @@ impl<'a> Import<'a> {
         let mut opened = open_regular(file)?;
         let is_shown = opened
             .metadata()
-            .is_ok_and(|facts| facts.len() <= MOST_SHOWN);
+            .is_ok_and(|facts| facts.len() <= MAX_SOURCE_IN_MEMORY);
         let mut piece = Vec::new();
         opened
             .by_ref()
@@ -139,12 +139,13 @@ impl<'a> Import<'a> {
             .read_to_end(&mut piece)
             .map_err(unreadable)?;
         let format = convert::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
-        // One of Claude Code goes on with another; files of requests may hold many.
+        // A Claude Code session may continue another one; a file of requests may hold many
+        // conversations.
         self.is_one = format.id() != "claude-code";
         if format.id() == "msgfile" {
             return self.read_message_file(file);
         }
-        // A transcript is taken over with everything in it.
+        // A transcript is imported with all details.
         let full = format.id() == "transcript";
         let options = ReadOptions {
             full,
@@ -168,7 +169,7 @@ impl<'a> Import<'a> {
             piece.clear();
             opened
                 .by_ref()
-                .take(PIECE)
+                .take(CHUNK_SIZE)
                 .read_to_end(&mut piece)
                 .map_err(unreadable)?;
         }
@@ -177,6 +178,7 @@ impl<'a> Import<'a> {
         Ok(source)
     }
 
+    /// Reads a message file, which has to be read as a whole.
     fn read_message_file(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
         let document = read_message_file(file)?;
         let session = msgfile::session_of(&file.to_string_lossy());
@@ -194,12 +196,12 @@ impl<'a> Import<'a> {
         Ok(document.into_source())
     }
 
-    /// Records what was read.
+    /// Collects problems and losses, and stores messages.
     fn take(&mut self, read: ReadOutput) -> Result<(), Failure> {
         read.problems
             .into_iter()
             .for_each(|problem| self.problems.add(problem));
-        let room = MOST_LOSSES.saturating_sub(self.losses.len());
+        let room = MAX_LOSSES.saturating_sub(self.losses.len());
         self.losses.extend(read.losses.into_iter().take(room));
         self.left_out += read.left_out;
         self.messages += read.messages.len();
@@ -209,7 +211,7 @@ impl<'a> Import<'a> {
             }
         }
         if self.is_one && self.conversations.len() > 1 {
-            // What is recorded so far goes; the rest is read to say how many there are.
+            // Discard the session; the rest is only read to count the conversations.
             self.session = None;
             return Ok(());
         }
@@ -217,7 +219,7 @@ impl<'a> Import<'a> {
             .map_err(|failure| self.surroundings.explain(failure))
     }
 
-    /// Adds messages to their chains, as they are.
+    /// Stores messages in their chains, unchanged except for missing ids.
     fn record(&mut self, messages: Vec<Message>) -> Result<(), Failure> {
         if messages.is_empty() {
             return Ok(());
@@ -244,7 +246,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// A session is one conversation.
+    /// Fails if the file holds several conversations.
     fn check(&self, path: &str) -> Result<(), Failure> {
         let count = self.conversations.len();
         if !self.is_one || count <= 1 {
@@ -254,7 +256,8 @@ impl<'a> Import<'a> {
         Err(Failure::input(text).or_hint("import files of one conversation each"))
     }
 
-    /// Makes all of it visible. The main chain must not be empty, or there is no session.
+    /// Makes the session visible. The main chain gets an empty record if it has none, because
+    /// sessions are found by it.
     fn finish(mut self) -> Result<(), Failure> {
         if !self.has_main {
             let change = StateChange {
@@ -269,14 +272,15 @@ impl<'a> Import<'a> {
     }
 }
 
+/// The failure for a file of unknown format.
 fn unknown(path: &str) -> Failure {
     let text = format!("{path}: this is no conversation in a format that is known here");
     let hint = "if you know its format, convert it first: analects convert --from";
     Failure::input(text).or_hint(hint)
 }
 
-/// Says what is odd about a file, and what is not taken over.
-fn tell(found: &Import<'_>, path: &str, source: &[u8], as_json: bool) {
+/// Reports problems of the file, and what was not imported.
+fn report(found: &Importer<'_>, path: &str, source: &[u8], as_json: bool) {
     let mut problems = found.problems.list();
     problems.retain(reading::is_serious);
     ui::report_problems(path, source, &problems);

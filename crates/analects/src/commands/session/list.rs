@@ -1,4 +1,4 @@
-//! `session list`: the conversations of a folder, or of all.
+//! `session list`: lists the sessions of a folder, or of all folders.
 
 use analects_store::{ChainName, Digest, Listed, TranscriptStore};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use crate::ui;
 #[command(after_long_help = "Examples:
   analects session list
   analects session list --all --json")]
-pub struct Args {
+pub struct SessionListArgs {
     /// List the sessions of all folders, with their folders
     #[arg(long)]
     all: bool,
@@ -26,9 +26,9 @@ pub struct Args {
     pub json: bool,
 }
 
-/// A session, as JSON.
+/// A session as `--json` prints it.
 #[derive(Debug, Serialize)]
-pub struct Entry {
+pub struct SessionEntry {
     pub id: String,
     pub title: Option<String>,
     pub cwd: Option<String>,
@@ -45,10 +45,14 @@ pub struct Entry {
     pub cost_usd: f64,
 }
 
-impl Entry {
-    pub fn of(sessions: &Sessions, name: &ChainName, digest: Digest) -> Result<Entry, Failure> {
+impl SessionEntry {
+    pub fn of(
+        sessions: &Sessions,
+        name: &ChainName,
+        digest: Digest,
+    ) -> Result<SessionEntry, Failure> {
         let path = sessions.store.path(name)?.to_string_lossy().into_owned();
-        Ok(Entry {
+        Ok(SessionEntry {
             id: name.session.to_string(),
             title: digest.name,
             cwd: digest.cwd,
@@ -67,23 +71,23 @@ impl Entry {
     }
 }
 
-/// The list, as JSON.
+/// The list as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct List {
-    sessions: Vec<Entry>,
+struct SessionListReport {
+    sessions: Vec<SessionEntry>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
     let sessions = Sessions::of(&surroundings);
     let project = (!args.all).then_some(sessions.project.as_str());
     let listed = sessions.store.list(project)?;
     let digests = sessions.store.digests(&listed)?;
     let entries = listed.iter().zip(digests);
-    let entries = entries.map(|(it, digest)| Entry::of(&sessions, &it.name, digest));
-    let entries: Vec<Entry> = entries.collect::<Result<_, Failure>>()?;
+    let entries = entries.map(|(it, digest)| SessionEntry::of(&sessions, &it.name, digest));
+    let entries: Vec<SessionEntry> = entries.collect::<Result<_, Failure>>()?;
     if args.json {
-        return ui::print_json(&List { sessions: entries });
+        return ui::print_json(&SessionListReport { sessions: entries });
     }
     if entries.is_empty() {
         ui::remark(match args.all {
@@ -99,7 +103,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     ui::print_rows(rows)
 }
 
-fn row(id: String, entry: &Entry, listed: &Listed, all: bool) -> [String; 5] {
+/// A row of the list: id, time, messages, folder, title.
+fn row(id: String, entry: &SessionEntry, listed: &Listed, all: bool) -> [String; 5] {
     let when = listed.modified.to_zoned(jiff::tz::TimeZone::system());
     let cwd = entry.cwd.clone().filter(|_| all).unwrap_or_default();
     let title = entry.title.clone().unwrap_or_default();

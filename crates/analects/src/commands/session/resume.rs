@@ -1,6 +1,8 @@
-//! `session resume`: goes on with a conversation of the store.
+//! `session resume`: continues a session.
 
-use crate::commands::chat::{self, Call, CallArgs, Place, Said, Session};
+use crate::commands::chat::{
+    self, CallArgs, ChatCall, ChatLocation, InteractiveSession, UserInput,
+};
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::connection::{LimitArgs, turn_config};
@@ -19,7 +21,7 @@ use crate::{piped, ui};
 #[command(after_long_help = "Examples:
   analects session resume last \"And why is that?\"
   analects session resume 0197a3c2 -m openai/gpt-5-mini \"Please continue\"")]
-pub struct Args {
+pub struct ResumeArgs {
     /// The session: its id, a prefix of it, its title, or last
     session: String,
 
@@ -42,7 +44,7 @@ pub struct Args {
     connection: Connection,
 }
 
-pub fn run(args: Args) -> Result<(), Failure> {
+pub fn run(args: ResumeArgs) -> Result<(), Failure> {
     let mut surroundings = Surroundings::of_process()?;
     args.connection.allow(&mut surroundings);
     let options = args.connection.options(&surroundings)?;
@@ -51,7 +53,7 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let prompt = chat::prompt(&args.prompt)?;
     let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &surroundings)?;
     let conversation = chat::open(&sessions, name.clone())?;
-    // A conversation about another folder's files is easily taken for one about this folder's.
+    // Say so, because the files that the session speaks of are not the ones in this folder.
     let here = surroundings.folder.to_string_lossy();
     if let Some(folder) = conversation
         .state()
@@ -65,20 +67,20 @@ pub fn run(args: Args) -> Result<(), Failure> {
     let turn = turn_config(options, args.limits.limits(), &config, &surroundings);
     let (model, agent, call) = (args.model, args.agent, CallArgs::default());
     let done = if prompt.is_none() && piped::is_terminal() {
-        let (place, files) = (Place::Store { sessions, name }, Vec::new());
-        let session = Session {
+        let (location, files) = (ChatLocation::Store { sessions, name }, Vec::new());
+        let session = InteractiveSession {
             config,
             turn,
             records,
             call,
-            place,
+            location,
             model,
             agent,
             files,
         };
         session.run(&surroundings)
     } else {
-        let call = Call {
+        let call = ChatCall {
             surroundings: &surroundings,
             config: &config,
             model: model.as_deref(),
@@ -88,12 +90,12 @@ pub fn run(args: Args) -> Result<(), Failure> {
             records,
             interface: Interface::Call,
         };
-        chat::go_on(
+        chat::continue_session(
             call,
             conversation,
-            &mut Said {
+            &mut UserInput {
                 prompt,
-                ..Said::default()
+                ..UserInput::default()
             },
         )
     };

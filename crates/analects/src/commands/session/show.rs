@@ -1,9 +1,9 @@
-//! `session show`: what is known about a conversation.
+//! `session show`: shows the details of a session.
 
 use analects_store::TranscriptStore;
 use serde::Serialize;
 
-use super::list::Entry;
+use super::list::SessionEntry;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
@@ -18,7 +18,7 @@ use crate::ui;
 #[command(after_long_help = "Examples:
   analects session show
   analects session show 0197a3c2 --json")]
-pub struct Args {
+pub struct SessionShowArgs {
     /// The session [default: last]
     session: Option<String>,
 
@@ -27,20 +27,20 @@ pub struct Args {
     pub json: bool,
 }
 
-/// A session with its side chains, as JSON.
+/// A session with its side chains, as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct SessionDetails {
     #[serde(flatten)]
-    entry: Entry,
+    entry: SessionEntry,
     side_chains: Vec<String>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &SessionShowArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.find(args.session.as_deref())?;
     let digest = sessions.store.overview(&name)?.digest();
-    let entry = Entry::of(&sessions, &name, digest)?;
-    let shown = Shown {
+    let entry = SessionEntry::of(&sessions, &name, digest)?;
+    let shown = SessionDetails {
         entry,
         side_chains: sessions.store.side_chains(&name)?,
     };

@@ -1,9 +1,9 @@
-//! `session tail`: the end of a conversation.
+//! `session tail`: shows the last messages of a session.
 
 use analects_core::{Block, Content, Json, Message, Raw, RawMap, Unseen};
 use analects_store::tail;
 
-use crate::commands::reading::unseen_word;
+use crate::commands::reading::unseen_in_words;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
@@ -23,7 +23,7 @@ use crate::{outgoing, ui};
   analects session tail
   analects session tail 0197a3c2 -n 5
   analects session tail last --json | jq -r .content")]
-pub struct Args {
+pub struct TailArgs {
     /// The session [default: last]
     session: Option<String>,
 
@@ -40,7 +40,7 @@ pub struct Args {
     pub json: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &TailArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let tail = tail(&*sessions.store, &name, args.count)?;
@@ -51,19 +51,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         let gap = if nth > 0 { "\n" } else { "" };
         let mark = unseen
-            .map(|why| format!("  {}", unseen_word(why)))
+            .map(|why| format!("  {}", unseen_in_words(why)))
             .unwrap_or_default();
         let text = format!(
             "{gap}{}{mark}\n{}\n",
-            head(message),
-            said(message).trim_end()
+            heading(message),
+            text_of(message).trim_end()
         );
         ui::print_text(text.as_bytes())?;
     }
     Ok(())
 }
 
-/// A message as JSON, with why the model does not see it.
+/// A message as JSON, with the field `unseen` if the model does not see it.
 fn marked_json(message: &Message, unseen: Option<Unseen>) -> String {
     let json = message.to_json();
     let Some(why) = unseen else { return json };
@@ -76,7 +76,8 @@ fn marked_json(message: &Message, unseen: Option<Unseen>) -> String {
     }
 }
 
-fn head(message: &Message) -> String {
+/// The first line: id, type, time and model.
+fn heading(message: &Message) -> String {
     let zone = jiff::tz::TimeZone::system();
     let when = message.created_at.map(|at| at.to_zoned(zone));
     let when = when
@@ -94,8 +95,8 @@ fn head(message: &Message) -> String {
     )
 }
 
-/// What a message says, for a person.
-fn said(message: &Message) -> String {
+/// The text of a message, with tool calls and other blocks in one line each.
+fn text_of(message: &Message) -> String {
     let lines: Vec<String> = match message.body.content() {
         Some(Content::Blocks(blocks)) => blocks.iter().filter_map(line_of).collect(),
         _ => vec![message.text()],
@@ -103,6 +104,7 @@ fn said(message: &Message) -> String {
     lines.join("\n")
 }
 
+/// A block as text; `None` for blocks that have nothing to show.
 fn line_of(block: &Block) -> Option<String> {
     let first = |text: &str| text.lines().next().unwrap_or_default().to_string();
     match block {

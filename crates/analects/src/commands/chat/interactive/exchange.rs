@@ -1,20 +1,19 @@
-//! The last question of a message file with its answer, and how it is taken back.
+//! `/undo` in a message file: finds the last question and goes back to before it.
 
 use std::path::Path;
 
 use analects_core::{Block, Body, Content, Message};
 use analects_formats::msgfile::{self, Document};
 
-use super::place::nothing_to_undo;
+use super::location::nothing_to_undo;
 use crate::commands::reading;
-use crate::commands::rewind::back_to;
-use crate::commands::verbs::Place;
+use crate::commands::rewind::rewind_to;
+use crate::commands::verbs::VerbTarget;
 use crate::failure::Failure;
 use crate::shell;
 use crate::surroundings::Surroundings;
 
-/// Goes back before the last question of a file. Where nothing comes before it, the file begins anew; whatever was
-/// said is still there to be gone back to.
+/// Goes back to before the last question of a file, or to its beginning. Nothing is deleted.
 pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
     let document = reading::read(path)?;
     let exchange = last_exchange(&document).ok_or_else(nothing_to_undo)?;
@@ -24,22 +23,23 @@ pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(
         let file = shell::path(path);
         return Err(failure.or_hint(format!("analects compact {file} --undo hides the summary")));
     }
-    let place = Place::File(path.to_path_buf());
-    back_to(&place, exchange.before.as_deref(), surroundings)
+    let place = VerbTarget::File(path.to_path_buf());
+    rewind_to(&place, exchange.before.as_deref(), surroundings)
 }
 
-/// The last question of a file and what came after it.
+/// The last question of a file, and what surrounds it.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Exchange {
-    /// The question itself.
+    /// The name of the question's cell.
     question: String,
     /// Whether a compaction came after the question.
     is_summed_up: bool,
-    /// What came before the question: a message, or the boundary of a compaction.
+    /// The cell before the question: a message, or the boundary of a compaction.
     before: Option<String>,
 }
 
-/// Goes back from the end of a file's branch, up to the last question and what comes before that.
+/// Walks back from the end of the current branch to the last question. `None` if there is no
+/// question.
 fn last_exchange(document: &Document) -> Option<Exchange> {
     let mut exchange = Exchange::default();
     let mut steps = msgfile::current_branch(document).into_iter();
@@ -52,7 +52,7 @@ fn last_exchange(document: &Document) -> Option<Exchange> {
     is_found.then_some(exchange)
 }
 
-/// Whether a person said it, or a program in their place; the results of tools are said by neither.
+/// Whether it is a prompt. Results of tools are user messages too, but not prompts.
 fn is_question(message: &Message) -> bool {
     let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
     let Body::User(said) = &message.body else {
@@ -66,7 +66,7 @@ fn is_question(message: &Message) -> bool {
 
 #[cfg(test)]
 mod tests {
-    //! Which cells are taken back.
+    //! Which cells `/undo` takes back.
 
     use super::*;
 

@@ -1,37 +1,38 @@
-//! What a person typed: something to say, or a command that starts with a slash.
+//! Reads a line of an interactive session: a prompt, or a command that starts with a slash. Also
+//! holds the text of `/help`.
 
 use analects_core::nearest;
 
 use crate::failure::Failure;
 use crate::ui::prompt::command;
 
-/// A command of the session.
+/// A slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Slash {
-    /// Choose the agent that answers, or say which one does.
+pub enum SlashCommand {
+    /// Switch to an agent; without a name, show the current one.
     Agent(Option<String>),
-    /// Choose the model, or say which one answers.
+    /// Switch to a model; without a name, show the current one.
     Model(Option<String>),
     Context,
     Compact,
     Undo,
     Fork,
     Retry,
-    /// Write the next prompt in an editor, which has this text already.
+    /// Write the next prompt in an editor, starting from this text.
     Edit(String),
     Help,
     Quit,
 }
 
-/// What a person typed.
+/// A line that you typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typed {
+pub enum TypedLine {
     Nothing,
     Prompt(String),
-    Command(Slash),
+    Command(SlashCommand),
 }
 
-/// The commands: name, what may follow, what it does.
+/// The commands: name, argument, help.
 pub const COMMANDS: [(&str, &str, &str); 10] = [
     (
         "agent",
@@ -70,32 +71,33 @@ pub const COMMANDS: [(&str, &str, &str); 10] = [
     ("quit", "", "end the session; Ctrl-D does the same"),
 ];
 
-/// Reads what was typed. A path such as /usr/bin is no command, and neither is anything after a blank.
-pub fn parse(text: &str) -> Result<Typed, Failure> {
+/// Parses a line. A path such as /usr/bin is a prompt, and so is anything after a space.
+pub fn parse(text: &str) -> Result<TypedLine, Failure> {
     if text.trim().is_empty() {
-        return Ok(Typed::Nothing);
+        return Ok(TypedLine::Nothing);
     }
     let Some((name, rest)) = command(text) else {
-        return Ok(Typed::Prompt(text.trim().to_string()));
+        return Ok(TypedLine::Prompt(text.trim().to_string()));
     };
     let word = Some(rest.to_string()).filter(|rest| !rest.is_empty());
     let command = match name {
-        "agent" => Slash::Agent(word),
-        "model" => Slash::Model(word),
-        "edit" => Slash::Edit(rest.to_string()),
-        "context" => alone(name, rest, Slash::Context)?,
-        "compact" => alone(name, rest, Slash::Compact)?,
-        "undo" => alone(name, rest, Slash::Undo)?,
-        "fork" => alone(name, rest, Slash::Fork)?,
-        "retry" => alone(name, rest, Slash::Retry)?,
-        "help" | "h" => alone(name, rest, Slash::Help)?,
-        "quit" | "exit" | "q" => alone(name, rest, Slash::Quit)?,
+        "agent" => SlashCommand::Agent(word),
+        "model" => SlashCommand::Model(word),
+        "edit" => SlashCommand::Edit(rest.to_string()),
+        "context" => alone(name, rest, SlashCommand::Context)?,
+        "compact" => alone(name, rest, SlashCommand::Compact)?,
+        "undo" => alone(name, rest, SlashCommand::Undo)?,
+        "fork" => alone(name, rest, SlashCommand::Fork)?,
+        "retry" => alone(name, rest, SlashCommand::Retry)?,
+        "help" | "h" => alone(name, rest, SlashCommand::Help)?,
+        "quit" | "exit" | "q" => alone(name, rest, SlashCommand::Quit)?,
         other => return Err(unknown(other)),
     };
-    Ok(Typed::Command(command))
+    Ok(TypedLine::Command(command))
 }
 
-fn alone(name: &str, rest: &str, command: Slash) -> Result<Slash, Failure> {
+/// A command that takes no argument.
+fn alone(name: &str, rest: &str, command: SlashCommand) -> Result<SlashCommand, Failure> {
     if rest.is_empty() {
         Ok(command)
     } else {
@@ -108,6 +110,7 @@ fn alone(name: &str, rest: &str, command: Slash) -> Result<Slash, Failure> {
 
 const SAY_IT: &str = "/help lists the commands; to say it to the model, begin with a blank";
 
+/// The error for an unknown command, with the nearest known one.
 fn unknown(name: &str) -> Failure {
     let near = nearest(name, COMMANDS.iter().map(|(name, ..)| *name));
     let near = near.map_or(String::new(), |near| format!("did you mean /{near}? "));
@@ -117,7 +120,7 @@ fn unknown(name: &str) -> Failure {
     )
 }
 
-/// What `/help` shows, in lines that are so wide.
+/// The lines of `/help`, wrapped to `width` columns.
 pub fn help(width: usize) -> Vec<String> {
     let commands = COMMANDS
         .iter()
@@ -162,11 +165,12 @@ const KEYS: [(&str, &str); 8] = [
     ),
 ];
 
-/// Where the explanations stand, and how wide they are at least.
+/// The column where explanations begin, and the smallest width they get beside the names.
 const MARGIN: usize = 17;
 const NARROWEST: usize = 30;
 
-/// The lines of one entry: its name, and beside it, or below where it is narrow, what it does.
+/// The lines of one entry: the name with the explanation beside it, or below it on a narrow
+/// terminal.
 fn entry(name: &str, about: &str, width: usize) -> Vec<String> {
     let is_wide = width >= MARGIN + NARROWEST;
     let margin = if name.is_empty() {
@@ -189,7 +193,7 @@ fn entry(name: &str, about: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Words in lines that are no wider than this, where no word is.
+/// Wraps words to `width` columns. A longer word gets a line of its own.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -209,41 +213,41 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    //! What is a command, and what is said to the model.
+    //! What is a command, and what goes to the model.
 
     use super::*;
 
-    fn typed(text: &str) -> Typed {
+    fn typed(text: &str) -> TypedLine {
         parse(text).unwrap()
     }
 
     #[test]
     fn commands_are_told_from_prompts() {
         for (text, command) in [
-            ("/agent", Slash::Agent(None)),
-            ("/agent coder ", Slash::Agent(Some("coder".into()))),
+            ("/agent", SlashCommand::Agent(None)),
+            ("/agent coder ", SlashCommand::Agent(Some("coder".into()))),
             (
                 "/model openai/gpt-5-mini",
-                Slash::Model(Some("openai/gpt-5-mini".into())),
+                SlashCommand::Model(Some("openai/gpt-5-mini".into())),
             ),
-            ("/edit two\nlines", Slash::Edit("two\nlines".into())),
-            ("/undo ", Slash::Undo),
-            ("/exit", Slash::Quit),
+            ("/edit two\nlines", SlashCommand::Edit("two\nlines".into())),
+            ("/undo ", SlashCommand::Undo),
+            ("/exit", SlashCommand::Quit),
         ] {
-            assert_eq!(typed(text), Typed::Command(command), "{text}");
+            assert_eq!(typed(text), TypedLine::Command(command), "{text}");
         }
         for text in ["/usr/bin is what?", "/", "//", "/ x", "1/2", "/a.b", "/学"] {
-            assert_eq!(typed(text), Typed::Prompt(text.into()));
+            assert_eq!(typed(text), TypedLine::Prompt(text.into()));
         }
-        assert_eq!(typed(" /help "), Typed::Prompt("/help".into()));
-        assert_eq!(typed(" \n\t"), Typed::Nothing);
+        assert_eq!(typed(" /help "), TypedLine::Prompt("/help".into()));
+        assert_eq!(typed(" \n\t"), TypedLine::Nothing);
     }
 
     #[test]
     fn every_command_that_is_listed_is_known() {
         for (name, ..) in COMMANDS {
             assert!(
-                matches!(typed(&format!("/{name}")), Typed::Command(_)),
+                matches!(typed(&format!("/{name}")), TypedLine::Command(_)),
                 "{name}"
             );
         }

@@ -1,42 +1,43 @@
-//! Where a cell belongs, and what name and type it has because of that.
+//! Where `add` puts a new cell, and the name and type that follow from that.
 
 use analects_core::nearest;
 use analects_formats::msgfile::{Cell, CellKind, CellRole, Document, NewCell, code, is_fixed_word};
 
-use super::Args;
+use super::AddArgs;
 use crate::commands::reading;
 use crate::commands::set::unknown_agent;
 use crate::failure::Failure;
 use crate::shell;
 
-/// What a new cell is in its file.
-pub enum Place {
-    /// What somebody says.
+/// What a new cell is, with the name and type it gets.
+pub enum CellPlacement {
+    /// A message of yours.
     Message {
         id: String,
         type_word: String,
         agent: Option<String>,
     },
-    /// What somebody answers, or what else came back; `parent` is the message if not the last.
+    /// An answer. `parent` is the message it answers, unless that is the last one.
     Reply {
         id: String,
         type_word: String,
         parent: Option<String>,
     },
-    /// What running code printed.
+    /// Output of a code cell.
     CodeOutput { id: String, language: String },
     /// A tool call, or its result.
     Tool { id: String },
 }
 
-impl Place {
-    /// Finds the place that the arguments ask for.
+impl CellPlacement {
+    /// Works out from the arguments and the cell named by `--of` what the new cell is. `nonce` is
+    /// the random part of a tool call's id.
     pub fn find(
         document: &Document,
-        args: &Args,
+        args: &AddArgs,
         attributes: &[(String, String)],
         nonce: &str,
-    ) -> Result<Place, Failure> {
+    ) -> Result<CellPlacement, Failure> {
         if !args.output {
             return message(document, args);
         }
@@ -56,13 +57,13 @@ impl Place {
             CellRole::ToolCall => {
                 only_tool(args)?;
                 let id = numbered(document, cell.id().unwrap_or_default(), '.', 1);
-                derived(args, id).map(|id| Place::Tool { id })
+                derived(args, id).map(|id| CellPlacement::Tool { id })
             }
             CellRole::Reply | CellRole::Thinking
                 if is_call && args.type_word.as_deref() == Some("tool") =>
             {
                 let id = format!("{}.{nonce}", identified(document, args, cell)?);
-                derived(args, id).map(|id| Place::Tool { id })
+                derived(args, id).map(|id| CellPlacement::Tool { id })
             }
             role @ (CellRole::AgentDefinition
             | CellRole::Reply
@@ -80,11 +81,11 @@ impl Place {
         }
     }
 
-    /// The cell, without its text.
+    /// The new cell, with an empty text.
     pub fn cell(&self) -> NewCell {
         let output = |id: &str, word: &str| NewCell::new(CellKind::Output, id, word, "");
         match self {
-            Place::Message {
+            CellPlacement::Message {
                 id,
                 type_word,
                 agent,
@@ -94,7 +95,7 @@ impl Place {
                     .iter()
                     .fold(cell, |cell, agent| cell.with("agent", agent.as_str()))
             }
-            Place::Reply {
+            CellPlacement::Reply {
                 id,
                 type_word,
                 parent,
@@ -104,13 +105,14 @@ impl Place {
                     .iter()
                     .fold(cell, |cell, parent| cell.with("parent", parent.as_str()))
             }
-            Place::CodeOutput { id, language } => output(id, language),
-            Place::Tool { id } => output(id, "tool"),
+            CellPlacement::CodeOutput { id, language } => output(id, language),
+            CellPlacement::Tool { id } => output(id, "tool"),
         }
     }
 }
 
-fn message(document: &Document, args: &Args) -> Result<Place, Failure> {
+/// A message; `--type` may be `markdown`, `code` or `raw`.
+fn message(document: &Document, args: &AddArgs) -> Result<CellPlacement, Failure> {
     let usual = if args.mime_type.is_some() {
         "raw"
     } else {
@@ -136,15 +138,19 @@ fn message(document: &Document, args: &Args) -> Result<Place, Failure> {
         return Err(unknown_agent(document, &args.file, agent));
     }
     let (id, agent) = (new_id(document, args)?, args.agent.clone());
-    Ok(Place::Message {
+    Ok(CellPlacement::Message {
         id,
         type_word: type_word.to_string(),
         agent,
     })
 }
 
-/// What somebody answers to a message; to the last one if none is named.
-fn reply(document: &Document, args: &Args, to: Option<Cell<'_>>) -> Result<Place, Failure> {
+/// An answer to a message; to the last one if `to` is `None`.
+fn reply(
+    document: &Document,
+    args: &AddArgs,
+    to: Option<Cell<'_>>,
+) -> Result<CellPlacement, Failure> {
     let type_word = author(document, args)?;
     let last = document
         .cells()
@@ -156,15 +162,16 @@ fn reply(document: &Document, args: &Args, to: Option<Cell<'_>>) -> Result<Place
     let parent = parent
         .map(|cell| identified(document, args, cell))
         .transpose()?;
-    Ok(Place::Reply {
+    Ok(CellPlacement::Reply {
         id: new_id(document, args)?,
         type_word,
         parent,
     })
 }
 
-/// Who an output comes from.
-fn author(document: &Document, args: &Args) -> Result<String, Failure> {
+/// The author of an answer, which becomes the cell's type: `--type`, `--agent`, or the default
+/// agent.
+fn author(document: &Document, args: &AddArgs) -> Result<String, Failure> {
     match (&args.type_word, &args.agent) {
         (Some(_), Some(_)) => Err(Failure::usage(
             "--type and --agent both name the author",
@@ -197,18 +204,23 @@ fn author(document: &Document, args: &Args) -> Result<String, Failure> {
     }
 }
 
-fn code_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Place, Failure> {
+/// The first output of a new execution of a code cell.
+fn code_output(
+    document: &Document,
+    args: &AddArgs,
+    cell: Cell<'_>,
+) -> Result<CellPlacement, Failure> {
     let content = cell.content();
     let usual = code::code(&content).ok().and_then(|code| code.language);
     let language = language(args, usual)?;
     let id = numbered(document, cell.id().unwrap_or_default(), '.', 1);
-    Ok(Place::CodeOutput {
+    Ok(CellPlacement::CodeOutput {
         id: derived(args, id)?,
         language,
     })
 }
 
-/// The failure to add an output to a cell that has none.
+/// The error for a cell that cannot have outputs.
 fn has_no_outputs(name: &str, role: CellRole) -> Failure {
     let word = role.as_str().replace('_', " ");
     let message = format!("cell {name} is a {word}, to which no such output belongs");
@@ -220,21 +232,27 @@ fn has_no_outputs(name: &str, role: CellRole) -> Failure {
     Failure::usage(message, hint)
 }
 
-/// Another cell of an execution that has one already.
-fn further_output(document: &Document, args: &Args, cell: Cell<'_>) -> Result<Place, Failure> {
+/// Another output of an execution that already has one: `1.2-2` after `1.2`.
+fn further_output(
+    document: &Document,
+    args: &AddArgs,
+    cell: Cell<'_>,
+) -> Result<CellPlacement, Failure> {
     let language = language(args, Some(cell.type_word()))?;
     let id = cell.id().unwrap_or_default();
-    // A hyphen may be part of the code cell's own id; that of the execution follows the last dot.
+    // The id of the code cell may contain a hyphen; the number of the execution follows the last
+    // dot.
     let dot = id.rfind('.').unwrap_or(0);
     let first = id[dot..].split('-').next().unwrap_or_default();
     let id = numbered(document, &id[..dot + first.len()], '-', 2);
-    Ok(Place::CodeOutput {
+    Ok(CellPlacement::CodeOutput {
         id: derived(args, id)?,
         language,
     })
 }
 
-fn language(args: &Args, usual: Option<&str>) -> Result<String, Failure> {
+/// The language of code output: `--type`, or the language of the code cell.
+fn language(args: &AddArgs, usual: Option<&str>) -> Result<String, Failure> {
     let word = args
         .type_word
         .as_deref()
@@ -249,7 +267,8 @@ fn language(args: &Args, usual: Option<&str>) -> Result<String, Failure> {
     }
 }
 
-fn only_tool(args: &Args) -> Result<(), Failure> {
+/// Refuses `--type` and `--agent` for the result of a tool call.
+fn only_tool(args: &AddArgs) -> Result<(), Failure> {
     match (args.type_word.as_deref(), &args.agent) {
         (None | Some("tool"), None) => Ok(()),
         _ => Err(Failure::usage(
@@ -259,7 +278,8 @@ fn only_tool(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The first name of this form, from a number on, that is larger than all that are there.
+/// `base`, `separator` and a number that is larger than every number already used in this form, and
+/// at least `from`.
 fn numbered(document: &Document, base: &str, separator: char, from: u64) -> String {
     let numbers = document.cells().filter_map(|cell| {
         let rest = cell.id()?.strip_prefix(base)?.strip_prefix(separator)?;
@@ -272,8 +292,9 @@ fn numbered(document: &Document, base: &str, separator: char, from: u64) -> Stri
     format!("{base}{separator}{next}")
 }
 
-/// An id that follows from another cell's: the person cannot choose it, and it must fit.
-fn derived(args: &Args, id: String) -> Result<String, Failure> {
+/// An id that follows from another cell's. `--id` must not be given, and the id must not be too
+/// long.
+fn derived(args: &AddArgs, id: String) -> Result<String, Failure> {
     if args.id.is_some() {
         let message = "the id of this output follows from its cell";
         return Err(Failure::usage(message, "leave out --id"));
@@ -284,8 +305,8 @@ fn derived(args: &Args, id: String) -> Result<String, Failure> {
     Ok(id)
 }
 
-/// The id of a message or a reply: the person's, or the next number.
-fn new_id(document: &Document, args: &Args) -> Result<String, Failure> {
+/// The id of a message or an answer: `--id`, or the next number.
+fn new_id(document: &Document, args: &AddArgs) -> Result<String, Failure> {
     let Some(id) = &args.id else {
         return Ok(document.next_id());
     };
@@ -304,6 +325,7 @@ fn new_id(document: &Document, args: &Args) -> Result<String, Failure> {
     Ok(id.clone())
 }
 
+/// What is wrong with an id, or `None` if it is valid.
 fn why_not_an_id(id: &str) -> Option<&'static str> {
     if !(1..=64).contains(&id.chars().count()) {
         return Some("it must have 1 to 64 characters");
@@ -313,8 +335,9 @@ fn why_not_an_id(id: &str) -> Option<&'static str> {
         .then_some("it holds a blank, a control character or one of [ ] ^")
 }
 
-/// The id of a cell that others refer to; a place in the file changes with the file.
-fn identified(document: &Document, args: &Args, cell: Cell<'_>) -> Result<String, Failure> {
+/// The id of a cell that the new cell refers to. A position would not do, because it changes with
+/// the file.
+fn identified(document: &Document, args: &AddArgs, cell: Cell<'_>) -> Result<String, Failure> {
     cell.id().map(str::to_string).ok_or_else(|| {
         let (path, name) = (args.file.display(), cell.name());
         let failure = Failure::input(format!("{path}: cell {name} has no id to refer to"));
@@ -327,7 +350,7 @@ fn identified(document: &Document, args: &Args, cell: Cell<'_>) -> Result<String
     })
 }
 
-fn no_such_cell(document: &Document, args: &Args, name: &str) -> Failure {
+fn no_such_cell(document: &Document, args: &AddArgs, name: &str) -> Failure {
     let names: Vec<String> = document
         .cells()
         .map(|cell| cell.name().into_owned())

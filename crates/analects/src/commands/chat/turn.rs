@@ -1,4 +1,4 @@
-//! The turn as a person sees it: the answer while it comes, then how it ended and what was odd about it.
+//! A turn as you see it: the answer as it arrives, then warnings, or why there is no answer.
 
 use analects_core::{CompactTrigger, Content, Delta, Problem, Severity, StreamEvent};
 use analects_runtime::{
@@ -11,17 +11,16 @@ use crate::failure::Failure;
 use crate::hints::{Advice, BrokenAnswer, Interface};
 use crate::{interrupt, ui};
 
-/// What a conversation is called when something is odd about it, and the text in which that stands.
-///
-/// The text is that of before the answer, which may come to stand above what is odd.
+/// What problems of a conversation refer to: its name, and its text before the answer, because the
+/// answer may move lines.
 pub struct ProblemSource {
     pub name: String,
     pub text: Vec<u8>,
-    /// Where the person reads what is odd.
+    /// Decides whether hints name options or slash commands.
     pub interface: Interface,
 }
 
-/// Asks, prints the answer, and says what was odd.
+/// Asks the model, prints the answer, and reports problems.
 pub fn ask<C: Conversation>(
     prepared: &mut Prepared<C>,
     streams: bool,
@@ -35,13 +34,13 @@ pub fn ask<C: Conversation>(
         event => show(event, &mut answer),
     };
     let outcome = prepared.ask_blocking(&mut events, interrupt::first());
-    // Before an error is said, the line of what came ends.
+    // End the line of a partial answer before an error is printed.
     answer.end();
     conclude(outcome?, source)?;
     answer.result()
 }
 
-/// Shows what happens while it happens.
+/// Prints an event of the turn.
 fn show(event: TurnEvent, answer: &mut ui::Answer) {
     match event {
         TurnEvent::Stream(StreamEvent::BlockDelta {
@@ -75,7 +74,7 @@ fn show(event: TurnEvent, answer: &mut ui::Answer) {
     }
 }
 
-/// What a compaction did, for people.
+/// What a compaction did, as one line of text.
 pub fn in_words(compacted: &CompactionReport) -> String {
     let CompactionReport {
         messages,
@@ -113,16 +112,17 @@ pub fn in_words(compacted: &CompactionReport) -> String {
     )
 }
 
-/// Says what is odd about a conversation that is sent, as far as that is worth it.
+/// Reports errors and warnings of a conversation that is sent.
 pub fn report_problems(problems: Vec<Problem>, source: &ProblemSource) {
     let worth_it = |problem: &Problem| {
-        // Hints are for `show`; that the answer broke off is what the failure says, too.
+        // `show` prints hints; the failure already says that an answer broke off.
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
     };
     let problems: Vec<Problem> = problems.into_iter().filter(worth_it).collect();
     ui::report_problems_in(source.interface, &source.name, &source.text, &problems);
 }
 
+/// Reports what happened to the answer, and turns an incomplete one into a failure.
 fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
     report_problems(outcome.problems, source);
     let content = outcome
@@ -139,12 +139,12 @@ fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
         TurnEnd::Stopped if content.is_none_or(Content::is_empty) => Err(Failure::unanswered()),
         TurnEnd::Stopped => Err(Failure::interrupted()),
         TurnEnd::Failed(error) => Err((*error).into()),
-        end => Err(not_sent(end)),
+        end => Err(explain_not_sent(end)),
     }
 }
 
-/// Says why a question was not asked.
-fn not_sent(end: TurnEnd) -> Failure {
+/// The failure for a question that was not sent.
+fn explain_not_sent(end: TurnEnd) -> Failure {
     let (why, hint): (String, Advice) = match end {
         TurnEnd::TooLarge(too_large) => (too_large.to_string(), too_large.hint().into()),
         TurnEnd::ChoiceRemoved => (
@@ -182,19 +182,20 @@ fn not_sent(end: TurnEnd) -> Failure {
     Failure::of_model(format!("not sent: {why}")).or_hint(hint)
 }
 
+/// Why there is no summary of a cell with `history=summary`.
 fn no_summary(name: &str, why: Option<&CompactionError>) -> String {
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     format!("only a summary of {name} may be sent, and there is none to be had{why}")
 }
 
-/// The last answer of a file, by its cell, if it broke off.
+/// The cell of the last answer, if that broke off.
 pub fn broken_cell(conversation: &FileConversation) -> Option<String> {
     conversation.cell_of(&broken_answer(&conversation.snapshot())?)
 }
 
-/// Says how to ask again if this failure left an answer that broke off, other than one that had before. Whoever ended
-/// it knows why there is no more of it.
-pub fn if_it_broke_off<C: Conversation>(
+/// Adds how to ask again if this turn left a partial answer. After Ctrl-C, there is no hint: you
+/// know why the answer ended.
+pub fn hint_if_broken_off<C: Conversation>(
     failure: Failure,
     prepared: &Prepared<C>,
     find: impl Fn(&C, &str) -> Option<BrokenAnswer>,

@@ -1,4 +1,5 @@
-//! Where a conversion or an export goes: a file that gets its name when it is complete, or stdout.
+//! The destination of a conversion or an export: stdout, or a file that gets its name only when it
+//! is complete.
 
 use std::fs;
 use std::io;
@@ -13,60 +14,61 @@ use super::spool::Spool;
 use crate::failure::{Failure, words};
 use crate::ui;
 
-/// Something that is being written.
-pub enum Output {
-    /// A file that has no name yet.
+/// Where the output goes.
+pub enum Destination {
+    /// A file, still without its name.
     File(NewFile),
-    /// Stdout, as it comes.
+    /// Stdout, written at once.
     Direct,
-    /// Stdout, once it is clear that nothing is lost.
+    /// Stdout, written at the end, when it is known that nothing is lost.
     Held(Spool),
-    /// A terminal, once that is clear: it gets a text as a whole.
+    /// A terminal, written at the end. Text for a terminal has to be escaped as a whole.
     Terminal(Vec<u8>),
 }
 
-/// What is done about a name that is taken.
+/// What to do if the file already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
-    /// That is an error.
+pub enum OnExisting {
+    /// Fail.
     Refuse,
-    /// The file is replaced, that of a link where the link leads; its mode and owner stay.
+    /// Replace the file, or the file that a link points to. It keeps its mode and owner.
     Replace,
-    /// The same, but a link is replaced itself: what it leads to was not named by anybody.
+    /// Replace the file, but if it is a link, replace the link itself: you did not name what it
+    /// points to.
     ReplaceLinks,
 }
 
-/// A file that is not complete yet. It goes away unless it is finished, also if we are killed, where the
-/// system has files without a name.
+/// An incomplete file. It disappears if it is not finished, even after a kill where the system
+/// supports files without a name.
 pub struct NewFile {
     draft: Box<dyn VfsFile>,
-    /// The name that the person gave it, and where that leads.
+    /// The name as you gave it, and after following links.
     name: PathBuf,
     target: PathBuf,
-    taken: Taken,
+    taken: OnExisting,
 }
 
-impl Output {
-    /// A file of that name.
-    pub fn file(path: &Path, taken: Taken) -> Result<Output, Failure> {
-        NewFile::new(path, taken).map(Output::File)
+impl Destination {
+    /// Starts a new file with this name.
+    pub fn file(path: &Path, taken: OnExisting) -> Result<Destination, Failure> {
+        NewFile::new(path, taken).map(Destination::File)
     }
 
-    /// Stdout. Only if losses are allowed can anything be printed before the end.
-    pub fn stdout(lossy: bool) -> Output {
+    /// Stdout. Only with `--lossy` can anything be printed before the end.
+    pub fn stdout(lossy: bool) -> Destination {
         if ui::is_terminal() {
-            Output::Terminal(Vec::new())
+            Destination::Terminal(Vec::new())
         } else if lossy {
-            Output::Direct
+            Destination::Direct
         } else {
-            Output::Held(Spool::default())
+            Destination::Held(Spool::default())
         }
     }
 
-    /// The name by which people know it.
+    /// The name of the file, or `-`.
     pub fn name(&self) -> String {
         match self {
-            Output::File(file) => file.name.to_string_lossy().into_owned(),
+            Destination::File(file) => file.name.to_string_lossy().into_owned(),
             _ => "-".to_string(),
         }
     }
@@ -74,44 +76,45 @@ impl Output {
     /// Adds bytes.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
-            Output::File(file) => file.write(bytes),
-            Output::Direct => ui::print_bytes(bytes),
-            Output::Held(held) => held.write(bytes),
-            Output::Terminal(text) => {
+            Destination::File(file) => file.write(bytes),
+            Destination::Direct => ui::print_bytes(bytes),
+            Destination::Held(held) => held.write(bytes),
+            Destination::Terminal(text) => {
                 text.extend_from_slice(bytes);
                 Ok(())
             }
         }
     }
 
-    /// There is no more, and it is wanted.
+    /// Completes the output. Without this call, nothing is kept.
     pub fn finish(self) -> Result<(), Failure> {
         match self {
-            Output::File(file) => file.finish(),
-            Output::Direct => Ok(()),
-            Output::Held(held) => held.each(&mut |bytes| ui::print_bytes(bytes)),
-            Output::Terminal(text) => ui::print_text(&text),
+            Destination::File(file) => file.finish(),
+            Destination::Direct => Ok(()),
+            Destination::Held(held) => held.for_each(&mut |bytes| ui::print_bytes(bytes)),
+            Destination::Terminal(text) => ui::print_text(&text),
         }
     }
 }
 
-fn is_taken(path: &Path) -> Failure {
+/// The failure for a file that already exists.
+fn name_taken(path: &Path) -> Failure {
     let failure = Failure::input(format!("{}: there is a file of this name", path.display()));
     failure.or_hint("name another one, or add --force; nothing was written")
 }
 
 impl NewFile {
-    fn new(name: &Path, taken: Taken) -> Result<NewFile, Failure> {
+    fn new(name: &Path, taken: OnExisting) -> Result<NewFile, Failure> {
         let there = fs::symlink_metadata(name).ok();
         let is_link = there.as_ref().is_some_and(fs::Metadata::is_symlink);
-        if there.is_some_and(|facts| !facts.is_dir()) && taken == Taken::Refuse {
-            return Err(is_taken(name));
+        if there.is_some_and(|facts| !facts.is_dir()) && taken == OnExisting::Refuse {
+            return Err(name_taken(name));
         }
         let target = match taken {
-            Taken::Replace => real_path(&Disk, name)?,
+            OnExisting::Replace => real_path(&Disk, name)?,
             _ => name.to_path_buf(),
         };
-        if !(is_link && taken == Taken::ReplaceLinks) {
+        if !(is_link && taken == OnExisting::ReplaceLinks) {
             check_place(name, &target)?;
         }
         let draft = Disk
@@ -131,25 +134,29 @@ impl NewFile {
             .map_err(|error| unwritable(&self.name, &error))
     }
 
-    /// Gives it its name.
+    /// Writes everything to disk and gives the file its name.
     fn finish(mut self) -> Result<(), Failure> {
         let named = self.give_name();
         let named = named.and_then(|()| Disk.sync_folder(folder_of(&self.target)));
         match named {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(is_taken(&self.name)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(name_taken(&self.name))
+            }
             named => named.map_err(|error| unwritable(&self.name, &error)),
         }
     }
 
+    /// Links the file to its name, or replaces the existing one.
     fn give_name(&mut self) -> io::Result<()> {
         let is_file = fs::symlink_metadata(&self.target).is_ok_and(|facts| facts.is_file());
-        if is_file && self.taken != Taken::Refuse {
+        if is_file && self.taken != OnExisting::Refuse {
             self.draft.adopt(&self.target)?;
         }
         self.draft.sync()?;
         match self.draft.link(&self.target) {
             Err(error)
-                if error.kind() == io::ErrorKind::AlreadyExists && self.taken != Taken::Refuse =>
+                if error.kind() == io::ErrorKind::AlreadyExists
+                    && self.taken != OnExisting::Refuse =>
             {
                 self.replace()
             }
@@ -157,21 +164,21 @@ impl NewFile {
         }
     }
 
-    /// Takes the place of the file that is there. For that moment, it has a name of its own.
+    /// Replaces the existing file. For a moment, the new file has a temporary name.
     fn replace(&mut self) -> io::Result<()> {
         let name = format!(".analects-{}.new", OsIds.uuid(Timestamp::now()));
         let aside = self.target.with_file_name(name);
         self.draft.link(&aside)?;
         let renamed = Disk.rename(&aside, &self.target);
         if renamed.is_err() {
-            // The error of the rename says more.
+            // Report the error of the rename, which says more.
             let _ = Disk.remove(&aside);
         }
         renamed
     }
 }
 
-/// A new file can only be where nothing is, or a file that may be written to.
+/// Refuses a folder, a device, and a file that cannot be written.
 fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
     let Ok(facts) = fs::metadata(target) else {
         return Ok(());
@@ -187,20 +194,21 @@ fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
         );
         return Err(Failure::input(text).or_hint("for stdout, name -"));
     }
-    // A rename would get around a write protection that somebody meant.
+    // A rename would ignore the write protection of the file.
     match Disk.open(target, Open::Append) {
         Ok(_) => Ok(()),
         Err(error) => Err(unwritable(name, &error)),
     }
 }
 
+/// The folder of a path, `.` for a bare name.
 fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."))
 }
 
-/// A failure to write a file.
+/// The failure for a file that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let text = format!("{}: cannot be written: {}", path.display(), words(error));
     match error.kind() {

@@ -1,4 +1,5 @@
-//! Where the conversation of a session is kept, and what the commands do there: the same as the verbs.
+//! Where an interactive session keeps its conversation, and what the slash commands do there: the
+//! same as the verbs.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +13,11 @@ use analects_store::{
 };
 
 use super::exchange::undo_in_file;
-use crate::commands::chat::asking::broken_cell;
 use crate::commands::chat::in_file::{chat_in_file, open_file};
-use crate::commands::chat::in_store::go_on;
-use crate::commands::chat::{Call, Said, in_words, tell_notes};
-use crate::commands::compact::{compact_here, last_summary};
+use crate::commands::chat::in_store::continue_session;
+use crate::commands::chat::turn::broken_cell;
+use crate::commands::chat::{ChatCall, UserInput, in_words, report_notes};
+use crate::commands::compact::{last_summary, run_compaction};
 use crate::commands::verbs::{self, Verb};
 use crate::commands::{context, rewind};
 use crate::failure::Failure;
@@ -24,19 +25,19 @@ use crate::sessions::Sessions;
 use crate::surroundings::Surroundings;
 use crate::ui;
 
-/// Where the conversation is kept.
-pub enum Place {
+/// A message file, or a session in the store.
+pub enum ChatLocation {
     /// In a message file.
     File(PathBuf),
     /// In the transcript store, under this name.
     Store { sessions: Sessions, name: ChainName },
 }
 
-impl Place {
-    /// What a person calls it.
+impl ChatLocation {
+    /// The name for the greeting.
     pub fn title(&self) -> String {
         match self {
-            Place::Store { .. } if !self.is_there() => "a new conversation".to_string(),
+            ChatLocation::Store { .. } if !self.exists() => "a new conversation".to_string(),
             _ => self.name(),
         }
     }
@@ -44,149 +45,151 @@ impl Place {
     /// The name of its file or session.
     pub fn name(&self) -> String {
         match self {
-            Place::File(path) => path.display().to_string(),
-            Place::Store { name, .. } => format!("session {}", &*name.session),
+            ChatLocation::File(path) => path.display().to_string(),
+            ChatLocation::Store { name, .. } => format!("session {}", &*name.session),
         }
     }
 
-    /// How to come back later.
-    pub fn way_back(&self) -> Option<String> {
+    /// The command that continues the conversation later. `None` if that is obvious, or if there is
+    /// nothing to continue.
+    pub fn resume_hint(&self) -> Option<String> {
         match self {
-            Place::File(_) => None,
-            Place::Store { .. } if !self.is_there() => None,
-            Place::Store { name, .. } => Some(format!(
+            ChatLocation::File(_) => None,
+            ChatLocation::Store { .. } if !self.exists() => None,
+            ChatLocation::Store { name, .. } => Some(format!(
                 "to go on: analects session resume {}",
                 &*name.session
             )),
         }
     }
 
-    /// Whether there is a file or a session, also one that cannot be read.
-    pub fn is_there(&self) -> bool {
+    /// Whether the file or session exists, even if it cannot be read.
+    pub fn exists(&self) -> bool {
         match self {
-            Place::File(path) => path.try_exists().unwrap_or(true),
-            Place::Store { sessions, name } => sessions
+            ChatLocation::File(path) => path.try_exists().unwrap_or(true),
+            ChatLocation::Store { sessions, name } => sessions
                 .store
                 .overview(name)
                 .map_or(true, |overview| overview.messages > 0),
         }
     }
 
-    /// Whether something can have been said in it.
-    pub fn is_begun(&self) -> bool {
+    /// Whether the conversation may have messages.
+    pub fn has_started(&self) -> bool {
         match self {
-            Place::File(path) => path.is_file(),
-            Place::Store { .. } => self.is_there(),
+            ChatLocation::File(path) => path.is_file(),
+            ChatLocation::Store { .. } => self.exists(),
         }
     }
 
     /// Whether there is nothing to send.
     fn is_empty(&self) -> Result<bool, Failure> {
         match self {
-            Place::File(path) => {
+            ChatLocation::File(path) => {
                 let is_said = |cell: Cell<'_>| cell.role().is_user() && !cell.body().is_empty();
                 Ok(!read(path)?.is_some_and(|document| document.cells().any(is_said)))
             }
-            Place::Store { sessions, name } => {
+            ChatLocation::Store { sessions, name } => {
                 let end = Loaded::within(&*sessions.store, name, Reach::of_text(0))?;
                 Ok(end.messages.is_empty())
             }
         }
     }
 
-    /// The agents that are defined there.
+    /// The agents that the file defines.
     pub fn agents(&self) -> Vec<Agent> {
         match self {
-            Place::File(path) => read_message_file(path)
+            ChatLocation::File(path) => read_message_file(path)
                 .map(|document| document.agents())
                 .unwrap_or_default(),
-            Place::Store { .. } => Vec::new(),
+            ChatLocation::Store { .. } => Vec::new(),
         }
     }
 
-    /// Who would answer.
-    pub fn responder(&self, call: Call<'_>) -> Result<ResolvedAgent, Failure> {
+    /// The agent that would answer the next prompt.
+    pub fn responder(&self, call: ChatCall<'_>) -> Result<ResolvedAgent, Failure> {
         let mut conversation = self.open(call.surroundings)?;
-        let prepared = call.prepare_idle(&mut *conversation)?;
-        tell_notes(prepared.notes());
+        let prepared = call.prepare_without_question(&mut *conversation)?;
+        report_notes(prepared.notes());
         Ok(prepared.agent().clone())
     }
 
-    /// The conversation, wherever it is.
+    /// Opens the conversation, in whichever form it is kept.
     fn open(&self, surroundings: &Surroundings) -> Result<Box<dyn Conversation>, Failure> {
         match self {
-            Place::File(path) => Ok(Box::new(open_file(path, surroundings)?)),
-            Place::Store { .. } => Ok(Box::new(self.conversation(surroundings)?)),
+            ChatLocation::File(path) => Ok(Box::new(open_file(path, surroundings)?)),
+            ChatLocation::Store { .. } => Ok(Box::new(self.conversation(surroundings)?)),
         }
     }
 
-    /// The stored conversation, which may be a new one.
+    /// Opens the session, which may be new.
     fn conversation(&self, surroundings: &Surroundings) -> Result<StoredConversation, Failure> {
-        let Place::Store { sessions, name } = self else {
+        let ChatLocation::Store { sessions, name } = self else {
             return Err(Failure::ours("this conversation is not in the store"));
         };
         let (store, folder) = (sessions.store.clone(), &surroundings.folder);
         Ok(StoredConversation::open_in(store, name.clone(), folder)?)
     }
 
-    /// Says something, if there is something to say, and asks.
-    pub fn ask(&self, call: Call<'_>, said: &mut Said) -> Result<(), Failure> {
+    /// Adds the prompt, if there is one, and asks the model.
+    pub fn ask(&self, call: ChatCall<'_>, input: &mut UserInput) -> Result<(), Failure> {
         match self {
-            Place::File(path) => chat_in_file(call, path, said),
-            Place::Store { .. } => {
+            ChatLocation::File(path) => chat_in_file(call, path, input),
+            ChatLocation::Store { .. } => {
                 let conversation = self.conversation(call.surroundings)?;
-                go_on(call, conversation, said)
+                continue_session(call, conversation, input)
             }
         }
     }
 
-    /// Shows what would be sent.
-    pub fn context(&self, call: Call<'_>) -> Result<(), Failure> {
+    /// `/context`: shows what would be sent.
+    pub fn context(&self, call: ChatCall<'_>) -> Result<(), Failure> {
         if self.is_empty()? {
             return Err(Failure::input(
                 "nothing was said yet, so there is nothing to send",
             ));
         }
         let target = match self {
-            Place::File(path) => path.display().to_string(),
-            Place::Store { name, .. } => name.session.to_string(),
+            ChatLocation::File(path) => path.display().to_string(),
+            ChatLocation::Store { name, .. } => name.session.to_string(),
         };
-        context::run(&context::Args::of(target, call.model, call.agent))
+        context::run(&context::ContextArgs::of(target, call.model, call.agent))
     }
 
-    /// Puts a summary in the place of what was said.
-    pub fn compact(&self, call: Call<'_>) -> Result<(), Failure> {
+    /// `/compact`: replaces the messages so far with a summary.
+    pub fn compact(&self, call: ChatCall<'_>) -> Result<(), Failure> {
         let mut conversation = self.open(call.surroundings)?;
-        let mut prepared = call.prepare_idle(&mut *conversation)?;
-        let compacted = compact_here(&mut prepared, call.surroundings)?;
+        let mut prepared = call.prepare_without_question(&mut *conversation)?;
+        let compacted = run_compaction(&mut prepared, call.surroundings)?;
         let summary = last_summary(&*conversation);
         ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
         ui::remark(&in_words(&compacted));
         Ok(())
     }
 
-    /// Takes back what was said last, with its answer. Files that were shown with it stay, for the next prompt.
+    /// `/undo`: takes back the last prompt and its answer. Files that were attached stay attached
+    /// for the next prompt.
     pub fn undo(&self, surroundings: &Surroundings) -> Result<(), Failure> {
         match self {
-            Place::File(path) => {
+            ChatLocation::File(path) => {
                 read(path)?.ok_or_else(nothing_to_undo)?;
                 undo_in_file(path, surroundings)?;
-                remark_files(&open_file(path, surroundings)?);
+                report_attached_files(&open_file(path, surroundings)?);
             }
-            Place::Store { sessions, name } => {
+            ChatLocation::Store { sessions, name } => {
                 let last = self.conversation(surroundings)?.last_prompt()?;
                 let last = last.ok_or_else(nothing_to_undo)?;
                 let session = Session::open(&*sessions.store, name.clone())?;
                 let before = message_before(&session, &last.id)?;
-                let place = self.for_verbs(surroundings);
-                rewind::back_to(&place, before.as_deref(), surroundings)?;
-                remark_files(&self.conversation(surroundings)?);
+                let place = self.as_verb_target(surroundings);
+                rewind::rewind_to(&place, before.as_deref(), surroundings)?;
+                report_attached_files(&self.conversation(surroundings)?);
             }
         }
         Ok(())
     }
 
-    /// Makes a copy, and goes on in it.
+    /// `/fork`: makes a copy, and continues in it.
     pub fn fork(&mut self, surroundings: &Surroundings) -> Result<(), Failure> {
         if self.is_empty()? {
             return Err(Failure::input(
@@ -194,13 +197,13 @@ impl Place {
             ));
         }
         match self {
-            Place::File(path) => {
+            ChatLocation::File(path) => {
                 let copy = verbs::fork_file(path, None, None, false, surroundings)?;
                 let (old, new) = (path.display(), copy.display());
                 ui::remark(&format!("you are in {new} now; {old} stays as it is"));
                 *path = copy;
             }
-            Place::Store { sessions, name } => {
+            ChatLocation::Store { sessions, name } => {
                 let copy = verbs::fork_session(sessions, name, None)?;
                 let (old, new) = (&*name.session, &*copy.session);
                 ui::remark(&format!(
@@ -212,20 +215,20 @@ impl Place {
         Ok(())
     }
 
-    /// Whether something was said that nobody has answered.
+    /// Whether a question has no answer.
     pub fn is_unanswered(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
         match self {
-            Place::File(path) => {
+            ChatLocation::File(path) => {
                 Ok(read(path)?.is_some_and(|document| !document.unanswered().is_empty()))
             }
-            Place::Store { .. } => Ok(self.conversation(surroundings)?.is_unanswered()),
+            ChatLocation::Store { .. } => Ok(self.conversation(surroundings)?.is_unanswered()),
         }
     }
 
-    /// The last answer, if it broke off: its cell or its message.
+    /// The cell or message of the last answer, if it broke off.
     fn broken_answer(&self, surroundings: &Surroundings) -> Result<Option<String>, Failure> {
         match self {
-            Place::File(path) => {
+            ChatLocation::File(path) => {
                 let Some(document) = read(path)? else {
                     return Ok(None);
                 };
@@ -233,20 +236,20 @@ impl Place {
                 let file = FileConversation::dry_run_document(path, document, places)?;
                 Ok(broken_cell(&file))
             }
-            Place::Store { .. } => {
+            ChatLocation::Store { .. } => {
                 let broken = broken_answer(&self.conversation(surroundings)?.snapshot());
                 Ok(broken.map(|message| message.to_string()))
             }
         }
     }
 
-    /// The same place, for verbs.
-    fn for_verbs(&self, surroundings: &Surroundings) -> verbs::Place {
+    /// The same conversation as the target of a verb.
+    fn as_verb_target(&self, surroundings: &Surroundings) -> verbs::VerbTarget {
         match self {
-            Place::File(path) => verbs::Place::File(path.clone()),
-            Place::Store { name, .. } => {
+            ChatLocation::File(path) => verbs::VerbTarget::File(path.clone()),
+            ChatLocation::Store { name, .. } => {
                 let sessions = Sessions::of(surroundings);
-                verbs::Place::Session {
+                verbs::VerbTarget::Session {
                     sessions,
                     name: name.clone(),
                 }
@@ -259,18 +262,19 @@ impl Place {
         Ok(self.broken_answer(surroundings)?.is_some())
     }
 
-    /// Takes an answer that broke off out of what is sent, so that its question waits again; whether there was one.
-    pub fn set_broken_aside(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
+    /// Hides an answer that broke off, so that its question can be asked again. Returns whether
+    /// there was one.
+    pub fn hide_broken_answer(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
         let Some(broken) = self.broken_answer(surroundings)? else {
             return Ok(false);
         };
-        self.for_verbs(surroundings)
+        self.as_verb_target(surroundings)
             .perform(Verb::Drop(&broken), surroundings)?;
         Ok(true)
     }
 }
 
-/// The message that another one follows; records of the state between them are none.
+/// The message before another one, skipping records that are not messages.
 fn message_before(session: &Session<'_>, id: &str) -> Result<Option<MessageId>, Failure> {
     let mut before = session.parent(id)?;
     while let Some(id) = &before {
@@ -284,7 +288,8 @@ fn message_before(session: &Session<'_>, id: &str) -> Result<Option<MessageId>, 
     Ok(before)
 }
 
-/// What a file holds; nothing where there is none yet. Of one that is no text, nobody knows what was said in it.
+/// Reads a file; `None` if it does not exist yet. A file that is not UTF-8 is an error, because its
+/// messages are uncertain.
 fn read(path: &Path) -> Result<Option<Document>, Failure> {
     let document = match read_message_file(path) {
         Err(StoreError::NotFound { .. }) => return Ok(None),
@@ -308,8 +313,8 @@ fn read(path: &Path) -> Result<Option<Document>, Failure> {
     })
 }
 
-/// Names the files that a conversation ends with: they go out with the next prompt.
-fn remark_files(conversation: &dyn Conversation) {
+/// Lists the files at the end of a conversation: they are sent with the next prompt.
+fn report_attached_files(conversation: &dyn Conversation) {
     let snapshot = conversation.snapshot();
     let chain = snapshot.chain();
     let sent = chain
@@ -317,15 +322,15 @@ fn remark_files(conversation: &dyn Conversation) {
         .iter()
         .rev()
         .filter(|message| message.why_not_sent().is_none());
-    let mut files: Vec<String> = sent.map_while(|message| file_shown(message)).collect();
+    let mut files: Vec<String> = sent.map_while(|message| attached_path(message)).collect();
     files.reverse();
     if !files.is_empty() {
         ui::remark(&format!("still shown to the model: {}", files.join(", ")));
     }
 }
 
-/// The path of a file that a message shows.
-fn file_shown(message: &Message) -> Option<String> {
+/// The path of the file that a message attaches.
+fn attached_path(message: &Message) -> Option<String> {
     let Body::Attachment(Attachment {
         kind: AttachmentKind::File,
         data,
@@ -337,13 +342,14 @@ fn file_shown(message: &Message) -> Option<String> {
     data.as_ref()?.as_object()?.get("path")?.as_string()
 }
 
+/// The error for `/undo` in an empty conversation.
 pub fn nothing_to_undo() -> Failure {
     Failure::input("there is nothing to take back")
 }
 
 #[cfg(test)]
 mod tests {
-    //! What counts as said.
+    //! What counts as empty.
 
     use super::*;
 
@@ -351,7 +357,7 @@ mod tests {
     fn an_empty_cell_is_nothing_said() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.msg.md");
-        let place = Place::File(path.clone());
+        let place = ChatLocation::File(path.clone());
         assert!(place.is_empty().unwrap(), "there is no file");
         for (text, is_empty) in [
             ("# %%\n", true),
