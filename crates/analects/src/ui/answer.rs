@@ -8,8 +8,8 @@ use super::text::safe_lines;
 use super::{quiet_if_closed, try_write, width};
 use crate::failure::Failure;
 
-/// Switches every style off.
-const PLAIN: &str = "\u{1b}[0m";
+/// Goes back to the start of the line and clears it.
+const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 /// An answer that is printed while it comes. Where there is colour, its Markdown is made readable; to a
 /// terminal without, it goes without control characters, to anything else as it is. Thoughts go to
@@ -17,6 +17,8 @@ const PLAIN: &str = "\u{1b}[0m";
 pub struct Answer {
     to_terminal: bool,
     markdown: Option<Markdown>,
+    /// Whether the line of the cursor shows the end of a block that is not complete.
+    has_preview: bool,
     shows_thoughts: bool,
     /// Whether the last line of what was printed is complete, there and there.
     ends_line: bool,
@@ -32,6 +34,7 @@ impl Answer {
             markdown: Colour::of(&io::stdout())
                 .is_on()
                 .then(|| Markdown::new(width())),
+            has_preview: false,
             shows_thoughts: io::stderr().is_terminal(),
             ends_line: true,
             ends_thought: true,
@@ -56,19 +59,29 @@ impl Answer {
         self.ends_line = text.ends_with('\n');
     }
 
-    /// Prints what can be shown now. No style stays on while we wait, since others may write meanwhile
-    /// and the program may be ended.
+    /// Prints the blocks that are complete now. On a terminal, a faint line below them shows that more arrives.
     fn print_markdown(&mut self, take: impl FnOnce(&mut Markdown) -> String) {
         let Some(markdown) = &mut self.markdown else {
             return;
         };
-        markdown.set_width(width());
-        let before = markdown.style_code().unwrap_or_default();
-        let shown = take(markdown);
-        let after = markdown.style_code().map_or("", |_| PLAIN);
-        self.ends_line = markdown.ends_line();
-        if !shown.is_empty() {
-            self.write(&format!("{before}{shown}{after}"));
+        let width = width();
+        markdown.set_width(width);
+        let mut out = String::new();
+        if self.has_preview {
+            out.push_str(CLEAR_LINE);
+            self.has_preview = false;
+        }
+        out.push_str(&take(markdown));
+        if self.to_terminal {
+            let preview = markdown.preview(width.saturating_sub(1));
+            if !preview.is_empty() {
+                out.push_str(&Colour::of(&io::stdout()).paint(Ink::Faint, &preview));
+                self.has_preview = true;
+            }
+        }
+        self.ends_line = !self.has_preview;
+        if !out.is_empty() {
+            self.write(&out);
         }
     }
 
@@ -76,6 +89,10 @@ impl Answer {
     pub fn think(&mut self, text: &str) {
         if !self.shows_thoughts || text.is_empty() {
             return;
+        }
+        if self.has_preview {
+            self.write(CLEAR_LINE);
+            self.has_preview = false;
         }
         let thought = Colour::of(&io::stderr()).paint(Ink::Faint, &safe_lines(text));
         let _ = write!(io::stderr().lock(), "{thought}");
@@ -87,7 +104,6 @@ impl Answer {
     pub fn end(&mut self) {
         self.end_thought();
         self.print_markdown(Markdown::end);
-        self.markdown = self.markdown.as_ref().map(|_| Markdown::new(width()));
         if !self.ends_line {
             self.write("\n");
             self.ends_line = true;

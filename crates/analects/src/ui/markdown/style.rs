@@ -1,11 +1,13 @@
-//! How a piece of text looks, and the codes that make a terminal show it so. The only place of the
-//! renderer that writes escape codes, and the one through which every character passes that is shown.
+//! How a piece of text looks, and the codes that make a terminal show it so. Only this module writes escape codes of
+//! styles, and every character of an answer passes through it.
 
 use crate::ui::text::safe_lines;
 
-/// The colour of a piece of text, one of those that every terminal has.
+use super::prepare::without_marks;
+
+/// One of the colours that every terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
+pub enum TextColour {
     Red,
     Green,
     Yellow,
@@ -21,7 +23,7 @@ pub struct Style {
     pub italic: bool,
     pub underlined: bool,
     pub struck: bool,
-    pub ink: Option<Ink>,
+    pub colour: Option<TextColour>,
 }
 
 impl Style {
@@ -31,134 +33,106 @@ impl Style {
         italic: false,
         underlined: false,
         struck: false,
-        ink: None,
+        colour: None,
     };
     pub const FAINT: Style = Style {
         faint: true,
         ..Style::PLAIN
     };
+    pub const BOLD: Style = Style {
+        bold: true,
+        ..Style::PLAIN
+    };
 
-    pub fn of_ink(ink: Ink) -> Style {
+    pub const fn of_colour(colour: TextColour) -> Style {
         Style {
-            ink: Some(ink),
+            colour: Some(colour),
             ..Style::PLAIN
         }
     }
 
-    /// The code that switches it on, from whatever was on before.
-    pub fn code(self) -> String {
-        let on = |is_on: bool, number: u8| is_on.then_some(number);
-        let ink = self.ink.map(|ink| match ink {
-            Ink::Red => 31,
-            Ink::Green => 32,
-            Ink::Yellow => 33,
-            Ink::Magenta => 35,
-            Ink::Cyan => 36,
-        });
-        let numbers = [
-            Some(0),
-            on(self.bold, 1),
-            on(self.faint, 2),
-            on(self.italic, 3),
-            on(self.underlined, 4),
-            on(self.struck, 9),
-            ink,
+    /// The code that switches this style on, whatever was on before.
+    fn code(self) -> String {
+        let mut code = String::from("\u{1b}[0");
+        let attributes = [
+            (self.bold, ";1"),
+            (self.faint, ";2"),
+            (self.italic, ";3"),
+            (self.underlined, ";4"),
+            (self.struck, ";9"),
         ];
-        let numbers: Vec<String> = numbers.iter().flatten().map(u8::to_string).collect();
-        format!("\u{1b}[{}m", numbers.join(";"))
+        for (is_on, number) in attributes {
+            if is_on {
+                code.push_str(number);
+            }
+        }
+        code.push_str(match self.colour {
+            None => "",
+            Some(TextColour::Red) => ";31",
+            Some(TextColour::Green) => ";32",
+            Some(TextColour::Yellow) => ";33",
+            Some(TextColour::Magenta) => ";35",
+            Some(TextColour::Cyan) => ";36",
+        });
+        code.push('m');
+        code
     }
 }
 
-/// A piece of text, and how it looks.
+/// Text that looks the same all over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct StyledText {
     pub style: Style,
     pub text: String,
 }
 
-impl Span {
-    pub fn new(style: Style, text: impl Into<String>) -> Span {
-        Span {
+impl StyledText {
+    pub fn new(style: Style, text: impl Into<String>) -> StyledText {
+        StyledText {
             style,
             text: text.into(),
         }
     }
+
+    /// Text from an answer: without what a terminal would obey or hide.
+    pub fn safe(style: Style, text: &str) -> StyledText {
+        let text = safe_lines(&without_marks(text)).replace('\t', "    ");
+        StyledText { style, text }
+    }
 }
 
-/// What goes to the terminal, with the codes between.
-#[derive(Debug)]
-pub struct Paint {
-    out: String,
-    style: Style,
-    ends_line: bool,
+/// One line of the screen, without its line end.
+pub type StyledLine = Vec<StyledText>;
+
+/// The text of a line, without its styles.
+pub fn plain_text(line: &[StyledText]) -> String {
+    line.iter().map(|part| part.text.as_str()).collect()
 }
 
-impl Paint {
-    pub fn new() -> Paint {
-        Paint {
-            out: String::new(),
-            style: Style::PLAIN,
-            ends_line: true,
-        }
-    }
-
-    /// Adds text, without what a terminal would obey or hide. No style outlives its line.
-    pub fn write(&mut self, style: Style, text: &str) {
-        for (at, line) in text.split('\n').enumerate() {
-            if at > 0 {
-                self.switch(Style::PLAIN);
-                self.out.push('\n');
-                self.ends_line = true;
+/// Lines as a terminal takes them, each with its line end. No style outlives its line.
+pub fn painted(lines: &[StyledLine]) -> String {
+    let mut out = String::new();
+    for line in lines {
+        let mut current = Style::PLAIN;
+        for part in line {
+            let is_blank = part.text.bytes().all(|byte| byte == b' ');
+            let style = if is_blank && !part.style.underlined && !part.style.struck {
+                Style::PLAIN
+            } else {
+                part.style
+            };
+            if style != current && !part.text.is_empty() {
+                out.push_str(&style.code());
+                current = style;
             }
-            if !line.is_empty() {
-                self.switch(style);
-                self.out.push_str(&safe_lines(line));
-                self.ends_line = false;
-            }
+            out.push_str(&part.text);
         }
-    }
-
-    pub fn write_all(&mut self, spans: &[Span]) {
-        spans
-            .iter()
-            .for_each(|span| self.write(span.style, &span.text));
-    }
-
-    /// Adds the text of a paragraph; in front of each of its further lines comes the margin.
-    pub fn write_within(&mut self, spans: &[Span], margin: &str) {
-        for span in spans {
-            for (at, line) in span.text.split('\n').enumerate() {
-                let text = line.trim_start_matches(' ');
-                if at > 0 {
-                    self.write(Style::PLAIN, "\n");
-                    self.write(Style::FAINT, margin);
-                    self.write(Style::PLAIN, &line[..line.len() - text.len()]);
-                }
-                self.write(span.style, if at > 0 { text } else { line });
-            }
+        let end = out.trim_end_matches(' ').len();
+        out.truncate(end);
+        if current != Style::PLAIN {
+            out.push_str(&Style::PLAIN.code());
         }
+        out.push('\n');
     }
-
-    /// What was added since the last call.
-    pub fn take(&mut self) -> String {
-        std::mem::take(&mut self.out)
-    }
-
-    /// The style that is switched on.
-    pub fn style(&self) -> Style {
-        self.style
-    }
-
-    /// Whether the last line is complete.
-    pub fn ends_line(&self) -> bool {
-        self.ends_line
-    }
-
-    /// Switches to a style now, instead of with the next text.
-    pub fn switch(&mut self, style: Style) {
-        if self.style != style {
-            self.out.push_str(&style.code());
-            self.style = style;
-        }
-    }
+    out
 }
