@@ -122,20 +122,16 @@ fn get_json_matches_show_json() {
 fn show_suggests_the_nearest_cell() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
-    sandbox
-        .run(&["show", "talk.msg.md", "2.k3"])
-        .assert_fails(
-            3,
-            "analects: talk.msg.md: there is no cell 2.k3\n\
+    sandbox.run(&["show", "talk.msg.md", "2.k3"]).assert_fails(
+        3,
+        "analects: talk.msg.md: there is no cell 2.k3\n\
          hint: did you mean 2.k3f9qx7a or 2.k3f9qx7a.1? see analects show talk.msg.md\n",
-        );
-    sandbox
-        .run(&["show", "talk.msg.md", "coed"])
-        .assert_fails(
-            3,
-            "analects: talk.msg.md: there is no cell coed\n\
+    );
+    sandbox.run(&["show", "talk.msg.md", "coed"]).assert_fails(
+        3,
+        "analects: talk.msg.md: there is no cell coed\n\
          hint: did you mean code? see analects show talk.msg.md\n",
-        );
+    );
     sandbox
         .run(&["show", "talk.msg.md", "nothing like it"])
         .assert_fails(

@@ -1,7 +1,7 @@
 //! Answers on a terminal: Markdown is formatted where there is colour, and unchanged everywhere else.
 #![cfg(unix)]
 
-use crate::pseudo_terminal::{press, resize, run_on_terminal, run_steps, shell_line};
+use crate::pseudo_terminal::{on_screen, press, resize, run_on_terminal, run_steps, shell_line};
 use crate::sandbox::{Sandbox, skip};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
 
@@ -36,8 +36,7 @@ fn markdown_is_formatted_on_a_colour_terminal() {
             );
         };
         assert_eq!(code, 0, "{seen}");
-        // Styles are switched off while we wait for more, and on again.
-        let seen = seen.replace("\u{1b}[0m\u{1b}[0;", "\u{1b}[0;");
+        let seen = on_screen(&seen);
         for part in [
             "\u{1b}[0;1mbold\u{1b}[0m",
             "\u{1b}[0;36mcode\u{1b}[0m",
@@ -62,7 +61,8 @@ fn a_table_fits_the_current_terminal_width() {
         "before\n\n> | name | what it is |\n> |---|---|\n",
         "> | 论语 | ",
     );
-    let words = "recorded conversations of the master and his pupils |\n> after **all\n> of it**\n";
+    let words =
+        "recorded conversations of the master and his pupils |\n>\n> after **all\n> of it**\n";
     let script = vec![
         stream_head(),
         piece(head),
@@ -86,6 +86,7 @@ fn a_table_fits_the_current_terminal_width() {
         );
     };
     assert_eq!(code, 0, "{seen}");
+    let seen = on_screen(&seen);
     let bare = seen
         .split('\u{1b}')
         .map(|part| match part.strip_prefix('[') {

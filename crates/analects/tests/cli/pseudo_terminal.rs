@@ -196,3 +196,13 @@ pub fn run_steps(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Opti
     let seen = String::from_utf8(output.stdout).unwrap();
     Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
 }
+
+/// What is left on the screen: a line that was cleared shows only what was printed after that.
+pub fn on_screen(seen: &str) -> String {
+    let mut out = String::new();
+    for line in seen.split_inclusive('\n') {
+        let shown = line.rsplit("\r\u{1b}[K").next().unwrap_or(line);
+        out.push_str(shown);
+    }
+    out
+}
