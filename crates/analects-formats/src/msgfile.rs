@@ -49,7 +49,7 @@ pub use decode::{decode, decode_named};
 pub use edit::{Splice, append, append_all, append_answer, replace};
 pub use encode::NewCell;
 pub use frontmatter::{Frontmatter, FrontmatterProblem, Refusal};
-pub use insert::answer_behind;
+pub use insert::answer_below;
 pub use keys::MetaKey;
 pub use line::is_same_text;
 pub use messages::{
@@ -237,7 +237,7 @@ impl Document {
     /// that the model does not see, is none. What stands on another branch or in a side chain does not count.
     pub fn unanswered(&self) -> Vec<Cell<'_>> {
         let mut open = Vec::new();
-        let (mut behind, sides) = (self.cells().len(), messages::side_places(self));
+        let (mut behind, sides) = (self.cells().len(), messages::side_chain_cells(self));
         for (at, cell) in self.cells().enumerate().rev() {
             if at >= behind || sides.contains(&at) {
                 continue;
@@ -274,7 +274,7 @@ pub(crate) fn place_in(name: &str) -> Option<usize> {
 impl Document {
     /// The last cell that would wait for an answer if its `history` did not keep it, or its words, from the model.
     pub fn unseen_question(&self) -> Option<Cell<'_>> {
-        let sides = messages::side_places(self);
+        let sides = messages::side_chain_cells(self);
         let cells = self.cells().rev().filter(|cell| !sides.contains(&cell.at));
         let behind = cells.take_while(|cell| !cell.is_answer());
         let mut prompts = behind.filter(|cell| cell.is_prompt() && !cell.body().is_empty());

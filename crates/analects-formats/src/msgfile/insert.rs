@@ -16,7 +16,7 @@ use super::{Cell, CellRole, Document, MetaKey, NewCell, Splice, append, append_a
 /// Adds an answer behind the cell that was asked and what belongs to it, which others may follow that have no
 /// answer yet. It goes to the end of the file, as [`append_answer`] puts it, if nothing follows, or if a cell
 /// that follows would read differently.
-pub fn answer_behind(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
+pub fn answer_below(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
     let placed = owned_cells(document);
     let last = last_of_message(&placed, asked.at);
     if is_end(&placed, last) {

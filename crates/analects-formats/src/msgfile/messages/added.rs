@@ -1,22 +1,20 @@
-//! Messages that are added to a file that is there already: results of calls, a summary and its boundary,
-//! reminders. They follow what stands in the file, and name other messages by their cells, so that they stay
-//! right when the file is moved.
+//! Messages added to an existing file: results of calls, a summary and its boundary, reminders. They follow the last
+//! message, and name other messages by their cells, so that they stay right when the file is moved.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use analects_core::{Body, Ids, LinkKind, Message, MessageId, SessionId, Summary, Tree};
+use analects_core::{
+    Body, CompactBoundary, Ids, LinkKind, Message, MessageId, SessionId, Summary, Tree,
+};
 
+use super::cell_messages::CellMessages;
 use super::cells::CellWriter;
 use super::describe::Style;
 use super::known::{CellsHash, is_partial, may_be_known};
-use super::lookup::{
-    CellMessages, MessageCellNames, message_of_new_cells, messages_of_cells, places,
-};
-use crate::msgfile::cell_edits::{with_ids, with_numbers};
+use super::lookup::{MessageCellNames, head_indexes, messages_of_cells};
+use crate::msgfile::cell_edits::with_ids;
 use crate::msgfile::item::{ItemError, ItemErrorKind};
-use crate::msgfile::{
-    Cell, CellKind, Document, NewCell, Splice, answer_behind, append_all, append_answer,
-};
+use crate::msgfile::{Cell, Document, NewCell, Splice, answer_below, append_all};
 
 /// The cells of messages that are added.
 #[derive(Debug, Default)]
@@ -32,29 +30,29 @@ struct NewCells {
 pub struct AddedMessages {
     /// The change of the file.
     pub splice: Splice,
-    /// The messages whose cells do not say everything, each with the hash of its cells.
+    /// The messages whose cells say less than the message, each with the hash of its cells.
     pub partial: Vec<(CellsHash, Message)>,
 }
 
-/// Adds messages at the end of a file; results of calls below their calls, if somebody has typed something
-/// there meanwhile. A cell that they name and that has no id gets one: its place, by which
-/// it would else be named, is another one as soon as somebody types a cell above it. Every other byte stays.
+/// Adds messages at the end of a file, or results of calls below their calls if a prompt follows there. A cell that
+/// a message names gets an id if it has none, since its ordinal changes as soon as a cell is typed above it. No other
+/// byte changes.
+///
+/// Fails if a message names another one that is not in the file any more, or that cannot be named because two cells
+/// have its id.
 pub fn put_messages(
     document: &Document,
     session: &SessionId,
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> Result<AddedMessages, ItemError> {
-    let new = &with_through(document, session, new)?;
+    let new = &with_compactions_merged(document, session, new)?;
     let (sealed, named) = with_mentions_sealed(document, session, new)?;
     let made = new_cells(&sealed, session, &named, ids);
-    let after = placed(&sealed, &made.cells).apply(sealed.source());
+    let after = insertion(&sealed, &made.cells).apply(sealed.source());
     let splice = Splice::between(document.source(), &after);
-    let read = messages_of_cells(
-        &document.with_source_within_section(after),
-        session,
-        &made.heads,
-    );
+    let after = document.with_source_within_section(after);
+    let read = messages_of_cells(&after, session, &made.heads);
     let mut partial = Vec::new();
     for (message, read) in new.iter().zip(read) {
         if let Some((read, hash)) = read
@@ -67,41 +65,45 @@ pub fn put_messages(
     Ok(AddedMessages { splice, partial })
 }
 
-/// The messages in which a compaction is its summary alone, which names the last message that it stands for.
-fn with_through(
+/// A summary and its boundary, which a file holds in one cell.
+struct Compaction {
+    boundary: MessageId,
+    /// The last message that the summary stands for.
+    through: MessageId,
+}
+
+/// The messages with each compaction as its summary alone, which names the last message that it stands for.
+fn with_compactions_merged(
     document: &Document,
     session: &SessionId,
     new: &[Message],
 ) -> Result<Vec<Message>, ItemError> {
-    let boundaries = new.iter().filter_map(|message| {
+    let mut compactions: HashMap<&MessageId, Compaction> = HashMap::new();
+    for message in new {
         let Body::CompactBoundary(body) = &message.body else {
-            return None;
+            continue;
         };
-        Some((message, body))
-    });
-    let mut compactions = HashMap::new();
-    for (boundary, body) in boundaries {
-        let is_summary = |message: &&Message| {
-            Some(&message.id) == body.summary_id.as_ref()
-                && matches!(message.body, Body::Summary(_))
+        let Some(summary) = summary_of(body, new) else {
+            continue;
         };
-        if let Some(summary) = new.iter().find(is_summary) {
-            let through = last_before(document, session, body.kept_from.as_ref());
-            let through = through.ok_or_else(gone)?;
-            compactions.insert(summary.id.clone(), (boundary.id.clone(), through));
-        }
+        let through = last_before(document, session, body.kept_from.as_ref());
+        let compaction = Compaction {
+            boundary: message.id.clone(),
+            through: through.ok_or_else(changed_meanwhile)?,
+        };
+        compactions.insert(&summary.id, compaction);
     }
-    let is_merged = |message: &Message| compactions.values().any(|(id, _)| *id == message.id);
+    let boundaries: HashSet<&MessageId> = compactions.values().map(|it| &it.boundary).collect();
     let mut messages = Vec::with_capacity(new.len());
-    for message in new.iter().filter(|message| !is_merged(message)) {
+    for message in new {
+        if boundaries.contains(&message.id) {
+            continue;
+        }
         let mut message = message.clone();
         if let Body::Summary(body) = &mut message.body {
-            let through = compactions
-                .get(&message.id)
-                .map(|(_, through)| through.clone());
             *body = Summary {
                 text: body.text.clone(),
-                to: through,
+                to: compactions.get(&message.id).map(|it| it.through.clone()),
                 ..Summary::default()
             };
         }
@@ -110,7 +112,15 @@ fn with_through(
     Ok(messages)
 }
 
-/// The last message of the branch of a file that comes before another one, or the last of all.
+/// The summary that a boundary belongs to, if it is among these messages.
+fn summary_of<'m>(boundary: &CompactBoundary, messages: &'m [Message]) -> Option<&'m Message> {
+    let id = boundary.summary_id.as_ref()?;
+    messages
+        .iter()
+        .find(|message| message.id == *id && matches!(message.body, Body::Summary(_)))
+}
+
+/// The last message on the current branch before the message `kept_from`, or the last of all.
 fn last_before(
     document: &Document,
     session: &SessionId,
@@ -118,98 +128,106 @@ fn last_before(
 ) -> Option<MessageId> {
     let read = CellMessages::of(document, session);
     let tree = Tree::of(&read.messages);
-    let mut way = tree.ancestors(tree.leaf(None)?);
+    let mut branch = tree.ancestors(tree.leaf(None)?);
     if let Some(id) = kept_from {
-        way.find(|at| tree.link(*at).id == &**id)?;
+        branch.find(|at| tree.link(*at).id == &**id)?;
     }
-    let is_said = |at: &usize| {
-        let link = tree.link(*at);
-        link.is_shown() || matches!(link.kind, LinkKind::Boundary { .. })
-    };
-    way.find(is_said).map(|at| read.messages[at].id.clone())
+    for at in branch {
+        let link = tree.link(at);
+        if link.is_shown() || matches!(link.kind, LinkKind::Boundary { .. }) {
+            return Some(read.messages[at].id.clone());
+        }
+    }
+    None
 }
 
-/// The document in which all cells that messages mention have an id, and the messages with these names.
+/// The document with an id for every cell that the messages mention, and the messages with the ids that this gives
+/// those cells' messages.
 fn with_mentions_sealed(
     document: &Document,
     session: &SessionId,
     new: &[Message],
 ) -> Result<(Document, Vec<Message>), ItemError> {
     let own: HashSet<&MessageId> = new.iter().map(|message| &message.id).collect();
-    let mut named: Vec<Mention<'_>> = new
+    let mut mentioned: Vec<Mention<'_>> = new
         .iter()
         .flat_map(|message| mentions(&message.body))
         .collect();
-    named.retain(|mention| !own.contains(mention.id));
-    if named.is_empty() {
-        return Ok((
-            document.with_source_within_section(document.source().to_vec()),
-            new.to_vec(),
-        ));
+    mentioned.retain(|mention| !own.contains(mention.id));
+    if mentioned.is_empty() {
+        let same = document.with_source_within_section(document.source().to_vec());
+        return Ok((same, new.to_vec()));
     }
-    let (sealed, renamed) = with_named_sealed(document, session, &named)?;
-    let rename = |message: &Message| {
-        let body = meaning(&message.body, |id| renamed.get(id).cloned());
-        Message {
-            body,
-            ..message.clone()
+    let (sealed, renamed) = with_named_sealed(document, session, &mentioned)?;
+    let mut messages = new.to_vec();
+    for message in &mut messages {
+        rename_mentions(&mut message.body, |id| renamed.get(id).cloned());
+    }
+    Ok((sealed, messages))
+}
+
+/// Where new cells go: results of calls below their calls if a prompt follows there, all other cells to the end.
+fn insertion(document: &Document, cells: &[NewCell]) -> Splice {
+    if let Some(call) = call_of_results(document, cells)
+        && document.cells().skip(call.ordinal()).any(Cell::is_prompt)
+    {
+        return answer_below(document, call, cells);
+    }
+    append_all(document, cells)
+}
+
+/// The call of the last of these cells, if all of them are results of calls in the file.
+fn call_of_results<'a>(document: &'a Document, cells: &[NewCell]) -> Option<Cell<'a>> {
+    let mut last = None;
+    for cell in cells {
+        let (call, _) = cell.id.rsplit_once('.')?;
+        let call = document.cell(call)?;
+        if !cell.role().is_tool() || !call.role().is_tool() {
+            return None;
         }
-    };
-    Ok((sealed, new.iter().map(rename).collect()))
-}
-
-/// Cells in their place.
-fn placed(document: &Document, cells: &[NewCell]) -> Splice {
-    let is_followed = |call: &Cell<'_>| document.cells().skip(call.ordinal()).any(Cell::is_prompt);
-    match call_of_all(document, cells).filter(is_followed) {
-        Some(call) => answer_behind(document, call, cells),
-        None => append_all(document, cells),
+        last = Some(call);
     }
+    last
 }
 
-/// The call of the last of these cells, if all of them are results of calls of the file.
-fn call_of_all<'a>(document: &'a Document, cells: &[NewCell]) -> Option<Cell<'a>> {
-    let call_of = |cell: &NewCell| {
-        let (call, _) = cell.id.rsplit_once('.').filter(|_| cell.role().is_tool())?;
-        document.cell(call).filter(|call| call.role().is_tool())
-    };
-    let calls: Option<Vec<Cell<'a>>> = cells.iter().map(call_of).collect();
-    calls?.pop()
-}
-
-/// A message that another one is about.
+/// The id of another message in the body of a message.
 struct Mention<'a> {
     id: &'a MessageId,
-    /// Whether it need not be in the file: what came from elsewhere may have a parent there.
+    /// Whether it may be missing from the file: a message that came from elsewhere may have a parent there.
     may_be_elsewhere: bool,
     /// Whether what the model sees depends on it.
-    counts: bool,
+    matters: bool,
+}
+
+impl<'a> Mention<'a> {
+    fn needed(id: &'a MessageId) -> Mention<'a> {
+        Mention {
+            id,
+            may_be_elsewhere: false,
+            matters: true,
+        }
+    }
+
+    fn parent(id: &'a MessageId) -> Mention<'a> {
+        Mention {
+            id,
+            may_be_elsewhere: true,
+            matters: false,
+        }
+    }
 }
 
 fn mentions(body: &Body) -> Vec<Mention<'_>> {
-    let counting = |id| Mention {
-        id,
-        may_be_elsewhere: false,
-        counts: true,
-    };
-    let parent = |id| Mention {
-        id,
-        may_be_elsewhere: true,
-        counts: false,
-    };
     match body {
-        Body::Summary(body) => body.to.iter().map(counting).collect(),
-        Body::CompactBoundary(body) => body
-            .summary_id
-            .iter()
-            .chain(&body.kept_from)
-            .map(counting)
-            .collect(),
+        Body::Summary(body) => body.to.iter().map(Mention::needed).collect(),
+        Body::CompactBoundary(body) => {
+            let ids = body.summary_id.iter().chain(&body.kept_from);
+            ids.map(Mention::needed).collect()
+        }
         Body::Tombstone(body) => {
-            let target = std::iter::once(counting(&body.target));
-            target
-                .chain(body.target_parent.iter().map(parent))
-                .collect()
+            let mut mentions = vec![Mention::needed(&body.target)];
+            mentions.extend(body.target_parent.as_ref().map(Mention::parent));
+            mentions
         }
         Body::System(_)
         | Body::User(_)
@@ -225,92 +243,91 @@ fn mentions(body: &Body) -> Vec<Mention<'_>> {
     }
 }
 
-/// The document in which all cells that are named have an id, and the names that this gives their messages.
+/// The document with an id for every cell that is mentioned, and the new ids of all messages by their old ones.
 fn with_named_sealed(
     document: &Document,
     session: &SessionId,
-    named: &[Mention<'_>],
+    mentioned: &[Mention<'_>],
 ) -> Result<(Document, HashMap<MessageId, MessageId>), ItemError> {
-    let before = places(document, session);
-    let mut wanted = BTreeSet::new();
-    for mention in named {
+    let before = head_indexes(document, session);
+    let mut cells = BTreeSet::new();
+    for mention in mentioned {
         match before.get(mention.id) {
-            Some(at) => _ = wanted.insert(*at),
+            Some(at) => _ = cells.insert(*at),
             None if mention.may_be_elsewhere => {}
-            None => return Err(gone()),
+            None => return Err(changed_meanwhile()),
         }
     }
-    let sealed = with_ids(document, wanted)?;
-    for mention in named.iter().filter(|mention| mention.counts) {
-        let cell = before
-            .get(mention.id)
-            .and_then(|at| sealed.cells().nth(*at));
-        cell.map_or(Ok(()), |cell| check_is_first(&sealed, cell))?;
+    let sealed = with_ids(document, cells)?;
+    for mention in mentioned.iter().filter(|mention| mention.matters) {
+        let at = before.get(mention.id);
+        if let Some(cell) = at.and_then(|at| sealed.cell_at(*at)) {
+            check_is_first(&sealed, cell)?;
+        }
     }
-    let after: HashMap<usize, MessageId> = places(&sealed, session)
-        .into_iter()
-        .map(|(id, at)| (at, id))
-        .collect();
-    let renamed = before
-        .into_iter()
-        .filter_map(|(id, at)| Some((id, after.get(&at)?.clone())));
-    let renamed = renamed.collect();
+    let mut ids_after = HashMap::new();
+    for (id, at) in head_indexes(&sealed, session) {
+        ids_after.insert(at, id);
+    }
+    let mut renamed = HashMap::with_capacity(before.len());
+    for (id, at) in before {
+        if let Some(after) = ids_after.get(&at) {
+            renamed.insert(id, after.clone());
+        }
+    }
     Ok((sealed, renamed))
 }
 
-fn gone() -> ItemError {
+fn changed_meanwhile() -> ItemError {
     let text = "the file has changed, and a cell that is to be named is not there any more";
     ItemError::new(ItemErrorKind::UnknownCell, text).hinting("try again")
 }
 
-/// Of two cells of one id, only the first can be named.
+/// Fails for the second of two cells with the same id, which nothing can name.
 pub(crate) fn check_is_first(document: &Document, cell: Cell<'_>) -> Result<(), ItemError> {
     let name = cell.name();
-    if document
-        .cell(&name)
-        .is_none_or(|first| first.ordinal() == cell.ordinal())
-    {
+    let first = document.cell(&name);
+    if first.is_none_or(|first| first.ordinal() == cell.ordinal()) {
         return Ok(());
     }
     let text = format!("two cells are called {name}, and nothing could say which one is meant");
     Err(ItemError::new(ItemErrorKind::Duplicate, text).hinting("give each an id of its own"))
 }
 
-/// The cells of messages that are added at the end of a file, each following the one before. Where they name
-/// each other, or messages of the file, the cells do so by the names of cells.
+/// The cells of messages that are added at the end of a file, each following the one before. They name each other,
+/// and messages of the file, by the names of cells.
 fn new_cells(
     document: &Document,
     session: &SessionId,
     new: &[Message],
     ids: &mut dyn Ids,
 ) -> NewCells {
-    let MessageCellNames {
-        messages: mut names,
-        calls,
-    } = MessageCellNames::of(document, session);
-    let calls = with_results(document, calls);
-    let mut writer = CellWriter::behind(document, ids, Style::Usual, calls);
+    let known = MessageCellNames::of(document, session);
+    let mut names = known.messages;
+    let calls = with_result_counts(document, known.calls);
+    let mut writer = CellWriter::after(document, ids, Style::Usual, calls);
     let mut made = NewCells::default();
     for message in new {
-        let name = |id: &MessageId| names.get(id).map(|name| MessageId::from(name.as_str()));
-        let named = Message {
-            body: meaning(&message.body, name),
-            ..message.clone()
-        };
+        let mut named = message.clone();
+        rename_mentions(&mut named.body, |id| {
+            let name = names.get(id)?;
+            Some(MessageId::from(name.as_str()))
+        });
         let mut cells = writer.cells(&named);
-        names.insert(message.id.clone(), cells.name().to_string());
-        made.heads.push(cells.name().to_string());
+        let head = cells.name().to_string();
+        names.insert(message.id.clone(), head.clone());
+        made.heads.push(head);
         made.cells.append(&mut cells.cells);
     }
     made
 }
 
-/// The names of the first cells of the messages of a file.
+/// The names of the heads of a file's messages.
 pub fn cell_names(document: &Document, session: &SessionId) -> HashMap<MessageId, String> {
     MessageCellNames::of(document, session).messages
 }
 
-/// The name of the first cell of a message of a file.
+/// The name of the head of a message in a file.
 pub fn cell_of(document: &Document, session: &SessionId, message: &MessageId) -> Option<String> {
     MessageCellNames::of(document, session)
         .messages
@@ -318,45 +335,43 @@ pub fn cell_of(document: &Document, session: &SessionId, message: &MessageId) ->
 }
 
 /// The cells of calls, each with the number of its results.
-fn with_results(
+fn with_result_counts(
     document: &Document,
     calls: HashMap<String, String>,
 ) -> HashMap<String, (String, usize)> {
     let mut results: HashMap<&str, usize> = HashMap::new();
-    for (call, _) in document
-        .cells()
-        .filter_map(|cell| cell.id()?.rsplit_once('.'))
-    {
-        *results.entry(call).or_default() += 1;
+    for id in document.cells().filter_map(Cell::id) {
+        if let Some((call, _)) = id.rsplit_once('.') {
+            *results.entry(call).or_default() += 1;
+        }
     }
-    let counted = calls.into_iter().map(|(call, cell)| {
+    let mut counted = HashMap::with_capacity(calls.len());
+    for (call, cell) in calls {
         let count = results.get(cell.as_str()).copied().unwrap_or(0);
-        (call, (cell, count))
-    });
-    counted.collect()
+        counted.insert(call, (cell, count));
+    }
+    counted
 }
 
-/// The body with other names for the messages that it is about, where there are such.
-fn meaning(body: &Body, name: impl Fn(&MessageId) -> Option<MessageId>) -> Body {
-    let mut body = body.clone();
-    let rename = |id: &mut MessageId| {
-        if let Some(name) = name(id) {
-            *id = name;
+/// Replaces the ids of other messages in a body, where `new_id` has a new one.
+fn rename_mentions(body: &mut Body, new_id: impl Fn(&MessageId) -> Option<MessageId>) {
+    for id in mentioned_ids(body) {
+        if let Some(new) = new_id(id) {
+            *id = new;
         }
-    };
-    let rename_some = |id: &mut Option<MessageId>| id.iter_mut().for_each(&rename);
-    match &mut body {
-        Body::Summary(body) => {
-            rename_some(&mut body.from);
-            rename_some(&mut body.to);
-        }
+    }
+}
+
+fn mentioned_ids(body: &mut Body) -> Vec<&mut MessageId> {
+    match body {
+        Body::Summary(body) => body.from.iter_mut().chain(&mut body.to).collect(),
         Body::CompactBoundary(body) => {
-            rename_some(&mut body.summary_id);
-            rename_some(&mut body.kept_from);
+            let ids = body.summary_id.iter_mut().chain(&mut body.kept_from);
+            ids.collect()
         }
         Body::Tombstone(body) => {
-            rename(&mut body.target);
-            rename_some(&mut body.target_parent);
+            let target = std::iter::once(&mut body.target);
+            target.chain(&mut body.target_parent).collect()
         }
         Body::System(_)
         | Body::User(_)
@@ -368,95 +383,6 @@ fn meaning(body: &Body, name: impl Fn(&MessageId) -> Option<MessageId>) -> Body 
         | Body::Notification(_)
         | Body::Revision(_)
         | Body::State(_)
-        | Body::Other(_) => {}
+        | Body::Other(_) => Vec::new(),
     }
-    body
-}
-
-/// How much of what a provider tells of an answer stands in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AnswerDetail {
-    /// What people read: who, when, which model, tokens, cost.
-    #[default]
-    Usual,
-    /// Also durations, response ids and every count of tokens.
-    All,
-}
-
-/// An answer that is put into a file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlacedAnswer {
-    /// The change of the file.
-    pub splice: Splice,
-    /// The name of the answer's cell.
-    pub cell: String,
-    /// The hash of the answer's cells.
-    pub hash: CellsHash,
-    /// Whether the cells say less than the message.
-    pub is_partial: bool,
-}
-
-/// Puts an answer behind the cells that it answers, given by their places from 0, in order, and behind all that
-/// follows them except further prompts; at the end of the file if there are none. A question without an id gets one, unless some cell would read differently then.
-/// At the end of the file, an empty cell is ready for what is said next.
-///
-/// ```
-/// use analects_core::{CountingIds, Message};
-/// use analects_formats::msgfile::{AnswerDetail, decode, put_answer};
-///
-/// let document = decode("# %%\n\nWhat is a monad?\n");
-/// let answer = Message { author: Some("coder".into()), ..Message::assistant("m", "A monoid.") };
-/// let ids = &mut CountingIds::default();
-/// let placed = put_answer(&document, &[0], &answer, AnswerDetail::Usual, ids);
-/// let file = String::from_utf8(placed.splice.apply(document.source()))?;
-/// assert!(file.starts_with("# %% [^1]\n\n[^1]: [markdown]\n\nWhat is a monad?\n\n# %%% [^2]\n"));
-/// assert!(file.ends_with("A monoid.\n\n# %%\n"));
-/// # Ok::<(), std::string::FromUtf8Error>(())
-/// ```
-pub fn put_answer(
-    document: &Document,
-    asked: &[usize],
-    answer: &Message,
-    detail: AnswerDetail,
-    ids: &mut dyn Ids,
-) -> PlacedAnswer {
-    let sealed = with_numbers(document, asked).ok().flatten();
-    let base = sealed.as_ref().unwrap_or(document);
-    let mut writer = CellWriter::behind(base, ids, detail.into(), HashMap::new());
-    let cells = writer.cells(answer);
-    let name = cells.name().to_string();
-    let cells = cells.cells;
-    // An empty cell that says whom the answer follows gives it its place.
-    let is_marked = base.ready_cell().is_some_and(Cell::is_rewind_mark);
-    let splice = match last_before_answer(base, asked).filter(|_| !is_marked) {
-        Some(last) => answer_behind(base, last, &cells),
-        None => append_answer(base, &cells),
-    };
-    // What stands above its cells changes nothing of what they say, so a large file is not read again.
-    let alone = base.with_cells(&splice.bytes);
-    let (hash, is_partial) = match message_of_new_cells(&alone, base, &name) {
-        Some((read, hash)) => (hash, is_partial(answer, &read)),
-        None => (CellsHash::of(alone.cell(&name)), true),
-    };
-    let splice = match &sealed {
-        Some(sealed) => Splice::between(document.source(), &splice.apply(sealed.source())),
-        None => splice,
-    };
-    PlacedAnswer {
-        splice,
-        cell: name,
-        hash,
-        is_partial,
-    }
-}
-
-/// The cell that an answer stands behind: its question, or what came back below that, as on another branch, up to the
-/// next prompt that waits for another answer.
-fn last_before_answer<'d>(document: &'d Document, asked: &[usize]) -> Option<Cell<'d>> {
-    let last_asked = *asked.last()?;
-    let is_other = |cell: &Cell<'_>| cell.at > last_asked && !asked.contains(&cell.at);
-    let waiting = document.unanswered().into_iter().find(is_other);
-    let end = waiting.map_or(document.cells().len(), |cell| cell.at);
-    let mut before = document.cells().take(end);
-    before.rfind(|cell| cell.at <= last_asked || cell.kind() == CellKind::Output)
 }

@@ -81,7 +81,7 @@ impl<'a> CellWriter<'a> {
     }
 
     /// A writer for cells that are added to a file, whose calls stand in these cells.
-    pub(super) fn behind(
+    pub(super) fn after(
         document: &Document,
         ids: &'a mut dyn Ids,
         style: Style,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use analects_core::{Agent, Block, Body, Content, History, Message, Raw, StopReason, TokenUsage};
 use jiff::Timestamp;
 
-use super::added::AnswerDetail;
+use super::answer::AnswerDetail;
 use crate::msgfile::{Document, NewCell};
 
 /// How exactly cells say what is known of a message.

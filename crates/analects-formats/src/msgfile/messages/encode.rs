@@ -9,7 +9,7 @@ use super::cells::{CellWriter, MessageCells};
 use super::derived_id;
 use super::describe::{HeadAttributes, Style};
 use super::details::{details_around, details_cell, difference, line};
-use super::read::{PrecedingMessages, messages_behind};
+use super::read::{PrecedingMessages, messages_after};
 use crate::msgfile::{NewCell, decode, frontmatter};
 
 /// Writes a conversation as a message file. Reading it gives back exactly these messages; that is
@@ -174,7 +174,7 @@ impl<'a> ExactWriter<'a> {
                 before.owners.push((value, owner.into()));
             }
         }
-        let mut read = messages_behind(&decode(text), &self.session, before).into_iter();
+        let mut read = messages_after(&decode(text), &self.session, before).into_iter();
         let (first, next) = (read.next()?, read.next()?);
         (read.next().is_none() && next.text() == NEXT).then_some(first)
     }

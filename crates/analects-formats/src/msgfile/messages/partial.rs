@@ -1,6 +1,8 @@
-//! A message in the making: a cell read for it, what any cell may say about it, and its blocks put together.
+//! A message that is being assembled from its cells: what the attributes of its head say about it, and how the blocks
+//! of its cells become its content.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use analects_core::{Block, Body, Content, History, Message, Raw, StopReason, Text, TokenUsage};
 
@@ -10,27 +12,30 @@ use crate::msgfile::owners::whole_of;
 use crate::msgfile::role::names_author;
 use crate::msgfile::{Cell, CellKind, CellRole, MetaKey};
 
-/// A message in the making: its blocks come from several cells.
+/// A message that is being assembled; its blocks may come from several cells.
 #[derive(Clone)]
 pub(super) struct PartialMessage<'a> {
     pub(super) message: Message,
-    /// The name of the cell that says what is known of it.
+    /// The name of its head: the cell whose attributes describe the message.
     pub(super) name: Cow<'a, str>,
+    /// Its head.
     pub(super) cell: Cell<'a>,
     /// Its other cells.
     pub(super) parts: Vec<Cell<'a>>,
     pub(super) blocks: Vec<Block>,
     pub(super) shape: Option<ContentShape>,
-    /// Whether its blocks are put together at the end.
-    pub(super) open: bool,
+    /// Whether [`assemble`] builds the content from the blocks. Not so for a message that a cell holds as JSON, and
+    /// for one that no cell says.
+    pub(super) is_assembled: bool,
 }
 
-/// How the first cell of a message says its content is kept.
+/// The value of a head's `content=`: how the message held its content before it became cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentShape {
     Empty,
     Text,
     Blocks,
+    /// Any other value; it counts as blocks.
     Other,
 }
 
@@ -45,20 +50,37 @@ impl ContentShape {
     }
 }
 
-impl PartialMessage<'_> {
-    /// The hash of its cells.
+impl<'a> PartialMessage<'a> {
+    /// A message that is complete as it is, with this cell as its head.
+    pub(super) fn complete(message: Message, head: &CellView<'a>) -> PartialMessage<'a> {
+        PartialMessage {
+            message,
+            name: head.name.clone(),
+            cell: head.cell,
+            parts: Vec::new(),
+            blocks: Vec::new(),
+            shape: None,
+            is_assembled: false,
+        }
+    }
+
+    /// All its cells, the head last.
+    pub(super) fn cells(&self) -> impl Iterator<Item = Cell<'a>> + Clone {
+        self.parts.iter().copied().chain([self.cell])
+    }
+
+    /// The hash of its cells, in the order of the file.
     pub(super) fn hash(&self) -> CellsHash {
-        let mut cells = self.parts.clone();
-        cells.push(self.cell);
+        let mut cells: Vec<Cell<'_>> = self.cells().collect();
         cells.sort_unstable_by_key(|cell| cell.at);
         CellsHash::of(cells)
     }
 
-    /// Whether a cell can be a part of this message: both are of the same side.
-    pub(super) fn takes(&self, read: &CellView<'_>) -> bool {
+    /// Whether a cell can be a part of this message: both must be on the same side of the conversation.
+    pub(super) fn can_take(&self, view: &CellView<'_>) -> bool {
         match self.message.body {
-            Body::User(_) => read.is_users(),
-            Body::Assistant(_) => !read.is_users(),
+            Body::User(_) => view.is_on_user_side(),
+            Body::Assistant(_) => !view.is_on_user_side(),
             Body::System(_)
             | Body::ToolUse(_)
             | Body::ToolResult(_)
@@ -70,53 +92,60 @@ impl PartialMessage<'_> {
             | Body::Tombstone(_)
             | Body::Revision(_)
             | Body::State(_)
-            | Body::Other(_) => self.open,
+            | Body::Other(_) => self.is_assembled,
         }
     }
 }
 
-/// Puts the blocks of a message together.
-pub(super) fn close(draft: PartialMessage<'_>) -> Message {
-    let PartialMessage {
-        mut message,
-        blocks,
-        shape,
-        ..
-    } = draft;
-    let calls = blocks
+/// Puts the blocks of a message together as its content.
+pub(super) fn assemble(partial: PartialMessage<'_>) -> Message {
+    let mut message = partial.message;
+    let makes_calls = partial
+        .blocks
         .iter()
         .any(|block| matches!(block, Block::ToolUse(_)));
     let is_answer = matches!(message.body, Body::Assistant(_));
-    let content = match (shape, blocks) {
-        (Some(ContentShape::Empty), _) => Content::Empty,
-        (Some(ContentShape::Text), blocks) => Content::Text(text_of(blocks)),
-        (Some(_), blocks) => Content::Blocks(blocks),
-        (None, blocks) if is_answer || blocks.len() > 1 => Content::Blocks(blocks),
-        (None, blocks) if matches!(blocks.as_slice(), [Block::Text(_)]) => {
-            Content::Text(text_of(blocks))
-        }
-        (None, blocks) if blocks.is_empty() => Content::Empty,
-        (None, blocks) => Content::Blocks(blocks),
-    };
-    match &mut message.body {
-        Body::User(body) => body.content = content,
-        Body::System(body) => body.content = content,
-        Body::Attachment(body) => body.content = content,
-        Body::Notification(body) => body.content = content,
-        Body::Assistant(body) => {
-            body.content = content;
-            if body.stop_reason.is_none() && !message.is_api_error_message {
-                body.stop_reason = Some(if calls {
-                    StopReason::ToolUse
-                } else {
-                    StopReason::EndTurn
-                });
-            }
-            body.stop_reason = body
-                .stop_reason
-                .take()
-                .filter(|reason| !reason.as_str().is_empty());
-        }
+    let content = content_of(partial.shape, partial.blocks, is_answer);
+    if let Some(place) = content_mut(&mut message.body) {
+        *place = content;
+    }
+    complete_stop_reason(&mut message, makes_calls);
+    message
+}
+
+/// The content made of these blocks. Without a shape, an answer is blocks, and one text of a person is just text.
+fn content_of(shape: Option<ContentShape>, blocks: Vec<Block>, is_answer: bool) -> Content {
+    match shape {
+        Some(ContentShape::Empty) => return Content::Empty,
+        Some(ContentShape::Text) => return Content::Text(first_text(blocks)),
+        Some(ContentShape::Blocks | ContentShape::Other) => return Content::Blocks(blocks),
+        None => {}
+    }
+    if is_answer {
+        return Content::Blocks(blocks);
+    }
+    match blocks.as_slice() {
+        [] => Content::Empty,
+        [Block::Text(_)] => Content::Text(first_text(blocks)),
+        _ => Content::Blocks(blocks),
+    }
+}
+
+fn first_text(blocks: Vec<Block>) -> Text {
+    match blocks.into_iter().next() {
+        Some(Block::Text(block)) => block.text,
+        _ => Text::default(),
+    }
+}
+
+/// The content of a body that is built of blocks.
+fn content_mut(body: &mut Body) -> Option<&mut Content> {
+    match body {
+        Body::User(body) => Some(&mut body.content),
+        Body::System(body) => Some(&mut body.content),
+        Body::Attachment(body) => Some(&mut body.content),
+        Body::Notification(body) => Some(&mut body.content),
+        Body::Assistant(body) => Some(&mut body.content),
         Body::ToolUse(_)
         | Body::ToolResult(_)
         | Body::Progress(_)
@@ -125,19 +154,27 @@ pub(super) fn close(draft: PartialMessage<'_>) -> Message {
         | Body::Tombstone(_)
         | Body::Revision(_)
         | Body::State(_)
-        | Body::Other(_) => {}
+        | Body::Other(_) => None,
     }
-    message
 }
 
-fn text_of(blocks: Vec<Block>) -> Text {
-    let Some(Block::Text(block)) = blocks.into_iter().next() else {
-        return Text::default();
+/// Adds the stop reason that cells leave out because it is the usual one.
+fn complete_stop_reason(message: &mut Message, makes_calls: bool) {
+    let is_error = message.is_api_error_message;
+    let Body::Assistant(body) = &mut message.body else {
+        return;
     };
-    block.text
+    let usual = if makes_calls {
+        StopReason::ToolUse
+    } else {
+        StopReason::EndTurn
+    };
+    let reason = body.stop_reason.take().or((!is_error).then_some(usual));
+    // `stop_reason=""` means that the message has none.
+    body.stop_reason = reason.filter(|reason| !reason.as_str().is_empty());
 }
 
-/// A cell with what is read of it more than once.
+/// A cell with its name and its text, which are needed more than once.
 pub(super) struct CellView<'a> {
     pub(super) cell: Cell<'a>,
     pub(super) name: Cow<'a, str>,
@@ -161,7 +198,17 @@ impl<'a> CellView<'a> {
         self.cell.get(key)
     }
 
-    /// The media type of an output that says that it is bytes in base64.
+    /// The value of an attribute as an owned string.
+    pub(super) fn string(&self, key: MetaKey) -> Option<String> {
+        self.get(key).map(str::to_string)
+    }
+
+    /// The value of an attribute, parsed; `None` if it is missing or cannot be parsed.
+    pub(super) fn parsed<T: FromStr>(&self, key: MetaKey) -> Option<T> {
+        self.get(key)?.parse().ok()
+    }
+
+    /// The media type of an output that holds bytes as base64.
     pub(super) fn binary_type(&self) -> Option<&'a str> {
         let is_base64 = self.is_output() && self.get(MetaKey::Encoding) == Some("base64");
         self.get(MetaKey::MimeType).filter(|_| is_base64)
@@ -171,13 +218,12 @@ impl<'a> CellView<'a> {
         self.cell.kind() == CellKind::Output
     }
 
-    /// Whether it stands on the person's side of the conversation: what a person writes, and the
-    /// results of tools.
-    pub(super) fn is_users(&self) -> bool {
+    /// Whether it is on the person's side of the conversation: what a person writes, and the results of tools.
+    pub(super) fn is_on_user_side(&self) -> bool {
         !self.is_output() || self.role() == CellRole::ToolResult
     }
 
-    /// The id of the cell that it is a call or another part of, by its own id.
+    /// The id of the cell that this one's own id makes it a call or another part of.
     pub(super) fn whole_id(&self) -> Option<&str> {
         if self.role() == CellRole::ToolCall {
             return self.name.rsplit_once('.').map(|(whole, _)| whole);
@@ -186,45 +232,59 @@ impl<'a> CellView<'a> {
     }
 }
 
-/// Reads what any cell may say about its message.
-pub(super) fn read_shared(read: &CellView<'_>, message: &mut Message) {
-    let string = |key| read.get(key).map(str::to_string);
-    let number = |key| read.get(key).and_then(|value| value.parse().ok());
-    let tokens = read.get(MetaKey::Tokens).and_then(read_tokens);
-    let usage = TokenUsage {
-        input_tokens: number(MetaKey::InputTokens).or(tokens.map(|(input, _)| input)),
-        output_tokens: number(MetaKey::OutputTokens).or(tokens.map(|(_, output)| output)),
-        cache_read_input_tokens: number(MetaKey::CacheReadTokens),
-        cache_creation_input_tokens: number(MetaKey::CacheCreationTokens),
-        reasoning_tokens: number(MetaKey::ReasoningTokens),
-        ..TokenUsage::default()
-    };
-    message.history = read.cell.history().unwrap_or_default();
-    message.created_at = read.get(MetaKey::Time).and_then(|time| time.parse().ok());
-    message.agent_id = string(MetaKey::AgentId);
-    message.author = string(MetaKey::Author).or_else(|| default_author(read));
-    message.author = message.author.take().filter(|author| !author.is_empty());
-    message.model = string(MetaKey::Model);
-    message.response_id = string(MetaKey::ResponseId);
-    message.cost_usd = read.get(MetaKey::Cost).and_then(|value| value.parse().ok());
-    message.duration_ms = read.get(MetaKey::Duration).and_then(milliseconds);
-    message.usage = (!usage.is_empty()).then(|| Box::new(usage));
-    message.is_api_error_message = read.cell.is_failed();
-    let summary = read.get(MetaKey::Summary);
+/// Reads the attributes that any head may have into its message.
+pub(super) fn read_attributes(head: &CellView<'_>, message: &mut Message) {
+    message.history = head.cell.history().unwrap_or_default();
+    message.created_at = head.parsed(MetaKey::Time);
+    message.agent_id = head.string(MetaKey::AgentId);
+    message.author = author_of(head);
+    message.model = head.string(MetaKey::Model);
+    message.response_id = head.string(MetaKey::ResponseId);
+    message.cost_usd = head.parsed(MetaKey::Cost);
+    message.duration_ms = head.get(MetaKey::Duration).and_then(milliseconds);
+    message.usage = usage_of(head).map(Box::new);
+    message.is_api_error_message = head.cell.is_failed();
+    let summary = head.get(MetaKey::Summary);
     if let Some(summary) = summary.filter(|_| message.history != History::Include) {
         message.extra.push("summary", Raw::string(summary));
     }
     if let Body::Assistant(body) = &mut message.body {
-        body.stop_reason = read.cell.stop_reason().map(StopReason::from);
+        body.stop_reason = head.cell.stop_reason().map(StopReason::from);
     }
 }
 
-/// The author of a reply is its type word.
-fn default_author(read: &CellView<'_>) -> Option<String> {
-    let word = read.cell.written_type()?;
-    (read.is_output() && names_author(word)).then(|| word.to_string())
+/// The token counts of a head; `None` if it has none. A count of its own overrides the one in `tokens=`.
+fn usage_of(head: &CellView<'_>) -> Option<TokenUsage> {
+    let tokens = head.get(MetaKey::Tokens).and_then(read_tokens);
+    let usage = TokenUsage {
+        input_tokens: head
+            .parsed(MetaKey::InputTokens)
+            .or(tokens.map(|(input, _)| input)),
+        output_tokens: head
+            .parsed(MetaKey::OutputTokens)
+            .or(tokens.map(|(_, output)| output)),
+        cache_read_input_tokens: head.parsed(MetaKey::CacheReadTokens),
+        cache_creation_input_tokens: head.parsed(MetaKey::CacheCreationTokens),
+        reasoning_tokens: head.parsed(MetaKey::ReasoningTokens),
+        ..TokenUsage::default()
+    };
+    (!usage.is_empty()).then_some(usage)
 }
 
+/// The author of a message: `author=`, or else the type word of a reply.
+fn author_of(head: &CellView<'_>) -> Option<String> {
+    let author = head
+        .string(MetaKey::Author)
+        .or_else(|| author_in_type_word(head));
+    author.filter(|author| !author.is_empty())
+}
+
+fn author_in_type_word(head: &CellView<'_>) -> Option<String> {
+    let word = head.cell.written_type()?;
+    (head.is_output() && names_author(word)).then(|| word.to_string())
+}
+
+/// Reads `1.5s` as 1500; `None` for anything but a reasonable number of seconds.
 fn milliseconds(duration: &str) -> Option<u64> {
     let seconds: f64 = duration.strip_suffix('s')?.parse().ok()?;
     (0.0..1e12)
