@@ -1,14 +1,14 @@
-//! The line of a message: who, when, which model, how many tokens, what it cost, how it ended.
+//! The attributes of a head that describe its message: author, time, model, tokens, cost, and why it ended.
 
 use std::collections::HashMap;
 
-use analects_core::{Agent, Block, Body, Content, History, Message, Raw, StopReason, TokenUsage};
+use analects_core::{Block, Body, Content, History, Message, Raw, StopReason, TokenUsage};
 use jiff::Timestamp;
 
 use super::answer::AnswerDetail;
 use crate::msgfile::{Document, NewCell};
 
-/// How exactly cells say what is known of a message.
+/// How much the cells of a message say about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// What people read.
@@ -28,63 +28,51 @@ impl From<AnswerDetail> for Style {
     }
 }
 
-/// The attributes of a message's head.
+/// The attributes of a head that describe its message.
 pub(super) struct HeadAttributes {
     attributes: Vec<(&'static str, String)>,
 }
 
 impl HeadAttributes {
-    /// What the head of a message says; `usual_model` is the one that its agent asks first.
+    /// The attributes that describe a message; `usual_model` is the one that its agent asks first, which need not be
+    /// said.
     pub(super) fn of(message: &Message, style: Style, usual_model: Option<&str>) -> HeadAttributes {
-        let mut description = HeadAttributes {
+        let mut head = HeadAttributes {
             attributes: Vec::new(),
         };
-        let is_answer = matches!(message.body, Body::Assistant(_));
-        let history = Some(message.history).filter(|history| *history != History::Include);
-        // The word that people write.
-        let word = |history: History| {
-            if history == History::Exclude {
-                "none"
-            } else {
-                history.as_str()
-            }
-        };
-        description.add("history", history.map(word));
-        if style != Style::Exact && message.history != History::Include {
-            description.add(
-                "summary",
-                message.extra.get("summary").and_then(Raw::as_string),
-            );
-        }
-        description.add(
-            "time",
-            message
-                .created_at
-                .map(|time| shown_time(time, message, style)),
-        );
-        let is_usual = |model: &&String| {
-            style != Style::Exact && usual_model.is_some_and(|usual| is_model(model, usual))
-        };
-        description.add(
-            "model",
-            message.model.as_ref().filter(|model| !is_usual(model)),
-        );
+        head.add_history(message, style);
+        let time = message.created_at;
+        head.add("time", time.map(|time| time_text(time, message, style)));
+        head.add("model", unusual_model(message, style, usual_model));
         if let Some(usage) = &message.usage {
-            description.add_usage(usage, style);
+            head.add_usage(usage, style);
         }
-        description.add("cost", message.cost_usd);
+        head.add("cost", message.cost_usd);
+        let is_answer = matches!(message.body, Body::Assistant(_));
         if style != Style::Usual || !is_answer {
-            let duration = message
-                .duration_ms
-                .map(|ms| format!("{}s", ms as f64 / 1000.0));
-            description.add("duration", duration);
+            let seconds = message.duration_ms.map(|ms| ms as f64 / 1000.0);
+            head.add("duration", seconds.map(|seconds| format!("{seconds}s")));
         }
         if style != Style::Usual {
-            description.add("response_id", message.response_id.as_ref());
+            head.add("response_id", message.response_id.as_ref());
         }
-        description.add("stop_reason", unusual_stop(message));
-        description.add("error", message.is_api_error_message.then_some("1"));
-        description
+        head.add("stop_reason", unusual_stop(message));
+        head.add("error", message.is_api_error_message.then_some("1"));
+        head
+    }
+
+    fn add_history(&mut self, message: &Message, style: Style) {
+        // People write `none`, which sessions call `exclude`.
+        let word = match message.history {
+            History::Include => return,
+            History::Exclude => "none",
+            history @ History::Summary => history.as_str(),
+        };
+        self.add("history", Some(word));
+        if style != Style::Exact {
+            let summary = message.extra.get("summary").and_then(Raw::as_string);
+            self.add("summary", summary);
+        }
     }
 
     /// The cell with these attributes.
@@ -99,51 +87,71 @@ impl HeadAttributes {
             .extend(value.map(|value| (key, value.to_string())));
     }
 
-    /// `tokens=IN/OUT`, unless more must be said.
+    /// Adds `tokens=IN/OUT`, or one attribute for each count if there are more counts to say.
     fn add_usage(&mut self, usage: &TokenUsage, style: Style) {
-        let cached = [
-            usage.cache_read_input_tokens,
-            usage.cache_creation_input_tokens,
-        ];
-        let is_plain = cached == [None, None] && usage.reasoning_tokens.is_none();
-        if style == Style::Usual || is_plain {
-            let counts = [usage.input_tokens, cached[0], cached[1]];
-            let input = counts.into_iter().flatten().reduce(u64::saturating_add);
-            match (input, usage.output_tokens) {
-                (Some(input), Some(output)) => {
-                    let is_said = style == Style::Exact || input > 0 || output > 0;
-                    self.add("tokens", is_said.then(|| format!("{input}/{output}")));
-                }
-                (input, output) => {
-                    let is_said = |count: &u64| style == Style::Exact || *count > 0;
-                    self.add("input_tokens", input.filter(is_said));
-                    self.add("output_tokens", output.filter(is_said));
-                }
-            }
-            return;
+        let has_more = usage.cache_read_input_tokens.is_some()
+            || usage.cache_creation_input_tokens.is_some()
+            || usage.reasoning_tokens.is_some();
+        if style == Style::Usual || !has_more {
+            return self.add_token_sums(usage, style);
         }
         self.add("input_tokens", usage.input_tokens);
         self.add("output_tokens", usage.output_tokens);
-        self.add("cache_read_tokens", cached[0]);
-        self.add("cache_creation_tokens", cached[1]);
+        self.add("cache_read_tokens", usage.cache_read_input_tokens);
+        self.add("cache_creation_tokens", usage.cache_creation_input_tokens);
         self.add("reasoning_tokens", usage.reasoning_tokens);
+    }
+
+    /// Adds all input and all output. Only an exact file says zeros.
+    fn add_token_sums(&mut self, usage: &TokenUsage, style: Style) {
+        let input = all_input(usage);
+        let output = usage.output_tokens;
+        if let (Some(input), Some(output)) = (input, output) {
+            if style == Style::Exact || input > 0 || output > 0 {
+                self.add("tokens", Some(format!("{input}/{output}")));
+            }
+            return;
+        }
+        let is_said = |count: &u64| style == Style::Exact || *count > 0;
+        self.add("input_tokens", input.filter(is_said));
+        self.add("output_tokens", output.filter(is_said));
     }
 }
 
-/// The time of a message: people read whole seconds. What came with a compaction is known by its exact time.
-fn shown_time(time: Timestamp, message: &Message, style: Style) -> String {
-    let is_said = matches!(message.body, Body::User(_) | Body::Assistant(_));
-    let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
-    let shown = if is_said && style != Style::Exact {
-        whole
-    } else {
-        time
-    };
-    shown.to_string()
+/// The tokens that a model read, from a cache or not.
+fn all_input(usage: &TokenUsage) -> Option<u64> {
+    let counts = [
+        usage.input_tokens,
+        usage.cache_read_input_tokens,
+        usage.cache_creation_input_tokens,
+    ];
+    counts.into_iter().flatten().reduce(u64::saturating_add)
 }
 
-/// Whether a model is the one that an agent asks first, perhaps by the name of the version that answered:
-/// `gpt-5-mini-2025-08-07` is `openai/gpt-5-mini`.
+/// The model that answered, unless it is the one that everybody expects.
+fn unusual_model<'m>(
+    message: &'m Message,
+    style: Style,
+    usual_model: Option<&str>,
+) -> Option<&'m String> {
+    let model = message.model.as_ref()?;
+    let is_usual = usual_model.is_some_and(|usual| is_model(model, usual));
+    (style == Style::Exact || !is_usual).then_some(model)
+}
+
+/// The time of a message, in whole seconds for people. Events that came with a compaction are recognized by their
+/// exact time.
+fn time_text(time: Timestamp, message: &Message, style: Style) -> String {
+    let is_speech = matches!(message.body, Body::User(_) | Body::Assistant(_));
+    if style == Style::Exact || !is_speech {
+        return time.to_string();
+    }
+    let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
+    whole.to_string()
+}
+
+/// Whether a model is the one that an agent asks first, or a dated version of it: `gpt-5-mini-2025-08-07` is
+/// `openai/gpt-5-mini`.
 fn is_model(model: &str, usual: &str) -> bool {
     let version = model
         .strip_prefix(usual)
@@ -159,13 +167,18 @@ fn without_provider(model: &str) -> &str {
 }
 
 impl Document {
-    /// The model that each agent asks first, as it is named.
+    /// The model that each agent asks first, as the file names it.
     pub(super) fn usual_models(&self) -> HashMap<String, String> {
-        let first = |agent: Agent| Some((agent.name, agent.models.into_iter().next()?));
-        self.agents().into_iter().filter_map(first).collect()
+        let mut models = HashMap::new();
+        for agent in self.agents() {
+            if let Some(model) = agent.models.into_iter().next() {
+                models.insert(agent.name, model);
+            }
+        }
+        models
     }
 
-    /// The model of answers that name none, by their agents.
+    /// The model of each agent, for answers that name none.
     pub(super) fn implied_models(&self) -> HashMap<String, String> {
         let mut models = self.usual_models();
         for model in models.values_mut() {
@@ -181,20 +194,30 @@ pub(super) fn read_tokens(value: &str) -> Option<(u64, u64)> {
     Some((input.parse().ok()?, output.parse().ok()?))
 }
 
-/// How an answer ended, if a reader would not guess it: `end_turn`, or `tool_use` after calls.
+/// Why an answer ended, if a reader would not guess it: the usual reasons are `end_turn`, and `tool_use` after calls.
 fn unusual_stop(message: &Message) -> Option<String> {
     let Body::Assistant(body) = &message.body else {
         return None;
     };
-    let calls = matches!(&body.content, Content::Blocks(blocks)
-        if blocks.iter().any(|block| matches!(block, Block::ToolUse(_))));
     let usual = if message.is_api_error_message {
         None
-    } else if calls {
+    } else if makes_calls(&body.content) {
         Some(StopReason::ToolUse)
     } else {
         Some(StopReason::EndTurn)
     };
-    let stop = body.stop_reason.clone();
-    (stop != usual).then(|| stop.map(String::from).unwrap_or_default())
+    if body.stop_reason == usual {
+        return None;
+    }
+    let reason = body.stop_reason.clone();
+    Some(reason.map(String::from).unwrap_or_default())
+}
+
+fn makes_calls(content: &Content) -> bool {
+    let Content::Blocks(blocks) = content else {
+        return false;
+    };
+    blocks
+        .iter()
+        .any(|block| matches!(block, Block::ToolUse(_)))
 }

@@ -1,5 +1,5 @@
-//! A conversation in, a message file out, and nothing is lost: what cells cannot say is in their details, and
-//! what these cannot say exactly, a cell says as JSON.
+//! A conversation in, a message file out, and nothing is lost: what the cells of a message cannot say goes to its
+//! details, and a message that these cannot restore exactly becomes one cell of JSON.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,20 @@ use analects_core::{Body, Ids, Message, MessageId, NameId, NameTable, RawMap, Se
 use super::cells::{CellWriter, MessageCells};
 use super::derived_id;
 use super::describe::{HeadAttributes, Style};
-use super::details::{details_around, details_cell, difference, line};
+use super::details::{details_cell, details_cell_around_lines, details_line, difference};
 use super::read::{PrecedingMessages, messages_after};
 use crate::msgfile::{NewCell, decode, frontmatter};
 
-/// Writes a conversation as a message file. Reading it gives back exactly these messages; that is
-/// checked here, and a message of which cells would lose something gets details, or is JSON.
+/// Writes a conversation as a message file. Reading it gives back exactly these messages: each one is read back here,
+/// and gets details, or becomes JSON, if its cells would lose something.
 pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
     let session = conversation
         .first()
         .map(|first| first.session_id.clone())
         .unwrap_or_default();
     let mut writer = ExactWriter::new(&session, ids);
-    let (mut file, mut tail) = (Vec::new(), Vec::new());
+    let mut file = Vec::new();
+    let mut tail = Vec::new();
     for message in conversation {
         writer.push(message, &mut file, &mut tail);
     }
@@ -29,8 +30,8 @@ pub fn encode(conversation: &[Message], ids: &mut dyn Ids) -> Vec<u8> {
     file
 }
 
-/// Writes a message file that holds everything, as [`encode`] does, message by message. Each is read back as it is
-/// written. The details stand at the end of the file, so that they are given apart.
+/// Writes a message file that loses nothing, message by message; see [`encode`]. The details are written to a buffer of
+/// their own, the tail, since they belong at the end of the file.
 ///
 /// ```
 /// use analects_core::{CountingIds, Message};
@@ -52,16 +53,18 @@ pub struct ExactWriter<'a> {
     has_details: bool,
     /// The last message of each chain.
     last: HashMap<Option<String>, MessageId>,
-    /// The ids of the messages, and the name of the first one's head by the place of each.
+    /// The ids of all messages so far.
     ids: NameTable,
+    /// For each id, the name of the head of the first message with it.
     heads: Vec<NameId>,
-    /// The names of all cells, and the ids of their messages by the place of each.
+    /// The names of all cells so far.
     cells: NameTable,
+    /// For each name of a cell, the id of its message.
     owners: Vec<NameId>,
 }
 
 impl<'a> ExactWriter<'a> {
-    /// A writer for a conversation of this name.
+    /// A writer for the conversation with this id.
     pub fn new(session: &SessionId, ids: impl Ids + 'a) -> ExactWriter<'a> {
         ExactWriter {
             writer: CellWriter::new(ids, Style::Exact),
@@ -77,7 +80,7 @@ impl<'a> ExactWriter<'a> {
         }
     }
 
-    /// Writes the next message; its details go to the tail.
+    /// Writes the next message to `out`, and its details to `tail`.
     pub fn push(&mut self, message: &Message, out: &mut Vec<u8>, tail: &mut Vec<u8>) {
         if !self.is_begun {
             self.is_begun = true;
@@ -90,49 +93,43 @@ impl<'a> ExactWriter<'a> {
         if let Some(details) = details {
             if !self.has_details {
                 self.has_details = true;
-                tail.extend_from_slice(details_around().0.as_bytes());
+                tail.extend_from_slice(details_cell_around_lines().0.as_bytes());
             }
             tail.extend_from_slice(details.as_bytes());
             tail.push(b'\n');
         }
-        self.note(message, &cells);
+        self.note_names(message, &cells);
     }
 
-    /// There are no more messages. The file is what was written, with the tail behind it.
+    /// Ends the file, which is `out` followed by `tail`.
     pub fn finish(mut self, out: &mut Vec<u8>, tail: &mut Vec<u8>) {
         if self.has_details {
             self.text.gap(out);
-            tail.extend_from_slice(details_around().1.as_bytes());
+            tail.extend_from_slice(details_cell_around_lines().1.as_bytes());
         }
     }
 
-    /// The cells of a message, and the line of details that they need.
+    /// The cells of a message, and the line of details that they need to restore it.
     fn cells_of(&mut self, message: &Message) -> (MessageCells, Option<String>) {
-        let before = self.writer.mark(message);
+        let state = self.writer.state_before(message);
         let mut cells = self.writer.cells(message);
         if cells.is_json() {
             return (cells, None);
         }
         let name = cells.name().to_string();
-        cells.change_head(|head| self.with_names(head, message, &name));
-        let details = self.details_of(message, &cells);
-        match details {
-            Some(details) if details.is_empty() => (cells, None),
-            Some(details) => (cells, Some(line(&name, &details))),
-            None => {
-                self.writer.go_back(before);
-                (self.writer.json_cell(message), None)
-            }
-        }
+        cells.change_head(|head| self.with_ids(head, message, &name));
+        let Some(details) = self.details_of(message, &cells) else {
+            self.writer.restore(state);
+            return (self.writer.json_cell(message), None);
+        };
+        let line = (!details.is_empty()).then(|| details_line(&name, &details));
+        (cells, line)
     }
 
-    /// What is to be added to cells so that they are read as a message; `None` if nothing helps.
+    /// The details that cells need to be read as exactly this message; `None` if no details help.
     fn details_of(&self, message: &Message, cells: &MessageCells) -> Option<RawMap> {
-        if cells
-            .cells
-            .iter()
-            .any(|cell| self.cells.get(&cell.id).is_some())
-        {
+        let is_taken = |cell: &NewCell| self.cells.get(&cell.id).is_some();
+        if cells.cells.iter().any(is_taken) {
             return None;
         }
         let read = self.read(message, cells, None)?;
@@ -140,47 +137,52 @@ impl<'a> ExactWriter<'a> {
             return Some(RawMap::new());
         }
         let details = difference(message, &read)?;
-        let read = self.read(message, cells, Some(&line(cells.name(), &details)))?;
+        let line = details_line(cells.name(), &details);
+        let read = self.read(message, cells, Some(&line))?;
         (read == *message).then_some(details)
     }
 
-    /// The message that is read of cells behind those that are written; `None` unless they are one.
+    /// The message that these cells are read as after those written so far; `None` unless it is exactly one.
     fn read(
         &self,
         message: &Message,
         cells: &MessageCells,
         details: Option<&str>,
     ) -> Option<Message> {
-        let (mut text, mut cell_text) = (Vec::new(), CellJoiner::default());
-        cells
-            .cells
-            .iter()
-            .for_each(|cell| cell_text.push(cell, &mut text));
-        cell_text.push(&NewCell::message(NEXT, NEXT), &mut text);
-        if let Some(details) = details {
-            cell_text.push(&details_cell(details), &mut text);
-        }
-        let mut before = PrecedingMessages {
-            last: self
-                .last
-                .get(&message.agent_id)
-                .map(|last| (message.agent_id.clone(), last)),
-            owners: Vec::new(),
-            calls: self.writer.called(message),
-        };
-        for (_, value) in cells.cells.iter().flat_map(|cell| &cell.attributes) {
-            if let Some(cell) = self.cells.get(value) {
-                let owner = self.ids.text(self.owners[cell.place()]);
-                before.owners.push((value, owner.into()));
-            }
-        }
-        let mut read = messages_after(&decode(text), &self.session, before).into_iter();
-        let (first, next) = (read.next()?, read.next()?);
+        let text = text_to_read(cells, details);
+        let preceding = self.preceding(message, cells);
+        let mut read = messages_after(&decode(text), &self.session, preceding).into_iter();
+        let first = read.next()?;
+        let next = read.next()?;
         (read.next().is_none() && next.text() == NEXT).then_some(first)
     }
 
-    /// Notes what cells further down can name.
-    fn note(&mut self, message: &Message, cells: &MessageCells) {
+    /// What reading the cells of a message needs to know about the messages before it.
+    fn preceding<'m>(
+        &'m self,
+        message: &Message,
+        cells: &'m MessageCells,
+    ) -> PrecedingMessages<'m> {
+        let chain = &message.agent_id;
+        let last = self.last.get(chain);
+        let mut owners = Vec::new();
+        for cell in &cells.cells {
+            for (_, value) in &cell.attributes {
+                if let Some(named) = self.cells.get(value) {
+                    let owner = self.ids.text(self.owners[named.place()]);
+                    owners.push((value.as_str(), owner.into()));
+                }
+            }
+        }
+        PrecedingMessages {
+            last: last.map(|last| (chain.clone(), last)),
+            owners,
+            calls: self.writer.answered_calls(message),
+        }
+    }
+
+    /// Notes the names that later cells can use.
+    fn note_names(&mut self, message: &Message, cells: &MessageCells) {
         let id = self.ids.keep(&message.id);
         for cell in &cells.cells {
             let place = self.cells.keep(&cell.id).place();
@@ -197,16 +199,14 @@ impl<'a> ExactWriter<'a> {
         }
     }
 
-    /// Notes on a message's head who it is and where it belongs.
-    fn with_names(&self, mut cell: NewCell, message: &Message, name: &str) -> NewCell {
+    /// The head with the ids of its message, its parent and its conversation, as far as they are not implied.
+    fn with_ids(&self, mut cell: NewCell, message: &Message, name: &str) -> NewCell {
         if *message.id != *derived_id(&self.session, name) {
             cell = cell.with("uuid", &*message.id);
         }
         if message.parent_id.as_ref() != self.last.get(&message.agent_id) {
-            let parent = message.parent_id.as_deref();
-            let known = parent.and_then(|parent| self.ids.get(parent));
-            let known = known.map(|parent| self.cells.text(self.heads[parent.place()]));
-            cell = cell.with("parent", known.or(parent).unwrap_or_default());
+            let parent = message.parent_id.as_deref().unwrap_or_default();
+            cell = cell.with("parent", self.head_of(parent).unwrap_or(parent));
         }
         if message.session_id != self.session {
             cell = cell.with("session_id", &*message.session_id);
@@ -216,10 +216,30 @@ impl<'a> ExactWriter<'a> {
         }
         cell
     }
+
+    /// The name of the head of the first message with this id.
+    fn head_of(&self, id: &str) -> Option<&str> {
+        let id = self.ids.get(id)?;
+        Some(self.cells.text(self.heads[id.place()]))
+    }
 }
 
-/// The name and the text of a cell that stands behind those that are read: it shows that they end where they should.
+/// The id and the text of a cell after those that are read back. It shows that they end where they should.
 const NEXT: &str = "next";
+
+/// A file with the cells of one message, the [`NEXT`] cell and perhaps details.
+fn text_to_read(cells: &MessageCells, details: Option<&str>) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut joiner = CellJoiner::default();
+    for cell in &cells.cells {
+        joiner.push(cell, &mut text);
+    }
+    joiner.push(&NewCell::message(NEXT, NEXT), &mut text);
+    if let Some(details) = details {
+        joiner.push(&details_cell(details), &mut text);
+    }
+    text
+}
 
 /// The frontmatter of a conversation.
 fn opening(session: &SessionId) -> String {
@@ -233,13 +253,13 @@ fn opening(session: &SessionId) -> String {
 }
 
 impl NewCell {
-    /// Notes on a message's head what is known about it: its time, model, tokens, how it ended.
+    /// Adds the attributes that describe a message: its time, model, tokens, and why it ended.
     pub fn describe(self, message: &Message) -> NewCell {
         HeadAttributes::of(message, Style::Exact, None).on(self)
     }
 }
 
-/// Puts cells one behind the other.
+/// Joins the texts of cells with one blank line between them.
 #[derive(Debug, Default)]
 pub(super) struct CellJoiner {
     is_begun: bool,
@@ -247,7 +267,7 @@ pub(super) struct CellJoiner {
 }
 
 impl CellJoiner {
-    /// A file that begins with this.
+    /// Begins a file with this text.
     pub(super) fn begin(opening: &str, out: &mut Vec<u8>) -> CellJoiner {
         let mut text = CellJoiner::default();
         text.add(opening, out);
@@ -260,7 +280,7 @@ impl CellJoiner {
         self.add(&cell.to_text(1, "\n"), out);
     }
 
-    /// Adds what stands between a cell and the next one.
+    /// Adds the blank line after a cell, unless it is there.
     pub(super) fn gap(&mut self, out: &mut Vec<u8>) {
         if self.is_begun && !self.ends_in_gap {
             out.push(b'\n');
@@ -281,7 +301,7 @@ impl CellJoiner {
 #[derive(Debug, Default)]
 pub(super) struct PackedNames {
     text: String,
-    /// Where each name ends; it begins where the one before ends.
+    /// Where each name ends; the next one begins there.
     ends: Vec<usize>,
 }
 

@@ -1,0 +1,170 @@
+//! The block that a cell holds.
+
+use analects_core::{
+    Block, Content, Document, Image, Json, Problem, Raw, RawMap, Source, Text, Thinking,
+    ToolResult, ToolUse,
+};
+
+use super::{CallIds, fenced_json};
+use crate::msgfile::invoke::{self, Arguments, Invoke};
+use crate::msgfile::messages::partial::CellView;
+use crate::msgfile::{CellRole, MetaKey, base64, output};
+
+/// Reads a cell as a block, with the problem if the cell does not hold what its role promises. A call is noted in
+/// `calls`, so that its results find it.
+pub(in crate::msgfile::messages) fn read(
+    cell: &CellView<'_>,
+    calls: &mut CallIds,
+) -> (Block, Option<Problem>) {
+    match cell.role() {
+        CellRole::Block | CellRole::UserBlock => read_json(&cell.text),
+        CellRole::ToolCall => read_call(cell, calls),
+        CellRole::ToolResult => read_result(cell, calls),
+        CellRole::CodeOutput => (read_code_output(cell), None),
+        CellRole::Raw => text_or_bytes(cell, cell.get(MetaKey::MimeType)),
+        CellRole::Thinking if cell.binary_type().is_none() => (thinking(cell), None),
+        CellRole::User | CellRole::Code | CellRole::AgentDefinition => text_or_bytes(cell, None),
+        CellRole::Reply
+        | CellRole::Thinking
+        | CellRole::System
+        | CellRole::Summary
+        | CellRole::CompactBoundary
+        | CellRole::Attachment
+        | CellRole::Notification
+        | CellRole::Progress
+        | CellRole::Tombstone
+        | CellRole::Details => text_or_bytes(cell, cell.binary_type()),
+    }
+}
+
+/// Bytes of a media type, or text without one.
+fn text_or_bytes(cell: &CellView<'_>, mime_type: Option<&str>) -> (Block, Option<Problem>) {
+    match mime_type {
+        Some(mime_type) => read_binary(&cell.text, mime_type),
+        None => (Block::from_text(&*cell.text), None),
+    }
+}
+
+fn thinking(cell: &CellView<'_>) -> Block {
+    Block::Thinking(Thinking {
+        thinking: Text::from(&*cell.text),
+        ..Thinking::default()
+    })
+}
+
+fn read_json(text: &str) -> (Block, Option<Problem>) {
+    let block = fenced_json(text).and_then(|json| Block::from_json(&json).ok());
+    if let Some(block) = block {
+        return (block, None);
+    }
+    let problem = Problem::error("bad-json", "this cell should hold a block as JSON");
+    let problem = problem.hint("put the JSON into a fenced code block");
+    (Block::Other(Raw::string(text)), Some(problem))
+}
+
+fn read_call(cell: &CellView<'_>, calls: &mut CallIds) -> (Block, Option<Problem>) {
+    let id = cell.get(MetaKey::CallId).unwrap_or(&cell.name).to_string();
+    calls.note(&cell.name, &id);
+    let invoke = match invoke::decode(&cell.text) {
+        Ok(invoke) => invoke,
+        Err(error) => {
+            let name = cell.string(MetaKey::Name).unwrap_or_default();
+            let arguments = Arguments::Text(cell.text.to_string());
+            let text = format!("cannot read this tool call: {}", error.message);
+            let problem = Problem::error("bad-tool-call", text).hint(
+                "write it as <invoke name=\"…\"><parameter name=\"…\">…</parameter></invoke>",
+            );
+            return (tool_use(id, Invoke { name, arguments }), Some(problem));
+        }
+    };
+    (tool_use(id, invoke), None)
+}
+
+fn tool_use(id: String, invoke: Invoke) -> Block {
+    let mut extra = RawMap::new();
+    let input = match invoke.arguments {
+        Arguments::Json(input) => input,
+        Arguments::Text(text) => {
+            if let Ok(yes) = Raw::parse("true") {
+                extra.push("malformed_input", yes);
+            }
+            Raw::string(&text)
+        }
+    };
+    Block::ToolUse(ToolUse {
+        id,
+        name: invoke.name,
+        input,
+        extra,
+    })
+}
+
+fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>) {
+    let call = match cell.name.rsplit_once('.') {
+        Some((call, _)) => call,
+        None => &*cell.name,
+    };
+    let known = calls.id_of(call);
+    let problem = known.is_none().then(|| {
+        let text = format!("this is the result of a call {call} that is not in the file");
+        Problem::error("orphan-result", text).hint("it is kept, and not sent to a model")
+    });
+    let is_error = match cell.get(MetaKey::Status) {
+        Some("success") => Some(false),
+        Some("failed" | "interrupted") => Some(true),
+        _ => None,
+    };
+    let block = Block::ToolResult(ToolResult {
+        tool_use_id: known.unwrap_or(call).to_string(),
+        content: result_content(cell),
+        is_error,
+        extra: RawMap::new(),
+    });
+    (block, problem)
+}
+
+fn result_content(cell: &CellView<'_>) -> Content {
+    if let Some(mime_type) = cell.binary_type() {
+        return Content::Blocks(vec![read_binary(&cell.text, mime_type).0]);
+    }
+    match cell.get(MetaKey::Result) {
+        Some("empty") => Content::Empty,
+        Some("blocks") => Content::Blocks(vec![Block::from_text(&*cell.text)]),
+        _ => Content::Text(Text::from(&*cell.text)),
+    }
+}
+
+/// What running code printed, as a model reads it: text, or a picture.
+fn read_code_output(cell: &CellView<'_>) -> Block {
+    let mime_type = cell.get(MetaKey::MimeType);
+    if let Some(mime_type) = mime_type.filter(|kind| kind.starts_with("image/")) {
+        return read_binary(&cell.text, mime_type).0;
+    }
+    if cell.get(MetaKey::Encoding) == Some("base64") {
+        let chunks = output::decode(&cell.text, true).0;
+        let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.bytes).collect();
+        return Block::from_text(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    Block::from_text(&*cell.text)
+}
+
+/// Reads base64 as an image or a document, depending on its media type.
+fn read_binary(text: &str, mime_type: &str) -> (Block, Option<Problem>) {
+    if base64::decode(text).is_none_or(|bytes| bytes.is_empty()) {
+        let problem = Problem::error("bad-base64", format!("this {mime_type} is not base64"));
+        let problem = problem.hint("write the bytes in base64, 76 characters a line");
+        return (Block::Other(Raw::string(text)), Some(problem));
+    }
+    let source = Source::Base64 {
+        media_type: mime_type.to_string(),
+        data: text.split_ascii_whitespace().collect(),
+    };
+    let source = source.to_raw();
+    let extra = RawMap::new();
+    let block = if mime_type.starts_with("image/") {
+        Block::Image(Image { source, extra })
+    } else {
+        Block::Document(Document { source, extra })
+    };
+    (block, None)
+}
