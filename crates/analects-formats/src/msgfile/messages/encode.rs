@@ -297,7 +297,7 @@ impl CellJoiner {
     }
 }
 
-/// MessageIds of cells by the positions of messages, in little room.
+/// The names of cells, by the positions of messages, in one string: a conversation may have millions.
 #[derive(Debug, Default)]
 pub(super) struct PackedNames {
     text: String,
