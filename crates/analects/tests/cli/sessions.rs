@@ -155,14 +155,7 @@ fn rewind_fork_and_drop_keep_the_original() {
         &[&session],
         "{\"type\":\"assistant\",\"content\":\"Another\"}",
     ));
-    let export = sandbox.run(&["session", "export", &session]).stdout;
-    let record = |id: &str| {
-        export
-            .lines()
-            .map(parse_json)
-            .find(|it| it["id"] == id)
-            .unwrap()
-    };
+    let record = |id: &str| exported_record(&sandbox, &session, id);
     // The rewind is a record of its own, which follows the message that it goes back to.
     let between = record(record(&next[0])["parent_id"].as_str().unwrap());
     assert_eq!(
@@ -184,49 +177,51 @@ fn rewind_fork_and_drop_keep_the_original() {
         4,
         "the original stays"
     );
+    check_drop_and_restore(&sandbox, &fork, &ids[0]);
+    assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
+}
 
-    let dropped = sandbox.run(&["drop", &fork, &ids[0], "--json"]);
+/// Drops the first message of a session, and restores it.
+fn check_drop_and_restore(sandbox: &Sandbox, session: &str, first: &str) {
+    let dropped = sandbox.run(&["drop", session, first, "--json"]);
     let dropped = parse_json(&dropped.stdout);
     assert_eq!(
         (&dropped["message_id"], &dropped["hidden"]),
-        (&ids[0].clone().into(), &true.into())
+        (&first.into(), &true.into())
     );
     let revision = dropped["revision_id"].as_str().unwrap();
-    let export = sandbox.run(&["session", "export", &fork]).stdout;
-    let record = export
-        .lines()
-        .map(parse_json)
-        .find(|it| it["id"] == revision)
-        .unwrap();
+    let record = exported_record(sandbox, session, revision);
     assert_eq!(
         (
             &record["type"],
             &record["target"],
             &record["target_history"]
         ),
-        (
-            &"revision".into(),
-            &ids[0].clone().into(),
-            &"exclude".into()
-        )
+        (&"revision".into(), &first.into(), &"exclude".into())
     );
-    assert_eq!(visible_texts(&sandbox, &fork), ["Rayleigh scattering."]);
+    assert_eq!(visible_texts(sandbox, session), ["Rayleigh scattering."]);
     assert_eq!(
-        sandbox.run(&["drop", &fork, &ids[0]]).code,
+        sandbox.run(&["drop", session, first]).code,
         Some(1),
         "it is hidden already"
     );
     assert_eq!(
-        sandbox.run(&["drop", &fork, revision]).code,
+        sandbox.run(&["drop", session, revision]).code,
         Some(1),
         "it is no message"
     );
-    assert_eq!(sandbox.run(&["restore", &fork, &ids[0]]).code, Some(0));
+    assert_eq!(sandbox.run(&["restore", session, first]).code, Some(0));
     assert_eq!(
-        visible_texts(&sandbox, &fork),
+        visible_texts(sandbox, session),
         ["Why is the sky blue?", "Rayleigh scattering."]
     );
-    assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
+}
+
+/// The record with this id in the export of a session.
+fn exported_record(sandbox: &Sandbox, session: &str, id: &str) -> Value {
+    let export = sandbox.run(&["session", "export", session]).stdout;
+    let mut records = export.lines().map(parse_json);
+    records.find(|record| record["id"] == id).unwrap()
 }
 
 /// The texts that a model would see of a session, read from its export.
