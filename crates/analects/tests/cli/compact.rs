@@ -19,6 +19,23 @@ fn conversation(rounds: usize) -> String {
     format!("{HEAD}{rounds}")
 }
 
+/// A session of three questions with long answers, and a model that then writes summaries.
+#[track_caller]
+fn sandbox_with_session() -> (Sandbox, Server) {
+    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
+    let summaries = vec![answer(&["They counted."]); 9];
+    let server = Server::new(answers.into_iter().chain(summaries).collect());
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    assert_eq!(
+        sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code,
+        Some(0)
+    );
+    for prompt in ["two?", "three?"] {
+        assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
+    }
+    (sandbox, server)
+}
+
 /// The number of messages that would be sent.
 fn messages_sent(sandbox: &Sandbox, target: &str) -> usize {
     let shown = parse_json(&sandbox.run(&["context", target, "--json"]).stdout);
@@ -91,17 +108,7 @@ fn compact_and_undo_in_a_file() {
 
 #[test]
 fn compact_and_undo_in_a_session() {
-    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
-    let summaries = vec![answer(&["They counted."]); 9];
-    let server = Server::new(answers.into_iter().chain(summaries).collect());
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    assert_eq!(
-        sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code,
-        Some(0)
-    );
-    for prompt in ["two?", "three?"] {
-        assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
-    }
+    let (sandbox, _server) = sandbox_with_session();
     // With a small window, it takes more than one request.
     sandbox.write_config(
         "config.toml",
@@ -607,17 +614,7 @@ fn dropping_the_summary_undoes_the_compaction() {
 
 #[test]
 fn rewind_says_when_the_summary_no_longer_applies() {
-    let answers = ["One.", "Two.", "Three."].map(|text| answer(&[&format!("{text} ").repeat(150)]));
-    let summaries = vec![answer(&["They counted."]); 9];
-    let server = Server::new(answers.into_iter().chain(summaries).collect());
-    let sandbox = Sandbox::new().with_server(&server.base_url);
-    assert_eq!(
-        sandbox.run(&["chat", "-m", "openai/tiny", "one?"]).code,
-        Some(0)
-    );
-    for prompt in ["two?", "three?"] {
-        assert_eq!(sandbox.run(&["chat", "-c", prompt]).code, Some(0));
-    }
+    let (sandbox, _server) = sandbox_with_session();
     let tail = || -> Vec<Value> {
         sandbox
             .run(&["session", "tail", "last", "--json"])

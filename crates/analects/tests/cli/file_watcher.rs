@@ -2,9 +2,9 @@
 #![cfg(unix)]
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use crate::sandbox::{CommandOutput, Sandbox, wait_until};
+use crate::sandbox::{CommandOutput, Sandbox, send_signal, wait_until};
 use crate::server::Server;
 
 pub const AGENT: &str = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n";
@@ -54,15 +54,7 @@ impl WatchProcess {
     /// Sends a signal, and waits for the process.
     pub fn end(mut self, signal: &str) -> CommandOutput {
         let child = self.child.take().unwrap();
-        let pid = child.id().to_string();
-        let signal = format!("-{signal}");
-        assert!(
-            Command::new("kill")
-                .args([&signal, &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send_signal(&child, signal);
         let run: CommandOutput = child.wait_with_output().unwrap().into();
         CommandOutput {
             stderr: self.stderr_so_far().replacen(LISTENING, "", 1),

@@ -1,10 +1,10 @@
 //! A session that is imported, forked or created is either complete or absent: kills at every system call and at
 //! random moments, power cuts, refused records.
 
-use analects_testkit::is_torture;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
+use analects_testkit::is_torture;
 use serde_json::Value;
 
 use crate::disk_and_permissions::TmpfsMount;

@@ -1,12 +1,11 @@
 //! SIGKILL, Ctrl-C, or a broken connection during an answer. Whatever was printed is in the file after the next
 //! command that writes to it.
 
-use std::process::Command;
 use std::time::Duration;
 
 use analects_core::{Body, StopReason};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, send_signal};
 use crate::server::{Server, Step, answer, done, piece, stream_head};
 
 #[test]
@@ -127,14 +126,7 @@ fn ctrl_c_keeps_the_part_received_and_says_so() {
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
     sandbox.wait_for_journal("half an ans");
-    let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    send_signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -165,14 +157,7 @@ fn ctrl_c_before_the_first_word_keeps_the_question() {
         let sandbox = Sandbox::new().with_server(&server.base_url);
         let child = sandbox.spawn(place);
         server.request();
-        let pid = child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-INT", &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send_signal(&child, "INT");
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130));
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -199,17 +184,10 @@ fn a_second_ctrl_c_always_ends_the_process() {
     // From its first byte on, the answer is being written to a pipe that is too small for it.
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
-    let pid = child.id().to_string();
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     let status = loop {
         // Signals that come too close to each other are one.
-        assert!(
-            Command::new("kill")
-                .args(["-INT", &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        send_signal(&child, "INT");
         std::thread::sleep(Duration::from_millis(50));
         if let Some(status) = child.try_wait().unwrap() {
             break status;

@@ -209,6 +209,16 @@ pub fn assert_success(run: &CommandOutput) -> &str {
     run.stdout.trim_end()
 }
 
+/// Sends a signal such as `INT` to a process.
+#[cfg(unix)]
+#[track_caller]
+pub fn send_signal(child: &Child, signal: &str) {
+    let status = Command::new("kill")
+        .args([format!("-{signal}"), child.id().to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
 /// Polls until `is_so` is true, and panics after a minute.
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -1,12 +1,12 @@
 //! Whatever kills a writer of the store, every acknowledged message is there, complete and in order, and the next
 //! writer continues: kills at every system call and at random moments, power cuts, full disks, many writers.
 
-use analects_testkit::is_torture;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use analects_testkit::is_torture;
 use serde_json::Value;
 
 use crate::disk_and_permissions::TmpfsMount;

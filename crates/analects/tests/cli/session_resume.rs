@@ -4,7 +4,7 @@
 use crate::chat_terminal::{CTRL_D, PROMPT, run_session, sandbox_with_server};
 use crate::chat_terminal_errors::refused_request;
 use crate::pseudo_terminal::{press, shell_line};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, send_signal};
 use crate::server::{self, answer, stream_head};
 
 /// A conversation from another program.
@@ -100,14 +100,7 @@ fn resume_remembers_a_model_that_was_stopped_before_the_first_word() {
     let (sandbox, server) = sandbox_with_server(vec![hang, answer(&["Now."])]);
     let mut child = sandbox.spawn(&["chat", "-m", "openai/tiny", "hello there"]);
     server.request();
-    let pid = child.id().to_string();
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
+    send_signal(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let steps = vec![
         press(PROMPT, "/retry\r"),

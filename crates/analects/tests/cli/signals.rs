@@ -3,14 +3,14 @@
 #![cfg(unix)]
 
 use std::io::Read;
-use std::process::{Child, Command, Output};
+use std::process::{Child, Output};
 use std::time::Duration;
 
 use crate::chat_terminal::PROMPT;
 use crate::file_watcher::{WatchProcess, sandbox_with};
 use crate::keyboard::run_chat_in_shell;
 use crate::pseudo_terminal::{press, shell_line};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, send_signal};
 use crate::server::{Server, Step, done, in_halves, piece, stream_head};
 
 const SIGNALS: [(&str, i32); 2] = [("TERM", 143), ("HUP", 129)];
@@ -36,18 +36,6 @@ fn end_with_signal(mut child: Child, signal: &str) -> Output {
     assert_eq!(String::from_utf8_lossy(&printed), HALF);
     send_signal(&child, signal);
     child.wait_with_output().unwrap()
-}
-
-fn send_signal(child: &Child, signal: &str) {
-    let pid = child.id().to_string();
-    let signal = format!("-{signal}");
-    assert!(
-        Command::new("kill")
-            .args([&signal, &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
 }
 
 #[track_caller]
@@ -209,20 +197,10 @@ fn a_suspension_longer_than_the_timeout_loses_nothing() {
         if !begun.is_empty() {
             sandbox.wait_for_journal("one\n");
         }
-        let pid = child.id().to_string();
-        let signal = |name: &str| {
-            assert!(
-                Command::new("kill")
-                    .args([name, &pid])
-                    .status()
-                    .unwrap()
-                    .success()
-            );
-        };
-        signal("-STOP");
+        send_signal(&child, "STOP");
         sandbox.write("go", "");
         std::thread::sleep(Duration::from_millis(4000));
-        signal("-CONT");
+        send_signal(&child, "CONT");
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), &*stderr), (Some(0), ""));

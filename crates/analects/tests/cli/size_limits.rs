@@ -1,10 +1,11 @@
 //! Input that is too large is refused or left out, and the command says so; it never exhausts the memory. With
 //! `ANALECTS_TORTURE` set, the sizes are those of the reference of limits.
 
-use analects_testkit::is_torture;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
+
+use analects_testkit::is_torture;
 
 use crate::sandbox::{CommandOutput, Sandbox, skip};
 

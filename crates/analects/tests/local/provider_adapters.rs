@@ -20,8 +20,15 @@ const APIS: [Api; 3] = [
     Api::OpenAiResponses,
 ];
 
+/// An adapter for the server of the local model.
 fn adapter(api: Api, serving: &Serving, key: &str) -> ModelAdapter {
-    let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port)).unwrap();
+    let base_url = format!("http://127.0.0.1:{}/v1", serving.port);
+    adapter_at(api, &base_url, key)
+}
+
+/// An adapter that sends requests for the local model to this address.
+pub fn adapter_at(api: Api, base_url: &str, key: &str) -> ModelAdapter {
+    let base_url = BaseUrl::parse(base_url).unwrap();
     let transport = Transport::Http {
         base_url,
         key: Key::new(key),

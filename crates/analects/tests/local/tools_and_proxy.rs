@@ -1,21 +1,19 @@
 //! Tests that are too slow for every change: tool calls of a real model, and a proxy in front of it that speaks
 //! Gemini and gives a second opinion on all other APIs. They run with `cargo xtask torture`.
 
-use analects_testkit::is_torture;
 use std::process::{Child, Command, Stdio};
 
-use analects_client::{
-    BaseUrl, Key, Model, ModelAdapter, Options, Surroundings, Transport, resolve,
-};
+use analects_client::ModelAdapter;
 use analects_core::{
     Block, Body, Content, Message, Raw, RawMap, Request, Role, ToolResult, ToolSpec,
 };
 use analects_core::{ToolUse, Turn};
 use analects_local::Serving;
 use analects_providers::Api;
+use analects_testkit::is_torture;
 
 use crate::machine::{Machine, cache, llama_server, print_note, skip, wait_for};
-use crate::provider_adapters::{request, streamed_message};
+use crate::provider_adapters::{adapter_at, request, streamed_message};
 
 /// How models of the Hermes 2 Pro family are told about tools, and call them.
 const TEMPLATE: &str = include_str!("hermes.jinja");
@@ -37,24 +35,6 @@ fn start_tool_server(machine: &Machine) -> Serving {
     let path = format!("{}:{}", bin.display(), local.search_path.to_string_lossy());
     local.search_path = path.into();
     local.serve("smollm2", &mut |_| {}).unwrap()
-}
-
-fn adapter(api: Api, base_url: &str, key: &str) -> ModelAdapter {
-    let base_url = BaseUrl::parse(base_url).unwrap();
-    let transport = Transport::Http {
-        base_url,
-        key: Key::new(key),
-        as_bearer: false,
-    };
-    let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
-    ModelAdapter::new(
-        Model {
-            api,
-            transport,
-            ..model
-        },
-        Options::default(),
-    )
 }
 
 fn turn(role: Role, content: impl Into<Content>) -> Turn {
@@ -166,7 +146,7 @@ fn a_real_model_calls_a_tool_and_reads_its_result() {
         .build()
         .unwrap();
     for api in &APIS[..3] {
-        let adapter = adapter(*api, &url, &serving.key);
+        let adapter = adapter_at(*api, &url, &serving.key);
         runtime.block_on(ask_the_weather(&adapter, &format!("{api:?}")));
     }
 }
@@ -262,7 +242,7 @@ fn every_adapter_works_through_a_real_proxy() {
         } else {
             format!("{url}/v1")
         };
-        let adapter = adapter(api, &base, KEY);
+        let adapter = adapter_at(api, &base, KEY);
         runtime.block_on(async {
             let question = request("What is Markdown?", 16);
             let message = streamed_message(&adapter, &question).await;
