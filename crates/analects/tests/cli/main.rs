@@ -46,7 +46,6 @@ mod file_access;
 mod file_reads;
 mod file_watcher;
 mod fmt;
-mod get;
 #[cfg(target_os = "linux")]
 mod half_written_files;
 mod help;
@@ -83,6 +82,7 @@ mod session_resume;
 mod sessions;
 mod set;
 mod show;
+mod show_cell;
 mod signals;
 mod size_limits;
 mod snapshots;

@@ -19,7 +19,7 @@ fn bytes(sandbox: &Sandbox, args: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn get_prints_text_byte_for_byte() {
+fn show_cell_prints_text_byte_for_byte() {
     let sandbox = Sandbox::new();
     let texts = [
         "plain",
@@ -55,7 +55,7 @@ fn get_prints_text_byte_for_byte() {
 }
 
 #[test]
-fn get_prints_bytes_that_are_not_utf8() {
+fn show_cell_prints_bytes_that_are_not_utf8() {
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", b"# %%\n\na\xff\xfe\n\\# %% \xfd\n");
     let output = sandbox
@@ -74,7 +74,7 @@ fn get_prints_bytes_that_are_not_utf8() {
 }
 
 #[test]
-fn get_prints_outputs_and_binary_content() {
+fn show_cell_prints_outputs_and_binary_content() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     let content = |name: &str| bytes(&sandbox, &["show", "talk.msg.md", name]);
@@ -87,7 +87,7 @@ fn get_prints_outputs_and_binary_content() {
 }
 
 #[test]
-fn get_prints_invalid_base64_unchanged() {
+fn show_cell_prints_invalid_base64_unchanged() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -99,7 +99,7 @@ fn get_prints_invalid_base64_unchanged() {
 }
 
 #[test]
-fn get_json_matches_show_json() {
+fn show_cell_json_matches_show_json() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     let run = sandbox.run(&["show", "talk.msg.md", "--json"]);
@@ -119,7 +119,7 @@ fn get_json_matches_show_json() {
 }
 
 #[test]
-fn show_suggests_the_nearest_cell() {
+fn show_cell_suggests_the_nearest_cell() {
     let sandbox = Sandbox::new();
     sandbox.write("talk.msg.md", TALK);
     sandbox.run(&["show", "talk.msg.md", "2.k3"]).assert_fails(
@@ -156,7 +156,7 @@ fn show_suggests_the_nearest_cell() {
 }
 
 #[test]
-fn get_takes_the_first_of_two_equal_ids_and_says_so() {
+fn show_cell_takes_the_first_of_two_equal_ids_and_says_so() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
