@@ -108,7 +108,7 @@ proptest! {
         title in any::<String>(),
     ) {
         let sandbox = Sandbox::new();
-        // Whatever was in the file, with a cell of which the contents can be compared at the end.
+        // Any file, with a last cell whose content can be compared.
         sandbox.write("a.msg.md", &before);
         let title = title.replace('\0', "");
         let title_option = format!("--title={title}");
@@ -120,7 +120,7 @@ proptest! {
         }
         let run = sandbox.run(&["show", "--json", "a.msg.md"]);
         let show: Value = serde_json::from_str(&run.stdout).unwrap();
-        // An empty cell at the end stays there, ready for what is said next.
+        // An empty cell at the end stays there for the next prompt.
         let is_ready = |cell: &&Value| cell["content"] == "" && cell["id"].is_null();
         let cells = show["cells"].as_array().unwrap().iter().rev().skip_while(is_ready);
         for ((text, output), cell) in texts.iter().rev().zip(cells) {
@@ -143,7 +143,7 @@ fn add_refuses_empty_text() {
     );
     assert_eq!(sandbox.run(&["add", "a.msg.md", ""]).code, Some(2));
     assert!(!sandbox.path("a.msg.md").exists());
-    // A program may well have printed nothing.
+    // The output of a program may be empty.
     sandbox.write("a.msg.md", CODE);
     sandbox
         .run(&["add", "a.msg.md", "--output", "--of", "1"])
@@ -262,7 +262,7 @@ fn add_output_needs_an_author() {
     sandbox
         .run(&["add", "a.msg.md", "--output", "--agent", "someone", "x"])
         .assert_prints("1\n");
-    // A loose cell that is not the last message cannot be referred to.
+    // A loose cell other than the last message has no name to refer to.
     sandbox.write("b.msg.md", "# %%\n\none\n\n# %%\n\ntwo\n");
     let run = sandbox.run(&[
         "add", "b.msg.md", "--output", "--agent", "x", "--of", "1", "y",

@@ -41,7 +41,7 @@ fn chat_uses_the_first_usable_model_and_names_the_skipped_ones() {
             run.stderr
         );
     }
-    // Where none can be asked, the first says what is missing.
+    // If no model is usable, the error is about the first one.
     let sandbox = Sandbox::new();
     sandbox.write(
         "a.msg.md",
@@ -79,7 +79,7 @@ fn a_session_continues_with_the_agent_that_answered_last() {
         assert_eq!((run.code, &*run.stderr), (Some(0), ""));
         assert_eq!(system(), coder, "{args:?}");
     }
-    // A model that is named is asked as it is, and goes on for itself.
+    // A named model is asked without an agent, and stays so.
     for args in [
         &["chat", "-c", "-m", "openai/tiny", "three?"][..],
         &["chat", "-c", "four?"],

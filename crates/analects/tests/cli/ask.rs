@@ -306,7 +306,7 @@ fn ask_stops_the_answer_when_its_reader_leaves() {
     let server = Server::new(vec![script.collect()]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut child = sandbox.spawn(&["ask", "-m", "openai/tiny", "Hi"]);
-    // The server goes on, and never ends; who leaves after the first words ends it.
+    // The server never stops by itself; closing the pipe after the first words ends the command.
     let mut out = child.stdout.take().unwrap();
     std::io::Read::read_exact(&mut out, &mut [0; 4]).unwrap();
     drop(out);

@@ -52,7 +52,7 @@ fn chat_continues_the_conversation_in_its_file() {
         "{first}"
     );
 
-    // The file knows its model now, and a question may be typed into it by hand.
+    // The file now names its model, and a question can be typed into it by hand.
     let typed = format!("{}\n# %%\n\nAnd eight?\n", sandbox.read("talk.msg.md"));
     sandbox.write("talk.msg.md", &typed);
     sandbox
@@ -63,7 +63,7 @@ fn chat_continues_the_conversation_in_its_file() {
         assert!(second.contains(said), "{second}");
     }
     let file = sandbox.read("talk.msg.md");
-    // The question has got an id, and nothing else has changed.
+    // The question now has an id; nothing else has changed.
     let sealed = typed.replace(
         "# %%\n\nAnd eight?",
         "# %% [^3]\n\n[^3]: [markdown]\n\nAnd eight?",
@@ -132,7 +132,7 @@ fn chat_without_a_file_stores_a_session() {
         .run(&["chat", "-m", "openai/tiny", "What is a group?"])
         .assert_prints("A set.\n");
     server.request();
-    // The store knows the model that answered.
+    // The store remembers the model that answered.
     sandbox
         .run(&["chat", "-c", "And a ring?"])
         .assert_prints("Two operations.\n");
@@ -213,7 +213,7 @@ fn chat_keeps_provider_details_in_the_journal() {
         !file.contains("12345678901234567890123") && !file.contains('{'),
         "{file}"
     );
-    // The file alone has no more than its words; with the journal, everything is there.
+    // The file alone holds only the words; with the journal, everything is there.
     let alone = sandbox.run(&["convert", "a.msg.md", "--to", "transcript", "--lossy"]);
     assert!(
         !alone.stdout.contains("12345678901234567890123"),

@@ -32,7 +32,7 @@ fn chat_asks_the_agent_that_answered_last() {
     };
     chat(&["to the first"], "big").assert_prints("1\n");
     chat(&["-m", "openai/rhyme", "to the poet"], "rhyme").assert_prints("2\n");
-    // Neither an error nor a recording answers.
+    // Neither an error nor a recording counts as an answer.
     assert_eq!(chat(&["-m", "openai/big", "fails"], "big").code, Some(5));
     sandbox
         .run(&["chat", "a.msg.md", "-m", "replay:r.sse", "plays"])
@@ -152,7 +152,7 @@ fn the_agent_named_in_a_cell_answers_it() {
     let for_poet = ["add", "a.msg.md", "--agent", "poet", "a poem, please"];
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
     chat(&[], "rhyme");
-    // The person's word counts before the cell's, and a new prompt is another question.
+    // The command line takes precedence over the cell, and a new prompt is another question.
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
     chat(&["-m", "openai/big"], "big");
     assert_eq!(sandbox.run(&for_poet).code, Some(0));
@@ -230,7 +230,7 @@ fn a_new_agent_gets_the_requested_name() {
         .run(&["chat", "a.msg.md", "again"])
         .assert_prints("2\n");
     assert!(server.request().contains("\"model\":\"fifth\""));
-    // What may be a slip is not made.
+    // A name that may be a typo creates no agent.
     for name in ["codr", "Coder", "no name", "markdown"] {
         let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/x", "--agent", name, "hi"]);
         assert_eq!(run.code, Some(3), "{name}: {}", run.stderr);
@@ -267,7 +267,7 @@ fn several_agents_answer_their_cells_in_order() {
             "q3:- 1:poet q4:- 2:coder",
             &["rhyme", "big"],
         ),
-        // Whoever answered last answers what is meant for nobody.
+        // The agent that answered last also answers cells without an agent.
         (
             cell("3", poet) + "\n# %%\n\nq4\n",
             "q3:- 1:poet q4:- 2:poet",
@@ -330,7 +330,7 @@ fn assert_answers_in_order(cells: &str, expected: &str, models: &[&str]) {
             request.contains(&format!("\"model\":\"{model}\"")),
             "{request}"
         );
-        // Nobody sees what comes after, and everybody sees what came before.
+        // Each agent sees the cells before its own, and none after it.
         let last = cells_before_answer(expected, at + 1);
         for word in expected
             .split([' ', ':'])
@@ -374,7 +374,7 @@ fn an_unanswered_cell_still_waits_for_its_agent() {
             "{request}"
         );
     }
-    // The person's word is for all that waits.
+    // The agent on the command line answers all waiting cells.
     let server = Server::new(vec![answer(&["1"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
@@ -401,7 +401,7 @@ fn several_agents_answer_a_watched_file() {
     let cells = "\n# %% [^3]\n\n[^3]: [markdown] agent=coder\n\nq3\n\n\
                  # %% [^4]\n\n[^4]: [markdown] agent=poet\n\nq4\n";
     sandbox.write("a.msg.md", format!("{TWO_AGENTS}{cells}"));
-    // What fails stands below its question, which is still waiting.
+    // The error is below its question, which still waits.
     assert_eq!(sandbox.run(&["chat", "a.msg.md"]).code, Some(5));
     let file = sandbox.read("a.msg.md");
     assert!(file.find("error=1") < file.find("[^4]:"), "{file}");
@@ -437,7 +437,7 @@ fn questions_with_the_same_id_are_answered_in_their_places() {
             question_cell("3", "", "q1") + answered + &question_cell("3", "", "q2"),
             "q1:- old:coder q2:- 1:coder",
         ),
-        // The same text, too.
+        // With the same text, too.
         (
             question_cell("3", "", "q") + answered + &question_cell("3", "", "q"),
             "q:- old:coder q:- 1:coder",
@@ -588,7 +588,7 @@ fn the_announced_cell_is_asked_next_and_new_cells_wait() {
     assert_eq!(said, "q1:- 1:coder q2:- 2:poet q3:-");
     let waits = "poet answers cell y; cell #6 waits: a further call asks it\n";
     assert!(stderr.contains(next) && stderr.contains(waits), "{stderr}");
-    // What is typed above it comes first.
+    // A question typed above it comes first.
     let (stderr, said) =
         chat_while_file_changes(|file| file.replace("\n# %% [^y]", "\n# %%\n\nq3\n\n# %% [^y]"));
     assert_eq!(said, "q1:- 1:coder q3:- 2:coder q2:- 3:poet");
@@ -609,7 +609,8 @@ fn deleting_a_waiting_question_is_not_an_error() {
         stderr.contains("cell z waits: a further call asks it\n"),
         "{stderr}"
     );
-    // Nor is one that is taken away while it is answered: its answer is not that to the next one, and is kept.
+    // Deleting a question during its answer is no error either: the answer is kept, and not taken for the next
+    // question's.
     let from = |file: &str| {
         (
             file.find("\n# %% [^x]").unwrap(),

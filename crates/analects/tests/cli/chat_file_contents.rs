@@ -268,7 +268,7 @@ fn the_file_holds_only_words_and_the_journal_the_details() {
                 provider.model
             );
         }
-        // On another machine there is no journal.
+        // Another machine has no journal.
         std::fs::remove_dir_all(sandbox.path("home/state/journal")).unwrap();
         sandbox.write("a.msg.md", file);
         let body = ask_next_question(provider, &server, &sandbox, 12);

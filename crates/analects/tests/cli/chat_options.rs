@@ -42,12 +42,12 @@ fn chat_sends_only_the_chosen_cells() {
     for (flags, expected) in choices {
         let (server, sandbox) = sandbox_with(1);
         let args = [&["chat", "a.msg.md", "omega", "--agent", "coder"], flags].concat();
-        // Where an answer comes first, a line of the user goes before it, and that is told.
+        // If an answer comes first, a user message is put before it, and the command says so.
         assert_eq!(sandbox.run(&args).code, Some(0), "{flags:?}");
         assert_eq!(words_sent(&server.request()), expected, "{flags:?}");
         let file = sandbox.read("a.msg.md");
         assert!(file.starts_with(FILE), "{flags:?}: {file}");
-        // What is shown before is what is sent.
+        // The request shown before is the one that is sent.
         sandbox.write("a.msg.md", FILE.to_string() + "\n# %%\n\nomega\n");
         let args = [
             &["context", "a.msg.md", "--agent", "coder", "--request"],
@@ -109,7 +109,7 @@ fn save_keeps_the_choice_for_the_next_call() {
         .run(&["chat", "a.msg.md", "so?"])
         .assert_prints("fine\n");
     assert_eq!(words_sent(&server.request()), ["alpha", "delta", "omega"]);
-    // What was hidden can be chosen again.
+    // Hidden cells can be chosen again.
     let args = ["chat", "a.msg.md", "-i", "3", "-m", "openai/big", "well?"];
     sandbox.run(&args).assert_prints("fine\n");
     assert_eq!(words_sent(&server.request()), ["gamma"]);
@@ -132,7 +132,7 @@ fn other_agents_are_quoted_by_name() {
     let text = turns.join("\n");
     assert!(text.contains("assistant: \"beta\""), "{text}");
     assert!(text.contains("[poet]: delta"), "{text}");
-    // A cell may say who is to answer it.
+    // A cell can name the agent that should answer it.
     let asked = format!("{FILE}\n# %% [^9]\n\n[^9]: [markdown] agent=\"poet\"\n\nomega\n");
     sandbox.write("a.msg.md", &asked);
     sandbox.run(&["chat", "a.msg.md"]).assert_prints("fine\n");
@@ -173,7 +173,7 @@ fn a_new_agent_keeps_the_settings_of_its_first_call() {
         file.contains("temperature: 0.25") && file.contains("max_output_tokens: 77"),
         "{file}"
     );
-    // For an agent that is there, they count for this call alone.
+    // For an existing agent, the settings apply to this call only.
     let args = [
         "chat",
         "a.msg.md",
@@ -272,7 +272,7 @@ fn no_stream_prints_the_answer_as_a_whole() {
         let mut command = sandbox.command(&[&args, more].concat());
         let out = std::fs::File::create(sandbox.path("out")).unwrap();
         let mut child = command.stdout(out).spawn().unwrap();
-        // It came, and is kept, whoever sees it when.
+        // Half of the answer has arrived and is stored, whether or not it is printed yet.
         sandbox.wait_for_journal("half ");
         if more.is_empty() {
             sandbox.wait_for("out", "half ");
@@ -310,7 +310,7 @@ fn chat_converts_a_plain_file_only_with_force() {
     );
     assert!(file.starts_with(&start), "{file:?}");
     assert!(!server.request().contains("Mine"));
-    // From then on it is one.
+    // From now on, it is a message file.
     sandbox
         .run(&["chat", "notes.md", "again"])
         .assert_prints("fine\n");
@@ -516,7 +516,7 @@ fn force_creates_a_message_file_on_a_terminal() {
     };
     assert_eq!(code, 0, "{seen}");
     assert_eq!(sandbox.message_texts("new.md"), ["alpha", "fine"]);
-    // A file that holds nothing else needs no making, and is there when something was said.
+    // A file for messages only needs no conversion, and is created with the first prompt.
     let command = sandbox.command(&["chat", "new.msg.md", "--force", "-m", "openai/tiny"]);
     assert!(run_steps(&sandbox, &command, vec![press("> ", "\u{4}")]).is_some());
     assert!(!sandbox.path("new.msg.md").exists());
@@ -563,7 +563,7 @@ fn cells_excluded_by_position_stay_excluded_when_they_move() {
         sent[0].contains("New.") && file.contains("What now?"),
         "{sent:?} {file}"
     );
-    // What was left out and says something else now may be anything.
+    // An excluded cell whose text changed could be any cell.
     let changed = ("# %%\n\nSECRET", "# %%\n\nNew.\n\n# %%\n\nSECRETS");
     let (told, sent, file) = chat_while_file_changes(&["-e", "1", "What now?"], changed);
     assert!(sent.is_empty(), "{sent:?}");
@@ -575,7 +575,7 @@ fn cells_excluded_by_position_stay_excluded_when_they_move() {
         file.contains("What now?") && file.contains("New."),
         "{file}"
     );
-    // What is named by its id may move.
+    // A cell that is named by its id can move.
     let (told, sent, _) = chat_while_file_changes(&["-e", "10", "What now?"], typed);
     assert!(
         sent.len() == 1 && !sent[0].contains("\"ok\""),

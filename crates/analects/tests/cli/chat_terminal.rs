@@ -416,7 +416,7 @@ fn tab_completes_commands_and_arrow_up_recalls_prompts() {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    // Another session knows what was typed in the first one; the command is the last of it.
+    // A second session has the prompts of the first in its history; the last one is the command.
     let steps = vec![
         press(PROMPT, "\u{1b}[A\u{1b}[A\r"),
         press("Twice.", ""),
@@ -596,7 +596,7 @@ fn slash_edit_opens_an_editor_for_the_prompt() {
             .iter()
             .any(|it| it.file_name().to_string_lossy().starts_with("prompt-"))
     );
-    // An editor that fails sends nothing.
+    // Nothing is sent if the editor fails.
     let steps = vec![
         press(PROMPT, "/edit x\r"),
         press("the editor false ended with exit status: 1", CTRL_C),
@@ -612,25 +612,25 @@ fn slash_edit_opens_an_editor_for_the_prompt() {
 #[test]
 fn chat_opens_a_prompt_only_on_a_terminal() {
     let (sandbox, _server) = sandbox_with_server(vec![answer(&["Asked."])]);
-    // Without a terminal there is nobody to type.
+    // Without a terminal, nobody can type.
     let run = sandbox.run(&FILE);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(run.stderr.contains("nothing to ask"), "{}", run.stderr);
-    // A cell that waits is asked at once.
+    // A waiting cell is asked at once.
     sandbox.write("a.msg.md", "# %%\n\nWaiting?\n");
     let Some((seen, code)) = run_session(&sandbox, &FILE, vec![press("Asked.", "")]) else {
         return;
     };
     assert_eq!(code, 0, "{seen}");
     assert!(!seen.contains("/help"), "{seen}");
-    // Nobody types a question for a model that is not there.
+    // A missing model is reported before anything is typed.
     let nobody = Sandbox::new();
     let Some((seen, code)) = run_session(&nobody, &["chat"], vec![press("no model to ask", "")])
     else {
         return;
     };
     assert_eq!(code, 2, "{seen}");
-    // What is for one prompt is refused.
+    // Options for a single prompt are refused.
     let one = [
         ("--record", "records one answer"),
         ("-e", "choose cells for one prompt"),

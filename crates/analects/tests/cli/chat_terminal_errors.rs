@@ -32,7 +32,7 @@ fn a_saved_prompt_is_not_asked_twice_after_cells_were_deleted() {
         press(PROMPT, "new words\r"),
         shell_line("new words", less),
         press("no such key", ""),
-        // Were there anything in the line, this would not be a command.
+        // If the line were not empty, this would not be a command.
         press(PROMPT, "/retry\r"),
         press("Now.", ""),
         press(PROMPT, CTRL_D),
@@ -232,7 +232,7 @@ fn chat_checks_attached_files_before_the_first_prompt() {
         assert_eq!(ended, code, "{seen}");
         assert!(!seen.contains("/help"), "{seen}");
     }
-    // One that is gone later is told, and the prompt can be sent without it.
+    // If a file disappears later, the chat says so, and the prompt can be sent without it.
     let args = [&FILE[..], &["-f", "one.txt", "-f", "two.txt"]].concat();
     let steps = vec![
         shell_line(PROMPT, "rm two.txt"),
@@ -284,14 +284,14 @@ fn redirected_output_holds_only_answers() {
 #[test]
 fn a_long_typed_prompt_returns_unabridged() {
     let (sandbox, _server) = sandbox_with_server(vec![answer(&["Fine."])]);
-    // Nobody types more than the line editor takes at once.
+    // No more keys than the line editor takes at once.
     let half = "word ".repeat(120);
     let typed = format!("{half}middle {half}");
     let steps = vec![
         shell_line(PROMPT, "mkdir a.msg.md"),
         press("", format!("{half}middle ")),
         press("middle", format!("{half}end")),
-        // An Enter in the middle of many keys at once is a line end.
+        // An Enter among many keys at once is a line break.
         press("word end", "\r"),
         press("not a regular file", ""),
         press("word end", ""),

@@ -52,11 +52,11 @@ fn watch_answers_each_saved_question_once() {
     for _ in 0..2 {
         server.request();
     }
-    // Neither an empty cell nor one without text, nor our own writes, nor a touched file ask anything.
+    // Empty cells, our own writes and a changed modification time ask nothing.
     save_in_place(&sandbox, "");
     sandbox.write("a.msg.md", sandbox.read("a.msg.md") + "\n");
     assert_nothing_asked(&server);
-    // Nor is a file that was away for a while another file.
+    // A file that disappears for a while is still the same file.
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("away")).unwrap();
     assert_nothing_asked(&server);
     std::fs::rename(sandbox.path("away"), sandbox.path("a.msg.md")).unwrap();
@@ -82,7 +82,7 @@ fn watch_retries_a_failed_question_only_after_a_save() {
     server.request();
     watching.wait_for("no such luck");
     assert_nothing_asked(&server);
-    // The very same bytes, saved once more.
+    // The same bytes, saved once more.
     sandbox.write("a.msg.md", sandbox.read("a.msg.md"));
     sandbox.wait_for("a.msg.md", "\nat last\n");
     let run = watching.stop();
@@ -112,7 +112,7 @@ fn watch_ignores_half_written_saves() {
     let (first, second) = whole.split_at(whole.len() - 15);
     let mut file = std::fs::File::create(sandbox.path("a.msg.md")).unwrap();
     file.write_all(first.as_bytes()).unwrap();
-    // As long as it is open, there may be more to come.
+    // While the file is open, more text may follow.
     watching.wait_for("has this file open for writing");
     file.write_all(second.as_bytes()).unwrap();
     drop(file);
@@ -175,7 +175,7 @@ fn watch_reports_once_when_an_older_save_removes_an_answer() {
     let told = "the answer to cell q is no longer in the file; if you did not delete it, \
                 analects recover a.msg.md q brings it back; analects chat a.msg.md asks again\n";
     for _ in 0..3 {
-        // An editor that read the file before the answer came saves it, again and again.
+        // An editor saves the text from before the answer, again and again.
         sandbox.write("a.msg.md", &early);
         watching.wait_for(told);
         assert_nothing_asked(&server);
@@ -184,7 +184,7 @@ fn watch_reports_once_when_an_older_save_removes_an_answer() {
     let run = sandbox.run(&["recover", "a.msg.md", "q"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(sandbox.message_texts("a.msg.md"), ["first?", "one"]);
-    // What is typed next is answered, with what was said before.
+    // The next question is answered with the earlier messages as context.
     save_in_place(&sandbox, "second?");
     sandbox.wait_for("a.msg.md", "\ntwo\n");
     let request = server.request();
@@ -194,7 +194,7 @@ fn watch_reports_once_when_an_older_save_removes_an_answer() {
     );
     let run = watching.stop();
     assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
-    // Whoever wants another answer asks for it.
+    // A new answer comes only on request.
     sandbox.write("a.msg.md", &early);
     assert_eq!(sandbox.run(&["chat", "a.msg.md"]).stdout, "three\n");
 }
@@ -265,7 +265,7 @@ fn watch_waits_for_another_command_that_is_asking() {
         "{}",
         run.stderr
     );
-    // It is tried again without anybody's doing.
+    // The watch tries again by itself.
     assert!(!run.stderr.contains("try again"), "{}", run.stderr);
 }
 
@@ -302,7 +302,7 @@ fn watch_says_how_to_repeat_an_interrupted_answer() {
     save_in_place(&sandbox, "question?");
     server.request();
     watching.wait_for("analects drop a.msg.md ");
-    // What came is an answer, however often it is saved.
+    // The partial answer counts as an answer, however often the file is saved.
     sandbox.write("a.msg.md", sandbox.read("a.msg.md"));
     assert_nothing_asked(&server);
     let run = sandbox.run(&["chat", "a.msg.md"]);
@@ -339,7 +339,7 @@ fn watch_works_without_file_notifications() {
     read_until(tracer.stderr.as_mut().unwrap(), LISTENING);
     save_by_rename(&sandbox, "question?");
     sandbox.wait_for("a.msg.md", "\nseen\n");
-    // The command goes on without its tracer, so it is ended first.
+    // The command would outlive strace, so it is killed first.
     let pid = tracer.id();
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
     for child in children.unwrap_or_default().split_whitespace() {

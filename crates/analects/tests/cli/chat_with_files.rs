@@ -48,7 +48,7 @@ fn chat_does_not_read_files_attached_on_another_machine() {
         );
         run_successfully(&theirs, &["chat", "a.msg.md", "two?"]);
         run_successfully(&theirs, &["chat", "a.msg.md", "three?"]);
-        // A machine with a state folder of its own, and the same file at the same path.
+        // Another machine: another state folder, and the same file at the same path.
         let mine = Sandbox::new().with_server(&server.base_url);
         mine.write("a.msg.md", theirs.read("a.msg.md"));
         theirs.write("outside.txt", now);
@@ -204,7 +204,7 @@ fn an_idle_pipe_does_not_block_chat() {
         );
         assert!(!sandbox.path("a.msg.md").exists());
     }
-    // Also not where a pipe takes the place of a file that was shown.
+    // The same if a pipe replaces an attached file.
     sandbox.write("notes.txt", "the tide table\n");
     run_successfully(
         &sandbox,

@@ -111,7 +111,7 @@ fn check_searches_folders() {
         ["n/a.msg.md", "n/b.jsonl", "n/deep/x.msg.md", "n/section.md"]
     );
     assert_eq!(run.code, Some(1));
-    // What is named is checked wherever it is.
+    // A path on the command line is checked wherever it leads.
     let run = sandbox.run(&["check", "n/.hidden", "n/target/x.msg.md"]);
     assert!(
         run.stderr

@@ -78,7 +78,7 @@ fn convert_warns_when_the_session_is_still_being_written() {
     );
     assert!(run.stderr.contains("[torn-line]"), "{}", run.stderr);
     assert!(sandbox.read("s.msg.md").contains("Read both."));
-    // A line in the middle is another matter: that one will never be complete.
+    // A torn line in the middle is an error: it will never be completed.
     let lines: Vec<&str> = SESSION.lines().collect();
     let damaged = lines
         .iter()

@@ -63,7 +63,7 @@ fn compact_and_undo_in_a_file() {
     );
     assert!(server.request().contains("Question 0?"));
     let after = sandbox.read("a.msg.md");
-    // Nothing that was there changed, and one cell came.
+    // Nothing changed except one new cell.
     let added = after
         .strip_prefix(&before)
         .unwrap_or_else(|| panic!("{after}"));
@@ -94,7 +94,7 @@ fn compact_and_undo_in_a_file() {
     sandbox
         .run(&["compact", "a.msg.md", "--undo"])
         .assert_fails(1, "analects: a.msg.md: there is no compaction to undo\n");
-    // It compacts again when it is shown again.
+    // A restored summary compacts again.
     let restored = sandbox.run(&["restore", "a.msg.md", "s1"]);
     assert_eq!(
         (restored.code, &*restored.stdout),
@@ -140,7 +140,7 @@ fn compact_and_undo_in_a_session() {
     sandbox
         .run(&["compact", "last", "--undo"])
         .assert_fails(1, "analects: there is no compaction to undo\n");
-    // Either part of it brings all of it back.
+    // Restoring either part restores the whole compaction.
     let all = sandbox.run(&["session", "export", "last"]).stdout;
     for kind in ["summary", "compact_boundary"] {
         let mut records = all.lines().map(parse_json);
@@ -229,7 +229,7 @@ fn chosen_cells_are_never_summarised() {
         let told = "no summary is made while cells are chosen for one call";
         assert!(run.stderr.contains(told), "{choice:?}: {}", run.stderr);
     }
-    // A choice that is kept is the conversation.
+    // A saved choice changes the conversation.
     sandbox.write("a.msg.md", conversation(30));
     let run = sandbox.run(&["chat", "a.msg.md", "Now?", "-e", "r2", "--save"]);
     assert_eq!(
@@ -287,7 +287,7 @@ fn cells_that_wait_for_another_agent_do_not_stop_compaction() {
         asked.contains("They spoke of rivers.") && !asked.contains("Later?"),
         "{asked}"
     );
-    // Nothing that waited is lost, nor taken for a part of what the summary stands for.
+    // No waiting question is lost or counted as summarised.
     let text = sandbox.read("a.msg.md");
     for word in ["Later?", "Yours?", "Last?"] {
         let mut asked = requests.by_ref().filter(|request| request.contains(word));
@@ -335,7 +335,7 @@ fn questions_for_other_agents_can_change_during_compaction() {
             &["A word.", "Mine?", "They spoke", "Yours?", "They spoke"],
             &[],
         ),
-        // Whose question is gone need not be asked anything.
+        // An agent whose question was deleted is not asked.
         (
             &|file| file.replace(&one, ""),
             &["Yours?"],
@@ -430,7 +430,7 @@ fn compact_lets_the_named_model_write_the_summary() {
 #[test]
 fn chat_compacts_a_full_context_by_itself() {
     let sandbox = Sandbox::new();
-    // A window in which all of it fits at once, but for the room that an answer takes.
+    // A window that everything fits into, but not with room for an answer.
     let talk = conversation(24).replace("context_window: 600", "context_window: 900");
     let server = Server::new(vec![answer(&["They spoke of rivers."]); 8]);
     let mut sandbox = sandbox.with_server(&server.base_url);
@@ -457,7 +457,7 @@ fn chat_compacts_a_full_context_by_itself() {
         "{sent}"
     );
     assert!(!sent.contains("Question 0?"), "{sent}");
-    // Not if it is configured so; then what does not fit is left out in sight.
+    // With compaction turned off, messages that do not fit are left out, and the command says so.
     sandbox.write_config("config.toml", "[context]\ncompact_at = \"never\"\n");
     let server = Server::new(vec![answer(&["Yes."])]);
     sandbox.set_server(&server.base_url);
@@ -599,7 +599,7 @@ fn dropping_the_summary_undoes_the_compaction() {
     assert_eq!(sandbox.read("a.msg.md"), undone);
     assert_eq!(messages_sent(&sandbox, "a.msg.md"), 12);
     sandbox.write("a.msg.md", &before);
-    // A copy that ends before the summary knows nothing of it, and that is said.
+    // A fork that ends before the summary has none, and the command says so.
     let run = sandbox.run(&["fork", "a.msg.md", "--at", "11", "-o", "b.msg.md"]);
     let told = "the summary cell s1 does not count there: the model sees everything before\n";
     assert_eq!((run.code, &*run.stderr), (Some(0), told));
@@ -634,7 +634,7 @@ fn rewind_says_when_the_summary_no_longer_applies() {
         summary["session_id"].as_str().unwrap(),
         summary["id"].as_str().unwrap(),
     );
-    // The copy is the last one then.
+    // The fork is now the last session.
     for verb in [
         &["fork", session, "--at", &first][..],
         &["rewind", session, &first],

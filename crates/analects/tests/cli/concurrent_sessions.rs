@@ -131,7 +131,7 @@ fn two_chats_at_once_report_their_branches() {
             assert!(run.stderr.contains("2 branches"), "{}", run.stderr);
             let own = format!("analects rewind {session} {}", id_of(&sandbox, own));
             assert!(run.stderr.contains(&own), "{own}: {}", run.stderr);
-            // Who ends first can only name the other's question.
+            // The command that finishes first can only name the other's question.
             let question = if other == "Answer A." {
                 "question A"
             } else {
@@ -167,7 +167,7 @@ fn two_chats_at_once_keep_questions_with_their_answers() {
         };
         let expected = ["old question", "Old answer.", last[0], last[1], "and now?"];
         assert_eq!(texts_sent(&server.request()), expected);
-        // The other branch is gone on with by its last message.
+        // To continue the other branch, name its last message.
         let id = id_of(&sandbox, other[1]);
         assert_eq!(sandbox.run(&["rewind", "last", &id]).code, Some(0));
         sandbox
@@ -193,7 +193,7 @@ fn session_show_counts_branches_and_all_their_tokens() {
         (&2.into(), &6.into()),
         "{shown}"
     );
-    // All answers have one name here, as some servers have it, and each was paid.
+    // All answers have the same id here, as with some servers, and each was paid for.
     assert_eq!(
         (&shown["input_tokens"], &shown["output_tokens"]),
         (&15.into(), &21.into())
@@ -214,7 +214,7 @@ fn session_show_counts_branches_and_all_their_tokens() {
         .filter(|line| line.ends_with("other branch"))
         .collect();
     assert_eq!(heads.len(), 2, "{tail}");
-    // However little of it is looked at.
+    // However little of the session is read.
     let tail = sandbox
         .run(&["session", "tail", "last", "-n", "3", "--json"])
         .stdout;
@@ -228,7 +228,7 @@ fn session_show_counts_branches_and_all_their_tokens() {
         1,
         "{tail}"
     );
-    // What is dropped was paid all the same.
+    // Dropped messages were paid for, too.
     let id = id_of(&sandbox, "Answer B.");
     assert_eq!(sandbox.run(&["drop", "last", &id]).code, Some(0));
     let shown = session_json(&sandbox);
@@ -257,7 +257,7 @@ fn session_tail_marks_dropped_messages() {
     assert!(head.ends_with("  hidden"), "{head}");
     assert_eq!(sandbox.run(&["restore", "last", &secret]).code, Some(0));
     assert!(marked_messages(&sandbox).is_empty());
-    // A branch that was left, and come back to.
+    // Leave a branch, and return to it.
     assert_eq!(sandbox.run(&["rewind", "last", &secret]).code, Some(0));
     assert_eq!(marked_messages(&sandbox), ["I see.:branch", "bye:branch"]);
     assert_eq!(
@@ -373,7 +373,7 @@ fn a_retried_question_belongs_to_the_command_that_retries_it() {
     server.request();
     let first = sandbox.spawn(&["session", "resume", "last"]);
     assert_eq!(texts_sent(&server.request()), ["question"]);
-    // The question is being answered, so what else is said does not follow it.
+    // The question is being answered, so the new prompt does not follow it.
     let second = sandbox.run(&[
         "session",
         "resume",

@@ -31,7 +31,7 @@ fn add_from_two_processes(sandbox: &Sandbox, each: usize, log: &Mutex<Log>, done
                     let text = format!("{side} {number}");
                     log.lock().unwrap().in_flight.insert(text.clone());
                     let mut run = sandbox.run(&["add", FILE, &text]);
-                    // An editor that never stops saving is a reason to refuse, and to try again.
+                    // If the editor keeps saving, the command refuses, and is run again.
                     while run.code == Some(4) {
                         if run.stderr.contains(".kept-") {
                             log.lock().unwrap().uncertain.insert(text.clone());
@@ -81,7 +81,7 @@ impl Editor<'_> {
             if text.contains(&line(self.round)) {
                 return text;
             }
-            // For the moment of a swap, the file may hold another version.
+            // During a swap, the file briefly holds another version.
             assert!(
                 Instant::now() < deadline,
                 "round {} was overwritten: {text}",

@@ -259,7 +259,7 @@ fn chat_asks_the_configured_default_model() {
             .contains("  usual:\n    models: [openai/usual]\n")
     );
     asked(&["chat", "b.msg.md", "-m", "quick", "hi"], "fast");
-    // The file counts before the configuration.
+    // The file takes precedence over the configuration.
     asked(&["chat", "b.msg.md", "again"], "fast");
     asked(&["chat", "hi"], "usual");
 }
@@ -303,7 +303,7 @@ fn chat_finds_configured_agents() {
                  temperature: 0.25\n    system_prompt: \"Be brief.\"\n---\n\n# %% [^1]\n\n\
                  [^1]: [markdown]\n\nfirst\n";
     assert!(file.starts_with(front), "{file}");
-    // From now on the file knows it, whatever the configuration says.
+    // The file now names it, whatever the configuration says.
     sandbox.write_config("config.toml", "");
     sandbox
         .run(&["chat", "a.msg.md", "--agent", "coder", "again"])
@@ -367,7 +367,7 @@ fn an_unknown_configured_model_is_reported_when_used() {
         "{}",
         run.stderr
     );
-    // Nothing but what the person said is written, so that it need not be typed again.
+    // Only the prompt is written, so that it need not be typed again.
     assert_eq!(sandbox.message_texts("a.msg.md"), ["hi"]);
 }
 

@@ -199,7 +199,7 @@ fn convert_to_the_same_format_copies_bytes() {
         .run(&["convert", "odd.md", "-o", "copy.chat.md"])
         .assert_prints("");
     assert_eq!(sandbox.read("copy.chat.md"), odd);
-    // A dialect is another way of writing.
+    // A dialect counts as another format.
     let run = sandbox.run(&[
         "convert",
         "odd.md",

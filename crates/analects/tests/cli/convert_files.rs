@@ -82,7 +82,7 @@ fn convert_turns_a_folder_into_a_folder() {
         "--force",
     ]);
     assert_eq!(run.code, Some(0));
-    // What is in the target is not read, also if it lies in the source.
+    // Files in the target are not read, even if it is inside the source.
     let run = sandbox.run(&["convert", "in", "-o", "in/new", "--to", "transcript"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let run = sandbox.run(&[
@@ -132,7 +132,7 @@ fn convert_does_not_follow_links() {
         run.stderr
     );
     assert_eq!(names(&sandbox, "elsewhere"), ["b.md"]);
-    // A link in the place of a new file of a folder is replaced, not followed: nobody named it.
+    // A link in place of a new file is replaced, not followed, because nobody named it.
     fs::remove_file(sandbox.path("out/sub")).unwrap();
     fs::create_dir(sandbox.path("out/sub")).unwrap();
     sandbox.write("victim", "mine");
@@ -254,7 +254,7 @@ fn a_killed_convert_leaves_nothing_behind() {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // More than is looked at to find the format, so that the new file is begun.
+        // More than is read to recognise the format, so that writing has begun.
         stdin.write_all(LINE.repeat(2000).as_bytes()).unwrap();
         let root = fs::canonicalize(sandbox.path(".")).unwrap();
         let opened = format!("/proc/{}/fd", child.id());
@@ -285,7 +285,7 @@ fn files_with_clashing_names_get_distinct_ones() {
         let name = [&[byte], &b".md"[..]].concat();
         fs::write(sandbox.path("in").join(OsStr::from_bytes(&name)), CHAT).unwrap();
     }
-    // A name that another file would get if nobody had it.
+    // A name that another file would otherwise get.
     sandbox.write("in/\u{fffd}.md-2.md", CHAT);
     for _ in 0..2 {
         let run = sandbox.run(&[

@@ -171,7 +171,7 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
             "{}",
             run.stderr
         );
-        // A verb that finds no room for it either writes nothing.
+        // A command that has no room for it either writes nothing.
         assert_eq!(sandbox.run(&["add", "disk/a.msg.md", "next"]).code, Some(1));
         assert_eq!(sandbox.message_texts("disk/a.msg.md"), ["Tell me all"]);
         assert!(succeeds(
@@ -278,7 +278,7 @@ fn run_as_nobody(sandbox: &Sandbox, args: &[&str]) -> Option<CommandOutput> {
         return Some(sandbox.run(args));
     }
     let command = sandbox.command(args);
-    // The binary lies where only its owner may look.
+    // The binary is in a folder that only its owner can read.
     let program = sandbox.path("bin");
     std::fs::copy(command.get_program(), &program).ok()?;
     let mut nobody = Command::new("setpriv");

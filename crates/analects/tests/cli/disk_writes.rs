@@ -72,7 +72,7 @@ fn a_100_kb_answer_is_written_four_times_and_the_file_once() {
         print_note(&format!(
             "{bytes} bytes for an answer of {answer} in a file of {before}"
         ));
-        // As it comes, as a whole, by the hash of its cells, and in the file.
+        // Once as it arrives, once as a whole, once by the hash of its cells, and once in the file.
         assert!(
             bytes * 10 <= answer * 42 + before * 10,
             "{bytes} bytes written"
@@ -84,7 +84,7 @@ fn a_100_kb_answer_is_written_four_times_and_the_file_once() {
 /// The processor time of all finished child processes, in ticks.
 fn child_cpu_ticks() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    // The name may hold anything; the fields after it are numbers.
+    // The name can contain anything; the fields after it are numbers.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .unwrap()
@@ -110,6 +110,6 @@ fn the_cost_of_waiting_cells_grows_linearly() {
         child_cpu_ticks() - before
     };
     let (few, many) = (ask(2_500), ask(10_000));
-    // What grows with the square of their number takes sixteen times as long.
+    // Quadratic growth would take sixteen times as long.
     assert!(many <= 8 * few.max(10), "{few} and {many} ticks");
 }

@@ -72,7 +72,7 @@ fn restore_brings_every_kind_of_cell_back_byte_for_byte() {
 
 #[test]
 fn dropping_a_tool_result_drops_its_call_too() {
-    // Also a result that says of itself that it is sent.
+    // Even a result with its own `history=include`.
     let stubborn =
         file_with_tool_call().replace("[^2.a.1]: [tool]", "[^2.a.1]: [tool] history=\"include\"");
     for (cell, file) in [
@@ -137,7 +137,7 @@ fn dropping_code_drops_its_output_too() {
         "c"
     );
     assert_eq!(sandbox.read("a.msg.md"), file);
-    // What it printed goes alone.
+    // The output can be dropped alone.
     assert_eq!(
         assert_success(&sandbox.run(&["drop", "a.msg.md", "c.1"])),
         "c.1"
@@ -177,7 +177,7 @@ fn a_restored_cell_is_sent_as_its_own_summary() {
         assert_success(&sandbox.run(&["drop", "a.msg.md", "1"]));
         assert!(!request_of_file(&sandbox).contains("about six"));
         assert!(!request_of_file(&sandbox).contains("six times seven?"));
-        // Who sends it for once sends no more of it than before.
+        // Sending it for one question sends no more of it than before.
         let args = [
             "context",
             "a.msg.md",
@@ -192,7 +192,7 @@ fn a_restored_cell_is_sent_as_its_own_summary() {
         assert_eq!(request_of_file(&sandbox), before);
     }
     assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
-    // Also where a person had shown all of it by hand before it was hidden.
+    // Even if a person had changed `history` to `include` by hand.
     let shown = sandbox
         .read("a.msg.md")
         .replace("history=\"summary\"", "history=\"include\"");

@@ -100,7 +100,7 @@ fn dry_run_says_that_chat_would_summarise_first() {
             )
         })
         .collect();
-    // Room for all of it, but little beyond.
+    // Room for everything, and little more.
     for (window, told) in [(100_000, false), (1_080, true)] {
         let head = format!(
             "---\nagents:\n  t: {{models: [openai/tiny], context_window: {window}, max_output_tokens: 10}}\n---\n\n"
@@ -112,7 +112,7 @@ fn dry_run_says_that_chat_would_summarise_first() {
             "warning: the context is nearly full; chat would summarise the conversation first";
         assert_eq!(run.stderr.contains(says), told, "{window}: {}", run.stderr);
     }
-    // What has no summary yet is named as a person would name it.
+    // A cell without a summary is named as a person would name it.
     let cell = "# %% [^9]\n\n[^9]: [markdown] history=summary\n\nlong\n\n# %%% [^10]\n\n[^10]: [t]\n\nok\n";
     sandbox.write(
         "b.msg.md",

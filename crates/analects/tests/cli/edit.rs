@@ -116,7 +116,7 @@ fn the_newest_edit_is_sent_and_every_old_text_is_recoverable() {
             (name(3), old.into()),
         ];
         assert_eq!(texts(&sandbox), expected);
-        // The first one comes back, and the last one is kept in its stead.
+        // The first text is restored, and the journal keeps the last one.
         assert_eq!(
             assert_success(&sandbox.run(&["recover", "a.msg.md", &format!("{cell}@3")])),
             cell
@@ -306,7 +306,7 @@ fn hints_after_an_edit_work_for_every_kind_of_cell() {
             "{cell}: {request}"
         );
     }
-    // Nothing is to be asked after instructions, and after the last answer.
+    // After instructions or the last answer, there is nothing to ask.
     let sandbox = Sandbox::new();
     sandbox.write("a.msg.md", &file[..file.find("\n# %% [^5]").unwrap()]);
     for cell in ["0", "4"] {

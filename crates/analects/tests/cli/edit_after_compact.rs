@@ -96,7 +96,7 @@ fn changing_a_summarised_cell_says_that_the_summary_is_sent() {
         assert!(run.stderr.contains(&told("r0")), "{args:?}: {}", run.stderr);
         assert_eq!(visible_texts(&sandbox), before);
     }
-    // Of what is kept, nothing is said.
+    // Cells that are kept need no message.
     for args in [
         &["drop", "a.msg.md", "r5"][..],
         &["edit", "a.msg.md", "r5", "x"],
@@ -150,7 +150,7 @@ fn the_summary_and_the_first_kept_question_can_be_edited() {
         "{after}"
     );
     assert!(!after.contains("They spoke of rivers."), "{after}");
-    // Undone, neither summary is seen; restored, it says what it was edited to.
+    // After the undo, the model sees neither summary; after a restore, it sees the edited one.
     assert_success(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
     let after = visible_texts(&sandbox);
     assert!(
@@ -193,7 +193,7 @@ fn instructions_are_edited_in_the_copy_after_the_summary() {
         visible_texts(&sandbox),
         before.replace("Be brief.", "Be quick.")
     );
-    // What somebody wrote there is not the compaction's any more, and stays when that goes.
+    // Text that a person edited no longer belongs to the compaction, and stays after an undo.
     assert_success(&sandbox.run(&["compact", "a.msg.md", "--undo"]));
     let after = visible_texts(&sandbox);
     assert!(
@@ -266,7 +266,7 @@ fn rewind_before_a_compaction_says_that_its_summary_is_ignored() {
     );
     assert!(run.stderr.starts_with(&told), "{}", run.stderr);
     assert!(visible_texts(&sandbox).contains("Question 0?"));
-    // To the summary is to the end of the compaction.
+    // Rewinding to the summary means to the end of the compaction.
     sandbox.write("a.msg.md", compaction + "\n# %%\n\nAnd now?\n");
     let run = sandbox.run(&["rewind", "a.msg.md", &summary]);
     assert_success(&run);
@@ -314,7 +314,7 @@ fn fork_does_not_restore_an_undone_compaction() {
         "{copied}"
     );
     assert!(!copied.contains("And now?"), "{copied}");
-    // It is there to be shown again, though.
+    // It can still be restored.
     assert_success(&sandbox.run(&["restore", "a.msg.md", &summary]));
     let restored = visible_texts(&sandbox);
     assert!(
@@ -370,7 +370,7 @@ fn undo_skips_a_compaction_that_was_already_undone() {
     sandbox.write("a.msg.md", sandbox.read("a.msg.md") + more);
     let steps = vec![
         press("> ", "/undo\r"),
-        // The hidden summary stands there, and is not seen.
+        // The hidden summary is in the file, but the model does not see it.
         press("goes on from cell s1;", ""),
         press("> ", "/undo\r"),
         press("goes on from cell r4;", ""),

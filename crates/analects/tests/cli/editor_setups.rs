@@ -233,6 +233,6 @@ fn the_editor_task_in_the_guide_is_valid() {
         .into_iter()
         .map(|arg| if arg == "${file}" { "gone.msg.md" } else { arg })
         .collect();
-    // The file is not there, but the command understood what it was told.
+    // The file does not exist, but the arguments were understood.
     assert_eq!(sandbox.run(&args).code, Some(3));
 }

@@ -96,7 +96,7 @@ fn a_moved_file_gets_its_answer_with_the_next_command() {
         "{stderr}"
     );
     assert!(!sandbox.path("a.msg.md").exists());
-    // Also under its new name.
+    // Under its new name, too.
     let run = sandbox.run(&["add", "b.msg.md", "next"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert_eq!(sandbox.message_texts("b.msg.md"), ["Why?", ANSWER, "next"]);
@@ -111,7 +111,7 @@ fn a_question_typed_early_stays_below_the_answer_and_is_next() {
         (loose, &[][..]),
         (loose, &["--no-stream"]),
         (failed, &[]),
-        // The agent that is named gets a cell of its own, below the question.
+        // The named agent gets a cell of its own, below the question.
         (loose, &["-m", "openai/other"]),
         ("", &["Question one?"]),
     ] {

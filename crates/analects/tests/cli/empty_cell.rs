@@ -41,7 +41,7 @@ fn an_answer_ends_with_an_empty_cell_for_the_next_question() {
         "{second}"
     );
 
-    // Said on the command line: it takes the place of the empty cell.
+    // A prompt from the command line replaces the empty cell.
     sandbox
         .run(&["chat", "a.msg.md", "3"])
         .assert_prints("three\n");
@@ -102,7 +102,7 @@ fn an_error_also_leaves_an_empty_cell() {
     let file = sandbox.read("a.msg.md");
     assert!(file.ends_with("\n\n# %%\n"), "{file}");
     sandbox.run(&["rewind", "a.msg.md", "1"]);
-    // The ready cell is the one that the question goes on from.
+    // The question follows the ready cell.
     let shown = sandbox.show_json("a.msg.md");
     let cells = shown["cells"].as_array().unwrap();
     assert_eq!(
@@ -149,7 +149,7 @@ fn other_commands_keep_the_empty_cell_last() {
         sandbox.message_texts("b.msg.md"),
         sandbox.message_texts("a.msg.md")
     );
-    // Nothing is lost but the agent, which a transcript has no place for.
+    // Only the agent is lost, because a transcript has no place for it.
     let to = sandbox.run(&["convert", "a.msg.md", "--to", "transcript"]);
     assert!(
         to.stderr.contains("cannot say 1 thing of it"),

@@ -174,7 +174,7 @@ fn an_answer_waits_for_a_program_that_started_writing() {
         sandbox.wait_for_journal("The first half\n");
         let writer = SlowWriter::start(&sandbox, style);
         sandbox.write("go", "");
-        // Everything has been printed, so that only the file is left to write.
+        // Everything is printed, so only the file is left to write.
         read_until(child.stdout.as_mut().unwrap(), "second.");
         writer.end();
         let output = child.wait_with_output().unwrap();
@@ -182,7 +182,7 @@ fn an_answer_waits_for_a_program_that_started_writing() {
         assert_eq!(output.status.code(), Some(0), "{stderr}");
         let text = sandbox.read(FILE);
         assert_eq!(text.matches("second, and its end").count(), 1, "{text}");
-        // Whoever writes the file anew takes the question away, and the answer is kept.
+        // A program that rewrites the file removes the question, and the answer is kept.
         let answer = "The first half\nand the second.";
         let records = sandbox.recoverable_records(FILE);
         assert_eq!(

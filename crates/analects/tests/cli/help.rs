@@ -39,7 +39,7 @@ fn short_help_fits_on_a_screen() {
         );
     }
     assert!(!run.stdout.contains("Examples:") && !run.stdout.contains('\u{1b}'));
-    // The same without arguments, where nobody asked for it.
+    // The same without arguments, but nobody asked for help.
     let silent = sandbox.run(&[]);
     assert_eq!(
         (silent.code, &*silent.stdout, silent.stderr),
@@ -66,7 +66,7 @@ fn every_command_has_short_and_long_help() {
     let verbs = commands(&sandbox);
     assert!(verbs.len() >= 8, "{verbs:?}");
     for verb in verbs {
-        // Verbs with verbs of their own are explained by those.
+        // Commands with subcommands list them.
         let words = match verb.as_str() {
             "set" => vec!["set", "default"],
             "config" => vec!["config", "show"],
@@ -140,6 +140,6 @@ fn unprintable_output_fails_every_writing_command() {
             .status();
         assert_eq!(status.unwrap().code(), Some(1), "{args:?}");
     }
-    // What was done is done all the same.
+    // The file is changed all the same.
     assert_eq!(sandbox.message_texts("a.msg.md"), ["x"]);
 }

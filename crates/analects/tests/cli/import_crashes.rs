@@ -147,7 +147,7 @@ fn a_kill_at_any_system_call_of_an_import_leaves_all_or_nothing() {
 fn a_kill_at_any_moment_of_an_import_leaves_all_or_nothing() {
     let kills = if is_torture() { 300 } else { 6 };
     let sandbox = Sandbox::new();
-    // Long enough that most kills come while it is written.
+    // Long enough that most kills hit the write.
     sandbox.write("talk.jsonl", transcript(60, 100_000));
     let started = Instant::now();
     assert_eq!(sandbox.run(&IMPORT).code, Some(0));

@@ -73,8 +73,8 @@ fn kills_at_any_moment_lose_nothing_that_was_printed() {
         let server = Server::new(vec![script, answer(&["fine"])]);
         let sandbox = Sandbox::new().with_server(&server.base_url);
         let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", PROMPT]);
-        // However slow the machine is: a third soon after the start, a third after the question was asked, a third
-        // in the answer.
+        // On any machine: a third soon after the start, a third after the question was sent, and a third during
+        // the answer.
         let mut is_asked = kill % 3 > 0;
         if is_asked {
             assert!(server.request().contains(PROMPT));
@@ -181,12 +181,12 @@ fn a_second_ctrl_c_always_ends_the_process() {
     let server = Server::new(vec![vec![stream_head(), piece(&long), Step::Hang]]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     let mut child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "tell me"]);
-    // From its first byte on, the answer is being written to a pipe that is too small for it.
+    // After its first byte, the answer is being written to a pipe that is too small for it.
     let mut stdout = child.stdout.take().unwrap();
     stdout.read_exact(&mut [0]).unwrap();
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     let status = loop {
-        // Signals that come too close to each other are one.
+        // Signals in quick succession merge into one.
         send_signal(&child, "INT");
         std::thread::sleep(Duration::from_millis(50));
         if let Some(status) = child.try_wait().unwrap() {

@@ -150,7 +150,7 @@ fn a_file_and_its_copy_both_continue() {
         &["Why?", "One.", "and then?", "In the copy."],
     );
 
-    // What broke off belongs to the file in which it was asked; the copy can have it, too.
+    // The interrupted answer belongs to the original file; the copy can restore it, too.
     let (sandbox, _server) = sandbox_with_killed_answer();
     std::fs::copy(sandbox.path(FILE), sandbox.path("b.msg.md")).unwrap();
     successful_stderr(&sandbox, &["add", "b.msg.md", "next"]);
@@ -229,7 +229,7 @@ fn a_fork_continues_with_its_own_answers() {
         .assert_prints("In the fork.\n");
     assert!(server.request().contains("One."));
     successful_stderr(&sandbox, &["fork", FILE, "--at", "q", "-o", "c.msg.md"]);
-    // There the question is to be asked again: nothing is missing.
+    // In the fork, the question can be asked again: nothing is missing.
     assert_eq!(sandbox.message_texts("c.msg.md"), ["Why?"]);
     assert_eq!(successful_stderr(&sandbox, &["check", "c.msg.md"]), "");
     sandbox
@@ -324,7 +324,7 @@ fn a_question_changed_during_its_answer_is_a_new_question() {
         .find(|record| record["text"] == "half and half")
         .unwrap();
     successful_stderr(&sandbox, &["recover", FILE, kept["name"].as_str().unwrap()]);
-    // It answers nothing that stands there, so the model does not see it.
+    // It answers no question in the file, so the model does not see it.
     assert_complete(&sandbox, FILE, &["Why not?", "One.", "half and half"]);
     sandbox.run(&["chat", FILE, "next"]).assert_prints("Two.\n");
     assert!(!server.request().contains("half and half"));
@@ -362,7 +362,7 @@ fn nothing_is_asked_when_the_journal_cannot_be_written() {
     let run = sandbox.run(&["chat", FILE, "And how?"]);
     assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
     assert_eq!(sandbox.read(FILE), before);
-    // This one keeps no journal, and is the first that the server hears of.
+    // This one has no journal, and sends the first request.
     sandbox
         .run(&["ask", "-m", "openai/tiny", "How?"])
         .assert_prints("One.\n");

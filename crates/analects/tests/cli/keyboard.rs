@@ -120,7 +120,7 @@ fn a_paste_during_an_answer_is_not_sent() {
 #[test]
 fn ctrl_c_stops_an_answer_after_much_typing() {
     let (sandbox, _server) = sandbox_with_answers(&[&["begin", "until never"], &["Two."]]);
-    // A terminal itself has room for 4 096 bytes; behind more, Ctrl-C would never be seen.
+    // A terminal buffers 4,096 bytes; after more, a Ctrl-C would never arrive.
     let pasted = "ten bytes\r".repeat(10_000) + "学";
     let steps = vec![
         press(PROMPT, "first\r"),

@@ -60,7 +60,7 @@ fn prepare_file(sandbox: &Sandbox, large: bool) -> Vec<String> {
         "x".into()
     };
     sandbox.write("a.msg.md", format!("# %%\n\nfirst\n\n# %%\n\n{filler}\n"));
-    // The first write makes the folders, and seals the end of the file.
+    // The first write creates the folders, and seals the end of the file.
     sandbox
         .run(&["add", "a.msg.md", "second"])
         .assert_prints("3\n");
@@ -258,7 +258,7 @@ fn kills_at_random_moments_leave_the_old_or_the_new_file() {
         let before = prepare_file(&sandbox, large);
         let started = std::time::Instant::now();
         let mut child = sandbox.spawn(&["add", "a.msg.md", KILLED]);
-        // Moments all over the time that one takes, in steps that never repeat.
+        // Moments spread over the whole run, none of them twice.
         let span = if large { 150_000 } else { 16_000 };
         let moment = Duration::from_micros((kill * 7_919) % span);
         std::thread::sleep(moment.saturating_sub(started.elapsed()));
@@ -336,7 +336,7 @@ fn a_kill_at_any_system_call_of_a_turn_loses_nothing_printed() {
             "strace is not there, or may not trace",
         );
     };
-    // Where there is no time for all: a few of each kind that changes something.
+    // By default, a few of each kind that changes something.
     let is_torture = analects_testkit::is_torture();
     let kinds = [
         "write",

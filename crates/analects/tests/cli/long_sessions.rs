@@ -87,6 +87,6 @@ fn context_has_a_row_for_the_unsent_part_of_a_long_session() {
         "{earlier:?}"
     );
     assert!(small < 500, "{small}");
-    // The model with the largest window sees all of it.
+    // The model with the largest window gets all of it.
     assert_eq!(shown("openai/gpt-4.1"), (None, None, 801));
 }

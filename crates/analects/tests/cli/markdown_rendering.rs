@@ -123,7 +123,7 @@ fn markdown_is_unchanged_without_colour() {
         );
     };
     assert_eq!(seen, MARKDOWN);
-    // Who insists gets it through a pipe, too.
+    // On request, it is formatted in a pipe, too.
     let run = sandbox
         .command(&args)
         .env("CLICOLOR_FORCE", "1")

@@ -128,7 +128,7 @@ fn missing_models_and_files_are_explained() {
         assert_eq!(run.code, Some(3), "{words:?}: {}", run.stderr);
         assert!(!run.stderr.contains("fetch it"), "{}", run.stderr);
     }
-    // What is there, and no model, is the fault of whoever named it.
+    // An existing file that is no model is a mistake of the user.
     sandbox.write("no.gguf", "GGML");
     assert_eq!(
         sandbox.run(&["model", "add", "mine", "no.gguf"]).code,

@@ -28,7 +28,7 @@ fn run_with_variables(
     variables: &[(&str, &str)],
 ) -> CommandOutput {
     let mut command = sandbox.command(args);
-    // A port at which nobody listens: whoever runs these tests may have an Ollama.
+    // A port where nothing listens, because this machine may run Ollama.
     command
         .env("OLLAMA_HOST", "127.0.0.1:9")
         .envs(variables.iter().copied());
@@ -124,7 +124,7 @@ fn another_server_on_the_ollama_port_is_ignored() {
             run.stderr
         );
     }
-    // One that never answers costs a moment.
+    // A server that never answers delays the command only briefly.
     let silent = Server::new(vec![vec![Step::Hang]]);
     let host = silent
         .base_url

@@ -130,7 +130,7 @@ fn an_unusual_stop_reason_is_a_warning() {
 fn file_problems_are_printed_with_their_position() {
     let server = Server::new(vec![answer(&["ok"])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
-    // A warning, and a line that deserves a hint only.
+    // A warning, and a line that is only a hint.
     sandbox
         .write("talk.msg.md", "---\nagents: {tiny: {models: openai/tiny}}\n---\n# %% [^1]\n\n[^1]: [markdown] history=sumary\n\nhi\n\n#%% there\n");
     let run = sandbox.run(&["chat", "talk.msg.md", "-m", "openai/tiny"]);
@@ -161,7 +161,7 @@ fn a_partial_answer_ends_its_line_before_an_error() {
     let sandbox = sandbox.with_server(&server.base_url);
     let child = sandbox.spawn(&["chat", "a.msg.md", "-m", "openai/tiny", "hi"]);
     sandbox.wait_for_journal("half");
-    // Now the answer cannot come into its file.
+    // Now the answer cannot be written to its file.
     std::fs::remove_file(sandbox.path("a.msg.md")).unwrap();
     std::fs::create_dir(sandbox.path("a.msg.md")).unwrap();
     sandbox.write("go", "");

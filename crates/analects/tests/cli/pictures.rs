@@ -113,7 +113,7 @@ fn context_and_dry_run_show_the_pictures_that_are_sent() {
     assert!(dry.stdout.contains(SENT), "{}", dry.stdout);
     let named = chat(&sandbox, &["--dry-run", "![sea](sea.png)"]);
     assert!(named.stdout.contains(SENT), "{}", named.stdout);
-    // A dry run says yes to nothing.
+    // A dry run gives no permission.
     assert!(!chat(&sandbox, &["--dry-run"]).stdout.contains(SENT));
 }
 
@@ -165,7 +165,7 @@ fn a_terminal_asks_once_for_permission() {
     assert!(!server.request().contains(SENT));
     let (screen, _) = ask("y", &["Again?"]).unwrap();
     assert!(server.request().contains(SENT), "{screen}");
-    // A yes is remembered, also for whoever has no terminal.
+    // Permission is remembered, even for commands without a terminal.
     let (screen, _) = ask("", &["And now?"]).unwrap();
     assert!(!screen.contains("[y/N]"), "{screen}");
     assert!(server.request().contains(SENT), "{screen}");
@@ -190,7 +190,7 @@ fn pictures_are_found_beside_the_file_not_beside_a_link() {
     );
     assert_eq!(sandbox.run(&[&["chat"][..], &args].concat()).code, Some(0));
     assert!(server.request().contains(SENT));
-    // What was allowed for the file is not allowed for a copy in another folder.
+    // Permission for a file does not cover a copy in another folder.
     chat(&sandbox, &["![sea](sea.png)"]);
     let run = sandbox.run(&["fork", "other/talk.msg.md", "-o", "other/copy.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -57,7 +57,7 @@ impl Ext4Disk {
     }
 
     pub fn umount(&self) {
-        // Somebody may still be looking at it.
+        // Another process may still use it.
         for _ in 0..200 {
             if succeeds("umount", &[self.folder.to_str().unwrap_or_default()]) {
                 return;
@@ -109,7 +109,7 @@ fn acknowledged_until_cut(
     write: fn(&Sandbox, &str) -> bool,
 ) -> Vec<String> {
     let cutting = std::sync::atomic::AtomicBool::new(false);
-    // However slow the machine is, one is safe before the clock starts.
+    // On any machine, one text is safe before the clock starts.
     let first = format!("first before {moment:?}");
     assert!(write(sandbox, &first));
     let mut acknowledged = vec![first];
@@ -122,7 +122,7 @@ fn acknowledged_until_cut(
         for number in 0.. {
             let text = format!("cell {number} at {moment:?}");
             let done = write(sandbox, &text);
-            // What is acknowledged while the power goes may be lost.
+            // A text that is acknowledged during the cut may be lost.
             if cutting.load(std::sync::atomic::Ordering::SeqCst) {
                 break;
             }

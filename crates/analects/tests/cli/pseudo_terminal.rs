@@ -61,7 +61,7 @@ pub fn run_with_keys(
     let output = python.output().ok()?;
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.is_empty(), "{said}");
-    // What is not UTF-8 did not come from us either.
+    // Bytes that are not UTF-8 cannot come from us.
     let seen = String::from_utf8(output.stdout).unwrap();
     Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
 }

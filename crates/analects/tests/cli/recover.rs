@@ -55,10 +55,10 @@ fn recover_lists_missing_answers_and_restores_them() {
         "{}",
         run.stderr
     );
-    // The other one has no place below its question any more.
+    // The other answer no longer fits below its question.
     successful_stderr(&sandbox, &["recover", FILE, "q"]);
     assert_complete(&sandbox, FILE, &["Why?", "One.", "Two."]);
-    // Whoever saves over them once more loses nothing either.
+    // Overwriting them once more loses nothing either.
     sandbox.write(FILE, &question);
     assert_eq!(sandbox.recoverable_records(FILE).len(), 2);
 }
@@ -85,7 +85,7 @@ fn recover_forget_erases_every_trace() {
         assert!(sandbox.recoverable_records(FILE).is_empty());
         assert_eq!(successful_stderr(&sandbox, &["check", FILE]), "");
     }
-    // One alone, and what broke off.
+    // A single record, and an interrupted answer.
     let (sandbox, _server) = sandbox_with_killed_answer();
     assert!(folder_contains(&sandbox.path("home/state"), "half"));
     successful_stderr(&sandbox, &["recover", FILE, "--forget", "q"]);
@@ -133,7 +133,7 @@ fn recover_leaves_another_file_with_the_same_question_alone() {
         .map(|it| it["text"].clone())
         .collect();
     assert_eq!(names, ["One."]);
-    // A file that is gone can be forgotten, too.
+    // The records of a deleted file can be forgotten, too.
     std::fs::remove_file(sandbox.path(FILE)).unwrap();
     assert!(
         successful_stderr(&sandbox, &["recover", FILE, "--forget"])

@@ -74,10 +74,10 @@ fn rewind_asks_the_question_again_and_says_how_to_return() {
         "{request}"
     );
     assert!(!request.contains("and eight?"), "{request}");
-    // The answer took the place of the mark, and follows the question.
+    // The answer replaced the mark, and follows the question.
     assert_eq!(named_cells(&sandbox)[4], ["5", "1", "42."]);
     assert!(sandbox.read("a.msg.md").starts_with(FILE));
-    // The way back leads to everything that was there.
+    // The hint leads back to everything.
     assert_success(&sandbox.run(&["rewind", "a.msg.md", "4"]));
     sandbox
         .run(&["chat", "a.msg.md", "times", "eight?"])
@@ -117,7 +117,7 @@ fn a_prompt_after_rewind_is_sent_with_its_branch_only() {
     assert_eq!(after[4], ["5", "2", "times eight?"]);
     assert_eq!(after[5][2], "Fifty-six.");
     assert!(sandbox.read("a.msg.md").starts_with(FILE));
-    // What comes next follows that, and needs no mark.
+    // The next cell follows that one without a mark.
     sandbox
         .run(&["chat", "a.msg.md", "times nine?"])
         .assert_prints("Sixty-three.\n");
@@ -201,7 +201,7 @@ fn the_last_of_several_rewinds_applies() {
     assert_eq!(request_of_file(&sandbox), to_one);
     assert_eq!(last_empty_cell(&sandbox), ("5".into(), Some("1".into())));
     assert_eq!(sandbox.read("a.msg.md").matches("# %% ").count(), 3);
-    // At the last cell, nothing is marked any more.
+    // At the last cell, there is no mark.
     assert_success(&sandbox.run(&["rewind", "a.msg.md", "4"]));
     assert_eq!(request_of_file(&sandbox), whole);
     assert_eq!(last_empty_cell(&sandbox), ("5".into(), None));
@@ -306,7 +306,7 @@ fn rewind_and_edit_work_in_a_message_section() {
     let file = format!("{head}### %%\n\none\n\n### %%% [^2]\n\n[^2]: [x]\n\ntwo\n");
     sandbox.write("notes.md", &file);
     assert_success(&sandbox.run(&["edit", "notes.md", "1", "uno"]));
-    // The journal knows the cell by a name, so it has one now.
+    // The journal refers to the cell by its name, so the cell now has an id.
     let edited = file.replace("### %%\n\none", "### %% [^1]\n\n[^1]: [markdown]\n\nuno");
     assert_eq!(sandbox.read("notes.md"), edited);
     assert_success(&sandbox.run(&["rewind", "notes.md", "1"]));

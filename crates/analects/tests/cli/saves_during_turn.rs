@@ -98,7 +98,7 @@ impl Conversation {
         save(sandbox);
         open_gates(2);
         let mut run: CommandOutput = child.wait_with_output().unwrap().into();
-        // Whoever looks at the very moment when an editor has emptied the file sees nothing to ask.
+        // A command that reads the file right after an editor truncated it sees nothing to ask.
         if matches!(moment, SaveMoment::After(_)) && run.stderr.contains("nothing to ask") {
             run = sandbox.run(&["chat", FILE]);
         }
@@ -243,7 +243,7 @@ fn saves_during_a_write_lose_nothing() {
         let mut talk = Conversation::new(12);
         for save in [by_rename, by_emptying, by_overwriting] {
             for is_older in [true, false, true, false] {
-                // Moments all over the time that a turn takes, in steps that never repeat.
+                // Moments spread over the whole turn, none of them twice.
                 step += 1;
                 let moment = SaveMoment::After(Duration::from_micros(step * 7_919 % 90_000));
                 talk.turn(moment, &save_with(is_older, save));

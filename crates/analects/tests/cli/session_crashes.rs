@@ -172,12 +172,12 @@ fn kills_at_random_moments_lose_nothing_acknowledged() {
             .stdout(stdout)
             .spawn()
             .unwrap();
-        // Every third is killed at its start; the others, however slow the machine is, in their work.
+        // Every third is killed at its start, the others while they work, on any machine.
         if kill % 3 > 0 {
             sandbox.wait_for("acks", "\n");
             started = Instant::now();
         }
-        // Moments all over the time that one takes, in steps that never repeat.
+        // Moments spread over the whole run, none of them twice.
         let moment = Duration::from_micros((kill * 7_919) % 60_000);
         std::thread::sleep(moment.saturating_sub(started.elapsed()));
         child.kill().unwrap();
@@ -212,7 +212,7 @@ fn a_cut_off_line_is_kept_and_reported() {
     let step = if is_torture() { 1 } else { 16 };
     for cut in (last..whole.len()).step_by(step) {
         std::fs::write(&path, &whole[..cut]).unwrap();
-        // A record that lacks nothing but its line end is whole.
+        // A record that lacks only its newline is complete.
         let torn = usize::from(cut > last && cut < whole.len() - 1);
         assert_eq!(last_session(&sandbox, "cut").torn, torn, "cut at {cut}");
         check_session(&sandbox, &acks[..2], &script, &format!("cut at {cut}"));
@@ -231,7 +231,7 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4Disk, moment: Duration) -> Vec
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    // However slow the machine is, one is safe before the clock starts.
+    // On any machine, one text is safe before the clock starts.
     let first = acknowledged_ids(&lines.next().unwrap().unwrap());
     let acks = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -239,7 +239,7 @@ fn append_until_cut(sandbox: &Sandbox, disk: &Ext4Disk, moment: Duration) -> Vec
             cutting.store(true, Ordering::SeqCst);
             assert!(disk.cut(), "the power cannot be cut");
         });
-        // What is acknowledged while the power goes may be lost.
+        // A text that is acknowledged during the cut may be lost.
         let before = lines
             .map_while(Result::ok)
             .take_while(|_| !cutting.load(Ordering::SeqCst));

@@ -46,7 +46,7 @@ fn an_edited_message_is_sent_with_its_followers() {
         }
         expected = expected.replace(old, &format!("new {old}"));
     }
-    // The last one waits for an answer, and that is told.
+    // The last one waits for an answer, and the command says so.
     let run = sandbox.run(&["edit", "last", &ids[2], "new three!"]);
     assert_eq!(assert_success(&run), ids[2]);
     let told = format!(
@@ -65,7 +65,7 @@ fn an_edited_message_is_sent_with_its_followers() {
         .map(|message| message["content"].as_str().unwrap())
         .collect();
     assert_eq!(texts, ["new one", "new two", "new three!"]);
-    // The record keeps what was said at first.
+    // The record keeps the original text.
     let export = sandbox.run(&["session", "export", "last"]).stdout;
     for said in ["one", "two", "three"] {
         assert!(export.contains(&format!("\"{said}\"")), "{export}");
@@ -78,7 +78,7 @@ fn an_edited_message_is_sent_with_its_followers() {
         7
     );
     assert_eq!(sandbox.run(&["check", "home"]).code, Some(0));
-    // Whoever wants the old text writes it again.
+    // To get the old text back, write it again.
     assert_success(&sandbox.run(&["edit", "last", &ids[0], "one"]));
     let request = request_of_session(&sandbox);
     assert!(
@@ -173,7 +173,7 @@ fn rewinding_to_a_summary_keeps_the_whole_compaction() {
         let copy = assert_success(&run);
         let args = ["context", copy, "-m", "openai/tiny", "--request"];
         check(assert_success(&sandbox.run(&args)));
-        // What a hidden summary came with is nothing to go on from either.
+        // Cells that came with a hidden summary cannot be continued either.
         let run = sandbox.run(&["compact", copy, "--undo"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let nothing = format!("analects: nothing comes after {name}\n");

@@ -182,7 +182,7 @@ fn undoing_the_first_exchange_keeps_the_session() {
         "{}",
         requests[1]
     );
-    // The way back that was told leads to what was taken back.
+    // Following the hint restores the undone exchange.
     let (_, told) = seen.split_once("to undo this: ").unwrap();
     let told: Vec<&str> = told.split_whitespace().skip(1).take(3).collect();
     assert_eq!(sandbox.run(&told).code, Some(0), "{told:?}");
@@ -225,7 +225,7 @@ fn a_restarted_session_exports_without_its_old_start() {
         "{}",
         run.stdout
     );
-    // In a message file, both are there, and one of them goes on.
+    // A message file has both branches and continues one of them.
     let args = ["session", "export", "last", "-o", "b.msg.md"];
     assert_eq!(sandbox.run(&args).code, Some(0));
     assert!(sandbox.read("b.msg.md").contains("first"));
@@ -279,7 +279,7 @@ fn a_session_with_only_a_summary_is_not_empty() {
     assert_eq!(code, 0, "{seen}");
     let requests: Vec<String> = (0..2).map(|_| server.request()).collect();
     assert!(requests[0].contains("They talked.") && !requests[0].contains("old answer"));
-    // The last exchange is gone, and with it the summary that spoke of it.
+    // The last exchange is gone, and the summary that covered it.
     assert!(requests[1].contains("old answer") && requests[1].contains("and then?"));
     for gone in ["They talked.", "later question", "and now?"] {
         assert!(!requests[1].contains(gone), "{gone} in {}", requests[1]);
@@ -289,7 +289,7 @@ fn a_session_with_only_a_summary_is_not_empty() {
 #[test]
 fn a_saved_prompt_is_not_repeated_after_compaction_fails() {
     let summary = answer(&["<summary>They talked.</summary>"]);
-    // A summary of the first part, and one of all.
+    // A summary of the first part, and one of everything.
     let scripts = vec![
         summary.clone(),
         summary,
@@ -310,7 +310,7 @@ fn a_saved_prompt_is_not_repeated_after_compaction_fails() {
         press(PROMPT, "precious words\r"),
         press("a summary stands for", ""),
         press("no such key", ""),
-        // Were there anything in the line, this would not be a command.
+        // If the line were not empty, this would not be a command.
         press(PROMPT, "/retry\r"),
         press("Now.", ""),
         press(PROMPT, CTRL_D),

@@ -156,7 +156,7 @@ fn rewind_fork_and_drop_keep_the_original() {
         "{\"type\":\"assistant\",\"content\":\"Another\"}",
     ));
     let record = |id: &str| exported_record(&sandbox, &session, id);
-    // The rewind is a record of its own, which follows the message that it goes back to.
+    // The rewind is a separate record that follows the chosen message.
     let between = record(record(&next[0])["parent_id"].as_str().unwrap());
     assert_eq!(
         (&between["type"], &between["parent_id"]),
@@ -297,7 +297,7 @@ fn a_message_file_imports_and_exports() {
     assert_eq!(strip("b.msg.md"), strip("a.msg.md"));
     let again = sandbox.run(&["session", "export", "last", "-o", "b.msg.md"]);
     assert_eq!(again.code, Some(1), "{}", again.stderr);
-    // Without --full, a file for people has the same words.
+    // Without --full, the readable file has the same words.
     let run = sandbox.run(&["session", "export", "last", "-o", "c.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let readable = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n\n\
@@ -424,7 +424,7 @@ fn append_refuses_records_it_could_not_read_back() {
         );
     }
     assert_eq!(tail_texts(&sandbox, &session).len(), 3);
-    // In a batch, what comes before such a line is kept.
+    // In a batch, the lines before it are kept.
     let lines = "{\"type\":\"user\",\"id\":\"a\",\"content\":\"A\"}\n{\"type\":\"user\",\"parent_id\":\"a\",\"content\":\"B\"}\n\
                  {\"type\":\"user\",\"parent_id\":\"b\",\"content\":\"C\"}\n";
     let run = append(&sandbox, &["--batch", &session], lines);

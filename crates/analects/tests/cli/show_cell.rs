@@ -82,7 +82,7 @@ fn show_cell_prints_outputs_and_binary_content() {
     assert_eq!(content("code.1"), b"stdout> 3");
     assert_eq!(content("6"), b"\x89PNG\r\n\x1a\n");
     assert_eq!(content("code.1-2"), b"\x89PNG\r\n\x1a\n");
-    // The last cell has no id, so its place names it.
+    // The last cell has no id, so its position names it.
     assert_eq!(content("11"), "typed by hand".as_bytes());
 }
 
@@ -170,7 +170,7 @@ fn show_cell_takes_the_first_of_two_equal_ids_and_says_so() {
         "{}",
         run.stderr
     );
-    // What is wrong with other cells is not said here.
+    // Problems of other cells are not reported here.
     assert!(!run.stderr.contains("sumary"), "{}", run.stderr);
 }
 

@@ -41,7 +41,7 @@ fn every_command_names_the_same_default_agent() {
     assert_eq!(default_agents(&sandbox), ["coder"; 4]);
     assert_success(&sandbox.run(&["chat", "a.msg.md", "--agent", "critic"]));
     assert_eq!(default_agents(&sandbox), ["critic"; 4]);
-    // What is added as an answer is that agent's, too.
+    // An added answer counts as that agent's, too.
     assert_success(&sandbox.run(&["add", "a.msg.md", "--output", "also mine"]));
     assert!(sandbox.read("a.msg.md").contains("[critic]\n\nalso mine"));
     assert_success(&sandbox.run(&["rewind", "a.msg.md", "1"]));
@@ -196,7 +196,7 @@ fn an_id_prefix_means_a_visible_message() {
     let server = Server::new(vec![answer(&["Hi."])]);
     let sandbox = Sandbox::new().with_server(&server.base_url);
     assert_success(&sandbox.run(&["chat", "-m", "openai/tiny", "hello"]));
-    // A record of the state may have been written in the same millisecond.
+    // A state record may have been written in the same millisecond.
     let export = assert_success(&sandbox.run(&["session", "export", "last"])).to_string();
     let state = export
         .lines()
@@ -214,7 +214,7 @@ fn an_id_prefix_means_a_visible_message() {
     let run = sandbox.run(&["edit", "last", &question[..shared], "hello?"]);
     assert_success(&run);
     assert_eq!(assert_success(&run), question);
-    // Where nothing else begins so, it is meant; but nothing was said there.
+    // If nothing else starts like this, it means the state record, which is no message.
     let none = format!("analects: {other} is a record of the conversation, not a message in it\n");
     sandbox
         .run(&["rewind", "last", &other[..shared + 1]])
@@ -230,7 +230,7 @@ fn editing_an_open_question_says_how_to_ask_it() {
     let run = sandbox.run(&["edit", "last", &ids[1], "Good day."]);
     assert_success(&run);
     assert_eq!(run.stderr, "");
-    // What has its answer is asked again after a rewind.
+    // An answered question is asked again after a rewind.
     assert_eq!(
         sandbox
             .run(&["edit", "last", &ids[0], "hello again"])

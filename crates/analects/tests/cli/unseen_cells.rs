@@ -51,7 +51,7 @@ fn dropped_cells_are_marked_as_hidden() {
     sandbox
         .run(&["list", "a.msg.md/output"])
         .assert_prints(listed);
-    // No item is hidden, so nothing is said of that.
+    // No item is hidden, so there is no note.
     let listed =
         "1  user  line 7   1 output  six times seven?\n3  user  line 19  1 output  and eight?\n";
     sandbox.run(&["list", "a.msg.md"]).assert_prints(listed);
@@ -105,7 +105,7 @@ fn rewind_marks_the_cells_of_the_other_branch() {
         (&*belongs[2], belongs.len()),
         ("5 reply line 31 of 1 42.", 3)
     );
-    // What is said then, and its answer, belong together; the way back leads to the first branch.
+    // The new question and its answer belong together; the hint leads back to the first branch.
     assert_success(&sandbox.run(&["chat", "a.msg.md", "times eight?"]));
     assert_success(&sandbox.run(&["rewind", "a.msg.md", "4"]));
     let marks = marked_cells(&sandbox);

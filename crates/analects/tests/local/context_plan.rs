@@ -199,7 +199,7 @@ fn the_plan_counts_tokens_as_the_server_does() {
         .ask_blocking(&mut |_| {}, std::future::pending())
         .unwrap();
     assert!(matches!(outcome.end, TurnEnd::Done), "{:?}", outcome.end);
-    // What was planned is what the model read, to the last token.
+    // The plan matches what the model read, to the token.
     let answer = outcome.answer.unwrap();
     assert_eq!(read_tokens(&answer), expected);
     let (counted, bound) = (plan.count.tokens, plan.count.error_bound);
@@ -280,7 +280,7 @@ fn the_real_model_compacts_a_long_conversation() {
     let Some(machine) = Machine::with_model("the_real_model_compacts_a_long_conversation") else {
         return;
     };
-    // Most exchanges are there, so that the model need not write them.
+    // Most exchanges are prepared, so that the model need not write them.
     let written: String = (0..EXCHANGES).map(river_exchange).collect();
     fs::write(machine.path("talk.msg.md"), format!("{SMALL}\n{written}")).unwrap();
     let mut compacted = None;
@@ -316,7 +316,7 @@ fn the_real_model_compacts_a_long_conversation() {
         "{request}"
     );
     assert!(!request.contains("Question 0: tell me"), "{request}");
-    // It goes on from there.
+    // The conversation continues from there.
     chat(&machine, &["And one more?"]);
     assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
 }
@@ -359,7 +359,7 @@ fn the_real_model_hears_about_changed_files() {
     assert!(!told("notes.txt"), "replaced by the same content");
     fs::remove_file(&notes).unwrap();
     assert!(told("notes.txt, which you have seen, is no longer there"));
-    // What the model reads is what the file says, reminders and all.
+    // The model reads what the file says, reminders included.
     let request = machine.run(&["context", "talk.msg.md", "--request"]).stdout;
     assert_eq!(request.matches("<system-reminder>").count(), 3, "{request}");
     assert_eq!(machine.run(&["check", "talk.msg.md"]).code, Some(0));
@@ -386,7 +386,7 @@ fn the_configured_local_model_writes_summaries() {
     )
     .unwrap();
     let mut command = machine.command(&["compact", "talk.msg.md", "--json"]);
-    // Nobody listens there.
+    // Nothing listens there.
     command
         .env("OPENAI_API_KEY", "x")
         .env("OPENAI_BASE_URL", "http://127.0.0.1:9/v1");

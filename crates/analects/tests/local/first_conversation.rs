@@ -39,7 +39,7 @@ struct TerminalRecord {
 
 /// Runs `chat` on a terminal; `None` without Python.
 fn chat(machine: &Machine, prompt: &str) -> Option<TerminalRecord> {
-    // A small model may not find an end.
+    // A small model may not stop by itself.
     let limits = ["--temperature", "0", "--max-tokens", "60"];
     let mut command = machine.command(&["chat", "hello.msg.md", "-m", "local/smollm2", prompt]);
     command.args(limits);
@@ -127,7 +127,7 @@ fn every_command_agrees_about_a_two_turn_chat() {
     let texts = |messages: &[Message]| messages.iter().map(Message::text).collect::<Vec<_>>();
     assert_eq!(texts(&before), texts(&after)[..2], "what was said stays");
 
-    // The first turn was sent again: the model has read all of it.
+    // The first turn was sent again, so the model has read everything.
     let read = |message: &Message| {
         let usage = message.usage.clone().unwrap_or_default();
         usage.input_tokens.unwrap_or(0) + usage.cache_read_input_tokens.unwrap_or(0)

@@ -23,7 +23,7 @@ pub struct CommandOutput {
 impl From<Output> for CommandOutput {
     fn from(output: Output) -> CommandOutput {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        // Answers are kept short here, which the command rightly warns of.
+        // Answers are cut short here, and the command warns about it.
         let stderr = text(&output.stderr);
         let stderr = stderr.replace("warning: the answer was cut at the token limit\n", "");
         let stdout = text(&output.stdout);
@@ -80,7 +80,7 @@ impl Machine {
         let run = machine.run(&["model", "pull", "smollm2"]);
         match run.code {
             Some(0) => Some(machine),
-            // The network, or Python, is not there.
+            // There is no network, or no Python.
             Some(5) => {
                 skip(test, error_line(&run));
                 None
@@ -251,7 +251,7 @@ pub fn cpu_seconds(pid: u32) -> f64 {
         .split_whitespace()
         .skip(11)
         .take(2);
-    // In hundredths of a second, whatever the machine.
+    // In hundredths of a second on every machine.
     words
         .map(|ticks| ticks.parse::<f64>().unwrap() / 100.0)
         .sum()

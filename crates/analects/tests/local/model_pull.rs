@@ -137,7 +137,7 @@ fn damaged_weights_are_detected() {
         (LENGTH, "0", false),
         (LENGTH, GOOD, true),
     ] {
-        // It takes no room: all of it but the start is a hole.
+        // It needs no disk space: everything after the start is a hole.
         std::fs::File::options()
             .write(true)
             .open(&weights)
@@ -185,7 +185,7 @@ fn pull_shows_progress_on_one_terminal_line() {
     let run = run_offline(&mut command);
     assert_eq!(run.code, Some(5), "{run:?}");
     assert!(run.stdout.contains("\r\u{1b}[K0 of 127 MB"), "{run:?}");
-    // Cleared before the error, which has a line of its own.
+    // Cleared before the error, which is on its own line.
     assert!(
         run.stdout
             .contains("\r\u{1b}[Kanalects: cannot fetch xllamacpp"),
@@ -221,7 +221,7 @@ fn pull_without_python_says_what_to_install() {
         "{}",
         run.stderr
     );
-    // One that says nothing sensible is none.
+    // A program with nonsensical output does not count as Python.
     add_program(&machine, "python3", "echo \"what?\"");
     assert!(
         run_without_path(&machine, &PULL)
@@ -245,7 +245,7 @@ fn pull_uses_the_pip_package_of_debian() {
         );
     };
     let machine = Machine::bare();
-    // A Python as Debian has it: it knows neither pip nor venv.
+    // Python as in Debian, without pip and venv.
     let script = format!(
         "case \"$*\" in *sysconfig*) echo $0; echo 3.11; echo True;; \
          \"-m \"*) exit 1;; *) exec {python} \"$@\";; esac"
@@ -262,7 +262,7 @@ fn pull_uses_the_pip_package_of_debian() {
             "the packages of Debian cannot be reached",
         );
     }
-    // It got as far as asking the index, so there was a pip.
+    // It reached the index, so there was a pip.
     let said = "cannot fetch xllamacpp: the package index cannot be reached";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     assert_nothing_left(&machine);
@@ -308,7 +308,7 @@ fn pull_refuses_files_with_the_wrong_checksum() {
     let machine = Machine::bare();
     let wheels = machine.path("wheels");
     std::fs::create_dir_all(&wheels).unwrap();
-    // A package that is good in every way, but another.
+    // A valid package, but a different one.
     let script = "import sys, zipfile\n\
         info = 'xllamacpp-2026.10.11549.dist-info/'\n\
         with zipfile.ZipFile(sys.argv[1], 'w') as wheel:\n\
@@ -389,7 +389,7 @@ fn pull_checks_disk_space_first() {
 #[test]
 fn pull_cleans_up_when_the_disk_fills() {
     let machine = Machine::bare();
-    // Room for the bytes, and not for that many files: it is full in the middle of unpacking.
+    // Room for the bytes, but not for that many files, so the disk fills during unpacking.
     let Some(_mounted) = TmpfsMount::tmpfs(&machine.path("data"), "size=900m,nr_inodes=22") else {
         return skip(
             "pull_cleans_up_when_the_disk_fills",
@@ -438,7 +438,7 @@ fn a_killed_pull_does_not_disturb_the_next_ones() {
     wait_for("the end of pip", || {
         (!pips.iter().any(|pid| is_alive(*pid))).then_some(())
     });
-    // On a machine that is fast enough, all of it may be there already; never a part.
+    // On a fast machine, everything may be there already, but never a part.
     if machine.model_folder().join("models/smollm2.gguf").exists() {
         assert_eq!(machine.run(&["model", "rm", "smollm2"]).code, Some(0));
     }
@@ -465,7 +465,7 @@ fn a_killed_pull_does_not_disturb_the_next_ones() {
         names.len() == 2 && names.iter().all(|name| !name.starts_with("staging")),
         "{names:?}"
     );
-    // And it all goes away again.
+    // And everything is removed again.
     assert_eq!(machine.run(&["model", "rm", "local/smollm2"]).code, Some(0));
     assert!(!machine.model_folder().exists());
     assert_eq!(machine.run(&["model", "rm", "smollm2"]).code, Some(3));

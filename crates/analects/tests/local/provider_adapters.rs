@@ -151,7 +151,7 @@ fn check_limited(api: Api, message: &Message, max: u64) {
     assert_eq!(usage.output_tokens, Some(max), "{api:?}: {usage:?}");
     assert!(usage.input_tokens.is_some(), "{api:?}: {usage:?}");
     assert!(message.response_id.is_some(), "{api:?}");
-    // This server's Responses calls every answer completed, also a cut one.
+    // This server's Responses API reports every answer as completed, even a cut one.
     if api != Api::OpenAiResponses {
         assert_eq!(stop_reason(message), Some(StopReason::MaxTokens), "{api:?}");
     }
@@ -215,7 +215,7 @@ async fn check_counts(serving: &Serving) {
         .unwrap()
         .len() as u64;
     assert_eq!(counted, tokens, "{content}");
-    // And what the answer reports.
+    // And so does the answer.
     let usage = adapter
         .send_message(&question)
         .await

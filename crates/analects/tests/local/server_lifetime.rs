@@ -90,7 +90,7 @@ fn the_server_key_is_private() {
             "process {pid} shows the key"
         );
     }
-    // Nobody listens but on loopback.
+    // The server listens only on loopback.
     let port = facts["port"].as_u64().unwrap();
     let listening = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let rows: Vec<&str> = listening
@@ -108,7 +108,7 @@ fn a_server_runs_until_its_lease_expires() {
     let Some(machine) = Machine::with_model("a_server_runs_until_its_lease_expires") else {
         return;
     };
-    // Much shorter than the answer, so that it would be cut off if use did not count.
+    // Much shorter than the answer, which would be cut off if a running answer did not count as use.
     let mut long = LONG.to_vec();
     long.splice(5..5, ["--max-tokens", "150"]);
     let output = machine
@@ -148,7 +148,7 @@ fn killing_the_command_leaves_no_orphan() {
         if wait_for_answer {
             child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         } else {
-            // In the middle of its start.
+            // During its start.
             wait_for("a keeper", || machine.keeper_pid("smollm2"));
         }
         signal(child.id(), "KILL");
@@ -170,7 +170,7 @@ fn killing_the_keeper_ends_the_server() {
     wait_for("the end of the server", || {
         (!is_alive(server)).then_some(())
     });
-    // What it left behind, also a key and a port that are nobody's any more, bothers nobody.
+    // Leftovers, such as an unused key and port, are ignored.
     assert!(
         machine
             .server_folder("smollm2")
@@ -188,7 +188,7 @@ fn garbage_in_the_state_folder_is_ignored() {
     };
     let room = machine.server_folder("smollm2");
     std::fs::create_dir_all(&room).unwrap();
-    // Of a keeper that is gone; as long as it likes, no text, another's port.
+    // Files of a dead keeper: very long, not text, or with the port of another program.
     let long = "x".repeat(10_000_000).into_bytes();
     let other = br#"{"port":9,"key":"nobody's"}"#.to_vec();
     for garbage in [long, b"\xff\xfe\0".to_vec(), other] {
@@ -206,7 +206,7 @@ fn garbage_in_the_state_folder_is_ignored() {
         assert_eq!((run.code, &*run.stderr), (Some(0), ""), "{run:?}");
         assert_eq!(machine.run(&["model", "stop"]).code, Some(0));
     }
-    // Of one that lives: it is replaced, and nobody is asked what the file says.
+    // The same while the server runs: the command starts another one and ends the first.
     assert_eq!(machine.run(&ASK).code, Some(0));
     let first = machine.server_pid("smollm2").unwrap();
     std::fs::write(room.join("server.json"), "{}").unwrap();
@@ -252,7 +252,7 @@ fn a_hanging_server_is_restarted() {
     let said = "the server of local/smollm2 does not answer; it is ended and started again\n";
     assert_eq!(run.stderr, said);
     assert!(!is_alive(server) && machine.server_pid("smollm2").is_some());
-    // In the middle of an answer, the person's patience decides.
+    // During an answer, the timeout of the command decides.
     let mut long = LONG.to_vec();
     long.splice(5..5, ["--timeout", "1"]);
     let mut child = machine.spawn(&long);
@@ -332,7 +332,7 @@ fn invalid_weights_fail_at_once() {
     let Some(machine) = Machine::with_model("invalid_weights_fail_at_once") else {
         return;
     };
-    // Added to a store of its own, with the shared engine.
+    // Added to a separate store with the shared engine.
     let own = Machine::bare();
     std::fs::create_dir_all(own.model_folder()).unwrap();
     for entry in std::fs::read_dir(machine.model_folder()).unwrap() {
@@ -365,7 +365,7 @@ fn invalid_weights_fail_at_once() {
     wait_for("the end of the keeper", || {
         own.all_processes().is_empty().then_some(())
     });
-    // A file may go away, or become another.
+    // A file may disappear or be replaced.
     std::fs::remove_file(own.path("half.gguf")).unwrap();
     let run = own.run(&["ask", "-m", "local/half", "Hi"]);
     assert_eq!(run.code, Some(3), "{run:?}");
