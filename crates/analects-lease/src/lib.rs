@@ -61,7 +61,7 @@ pub enum Against {
 
 /// A process that has a file open for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Writer {
+pub struct WriterProcess {
     /// The process id.
     pub pid: u32,
     /// The name of the program, which the system cuts to 15 bytes.
@@ -89,7 +89,7 @@ pub fn release(file: &File) {
 }
 
 /// Returns the other processes that have the file open for writing, as far as `/proc` shows them.
-pub fn writers(file: &File) -> Vec<Writer> {
+pub fn writers(file: &File) -> Vec<WriterProcess> {
     #[cfg(target_os = "linux")]
     return linux::writers(file);
     #[cfg(not(target_os = "linux"))]

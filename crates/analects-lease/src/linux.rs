@@ -8,7 +8,7 @@ use std::path::Path;
 
 use libc::c_int;
 
-use crate::{Against, Lease, Writer};
+use crate::{Against, Lease, WriterProcess};
 
 /// The mode bit of a link in `/proc/PID/fd` that marks a file as open for writing.
 const OPEN_FOR_WRITING: u32 = 0o200;
@@ -57,7 +57,7 @@ fn fcntl(file: &File, command: c_int, argument: c_int) -> io::Result<()> {
 }
 
 /// Lists the other processes that have the file open for writing. Files are compared by device and inode.
-pub(crate) fn writers(file: &File) -> Vec<Writer> {
+pub(crate) fn writers(file: &File) -> Vec<WriterProcess> {
     let Ok(metadata) = file.metadata() else {
         return Vec::new();
     };
@@ -66,7 +66,7 @@ pub(crate) fn writers(file: &File) -> Vec<Writer> {
     process_ids()
         .into_iter()
         .filter(|pid| *pid != own && writes_to(*pid, identity))
-        .map(|pid| Writer {
+        .map(|pid| WriterProcess {
             pid,
             name: name_of(pid),
         })

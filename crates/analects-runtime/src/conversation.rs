@@ -9,7 +9,7 @@ use analects_core::{
     Agent, Block, Body, Chain, Content, Message, MessageId, Problem, RawMap, Summary, ToolResult,
     ToolUse, User, chain,
 };
-use analects_store::{AnswerPiece, StoreError};
+use analects_store::{AnswerDelta, StoreError};
 use jiff::Timestamp;
 
 use crate::ResolvedAgent;
@@ -37,7 +37,7 @@ pub trait Conversation {
     fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError>;
 
     /// Keeps a piece of the answer, so that a kill does not cost it.
-    fn push(&mut self, piece: AnswerPiece<'_>);
+    fn push(&mut self, piece: AnswerDelta<'_>);
 
     /// Adds the answer in its final form.
     fn finish(&mut self, answer: Message) -> Result<(), StoreError>;
@@ -168,7 +168,7 @@ impl<C: Conversation + ?Sized> Conversation for &mut C {
         (**self).begin_answer(asked, base)
     }
 
-    fn push(&mut self, piece: AnswerPiece<'_>) {
+    fn push(&mut self, piece: AnswerDelta<'_>) {
         (**self).push(piece);
     }
 

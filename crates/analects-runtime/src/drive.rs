@@ -9,7 +9,7 @@ use analects_core::{
     ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
     StreamEvent,
 };
-use analects_store::{AnswerPiece, StoreError};
+use analects_store::{AnswerDelta, StoreError};
 use jiff::Timestamp;
 
 use crate::compaction::{self, CompactionError, CompactionPlan, CompactionReport};
@@ -428,14 +428,14 @@ impl<'d, 's> TurnDriver<'d, 's> {
                 delta: Delta::Text(text),
                 ..
             } => {
-                self.conversation.push(AnswerPiece::Text(&text.as_str()));
+                self.conversation.push(AnswerDelta::Text(&text.as_str()));
             }
             StreamEvent::BlockDelta {
                 delta: Delta::Thinking(text),
                 ..
             } => {
                 self.conversation
-                    .push(AnswerPiece::Thinking(&text.as_str()));
+                    .push(AnswerDelta::Thinking(&text.as_str()));
             }
             _ => {}
         }

@@ -20,8 +20,8 @@ use analects_formats::msgfile::{
     frontmatter,
 };
 use analects_store::{
-    AllowedPictures, AnswerEntry, AnswerPiece, AnswerPlace, AskedCell, Journal, OsIds,
-    PictureConsent, Places, RecoveredAnswer, StoreError,
+    AllowedPictures, AnswerDelta, AnswerDestination, AnswerEntry, Journal, OsIds, PictureConsent,
+    QuestionCell, RecoveredAnswer, StoreError, StoreFolders,
 };
 use jiff::Timestamp;
 
@@ -44,7 +44,7 @@ pub struct FileConversation {
     /// The answer that is on its way.
     entry: Option<AnswerEntry>,
     /// Where the last answer went.
-    place: Option<AnswerPlace>,
+    place: Option<AnswerDestination>,
     /// How much the file says of an answer.
     detail: AnswerDetail,
     /// What was learnt about counting, for as long as this lives.
@@ -53,11 +53,14 @@ pub struct FileConversation {
 
 impl FileConversation {
     /// Opens the file, or gets ready to make it. What came of an answer that broke off comes into it first. A question
-    /// that somebody else is getting an answer to is refused: [`StoreError::UnderWay`].
-    pub fn open(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
+    /// that somebody else is getting an answer to is refused: [`StoreError::AlreadyAnswering`].
+    pub fn open(path: &Path, places: &StoreFolders) -> Result<FileConversation, StoreError> {
         let file = FileAccess::open(path, places, PATIENCE)?;
-        if file.journal().is_under_way(file.document(), file.path()) {
-            return Err(StoreError::UnderWay {
+        if file
+            .journal()
+            .is_being_answered(file.document(), file.path())
+        {
+            return Err(StoreError::AlreadyAnswering {
                 path: path.to_path_buf(),
             });
         }
@@ -66,7 +69,7 @@ impl FileConversation {
 
     /// Reads a file, or what would be a new one, to see what would be sent. It takes no lock, and changes are made in
     /// memory alone; no answer can be recorded.
-    pub fn rehearse(path: &Path, places: &Places) -> Result<FileConversation, StoreError> {
+    pub fn rehearse(path: &Path, places: &StoreFolders) -> Result<FileConversation, StoreError> {
         let document = match analects_store::read_message_file(path) {
             Err(error) if error.is_not_found() => {
                 msgfile::decode_named(*b"", &path.to_string_lossy())
@@ -80,7 +83,7 @@ impl FileConversation {
     pub fn dry_run_document(
         path: &Path,
         document: Document,
-        places: &Places,
+        places: &StoreFolders,
     ) -> Result<FileConversation, StoreError> {
         if document.kind() == msgfile::DocumentKind::Plain {
             return Err(StoreError::NotAMessageFile {
@@ -93,7 +96,7 @@ impl FileConversation {
         ))
     }
 
-    fn of(file: FileAccess, places: &Places) -> FileConversation {
+    fn of(file: FileAccess, places: &StoreFolders) -> FileConversation {
         FileConversation {
             pictures: PictureConsent::of(file.path(), places).allowed(),
             author: String::new(),
@@ -146,7 +149,7 @@ impl FileConversation {
     }
 
     /// Where the last answer went; `None` before there is one.
-    pub fn answer_place(&self) -> Option<&AnswerPlace> {
+    pub fn answer_place(&self) -> Option<&AnswerDestination> {
         self.place.as_ref()
     }
 
@@ -213,7 +216,7 @@ impl FileConversation {
 
     /// The cells that the next answer is for: those that are asked, or else the last one, such as the result of a
     /// call.
-    fn asked_cells(&self, asked: &[Question]) -> Vec<AskedCell> {
+    fn asked_cells(&self, asked: &[Question]) -> Vec<QuestionCell> {
         let document = self.document();
         let places: HashSet<usize> = asked.iter().map(|question| question.place).collect();
         let mut cells: Vec<Cell<'_>> = Vec::with_capacity(asked.len());
@@ -227,7 +230,7 @@ impl FileConversation {
         if cells.is_empty() {
             cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
         }
-        AskedCell::all(document, &cells)
+        QuestionCell::all(document, &cells)
     }
 
     /// What the file says, with what the journal knows of it.
@@ -330,7 +333,7 @@ fn question(cell: Cell<'_>, message: MessageId) -> Question {
 }
 
 fn no_message(path: &Path, id: &MessageId) -> StoreError {
-    StoreError::NoMessage {
+    StoreError::MessageNotFound {
         name: path.display().to_string(),
         id: id.to_string(),
     }
@@ -428,7 +431,7 @@ impl Conversation for FileConversation {
         if self
             .entry
             .as_ref()
-            .is_some_and(|entry| entry.asked() == asked)
+            .is_some_and(|entry| entry.questions() == asked)
         {
             return Ok(());
         }
@@ -437,7 +440,7 @@ impl Conversation for FileConversation {
         Ok(())
     }
 
-    fn push(&mut self, piece: AnswerPiece<'_>) {
+    fn push(&mut self, piece: AnswerDelta<'_>) {
         if let Some(entry) = &mut self.entry {
             entry.push(piece);
             entry.flush();
@@ -450,7 +453,7 @@ impl Conversation for FileConversation {
             self.begin_answer(&asked, &answer)?;
         }
         let Some(entry) = self.entry.take() else {
-            return Err(StoreError::Misused {
+            return Err(StoreError::InvalidState {
                 path: self.file.path().to_path_buf(),
             });
         };

@@ -66,11 +66,11 @@ pub fn attachment_preview(folder: &Path, path: &Path) -> Result<Message, AttachE
 }
 
 fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), AttachError> {
-    let Ok(grant) = FileGrant::named_by_a_person(path) else {
+    let Ok(grant) = FileGrant::from_user_path(path) else {
         return Err(why_not_read(path, false));
     };
     let Some((state, text)) = grant.read() else {
-        return Err(why_not_read(path, grant.is_made_up()));
+        return Err(why_not_read(path, grant.is_virtual()));
     };
     let text = text.ok_or_else(|| AttachError::NoText(path.to_path_buf()))?;
     let path = name(folder, grant.path());

@@ -23,7 +23,7 @@
 //! ```
 //! use analects_client::Surroundings;
 //! use analects_runtime::{AskOptions, FileConversation, prepare};
-//! use analects_store::Places;
+//! use analects_store::StoreFolders;
 //!
 //! # let temporary = tempfile::tempdir()?;
 //! # let folder = temporary.path().to_path_buf();
@@ -32,7 +32,7 @@
 //! # let path = folder.join("talk.msg.md");
 //! # std::fs::write(&path, "# %%\n\nWhat is six times seven?\n")?;
 //! # let model = format!("replay:{}", recording.display());
-//! let places = Places::in_folder(&folder);
+//! let places = StoreFolders::in_folder(&folder);
 //! let environment = Surroundings::default();
 //! let options = AskOptions { model: Some(&model), ..AskOptions::new(&environment) };
 //! let mut conversation = FileConversation::open(&path, &places)?;
@@ -49,7 +49,7 @@
 //! ```
 //! use analects_client::Surroundings;
 //! use analects_runtime::{AskOptions, FileConversation, prepare};
-//! use analects_store::Places;
+//! use analects_store::StoreFolders;
 //!
 //! # let temporary = tempfile::tempdir()?;
 //! # let folder = temporary.path().to_path_buf();
@@ -60,7 +60,7 @@
 //! # let model = format!("replay:{}", recording.display());
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let prepared = tokio::task::spawn_blocking(move || {
-//!     let places = Places::in_folder(&folder);
+//!     let places = StoreFolders::in_folder(&folder);
 //!     let environment = Surroundings::default();
 //!     let options = AskOptions { model: Some(&model), ..AskOptions::new(&environment) };
 //!     let conversation = FileConversation::open(&path, &places)?;

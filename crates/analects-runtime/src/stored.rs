@@ -16,7 +16,7 @@ use analects_context::{Calibration, FileFreshness};
 use analects_core::verbs::Change;
 use analects_core::{Agent, Block, Body, Content, Ids, Message, MessageId, Raw, SessionState};
 use analects_store::{
-    AnswerPiece, ChainName, Loaded, OsIds, Reach, Session, StoreError, TranscriptStore,
+    AnswerDelta, ChainName, LoadLimit, LoadedChain, OsIds, Session, StoreError, TranscriptStore,
 };
 use jiff::Timestamp;
 
@@ -49,8 +49,8 @@ const FILES: &str = "files";
 pub struct StoredConversation {
     store: Arc<dyn TranscriptStore>,
     name: ChainName,
-    loaded: Loaded,
-    reach: Reach,
+    loaded: LoadedChain,
+    reach: LoadLimit,
     agent: Agent,
     is_configured: bool,
     /// Whether nothing is written.
@@ -68,7 +68,7 @@ impl StoredConversation {
     fn with(
         store: Arc<dyn TranscriptStore>,
         name: ChainName,
-        loaded: Loaded,
+        loaded: LoadedChain,
     ) -> StoredConversation {
         StoredConversation {
             store,
@@ -93,7 +93,7 @@ impl StoredConversation {
     ) -> Result<StoredConversation, StoreError> {
         let leaf = store.leaf(&name)?;
         let reach = reach_for(Agent::USUAL_WINDOW);
-        let loaded = Loaded::to(&*store, &name, leaf.as_ref(), reach)?;
+        let loaded = LoadedChain::load_up_to(&*store, &name, leaf.as_ref(), reach)?;
         Ok(StoredConversation::with(store, name, loaded))
     }
 
@@ -103,7 +103,7 @@ impl StoredConversation {
         name: ChainName,
         folder: &Path,
     ) -> StoredConversation {
-        let mut loaded = Loaded::default();
+        let mut loaded = LoadedChain::default();
         loaded.state.cwd = Some(folder.to_string_lossy().into_owned());
         StoredConversation::with(store, name, loaded)
     }
@@ -179,7 +179,7 @@ impl StoredConversation {
     pub fn last_prompt(&self) -> Result<Option<Message>, StoreError> {
         let (mut earlier, mut met) = (None, HashSet::new());
         loop {
-            let seen: &Loaded = earlier.as_ref().unwrap_or(&self.loaded);
+            let seen: &LoadedChain = earlier.as_ref().unwrap_or(&self.loaded);
             if let Some(said) = seen
                 .messages
                 .iter()
@@ -196,7 +196,7 @@ impl StoredConversation {
             let Some(before) = before.filter(|before| met.insert(before.clone())) else {
                 return Ok(None);
             };
-            earlier = Some(Loaded::to(
+            earlier = Some(LoadedChain::load_up_to(
                 &*self.store,
                 &self.name,
                 Some(&before),
@@ -277,7 +277,7 @@ impl StoredConversation {
             records.insert(0, Session::start(&mut OsIds, now));
         }
         let name = self.name.clone();
-        let mut session = Session::at(&*self.store, name, self.loaded.leaf.clone());
+        let mut session = Session::continue_from(&*self.store, name, self.loaded.leaf.clone());
         let placed = if self.is_dry_run {
             let (placed, leaf) = session.place(records, &mut OsIds, now);
             self.loaded.leaf = leaf;
@@ -299,7 +299,7 @@ impl StoredConversation {
     /// Loads what is on the disk, as far as the model can be sent it.
     fn reload(&mut self) -> Result<(), StoreError> {
         let leaf = self.loaded.leaf.as_ref();
-        self.loaded = Loaded::to(&*self.store, &self.name, leaf, self.reach)?;
+        self.loaded = LoadedChain::load_up_to(&*self.store, &self.name, leaf, self.reach)?;
         Ok(())
     }
 
@@ -360,12 +360,12 @@ impl StoredConversation {
             first.parent_id.clone_from(&self.loaded.leaf);
         }
         let name = self.name.clone();
-        let mut session = Session::at(&*self.store, name, self.loaded.leaf.clone());
+        let mut session = Session::continue_from(&*self.store, name, self.loaded.leaf.clone());
         let placed = session.compact(made, &mut OsIds, now)?;
         let leaf = session.leaf().cloned();
         self.own_ids
             .extend(placed.into_iter().map(|message| message.id));
-        self.loaded = Loaded::to(&*self.store, &self.name, leaf.as_ref(), self.reach)?;
+        self.loaded = LoadedChain::load_up_to(&*self.store, &self.name, leaf.as_ref(), self.reach)?;
         Ok(())
     }
 
@@ -482,7 +482,7 @@ impl Conversation for StoredConversation {
     }
 
     /// An answer reaches the disk when it is complete, or stopped.
-    fn push(&mut self, _: AnswerPiece<'_>) {}
+    fn push(&mut self, _: AnswerDelta<'_>) {}
 
     fn finish(&mut self, mut answer: Message) -> Result<(), StoreError> {
         answer.author = Some(self.agent.name.clone());
@@ -512,7 +512,7 @@ impl Conversation for StoredConversation {
     ) -> Result<(), StoreError> {
         let mut messages = Vec::new();
         for change in changes {
-            let misused = |_| StoreError::Misused {
+            let misused = |_| StoreError::InvalidState {
                 path: PathBuf::from(&*self.name.session),
             };
             messages.push(change.into_record().map_err(misused)?);

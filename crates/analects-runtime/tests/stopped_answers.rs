@@ -12,7 +12,7 @@ use std::time::Duration;
 use analects_client::Surroundings;
 use analects_core::{Delta, StreamEvent};
 use analects_runtime::{AskOptions, FileConversation, Outcome, TurnEnd, TurnEvent, prepare};
-use analects_store::Places;
+use analects_store::StoreFolders;
 use analects_testkit::server::{Answer, Server};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
@@ -42,7 +42,7 @@ fn stop_at(
     enough: impl Fn(&StreamEvent) -> bool,
     or: impl Future<Output = ()>,
 ) -> Outcome {
-    let places = Places::in_folder(folder);
+    let places = StoreFolders::in_folder(folder);
     let environment = Surroundings::read(|name| (name == variable).then(|| base_url.clone()));
     let mut conversation = FileConversation::open(&folder.join("talk.msg.md"), &places).unwrap();
     let options = AskOptions {

@@ -9,7 +9,7 @@ use analects_context::{Budget, Compaction, Counter, Plan, Planner};
 use analects_core::{Agent, CompactTrigger, Message, Request, Role, Turn, chain};
 use analects_providers::{Api, encode};
 use analects_runtime::{AskOptions, Conversation, FileConversation, TurnEnd, prepare};
-use analects_store::Places;
+use analects_store::StoreFolders;
 use analects_testkit::conversations::{history, orderly};
 use analects_testkit::{Rules, validate};
 use proptest::prelude::*;
@@ -114,7 +114,7 @@ fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     let environment =
         Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
     let folder = tempfile::tempdir().unwrap();
-    let places = Places::in_folder(folder.path());
+    let places = StoreFolders::in_folder(folder.path());
     let path = folder.path().join("talk.msg.md");
     let front = "---\nagents:\n  tiny: {models: [openai/tiny], context_window: 100, max_output_tokens: 20}\n---\n";
     std::fs::write(&path, front).unwrap();

@@ -5,7 +5,7 @@
 use analects_client::{Client, Options, Surroundings, resolve};
 use analects_core::{Agent, Message, chain, fold};
 use analects_formats::msgfile::{Document, NewCell, append};
-use analects_store::{LockedFile, Places, Transcript};
+use analects_store::{LockedFile, StoreFolders, Transcript};
 use analects_testkit::server::{Server, answer};
 
 const QUESTION: &str = "# %% [^1]\n\n[^1]: [markdown]\n\nWhat is six times seven?\n";
@@ -55,7 +55,7 @@ async fn the_public_functions_lead_from_a_file_to_an_answer_in_it() {
     assert_eq!(folded.message.text(), "Forty-two.");
 
     // message → disk: spliced into the file, or appended to a transcript
-    let places = Places::in_folder(folder.path());
+    let places = StoreFolders::in_folder(folder.path());
     let mut file = LockedFile::open(&path, &places).unwrap();
     let reply = NewCell::reply("2", "quick", folded.message.text()).describe(&folded.message);
     let splice = |document: &Document| append(document, &reply);

@@ -1,5 +1,5 @@
-//! An answer comes into its file in one step, below its question, when it is complete. Until then it is in the
-//! [`Journal`](crate::Journal), and nobody holds the lock of the file.
+//! Answers in a message file. A complete answer is put below its question in one step. Until then, it is in the
+//! [`Journal`](crate::Journal), and the file is not locked.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -7,133 +7,178 @@ use std::time::Duration;
 use analects_core::Message;
 use analects_formats::msgfile::{self, AnswerDetail, Splice};
 
-use crate::journal::{AnswerEntry, AskedCell};
-use crate::{LockedFile, OsIds, RecoveredAnswer, StoreError};
+use crate::journal::{AnswerEntry, InterruptedAnswer, QuestionCell};
+use crate::{Journal, LockedFile, OsIds, RecoveredAnswer, StoreError};
 
-/// How often, and how long, we wait for a file that is not there: an editor may be about to put a new one in its place.
-const MAX_LOOKS: usize = 100;
+/// The number of checks for a missing file. An editor may be about to put a new version in its place.
+const MAX_CHECKS: usize = 100;
+/// The pause between two checks for a missing file.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Where an answer went.
+/// The place where an answer was saved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnswerPlace {
-    /// Into the file, in the cell of this name.
+pub enum AnswerDestination {
+    /// The cell of this name in the file.
     Cell(String),
-    /// Into the journal alone: its question was changed or removed while it came, or has another answer.
+    /// Only the journal: the question was changed, removed or answered while the answer arrived.
     Journal,
 }
 
+/// The result of an attempt to put an answer into the file.
+#[derive(Debug, Default)]
+struct Placement {
+    /// The new cell; `None` if the question does not wait any more.
+    cell: Option<String>,
+    /// Whether the journal needs the entry no longer.
+    is_entry_obsolete: bool,
+}
+
 impl LockedFile {
-    /// Begins the entry of an answer to these cells, and gives up the lock of the file until the next change.
+    /// Creates the journal entry of an answer to these cells, and releases the lock of the file until the next change.
+    /// `base` has the author, the model and the time of the answer.
     pub fn begin_answer(
         &mut self,
-        asked: Vec<AskedCell>,
+        questions: Vec<QuestionCell>,
         base: &Message,
     ) -> Result<AnswerEntry, StoreError> {
         let entry = self
             .journal()
-            .begin(self.document(), self.path(), asked, base)?;
-        self.rest();
+            .begin_entry(self.document(), self.path(), questions, base)?;
+        self.unlock();
         Ok(entry)
     }
 
-    /// Puts an answer below its question. When this returns, it survives a power cut.
+    /// Puts an answer below its question. When this returns, the answer survives a power cut.
+    ///
+    /// The journal holds the answer before the file changes, so an error loses it only if both fail:
+    /// [`StoreError::AnswerNotWritten`] says whether the journal has it.
     pub fn put_answer(
         &mut self,
         mut entry: AnswerEntry,
         answer: &Message,
         detail: AnswerDetail,
-    ) -> Result<AnswerPlace, StoreError> {
+    ) -> Result<AnswerDestination, StoreError> {
         let is_error = answer.is_api_error_message;
-        let path = self.path().to_path_buf();
-        let kept = if is_error {
+        let saved = if is_error {
             Ok(())
         } else {
             entry.complete(answer)
         };
-        let mut place = None;
-        let mut is_settled = true;
+        let mut placement = Placement::default();
         if !self.is_gone() {
-            let edited = self.edit(|document| {
-                place = None;
-                let Some(asked) = entry.places(document) else {
-                    return Splice::nothing();
-                };
-                let placed = msgfile::put_answer(document, &asked, answer, detail, &mut OsIds);
-                // If it cannot be kept by its cells, its entry stays.
-                is_settled = is_error || entry.settle(answer, placed.hash, &path).is_ok();
-                place = Some(placed.cell);
-                placed.splice
-            });
-            if let Err(error) = edited {
-                entry.unsettle();
-                let is_kept = kept.is_ok() && !is_error;
-                return Err(StoreError::AnswerNotWritten {
-                    error: Box::new(error),
-                    is_kept,
-                });
-            }
+            placement = match self.place_answer(&mut entry, answer, detail) {
+                Ok(placement) => placement,
+                Err(error) => {
+                    entry.cancel_placement();
+                    return Err(StoreError::AnswerNotWritten {
+                        error: Box::new(error),
+                        is_kept: saved.is_ok() && !is_error,
+                    });
+                }
+            };
         }
-        if let Some(cell) = place {
-            if is_settled {
-                entry.end();
+        if let Some(cell) = placement.cell {
+            if placement.is_entry_obsolete {
+                entry.discard();
             }
-            return Ok(AnswerPlace::Cell(cell));
+            return Ok(AnswerDestination::Cell(cell));
         }
         if is_error {
-            entry.end();
+            entry.discard();
         }
-        kept.map(|()| AnswerPlace::Journal)
+        saved.map(|()| AnswerDestination::Journal)
     }
 
-    /// Adds answers that broke off, if their questions still wait.
-    pub(crate) fn add_broken_off(&mut self) -> Result<(), StoreError> {
-        let journal = self.journal().clone();
+    /// Adds the answer to the file if its question still waits. The change may run several times, if another program
+    /// writes meanwhile; the last run counts.
+    fn place_answer(
+        &mut self,
+        entry: &mut AnswerEntry,
+        answer: &Message,
+        detail: AnswerDetail,
+    ) -> Result<Placement, StoreError> {
+        let is_error = answer.is_api_error_message;
         let path = self.path().to_path_buf();
+        let mut placement = Placement {
+            cell: None,
+            is_entry_obsolete: true,
+        };
+        self.edit(|document| {
+            placement.cell = None;
+            let Some(positions) = entry.positions(document) else {
+                return Splice::nothing();
+            };
+            let placed = msgfile::put_answer(document, &positions, answer, detail, &mut OsIds);
+            // If the journal cannot save the answer by its cells, the entry stays.
+            placement.is_entry_obsolete =
+                is_error || entry.begin_placement(answer, placed.hash, &path).is_ok();
+            placement.cell = Some(placed.cell);
+            placed.splice
+        })?;
+        Ok(placement)
+    }
+
+    /// Adds interrupted answers whose questions still wait.
+    pub(crate) fn add_interrupted_answers(&mut self) -> Result<(), StoreError> {
+        let journal = self.journal().clone();
         if !journal.has_entries(self.document(), self.path()) {
             return Ok(());
         }
-        // A question that an editor is about to save again is not gone.
+        // An editor may be about to save a question that seems to be gone; this waits for it and reads the file again.
         self.edit(|_| Splice::nothing())?;
-        for broken in journal.take_broken_off(self.document(), self.path()) {
-            let mut cell = None;
-            let mut is_settled = false;
-            self.edit(|document| {
-                cell = None;
-                let Some(asked) = broken.places(document) else {
-                    return Splice::nothing();
-                };
-                let detail = AnswerDetail::Usual;
-                let placed =
-                    msgfile::put_answer(document, &asked, &broken.message, detail, &mut OsIds);
-                is_settled = journal.settle_broken(&broken, placed.hash, &path).is_ok();
-                cell = Some(placed.cell);
-                placed.splice
-            })?;
-            let Some(cell) = cell else { continue };
-            self.recovered.push(RecoveredAnswer {
-                cell,
-                is_complete: broken.is_complete(),
-            });
-            if is_settled {
-                journal.end_broken(broken);
-            }
+        for answer in journal.take_interrupted(self.document(), self.path()) {
+            self.recover_answer(&journal, answer)?;
         }
         Ok(())
     }
 
-    /// Whether the file was there, and is not any more.
-    fn is_gone(&self) -> bool {
-        let is_missing = || {
-            let facts = self.vfs().facts(self.path());
-            self.exists() && facts.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    /// Adds an interrupted answer to the file if its question still waits, and removes its entry.
+    fn recover_answer(
+        &mut self,
+        journal: &Journal,
+        answer: InterruptedAnswer,
+    ) -> Result<(), StoreError> {
+        let path = self.path().to_path_buf();
+        let mut placement = Placement::default();
+        self.edit(|document| {
+            placement.cell = None;
+            let Some(positions) = answer.positions(document) else {
+                return Splice::nothing();
+            };
+            let detail = AnswerDetail::Usual;
+            let placed =
+                msgfile::put_answer(document, &positions, &answer.message, detail, &mut OsIds);
+            placement.is_entry_obsolete =
+                journal.begin_recovery(&answer, placed.hash, &path).is_ok();
+            placement.cell = Some(placed.cell);
+            placed.splice
+        })?;
+        let Some(cell) = placement.cell else {
+            return Ok(());
         };
-        for _ in 0..MAX_LOOKS {
-            if !is_missing() {
+        self.recovered.push(RecoveredAnswer {
+            cell,
+            is_complete: answer.is_complete(),
+        });
+        if placement.is_entry_obsolete {
+            journal.end_recovery(answer);
+        }
+        Ok(())
+    }
+
+    /// Returns whether the file was there and has been removed for good.
+    fn is_gone(&self) -> bool {
+        for _ in 0..MAX_CHECKS {
+            if !self.is_missing() {
                 return false;
             }
             std::thread::sleep(PAUSE);
         }
         true
+    }
+
+    fn is_missing(&self) -> bool {
+        let metadata = self.vfs().metadata(self.path());
+        self.exists() && metadata.is_err_and(|error| error.kind() == ErrorKind::NotFound)
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with files, in words for the person who owns them.
+//! The errors of this crate, worded for the person who owns the files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,130 +8,130 @@ use analects_core::verbs::VerbError;
 use analects_formats::msgfile::item::Conflict;
 use thiserror::Error;
 
-/// Why a file could not be read or written. Whatever it is, the file holds the old text or the new.
+/// The reason why a file could not be read or written. In every case, the file holds the old text or the new one.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The file or folder is not there.
+    /// The file or folder does not exist.
     #[error("{}: not found", path.display())]
     NotFound {
-        /// What was looked for.
+        /// The file or folder.
         path: PathBuf,
     },
-    /// Another process is writing to it.
+    /// Another process of ours holds the lock of the file.
     #[error("{}: another analects is writing to this file", path.display())]
     Locked {
         /// The file.
         path: PathBuf,
     },
-    /// Another program has it open for writing, and does not close it.
+    /// Another program has the file open for writing, and did not close it in time.
     #[error("{}: another program{} has this file open for writing", path.display(), in_brackets(writers))]
     InUse {
         /// The file.
         path: PathBuf,
-        /// The programs, in words, if the system tells.
+        /// The names of the programs, as far as the system reveals them.
         writers: Vec<String>,
     },
-    /// A replaced file would no longer be the one that its other names lead to.
+    /// The file has several hard links, which a replacement would separate.
     #[error("{}: this file has {links} names (hard links), and a change would separate them", path.display())]
     HardLinked {
         /// The file.
         path: PathBuf,
-        /// How many names it has.
+        /// The number of hard links.
         links: u64,
     },
-    /// A symbolic link was put in the place of the open file, and what it leads to cannot be written to.
+    /// A symbolic link replaced the open file, and its target is not writable.
     #[error("{}: a symbolic link has taken the place of this file, and cannot be followed: {error}", path.display())]
     BadLink {
-        /// The file that was open.
+        /// The path of the link.
         path: PathBuf,
-        /// Why not.
+        /// The error for the target.
         error: Box<StoreError>,
     },
-    /// Somebody writes to it faster than we can.
+    /// Another program changes the file faster than we can write it.
     #[error("{}: the file keeps changing while it is written to", path.display())]
-    Changing {
+    KeepsChanging {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else has changed the file, and the two versions cannot be put together.
+    /// Another program changed the file, and the two versions cannot be merged.
     #[error("{}: the file has changed on disk: {conflict}", path.display())]
     Conflict {
         /// The file.
         path: PathBuf,
-        /// Why not, and the text of both versions.
+        /// The reason, and the text of both versions.
         conflict: Box<Conflict>,
     },
-    /// Somebody else wrote at the very moment of our write, and both texts are there.
+    /// Another program wrote at the same moment. Both texts are on disk.
     #[error("{}: somebody else wrote at the same moment; one version is in {}",
-        path.display(), kept.display())]
-    Kept {
+        path.display(), other_version.display())]
+    ConcurrentWrite {
         /// The file.
         path: PathBuf,
-        /// Where the other version is.
-        kept: PathBuf,
+        /// The file with the other version.
+        other_version: PathBuf,
     },
-    /// Neither the name nor the frontmatter says that it is one.
+    /// Neither the name nor the frontmatter marks the file as a message file.
     #[error("{}: not a message file", path.display())]
     NotAMessageFile {
         /// The file.
         path: PathBuf,
     },
-    /// There is no session of that name.
+    /// No session has this name.
     #[error("{name}: there is no such session")]
-    NoSession {
-        /// What was looked for.
+    SessionNotFound {
+        /// The name.
         name: String,
     },
-    /// There is no message of that name in a session.
+    /// No message of the session has this id.
     #[error("{name}: there is no message {id}")]
-    NoMessage {
+    MessageNotFound {
         /// The session.
         name: String,
-        /// What was looked for.
+        /// The id.
         id: String,
     },
-    /// A record is longer than the store reads.
+    /// A record is longer than the store can read back.
     #[error("a record has {length} bytes, and the longest that can be read has {limit}")]
     LongRecord {
-        /// How long it is.
+        /// Its length in bytes.
         length: usize,
-        /// How long it may be.
+        /// The maximum in bytes.
         limit: usize,
     },
-    /// A file that has to be read as a whole is too large for that.
+    /// A file is too large to be read into memory.
     #[error("{}: the file has {length} bytes, and the largest that can be read has {limit}", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// How large it is.
+        /// Its length in bytes.
         length: u64,
-        /// How large it may be.
+        /// The maximum in bytes.
         limit: usize,
     },
-    /// A name that could lead anywhere, or that not every system can have on its disk.
+    /// A name of a session or an agent that is not a safe file name on every system.
     #[error("{name:?} cannot be the name of a session or of an agent")]
     BadName {
         /// The name.
         name: String,
     },
-    /// A folder, a pipe, or a circle of symbolic links.
+    /// The path leads to a folder, a pipe, or a cycle of symbolic links.
     #[error("{}: not a regular file", path.display())]
     NotAFile {
-        /// What it is instead is for the system to say.
+        /// The path.
         path: PathBuf,
     },
-    /// A conversation was used in a way that makes no sense; the program is at fault.
+    /// A method was called on a conversation in a state that does not allow it: a bug in the caller.
     #[error("{}: the conversation is not in a state for this", path.display())]
-    Misused {
+    InvalidState {
         /// The file.
         path: PathBuf,
     },
-    /// The change cannot be made in this file.
+    /// The change is not possible in this file.
     #[error("{}: {why}", path.display())]
     Refused {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A verb does not apply to a message of a session.
@@ -139,90 +139,90 @@ pub enum StoreError {
     Verb {
         /// The session.
         name: String,
-        /// Why not.
+        /// The reason.
         error: VerbError,
     },
-    /// The file holds something that forbids writing to it.
+    /// The file has a problem that forbids writing to it.
     #[error("{}:{}:{}: {}", path.display(), problem.line, problem.column, problem.message)]
     NotWritable {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// The problem.
         problem: Box<Problem>,
     },
-    /// The question is being answered.
+    /// Another process is answering the question.
     #[error("{}: the question is being answered already", path.display())]
-    UnderWay {
+    AlreadyAnswering {
         /// The file.
         path: PathBuf,
     },
     /// An answer could not be written to its file.
     #[error("{error}")]
     AnswerNotWritten {
-        /// Why not.
+        /// The reason.
         error: Box<StoreError>,
-        /// Whether the journal has it.
+        /// Whether the journal holds the answer.
         is_kept: bool,
     },
-    /// The operating system said no.
+    /// The operating system reported an error.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation, as a verb phrase that follows "cannot".
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl StoreError {
-    /// Whether the disk is full.
+    /// Returns whether the disk is full.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
     }
 
-    /// Whether the file is not there.
+    /// Returns whether the file, session or message does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self,
             StoreError::NotFound { .. }
-                | StoreError::NoSession { .. }
-                | StoreError::NoMessage { .. }
+                | StoreError::SessionNotFound { .. }
+                | StoreError::MessageNotFound { .. }
         )
     }
 
-    /// Whether somebody else is writing to the file.
+    /// Returns whether another process of ours is working on the file; it may succeed later.
     pub fn is_locked(&self) -> bool {
         matches!(
             self,
-            StoreError::Locked { .. } | StoreError::UnderWay { .. }
+            StoreError::Locked { .. } | StoreError::AlreadyAnswering { .. }
         )
     }
 }
 
-/// The programs that have a file open, for the middle of a sentence.
+/// Lists the programs that have a file open, in brackets, for the middle of a sentence.
 fn in_brackets(writers: &[String]) -> String {
     if writers.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", writers.join("; "))
+        return String::new();
     }
+    format!(" ({})", writers.join("; "))
 }
 
-/// Turns what the system said into an error that names the file and what was tried.
-pub(crate) fn to<'a>(
+/// Returns a function that converts an I/O error into a [`StoreError`], for `map_err(cannot("sync", path))`.
+pub(crate) fn cannot<'a>(
     action: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> StoreError + 'a {
-    move |source| match source.kind() {
-        io::ErrorKind::NotFound => StoreError::NotFound {
-            path: path.to_path_buf(),
-        },
-        _ => StoreError::Io {
-            path: path.to_path_buf(),
+    move |source| {
+        let path = path.to_path_buf();
+        if source.kind() == io::ErrorKind::NotFound {
+            return StoreError::NotFound { path };
+        }
+        StoreError::Io {
+            path,
             action,
             source,
-        },
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! The files that a person let a model see, recorded on this machine, and what such a file is like at a moment.
+//! Grants: the files that a person shared with a model, and the state of such a file.
 //!
 //! A conversation may come from a stranger and may name any path, so a path in a conversation is only a label. The
-//! right to read comes from a [`FileGrant`], and a grant is made when a person names a file on the command line. The
-//! conversation carries the grant's random id; the path stands in a record in the state folder, which no conversation
-//! can write. Delete a record to take the right away.
+//! right to read comes from a [`FileGrant`], which a person creates by naming a file on the command line. The
+//! conversation holds the grant's random id; the path is in a record in the state folder, which no conversation can
+//! write. Delete a record to revoke the grant.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::StoreError;
-use crate::error::to;
-use crate::places::{Places, create_private_folder};
-use crate::vfs::{Disk, Open, Vfs, VfsFile, folder_of, is_made_up, open_plain_file};
+use crate::error::cannot;
+use crate::folders::{StoreFolders, create_private_folder};
+use crate::vfs::{Disk, OpenMode, Vfs, VfsFile, folder_of, is_virtual, open_plain_file};
 
-/// The largest record that is read; a real one is a path and two words.
+/// The size limit of a record in bytes; a real one is a path and two words.
 const LARGEST_RECORD: u64 = 64 * 1024;
 
-/// The grants of this machine.
+/// The grants that are recorded on this machine.
 #[derive(Debug, Clone)]
 pub struct FileGrants {
     folder: PathBuf,
@@ -29,17 +29,17 @@ pub struct FileGrants {
 /// The right to read one file, now and later.
 ///
 /// ```
-/// use analects_store::{FileGrant, FileGrants, Places};
+/// use analects_store::{FileGrant, FileGrants, StoreFolders};
 /// use jiff::Timestamp;
 ///
 /// # let folder = tempfile::tempdir()?;
-/// # let places = Places::in_folder(folder.path());
+/// # let folders = StoreFolders::in_folder(folder.path());
 /// let notes = folder.path().join("notes.txt");
 /// std::fs::write(&notes, "ebb at noon")?;
-/// let grants = FileGrants::of(&places);
-/// let grant = FileGrant::named_by_a_person(&notes)?;
+/// let grants = FileGrants::new(&folders);
+/// let grant = FileGrant::from_user_path(&notes)?;
 /// let id = grants.record(&grant, "notes.txt", "chat --file", Timestamp::now())?.unwrap();
-/// // Later, a conversation brings the id, and the name that it has for the file.
+/// // Later, a conversation names the id, and its name for the file.
 /// let (_, text) = grants.find(&id, "notes.txt").and_then(|grant| grant.read()).unwrap();
 /// assert_eq!(text.as_deref(), Some("ebb at noon"));
 /// assert!(grants.find(&id, "something-else.txt").is_none());
@@ -47,31 +47,33 @@ pub struct FileGrants {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileGrant {
-    /// Absolute, without symbolic links.
+    /// The absolute path without symbolic links.
     path: PathBuf,
 }
 
 impl FileGrant {
-    /// The grant for a file that a person named, for example with `--file`. Links are followed now, and never later.
+    /// Creates a grant for a file that a person named, for example with `--file`. Links are followed now, and never
+    /// again.
     ///
-    /// Never call this with a path that a conversation names.
-    pub fn named_by_a_person(path: &Path) -> Result<FileGrant, StoreError> {
-        let path = Disk.real_path(path).map_err(to("read", path))?;
+    /// Never call this with a path from a conversation.
+    pub fn from_user_path(path: &Path) -> Result<FileGrant, StoreError> {
+        let path = Disk.real_path(path).map_err(cannot("read", path))?;
         Ok(FileGrant { path })
     }
 
-    /// The file, as an absolute path without links.
+    /// The absolute path of the file, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the kernel makes the file up as it is read, so that there is nothing to read again.
-    pub fn is_made_up(&self) -> bool {
-        is_made_up(&self.path)
+    /// Returns whether the kernel generates the content of the file, as in `/proc`. Such a file cannot be read again.
+    pub fn is_virtual(&self) -> bool {
+        is_virtual(&self.path)
     }
 
-    /// What the file is like now, and its text; the text is `None` if it is not UTF-8, or very large. `None` if there
-    /// is no such file any more: a link, a pipe, a device or a file of `/proc` or `/sys` in its place is not it.
+    /// Returns the current state of the file, and its text. The text is `None` if it is not UTF-8 or very large. The
+    /// result is `None` if the file is gone; a link, a pipe, a device or a file of `/proc` or `/sys` in its place does
+    /// not count.
     pub fn read(&self) -> Option<(FileState, Option<String>)> {
         let mut file = open_plain_file(&self.path).ok()?;
         FileState::of_open_file(&mut *file)
@@ -79,15 +81,16 @@ impl FileGrant {
 }
 
 impl FileGrants {
-    /// The grants that are recorded in the state folder.
-    pub fn of(places: &Places) -> FileGrants {
+    /// Returns the grants in the state folder.
+    pub fn new(folders: &StoreFolders) -> FileGrants {
         FileGrants {
-            folder: places.state.join("grants"),
+            folder: folders.state.join("grants"),
         }
     }
 
-    /// Records a grant; gives its id, for the conversation to carry. `name` is what the conversation calls the file, and
-    /// `by` says in a few words who gave the grant. A path that is not UTF-8 gets none: the file is not read again.
+    /// Records a grant, and returns its id for the conversation. `name` is the conversation's name for the file, and
+    /// `by` describes in a few words who made the grant. Returns `None` if the path is not UTF-8; the file is then not
+    /// read again.
     pub fn record(
         &self,
         grant: &FileGrant,
@@ -105,91 +108,88 @@ impl FileGrants {
         record.push("name", Raw::string(name));
         record.push("granted_at", Raw::string(&now.to_string()));
         record.push("granted_by", Raw::string(by));
-        let path = self.record_of(&id);
-        write_private(&path, &format!("{}\n", record.to_raw())).map_err(to("write", &path))?;
+        let path = self.record_path(&id);
+        write_private(&path, &format!("{}\n", record.to_raw())).map_err(cannot("write", &path))?;
         Ok(Some(id))
     }
 
-    /// The grant with this id, if this machine gave it for a file that conversations call `name`.
+    /// Finds the grant with this id, if this machine recorded it for a file that conversations call `name`.
     pub fn find(&self, id: &str, name: &str) -> Option<FileGrant> {
         // The id comes from a conversation: it must not lead to another folder.
         let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_id {
             return None;
         }
-        let path = self.record_of(id);
-        let facts = Disk.facts(&path).ok()?;
-        if !facts.is_file || facts.length > LARGEST_RECORD {
+        let record = read_record(&self.record_path(id))?;
+        if record.get("name")?.as_string()? != name {
             return None;
         }
-        let bytes = Disk.open(&path, Open::Read).ok()?.read_from(0).ok()?;
-        let record = RawMap::parse(str::from_utf8(&bytes).ok()?.trim()).ok()?;
-        record
-            .get("name")?
-            .as_string()
-            .filter(|known| known == name)?;
         let path = PathBuf::from(record.get("path")?.as_string()?);
         path.is_absolute().then_some(FileGrant { path })
     }
 
-    fn record_of(&self, id: &str) -> PathBuf {
+    fn record_path(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }
 }
 
-/// Writes a new file that only its owner can read, and brings it to the disk.
+/// Reads a record; `None` if there is none, or if it is no record.
+fn read_record(path: &Path) -> Option<RawMap> {
+    let metadata = Disk.metadata(path).ok()?;
+    if !metadata.is_file || metadata.length > LARGEST_RECORD {
+        return None;
+    }
+    let bytes = Disk.open(path, OpenMode::Read).ok()?.read_from(0).ok()?;
+    RawMap::parse(str::from_utf8(&bytes).ok()?.trim()).ok()
+}
+
+/// Writes a new file that only its owner can read, and syncs it.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = Disk.open(path, Open::Private)?;
+    let mut file = Disk.open(path, OpenMode::Private)?;
     file.write_all(text.as_bytes())?;
     file.sync()?;
     Disk.sync_folder(folder_of(path))
 }
 
-/// A larger file is not hashed: its time and its length have to do.
-const LARGEST: u64 = 64 * 1024 * 1024;
+/// The size limit in bytes for hashing a file. A larger one is recognised by its time and its length.
+const LARGEST_HASHED: u64 = 64 * 1024 * 1024;
 
-/// A file at a moment.
+/// The state of a file at a moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
-    /// When it was last changed, as its file system says, in seconds and nanoseconds.
+    /// The modification time according to the file system, in seconds and nanoseconds.
     pub modified: (i64, i64),
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size: u64,
-    /// A hash of its content, unless it is very large.
+    /// A hash of the content; `None` for a very large file.
     pub hash: Option<String>,
 }
 
 impl FileState {
-    /// What an open file is like, and its text; the text is `None` if it is not UTF-8, or very large.
+    /// Returns the state of an open file, and its text. The text is `None` if it is not UTF-8 or very large.
     pub(crate) fn of_open_file(file: &mut dyn VfsFile) -> Option<(FileState, Option<String>)> {
-        let facts = file.facts().ok().filter(|facts| facts.is_file)?;
-        let modified = facts.modified;
-        if facts.length > LARGEST {
-            return Some((
-                FileState {
-                    modified,
-                    size: facts.length,
-                    hash: None,
-                },
-                None,
-            ));
+        let metadata = file.metadata().ok().filter(|metadata| metadata.is_file)?;
+        let modified = metadata.modified;
+        if metadata.length > LARGEST_HASHED {
+            let state = FileState {
+                modified,
+                size: metadata.length,
+                hash: None,
+            };
+            return Some((state, None));
         }
         let bytes = file.read_from(0).ok()?;
-        let size = bytes.len() as u64;
-        let hash = Some(hash(&bytes));
-        Some((
-            FileState {
-                modified,
-                size,
-                hash,
-            },
-            String::from_utf8(bytes).ok(),
-        ))
+        let state = FileState {
+            modified,
+            size: bytes.len() as u64,
+            hash: Some(hash(&bytes)),
+        };
+        Some((state, String::from_utf8(bytes).ok()))
     }
 }
 
-/// The name of a content: a hash that nobody makes by chance, from a crate that is here anyway. Nothing depends
-/// on its withstanding an attacker, who could put the old content back as well.
+/// Returns a hash of the content of a file. It only has to avoid accidental collisions: an attacker could put the old
+/// content back as well.
 fn hash(bytes: &[u8]) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, bytes)
         .simple()
@@ -198,11 +198,11 @@ fn hash(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! A grant reads the file that was named, and nothing that takes its place.
+    //! A grant reads the file that was named, and nothing that replaces it.
 
     use super::*;
 
-    /// What conversations call the file.
+    /// The name of the file in conversations.
     const NAME: &str = "notes.txt";
 
     struct Machine {
@@ -214,13 +214,13 @@ mod tests {
         fn new() -> Machine {
             let folder = tempfile::tempdir().unwrap();
             let state = folder.path().join("state");
-            let places = Places {
+            let folders = StoreFolders {
                 data: folder.path().join("data"),
                 state,
             };
             Machine {
                 folder,
-                grants: FileGrants::of(&places),
+                grants: FileGrants::new(&folders),
             }
         }
 
@@ -229,7 +229,7 @@ mod tests {
         }
 
         fn grant(&self, name: &str) -> String {
-            let grant = FileGrant::named_by_a_person(&self.path(name)).unwrap();
+            let grant = FileGrant::from_user_path(&self.path(name)).unwrap();
             self.grants
                 .record(&grant, NAME, "a test", Timestamp::now())
                 .unwrap()
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_lasts_and_another_machine_does_not_know_it() {
+    fn a_grant_survives_edits_and_is_unknown_on_another_machine() {
         let machine = Machine::new();
         std::fs::write(machine.path("notes.txt"), "one").unwrap();
         let id = machine.grant("notes.txt");
@@ -252,12 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn only_an_id_finds_a_grant() {
+    fn a_grant_is_found_only_by_its_id_and_name() {
         let machine = Machine::new();
         std::fs::write(machine.path("notes.txt"), "one").unwrap();
         let id = machine.grant("notes.txt");
         std::fs::copy(
-            machine.grants.record_of(&id),
+            machine.grants.record_path(&id),
             machine.path("state/stray.json"),
         )
         .unwrap();
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn nothing_that_takes_the_place_of_a_file_is_read() {
+    fn a_link_or_socket_in_place_of_the_file_is_not_read() {
         use std::os::unix::fs::symlink;
         let machine = Machine::new();
         std::fs::create_dir(machine.path("folder")).unwrap();
@@ -306,14 +306,14 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_the_kernel_makes_up_is_not_read() {
+    fn a_virtual_file_is_not_read() {
         for path in [
             "/proc/self/environ",
             "/proc/version",
             "/sys/kernel/uevent_seqnum",
             "/dev/zero",
         ] {
-            let Ok(grant) = FileGrant::named_by_a_person(Path::new(path)) else {
+            let Ok(grant) = FileGrant::from_user_path(Path::new(path)) else {
                 continue;
             };
             assert_eq!(grant.read(), None, "{path}");
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_link_that_a_person_names_is_followed_once() {
+    fn a_link_is_followed_once_when_a_person_names_it() {
         let machine = Machine::new();
         std::fs::write(machine.path("notes.txt"), "one").unwrap();
         std::fs::write(machine.path("secret"), "secret").unwrap();
@@ -342,7 +342,7 @@ mod tests {
             .path("")
             .join(std::ffi::OsStr::from_bytes(b"bad\xff.txt"));
         std::fs::write(&path, "one").unwrap();
-        let grant = FileGrant::named_by_a_person(&path).unwrap();
+        let grant = FileGrant::from_user_path(&path).unwrap();
         assert!(grant.read().is_some(), "it can be shown");
         let id = machine
             .grants

@@ -1,4 +1,4 @@
-//! Identifiers from the operating system's generator.
+//! Identifiers from the operating system's random number generator.
 
 use analects_core::Ids;
 use jiff::Timestamp;
@@ -7,7 +7,10 @@ use uuid::{NoContext, Uuid};
 /// Crockford's base32: no `i`, `l`, `o`, `u`.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Real identifiers: UUIDs of version 7, and random nonces.
+/// The number of characters of a nonce.
+const NONCE_LENGTH: usize = 8;
+
+/// Creates real identifiers: UUIDs of version 7, and random nonces.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsIds;
 
@@ -20,13 +23,21 @@ impl Ids for OsIds {
 
     fn nonce(&mut self) -> String {
         loop {
-            // The random part of a version 7 UUID is its last eight bytes, less two bits.
-            let random = Uuid::now_v7().as_u128();
-            let letters = (0..8).map(|at| ALPHABET[(random >> (at * 5)) as usize & 31] as char);
-            let nonce: String = letters.collect();
+            let nonce = random_letters();
+            // A nonce of digits only could be mistaken for a number.
             if nonce.contains(|c: char| c.is_ascii_alphabetic()) {
                 return nonce;
             }
         }
     }
+}
+
+fn random_letters() -> String {
+    // The random part of a version 7 UUID is its last eight bytes, less two bits.
+    let random = Uuid::now_v7().as_u128();
+    let mut letters = String::new();
+    for at in 0..NONCE_LENGTH {
+        letters.push(ALPHABET[(random >> (at * 5)) as usize & 31] as char);
+    }
+    letters
 }

@@ -1,27 +1,27 @@
-//! The journal: how answers travelled, and what is no longer in a file. It lives in the state folder.
+//! The journal: answers while they arrive, and content that is no longer in its file. It lives in the state folder.
 //!
-//! | folder | holds |
+//! | folder | content |
 //! |---|---|
-//! | `asked` | answers under way, answers that broke off, and answers whose question is gone |
+//! | `asked` | entries: answers that are being received, were interrupted, or lost their question |
 //! | `messages` | whole messages that the next request needs, by the hash of their cells |
 //! | `answers` | all other answers, by the hash of their cells |
-//! | `texts` | texts that a verb took out of a file |
-//! | `rewinds` | which empty cell of a file says that the file was rewound |
-//! | `about` | empty files whose names say which records belong to which text and which path |
+//! | `texts` | texts that a verb removed from a file |
+//! | `rewinds` | for each rewound file, the empty cell that marks the rewind |
+//! | `about` | notes: empty files whose names link a text and a path to a record |
 //!
-//! Records are found by what stands in a file, so a file can be moved, copied, forked and checked out. The path is
-//! kept as a hint: it tells two files apart that hold the same words. Where nothing is left at that path, the text
-//! before the question does. Names of files tell what they are about, so that what others left here is not read.
+//! Records are found by the content of a file, so the file can be moved, copied, forked and checked out. The path is
+//! only a hint, which distinguishes two files with the same text. If nothing is left at that path, the text before the
+//! question decides. File names tell what a record is about, so that unrelated records are never read.
 //!
-//! Whoever asks holds a lock on the entry until the answer is in the file, so an entry without a lock is an answer that
-//! broke off. Just before the answer is put into the file, the entry notes the state of that file: after a kill, an
-//! answer comes into a file in that state, and never into one from which somebody may have deleted it.
+//! Whoever asks holds a lock on the entry until the answer is in the file. An entry without a lock is an interrupted
+//! answer. Just before the answer is put into the file, the entry records the state of the file. After a kill, the
+//! answer is put only into a file in that state, and never into one from which a person may have deleted it.
 //!
-//! Every file here is private. A record is on the disk before its message counts as kept.
+//! All files here are private. A record is synced before its message counts as saved.
 
-mod asked;
 mod entry;
-mod found;
+mod question;
+mod records;
 mod recover;
 
 use std::io;
@@ -32,23 +32,25 @@ use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap};
 use analects_formats::msgfile::{CellsHash, Document, KnownMessages};
 use jiff::Timestamp;
 
-use crate::error::to;
-use crate::places::{create_private_folder, name_in_state};
-use crate::vfs::{Disk, Open, Vfs, folder_of};
-use crate::{OsIds, Places, StoreError};
-use entry::{Entry, Header};
+use crate::error::cannot;
+use crate::folders::{create_private_folder, name_in_state};
+use crate::vfs::{Disk, OpenMode, Vfs, folder_of};
+use crate::{OsIds, StoreError, StoreFolders};
+use entry::{EntryHeader, ParsedEntry, string};
 
-pub use asked::{AskedCell, TextHash};
-pub use entry::{AnswerEntry, AnswerPiece};
-pub use found::{JournalRecord, MissingAnswer, RecordKind};
+pub use entry::{AnswerDelta, AnswerEntry};
+pub use question::{QuestionCell, TextHash};
+pub use records::{JournalRecord, MissingAnswer, RecordKind};
+pub(crate) use recover::InterruptedAnswer;
 pub use recover::RecoveredAnswer;
 
-/// The folder of messages that the next request needs, and that of the others.
+/// The folder of the messages that the next request needs.
 const MESSAGES: &str = "messages";
+/// The folder of all other answers.
 const ANSWERS: &str = "answers";
 
-/// The largest record that is read, in bytes.
-const LARGEST_RECORD: u64 = 256 << 20;
+/// The size limit of a record in bytes.
+const MAX_RECORD: u64 = 256 << 20;
 
 /// The journal of a state folder.
 #[derive(Debug, Clone)]
@@ -58,47 +60,52 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal in these places.
-    pub fn of(places: &Places) -> Journal {
-        Journal::on(Arc::new(Disk), places)
+    /// Returns the journal in the state folder.
+    pub fn new(folders: &StoreFolders) -> Journal {
+        Journal::with_vfs(Arc::new(Disk), folders)
     }
 
-    /// The same on any file system.
-    pub fn on(vfs: Arc<dyn Vfs>, places: &Places) -> Journal {
+    /// Returns the journal on any file system.
+    pub fn with_vfs(vfs: Arc<dyn Vfs>, folders: &StoreFolders) -> Journal {
         Journal {
             vfs,
-            folder: places.state.join("journal"),
+            folder: folders.state.join("journal"),
         }
     }
 
-    /// Keeps a message whose cells do not say everything. When this returns, it survives a power cut.
-    pub fn keep(&self, path: &Path, cells: CellsHash, message: &Message) -> Result<(), StoreError> {
-        // The note comes first: a record that nothing leads to could not be forgotten.
-        self.note(&Note {
-            text: TextHash::of(&message.text()),
-            path: path_hash(path),
-            record: RecordName::Message(cells),
-            is_told: false,
-        })?;
-        self.keep_message(&Header::without_question(path, message), cells, message)
-    }
-
-    fn keep_message(
+    /// Saves a message whose cells cannot represent all of it. When this returns, it survives a power cut.
+    pub fn save_message(
         &self,
-        header: &Header,
+        path: &Path,
         cells: CellsHash,
         message: &Message,
     ) -> Result<(), StoreError> {
-        let folder = if goes_back(message) {
+        // The note comes first: without one, the record could never be found and deleted.
+        self.save_note(&RecordNote {
+            text: TextHash::of(&message.text()),
+            path: path_hash(path),
+            record: RecordId::Message(cells),
+            is_reported: false,
+        })?;
+        let header = EntryHeader::without_question(path, message);
+        self.write_message(&header, cells, message)
+    }
+
+    /// Writes a message, unless it is there already.
+    fn write_message(
+        &self,
+        header: &EntryHeader,
+        cells: CellsHash,
+        message: &Message,
+    ) -> Result<(), StoreError> {
+        let folder = if is_needed_for_requests(message) {
             MESSAGES
         } else {
             ANSWERS
         };
         let file = self.message_file(folder, cells);
-        if self
-            .read_entry(&file)
-            .is_some_and(|entry| entry.message.is_some())
-        {
+        let entry = self.read_entry(&file);
+        if entry.is_some_and(|entry| entry.message.is_some()) {
             return Ok(());
         }
         self.write_new(
@@ -107,8 +114,8 @@ impl Journal {
         )
     }
 
-    /// Keeps a text that a verb is about to take out of a cell, in favour of another one.
-    pub fn keep_text(
+    /// Saves the text of a cell that a verb is about to replace with `new`.
+    pub fn save_removed_text(
         &self,
         path: &Path,
         cell: &str,
@@ -117,12 +124,12 @@ impl Journal {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let id = analects_core::Ids::uuid(&mut OsIds, now).replace('-', "");
-        // The note comes first: a record that nothing leads to could not be forgotten.
-        self.note(&Note {
+        // The note comes first: without one, the record could never be found and deleted.
+        self.save_note(&RecordNote {
             text: TextHash::of(new),
             path: path_hash(path),
-            record: RecordName::Text(id.clone()),
-            is_told: false,
+            record: RecordId::Text(id.clone()),
+            is_reported: false,
         })?;
         let mut record = RawMap::new();
         record.push("v", number(1));
@@ -134,30 +141,34 @@ impl Journal {
         self.write_new(&self.text_file(&id), &format!("{}\n", record.to_raw()))
     }
 
-    /// Writes a file of ours and brings it to the disk. What a kill left under its name goes.
+    /// Writes a new file and syncs it. Removes what a kill left under its name.
     fn write_new(&self, file: &Path, text: &str) -> Result<(), StoreError> {
-        let folder = folder_of(file);
-        create_private_folder(&*self.vfs, folder)?;
-        match self.vfs.remove(file) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(to("replace", file)(error));
-            }
-            _ => {}
+        create_private_folder(&*self.vfs, folder_of(file))?;
+        if let Err(error) = self.vfs.remove(file)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(cannot("replace", file)(error));
         }
-        let written = self.vfs.open(file, Open::Private).and_then(|mut open| {
-            open.write_all(text.as_bytes())?;
-            open.sync()?;
-            self.vfs.sync_folder(folder)
-        });
-        written.map_err(to("write to", file))
+        self.write_and_sync(file, text)
+            .map_err(cannot("write to", file))
     }
 
-    /// The entry of a message that stands in cells of this hash, and its file.
-    fn find_message(&self, cells: CellsHash) -> Option<(PathBuf, Entry)> {
-        let files = [MESSAGES, ANSWERS].map(|folder| self.message_file(folder, cells));
-        files
-            .into_iter()
-            .find_map(|file| self.read_entry(&file).map(|entry| (file, entry)))
+    fn write_and_sync(&self, file: &Path, text: &str) -> io::Result<()> {
+        let mut open = self.vfs.open(file, OpenMode::Private)?;
+        open.write_all(text.as_bytes())?;
+        open.sync()?;
+        self.vfs.sync_folder(folder_of(file))
+    }
+
+    /// Finds the record of the message in cells with this hash, and its file.
+    fn find_message(&self, cells: CellsHash) -> Option<(PathBuf, ParsedEntry)> {
+        for folder in [MESSAGES, ANSWERS] {
+            let file = self.message_file(folder, cells);
+            if let Some(entry) = self.read_entry(&file) {
+                return Some((file, entry));
+            }
+        }
+        None
     }
 
     fn message_file(&self, folder: &str, cells: CellsHash) -> PathBuf {
@@ -172,71 +183,68 @@ impl Journal {
         self.folder.join("texts").join(format!("{id}.jsonl"))
     }
 
-    fn asked_folder(&self) -> PathBuf {
+    /// The folder of the entries.
+    fn entries_folder(&self) -> PathBuf {
         self.folder.join("asked")
     }
 
-    /// Notes that a record belongs to a text and a path.
-    fn note(&self, note: &Note) -> Result<(), StoreError> {
+    fn save_note(&self, note: &RecordNote) -> Result<(), StoreError> {
         let file = self.note_file(note);
         let folder = folder_of(&file);
         create_private_folder(&*self.vfs, folder)?;
-        let made = self.vfs.open(&file, Open::Private);
-        made.and_then(|_| self.vfs.sync_folder(folder))
-            .map_err(to("write to", &file))
+        let created = self.vfs.open(&file, OpenMode::Private);
+        created
+            .and_then(|_| self.vfs.sync_folder(folder))
+            .map_err(cannot("write to", &file))
     }
 
-    fn note_file(&self, note: &Note) -> PathBuf {
+    fn note_file(&self, note: &RecordNote) -> PathBuf {
         self.notes_folder(note.text).join(note.to_string())
     }
 
-    /// The folder with the notes about a text, and about others.
+    /// Returns the folder that holds the notes about a text, among others.
     fn notes_folder(&self, text: TextHash) -> PathBuf {
         self.folder.join("about").join(&text.to_string()[..2])
     }
 
-    /// All notes, in no particular order.
-    fn notes(&self) -> Vec<Note> {
-        let folders = self
-            .vfs
-            .list(&self.folder.join("about"))
-            .unwrap_or_default();
-        folders
-            .iter()
-            .flat_map(|folder| self.notes_in(folder))
-            .collect()
+    /// Returns all notes, in no particular order.
+    fn all_notes(&self) -> Vec<RecordNote> {
+        let folders = self.vfs.list(&self.folder.join("about"));
+        let mut notes = Vec::new();
+        for folder in folders.unwrap_or_default() {
+            notes.extend(self.notes_in(&folder));
+        }
+        notes
     }
 
-    fn notes_in(&self, folder: &Path) -> Vec<Note> {
+    fn notes_in(&self, folder: &Path) -> Vec<RecordNote> {
         let files = self.vfs.list(folder).unwrap_or_default();
         files
             .iter()
-            .filter_map(|file| Note::parse(file.file_name()?.to_str()?))
+            .filter_map(|file| RecordNote::parse(file.file_name()?.to_str()?))
             .collect()
     }
 
-    /// What a file of an answer holds; `None` if it cannot be read.
-    fn read_entry(&self, file: &Path) -> Option<Entry> {
-        Entry::parse(&self.read(file)?)
+    /// Reads an entry or a message record; `None` if it cannot be read.
+    fn read_entry(&self, file: &Path) -> Option<ParsedEntry> {
+        ParsedEntry::parse(&self.read(file)?)
     }
 
+    /// Reads a file of the journal; `None` if it cannot be read.
     fn read(&self, file: &Path) -> Option<String> {
-        // Mostly there is no such file, and one look is enough. To open a pipe would take for ever.
-        let facts = self.vfs.facts(file).ok()?;
-        if !facts.is_file || facts.length > LARGEST_RECORD {
+        // Usually there is no such file, and this check is all. Opening a pipe could block.
+        let metadata = self.vfs.metadata(file).ok()?;
+        if !metadata.is_file || metadata.length > MAX_RECORD {
             return None;
         }
-        let bytes = self
-            .vfs
-            .open(file, Open::Read)
-            .and_then(|mut open| open.read_from(0))
-            .ok()?;
-        // A kill may have cut the last line within a character.
+        let mut open = self.vfs.open(file, OpenMode::Read).ok()?;
+        let bytes = open.read_from(0).ok()?;
+        // A kill may have cut off the last line within a character.
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
-/// What the next request needs. Most answers have nothing of that kind, so most lookups end at once.
+/// The messages that the next request needs. Most answers are not among them, so most lookups find no file.
 impl KnownMessages for Journal {
     fn get(&self, cells: CellsHash) -> Option<Message> {
         self.read_entry(&self.message_file(MESSAGES, cells))?
@@ -251,26 +259,30 @@ impl KnownMessages for Journal {
     }
 }
 
-/// All that a journal knows of messages, whether a request needs it or not.
+/// All messages of a journal, whether a request needs them or not.
 #[derive(Debug, Clone)]
-pub struct AllDetails(pub Journal);
+pub struct AllJournalMessages(pub Journal);
 
-impl KnownMessages for AllDetails {
+impl KnownMessages for AllJournalMessages {
     fn get(&self, cells: CellsHash) -> Option<Message> {
         self.0.find_message(cells)?.1.message
     }
 }
 
-/// Whether a request needs more of a message than its cells say: signatures, encrypted reasoning, fields of blocks,
-/// and what is known of a file that was shown.
-fn goes_back(message: &Message) -> bool {
+/// Returns whether a request needs more of a message than its cells hold: signatures, encrypted reasoning, unknown
+/// fields of blocks, and facts about a shared file.
+fn is_needed_for_requests(message: &Message) -> bool {
     let Body::Assistant(body) = &message.body else {
         return true;
     };
     let Content::Blocks(blocks) = &body.content else {
         return false;
     };
-    blocks.iter().any(|block| match block {
+    blocks.iter().any(is_block_needed_for_requests)
+}
+
+fn is_block_needed_for_requests(block: &Block) -> bool {
+    match block {
         Block::Text(text) => !text.extra.is_empty(),
         Block::Thinking(thought) => thought.signature.is_some() || !thought.extra.is_empty(),
         Block::ToolUse(call) => !call.extra.is_empty(),
@@ -279,69 +291,71 @@ fn goes_back(message: &Message) -> bool {
         | Block::RedactedThinking(_)
         | Block::Document(_)
         | Block::Other(_) => true,
-    })
+    }
 }
 
-/// The name of an empty file in `about`.
+/// A link from a text and a path to a record: the name of an empty file in `about`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Note {
-    /// The text: of the question that was answered, or of the cell from which a text was taken.
+struct RecordNote {
+    /// The text of the question that was answered, or of the cell from which a text was removed.
     text: TextHash,
-    /// The hash of the path of its file at that time.
+    /// The hash of the path of the file at that time.
     path: String,
-    record: RecordName,
-    /// Whether the person was told that the answer is not in the file.
-    is_told: bool,
+    record: RecordId,
+    /// Whether the person has been told that the answer is missing in the file.
+    is_reported: bool,
 }
 
-/// What a record is called.
+/// The id of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum RecordName {
+enum RecordId {
+    /// The hash of the cells of a message.
     Message(CellsHash),
+    /// The random id of a removed text.
     Text(String),
 }
 
-const TOLD: &str = "told";
+/// The last part of the name of a reported note.
+const REPORTED: &str = "told";
 
-impl Note {
-    fn parse(name: &str) -> Option<Note> {
+impl RecordNote {
+    fn parse(name: &str) -> Option<RecordNote> {
         let mut parts = name.split('.');
         let text: TextHash = parts.next()?.parse().ok()?;
         let path = parts.next()?.to_string();
         let record = parts.next()?;
         let record = match record.split_at_checked(1)? {
-            ("m", cells) => RecordName::Message(cells.parse().ok()?),
+            ("m", cells) => RecordId::Message(cells.parse().ok()?),
             ("t", id) if id.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-                RecordName::Text(id.to_string())
+                RecordId::Text(id.to_string())
             }
             _ => return None,
         };
-        let is_told = parts.next() == Some(TOLD);
-        Some(Note {
+        let is_reported = parts.next() == Some(REPORTED);
+        Some(RecordNote {
             text,
             path,
             record,
-            is_told,
+            is_reported,
         })
     }
 }
 
-impl std::fmt::Display for Note {
+impl std::fmt::Display for RecordNote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}.", self.text, self.path)?;
         match &self.record {
-            RecordName::Message(cells) => write!(f, "m{cells}")?,
-            RecordName::Text(id) => write!(f, "t{id}")?,
+            RecordId::Message(cells) => write!(f, "m{cells}")?,
+            RecordId::Text(id) => write!(f, "t{id}")?,
         }
-        if self.is_told {
-            write!(f, ".{TOLD}")
-        } else {
-            Ok(())
+        if self.is_reported {
+            write!(f, ".{REPORTED}")?;
         }
+        Ok(())
     }
 }
 
-/// What a path is called in names of files. Records hold it as text.
+/// Returns the hash of a path, for file names. It is the hash of the path as text, the form in which records hold it.
 fn path_hash(path: &Path) -> String {
     name_in_state(Path::new(&*path.to_string_lossy()))
 }
@@ -350,37 +364,37 @@ fn number(value: u64) -> Raw {
     Raw::parse(&value.to_string()).unwrap_or_else(|_| Raw::empty_object())
 }
 
-/// A rewind whose cell is gone before anything was said in it: the next message would follow another one than the person
-/// meant, so somebody has to say that.
+/// A rewind that was undone by accident: its cell was removed before anything was written in it. The next message would
+/// follow another one than the person meant, so a command reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostRewind {
-    /// The cell that the next message was to follow; empty for the beginning.
+    /// The cell that the next message should have followed; empty for the beginning.
     pub to: String,
 }
 
 impl Journal {
-    /// Notes where a file goes on, as its last cell says it. A file that was not rewound has no note.
-    pub fn note_rewind(&self, path: &Path, document: &Document) -> Result<(), StoreError> {
+    /// Records the rewind of a file that its last cell marks, or removes the record if the file is not rewound.
+    pub fn save_rewind(&self, path: &Path, document: &Document) -> Result<(), StoreError> {
         let file = self.rewind_file(path);
         let mark = document.ready_cell().filter(|cell| cell.is_rewind_mark());
-        let Some((cell, to)) = mark.and_then(|cell| Some((cell.id()?, cell.parent()?))) else {
-            // There is mostly none.
+        let Some((cell, parent)) = mark.and_then(|cell| Some((cell.id()?, cell.parent()?))) else {
+            // Usually there is none.
             let _ = self.vfs.remove(&file);
             return Ok(());
         };
-        let mut note = RawMap::new();
-        note.push("cell", Raw::string(cell));
-        note.push("parent", Raw::string(to));
-        self.write_new(&file, &note.to_raw().to_string())
+        let mut record = RawMap::new();
+        record.push("cell", Raw::string(cell));
+        record.push("parent", Raw::string(parent));
+        self.write_new(&file, &record.to_raw().to_string())
     }
 
-    /// The rewind of a file whose cell is gone though nothing was said in it. It is told once.
+    /// Returns the rewind of a file if its cell is gone and no message took its place. Reports each rewind once.
     pub fn take_lost_rewind(&self, path: &Path, document: &Document) -> Option<LostRewind> {
         let file = self.rewind_file(path);
-        let note = RawMap::parse(&self.read(&file)?).unwrap_or_default();
-        let get = |key: &str| note.get(key).and_then(Raw::as_string).unwrap_or_default();
-        let to = get("parent");
-        let cell = document.cell(&get("cell"));
+        let record = RawMap::parse(&self.read(&file)?).unwrap_or_default();
+        let to = string(&record, "parent").unwrap_or_default();
+        let id = string(&record, "cell").unwrap_or_default();
+        let cell = document.cell(&id);
         if cell.is_some_and(|cell| cell.is_rewind_mark()) {
             return None;
         }

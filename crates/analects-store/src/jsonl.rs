@@ -1,17 +1,14 @@
-//! The store on disk, a file for each chain and a line for each record:
-//! `<data>/sessions/<project>/<session>.jsonl`, side chains in `<session>/agent-<id>.jsonl`.
+//! The store on disk: a file for each chain, and a line for each record. A session is
+//! `<data>/sessions/<project>/<session>.jsonl`, its side chains are `<session>/agent-<id>.jsonl`.
 //!
-//! A file gets its name when its first records are safe, and a session that is recorded as a whole when all of it is.
-//!
-//! Reading and opening never write to it. An index beside a file holds counts and the state; it is written now and
-//! then by whoever appends, or has gone over much of the file, never synced, and trusted only as far as the file
-//! confirms it.
+//! A file gets its name after its first records are synced; a session that is recorded as a whole, after all of it is.
+//! Reading and opening never write to it. An index beside a file caches counts and the state; see `index`.
 
-mod asking;
-mod digests;
+mod announce;
 mod index;
 mod new_session;
 pub(crate) mod rows;
+mod summaries;
 mod writer;
 
 use std::any::Any;
@@ -25,141 +22,146 @@ use analects_core::{Message, MessageId};
 use analects_formats::transcript::encode_to;
 use jiff::Timestamp;
 
-use crate::error::to;
-use crate::places::create_private_folder;
-use crate::sessions::{ChainName, Digest, Each, Listed, NewSession, Overview, TranscriptStore};
-use crate::vfs::{Disk, Facts, Open, Vfs, VfsFile, folder_of};
-use crate::{Places, StoreError};
-use digests::Digests;
-use index::Limits;
+use crate::error::cannot;
+use crate::folders::create_private_folder;
+use crate::sessions::{
+    ChainName, ListedSession, NewSession, Overview, RowVisitor, SessionSummary, TranscriptStore,
+};
+use crate::vfs::{Disk, FileMetadata, OpenMode, Vfs, VfsFile, folder_of};
+use crate::{StoreError, StoreFolders};
+use index::StoreLimits;
 use new_session::{HiddenSession, clear_up};
 use rows::{Backward, Forward};
-use writer::Writer;
+use summaries::ProjectSummaries;
+use writer::ChainWriter;
 
-/// The longest line that is read, in bytes.
+/// The size limit of a line in bytes. Longer lines are not read.
 pub const LINE_LIMIT: usize = analects_formats::convert::LINE_LIMIT;
-/// How far a file grows beyond its index before that is written anew.
+/// The number of bytes by which a file grows until its index is updated.
 const STRIDE: u64 = 1 << 20;
-/// About as many bytes as a record has, so that a buffer for it need not grow.
-const USUAL: usize = 4096;
-/// How many files are kept open for writing.
+/// The size of a typical record in bytes, for the initial capacity of buffers.
+const TYPICAL_RECORD: usize = 4096;
+/// The number of files that are kept open for writing.
 const MAX_WRITERS: usize = 16;
-/// The longest name of a session or an agent.
+/// The length limit for the name of a session or an agent, in bytes.
 const MAX_NAME: usize = 100;
 
-/// When what was appended is made to survive a power cut.
+/// The times when appended records are synced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncPolicy {
-    /// Before each append returns.
+    /// Before every append returns.
     #[default]
     Always,
-    /// Before an append returns that comes this long after the last sync.
+    /// Before an append returns, if the last sync is at least this long ago.
     Interval(Duration),
-    /// When the system likes.
+    /// Never; the system writes the records at some time.
     Never,
 }
 
-/// A file that is open for reading, and what is known about it.
-type OpenFile = (Box<dyn VfsFile>, Facts);
+/// A file that is open for reading, and its metadata.
+type OpenFile = (Box<dyn VfsFile>, FileMetadata);
 
 /// The files that are open for writing.
-type Writers = HashMap<ChainName, Arc<Mutex<Writer>>>;
+type ChainWriters = HashMap<ChainName, Arc<Mutex<ChainWriter>>>;
 
-/// A store of files, one line for each record.
+/// A store on disk, with a line for each record.
 #[derive(Debug)]
 pub struct JsonlStore {
     vfs: Arc<dyn Vfs>,
-    places: Places,
+    folders: StoreFolders,
     policy: SyncPolicy,
-    limit: usize,
-    /// How far a file grows beyond its index before that is written anew.
+    /// The size limit of a line in bytes.
+    line_limit: usize,
+    /// The number of bytes by which a file grows until its index is updated.
     stride: u64,
-    writers: Mutex<Writers>,
+    writers: Mutex<ChainWriters>,
 }
 
 impl JsonlStore {
-    /// The store in these places.
-    pub fn new(places: &Places) -> JsonlStore {
-        JsonlStore::on(Arc::new(Disk), places)
+    /// Creates a store in these folders.
+    pub fn new(folders: &StoreFolders) -> JsonlStore {
+        JsonlStore::with_vfs(Arc::new(Disk), folders)
     }
 
-    /// The same on any file system.
-    pub fn on(vfs: Arc<dyn Vfs>, places: &Places) -> JsonlStore {
+    /// Creates a store on any file system.
+    pub fn with_vfs(vfs: Arc<dyn Vfs>, folders: &StoreFolders) -> JsonlStore {
         JsonlStore {
             vfs,
-            places: places.clone(),
+            folders: folders.clone(),
             policy: SyncPolicy::Always,
-            limit: LINE_LIMIT,
+            line_limit: LINE_LIMIT,
             stride: STRIDE,
             writers: Mutex::default(),
         }
     }
 
-    /// Says when appends are made to survive a power cut.
+    /// Sets the times when appended records are synced.
     pub fn with_sync(self, policy: SyncPolicy) -> JsonlStore {
         JsonlStore { policy, ..self }
     }
 
-    /// Sets the length beyond which lines are not read.
-    pub fn with_line_limit(self, limit: usize) -> JsonlStore {
-        JsonlStore { limit, ..self }
+    /// Sets the size limit of a line in bytes. Longer lines are not read.
+    pub fn with_line_limit(self, line_limit: usize) -> JsonlStore {
+        JsonlStore { line_limit, ..self }
     }
 
-    /// Sets how many bytes a file grows beyond its index before the index follows.
+    /// Sets the number of bytes by which a file grows until its index is updated.
     pub fn with_stride(self, stride: u64) -> JsonlStore {
         JsonlStore { stride, ..self }
     }
 
-    /// The file of a chain.
+    /// Returns the file of a chain; an error if a part of the name is not a safe file name.
     pub fn path(&self, of: &ChainName) -> Result<PathBuf, StoreError> {
-        let project = self.projects().join(safe(&of.project)?);
-        Ok(match &of.agent {
-            None => project.join(format!("{}.jsonl", safe(&of.session)?)),
-            Some(agent) => project
-                .join(safe(&of.session)?)
-                .join(format!("agent-{}.jsonl", safe(agent)?)),
-        })
+        let project = self.projects_folder().join(checked_name(&of.project)?);
+        let session = checked_name(&of.session)?;
+        let Some(agent) = &of.agent else {
+            return Ok(project.join(format!("{session}.jsonl")));
+        };
+        let agent = checked_name(agent)?;
+        Ok(project.join(session).join(format!("agent-{agent}.jsonl")))
     }
 
-    /// Where it is kept what a list says of the sessions of a project.
-    fn digests_path(&self, project: &str) -> PathBuf {
-        self.places
+    /// Returns the file that caches the summaries of the sessions of a project.
+    fn summaries_path(&self, project: &str) -> PathBuf {
+        self.folders
             .state
             .join("lists")
             .join(format!("{project}.jsonl"))
     }
 
-    fn limits(&self) -> Limits {
-        Limits {
+    fn limits(&self) -> StoreLimits {
+        StoreLimits {
             stride: self.stride,
-            line: self.limit,
+            line: self.line_limit,
         }
     }
 
-    fn projects(&self) -> PathBuf {
-        self.places.data.join("sessions")
+    fn projects_folder(&self) -> PathBuf {
+        self.folders.data.join("sessions")
     }
 
-    /// Opens a chain for reading; `None` if it was never written to.
+    /// Opens the file of a chain for reading; `None` if there is none.
     fn open(&self, path: &Path) -> Result<Option<OpenFile>, StoreError> {
-        let opened = self.vfs.open(path, Open::Read).and_then(|file| {
-            let facts = file.facts()?;
-            Ok((file, facts))
+        let opened = self.vfs.open(path, OpenMode::Read).and_then(|file| {
+            let metadata = file.metadata()?;
+            Ok((file, metadata))
         });
         match opened {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Ok((_, facts)) if !facts.is_file => Err(StoreError::NotAFile {
+            Err(error) => Err(cannot("read", path)(error)),
+            Ok((_, metadata)) if !metadata.is_file => Err(StoreError::NotAFile {
                 path: path.to_path_buf(),
             }),
-            opened => opened.map(Some).map_err(to("read", path)),
+            Ok(opened) => Ok(Some(opened)),
         }
     }
 
-    fn writers(&self) -> MutexGuard<'_, Writers> {
+    fn writers(&self) -> MutexGuard<'_, ChainWriters> {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn writer(&self, of: &ChainName) -> Result<Arc<Mutex<Writer>>, StoreError> {
+    /// Returns the writer of a chain, and creates it if necessary.
+    fn writer(&self, of: &ChainName) -> Result<Arc<Mutex<ChainWriter>>, StoreError> {
         let mut writers = self.writers();
         if let Some(writer) = writers.get(of) {
             return Ok(Arc::clone(writer));
@@ -167,10 +169,11 @@ impl JsonlStore {
         let path = self.path(of)?;
         let folder = folder_of(&path);
         create_private_folder(&*self.vfs, folder)?;
-        if of.agent.is_none() && self.vfs.facts(&path).is_err() {
-            clear_up(&self.vfs, &self.places, folder);
+        if of.agent.is_none() && self.vfs.metadata(&path).is_err() {
+            clear_up(&self.vfs, &self.folders, folder);
         }
-        let writer = Arc::new(Mutex::new(Writer::open(&self.vfs, &self.places, &path)?));
+        let writer = ChainWriter::open(&self.vfs, &self.folders, &path)?;
+        let writer = Arc::new(Mutex::new(writer));
         if writers.len() >= MAX_WRITERS {
             writers.clear();
         }
@@ -178,21 +181,21 @@ impl JsonlStore {
         Ok(writer)
     }
 
-    /// Adds a record as a line. What nobody could read again must not be acknowledged.
+    /// Adds a record as a line. Refuses one that is too long to be read back.
     fn encode(&self, lines: &mut String, record: &Message) -> Result<(), StoreError> {
         let start = lines.len();
         encode_to(lines, record);
         let length = lines.len() - start;
-        if length > self.limit {
+        if length > self.line_limit {
             return Err(StoreError::LongRecord {
                 length,
-                limit: self.limit,
+                limit: self.line_limit,
             });
         }
         Ok(())
     }
 
-    /// The paths in a folder, sorted; none if it is not there.
+    /// Lists the paths in a folder, sorted; none if the folder does not exist.
     fn list_folder(&self, folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
         match self.vfs.list(folder) {
             Ok(mut paths) => {
@@ -200,54 +203,83 @@ impl JsonlStore {
                 Ok(paths)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(to("read this folder", folder)(error)),
+            Err(error) => Err(cannot("read this folder", folder)(error)),
         }
     }
 
-    fn list_project(&self, project: &str) -> Result<Vec<Listed>, StoreError> {
-        let folder = self.projects().join(safe(project)?);
-        let mut listed = Vec::new();
+    /// Lists the sessions of a project, sorted by name.
+    fn list_project(&self, project: &str) -> Result<Vec<ListedSession>, StoreError> {
+        let folder = self.projects_folder().join(checked_name(project)?);
+        let mut sessions = Vec::new();
         for path in self.list_folder(&folder)? {
-            let Some(session) = stem(&path, "", ".jsonl") else {
+            let Some(session) = name_between(&path, "", ".jsonl") else {
                 continue;
             };
-            let Some(facts) = self.vfs.facts(&path).ok().filter(|facts| facts.is_file) else {
+            let metadata = self.vfs.metadata(&path);
+            let Some(metadata) = metadata.ok().filter(|metadata| metadata.is_file) else {
                 continue;
             };
-            let (second, nano) = facts.modified;
+            let (second, nano) = metadata.modified;
             let modified = Timestamp::new(second, i32::try_from(nano).unwrap_or(0));
-            let modified = modified.unwrap_or_default();
-            let name = ChainName::new(project, session);
-            listed.push(Listed {
-                name,
-                modified,
-                length: facts.length,
+            sessions.push(ListedSession {
+                name: ChainName::new(project, session),
+                modified: modified.unwrap_or_default(),
+                length: metadata.length,
             });
         }
-        Ok(listed)
+        Ok(sessions)
     }
 
-    /// Moves a file to the trash, under a name that nothing there has.
-    fn put_aside(&self, path: &Path, trash: &Path) -> Result<PathBuf, StoreError> {
+    /// Lists the sessions of all projects.
+    fn list_all_projects(&self) -> Result<Vec<ListedSession>, StoreError> {
+        let mut sessions = Vec::new();
+        for folder in self.list_folder(&self.projects_folder())? {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            let is_file = self
+                .vfs
+                .metadata(&folder)
+                .is_ok_and(|metadata| metadata.is_file);
+            if checked_name(&name).is_ok() && !is_file {
+                sessions.extend(self.list_project(&name)?);
+            }
+        }
+        Ok(sessions)
+    }
+
+    /// Moves a file to `trash`, or to a similar name if that is taken. Returns the new path.
+    fn move_to_trash(&self, path: &Path, trash: &Path) -> Result<PathBuf, StoreError> {
         create_private_folder(&*self.vfs, folder_of(trash))?;
-        let name = trash
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let names = (2..).map(|number| trash.with_file_name(format!("{name}.{number}.jsonl")));
-        let mut free = std::iter::once(trash.to_path_buf()).chain(names);
-        let place = free.find(|place| self.vfs.facts(place).is_err());
-        let place = place.unwrap_or_else(|| trash.to_path_buf());
+        let target = self.free_name(trash);
         self.vfs
-            .rename(path, &place)
-            .map_err(to("move to the trash", path))?;
-        for folder in [folder_of(&place), folder_of(path)] {
+            .rename(path, &target)
+            .map_err(cannot("move to the trash", path))?;
+        for folder in [folder_of(&target), folder_of(path)] {
             self.vfs
                 .sync_folder(folder)
-                .map_err(to("sync this folder", folder))?;
+                .map_err(cannot("sync this folder", folder))?;
         }
-        Ok(place)
+        Ok(target)
+    }
+
+    /// Returns the path itself if it is free, or the first free one with a number.
+    fn free_name(&self, path: &Path) -> PathBuf {
+        if self.vfs.metadata(path).is_err() {
+            return path.to_path_buf();
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        for number in 2_u64.. {
+            let candidate = path.with_file_name(format!("{stem}.{number}.jsonl"));
+            if self.vfs.metadata(&candidate).is_err() {
+                return candidate;
+            }
+        }
+        path.to_path_buf()
+    }
+
+    /// Moves a file to `trash` while no other process writes to it. Returns the new path.
+    fn lock_and_trash(&self, path: &Path, trash: &Path) -> Result<PathBuf, StoreError> {
+        let _lock = ChainWriter::lock_alone(&self.vfs, &self.folders, path)?;
+        self.move_to_trash(path, trash)
     }
 }
 
@@ -257,15 +289,15 @@ impl TranscriptStore for JsonlStore {
             return self.path(to).map(drop);
         }
         let writer = self.writer(to)?;
-        let mut lines = String::with_capacity(USUAL * records.len());
+        let mut lines = String::with_capacity(TYPICAL_RECORD * records.len());
         for record in records {
             self.encode(&mut lines, record)?;
         }
         let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let end = writer.append(lines, self.policy)?;
         if end.saturating_sub(writer.indexed) >= self.stride {
-            let (vfs, path) = (&*self.vfs, writer.path.clone());
-            writer.indexed = index::keep_up(vfs, &path, end, self.limits());
+            let path = writer.path.clone();
+            writer.indexed = index::update(&*self.vfs, &path, end, self.limits());
         }
         Ok(())
     }
@@ -282,13 +314,13 @@ impl TranscriptStore for JsonlStore {
         }
     }
 
-    fn scan(&self, of: &ChainName, from: u64, each: &mut Each<'_>) -> Result<(), StoreError> {
+    fn scan(&self, of: &ChainName, from: u64, each: &mut RowVisitor<'_>) -> Result<(), StoreError> {
         let path = self.path(of)?;
         let Some((mut file, _)) = self.open(&path)? else {
             return Ok(());
         };
-        let mut rows = Forward::new(&mut *file, from, self.limit);
-        while let Some(row) = rows.next().map_err(to("read", &path))? {
+        let mut rows = Forward::new(&mut *file, from, self.line_limit);
+        while let Some(row) = rows.next().map_err(cannot("read", &path))? {
             if each(row).is_break() {
                 break;
             }
@@ -296,13 +328,13 @@ impl TranscriptStore for JsonlStore {
         Ok(())
     }
 
-    fn scan_back(&self, of: &ChainName, each: &mut Each<'_>) -> Result<(), StoreError> {
+    fn scan_backward(&self, of: &ChainName, each: &mut RowVisitor<'_>) -> Result<(), StoreError> {
         let path = self.path(of)?;
-        let Some((mut file, facts)) = self.open(&path)? else {
+        let Some((mut file, metadata)) = self.open(&path)? else {
             return Ok(());
         };
-        let mut rows = Backward::new(&mut *file, facts.length, self.limit);
-        while let Some(row) = rows.next().map_err(to("read", &path))? {
+        let mut rows = Backward::new(&mut *file, metadata.length, self.line_limit);
+        while let Some(row) = rows.next().map_err(cannot("read", &path))? {
             if each(row).is_break() {
                 break;
             }
@@ -310,51 +342,45 @@ impl TranscriptStore for JsonlStore {
         Ok(())
     }
 
-    fn list(&self, project: Option<&str>) -> Result<Vec<Listed>, StoreError> {
-        let mut listed = Vec::new();
-        match project {
-            Some(project) => listed.extend(self.list_project(project)?),
-            None => {
-                for folder in self.list_folder(&self.projects())? {
-                    let name = folder.file_name().unwrap_or_default().to_string_lossy();
-                    let is_file = self.vfs.facts(&folder).is_ok_and(|facts| facts.is_file);
-                    if safe(&name).is_ok() && !is_file {
-                        listed.extend(self.list_project(&name)?);
-                    }
-                }
-            }
-        }
-        listed.sort_by_key(|session| std::cmp::Reverse(session.modified));
-        Ok(listed)
+    fn list(&self, project: Option<&str>) -> Result<Vec<ListedSession>, StoreError> {
+        let mut sessions = match project {
+            Some(project) => self.list_project(project)?,
+            None => self.list_all_projects()?,
+        };
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.modified));
+        Ok(sessions)
     }
 
-    fn digests(&self, listed: &[Listed]) -> Result<Vec<Digest>, StoreError> {
-        let mut projects: BTreeMap<&str, Vec<&Listed>> = BTreeMap::new();
-        for session in listed {
+    fn summaries(&self, sessions: &[ListedSession]) -> Result<Vec<SessionSummary>, StoreError> {
+        let mut projects: BTreeMap<&str, Vec<&ListedSession>> = BTreeMap::new();
+        for session in sessions {
             projects
                 .entry(&session.name.project)
                 .or_default()
                 .push(session);
         }
-        let mut found = HashMap::new();
+        let mut by_name = HashMap::new();
         for (project, sessions) in projects {
-            let mut digests = Digests::read(&*self.vfs, self.digests_path(safe(project)?));
+            let path = self.summaries_path(checked_name(project)?);
+            let mut summaries = ProjectSummaries::read(&*self.vfs, path);
             for session in &sessions {
-                if digests.get(session).is_none() {
-                    digests.add(session, self.overview(&session.name)?.digest());
-                }
-                found.extend(
-                    digests
-                        .get(session)
-                        .map(|digest| (&session.name, digest.clone())),
-                );
+                let summary = match summaries.get(session) {
+                    Some(summary) => summary.clone(),
+                    None => {
+                        let summary = self.overview(&session.name)?.summary();
+                        summaries.add(session, summary.clone());
+                        summary
+                    }
+                };
+                by_name.insert(&session.name, summary);
             }
-            digests.keep(&*self.vfs, &sessions);
+            summaries.save(&*self.vfs, &sessions);
         }
-        Ok(listed
-            .iter()
-            .filter_map(|session| found.remove(&session.name))
-            .collect())
+        let mut summaries = Vec::new();
+        for session in sessions {
+            summaries.extend(by_name.remove(&session.name));
+        }
+        Ok(summaries)
     }
 
     fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError> {
@@ -362,45 +388,44 @@ impl TranscriptStore for JsonlStore {
         let paths = self.list_folder(&folder)?;
         Ok(paths
             .iter()
-            .filter_map(|path| stem(path, "agent-", ".jsonl"))
+            .filter_map(|path| name_between(path, "agent-", ".jsonl"))
             .collect())
     }
 
     fn prune(&self, session: &ChainName) -> Result<String, StoreError> {
         let main = session.main();
         let path = self.path(&main)?;
-        let trash = self.places.data.join("trash").join(safe(&main.project)?);
-        if self
-            .vfs
-            .facts(&path)
-            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-        {
-            return Err(StoreError::NoSession {
+        let trash_folder = self
+            .folders
+            .data
+            .join("trash")
+            .join(checked_name(&main.project)?);
+        let metadata = self.vfs.metadata(&path);
+        if metadata.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Err(StoreError::SessionNotFound {
                 name: main.to_string(),
             });
         }
-        let place = trash.join(path.file_name().unwrap_or_default());
-        // The main chain goes last, so that a prune that was cut off can be done again.
+        let trash = trash_folder.join(path.file_name().unwrap_or_default());
+        // The main chain goes last, so that an interrupted prune can be repeated.
         for agent in self.side_chains(&main)? {
-            let name = main.side(agent);
-            let side = self.path(&name)?;
-            self.writers().remove(&name);
-            let name = side.file_name().unwrap_or_default();
-            let _ = self.vfs.remove(&index::path(&side));
-            self.locked(&side, || {
-                self.put_aside(&side, &place.with_extension("").join(name))
-            })?;
+            let side = main.side(agent);
+            let side_path = self.path(&side)?;
+            let file_name = side_path.file_name().unwrap_or_default();
+            self.writers().remove(&side);
+            let _ = self.vfs.remove(&index::path(&side_path));
+            self.lock_and_trash(&side_path, &trash.with_extension("").join(file_name))?;
         }
         let _ = self.vfs.remove_folder(&path.with_extension(""));
-        let _ = self.vfs.remove(&self.digests_path(&main.project));
+        let _ = self.vfs.remove(&self.summaries_path(&main.project));
         let _ = self.vfs.remove(&index::path(&path));
         self.writers().remove(&main);
-        let place = self.locked(&path, || self.put_aside(&path, &place))?;
-        Ok(place.display().to_string())
+        let target = self.lock_and_trash(&path, &trash)?;
+        Ok(target.display().to_string())
     }
 
     fn leaf(&self, of: &ChainName) -> Result<Option<MessageId>, StoreError> {
-        asking::leaf(self, of)
+        announce::leaf(self, of)
     }
 
     fn announce(
@@ -408,49 +433,47 @@ impl TranscriptStore for JsonlStore {
         of: &ChainName,
         question: &str,
     ) -> Result<Box<dyn Any + Send + Sync>, StoreError> {
-        asking::announce(self, of, question)
+        announce::announce(self, of, question)
     }
 
     fn overview(&self, of: &ChainName) -> Result<Overview, StoreError> {
         let path = self.path(of)?;
-        match self.open(&path)? {
-            Some((mut file, facts)) => {
-                index::overview(&*self.vfs, &path, &mut *file, facts.length, self.limits())
-                    .map_err(to("read", &path))
-            }
-            None => Ok(Overview::default()),
-        }
+        let Some((mut file, metadata)) = self.open(&path)? else {
+            return Ok(Overview::default());
+        };
+        index::overview(
+            &*self.vfs,
+            &path,
+            &mut *file,
+            metadata.length,
+            self.limits(),
+        )
+        .map_err(cannot("read", &path))
     }
 }
 
-impl JsonlStore {
-    /// Does something while nobody else writes to a file.
-    fn locked<T>(
-        &self,
-        path: &Path,
-        act: impl FnOnce() -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let _lock = Writer::lock_alone(&self.vfs, &self.places, path)?;
-        act()
-    }
-}
-
-/// A name that is one part of a path on every system, and stays in its folder.
-fn safe(name: &str) -> Result<&str, StoreError> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+/// Returns a name if it is a single part of a path on every system, and stays in its folder.
+fn checked_name(name: &str) -> Result<&str, StoreError> {
     let is_safe = !name.is_empty()
         && name.len() <= MAX_NAME
-        && name.bytes().all(allowed)
+        && name.bytes().all(is_safe_byte)
         && !name.starts_with('.')
         && !name.ends_with('.');
-    is_safe.then_some(name).ok_or_else(|| StoreError::BadName {
-        name: name.to_string(),
-    })
+    if !is_safe {
+        return Err(StoreError::BadName {
+            name: name.to_string(),
+        });
+    }
+    Ok(name)
 }
 
-/// What a file is named after, between a beginning and an end.
-fn stem(path: &Path, start: &str, end: &str) -> Option<String> {
+fn is_safe_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)
+}
+
+/// Returns the part of a file name between a prefix and a suffix; `None` for a name that the store does not write.
+fn name_between(path: &Path, prefix: &str, suffix: &str) -> Option<String> {
     let name = path.file_name()?.to_str()?;
-    let stem = name.strip_prefix(start)?.strip_suffix(end)?;
-    safe(stem).ok().map(str::to_string)
+    let name = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+    checked_name(name).ok().map(str::to_string)
 }

@@ -1,4 +1,4 @@
-//! A message file under its lock: read, and ready for more cells.
+//! A message file that only this process may write to: reading it, and changing it under its lock.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,89 +7,89 @@ use std::time::Duration;
 
 use analects_formats::msgfile::{self, Document, DocumentKind, NewCell, Splice};
 
-use crate::error::to;
-use crate::places::Lock;
-use crate::redo::{NewEnd, Redo, Written};
+use crate::error::cannot;
+use crate::folders::WriteLock;
+use crate::redo::{EndChange, EndWriteOutcome, RedoLog};
 use crate::replace::{PATIENCE, clear_up, replace, wait_for_writers};
-use crate::vfs::{Disk, Facts, Lease, Open, Vfs, VfsFile, folder_of};
-use crate::{Journal, Places, RecoveredAnswer, StoreError};
+use crate::vfs::{Disk, FileMetadata, Lease, OpenMode, Vfs, VfsFile, folder_of};
+use crate::{Journal, RecoveredAnswer, StoreError, StoreFolders};
 
-/// The largest message file that is read, in bytes. It is read as a whole.
+/// The size limit of a message file in bytes, because it is read as a whole.
 pub(crate) const MESSAGE_FILE_LIMIT: usize = 1 << 30;
 
-/// How many symbolic links are followed; more are a circle.
+/// The maximum number of symbolic links that are followed. More are a cycle.
 const MAX_LINKS: usize = 40;
 
-/// How often a change is made anew because somebody else wrote meanwhile.
+/// The number of attempts to make a change, or to read a file, while another program keeps writing.
 const MAX_TRIES: usize = 50;
 
-/// How often, and how long, we wait for the rest of a file where the system cannot tell whether somebody
-/// is writing it.
+/// The number of waits for the rest of a file, where the system cannot tell whether a program is writing it.
 const MAX_WAITS: usize = 400;
+/// The duration of one such wait.
 const WAIT: Duration = Duration::from_millis(5);
 
-/// The end of larger files changes in place; smaller ones are replaced as a whole.
-const LARGE: usize = 1_000_000;
+/// The size in bytes above which the end of a file changes in place. Smaller files are replaced.
+const IN_PLACE_SIZE: usize = 1_000_000;
 
-/// Reads a message file without the right to write to it.
+/// Reads a message file without locking it.
 pub fn read_message_file(path: &Path) -> Result<Document, StoreError> {
     read_on(&Disk, path).map(|(document, _)| document)
 }
 
-/// A file and its facts, which are those of just these bytes: if somebody writes while we read, we
-/// read again.
-pub(crate) fn read_on(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Facts), StoreError> {
-    let (bytes, facts) = read_bytes(vfs, path)?;
-    Ok((msgfile::decode_named(bytes, &path.to_string_lossy()), facts))
+/// Reads a file and its metadata. The metadata belongs to exactly these bytes: the file is read again if it changes
+/// meanwhile.
+pub(crate) fn read_on(vfs: &dyn Vfs, path: &Path) -> Result<(Document, FileMetadata), StoreError> {
+    let (bytes, metadata) = read_with(vfs, path, |file| file.read_from(0))?;
+    let document = msgfile::decode_named(bytes, &path.to_string_lossy());
+    Ok((document, metadata))
 }
 
-fn read_bytes(vfs: &dyn Vfs, path: &Path) -> Result<(Vec<u8>, Facts), StoreError> {
-    read_with(vfs, path, |file| file.read_from(0))
-}
-
-/// A message file is held in memory as a whole; one that is too large for that is not even begun with.
-fn check_size(path: &Path, facts: &Facts) -> Result<(), StoreError> {
-    if facts.length <= MESSAGE_FILE_LIMIT as u64 {
+/// Refuses a file that is too large for memory.
+fn check_size(path: &Path, metadata: &FileMetadata) -> Result<(), StoreError> {
+    if metadata.length <= MESSAGE_FILE_LIMIT as u64 {
         return Ok(());
     }
     Err(StoreError::TooLarge {
         path: path.to_path_buf(),
-        length: facts.length,
+        length: metadata.length,
         limit: MESSAGE_FILE_LIMIT,
     })
 }
 
-/// What a reader makes of a file, and the file's facts.
+/// Calls `read` with the open file until the file does not change during the call. Returns the result and the file's
+/// metadata.
 fn read_with<T>(
     vfs: &dyn Vfs,
     path: &Path,
     read: impl Fn(&mut dyn VfsFile) -> io::Result<T>,
-) -> Result<(T, Facts), StoreError> {
+) -> Result<(T, FileMetadata), StoreError> {
     for _ in 0..MAX_TRIES {
-        // A pipe would keep us waiting as soon as it is opened.
-        if !vfs.facts(path).map_err(to("read", path))?.is_file {
+        // Opening a pipe could block.
+        if !vfs.metadata(path).map_err(cannot("read", path))?.is_file {
             return Err(StoreError::NotAFile {
                 path: path.to_path_buf(),
             });
         }
-        let mut file = vfs.open(path, Open::Read).map_err(to("read", path))?;
-        let facts = file.facts().map_err(to("read", path))?;
-        check_size(path, &facts)?;
-        let made = read(&mut *file).map_err(to("read", path))?;
-        if file.facts().map_err(to("read", path))? == facts {
-            return Ok((made, facts));
+        let mut file = vfs
+            .open(path, OpenMode::Read)
+            .map_err(cannot("read", path))?;
+        let metadata = file.metadata().map_err(cannot("read", path))?;
+        check_size(path, &metadata)?;
+        let result = read(&mut *file).map_err(cannot("read", path))?;
+        if file.metadata().map_err(cannot("read", path))? == metadata {
+            return Ok((result, metadata));
         }
     }
-    Err(StoreError::Changing {
+    Err(StoreError::KeepsChanging {
         path: path.to_path_buf(),
     })
 }
 
-/// Makes a file that must not be there yet; `false` if something has its name. A kill leaves all of it
-/// or nothing. When this returns, it survives a power cut.
+/// Creates a file; `false` if something has its name already. A kill leaves all of it or nothing. When this returns, the
+/// file survives a power cut.
 pub fn create_file(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
     match replace(&Disk, path, bytes, None) {
-        // Only its folder can be missing.
+        // Only the folder can be missing.
         Err(StoreError::NotFound { .. }) => Err(StoreError::NotFound {
             path: folder_of(path).to_path_buf(),
         }),
@@ -101,106 +101,107 @@ pub fn create_file(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
 #[derive(Debug)]
 pub struct LockedFile {
     vfs: Arc<dyn Vfs>,
-    /// The name by which the person knows the file.
+    /// The path as the caller passed it, for error messages.
     name: PathBuf,
+    /// The path without symbolic links.
     path: PathBuf,
     document: Document,
-    /// What the file looked like when the document was read; `None` while there is no file.
-    seen: Option<Facts>,
-    /// Whether that was what the document holds: after a file was put in the place of another, somebody may have
-    /// been quicker than our look at it.
-    is_sure: bool,
-    redo: Redo,
-    /// What somebody else wrote, and a kill left beside the file.
-    kept: Vec<PathBuf>,
-    /// The length beyond which the end of the file changes in place.
-    large: usize,
-    /// How long a change waits for other programs that have the file open for writing.
+    /// The metadata of the file when the document was read; `None` if there is no file.
+    metadata: Option<FileMetadata>,
+    /// Whether the metadata certainly belongs to the document. After a replacement it may not: another program may have
+    /// written before we looked.
+    is_metadata_exact: bool,
+    redo: RedoLog,
+    /// The files with text of other programs that was rescued.
+    other_versions: Vec<PathBuf>,
+    /// The size in bytes above which the end of the file changes in place.
+    in_place_size: usize,
+    /// The time for which a change waits for other programs that have the file open for writing.
     patience: Duration,
-    places: Places,
+    folders: StoreFolders,
     journal: Journal,
-    /// Answers that had broken off, and came into the file when it was opened.
+    /// The interrupted answers that were added to the file.
     pub(crate) recovered: Vec<RecoveredAnswer>,
-    /// The lock, which is taken for each change alone while this is `None`.
-    lock: Option<Lock>,
+    /// The lock. While this is `None`, each change takes the lock for itself.
+    lock: Option<WriteLock>,
 }
 
 /// A change of a file.
 enum FileChange {
     Splice(Splice),
-    /// The file as it becomes.
+    /// The file after the change.
     Document(Box<Document>),
 }
 
 impl LockedFile {
-    /// Opens a message file for writing. One that is not there yet is empty, and is made by the
-    /// first write.
-    pub fn open(name: &Path, places: &Places) -> Result<LockedFile, StoreError> {
-        LockedFile::open_within(name, places, Duration::ZERO)
+    /// Opens a message file for writing. A file that does not exist is empty; the first write creates it. Fails at once
+    /// if another process has the lock, or another program has the file open for writing.
+    pub fn open(name: &Path, folders: &StoreFolders) -> Result<LockedFile, StoreError> {
+        LockedFile::open_within(name, folders, Duration::ZERO)
     }
 
-    /// The same, waiting as long as `patience` lasts for another `LockedFile`, and then as long again for other
-    /// programs that have the file open for writing: what they have written so far may be half of it.
+    /// Opens a message file for writing. Waits for at most `patience` until other processes release the lock, and for as
+    /// long again until other programs close the file, because they may have written only half of it.
     pub fn open_within(
         name: &Path,
-        places: &Places,
+        folders: &StoreFolders,
         patience: Duration,
     ) -> Result<LockedFile, StoreError> {
-        LockedFile::open_on(Arc::new(Disk), name, places, patience)
+        LockedFile::open_on(Arc::new(Disk), name, folders, patience)
     }
 
-    /// The same on any file system.
+    /// Does the same as [`LockedFile::open_within`] on any file system.
     pub fn open_on(
         vfs: Arc<dyn Vfs>,
         name: &Path,
-        places: &Places,
+        folders: &StoreFolders,
         patience: Duration,
     ) -> Result<LockedFile, StoreError> {
-        let mut file = LockedFile::open_any(vfs, name, places, patience)?;
+        let mut file = LockedFile::open_any(vfs, name, folders, patience)?;
         if file.document.kind() == DocumentKind::Plain {
             return Err(StoreError::NotAMessageFile { path: file.name });
         }
-        file.add_broken_off()?;
+        file.add_interrupted_answers()?;
         Ok(file)
     }
 
-    /// The same for a Markdown file that is no message file, and is to become one.
+    /// Opens a Markdown file that is not a message file yet, to convert it. Waits as [`LockedFile::open_within`] does.
     pub fn open_plain(
         name: &Path,
-        places: &Places,
+        folders: &StoreFolders,
         patience: Duration,
     ) -> Result<LockedFile, StoreError> {
-        LockedFile::open_any(Arc::new(Disk), name, places, patience)
+        LockedFile::open_any(Arc::new(Disk), name, folders, patience)
     }
 
     fn open_any(
         vfs: Arc<dyn Vfs>,
         name: &Path,
-        places: &Places,
+        folders: &StoreFolders,
         patience: Duration,
     ) -> Result<LockedFile, StoreError> {
         let name = name.to_path_buf();
         let path = real_path(&*vfs, &name)?;
-        let lock = Lock::take(&*vfs, places, &path, patience)?;
+        let lock = WriteLock::take(&*vfs, folders, &path, patience)?;
         let lock = lock.ok_or(StoreError::Locked { path: name.clone() })?;
         wait_for_writers(&*vfs, &path, &name, patience)?;
-        let mut redo = Redo::of(&*vfs, places, &path)?;
+        let mut redo = RedoLog::of(&*vfs, folders, &path)?;
         redo.complete(&*vfs, &path)?;
-        let kept = clear_up(&*vfs, &path);
-        let (document, seen) = read_or_new(&*vfs, &path)?;
+        let other_versions = clear_up(&*vfs, &path);
+        let (document, metadata) = read_or_empty(&*vfs, &path)?;
         let file = LockedFile {
-            journal: Journal::on(vfs.clone(), places),
+            journal: Journal::with_vfs(vfs.clone(), folders),
             vfs,
             name,
             path,
             document,
-            seen,
-            is_sure: true,
+            metadata,
+            is_metadata_exact: true,
             redo,
-            kept,
-            large: LARGE,
+            other_versions,
+            in_place_size: IN_PLACE_SIZE,
             patience: PATIENCE,
-            places: places.clone(),
+            folders: folders.clone(),
             recovered: Vec::new(),
             lock: Some(lock),
         };
@@ -209,12 +210,15 @@ impl LockedFile {
         Ok(file)
     }
 
-    /// Sets the length in bytes from which on the end of a file changes in place.
-    pub fn with_large(self, large: usize) -> LockedFile {
-        LockedFile { large, ..self }
+    /// Sets the size in bytes above which the end of the file changes in place.
+    pub fn with_in_place_size(self, in_place_size: usize) -> LockedFile {
+        LockedFile {
+            in_place_size,
+            ..self
+        }
     }
 
-    /// Sets how long changes wait for other programs that have the file open.
+    /// Sets the time for which changes wait for other programs that have the file open.
     pub fn with_patience(self, patience: Duration) -> LockedFile {
         LockedFile { patience, ..self }
     }
@@ -224,25 +228,25 @@ impl LockedFile {
         &self.path
     }
 
-    /// Other versions of the file, which somebody saved at the very moment when a write of ours was
-    /// killed. They were found on opening, and have these names now; the person should compare them.
-    pub fn kept(&self) -> &[PathBuf] {
-        &self.kept
+    /// Other versions of the file that programs saved at the moment when a write of ours was killed. They were found when
+    /// the file was opened, and have visible names now. The person should compare them.
+    pub fn other_versions(&self) -> &[PathBuf] {
+        &self.other_versions
     }
 
-    /// What the file holds.
+    /// The content of the file.
     pub fn document(&self) -> &Document {
         &self.document
     }
 
-    /// What the file holds, for whoever does not write to it any more.
+    /// Releases the lock and returns the content of the file.
     pub fn into_document(self) -> Document {
         self.document
     }
 
-    /// Whether the file is there, and not only about to be made.
+    /// Returns whether the file exists; if not, the first write creates it.
     pub fn exists(&self) -> bool {
-        self.seen.is_some()
+        self.metadata.is_some()
     }
 
     /// The journal of answers to this file.
@@ -250,7 +254,7 @@ impl LockedFile {
         &self.journal
     }
 
-    /// Answers that had broken off, and came into the file when it was opened.
+    /// The interrupted answers that were added when the file was opened.
     pub fn recovered(&self) -> &[RecoveredAnswer] {
         &self.recovered
     }
@@ -259,20 +263,18 @@ impl LockedFile {
         &*self.vfs
     }
 
-    /// Adds the cell that `make` makes for the file as it is now. When this returns, it survives a
-    /// power cut.
+    /// Appends the cell that `make` returns for the current content. When this returns, the cell survives a power cut.
     pub fn append(&mut self, make: impl Fn(&Document) -> NewCell) -> Result<(), StoreError> {
         self.edit(|document| msgfile::append(document, &make(document)))
     }
 
-    /// Makes a change to the file as it is now: an editor may have saved it since it was read, and
-    /// if one saves while the change is being written, the change is made anew. When this returns,
-    /// it survives a power cut.
+    /// Changes the file. `change` gets the current content, which an editor may have saved since the file was opened. If
+    /// an editor saves during the write, `change` runs again. When this returns, the change survives a power cut.
     pub fn edit(&mut self, mut change: impl FnMut(&Document) -> Splice) -> Result<(), StoreError> {
         self.try_edit(|document| Ok(change(document)))
     }
 
-    /// The same for a change that may turn out to be impossible; then nothing is written.
+    /// Changes the file, unless `change` returns an error; then nothing is written.
     pub fn try_edit<E: From<StoreError>>(
         &mut self,
         mut change: impl FnMut(&Document) -> Result<Splice, E>,
@@ -280,7 +282,7 @@ impl LockedFile {
         self.try_change(|document| Ok(FileChange::Splice(change(document)?)))
     }
 
-    /// The same for a change that has read the file as it becomes, so that nobody has to read it once more.
+    /// Changes the file to the document that `change` returns, which saves decoding it again.
     pub fn try_replace<E: From<StoreError>>(
         &mut self,
         mut change: impl FnMut(&Document) -> Result<Document, E>,
@@ -292,39 +294,41 @@ impl LockedFile {
         &mut self,
         mut change: impl FnMut(&Document) -> Result<FileChange, E>,
     ) -> Result<(), E> {
-        let is_resting = self.lock.is_none();
-        if is_resting {
+        let was_unlocked = self.lock.is_none();
+        if was_unlocked {
             self.lock_again()?;
         }
-        let done = self.change_locked(&mut change);
-        if is_resting {
-            self.rest();
+        let result = self.change_locked(&mut change);
+        if was_unlocked {
+            self.unlock();
         }
-        done
+        result
     }
 
-    /// Gives up the lock until the next change, which takes it for itself.
-    pub fn rest(&mut self) {
+    /// Releases the lock. From now on, each change takes the lock for itself.
+    pub fn unlock(&mut self) {
         self.lock = None;
     }
 
+    /// Takes the lock, and completes or removes what a kill may have left in the meantime.
     fn lock_again(&mut self) -> Result<(), StoreError> {
-        let lock = Lock::take(&*self.vfs, &self.places, &self.path, self.patience)?;
+        let lock = WriteLock::take(&*self.vfs, &self.folders, &self.path, self.patience)?;
         self.lock = Some(lock.ok_or(StoreError::Locked {
             path: self.name.clone(),
         })?);
-        self.redo = Redo::of(&*self.vfs, &self.places, &self.path)?;
+        self.redo = RedoLog::of(&*self.vfs, &self.folders, &self.path)?;
         self.redo.complete(&*self.vfs, &self.path)?;
-        self.kept.extend(clear_up(&*self.vfs, &self.path));
+        self.other_versions.extend(clear_up(&*self.vfs, &self.path));
         Ok(())
     }
 
+    /// Makes a change until it succeeds on a file that nobody else changed meanwhile.
     fn change_locked<E: From<StoreError>>(
         &mut self,
         change: &mut impl FnMut(&Document) -> Result<FileChange, E>,
     ) -> Result<(), E> {
         for _ in 0..MAX_TRIES {
-            self.read_settled()?;
+            self.read_again()?;
             let is_written = match change(&self.document)? {
                 FileChange::Splice(splice) => self.write(&splice, None)?,
                 FileChange::Document(after) => {
@@ -336,16 +340,15 @@ impl LockedFile {
                 return Ok(());
             }
         }
-        Err(StoreError::Changing {
+        Err(StoreError::KeepsChanging {
             path: self.name.clone(),
         }
         .into())
     }
 
-    /// Goes where a symbolic link leads that somebody has put in the place of the file: to replace it would
-    /// take the link away, and leave what it leads to as it was. What it leads to is opened like any other
-    /// file, or refused. Where the *name* of the file leads does not matter: the conversation is in the
-    /// file that was opened.
+    /// Follows a symbolic link that a person put in place of the open file. Replacing the link would remove it and leave
+    /// its target unchanged. The target is opened like any other file, or refused. Where the `name` of the file leads
+    /// does not matter: the conversation is in the file that was opened.
     fn follow_link(&mut self) -> Result<(), StoreError> {
         if self.vfs.read_link(&self.path).is_err() {
             return Ok(());
@@ -360,10 +363,10 @@ impl LockedFile {
             self.document = opened.document;
         }
         self.path = opened.path;
-        self.seen = opened.seen;
-        self.is_sure = opened.is_sure;
+        self.metadata = opened.metadata;
+        self.is_metadata_exact = opened.is_metadata_exact;
         self.redo = opened.redo;
-        self.kept.extend(opened.kept);
+        self.other_versions.extend(opened.other_versions);
         self.recovered.extend(opened.recovered);
         self.lock = opened.lock;
         Ok(())
@@ -371,74 +374,85 @@ impl LockedFile {
 
     fn open_link_target(&self) -> Result<LockedFile, StoreError> {
         let target = real_path(&*self.vfs, &self.path)?;
-        LockedFile::open_on(self.vfs.clone(), &target, &self.places, Duration::ZERO)
+        LockedFile::open_on(self.vfs.clone(), &target, &self.folders, Duration::ZERO)
     }
 
-    /// A rename would get around a write protection that somebody meant, and separate hard links.
+    /// Refuses a file that is write-protected or has several hard links: a swap would bypass the first and separate the
+    /// others.
     fn check_replaceable(&self) -> Result<(), StoreError> {
-        let Some(facts) = self.seen else {
+        let Some(metadata) = self.metadata else {
             return Ok(());
         };
-        if facts.links > 1 {
-            return Err(StoreError::HardLinked {
-                path: self.name.clone(),
-                links: facts.links,
-            });
-        }
+        self.check_links(&metadata)?;
         self.vfs
-            .open(&self.path, Open::Append)
-            .map_err(to("write to", &self.name))?;
+            .open(&self.path, OpenMode::Append)
+            .map_err(cannot("write to", &self.name))?;
         Ok(())
     }
 
-    /// Writes a change in the way that suits it; `false` if somebody else wrote meanwhile, or has the file
-    /// open to do so.
+    fn check_links(&self, metadata: &FileMetadata) -> Result<(), StoreError> {
+        if metadata.links <= 1 {
+            return Ok(());
+        }
+        Err(StoreError::HardLinked {
+            path: self.name.clone(),
+            links: metadata.links,
+        })
+    }
+
+    /// Writes a change in place or by a replacement. `after` is the document after the change, if the caller has it.
+    /// Returns `false`, and writes nothing, if another program wrote meanwhile, or has the file open for writing.
     fn write(&mut self, splice: &Splice, after: Option<Document>) -> Result<bool, StoreError> {
         let source = self.document.source();
-        if splice.at.of(source) == splice.bytes && self.seen.is_some() {
+        if splice.at.of(source) == splice.bytes && self.metadata.is_some() {
             return self.is_quiet();
         }
-        let is_large = source.len() > self.large;
-        if let Some(seen) = self.seen.filter(|_| is_large)
-            && let Some(end) = NewEnd::of(splice, &self.document)
+        let is_large = source.len() > self.in_place_size;
+        if let Some(metadata) = self.metadata.filter(|_| is_large)
+            && let Some(change) = EndChange::of(splice, &self.document)
         {
-            let at = end.at;
-            let new = end.new.clone();
-            match self.redo.write_end(&*self.vfs, &self.path, seen, end)? {
-                Written::Done(facts) => {
+            let at = change.at;
+            let new = change.new.clone();
+            let outcome = self
+                .redo
+                .write_end(&*self.vfs, &self.path, metadata, change)?;
+            match outcome {
+                EndWriteOutcome::Written(metadata) => {
                     match after {
                         Some(after) => self.document = after,
                         None => self.document.replace_end(at, &new),
                     }
-                    (self.seen, self.is_sure) = (Some(facts), true);
+                    self.metadata = Some(metadata);
+                    self.is_metadata_exact = true;
                     return Ok(true);
                 }
-                Written::Elsewhere => return self.read_settled().map(|()| true),
-                Written::Not => return Ok(false),
-                // Perhaps somebody only reads it: then it can be replaced.
-                Written::InUse => {}
+                EndWriteOutcome::WrittenWithOthers => {
+                    self.read_again()?;
+                    return Ok(true);
+                }
+                EndWriteOutcome::NotWritten => return Ok(false),
+                // The other program may only read the file; then the file can be replaced.
+                EndWriteOutcome::InUse => {}
             }
         }
         self.replace(splice, after)
     }
 
-    /// Whether the file still holds what was read, and nobody is writing to it: an editor may have emptied it just
-    /// before it was read.
+    /// Returns whether the file still holds what was read, after waiting for its writers: an editor may have emptied it
+    /// just before it was read.
     fn is_quiet(&self) -> Result<bool, StoreError> {
         wait_for_writers(&*self.vfs, &self.path, &self.name, self.patience)?;
-        Ok(self.vfs.facts(&self.path).ok() == self.seen)
+        Ok(self.vfs.metadata(&self.path).ok() == self.metadata)
     }
 
+    /// Replaces the file; `false` if another program wrote meanwhile, or has the file open for writing.
     fn replace(&mut self, splice: &Splice, after: Option<Document>) -> Result<bool, StoreError> {
-        let source = self.document.source();
-        if let Some(facts) = self.seen.filter(|facts| facts.links > 1) {
-            return Err(StoreError::HardLinked {
-                path: self.name.clone(),
-                links: facts.links,
-            });
+        if let Some(metadata) = &self.metadata {
+            self.check_links(metadata)?;
         }
+        let source = self.document.source();
         let bytes = splice.apply(source);
-        let before = self.seen.map(|_| source);
+        let before = self.metadata.map(|_| source);
         if !replace(&*self.vfs, &self.path, &bytes, before)? {
             return Ok(false);
         }
@@ -446,20 +460,20 @@ impl LockedFile {
             Some(after) => self.document = after,
             None => self.document.update_within_section(bytes),
         }
-        (self.seen, self.is_sure) = (self.vfs.facts(&self.path).ok(), false);
+        self.metadata = self.vfs.metadata(&self.path).ok();
+        self.is_metadata_exact = false;
         Ok(true)
     }
 
-    /// Reads the file again if it may have changed, when nobody has it open for writing. One that was
-    /// removed comes back as it was.
+    /// Reads the file again if it may have changed, when no program has it open for writing. A removed file keeps its
+    /// content, and the next write creates it again.
     ///
-    /// Where the system cannot tell who writes, a file of which only the beginning is there is probably
-    /// being written by an editor that first emptied it: then we wait a moment, since what we put in its
-    /// place would cut the editor's text off.
-    fn read_settled(&mut self) -> Result<(), StoreError> {
+    /// Where the system cannot tell who writes, a file that holds only the beginning of the known content is probably
+    /// being written by an editor that first emptied it. Then we wait, because a replacement would cut off the editor's
+    /// text.
+    fn read_again(&mut self) -> Result<(), StoreError> {
         self.follow_link()?;
-        let is_trusted = self.is_sure && self.document.source().len() > self.large;
-        if is_trusted && self.seen.is_some() && self.vfs.facts(&self.path).ok() == self.seen {
+        if self.is_certainly_unchanged() {
             return Ok(());
         }
         let lease = wait_for_writers(&*self.vfs, &self.path, &self.name, self.patience)?;
@@ -470,39 +484,49 @@ impl LockedFile {
         };
         for wait in 0..=waits {
             let known = self.document.source();
-            match read_with(&*self.vfs, &self.path, |file| Found::in_file(file, known)) {
+            let read = read_with(&*self.vfs, &self.path, |file| {
+                FileContent::read(file, known)
+            });
+            let (content, metadata) = match read {
                 Err(error) if error.is_not_found() => {
-                    self.seen = None;
+                    self.metadata = None;
                     return Ok(());
                 }
-                Ok((Found::Other(bytes), _)) if wait < waits && is_beginning(&bytes, known) => {
-                    std::thread::sleep(WAIT);
-                }
-                read => {
-                    let (found, facts) = read?;
-                    self.take(found)?;
-                    (self.seen, self.is_sure) = (Some(facts), true);
-                    return Ok(());
-                }
+                read => read?,
+            };
+            if wait < waits && content.is_beginning_of(known) {
+                std::thread::sleep(WAIT);
+                continue;
             }
+            self.update_document(content)?;
+            self.metadata = Some(metadata);
+            self.is_metadata_exact = true;
+            return Ok(());
         }
-        Err(StoreError::Changing {
+        Err(StoreError::KeepsChanging {
             path: self.name.clone(),
         })
     }
 
-    /// Takes what was found for what the file holds. If nobody could write to that, then what was known is still
-    /// known, for whoever has to say what the file should hold.
-    fn take(&mut self, found: Found) -> Result<(), StoreError> {
-        let (Found::Grown(new) | Found::Other(new)) = &found;
-        if str::from_utf8(new).is_err() {
-            let source = found.after(self.document.source());
+    /// Returns whether the metadata proves that a large file has not changed. A small file is read again in any case.
+    fn is_certainly_unchanged(&self) -> bool {
+        self.is_metadata_exact
+            && self.document.source().len() > self.in_place_size
+            && self.metadata.is_some()
+            && self.vfs.metadata(&self.path).ok() == self.metadata
+    }
+
+    /// Makes the content of the file the current document. If the content is not writable, returns an error, and the old
+    /// document stays, for callers that need to know what the file should hold.
+    fn update_document(&mut self, content: FileContent) -> Result<(), StoreError> {
+        if !content.is_utf8() {
+            let source = content.into_bytes(self.document.source());
             return self.check(&self.document.with_source(source));
         }
-        match found {
-            Found::Grown(more) if more.is_empty() => {}
-            Found::Grown(more) => self.document.extend(&more),
-            Found::Other(bytes) if self.document.kind() == DocumentKind::Section => {
+        match content {
+            FileContent::Extended(more) if more.is_empty() => {}
+            FileContent::Extended(more) => self.document.extend(&more),
+            FileContent::Replaced(bytes) if self.document.kind() == DocumentKind::Section => {
                 let document = self.document.with_source_within_section(bytes);
                 if document.kind() == DocumentKind::Plain {
                     return Err(StoreError::NotAMessageFile {
@@ -511,7 +535,7 @@ impl LockedFile {
                 }
                 self.document = document;
             }
-            Found::Other(bytes) => self.document.update(bytes),
+            FileContent::Replaced(bytes) => self.document.update(bytes),
         }
         self.check_writable()
     }
@@ -520,74 +544,88 @@ impl LockedFile {
         self.check(&self.document)
     }
 
+    /// Refuses a document with a problem that forbids writing.
     fn check(&self, document: &Document) -> Result<(), StoreError> {
-        match document.why_not_writable().map(Box::new) {
-            Some(problem) => Err(StoreError::NotWritable {
-                path: self.name.clone(),
-                problem,
-            }),
-            None => Ok(()),
-        }
+        let Some(problem) = document.why_not_writable() else {
+            return Ok(());
+        };
+        Err(StoreError::NotWritable {
+            path: self.name.clone(),
+            problem: Box::new(problem),
+        })
     }
 }
 
-/// What is found in a file of which something is known.
-enum Found {
-    /// What is known, and then this.
-    Grown(Vec<u8>),
-    /// Something else.
-    Other(Vec<u8>),
+/// The content of a file, compared with the known content.
+enum FileContent {
+    /// The known content, followed by these bytes.
+    Extended(Vec<u8>),
+    /// Other bytes.
+    Replaced(Vec<u8>),
 }
 
-impl Found {
-    fn in_file(file: &mut dyn VfsFile, known: &[u8]) -> io::Result<Found> {
-        match file.beyond(known)? {
-            Some(more) => Ok(Found::Grown(more)),
-            None => file.read_from(0).map(Found::Other),
+impl FileContent {
+    /// Reads a file. Keeps nothing of it that is known.
+    fn read(file: &mut dyn VfsFile, known: &[u8]) -> io::Result<FileContent> {
+        match file.read_after(known)? {
+            Some(more) => Ok(FileContent::Extended(more)),
+            None => file.read_from(0).map(FileContent::Replaced),
         }
     }
 
-    /// All that the file holds, where it held what is known before.
-    fn after(self, known: &[u8]) -> Vec<u8> {
+    fn is_utf8(&self) -> bool {
+        let (FileContent::Extended(new) | FileContent::Replaced(new)) = self;
+        str::from_utf8(new).is_ok()
+    }
+
+    /// Returns whether the file holds the beginning of the known content, and no more.
+    fn is_beginning_of(&self, known: &[u8]) -> bool {
+        let FileContent::Replaced(bytes) = self else {
+            return false;
+        };
+        bytes.len() < known.len() && known.starts_with(bytes)
+    }
+
+    /// Returns all bytes of the file.
+    fn into_bytes(self, known: &[u8]) -> Vec<u8> {
         match self {
-            Found::Grown(more) => [known, &more].concat(),
-            Found::Other(bytes) => bytes,
+            FileContent::Extended(more) => [known, &more].concat(),
+            FileContent::Replaced(bytes) => bytes,
         }
     }
 }
 
-/// Whether a file holds the beginning of what it held before, and no more.
-fn is_beginning(now: &[u8], before: &[u8]) -> bool {
-    now.len() < before.len() && before.starts_with(now)
-}
-
-/// Reads a file that may not be there.
-fn read_or_new(vfs: &dyn Vfs, path: &Path) -> Result<(Document, Option<Facts>), StoreError> {
+/// Reads a file. One that does not exist is empty and has no metadata.
+fn read_or_empty(
+    vfs: &dyn Vfs,
+    path: &Path,
+) -> Result<(Document, Option<FileMetadata>), StoreError> {
     match read_on(vfs, path) {
+        Ok((document, metadata)) => Ok((document, Some(metadata))),
         Err(error) if error.is_not_found() => {
-            Ok((msgfile::decode_named(*b"", &path.to_string_lossy()), None))
+            let document = msgfile::decode_named(*b"", &path.to_string_lossy());
+            Ok((document, None))
         }
-        read => read.map(|(document, facts)| (document, Some(facts))),
+        Err(error) => Err(error),
     }
 }
 
-/// The path that a name leads to, for a file that may not be there yet.
+/// Returns the path without symbolic links of a file that may not exist yet. Its folder must exist.
 pub fn real_path(vfs: &dyn Vfs, path: &Path) -> Result<PathBuf, StoreError> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         let folder = folder_of(&path).to_path_buf();
-        match vfs.read_link(&path) {
-            Ok(target) => path = folder.join(target),
-            Err(_) => {
-                let real = vfs
-                    .real_path(&folder)
-                    .map_err(to("open this folder", &folder))?;
-                let name = path
-                    .file_name()
-                    .ok_or(StoreError::NotAFile { path: path.clone() })?;
-                return Ok(real.join(name));
-            }
+        if let Ok(target) = vfs.read_link(&path) {
+            path = folder.join(target);
+            continue;
         }
+        let real_folder = vfs
+            .real_path(&folder)
+            .map_err(cannot("open this folder", &folder))?;
+        let Some(name) = path.file_name() else {
+            return Err(StoreError::NotAFile { path });
+        };
+        return Ok(real_folder.join(name));
     }
     Err(StoreError::NotAFile { path })
 }

@@ -1,5 +1,5 @@
-//! A message file as a program works with it: read once, changed in memory as often as one likes, and
-//! saved in one step.
+//! A message file for programs: load it, change it in memory, and save all changes in one step. No lock is held
+//! meanwhile; see [`LockedFile`] for changes under a lock.
 
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -11,32 +11,32 @@ use analects_formats::msgfile::{self, Document, Splice};
 
 use crate::locked_file::{read_on, real_path};
 use crate::vfs::{Disk, Vfs};
-use crate::{LockedFile, Places, StoreError};
+use crate::{LockedFile, StoreError, StoreFolders};
 
-/// How long a save waits for another process that writes to the file.
+/// The time for which a save waits for another process that writes to the file.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A message file with unsaved changes. What it holds and what can be changed is said by [`Draft`],
-/// which this leads to: items, agents, messages, function calls, outputs, tools.
+/// A message file with unsaved changes. It dereferences to a [`Draft`], which has the methods to read and change
+/// items: agents, messages, function calls, outputs and tools.
 ///
-/// No lock is held between loading and saving. Somebody else may write to the file meanwhile; a save
-/// then puts both together, and says which of its cells had to get other names.
+/// No lock is held between loading and saving. If another program writes to the file meanwhile, a save merges both, and
+/// returns the cells that it had to rename.
 ///
 /// ```
 /// use analects_core::Agent;
 /// use analects_formats::msgfile::item::{Message, MessageItem};
-/// use analects_store::{MessageFile, Places};
+/// use analects_store::{MessageFile, StoreFolders};
 ///
 /// let folder = tempfile::tempdir()?;
-/// let places = Places::in_folder(folder.path());
+/// let folders = StoreFolders::in_folder(folder.path());
 /// let path = folder.path().join("talk.msg.md");
 ///
-/// let mut file = MessageFile::load(&path, &places)?;
+/// let mut file = MessageFile::load(&path, &folders)?;
 /// file.add_agent_with_definition("coder", &Agent::of_model("coder", "openai/gpt-5-mini"))?;
 /// let name = file.add_message_text("Six times seven?".into(), None, None, None, None)?.name().to_string();
 /// file.save()?;
 ///
-/// let file = MessageFile::load(&path, &places)?;
+/// let file = MessageFile::load(&path, &folders)?;
 /// assert_eq!(file.default_agent().unwrap().name, "coder");
 /// let item = file.item(&*name).unwrap();
 /// assert_eq!(item.as_message().unwrap().text(), Some("Six times seven?"));
@@ -47,48 +47,48 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct MessageFile {
     vfs: Arc<dyn Vfs>,
-    places: Places,
-    /// The path by which the person knows the file, and where that leads.
+    folders: StoreFolders,
+    /// The path as the caller passed it.
     path: PathBuf,
+    /// The path without symbolic links.
     real_path: PathBuf,
-    /// Whether there was a file when it was loaded.
+    /// Whether the file existed when it was loaded.
     existed: bool,
     draft: Draft,
 }
 
 impl MessageFile {
-    /// Reads a message file. One that is not there yet is empty, and is made by [`MessageFile::save`].
-    pub fn load(path: &Path, places: &Places) -> Result<MessageFile, StoreError> {
-        MessageFile::load_on(Arc::new(Disk), path, places)
+    /// Reads a message file. A file that does not exist yet is empty; [`MessageFile::save`] creates it.
+    pub fn load(path: &Path, folders: &StoreFolders) -> Result<MessageFile, StoreError> {
+        MessageFile::load_on(Arc::new(Disk), path, folders)
     }
 
-    /// The same on any file system.
+    /// Reads a message file on any file system.
     pub fn load_on(
         vfs: Arc<dyn Vfs>,
         path: &Path,
-        places: &Places,
+        folders: &StoreFolders,
     ) -> Result<MessageFile, StoreError> {
         let real_path = real_path(&*vfs, path)?;
         let (document, existed) = read(&*vfs, &real_path)?;
-        let (path, places, draft) = (path.to_path_buf(), places.clone(), Draft::new(document));
         Ok(MessageFile {
             vfs,
-            places,
-            path,
+            folders: folders.clone(),
+            path: path.to_path_buf(),
             real_path,
             existed,
-            draft,
+            draft: Draft::new(document),
         })
     }
 
-    /// Reads the file again. Changes that were not saved are given up.
+    /// Reads the file again and discards unsaved changes.
     ///
     /// ```
-    /// # use analects_store::{MessageFile, Places};
+    /// # use analects_store::{MessageFile, StoreFolders};
     /// # let folder = tempfile::tempdir()?;
-    /// # let places = Places::in_folder(folder.path());
+    /// # let folders = StoreFolders::in_folder(folder.path());
     /// let path = folder.path().join("talk.msg.md");
-    /// let mut file = MessageFile::load(&path, &places)?;
+    /// let mut file = MessageFile::load(&path, &folders)?;
     /// std::fs::write(&path, "# %%\n\nTyped by hand\n")?;
     /// file.reload()?;
     /// assert_eq!(file.items().len(), 1);
@@ -97,18 +97,19 @@ impl MessageFile {
     #[doc(alias = "load")]
     pub fn reload(&mut self) -> Result<(), StoreError> {
         let (document, existed) = read(&*self.vfs, &self.real_path)?;
-        (self.draft, self.existed) = (Draft::new(document), existed);
+        self.draft = Draft::new(document);
+        self.existed = existed;
         Ok(())
     }
 
-    /// Where the file is, by the name that it was loaded under.
+    /// The path under which the file was loaded.
     ///
     /// ```
-    /// # use analects_store::{MessageFile, Places};
+    /// # use analects_store::{MessageFile, StoreFolders};
     /// # let folder = tempfile::tempdir()?;
-    /// # let places = Places::in_folder(folder.path());
+    /// # let folders = StoreFolders::in_folder(folder.path());
     /// let path = folder.path().join("talk.msg.md");
-    /// assert_eq!(MessageFile::load(&path, &places)?.path(), path);
+    /// assert_eq!(MessageFile::load(&path, &folders)?.path(), path);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "get_path")]
@@ -118,20 +119,19 @@ impl MessageFile {
 
     /// Saves all changes in one step, or none of them. When this returns, they survive a power cut.
     ///
-    /// If somebody else has written to the file since it was loaded, the changes are made anew on
-    /// what it holds now, where that is possible: if all of them only add cells, or the others only
-    /// did. Cells that others have taken the numbers of get new ones; the answer has the names of all
-    /// unsaved cells, old and new, and is empty where nothing was in the way. Where it is not possible,
-    /// nothing is written, and [`StoreError::Conflict`] has both versions.
+    /// If another program has written to the file since it was loaded, the changes are applied to the current version.
+    /// This works if our changes only add cells, or if the other program only added cells. New cells whose numbers are
+    /// taken get new ones; the result maps the old names of all unsaved cells to the new ones, and is empty if nothing
+    /// was in the way. Otherwise nothing is written, and [`StoreError::Conflict`] has both versions.
     ///
     /// ```
-    /// # use analects_store::{MessageFile, Places};
+    /// # use analects_store::{MessageFile, StoreFolders};
     /// # let folder = tempfile::tempdir()?;
-    /// # let places = Places::in_folder(folder.path());
+    /// # let folders = StoreFolders::in_folder(folder.path());
     /// # let path = folder.path().join("talk.msg.md");
     /// std::fs::write(&path, "---\nagents:\n  coder:\n    models: [openai/gpt-5]\n---\n")?;
-    /// let mut ours = MessageFile::load(&path, &places)?;
-    /// let mut theirs = MessageFile::load(&path, &places)?;
+    /// let mut ours = MessageFile::load(&path, &folders)?;
+    /// let mut theirs = MessageFile::load(&path, &folders)?;
     /// ours.add_message_text("Ours".into(), None, None, None, None)?;
     /// theirs.add_message_text("Theirs".into(), None, None, None, None)?;
     /// theirs.save()?;
@@ -145,7 +145,7 @@ impl MessageFile {
             return Ok(Renames::default());
         }
         let vfs = self.vfs.clone();
-        let mut file = LockedFile::open_on(vfs, &self.path, &self.places, PATIENCE)?;
+        let mut file = LockedFile::open_on(vfs, &self.path, &self.folders, PATIENCE)?;
         if self.existed && !file.exists() {
             return Err(StoreError::NotFound {
                 path: self.path.clone(),
@@ -153,20 +153,26 @@ impl MessageFile {
         }
         let mut renames = Renames::default();
         file.try_edit(|document| {
-            let is_same = document.source() == self.draft.base().source();
-            if is_same {
-                renames = Renames::default();
-                return Ok(splice(&self.draft));
-            }
-            let rebased = self
-                .draft
-                .rebase(document.with_source(document.source().to_vec()));
-            let (draft, changed) = rebased.map_err(|conflict| self.conflict(conflict))?;
-            renames = changed;
-            Ok::<_, StoreError>(splice(&draft))
+            let splice;
+            (splice, renames) = self.change_of(document)?;
+            Ok::<_, StoreError>(splice)
         })?;
-        (self.draft, self.existed) = (Draft::new(file.into_document()), true);
+        self.draft = Draft::new(file.into_document());
+        self.existed = true;
         Ok(renames)
+    }
+
+    /// Returns the change that saves the draft to a file with this content, and the cells that it renames.
+    fn change_of(&self, document: &Document) -> Result<(Splice, Renames), StoreError> {
+        if document.source() == self.draft.base().source() {
+            return Ok((splice(&self.draft), Renames::default()));
+        }
+        let current = document.with_source(document.source().to_vec());
+        let (draft, renames) = self
+            .draft
+            .rebase(current)
+            .map_err(|conflict| self.conflict(conflict))?;
+        Ok((splice(&draft), renames))
     }
 
     fn conflict(&self, conflict: msgfile::item::Conflict) -> StoreError {
@@ -191,16 +197,19 @@ impl DerefMut for MessageFile {
     }
 }
 
-/// What is to be written.
+/// Returns the change from the base of a draft to its current text.
 fn splice(draft: &Draft) -> Splice {
     Splice::between(draft.base().source(), draft.document().source())
 }
 
+/// Reads a file, and returns whether it exists; one that does not is empty.
 fn read(vfs: &dyn Vfs, path: &Path) -> Result<(Document, bool), StoreError> {
     match read_on(vfs, path) {
+        Ok((document, _)) => Ok((document, true)),
         Err(error) if error.is_not_found() => {
-            Ok((msgfile::decode_named(*b"", &path.to_string_lossy()), false))
+            let document = msgfile::decode_named(*b"", &path.to_string_lossy());
+            Ok((document, false))
         }
-        read => read.map(|(document, _)| (document, true)),
+        Err(error) => Err(error),
     }
 }

@@ -1,5 +1,5 @@
-//! Pictures that a message file names: read from beside the file, never from elsewhere, and only if they are
-//! pictures. Whether they may be sent is a person's decision, which [`PictureConsent`] remembers.
+//! Pictures that a message file names. They are read only from the folder of the file, and only if they really are
+//! pictures. Sending one needs the consent of a person, which [`PictureConsent`] records.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -8,32 +8,32 @@ use analects_core::{Raw, Source};
 use analects_formats::msgfile::base64;
 
 use crate::StoreError;
-use crate::error::to;
+use crate::error::cannot;
+use crate::folders::{StoreFolders, create_private_folder, name_in_state};
 use crate::locked_file::real_path;
-use crate::places::{Places, create_private_folder, name_in_state};
-use crate::vfs::{Disk, Open, Vfs, folder_of, open_plain_file};
+use crate::vfs::{Disk, OpenMode, Vfs, folder_of, open_plain_file};
 
-/// The largest picture, in bytes; providers take less.
+/// The size limit of a picture in bytes; providers accept less.
 const MAX_SIZE: u64 = 20 * 1024 * 1024;
 
-/// A picture as it is now.
+/// A picture that was read from disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Such as `image/png`, as its bytes say.
+    /// The media type according to its bytes, such as `image/png`.
     pub media_type: &'static str,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub size: usize,
-    /// The picture itself, for a message.
+    /// The content, in the form for a message.
     pub source: Source,
 }
 
-/// Reads the picture at `path`, relative to the folder of `file`. The error says why not.
+/// Reads the picture at `path`, which is relative to the folder of `file`. The error is the reason, as a clause about
+/// the picture.
 pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
-    let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    if !Path::new(path).components().all(is_inside) {
+    if !Path::new(path).components().all(stays_in_folder) {
         return Err("it is outside the folder of this file".to_string());
     }
-    // The file may be named by a link; its pictures lie beside the file itself.
+    // `file` may be a link; the pictures are beside its target.
     let file = real_path(&Disk, file).map_err(|_| "it is not there")?;
     let folder = Disk
         .real_path(folder_of(&file))
@@ -56,31 +56,38 @@ pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
     })
 }
 
-fn read_plain_file(path: &Path) -> Result<Vec<u8>, String> {
-    let mut picture = open_plain_file(path).map_err(|_| why_not_opened(path))?;
-    let too_large = || "it is larger than 20 MB".to_string();
-    let facts = picture.facts().map_err(|error| error.to_string())?;
-    if facts.length > MAX_SIZE {
-        return Err(too_large());
-    }
-    let bytes = picture.read_from(0).map_err(|error| error.to_string())?;
-    // It may have grown since.
-    if bytes.len() as u64 <= MAX_SIZE {
-        Ok(bytes)
-    } else {
-        Err(too_large())
-    }
+fn stays_in_folder(part: Component<'_>) -> bool {
+    matches!(part, Component::Normal(_) | Component::CurDir)
 }
 
+/// Reads an ordinary file of limited size.
+fn read_plain_file(path: &Path) -> Result<Vec<u8>, String> {
+    let mut picture = open_plain_file(path).map_err(|_| why_not_opened(path))?;
+    let metadata = picture.metadata().map_err(|error| error.to_string())?;
+    check_size(metadata.length)?;
+    let bytes = picture.read_from(0).map_err(|error| error.to_string())?;
+    // The file may have grown in the meantime.
+    check_size(bytes.len() as u64)?;
+    Ok(bytes)
+}
+
+fn check_size(length: u64) -> Result<(), String> {
+    if length > MAX_SIZE {
+        return Err("it is larger than 20 MB".to_string());
+    }
+    Ok(())
+}
+
+/// Returns the reason why [`open_plain_file`] refused a path.
 fn why_not_opened(path: &Path) -> &'static str {
-    match (Disk.facts(path), Disk.real_path(path)) {
+    match (Disk.metadata(path), Disk.real_path(path)) {
         (Err(_), _) => "it is not there",
         (Ok(_), Ok(real)) if real != path => "a symbolic link leads to it",
         _ => "it is not an ordinary file",
     }
 }
 
-/// The type of a picture, by how its bytes begin; `None` for anything else.
+/// Returns the media type of a picture by its first bytes; `None` for anything but PNG, JPEG, GIF and WebP.
 pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
@@ -105,7 +112,7 @@ pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Which pictures of a message file a person agreed to send. The default is none.
+/// The pictures of a message file that a person agreed to send. The default is none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowedPictures {
     is_all: bool,
@@ -113,7 +120,7 @@ pub struct AllowedPictures {
 }
 
 impl AllowedPictures {
-    /// All pictures.
+    /// Allows all pictures.
     pub fn all() -> AllowedPictures {
         AllowedPictures {
             is_all: true,
@@ -121,54 +128,62 @@ impl AllowedPictures {
         }
     }
 
-    /// Allows these pictures, too.
+    /// Allows more pictures, by their names in the file.
     pub fn add(&mut self, names: &[String]) {
         self.names.extend(names.iter().cloned());
     }
 
-    /// Whether the picture that the file calls so may be sent.
+    /// Returns whether the picture with this name in the file may be sent.
     pub fn contains(&self, name: &str) -> bool {
         self.is_all || self.names.contains(name)
     }
 }
 
-/// A person's consent to send the pictures of one message file. It is kept in the state folder of this machine, by the
-/// path of the message file: each line is `*` for all pictures, or the name of one as JSON.
+/// A person's consent to send the pictures of one message file. The state folder of this machine stores it under the
+/// path of the message file: each line is `*` for all pictures, or the name of one as a JSON string.
 #[derive(Debug, Clone)]
 pub struct PictureConsent {
     record: PathBuf,
 }
 
-/// The line that stands for all pictures.
+/// The line that allows all pictures.
 const ALL: &str = "*";
 
 impl PictureConsent {
-    /// The consent for the message file at `path`.
-    pub fn of(path: &Path, places: &Places) -> PictureConsent {
-        // A link to it is the same file.
+    /// Returns the consent for the message file at `path`. Links are followed, since a link to a file is the same file.
+    pub fn of(path: &Path, folders: &StoreFolders) -> PictureConsent {
         let file = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
         PictureConsent {
-            record: places.state.join("pictures").join(name_in_state(&file)),
+            record: folders.state.join("pictures").join(name_in_state(&file)),
         }
     }
 
-    /// What a person has agreed to so far. A record that cannot be read allows nothing.
+    /// Returns the pictures that are allowed so far. A record that cannot be read allows none.
     pub fn allowed(&self) -> AllowedPictures {
-        let read = || Disk.open(&self.record, Open::Read).ok()?.read_from(0).ok();
-        let text = String::from_utf8(read().unwrap_or_default()).unwrap_or_default();
-        let name = |line: &str| Raw::parse(line).ok()?.as_string();
-        AllowedPictures {
-            is_all: text.lines().any(|line| line == ALL),
-            names: text.lines().filter_map(name).collect(),
+        let text = self.read().unwrap_or_default();
+        let mut allowed = AllowedPictures::default();
+        for line in text.lines() {
+            if line == ALL {
+                allowed.is_all = true;
+            }
+            if let Ok(name) = Raw::parse(line) {
+                allowed.names.extend(name.as_string());
+            }
         }
+        allowed
     }
 
-    /// Remembers that the person allows all pictures of the file.
+    fn read(&self) -> Option<String> {
+        let mut record = Disk.open(&self.record, OpenMode::Read).ok()?;
+        String::from_utf8(record.read_from(0).ok()?).ok()
+    }
+
+    /// Records that the person allows all pictures of the file.
     pub fn allow_all(&self) -> Result<(), StoreError> {
         self.append(ALL)
     }
 
-    /// Remembers that the person allows one picture.
+    /// Records that the person allows one picture.
     pub fn allow(&self, name: &str) -> Result<(), StoreError> {
         if self.allowed().contains(name) {
             return Ok(());
@@ -176,23 +191,26 @@ impl PictureConsent {
         self.append(&Raw::string(name).to_string())
     }
 
-    /// Remembers for a copy of a message file what the person allowed for the original.
-    pub fn take_over(&self, original: &PictureConsent) -> Result<(), StoreError> {
+    /// Gives a copy of a message file the consent for the original.
+    pub fn copy_from(&self, original: &PictureConsent) -> Result<(), StoreError> {
         let allowed = original.allowed();
         if allowed.is_all {
             return self.allow_all();
         }
-        allowed.names.iter().try_for_each(|name| self.allow(name))
+        for name in &allowed.names {
+            self.allow(name)?;
+        }
+        Ok(())
     }
 
     fn append(&self, line: &str) -> Result<(), StoreError> {
         create_private_folder(&Disk, folder_of(&self.record))?;
         let mut record = Disk
-            .open(&self.record, Open::Private)
-            .map_err(to("write", &self.record))?;
-        // A line that a kill cut off is none.
+            .open(&self.record, OpenMode::Private)
+            .map_err(cannot("write", &self.record))?;
+        // The leading line end terminates a line that a kill cut off.
         record
             .write_all(format!("\n{line}\n").as_bytes())
-            .map_err(to("write", &self.record))
+            .map_err(cannot("write", &self.record))
     }
 }

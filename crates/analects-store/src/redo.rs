@@ -1,8 +1,8 @@
-//! Changing the end of a large file in place, so that it costs what changes and not what is there.
+//! Changes of the end of a large file in place, which cost as much as the change and not as the file.
 //!
 //! A kill or a power cut may leave only a part of the change. So the old end and the new one are first written to a
-//! record in the state folder; whoever opens the file for writing next finds the record and completes what was cut
-//! off. Until then, [`cut_off`] tells `check` of it.
+//! record in the state folder. Whoever opens the file for writing next finds the record and completes the change. Until
+//! then, [`find_interrupted_change`] reports it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,345 +12,389 @@ use analects_core::Problem;
 use analects_formats::msgfile::{Document, Splice};
 use memchr::memmem;
 
-use crate::error::to;
-use crate::places::{Lock, file_in_state, fingerprint, name_in_state};
+use crate::error::cannot;
+use crate::folders::{WriteLock, file_in_state, fingerprint, name_in_state};
 use crate::replace::{PATIENCE, wait_for_writers};
-use crate::vfs::{Facts, Lease, Open, Vfs, VfsFile, folder_of};
-use crate::{Places, StoreError};
+use crate::vfs::{FileMetadata, Lease, OpenMode, Vfs, VfsFile, folder_of};
+use crate::{StoreError, StoreFolders};
 
+/// The first word of a record.
 const MAGIC: &str = "analects-end-1";
 
-/// The end of a file as it is, and as it becomes.
+/// A change of the end of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NewEnd {
-    /// Where it starts: the two differ in their first byte.
+pub(crate) struct EndChange {
+    /// The offset of the change: the old end and the new one differ in their first byte.
     pub at: usize,
-    /// What stands there.
+    /// The bytes from there to the end of the file.
     old: Vec<u8>,
-    /// What takes its place; it is not shorter.
+    /// The bytes that replace them. They are not shorter.
     pub new: Vec<u8>,
 }
 
-impl NewEnd {
-    /// The end that a change gives a file; `None` if the change is not one of the end, or makes the file shorter. Words
-    /// are not written over, so the end is what stands behind all of them: nothing, or the empty cell that is ready.
-    pub(crate) fn of(splice: &Splice, document: &Document) -> Option<NewEnd> {
+impl EndChange {
+    /// Converts a splice; `None` if it changes more than the end, or makes the file shorter. Text is never overwritten,
+    /// so the end is what follows all text: nothing, or the empty cell for the next message.
+    pub(crate) fn of(splice: &Splice, document: &Document) -> Option<EndChange> {
         let source = document.source();
-        let end_of_words = document
+        let end_of_text = document
             .ready_cell()
             .map_or(source.len(), |ready| ready.span().start);
-        if splice.at.start < end_of_words {
+        if splice.at.start < end_of_text {
             return None;
         }
         let old = &source[splice.at.start..];
         let new = [&splice.bytes, &source[splice.at.end..]].concat();
-        let kept = old
-            .iter()
-            .zip(&new)
-            .take_while(|(old, new)| old == new)
-            .count();
-        let (old, new) = (old[kept..].to_vec(), new[kept..].to_vec());
-        (new.len() >= old.len()).then_some(NewEnd {
-            at: splice.at.start + kept,
+        let common = common_prefix(old, &new);
+        let old = old[common..].to_vec();
+        let new = new[common..].to_vec();
+        if new.len() < old.len() {
+            return None;
+        }
+        Some(EndChange {
+            at: splice.at.start + common,
             old,
             new,
         })
     }
 }
 
-/// The record of one file.
-#[derive(Debug)]
-pub(crate) struct Redo {
-    path: PathBuf,
-    /// Open once something was written; then its name is safe on disk.
-    file: Option<Box<dyn VfsFile>>,
-    /// Whether a change failed and could not be taken back.
-    is_open: bool,
+/// Returns the length of the common beginning of two byte strings.
+fn common_prefix(one: &[u8], other: &[u8]) -> usize {
+    one.iter()
+        .zip(other)
+        .take_while(|(one, other)| one == other)
+        .count()
 }
 
-/// What became of a change of the end.
+/// The redo log of one file. It holds at most one record.
+#[derive(Debug)]
+pub(crate) struct RedoLog {
+    path: PathBuf,
+    /// Open after the first write; then its name survives a power cut.
+    file: Option<Box<dyn VfsFile>>,
+    /// Whether a change failed and could not be undone, so that the record is still needed.
+    is_record_pending: bool,
+}
+
+/// The outcome of a change of the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Written {
-    /// The file ends so, and looks so.
-    Done(Facts),
-    /// It is in the file, and somebody else has written as well.
-    Elsewhere,
-    /// It is not there, because somebody else has written.
-    Not,
-    /// It is not there, because another program has the file open, and perhaps writes at a place of its
-    /// own choice.
+pub(crate) enum EndWriteOutcome {
+    /// The file has its new end, and this metadata.
+    Written(FileMetadata),
+    /// The file has the new text, but another program wrote to the file as well.
+    WrittenWithOthers,
+    /// Nothing was written, because another program changed the file.
+    NotWritten,
+    /// Nothing was written, because another program has the file open, and may write at any offset.
     InUse,
 }
 
-/// The end that a file was about to get, and which file.
+/// A record: the change that a file is about to get.
 #[derive(Debug, PartialEq, Eq)]
-struct Record {
+struct RedoRecord {
+    /// The identity of the file.
     identity: (u64, u64),
-    end: NewEnd,
+    change: EndChange,
 }
 
-/// How far a file is with the change of a record.
+/// The progress of the change of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// It is another file by now, or somebody has written to it since.
+    /// The file is another one, or another program has written to it since.
     Unknown,
-    /// So many bytes of the new end are there at its beginning, and others are not.
-    Cut(usize),
-    /// It has its new end.
-    Whole,
+    /// The change was interrupted. This many bytes at the beginning of the new end are written.
+    Interrupted(usize),
+    /// The file has its new end.
+    Complete,
 }
 
-impl Redo {
-    pub(crate) fn of(vfs: &dyn Vfs, places: &Places, path: &Path) -> Result<Redo, StoreError> {
-        let path = file_in_state(vfs, places, path, "append")?;
-        Ok(Redo {
+impl RedoLog {
+    /// Returns the redo log of a file. Creates only its folder.
+    pub(crate) fn of(
+        vfs: &dyn Vfs,
+        folders: &StoreFolders,
+        path: &Path,
+    ) -> Result<RedoLog, StoreError> {
+        let path = file_in_state(vfs, folders, path, "append")?;
+        Ok(RedoLog {
             path,
             file: None,
-            is_open: false,
+            is_record_pending: false,
         })
     }
 
-    /// Gives a new end to a file that must look as `expected`, and that nobody else may have open; else nothing is
-    /// written. When this returns [`Written::Done`], the new end survives a power cut.
+    /// Changes the end of a file. Nothing is written if the metadata is not `expected`, or if another program has the file
+    /// open. After [`EndWriteOutcome::Written`], the change survives a power cut.
     pub(crate) fn write_end(
         &mut self,
         vfs: &dyn Vfs,
         path: &Path,
-        expected: Facts,
-        end: NewEnd,
-    ) -> Result<Written, StoreError> {
-        if self.is_open {
+        expected: FileMetadata,
+        change: EndChange,
+    ) -> Result<EndWriteOutcome, StoreError> {
+        if self.is_record_pending {
             self.complete(vfs, path)?;
         }
-        let mut file = match vfs.open(path, Open::Update) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Written::Not),
-            opened => opened.map_err(to("write to", path))?,
+        let mut file = match vfs.open(path, OpenMode::Update) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(EndWriteOutcome::NotWritten);
+            }
+            opened => opened.map_err(cannot("write to", path))?,
         };
-        if file.lease().map_err(to("write to", path))? == Lease::Refused {
-            return Ok(Written::InUse);
+        if file.lease().map_err(cannot("write to", path))? == Lease::Refused {
+            return Ok(EndWriteOutcome::InUse);
         }
-        let at = end.at as u64;
-        // Facts may be the same if somebody wrote within one tick of the clock.
-        let is_same = file.facts().map_err(to("write to", path))? == expected
-            && file.read_from(at).map_err(to("read", path))? == end.old;
+        let at = change.at as u64;
+        // The metadata may be equal if another program wrote within one tick of the clock.
+        let is_same = file.metadata().map_err(cannot("write to", path))? == expected
+            && file.read_from(at).map_err(cannot("read", path))? == change.old;
         if !is_same {
-            return Ok(Written::Not);
+            return Ok(EndWriteOutcome::NotWritten);
         }
-        let record = Record {
+        let record = RedoRecord {
             identity: expected.identity,
-            end,
+            change,
         };
         self.write(vfs, &record)?;
-        let new = &record.end.new;
+        let new = &record.change.new;
         if let Err(error) = file.write_all_at(at, new).and_then(|()| file.sync()) {
             self.undo(&mut *file, &record);
-            return Err(to("write to", path)(error));
+            return Err(cannot("write to", path)(error));
         }
-        let is_there = file
-            .read_from(at)
-            .map_err(to("read", path))?
-            .starts_with(new);
-        let facts = file.facts().map_err(to("read", path))?;
+        let end = file.read_from(at).map_err(cannot("read", path))?;
+        let is_written = end.starts_with(new);
+        let metadata = file.metadata().map_err(cannot("read", path))?;
         drop(file);
-        // Not synced: a record that stays, or that a power cut brings back, says what is so, as long as nobody gives the
-        // file its old end again. Whoever does that later is later on the disk, too.
+        // Not synced. A record that stays, or that a power cut brings back, describes the current end as long as nobody
+        // restores the old one, and whoever does that later is also later on the disk.
         let _ = self.empty();
-        match vfs.facts(path) {
-            Ok(now) if is_there && now.identity == expected.identity => Ok(Written::Done(facts)),
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(to("read", path)(error)),
-            _ => look_again(vfs, path, new),
+        match vfs.metadata(path) {
+            Ok(now) if is_written && now.identity == expected.identity => {
+                Ok(EndWriteOutcome::Written(metadata))
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(cannot("read", path)(error))
+            }
+            _ => check_after_concurrent_write(vfs, path, new),
         }
     }
 
-    /// Takes back what a write that failed has written.
-    fn undo(&mut self, file: &mut dyn VfsFile, record: &Record) {
-        let end = &record.end;
-        let undone = record.progress(file).and_then(|progress| match progress {
-            Progress::Unknown => Err(io::ErrorKind::InvalidData.into()),
-            Progress::Cut(_) | Progress::Whole => {
-                file.write_all_at(end.at as u64, &end.old)?;
-                file.truncate((end.at + end.old.len()) as u64)?;
-                file.sync()
-            }
-        });
-        // A record that stays is looked at again before the next write.
-        self.is_open = undone.is_err() || self.clear().is_err();
+    /// Restores the old end after a failed write.
+    fn undo(&mut self, file: &mut dyn VfsFile, record: &RedoRecord) {
+        let is_undone = record.undo(file).is_ok();
+        // A record that stays is completed before the next write.
+        self.is_record_pending = !is_undone || self.clear().is_err();
     }
 
-    fn write(&mut self, vfs: &dyn Vfs, record: &Record) -> Result<(), StoreError> {
+    /// Writes a record and syncs it.
+    fn write(&mut self, vfs: &dyn Vfs, record: &RedoRecord) -> Result<(), StoreError> {
         let file = match &mut self.file {
             Some(file) => file,
-            none => {
-                let file = vfs.open(&self.path, Open::Private);
-                let file = file.map_err(to("open the record of changes", &self.path))?;
-                let folder = folder_of(&self.path);
-                vfs.sync_folder(folder)
-                    .map_err(to("sync this folder", folder))?;
-                none.insert(file)
-            }
+            none => none.insert(open_with_durable_name(vfs, &self.path)?),
         };
-        let written = file
-            .truncate(0)
-            .and_then(|()| file.write_all(&record.encode()));
-        written
-            .and_then(|()| file.sync())
-            .map_err(to("write the record of changes", &self.path))
+        rewrite(&mut **file, &record.encode())
+            .map_err(cannot("write the record of changes", &self.path))
     }
 
     fn empty(&mut self) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), |file| file.truncate(0))
     }
 
-    /// Empties the record for good.
+    /// Empties the log and syncs it.
     fn clear(&mut self) -> Result<(), StoreError> {
-        let emptied = self.empty();
-        let cleared = emptied.and_then(|()| self.file.as_ref().map_or(Ok(()), |file| file.sync()));
-        cleared.map_err(to("clear the record of changes", &self.path))
+        self.empty()
+            .and_then(|()| self.file.as_ref().map_or(Ok(()), |file| file.sync()))
+            .map_err(cannot("clear the record of changes", &self.path))
     }
 
-    /// Completes a change that was cut off.
+    /// Completes an interrupted change, and clears the log.
     pub(crate) fn complete(&mut self, vfs: &dyn Vfs, path: &Path) -> Result<(), StoreError> {
-        let Some(record) = Record::read(vfs, &self.path) else {
+        let Some(record) = RedoRecord::read(vfs, &self.path) else {
             return Ok(());
         };
-        if let Ok(mut file) = vfs.open(path, Open::Update)
-            && let Progress::Cut(_) = record.progress(&mut *file).map_err(to("read", path))?
+        if let Ok(mut file) = vfs.open(path, OpenMode::Update)
+            && let Progress::Interrupted(_) =
+                record.progress(&mut *file).map_err(cannot("read", path))?
         {
-            let completed = file.write_all_at(record.end.at as u64, &record.end.new);
-            let completed = completed.and_then(|()| file.sync());
-            completed.map_err(to("complete the last change of", path))?;
+            record
+                .redo(&mut *file)
+                .map_err(cannot("complete the last change of", path))?;
         }
-        let file = vfs.open(&self.path, Open::Private);
-        self.file = Some(file.map_err(to("clear the record of changes", &self.path))?);
-        // Synced, since it is long ago that this was written, and a record that came back after a power cut could bring
-        // back what a person has removed since.
+        let file = vfs.open(&self.path, OpenMode::Private);
+        self.file = Some(file.map_err(cannot("clear the record of changes", &self.path))?);
+        // Synced, because the record may be old: if a power cut brought it back, it could restore text that a person
+        // has removed since.
         self.clear()?;
-        self.is_open = false;
+        self.is_record_pending = false;
         Ok(())
     }
 }
 
-/// An editor wrote at the same time, with what we wrote or without it. We look when it is done.
-fn look_again(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<Written, StoreError> {
-    wait_for_writers(vfs, path, path, PATIENCE)?;
-    let now = vfs
-        .open(path, Open::Read)
-        .and_then(|mut file| file.read_from(0));
-    if now.is_ok_and(|now| memmem::find(&now, bytes).is_some()) {
-        Ok(Written::Elsewhere)
-    } else {
-        Ok(Written::Not)
-    }
+/// Opens the file of a log, and makes its name survive a power cut.
+fn open_with_durable_name(vfs: &dyn Vfs, path: &Path) -> Result<Box<dyn VfsFile>, StoreError> {
+    let file = vfs
+        .open(path, OpenMode::Private)
+        .map_err(cannot("open the record of changes", path))?;
+    let folder = folder_of(path);
+    vfs.sync_folder(folder)
+        .map_err(cannot("sync this folder", folder))?;
+    Ok(file)
 }
 
-impl Record {
+/// Replaces the content of a file and syncs it.
+fn rewrite(file: &mut dyn VfsFile, bytes: &[u8]) -> io::Result<()> {
+    file.truncate(0)?;
+    file.write_all(bytes)?;
+    file.sync()
+}
+
+/// Finds out whether the file holds our new text after another program wrote at the same time. Waits until that program
+/// closes the file.
+fn check_after_concurrent_write(
+    vfs: &dyn Vfs,
+    path: &Path,
+    new: &[u8],
+) -> Result<EndWriteOutcome, StoreError> {
+    wait_for_writers(vfs, path, path, PATIENCE)?;
+    let content = vfs
+        .open(path, OpenMode::Read)
+        .and_then(|mut file| file.read_from(0));
+    if content.is_ok_and(|content| memmem::find(&content, new).is_some()) {
+        return Ok(EndWriteOutcome::WrittenWithOthers);
+    }
+    Ok(EndWriteOutcome::NotWritten)
+}
+
+impl RedoRecord {
+    /// Encodes a record: a line of numbers and a checksum, the old end, the new end.
     fn encode(&self) -> Vec<u8> {
         let (device, inode) = self.identity;
-        let NewEnd { at, old, new } = &self.end;
-        let (gone, count, sum) = (old.len(), new.len(), fingerprint(&[&old[..], new].concat()));
-        let head = format!("{MAGIC} {device} {inode} {at} {gone} {count} {sum:016x}\n");
+        let EndChange { at, old, new } = &self.change;
+        let old_length = old.len();
+        let new_length = new.len();
+        let sum = fingerprint(&[&old[..], new].concat());
+        let head = format!("{MAGIC} {device} {inode} {at} {old_length} {new_length} {sum:016x}\n");
         [head.as_bytes(), old, new].concat()
     }
 
-    /// A record that is whole; one that was itself cut off speaks of a file that was never touched.
-    fn decode(text: &[u8]) -> Option<Record> {
-        let end = memchr::memchr(b'\n', text)?;
-        let head = str::from_utf8(&text[..end]).ok()?;
+    /// Decodes a record; `None` if it is not whole. The file of an incomplete record was never touched.
+    fn decode(text: &[u8]) -> Option<RedoRecord> {
+        let head_end = memchr::memchr(b'\n', text)?;
+        let head = str::from_utf8(&text[..head_end]).ok()?;
         let mut words = head.strip_prefix(MAGIC)?.split_whitespace();
-        let mut number = || words.next()?.parse::<u64>().ok();
-        let identity = (number()?, number()?);
-        let at = usize::try_from(number()?).ok()?;
-        let gone = usize::try_from(number()?).ok()?;
-        let count = usize::try_from(number()?).ok()?;
+        let device = words.next()?.parse().ok()?;
+        let inode = words.next()?.parse().ok()?;
+        let at = words.next()?.parse().ok()?;
+        let old_length: usize = words.next()?.parse().ok()?;
+        let new_length: usize = words.next()?.parse().ok()?;
         let sum = words.next()?;
-        let bytes = &text[end + 1..];
-        if gone.checked_add(count) != Some(bytes.len())
+        let bytes = &text[head_end + 1..];
+        if old_length.checked_add(new_length) != Some(bytes.len())
             || format!("{:016x}", fingerprint(bytes)) != sum
         {
             return None;
         }
-        let (old, new) = bytes.split_at(gone);
-        let end = NewEnd {
+        let (old, new) = bytes.split_at(old_length);
+        let change = EndChange {
             at,
             old: old.to_vec(),
             new: new.to_vec(),
         };
-        Some(Record { identity, end })
+        Some(RedoRecord {
+            identity: (device, inode),
+            change,
+        })
     }
 
-    fn read(vfs: &dyn Vfs, path: &Path) -> Option<Record> {
-        Record::decode(&vfs.open(path, Open::Read).ok()?.read_from(0).ok()?)
+    fn read(vfs: &dyn Vfs, path: &Path) -> Option<RedoRecord> {
+        RedoRecord::decode(&vfs.open(path, OpenMode::Read).ok()?.read_from(0).ok()?)
     }
 
-    /// How far a file is with this change.
+    /// Writes the new end and syncs it.
+    fn redo(&self, file: &mut dyn VfsFile) -> io::Result<()> {
+        file.write_all_at(self.change.at as u64, &self.change.new)?;
+        file.sync()
+    }
+
+    /// Writes the old end and syncs it; an error if the file holds anything but a part of the new end.
+    fn undo(&self, file: &mut dyn VfsFile) -> io::Result<()> {
+        let EndChange { at, old, .. } = &self.change;
+        if self.progress(file)? == Progress::Unknown {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        file.write_all_at(*at as u64, old)?;
+        file.truncate((at + old.len()) as u64)?;
+        file.sync()
+    }
+
+    /// Returns the progress of this change in a file.
     fn progress(&self, file: &mut dyn VfsFile) -> io::Result<Progress> {
-        let facts = file.facts()?;
-        if facts.identity != self.identity || facts.length < self.end.at as u64 {
+        let metadata = file.metadata()?;
+        let at = self.change.at as u64;
+        if metadata.identity != self.identity || metadata.length < at {
             return Ok(Progress::Unknown);
         }
-        Ok(self.end.progress(&file.read_from(self.end.at as u64)?))
+        Ok(self.change.progress(&file.read_from(at)?))
     }
 }
 
-impl NewEnd {
-    /// How far a file is that ends like this. After a kill, the beginning of the new end is there; after a power cut,
-    /// any blocks of it, and zeros in the place of others.
+impl EndChange {
+    /// Returns the progress of this change in a file that ends with `tail`. A kill leaves the beginning of the new end.
+    /// A power cut leaves any of its blocks, and zeros in place of others.
     fn progress(&self, tail: &[u8]) -> Progress {
         if tail.starts_with(&self.new) {
-            return Progress::Whole;
+            return Progress::Complete;
         }
-        let is_known = |(at, byte): (usize, &u8)| {
-            *byte == 0 || *byte == self.new[at] || Some(byte) == self.old.get(at)
-        };
-        let is_shorter = tail.len() < self.old.len();
-        let is_longer = tail.len() > self.new.len();
-        if !is_shorter && !is_longer && tail.iter().enumerate().all(is_known) {
-            let there = tail
-                .iter()
-                .zip(&self.new)
-                .take_while(|(byte, new)| byte == new)
-                .count();
-            Progress::Cut(there)
-        } else {
-            Progress::Unknown
+        if tail.len() < self.old.len() || tail.len() > self.new.len() {
+            return Progress::Unknown;
         }
+        for (at, byte) in tail.iter().enumerate() {
+            let is_ours = *byte == 0 || *byte == self.new[at] || Some(byte) == self.old.get(at);
+            if !is_ours {
+                return Progress::Unknown;
+            }
+        }
+        Progress::Interrupted(common_prefix(tail, &self.new))
     }
 }
 
-/// The problem that the last change of a file was cut off by a kill or a power cut, if it was.
-/// Nothing is written: the next writer completes it.
-pub fn cut_off(vfs: &dyn Vfs, places: &Places, path: &Path) -> Option<Problem> {
+/// Reports that the last change of a file was interrupted by a kill or a power cut; `None` if it was not. Only reads:
+/// the next writer completes the change.
+pub fn find_interrupted_change(
+    vfs: &dyn Vfs,
+    folders: &StoreFolders,
+    path: &Path,
+) -> Option<Problem> {
     let path = vfs.real_path(path).ok()?;
-    let record = places
+    let record = folders
         .state
         .join("locks")
         .join(format!("{}.append", name_in_state(&path)));
-    let record = Record::read(vfs, &record)?;
-    // Somebody who is at it right now is not cut off.
-    let _lock = Lock::take(vfs, places, &path, Duration::ZERO).ok()??;
-    let progress = record
-        .progress(&mut *vfs.open(&path, Open::Read).ok()?)
-        .ok()?;
-    let Progress::Cut(there) = progress else {
+    let record = RedoRecord::read(vfs, &record)?;
+    // A change that another process is making right now is not interrupted.
+    let _lock = WriteLock::take(vfs, folders, &path, Duration::ZERO).ok()??;
+    let mut file = vfs.open(&path, OpenMode::Read).ok()?;
+    let Progress::Interrupted(done) = record.progress(&mut *file).ok()? else {
         return None;
     };
-    let all = record.end.new.len();
-    let message = format!("the last change was cut off after {there} of {all} bytes");
+    let all = record.change.new.len();
+    let message = format!("the last change was cut off after {done} of {all} bytes");
     let problem = Problem::error("cut-off", message);
     Some(problem.hint("the next change of the file completes it"))
 }
 
 #[cfg(test)]
 mod tests {
-    //! The record itself, and what a file says of it.
+    //! Encoding records, and finding the progress of a change.
 
     use analects_core::Span;
     use analects_formats::msgfile::decode;
 
     use super::*;
 
-    fn end(old: &str, new: &str) -> NewEnd {
-        NewEnd {
+    fn change(old: &str, new: &str) -> EndChange {
+        EndChange {
             at: 30,
             old: old.into(),
             new: new.into(),
@@ -358,29 +402,29 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_read_whole_or_not_at_all() {
-        let record = Record {
+    fn a_record_is_decoded_whole_or_not_at_all() {
+        let record = RedoRecord {
             identity: (1, 2),
-            end: end("\n", " [^3]\n"),
+            change: change("\n", " [^3]\n"),
         };
         let text = record.encode();
-        assert_eq!(Record::decode(&text), Some(record));
+        assert_eq!(RedoRecord::decode(&text), Some(record));
         for length in 0..text.len() {
-            assert_eq!(Record::decode(&text[..length]), None, "{length}");
+            assert_eq!(RedoRecord::decode(&text[..length]), None, "{length}");
         }
-        assert_eq!(Record::decode(b""), None);
-        assert_eq!(Record::decode(&[&text[..], b"x"].concat()), None);
+        assert_eq!(RedoRecord::decode(b""), None);
+        assert_eq!(RedoRecord::decode(&[&text[..], b"x"].concat()), None);
     }
 
     #[test]
-    fn only_a_change_behind_all_words_that_adds_is_made_in_place() {
+    fn only_an_addition_after_all_text_is_made_in_place() {
         let document = decode("# %%\n\none\n\n# %%\n");
         let change = |start, end, text: &str| {
             let splice = Splice {
                 at: Span::new(start, end),
                 bytes: text.into(),
             };
-            let end = NewEnd::of(&splice, &document)?;
+            let end = EndChange::of(&splice, &document)?;
             Some((
                 end.at,
                 String::from_utf8(end.old).unwrap(),
@@ -396,21 +440,21 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_holds_what_somebody_else_wrote_is_not_completed() {
-        let end = end("\n", " [^3]\n\nHello\n");
+    fn a_file_with_foreign_text_is_not_completed() {
+        let change = change("\n", " [^3]\n\nHello\n");
         for (tail, progress) in [
-            ("\n", Progress::Cut(0)),
+            ("\n", Progress::Interrupted(0)),
             ("", Progress::Unknown),
-            (" ", Progress::Cut(1)),
-            (" [^3]\n\nHel", Progress::Cut(10)),
-            (" [^3]\n\0\0\0", Progress::Cut(6)),
-            ("\n[^3]\n\nHello\n", Progress::Cut(0)),
-            (" [^3]\n\nHello\n", Progress::Whole),
-            (" [^3]\n\nHello\nmore", Progress::Whole),
+            (" ", Progress::Interrupted(1)),
+            (" [^3]\n\nHel", Progress::Interrupted(10)),
+            (" [^3]\n\0\0\0", Progress::Interrupted(6)),
+            ("\n[^3]\n\nHello\n", Progress::Interrupted(0)),
+            (" [^3]\n\nHello\n", Progress::Complete),
+            (" [^3]\n\nHello\nmore", Progress::Complete),
             (" [^3]\n\nHullo", Progress::Unknown),
             ("\nmore", Progress::Unknown),
         ] {
-            assert_eq!(end.progress(tail.as_bytes()), progress, "{tail:?}");
+            assert_eq!(change.progress(tail.as_bytes()), progress, "{tail:?}");
         }
     }
 }

@@ -18,17 +18,17 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 
-pub use load::{Loaded, Reach, Tail, load, tail};
+pub use load::{LoadLimit, LoadedChain, Tail, load, tail};
 pub use memory::MemoryStore;
-pub use names::{Found, find, message_names};
-pub(crate) use names::{last_record, names_back};
-pub use overview::{Digest, Overview};
+pub use names::{SessionMatch, find, visit_links};
+pub(crate) use names::{last_record, visit_names_backward};
+pub use overview::{Overview, SessionSummary};
 pub use session::Session;
 
 /// The name of a chain of messages: a session, or a side chain of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ChainName {
-    /// The project, in the short form that [`Places::project`](crate::Places::project) gives it.
+    /// The project, in the short form that [`StoreFolders::project`](crate::StoreFolders::project) gives it.
     pub project: String,
     /// The session.
     pub session: SessionId,
@@ -74,7 +74,7 @@ impl fmt::Display for ChainName {
 
 /// One row of a chain as it is stored: a record, or whatever stands in the place of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row<'r> {
+pub struct ChainRow<'r> {
     /// Where it is, in bytes from the beginning of the chain.
     pub at: u64,
     /// Where the next row begins.
@@ -85,7 +85,7 @@ pub struct Row<'r> {
     pub beginning: &'r [u8],
 }
 
-impl Row<'_> {
+impl ChainRow<'_> {
     /// The names of a record that is longer than the store reads, if it begins with them. With these, what follows
     /// it stays linked to what came before.
     pub(crate) fn long_names(&self) -> Option<OwnedLink> {
@@ -97,11 +97,11 @@ impl Row<'_> {
 }
 
 /// What is done with a row; `Break` ends the scan.
-pub type Each<'e> = dyn FnMut(Row<'_>) -> ControlFlow<()> + 'e;
+pub type RowVisitor<'e> = dyn FnMut(ChainRow<'_>) -> ControlFlow<()> + 'e;
 
 /// A session as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSession {
     /// Its name.
     pub name: ChainName,
     /// When it was written to last.
@@ -136,13 +136,13 @@ pub trait TranscriptStore: fmt::Debug + Send + Sync {
     fn sync(&self, of: &ChainName) -> Result<(), StoreError>;
 
     /// Goes over the rows from a position on (0 is the first), in their order.
-    fn scan(&self, of: &ChainName, from: u64, each: &mut Each<'_>) -> Result<(), StoreError>;
+    fn scan(&self, of: &ChainName, from: u64, each: &mut RowVisitor<'_>) -> Result<(), StoreError>;
 
     /// Goes over the rows from the last to the first.
-    fn scan_back(&self, of: &ChainName, each: &mut Each<'_>) -> Result<(), StoreError>;
+    fn scan_backward(&self, of: &ChainName, each: &mut RowVisitor<'_>) -> Result<(), StoreError>;
 
     /// The sessions of a project, or of all, those that were written to last first.
-    fn list(&self, project: Option<&str>) -> Result<Vec<Listed>, StoreError>;
+    fn list(&self, project: Option<&str>) -> Result<Vec<ListedSession>, StoreError>;
 
     /// The names of a session's side chains, sorted.
     fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError>;
@@ -167,10 +167,10 @@ pub trait TranscriptStore: fmt::Debug + Send + Sync {
     }
 
     /// What a list says of these sessions, in their order. A store that remembers it need not go over all of them.
-    fn digests(&self, listed: &[Listed]) -> Result<Vec<Digest>, StoreError> {
+    fn summaries(&self, listed: &[ListedSession]) -> Result<Vec<SessionSummary>, StoreError> {
         listed
             .iter()
-            .map(|listed| Ok(self.overview(&listed.name)?.digest()))
+            .map(|listed| Ok(self.overview(&listed.name)?.summary()))
             .collect()
     }
 

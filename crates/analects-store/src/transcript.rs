@@ -1,4 +1,5 @@
-//! A conversation in the store, with the least around it: one message a line, only ever appended to.
+//! A single session with a minimal interface: read all of it, append a message. For everything else, see
+//! [`Session`](crate::Session).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,53 +7,55 @@ use std::sync::Arc;
 use analects_core::{Message, SessionId};
 use analects_formats::{DecodedFile, transcript};
 
-use crate::error::to;
+use crate::error::cannot;
 use crate::sessions::{ChainName, TranscriptStore};
-use crate::vfs::{Disk, Open, Vfs};
-use crate::{JsonlStore, Places, StoreError};
+use crate::vfs::{Disk, OpenMode, Vfs};
+use crate::{JsonlStore, StoreError, StoreFolders};
 
-/// A conversation in the store.
+/// A session on disk, one message per line, that only ever grows.
 #[derive(Debug, Clone)]
 pub struct Transcript {
     vfs: Arc<dyn Vfs>,
     store: Arc<JsonlStore>,
     name: ChainName,
     path: PathBuf,
-    places: Places,
+    folders: StoreFolders,
 }
 
 impl Transcript {
-    /// The transcript of a session of a project; the first message makes the file.
-    pub fn of_session(places: &Places, project: &Path, session: &SessionId) -> Transcript {
-        let path = places
-            .sessions(project)
+    /// Returns the transcript of a session of a project. The first message creates the file.
+    pub fn of_session(folders: &StoreFolders, project: &Path, session: &SessionId) -> Transcript {
+        let path = folders
+            .sessions_folder(project)
             .join(format!("{}.jsonl", &**session));
-        let name = ChainName::new(Places::project(project), session.clone());
-        let store = Arc::new(JsonlStore::new(places));
+        let name = ChainName::new(StoreFolders::project_name(project), session.clone());
+        let store = Arc::new(JsonlStore::new(folders));
         Transcript {
             vfs: Arc::new(Disk),
             store,
             name,
             path,
-            places: places.clone(),
+            folders: folders.clone(),
         }
     }
 
-    /// The same transcript on another file system.
-    pub fn on(self, vfs: Arc<dyn Vfs>) -> Transcript {
-        let store = Arc::new(JsonlStore::on(Arc::clone(&vfs), &self.places));
+    /// Uses another file system.
+    pub fn with_vfs(self, vfs: Arc<dyn Vfs>) -> Transcript {
+        let store = Arc::new(JsonlStore::with_vfs(Arc::clone(&vfs), &self.folders));
         Transcript { vfs, store, ..self }
     }
 
-    /// The session of a project that was written to last.
-    pub fn latest(places: &Places, project: &Path) -> Result<Transcript, StoreError> {
-        let listed = JsonlStore::new(places).list(Some(&Places::project(project)))?;
-        let latest = listed.into_iter().next();
-        let latest = latest.ok_or_else(|| StoreError::NotFound {
-            path: places.sessions(project),
-        })?;
+    /// Returns the session of a project that changed last.
+    pub fn latest(folders: &StoreFolders, project: &Path) -> Result<Transcript, StoreError> {
+        let project_name = StoreFolders::project_name(project);
+        let sessions = JsonlStore::new(folders).list(Some(&project_name))?;
+        let Some(latest) = sessions.first() else {
+            return Err(StoreError::NotFound {
+                path: folders.sessions_folder(project),
+            });
+        };
         Ok(Transcript::of_session(
-            places,
+            folders,
             project,
             &latest.name.session,
         ))
@@ -63,24 +66,25 @@ impl Transcript {
         &self.path
     }
 
-    /// The session's name.
+    /// The id of the session.
     pub fn session(&self) -> SessionId {
         self.name.session.clone()
     }
 
-    /// Reads all of it; a transcript that is not there yet holds nothing. Never writes.
+    /// Reads the whole transcript; one that does not exist yet is empty. Never writes.
     pub fn read(&self) -> Result<DecodedFile, StoreError> {
-        let file = self.vfs.open(&self.path, Open::Read);
-        match file
+        let bytes = self
+            .vfs
+            .open(&self.path, OpenMode::Read)
             .and_then(|mut file| file.read_from(0))
-            .map_err(to("read", &self.path))
-        {
+            .map_err(cannot("read", &self.path));
+        match bytes {
             Err(error) if error.is_not_found() => Ok(DecodedFile::default()),
             bytes => Ok(transcript::decode(&bytes?)),
         }
     }
 
-    /// Adds a message: one write, then a sync. When this returns, it survives a power cut.
+    /// Appends a message with one write and one sync. When this returns, the message survives a power cut.
     pub fn append(&self, message: &Message) -> Result<(), StoreError> {
         self.store.append(&self.name, std::slice::from_ref(message))
     }

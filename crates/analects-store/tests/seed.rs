@@ -9,13 +9,13 @@ use analects_core::{
     RawMap, SessionState, StateChange, Summary, System, Tombstone, ToolResult, ToolUse, chain,
 };
 use analects_formats::transcript::read_line;
-use analects_store::{ChainName, JsonlStore, OsIds, Places, Session, TranscriptStore, load};
+use analects_store::{ChainName, JsonlStore, OsIds, Session, StoreFolders, TranscriptStore, load};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
 fn store() -> (TempDir, JsonlStore) {
     let folder = tempfile::tempdir().unwrap();
-    let places = Places::in_folder(folder.path());
+    let places = StoreFolders::in_folder(folder.path());
     let store = JsonlStore::new(&places);
     (folder, store)
 }
@@ -98,7 +98,7 @@ fn turn() -> Vec<Message> {
 
 fn stored(store: &dyn TranscriptStore, of: &ChainName) -> Vec<Message> {
     let mut found = Vec::new();
-    let mut push = |row: analects_store::Row<'_>| {
+    let mut push = |row: analects_store::ChainRow<'_>| {
         let read = read_line(row.bytes.unwrap());
         assert_eq!(read.problems, []);
         found.extend(read.messages);

@@ -10,7 +10,8 @@ use analects_core::{
 };
 use analects_formats::transcript::read_line;
 use analects_store::{
-    ChainName, Found, Loaded, Overview, Row, Session, TranscriptStore, find, load, tail,
+    ChainName, ChainRow, LoadedChain, Overview, Session, SessionMatch, TranscriptStore, find, load,
+    tail,
 };
 use jiff::Timestamp;
 
@@ -92,11 +93,11 @@ fn all(store: &dyn TranscriptStore, of: &ChainName) -> Vec<Message> {
     messages
 }
 
-fn places(row: Row<'_>) -> (u64, u64) {
+fn places(row: ChainRow<'_>) -> (u64, u64) {
     (row.at, row.next)
 }
 
-fn texts(loaded: &Loaded) -> Vec<String> {
+fn texts(loaded: &LoadedChain) -> Vec<String> {
     let seen = loaded
         .messages
         .iter()
@@ -107,7 +108,7 @@ fn texts(loaded: &Loaded) -> Vec<String> {
 fn nothing_is_there_at_first(store: &dyn TranscriptStore) {
     let name = main_chain();
     assert_eq!(all(store, &name), []);
-    assert_eq!(load(store, &name).unwrap(), Loaded::default());
+    assert_eq!(load(store, &name).unwrap(), LoadedChain::default());
     assert_eq!(tail(store, &name, 5).unwrap().messages, []);
     assert_eq!(store.overview(&name).unwrap(), Overview::default());
     assert_eq!(store.list(None).unwrap(), []);
@@ -149,7 +150,7 @@ fn records_come_back_in_order(store: &dyn TranscriptStore) {
     );
     let mut backward = Vec::new();
     store
-        .scan_back(&name, &mut |row| {
+        .scan_backward(&name, &mut |row| {
             backward.push(places(row));
             ControlFlow::Continue(())
         })
@@ -314,7 +315,7 @@ fn what_is_pruned_is_gone_from_view(store: &dyn TranscriptStore) {
 }
 
 /// Loading gives what the chain of all records is.
-fn check_load(store: &dyn TranscriptStore, name: &ChainName) -> Loaded {
+fn check_load(store: &dyn TranscriptStore, name: &ChainName) -> LoadedChain {
     let records = all(store, name);
     let messages = revised(records.clone());
     let expected = chain(&messages);
@@ -511,11 +512,11 @@ fn a_broken_chain_is_loaded_all_the_same(store: &dyn TranscriptStore) {
     }
     let fork = ChainName::new("project-1", "fork");
     assert_eq!(
-        texts(&Loaded::branch(store, &fork, "b").unwrap()),
+        texts(&LoadedChain::load_branch(store, &fork, "b").unwrap()),
         ["a", "b"]
     );
     assert!(
-        Loaded::branch(store, &fork, "zz")
+        LoadedChain::load_branch(store, &fork, "zz")
             .unwrap_err()
             .is_not_found()
     );
@@ -632,14 +633,14 @@ fn counts_and_totals(store: &dyn TranscriptStore) {
 
 fn sessions_are_found(store: &dyn TranscriptStore) {
     let found = |project, name| find(store, project, name).unwrap();
-    assert_eq!(found(None, None), Found::None);
+    assert_eq!(found(None, None), SessionMatch::None);
     let names = ["0197-aaaa", "0197-bbbb", "0198-cccc", "0198"]
         .map(|session| ChainName::new("project-1", session));
     for name in &names {
         let text = format!("about {}", &*name.session);
         store.append(name, &[said("a", "", &text)]).unwrap();
     }
-    let one = |at: usize| Found::One(names[at].clone());
+    let one = |at: usize| SessionMatch::One(names[at].clone());
     assert_eq!(found(None, Some("0197-aaaa")), one(0));
     assert_eq!(found(Some("project-1"), Some("0197-b")), one(1));
     assert_eq!(
@@ -648,11 +649,11 @@ fn sessions_are_found(store: &dyn TranscriptStore) {
         "a whole name counts first"
     );
     assert_eq!(found(None, Some("about 0198-cccc")), one(2));
-    assert!(matches!(found(None, Some("0197")), Found::Many(many) if many.len() == 2));
-    assert_eq!(found(None, Some("0199")), Found::None);
-    assert_eq!(found(None, Some("")), Found::None);
-    assert_eq!(found(Some("project-9"), Some("0198")), Found::None);
-    assert!(matches!(found(None, None), Found::One(_)));
+    assert!(matches!(found(None, Some("0197")), SessionMatch::Many(many) if many.len() == 2));
+    assert_eq!(found(None, Some("0199")), SessionMatch::None);
+    assert_eq!(found(None, Some("")), SessionMatch::None);
+    assert_eq!(found(Some("project-9"), Some("0198")), SessionMatch::None);
+    assert!(matches!(found(None, None), SessionMatch::One(_)));
 }
 
 fn rewinds_of_a_session(store: &dyn TranscriptStore) {

@@ -184,7 +184,7 @@ pub fn turn_config(
         client: Arc::new(Client::new(options)),
         // The server of a local model that writes summaries is started when one is due.
         starter: Some(Arc::new(LocalStarter::new(surroundings))),
-        grants: Some(FileGrants::of(&surroundings.places)),
+        grants: Some(FileGrants::new(&surroundings.places)),
         limits,
         ..TurnConfig::default()
     };

@@ -252,14 +252,14 @@ impl From<StoreError> for Failure {
         let advice = hints::of_store(&error);
         let kind = match &error {
             StoreError::NotFound { .. }
-            | StoreError::NoSession { .. }
-            | StoreError::NoMessage { .. } => Kind::NotFound,
-            StoreError::Locked { .. } | StoreError::UnderWay { .. } | StoreError::InUse { .. } => {
-                Kind::Busy
-            }
-            StoreError::Changing { .. } | StoreError::Conflict { .. } | StoreError::Kept { .. } => {
-                Kind::Locked
-            }
+            | StoreError::SessionNotFound { .. }
+            | StoreError::MessageNotFound { .. } => Kind::NotFound,
+            StoreError::Locked { .. }
+            | StoreError::AlreadyAnswering { .. }
+            | StoreError::InUse { .. } => Kind::Busy,
+            StoreError::KeepsChanging { .. }
+            | StoreError::Conflict { .. }
+            | StoreError::ConcurrentWrite { .. } => Kind::Locked,
             StoreError::NotAMessageFile { .. } => Kind::Usage,
             _ => Kind::Input,
         };
@@ -355,12 +355,15 @@ mod tests {
                 path: path.clone(),
                 writers: Vec::new(),
             },
-            StoreError::Changing { path: path.clone() },
+            StoreError::KeepsChanging { path: path.clone() },
             StoreError::Conflict {
                 path: path.clone(),
                 conflict: Box::new(conflict),
             },
-            StoreError::Kept { path, kept },
+            StoreError::ConcurrentWrite {
+                path,
+                other_version: kept,
+            },
         ] {
             assert_eq!(Failure::from(error).exit_code(), 4);
         }

@@ -287,12 +287,12 @@ pub fn of_store(error: &StoreError) -> Option<Advice> {
         StoreError::NotFound { .. }
         | StoreError::Verb { .. }
         | StoreError::NotAFile { .. }
-        | StoreError::Misused { .. }
-        | StoreError::NoSession { .. }
-        | StoreError::NoMessage { .. } => return None,
-        StoreError::Locked { .. } | StoreError::UnderWay { .. } | StoreError::Changing { .. } => {
-            "try again when it is done"
-        }
+        | StoreError::InvalidState { .. }
+        | StoreError::SessionNotFound { .. }
+        | StoreError::MessageNotFound { .. } => return None,
+        StoreError::Locked { .. }
+        | StoreError::AlreadyAnswering { .. }
+        | StoreError::KeepsChanging { .. } => "try again when it is done",
         StoreError::InUse { .. } => "close the file there, and try again",
         StoreError::HardLinked { .. } => "copy it to a new name, and move the copy to the old one",
         StoreError::BadLink { .. } => "remove the link, or let it lead to a message file",
@@ -302,7 +302,9 @@ pub fn of_store(error: &StoreError) -> Option<Advice> {
             return Some(Advice::Text(text));
         }
         StoreError::Conflict { .. } => "load it again, and make the change on what it holds now",
-        StoreError::Kept { .. } => "compare the two, and remove the one that you do not want",
+        StoreError::ConcurrentWrite { .. } => {
+            "compare the two, and remove the one that you do not want"
+        }
         StoreError::NotAMessageFile { path } => {
             let name = path.with_extension("msg.md");
             let name = name.file_name().unwrap_or_default().to_string_lossy();

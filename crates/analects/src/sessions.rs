@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use analects_core::{Body, Ids, MessageId};
 use analects_store::{
-    ChainName, Found, JsonlStore, Loaded, OsIds, Places, Reach, StoreError, TranscriptStore, find,
-    message_names,
+    ChainName, JsonlStore, LoadLimit, LoadedChain, OsIds, SessionMatch, StoreError, StoreFolders,
+    TranscriptStore, find, visit_links,
 };
 use jiff::Timestamp;
 
@@ -33,7 +33,7 @@ impl Sessions {
         let store = Arc::new(JsonlStore::new(&surroundings.places));
         Sessions {
             store,
-            project: Places::project(&surroundings.folder),
+            project: StoreFolders::project_name(&surroundings.folder),
         }
     }
 
@@ -46,22 +46,26 @@ impl Sessions {
     pub fn find(&self, word: Option<&str>) -> Result<ChainName, Failure> {
         let wanted = word.filter(|word| *word != LAST);
         let mut found = find(&*self.store, Some(&self.project), wanted)?;
-        if found == Found::None && wanted.is_some() {
+        if found == SessionMatch::None && wanted.is_some() {
             found = find(&*self.store, None, wanted)?;
         }
         match (found, wanted) {
-            (Found::One(name), _) => Ok(name),
-            (Found::Many(names), wanted) => {
+            (SessionMatch::One(name), _) => Ok(name),
+            (SessionMatch::Many(names), wanted) => {
                 let word = wanted.unwrap_or_default();
                 let ids = names.iter().map(|name| name.session.to_string());
                 Err(ambiguous("session", word, ids.collect()))
             }
-            (Found::None, Some(word)) => Err(Failure::not_found(format!(
-                "there is no session {word:?}"
-            ))
-            .or_hint("analects session list --all shows those that there are")),
-            (Found::None, None) => Err(Failure::not_found("no conversation in this folder yet")
-                .or_hint("start one, such as analects chat \"Hello\", or see analects session list --all")),
+            (SessionMatch::None, Some(word)) => {
+                Err(Failure::not_found(format!("there is no session {word:?}"))
+                    .or_hint("analects session list --all shows those that there are"))
+            }
+            (SessionMatch::None, None) => Err(Failure::not_found(
+                "no conversation in this folder yet",
+            )
+            .or_hint(
+                "start one, such as analects chat \"Hello\", or see analects session list --all",
+            )),
         }
     }
 
@@ -83,7 +87,7 @@ impl Sessions {
 
     /// The summary of the compaction that counts in a session.
     pub fn summary(&self, of: &ChainName) -> Result<Option<MessageId>, Failure> {
-        let boundary = Loaded::within(&*self.store, of, Reach::of_text(0))?.boundary;
+        let boundary = LoadedChain::load_end(&*self.store, of, LoadLimit::of_text(0))?.boundary;
         let Some(Body::CompactBoundary(body)) = boundary.map(|boundary| boundary.body) else {
             return Ok(None);
         };
@@ -95,7 +99,7 @@ impl Sessions {
     pub fn message(&self, of: &ChainName, word: &str) -> Result<MessageId, Failure> {
         let (mut shown, mut others) = (BTreeSet::new(), BTreeSet::new());
         let mut exact = None;
-        message_names(&*self.store, of, &mut |link| {
+        visit_links(&*self.store, of, &mut |link| {
             if link.id == word {
                 exact = Some(link.id.into());
                 return ControlFlow::Break(());
@@ -119,7 +123,7 @@ impl Sessions {
             (None, []) => {
                 let (name, id) = (of.to_string(), word.to_string());
                 Err(
-                    Failure::from(StoreError::NoMessage { name, id }).or_hint(format!(
+                    Failure::from(StoreError::MessageNotFound { name, id }).or_hint(format!(
                         "analects session tail {} shows the last ones",
                         &*of.session
                     )),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use analects_client::Proxies;
 use analects_providers::{Catalogue, vendors};
-use analects_store::Places;
+use analects_store::StoreFolders;
 
 use crate::config::{Origin, Setting};
 use crate::failure::{Failure, words};
@@ -28,7 +28,7 @@ pub const DEFAULT_MODEL: &str = "ANALECTS_MODEL";
 /// Everything that the environment says.
 pub struct Surroundings {
     /// Where the store is.
-    pub places: Places,
+    pub places: StoreFolders,
     /// Where the person's configuration is.
     pub config: PathBuf,
     /// The person's home folder.
@@ -56,7 +56,7 @@ impl Surroundings {
             .map_err(|error| format!("cannot find the current folder: {}", words(&error)))
             .map_err(Failure::input)?;
         let [data, state, config] = folders()?.map(|folder| folder.path);
-        let places = Places { data, state };
+        let places = StoreFolders { data, state };
         let (models, proxies) = (models(&config)?, proxies());
         Ok(Surroundings {
             places,

@@ -9,7 +9,7 @@ use analects_formats::msgfile::{
 };
 use analects_store::vfs::Disk;
 use analects_store::{
-    Journal, LockedFile, MissingAnswer, Places, RecoveredAnswer, read_message_file, real_path,
+    Journal, LockedFile, MissingAnswer, RecoveredAnswer, StoreFolders, read_message_file, real_path,
 };
 
 use crate::failure::Failure;
@@ -19,9 +19,9 @@ use crate::{shell, ui};
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a message file for writing, and waits a while if another process writes to it.
-pub fn open(path: &Path, places: &Places) -> Result<LockedFile, Failure> {
+pub fn open(path: &Path, places: &StoreFolders) -> Result<LockedFile, Failure> {
     let file = LockedFile::open_within(path, places, PATIENCE)?;
-    remark_kept(path, file.kept());
+    remark_kept(path, file.other_versions());
     remark_recovered(path, file.recovered());
     Ok(file)
 }
@@ -62,7 +62,7 @@ pub fn refused(path: &Path, refusal: Refusal) -> Failure {
 const SECTION: &str = "Discussion";
 
 /// Makes a plain Markdown file one with a section for messages. The heading comes with the first of them.
-pub fn make_message_file(path: &Path, places: &Places) -> Result<(), Failure> {
+pub fn make_message_file(path: &Path, places: &StoreFolders) -> Result<(), Failure> {
     let mut file = LockedFile::open_plain(path, places, PATIENCE)?;
     file.try_edit(|document| match document.kind() {
         DocumentKind::Plain => {
@@ -97,10 +97,10 @@ pub fn read_or_new(path: &Path) -> Result<Document, Failure> {
 }
 
 /// Tells of answers that broke off and wait to come into the file, and once of answers that are no longer in it.
-pub fn remark_journal(path: &Path, document: &Document, places: &Places) {
-    let journal = Journal::of(places);
+pub fn remark_journal(path: &Path, document: &Document, places: &StoreFolders) {
+    let journal = Journal::new(places);
     let real = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
-    for cell in journal.waiting_answers(document, &real) {
+    for cell in journal.recoverable_cells(document, &real) {
         ui::remark(&format!(
             "{}: what came of the answer to cell {cell} is kept, and comes into the file with its next change",
             path.display()
@@ -110,19 +110,19 @@ pub fn remark_journal(path: &Path, document: &Document, places: &Places) {
 }
 
 /// Whether an answer waits to come into the file.
-pub fn has_answer(path: &Path, document: &Document, places: &Places) -> bool {
+pub fn has_answer(path: &Path, document: &Document, places: &StoreFolders) -> bool {
     let real = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
-    !Journal::of(places)
-        .waiting_answers(document, &real)
+    !Journal::new(places)
+        .recoverable_cells(document, &real)
         .is_empty()
 }
 
 /// Tells once of answers that are not in the file any more, though their questions are.
 pub fn remark_missing(path: &Path, document: &Document, real: &Path, journal: &Journal) {
-    for missing in journal.missing(document, real) {
+    for missing in journal.missing_answers(document, real) {
         ui::remark(&missing_answer(path, &missing));
         // If it cannot be noted, it is told again.
-        let _ = journal.note_told(&missing);
+        let _ = journal.mark_reported(&missing);
     }
 }
 

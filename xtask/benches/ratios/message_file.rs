@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use analects_formats::msgfile::{NewCell, append, decode, message_problems, session_of};
-use analects_store::{LockedFile, Places};
+use analects_store::{LockedFile, StoreFolders};
 use xtask::bench::{Bar, Row, ratio};
 
 pub(crate) const MB: usize = 1_000_000;
@@ -152,7 +152,7 @@ pub fn append_on_disk() -> Row {
 fn time_on_disk() -> Result<f64, Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let (data, state) = (folder.path().join("data"), folder.path().join("state"));
-    let places = Places { data, state };
+    let places = StoreFolders { data, state };
     let open = |name: &str, size| {
         let path = folder.path().join(name);
         std::fs::write(&path, file(size, 120, SHORT))?;

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 use analects_core::{Block, Message, Raw, RawMap, SessionState, TextBlock, ToolResult, ToolUse};
 use analects_formats::transcript::encode_to;
-use analects_store::{ChainName, JsonlStore, Places};
+use analects_store::{ChainName, JsonlStore, StoreFolders};
 use xtask::bench::{Bar, Row};
 
 use crate::command::program;
@@ -59,8 +59,11 @@ impl Home {
 
     /// The file of a session.
     fn session(&self, name: &str) -> Result<PathBuf, Box<dyn Error>> {
-        let store = JsonlStore::new(&Places::in_folder(self.folder.path()));
-        let path = store.path(&ChainName::new(Places::project(&self.work), name))?;
+        let store = JsonlStore::new(&StoreFolders::in_folder(self.folder.path()));
+        let path = store.path(&ChainName::new(
+            StoreFolders::project_name(&self.work),
+            name,
+        ))?;
         std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         Ok(path)
     }

@@ -14,7 +14,7 @@ use analects_core::{
 };
 use analects_formats::transcript::{Envelope, decode, encode, encode_to};
 use analects_store::{
-    ChainName, JsonlStore, OsIds, Places, Session, SyncPolicy, TranscriptStore, load,
+    ChainName, JsonlStore, OsIds, Session, StoreFolders, SyncPolicy, TranscriptStore, load,
     tail as tail_of,
 };
 use serde_json::value::RawValue;
@@ -37,8 +37,8 @@ fn row(name: &'static str, bar: Bar, measured: Measured) -> Row {
     }
 }
 
-fn places(folder: &Path) -> Places {
-    Places {
+fn places(folder: &Path) -> StoreFolders {
+    StoreFolders {
         data: folder.join("data"),
         state: folder.join("state"),
     }

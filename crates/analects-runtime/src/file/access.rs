@@ -6,7 +6,7 @@ use std::time::Duration;
 use analects_core::Message;
 use analects_formats::msgfile::{AddedMessages, CellsHash, Document, KnownMessages, Splice};
 use analects_store::vfs::Disk;
-use analects_store::{Journal, LockedFile, Places, RecoveredAnswer, StoreError, real_path};
+use analects_store::{Journal, LockedFile, RecoveredAnswer, StoreError, StoreFolders, real_path};
 
 /// The file of a conversation.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl FileAccess {
     /// Opens a file, or gets ready to make it.
     pub(super) fn open(
         path: &Path,
-        places: &Places,
+        places: &StoreFolders,
         patience: Duration,
     ) -> Result<FileAccess, StoreError> {
         let file = LockedFile::open_within(path, places, patience)?;
@@ -58,11 +58,11 @@ impl FileAccess {
     }
 
     /// A file that nobody writes to.
-    pub(super) fn in_memory(path: &Path, document: Document, places: &Places) -> FileAccess {
+    pub(super) fn in_memory(path: &Path, document: Document, places: &StoreFolders) -> FileAccess {
         let name = path.to_path_buf();
         let path = real_path(&Disk, path).unwrap_or_else(|_| name.clone());
         let known = JournalOverlay {
-            journal: Journal::of(places),
+            journal: Journal::new(places),
             new: Vec::new(),
         };
         FileAccess::Memory(Box::new(MemoryFile {
@@ -77,7 +77,7 @@ impl FileAccess {
     pub(super) fn locked(&mut self) -> Result<&mut LockedFile, StoreError> {
         match self {
             FileAccess::Locked(file) => Ok(file),
-            FileAccess::Memory(file) => Err(StoreError::Misused {
+            FileAccess::Memory(file) => Err(StoreError::InvalidState {
                 path: file.path.clone(),
             }),
         }
@@ -121,7 +121,7 @@ impl FileAccess {
 
     pub(super) fn kept(&self) -> &[PathBuf] {
         match self {
-            FileAccess::Locked(file) => file.kept(),
+            FileAccess::Locked(file) => file.other_versions(),
             FileAccess::Memory(_) => &[],
         }
     }
@@ -186,7 +186,7 @@ impl FileAccess {
                 file.try_edit(|document| {
                     let added = change(document, &journal)?;
                     for (cells, message) in &added.partial {
-                        journal.keep(&path, *cells, message)?;
+                        journal.save_message(&path, *cells, message)?;
                     }
                     Ok(added.splice)
                 })

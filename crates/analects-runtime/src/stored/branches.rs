@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use analects_core::MessageId;
-use analects_store::{StoreError, message_names};
+use analects_store::{StoreError, visit_links};
 
 use super::StoredConversation;
 
@@ -58,7 +58,7 @@ impl StoredConversation {
     /// What others wrote since this conversation was loaded, the last first.
     fn foreign(&self) -> Result<Vec<Foreign>, StoreError> {
         let mut foreign = Vec::new();
-        message_names(&*self.store, &self.name, &mut |link| {
+        visit_links(&*self.store, &self.name, &mut |link| {
             if self.start_leaf.as_deref() == Some(link.id) {
                 return ControlFlow::Break(());
             }

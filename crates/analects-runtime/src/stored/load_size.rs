@@ -1,7 +1,7 @@
 //! How much of a session is loaded for whoever answers, and what is said of the rest.
 
 use analects_core::{Hint, Problem};
-use analects_store::Reach;
+use analects_store::LoadLimit;
 
 /// As many bytes of text as a token has, or more, of what people write: what is loaded for a window fills it.
 const BYTES_PER_TOKEN: u64 = 5;
@@ -10,8 +10,8 @@ const BYTES_PER_TOKEN: u64 = 5;
 const MEGABYTE: u64 = 1 << 20;
 
 /// How much of a conversation is loaded for a window of so many tokens.
-pub(super) fn reach_for(window: u64) -> Reach {
-    Reach::of_text(window.saturating_mul(BYTES_PER_TOKEN))
+pub(super) fn reach_for(window: u64) -> LoadLimit {
+    LoadLimit::of_text(window.saturating_mul(BYTES_PER_TOKEN))
 }
 
 /// So many bytes, for people.

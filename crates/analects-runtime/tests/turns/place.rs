@@ -17,7 +17,7 @@ use analects_runtime::{
     FileConversation, Outcome, ResolvedAgent, StoredConversation, TurnConfig, TurnEnd, TurnEvent,
     attach_file, prepare,
 };
-use analects_store::{ChainName, FileGrants, JsonlStore, LockedFile, OsIds, Places, Session};
+use analects_store::{ChainName, FileGrants, JsonlStore, LockedFile, OsIds, Session, StoreFolders};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -93,13 +93,13 @@ impl Place {
         self.folder.path().join("talk.msg.md")
     }
 
-    fn places(&self) -> Places {
+    fn places(&self) -> StoreFolders {
         let root = self.folder.path();
-        Places::in_folder(root)
+        StoreFolders::in_folder(root)
     }
 
     pub fn grants(&self) -> FileGrants {
-        FileGrants::of(&self.places())
+        FileGrants::new(&self.places())
     }
 
     /// Shows a file to the model, as a person does.

@@ -1,4 +1,4 @@
-//! An answer on its way: it is in the journal before it is in the file.
+//! The journal entry of an answer: it holds the answer while it arrives, before the answer is in its file.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -9,37 +9,38 @@ use analects_core::{
 use analects_formats::msgfile::{CellsHash, Document};
 use jiff::Timestamp;
 
-use super::asked::{AskedCell, TextHash, text_before, waiting_places};
-use super::{ANSWERS, Journal, MESSAGES, Note, RecordName, number, path_hash};
-use crate::error::to;
-use crate::places::create_private_folder;
-use crate::vfs::{Open, VfsFile};
+use super::question::{QuestionCell, TextHash, text_before, waiting_positions};
+use super::{ANSWERS, Journal, MESSAGES, RecordId, RecordNote, number, path_hash};
+use crate::error::cannot;
+use crate::folders::create_private_folder;
+use crate::vfs::{OpenMode, VfsFile};
 use crate::{OsIds, StoreError};
 
-/// What is known of an answer before it comes.
+/// The facts about an answer that are known before it arrives: the first line of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Header {
-    /// The file that the question stands in.
+pub(super) struct EntryHeader {
+    /// The path of the file with the question.
     pub path: String,
     pub at: Option<Timestamp>,
     pub author: Option<String>,
     pub model: Option<String>,
-    /// The cells that are answered; none for other messages.
-    pub asked: Vec<AskedCell>,
-    /// The text of the cell before them.
+    /// The cells that are answered; empty for other messages.
+    pub questions: Vec<QuestionCell>,
+    /// The text of the cell before the questions.
     pub before: Option<TextHash>,
-    /// What the file system calls the file.
+    /// The identity of the file on its file system.
     pub identity: Option<String>,
 }
 
-impl Header {
-    pub(super) fn without_question(path: &Path, message: &Message) -> Header {
-        Header {
+impl EntryHeader {
+    /// Returns the header of a message that answers no cell.
+    pub(super) fn without_question(path: &Path, message: &Message) -> EntryHeader {
+        EntryHeader {
             path: path.to_string_lossy().into_owned(),
             at: message.created_at,
             author: message.author.clone(),
             model: message.model.clone(),
-            asked: Vec::new(),
+            questions: Vec::new(),
             before: None,
             identity: None,
         }
@@ -52,130 +53,136 @@ impl Header {
         record.push("path", Raw::string(&self.path));
         let at = self.at.map(|at| at.to_string());
         let before = self.before.map(|before| before.to_string());
-        let known = [
+        let optional = [
             ("at", &at),
             ("author", &self.author),
             ("model", &self.model),
             ("before", &before),
             ("identity", &self.identity),
         ];
-        for (key, value) in known {
+        for (key, value) in optional {
             if let Some(value) = value {
                 record.push(key, Raw::string(value));
             }
         }
-        let asked: Vec<String> = self
-            .asked
-            .iter()
-            .map(|asked| asked.to_raw().to_string())
-            .collect();
-        if let Ok(asked) = Raw::parse(&format!("[{}]", asked.join(","))) {
-            record.push("asked", asked);
+        let mut questions = Vec::new();
+        for question in &self.questions {
+            questions.push(question.to_raw().to_string());
+        }
+        if let Ok(questions) = Raw::parse(&format!("[{}]", questions.join(","))) {
+            record.push("asked", questions);
         }
         record.to_raw()
     }
 
-    fn parse(record: &RawMap) -> Option<Header> {
-        let string = |key: &str| record.get(key).and_then(Raw::as_string);
-        let asked = record
-            .get("asked")
-            .and_then(Raw::as_array)
-            .unwrap_or_default();
-        Some(Header {
-            path: string("path")?,
-            at: string("at").and_then(|at| at.parse().ok()),
-            author: string("author"),
-            model: string("model"),
-            asked: asked
+    fn parse(record: &RawMap) -> Option<EntryHeader> {
+        let questions = record.get("asked").and_then(Raw::as_array);
+        Some(EntryHeader {
+            path: string(record, "path")?,
+            at: string(record, "at").and_then(|at| at.parse().ok()),
+            author: string(record, "author"),
+            model: string(record, "model"),
+            questions: questions
+                .unwrap_or_default()
                 .iter()
-                .map(AskedCell::from_raw)
+                .map(QuestionCell::from_raw)
                 .collect::<Option<_>>()?,
-            before: string("before").and_then(|before| before.parse().ok()),
-            identity: string("identity"),
+            before: string(record, "before").and_then(|before| before.parse().ok()),
+            identity: string(record, "identity"),
         })
     }
 
-    /// The text by which the answer is found: that of the last cell that was asked.
-    pub(super) fn question(&self) -> Option<TextHash> {
-        self.asked.last().map(|asked| asked.text)
+    /// Returns the text by which the answer is found again: that of the last question.
+    pub(super) fn question_text(&self) -> Option<TextHash> {
+        self.questions.last().map(|question| question.text)
     }
 }
 
-/// A piece of an answer as it comes.
+/// Returns a string field of a record.
+pub(super) fn string(record: &RawMap, key: &str) -> Option<String> {
+    record.get(key).and_then(Raw::as_string)
+}
+
+/// A part of an answer that has just arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AnswerPiece<'a> {
-    /// Words of the answer.
+pub enum AnswerDelta<'a> {
+    /// Text of the answer.
     Text(&'a str),
-    /// Words of a thought.
+    /// Text of the model's thinking.
     Thinking(&'a str),
 }
 
-impl<'a> AnswerPiece<'a> {
+impl<'a> AnswerDelta<'a> {
     fn key(self) -> &'static str {
         match self {
-            AnswerPiece::Text(_) => "text",
-            AnswerPiece::Thinking(_) => "thinking",
+            AnswerDelta::Text(_) => "text",
+            AnswerDelta::Thinking(_) => "thinking",
         }
     }
 
     fn text(self) -> &'a str {
         match self {
-            AnswerPiece::Text(text) | AnswerPiece::Thinking(text) => text,
+            AnswerDelta::Text(text) | AnswerDelta::Thinking(text) => text,
         }
     }
 }
 
-/// The key of the line that says into which file an answer was about to be put.
-const SETTLED: &str = "settled";
+/// The key of the line that is written before the answer is put into its file. Its value is the state of the file.
+const PLACEMENT: &str = "settled";
 
-/// The file of an answer, read.
+/// The parsed content of an entry.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub header: Header,
-    /// The whole message, if it came to its end.
+pub(super) struct ParsedEntry {
+    pub header: EntryHeader,
+    /// The whole message, if it is complete.
     pub message: Option<Message>,
-    /// The state of the file that the message was about to be put into. It is kept by the hash of its cells then.
-    pub settled: Option<String>,
+    /// The state of the file when the message was about to be put into it. If set, the journal also holds the message
+    /// by the hash of its cells.
+    pub placement_state: Option<String>,
+    /// The parts of an incomplete message, as they arrived.
     blocks: Vec<Block>,
 }
 
-impl Entry {
-    /// Reads the lines of an entry, as far as they are whole.
-    pub(super) fn parse(text: &str) -> Option<Entry> {
+impl ParsedEntry {
+    /// Parses the lines of an entry, and skips damaged ones; `None` if the header is damaged.
+    pub(super) fn parse(text: &str) -> Option<ParsedEntry> {
         let mut lines = text.lines();
-        let header = Header::parse(&RawMap::parse(lines.next()?).ok()?)?;
-        let mut entry = Entry {
+        let header = EntryHeader::parse(&RawMap::parse(lines.next()?).ok()?)?;
+        let mut entry = ParsedEntry {
             header,
             message: None,
-            settled: None,
+            placement_state: None,
             blocks: Vec::new(),
         };
         for line in lines {
-            // A kill or a full disk may have cut a line.
-            let Ok(record) = RawMap::parse(line) else {
-                continue;
-            };
-            let string = |key: &str| record.get(key).and_then(Raw::as_string);
-            if record.get("type").is_some() {
-                entry.message = Message::from_json(line).ok().or(entry.message);
-            } else if let Some(state) = string(SETTLED) {
-                entry.settled = Some(state);
-            } else if let Some(text) = string("text") {
-                entry.blocks.push(Block::from_text(text));
-            } else if let Some(thinking) = string("thinking") {
-                let thought = Thinking {
-                    thinking: thinking.into(),
-                    ..Thinking::default()
-                };
-                entry.blocks.push(Block::Thinking(thought));
+            // A kill or a full disk may have cut off a line.
+            if let Ok(record) = RawMap::parse(line) {
+                entry.add_line(line, &record);
             }
         }
         Some(entry)
     }
 
-    /// The message, or its beginning; `None` if nothing came.
-    pub(super) fn into_message(self) -> Option<(Header, Message)> {
-        let Entry {
+    fn add_line(&mut self, line: &str, record: &RawMap) {
+        if record.get("type").is_some() {
+            if let Ok(message) = Message::from_json(line) {
+                self.message = Some(message);
+            }
+        } else if let Some(state) = string(record, PLACEMENT) {
+            self.placement_state = Some(state);
+        } else if let Some(text) = string(record, "text") {
+            self.blocks.push(Block::from_text(text));
+        } else if let Some(thinking) = string(record, "thinking") {
+            self.blocks.push(Block::Thinking(Thinking {
+                thinking: thinking.into(),
+                ..Thinking::default()
+            }));
+        }
+    }
+
+    /// Returns the message, or the part of it that arrived; `None` if nothing did.
+    pub(super) fn into_message(self) -> Option<(EntryHeader, Message)> {
+        let ParsedEntry {
             header,
             message,
             blocks,
@@ -184,7 +191,7 @@ impl Entry {
         if let Some(message) = message {
             return Some((header, message));
         }
-        let blocks = joined(blocks);
+        let blocks = merge_blocks(blocks);
         if blocks.is_empty() {
             return None;
         }
@@ -200,11 +207,11 @@ impl Entry {
     }
 }
 
-/// The pieces of each block put together.
-fn joined(pieces: Vec<Block>) -> Vec<Block> {
+/// Merges adjacent blocks of the same kind.
+fn merge_blocks(parts: Vec<Block>) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
-    for piece in pieces {
-        match (blocks.last_mut(), &piece) {
+    for part in parts {
+        match (blocks.last_mut(), &part) {
             (Some(Block::Text(last)), Block::Text(more)) => {
                 last.text = format!("{}{}", last.text.as_str(), more.text.as_str()).into();
             }
@@ -212,82 +219,86 @@ fn joined(pieces: Vec<Block>) -> Vec<Block> {
                 let thinking = format!("{}{}", last.thinking.as_str(), more.thinking.as_str());
                 last.thinking = thinking.into();
             }
-            _ => blocks.push(piece),
+            _ => blocks.push(part),
         }
     }
     blocks
 }
 
-/// An answer under way. While this lives, others see that the question is being answered.
+/// The journal entry of an answer that is being received. While this lives, other processes see that the question is
+/// being answered.
 #[derive(Debug)]
 pub struct AnswerEntry {
     journal: Journal,
-    header: Header,
+    header: EntryHeader,
     path: PathBuf,
     file: Box<dyn VfsFile>,
-    /// How many bytes of whole lines the file holds.
+    /// The length of the file in bytes, up to the last whole line.
     length: u64,
-    /// How many bytes it held before it was settled.
-    unsettled_length: Option<u64>,
-    /// Pieces that are not in the file yet, each with what it is.
+    /// The length before the line about the placement, to which a failed placement returns.
+    length_before_placement: Option<u64>,
+    /// The deltas that are not in the file yet, each with its key.
     pending: Vec<(&'static str, String)>,
-    /// Whether the file holds something of the answer.
-    holds_words: bool,
-    /// Given up last.
+    /// Whether the file holds any part of the answer.
+    has_content: bool,
+    /// Dropped last.
     _lock: Box<dyn Any + Send + Sync>,
 }
 
 impl Journal {
-    /// What the file system calls the file at a path, whatever its name.
+    /// Returns the identity of a file on its file system, which survives a rename.
     pub(super) fn identity_of(&self, path: &Path) -> Option<String> {
-        let (device, number) = self.vfs.facts(path).ok()?.identity;
+        let (device, number) = self.vfs.metadata(path).ok()?.identity;
         Some(format!("{device}:{number}"))
     }
 
-    /// Makes sure that answers can be kept, before anything is spent on one.
+    /// Checks that the journal can store answers, before any money is spent on one.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         for folder in ["asked", MESSAGES, ANSWERS, "about", "texts"] {
             let folder = self.folder.join(folder);
             create_private_folder(&*self.vfs, &folder)?;
             self.vfs
                 .list(&folder)
-                .map_err(to("use this folder", &folder))?;
+                .map_err(cannot("use this folder", &folder))?;
         }
         Ok(())
     }
 
-    /// Begins the entry of an answer to these cells. `base` has its author, its model and its time.
-    pub(crate) fn begin(
+    /// Creates the entry of an answer to these cells. `base` has its author, its model and its time.
+    pub(crate) fn begin_entry(
         &self,
         document: &Document,
         path: &Path,
-        asked: Vec<AskedCell>,
+        questions: Vec<QuestionCell>,
         base: &Message,
     ) -> Result<AnswerEntry, StoreError> {
-        let places = waiting_places(&asked, document).unwrap_or_default();
-        let before = places
+        let positions = waiting_positions(&questions, document).unwrap_or_default();
+        let before = positions
             .first()
             .and_then(|first| text_before(*first, document));
         let identity = self.identity_of(path);
-        let header = Header {
-            asked,
+        let header = EntryHeader {
+            questions,
             before,
             identity,
-            ..Header::without_question(path, base)
+            ..EntryHeader::without_question(path, base)
         };
-        let folder = self.asked_folder();
+        let folder = self.entries_folder();
         create_private_folder(&*self.vfs, &folder)?;
         let id = OsIds.uuid(header.at.unwrap_or_default());
         let path = folder.join(entry_name(&header, path, &id));
-        // The lock is there before the entry, and goes after it.
+        // The lock exists before the entry, and is removed after it.
         let lock_path = lock_path(&path);
-        let locked = self.vfs.lock(&lock_path).map_err(to("lock", &lock_path))?;
-        let lock = locked.ok_or_else(|| StoreError::Locked {
+        let lock = self
+            .vfs
+            .lock(&lock_path)
+            .map_err(cannot("lock", &lock_path))?;
+        let lock = lock.ok_or_else(|| StoreError::Locked {
             path: lock_path.clone(),
         })?;
-        let file = self.vfs.open(&path, Open::Private).map_err(|error| {
+        let file = self.vfs.open(&path, OpenMode::Private).map_err(|error| {
             self.remove_entry(&path);
-            to("write to", &path)(error)
+            cannot("write to", &path)(error)
         })?;
         let mut entry = AnswerEntry {
             journal: self.clone(),
@@ -295,59 +306,60 @@ impl Journal {
             path,
             file,
             length: 0,
-            unsettled_length: None,
+            length_before_placement: None,
             pending: Vec::new(),
-            holds_words: false,
+            has_content: false,
             _lock: lock,
         };
         entry.write(&format!("{}\n", entry.header.to_json()))?;
         self.vfs
             .sync_folder(&folder)
-            .map_err(to("sync the folder of", &entry.path))?;
+            .map_err(cannot("sync the folder of", &entry.path))?;
         Ok(entry)
     }
 }
 
-/// What an entry is called: the question and the file that it is about can be told without reading it.
-fn entry_name(header: &Header, path: &Path, id: &str) -> String {
+/// Returns the file name of an entry. It holds the hashes of the question and of the path, so that an entry can be
+/// assigned to a file without reading it.
+fn entry_name(header: &EntryHeader, path: &Path, id: &str) -> String {
     let question = header
-        .question()
+        .question_text()
         .map(|text| text.to_string())
         .unwrap_or_default();
     format!("{question}.{}.{id}.jsonl", path_hash(path))
 }
 
-/// The lock of an entry.
+/// Returns the path of the lock of an entry.
 pub(super) fn lock_path(entry: &Path) -> PathBuf {
     entry.with_extension("lock")
 }
 
 impl AnswerEntry {
     /// The cells that are being answered.
-    pub fn asked(&self) -> &[AskedCell] {
-        &self.header.asked
+    pub fn questions(&self) -> &[QuestionCell] {
+        &self.header.questions
     }
 
-    /// The places of the asked cells in a document, from 0, if all of them still stand there and wait.
-    pub fn places(&self, document: &Document) -> Option<Vec<usize>> {
-        waiting_places(&self.header.asked, document)
+    /// Returns the positions of the questions in a document, counted from 0, if all of them are still there and wait.
+    pub fn positions(&self, document: &Document) -> Option<Vec<usize>> {
+        waiting_positions(&self.header.questions, document)
     }
 
-    /// Takes a piece of the answer; it reaches the journal with the next [`AnswerEntry::flush`].
-    pub fn push(&mut self, piece: AnswerPiece<'_>) {
+    /// Adds a part of the answer to a buffer. [`AnswerEntry::flush`] writes it.
+    pub fn push(&mut self, delta: AnswerDelta<'_>) {
         match self.pending.last_mut() {
-            Some((key, text)) if *key == piece.key() => text.push_str(piece.text()),
-            _ => self.pending.push((piece.key(), piece.text().to_string())),
+            Some((key, text)) if *key == delta.key() => text.push_str(delta.text()),
+            _ => self.pending.push((delta.key(), delta.text().to_string())),
         }
     }
 
-    /// Whether there are pieces that the journal does not hold yet.
-    pub fn is_waiting(&self) -> bool {
+    /// Returns whether the buffer holds parts that are not written yet.
+    pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Writes what came since the last time, without a sync: a kill costs nothing, a power cut the last moments.
-    /// What cannot be written is tried again the next time.
+    /// Writes the buffer without a sync: a kill loses nothing, and a power cut only the last moments. If the write
+    /// fails, the buffer stays for the next call.
     pub fn flush(&mut self) {
         let mut lines = String::new();
         for (key, text) in &self.pending {
@@ -358,47 +370,47 @@ impl AnswerEntry {
         }
         if !lines.is_empty() && self.write(&lines).is_ok() {
             self.pending.clear();
-            self.holds_words = true;
+            self.has_content = true;
         }
     }
 
-    /// Keeps the whole answer. When this returns, it survives a power cut.
+    /// Writes the complete answer. When this returns, it survives a power cut.
     pub(crate) fn complete(&mut self, answer: &Message) -> Result<(), StoreError> {
         self.write(&format!("{}\n", answer.to_json()))?;
-        self.holds_words = true;
+        self.has_content = true;
         self.sync()
     }
 
-    /// Keeps the answer by the hash of the cells in which it is about to stand in this file.
-    pub(crate) fn settle(
+    /// Records that the answer is about to be put into its file, in cells with this hash.
+    pub(crate) fn begin_placement(
         &mut self,
         answer: &Message,
         cells: CellsHash,
         path: &Path,
     ) -> Result<(), StoreError> {
-        self.journal.settle(&self.header, answer, cells)?;
-        self.unsettled_length.get_or_insert(self.length);
-        self.write(&self.journal.settled_line(path))?;
+        self.journal.save_answer(&self.header, answer, cells)?;
+        self.length_before_placement.get_or_insert(self.length);
+        self.write(&self.journal.placement_line(path))?;
         self.sync()
     }
 
-    /// Takes back that the answer was about to be put into the file. That needs no space on a disk that is full.
-    pub(crate) fn unsettle(&mut self) {
-        if let Some(length) = self.unsettled_length.take()
+    /// Reverts [`AnswerEntry::begin_placement`] after the file could not be written. Works even on a full disk.
+    pub(crate) fn cancel_placement(&mut self) {
+        if let Some(length) = self.length_before_placement.take()
             && self.file.truncate(length).is_ok()
         {
             self.length = length;
         }
     }
 
-    /// Ends the entry: the answer is in the file, or nothing came that is worth keeping.
-    pub(crate) fn end(mut self) {
-        self.holds_words = false;
+    /// Removes the entry: the answer is in its file, or nothing worth keeping arrived.
+    pub(crate) fn discard(mut self) {
+        self.has_content = false;
     }
 
     /// Writes whole lines, or nothing.
     fn write(&mut self, lines: &str) -> Result<(), StoreError> {
-        // A blank line does no harm; it ends a line that was cut, and could not be taken back.
+        // A blank line is harmless. It terminates a line that was cut off and could not be removed.
         let lines = if self.length == 0 {
             lines.to_string()
         } else {
@@ -406,60 +418,59 @@ impl AnswerEntry {
         };
         if let Err(error) = self.file.write_all(lines.as_bytes()) {
             let _ = self.file.truncate(self.length);
-            return Err(to("write to", &self.path)(error));
+            return Err(cannot("write to", &self.path)(error));
         }
         self.length += lines.len() as u64;
         Ok(())
     }
 
     fn sync(&self) -> Result<(), StoreError> {
-        self.file.sync().map_err(to("sync", &self.path))
+        self.file.sync().map_err(cannot("sync", &self.path))
     }
 }
 
 impl Drop for AnswerEntry {
     fn drop(&mut self) {
-        // What holds something of the answer stays, and its lock is given up with this.
-        if !self.holds_words {
+        // An entry with a part of the answer stays on disk; dropping it releases only its lock.
+        if !self.has_content {
             self.journal.remove_entry(&self.path);
         }
     }
 }
 
 impl Journal {
-    /// Keeps the message of an answer that is in the file, and notes whose answer it is.
-    pub(super) fn settle(
+    /// Saves the message of an answer by the hash of its cells, and a note that leads from its question to it.
+    pub(super) fn save_answer(
         &self,
-        header: &Header,
+        header: &EntryHeader,
         answer: &Message,
         cells: CellsHash,
     ) -> Result<(), StoreError> {
-        // The note comes first: a record that nothing leads to could not be forgotten.
-        if let Some(text) = header.question() {
-            let path = path_hash(Path::new(&header.path));
-            let record = RecordName::Message(cells);
-            self.note(&Note {
+        // The note comes first: without one, the record could never be found and deleted.
+        if let Some(text) = header.question_text() {
+            self.save_note(&RecordNote {
                 text,
-                path,
-                record,
-                is_told: false,
+                path: path_hash(Path::new(&header.path)),
+                record: RecordId::Message(cells),
+                is_reported: false,
             })?;
         }
-        self.keep_message(header, cells, answer)
+        self.write_message(header, cells, answer)
     }
 
-    /// The line of an answer that is about to be put into a file. While the file stays in this state, it is not there.
-    pub(super) fn settled_line(&self, path: &Path) -> String {
-        format!("{{\"{SETTLED}\":\"{}\"}}\n", self.state_of(path))
+    /// Returns the line that marks an entry before its answer is put into a file. As long as the file stays in this
+    /// state, it does not hold the answer.
+    pub(super) fn placement_line(&self, path: &Path) -> String {
+        format!("{{\"{PLACEMENT}\":\"{}\"}}\n", self.file_state(path))
     }
 
-    /// The state of a file: every write changes it.
-    pub(super) fn state_of(&self, path: &Path) -> String {
-        let Ok(facts) = self.vfs.facts(path) else {
+    /// Returns a string that changes with every write to a file; empty if there is no file.
+    pub(super) fn file_state(&self, path: &Path) -> String {
+        let Ok(metadata) = self.vfs.metadata(path) else {
             return String::new();
         };
-        let (device, number) = facts.identity;
-        let (seconds, nanos) = facts.modified;
-        format!("{device}-{number}-{}-{seconds}.{nanos}", facts.length)
+        let (device, number) = metadata.identity;
+        let (seconds, nanos) = metadata.modified;
+        format!("{device}-{number}-{}-{seconds}.{nanos}", metadata.length)
     }
 }

@@ -1,272 +1,272 @@
-//! Answers that broke off: the next change of their file adds them.
+//! Interrupted answers. The next change of their file adds them to it.
 
 use std::any::Any;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Assistant, Body, Message, StopReason};
 use analects_formats::msgfile::{CellsHash, Document};
 
-use super::asked::{text_before, waiting_places};
-use super::entry::{Header, lock_path};
+use super::entry::{EntryHeader, lock_path};
+use super::question::{text_before, waiting_positions};
 use super::{Journal, TextHash, path_hash};
 use crate::StoreError;
-use crate::error::to;
-use crate::vfs::Open;
+use crate::error::cannot;
+use crate::vfs::OpenMode;
 
-/// The end of the name of an entry that can be an answer to a waiting question.
+/// The end of the name of an entry whose answer may still go into its file.
 const OPEN: &str = ".jsonl";
 
-/// The end of the name of an entry that found no place, and that only a person brings back.
+/// The end of the name of an entry whose question is gone. Only a person brings its answer back.
 const KEPT: &str = ".kept";
 
-/// An answer that came into its file after it had broken off.
+/// An interrupted answer that was added to its file later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveredAnswer {
     /// The name of its cell.
     pub cell: String,
-    /// Whether all of it had come.
+    /// Whether the whole answer had arrived.
     pub is_complete: bool,
 }
 
-/// An entry that nobody works on.
+/// The answer of an entry that no process works on.
 #[derive(Debug)]
-pub(crate) struct BrokenOff {
+pub(crate) struct InterruptedAnswer {
     pub message: Message,
-    header: Header,
+    header: EntryHeader,
     file: PathBuf,
     _lock: Option<Box<dyn Any + Send + Sync>>,
 }
 
-impl BrokenOff {
-    /// The places of the cells that were asked, if all of them wait.
-    pub(crate) fn places(&self, document: &Document) -> Option<Vec<usize>> {
-        waiting_places(&self.header.asked, document).filter(|places| !places.is_empty())
+impl InterruptedAnswer {
+    /// Returns the positions of the questions in a document, if all of them wait.
+    pub(crate) fn positions(&self, document: &Document) -> Option<Vec<usize>> {
+        waiting_positions(&self.header.questions, document)
+            .filter(|positions| !positions.is_empty())
     }
 
-    /// Whether all of the answer had come.
+    /// Returns whether the whole answer had arrived.
     pub(crate) fn is_complete(&self) -> bool {
         !matches!(&self.message.body, Body::Assistant(Assistant { stop_reason, .. })
             if *stop_reason == Some(StopReason::Interrupted))
     }
 }
 
-/// What becomes of an entry that nobody works on.
-enum Fate {
-    /// Its question waits for it.
-    Place(Box<BrokenOff>),
-    /// It found no place, and a person may want it back.
-    PutAway,
-    /// It holds nothing that is not elsewhere.
+/// The action for an entry that no process works on.
+enum EntryAction {
+    /// Put the answer into the file: its question waits.
+    Place(Box<InterruptedAnswer>),
+    /// Put the entry aside: its question is gone, but a person may want the answer.
+    PutAside,
+    /// Remove the entry: its answer is saved elsewhere, or empty.
     Remove,
 }
 
 impl Journal {
-    /// Whether somebody is answering a question that waits in this document.
-    pub fn is_under_way(&self, document: &Document, path: &Path) -> bool {
+    /// Returns whether another process is answering a question of this document.
+    pub fn is_being_answered(&self, document: &Document, path: &Path) -> bool {
         let entries = self.entries_of(document, path);
         entries
             .iter()
-            .any(|entry| entry.is_asked && self.is_locked(&entry.file))
+            .any(|entry| entry.is_question_waiting && self.is_locked(&entry.file))
     }
 
-    /// The names of the cells that broken-off answers wait for, for whoever only reads.
-    pub fn waiting_answers(&self, document: &Document, path: &Path) -> Vec<String> {
+    /// Returns the names of the cells whose interrupted answers the next change of the file adds. For readers; never
+    /// writes.
+    pub fn recoverable_cells(&self, document: &Document, path: &Path) -> Vec<String> {
         let mut names = Vec::new();
         for entry in self.entries_of(document, path) {
             if self.is_locked(&entry.file) {
                 continue;
             }
-            if let Some(Fate::Place(broken)) = self.fate(entry.file, document, path)
-                && let Some(place) = broken
-                    .places(document)
-                    .and_then(|places| places.last().copied())
-            {
-                names.extend(
-                    document
-                        .cells()
-                        .nth(place)
-                        .map(|cell| cell.name().into_owned()),
-                );
+            let action = self.action_for(entry.file, document, path);
+            if let Some(EntryAction::Place(answer)) = action {
+                let positions = answer.positions(document).unwrap_or_default();
+                let cell = positions
+                    .last()
+                    .and_then(|last| document.cells().nth(*last));
+                names.extend(cell.map(|cell| cell.name().into_owned()));
             }
         }
         names
     }
 
-    /// Whether there may be entries that a writer of this file has to see to.
+    /// Returns whether there may be entries that a writer of this file must handle.
     pub(crate) fn has_entries(&self, document: &Document, path: &Path) -> bool {
         !self.entries_of(document, path).is_empty()
     }
 
-    /// The answers that broke off and whose questions wait, for whoever writes to the file. The others are put away.
-    pub(crate) fn take_broken_off(&self, document: &Document, path: &Path) -> Vec<BrokenOff> {
-        let mut found = Vec::new();
-        for MaybeOurs { file, .. } in self.entries_of(document, path) {
+    /// Returns the interrupted answers whose questions wait, for a writer of the file. Puts the other entries aside, or
+    /// removes them.
+    pub(crate) fn take_interrupted(
+        &self,
+        document: &Document,
+        path: &Path,
+    ) -> Vec<InterruptedAnswer> {
+        let mut answers = Vec::new();
+        for EntryCandidate { file, .. } in self.entries_of(document, path) {
             let Ok(Some(lock)) = self.vfs.lock(&lock_path(&file)) else {
                 continue;
             };
-            match self.fate(file.clone(), document, path) {
-                Some(Fate::Place(broken)) => found.push(BrokenOff {
+            match self.action_for(file.clone(), document, path) {
+                Some(EntryAction::Place(answer)) => answers.push(InterruptedAnswer {
                     _lock: Some(lock),
-                    ..*broken
+                    ..*answer
                 }),
-                Some(Fate::PutAway) => self.put_away(&file),
-                Some(Fate::Remove) => self.remove_entry(&file),
-                // One that was only begun.
+                Some(EntryAction::PutAside) => self.put_aside(&file),
+                Some(EntryAction::Remove) => self.remove_entry(&file),
+                // A kill came before the header was written.
                 None if self.is_empty(&file) => self.remove_entry(&file),
                 None => {}
             }
         }
-        found
+        answers
     }
 
-    /// What is to become of an entry; `None` if it cannot be read.
-    fn fate(&self, file: PathBuf, document: &Document, path: &Path) -> Option<Fate> {
+    /// Decides what to do with an entry; `None` if it cannot be read.
+    fn action_for(&self, file: PathBuf, document: &Document, path: &Path) -> Option<EntryAction> {
         let entry = self.read_entry(&file)?;
-        let is_settled = entry.settled.is_some();
-        // A file that was written to since may have had the answer, and somebody deleted it.
-        let state = self.state_of(path);
-        let may_have_been_placed = entry
-            .settled
+        let state_at_placement = entry.placement_state.clone();
+        // If the file was written to since, it may have held the answer, and a person may have deleted it.
+        let current_state = self.file_state(path);
+        let may_have_been_placed = state_at_placement
             .as_ref()
-            .is_some_and(|settled| *settled != state);
+            .is_some_and(|state| *state != current_state);
         let Some((mut header, message)) = entry.into_message() else {
-            return Some(Fate::Remove);
+            return Some(EntryAction::Remove);
         };
-        // From now on it is about this file.
+        // The file may have moved since.
         header.path = path.to_string_lossy().into_owned();
-        let broken = BrokenOff {
+        let answer = InterruptedAnswer {
             message,
             header,
             file,
             _lock: None,
         };
-        if broken.places(document).is_some() && !may_have_been_placed {
-            Some(Fate::Place(Box::new(broken)))
-        } else if is_settled {
-            Some(Fate::Remove)
-        } else {
-            Some(Fate::PutAway)
+        if answer.positions(document).is_some() && !may_have_been_placed {
+            return Some(EntryAction::Place(Box::new(answer)));
         }
+        if state_at_placement.is_some() {
+            return Some(EntryAction::Remove);
+        }
+        Some(EntryAction::PutAside)
     }
 
-    /// Keeps an answer by the hash of the cells in which it is about to stand in this file.
-    pub(crate) fn settle_broken(
+    /// Records that an interrupted answer is about to be put into this file, in cells with this hash.
+    pub(crate) fn begin_recovery(
         &self,
-        broken: &BrokenOff,
+        answer: &InterruptedAnswer,
         cells: CellsHash,
         path: &Path,
     ) -> Result<(), StoreError> {
-        self.settle(&broken.header, &broken.message, cells)?;
-        let line = format!("\n{}", self.settled_line(path));
-        let written = self
-            .vfs
-            .open(&broken.file, Open::Append)
-            .and_then(|mut file| {
-                file.write_all(line.as_bytes())?;
-                file.sync()
-            });
-        written.map_err(to("write to", &broken.file))
+        self.save_answer(&answer.header, &answer.message, cells)?;
+        let line = format!("\n{}", self.placement_line(path));
+        self.append_and_sync(&answer.file, &line)
+            .map_err(cannot("write to", &answer.file))
     }
 
-    /// Ends the entry of an answer that is in its file.
-    pub(crate) fn end_broken(&self, broken: BrokenOff) {
-        self.remove_entry(&broken.file);
+    fn append_and_sync(&self, file: &Path, line: &str) -> io::Result<()> {
+        let mut open = self.vfs.open(file, OpenMode::Append)?;
+        open.write_all(line.as_bytes())?;
+        open.sync()
     }
 
-    fn put_away(&self, file: &Path) {
-        // If it stays, it is looked at again the next time.
-        if self
-            .vfs
-            .rename(file, &file.with_extension(&KEPT[1..]))
-            .is_ok()
-        {
+    /// Removes the entry of an answer that is in its file now.
+    pub(crate) fn end_recovery(&self, answer: InterruptedAnswer) {
+        self.remove_entry(&answer.file);
+    }
+
+    /// Renames an entry so that only a person brings its answer back.
+    fn put_aside(&self, file: &Path) {
+        let aside = file.with_extension(&KEPT[1..]);
+        // If the rename fails, the next writer tries again.
+        if self.vfs.rename(file, &aside).is_ok() {
             let _ = self.vfs.remove(&lock_path(file));
         }
     }
 
-    /// Removes an entry. Its lock goes after it, so that whoever gets the lock of an entry that is gone finds nothing.
+    /// Removes an entry, and then its lock: whoever gets the lock of a removed entry finds nothing.
     pub(super) fn remove_entry(&self, file: &Path) {
-        // What stays is looked at again the next time.
+        // If a removal fails, the next writer tries again.
         let _ = self.vfs.remove(file);
         let _ = self.vfs.remove(&lock_path(file));
     }
 
     fn is_empty(&self, file: &Path) -> bool {
         self.vfs
-            .facts(file)
-            .is_ok_and(|facts| facts.is_file && facts.length == 0)
+            .metadata(file)
+            .is_ok_and(|metadata| metadata.is_file && metadata.length == 0)
     }
 
-    /// Whether somebody works on an entry.
+    /// Returns whether a process works on an entry.
     fn is_locked(&self, file: &Path) -> bool {
         let lock = lock_path(file);
-        // To look must not make a file.
-        self.vfs.facts(&lock).is_ok() && !matches!(self.vfs.lock(&lock), Ok(Some(_)))
+        // Without this check, `lock` would create the file.
+        self.vfs.metadata(&lock).is_ok() && !matches!(self.vfs.lock(&lock), Ok(Some(_)))
     }
 
-    /// The entries that belong to the file at this path.
-    fn entries_of(&self, document: &Document, path: &Path) -> Vec<MaybeOurs> {
-        let mut files = self.vfs.list(&self.asked_folder()).unwrap_or_default();
+    /// Returns the entries that belong to the file at this path, sorted.
+    fn entries_of(&self, document: &Document, path: &Path) -> Vec<EntryCandidate> {
+        let mut files = self.vfs.list(&self.entries_folder()).unwrap_or_default();
         files.retain(|file| file.to_string_lossy().ends_with(OPEN));
         if files.is_empty() {
             return Vec::new();
         }
-        let mut cells = document.unanswered();
-        cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
-        let texts: Vec<TextHash> = cells
-            .iter()
-            .map(|cell| TextHash::of(&cell.content()))
-            .collect();
-        let own = path_hash(path);
-        let entries = files
-            .into_iter()
-            .map(|file| MaybeOurs::of(file, &texts, &own));
-        let ours = entries.filter(|entry| self.is_ours(entry, document, path));
-        let mut ours: Vec<MaybeOurs> = ours.collect();
-        ours.sort_by(|one, other| one.file.cmp(&other.file));
-        ours
+        let texts = texts_of_possible_questions(document);
+        let own_path = path_hash(path);
+        let mut entries = Vec::new();
+        for file in files {
+            let entry = EntryCandidate::of(file, &texts, &own_path);
+            if self.belongs_to_file(&entry, document, path) {
+                entries.push(entry);
+            }
+        }
+        entries.sort_by(|one, other| one.file.cmp(&other.file));
+        entries
     }
 
-    /// Whether an entry was made for this file, or for one with the same question that has moved.
-    fn is_ours(&self, entry: &MaybeOurs, document: &Document, path: &Path) -> bool {
-        if entry.is_own || !entry.is_asked {
-            return entry.is_own;
+    /// Returns whether an entry was made for this file, or for a file with the same question that has moved here.
+    fn belongs_to_file(&self, entry: &EntryCandidate, document: &Document, path: &Path) -> bool {
+        if entry.has_own_path || !entry.is_question_waiting {
+            return entry.has_own_path;
         }
-        let Some(read) = self.read_entry(&entry.file) else {
+        let Some(parsed) = self.read_entry(&entry.file) else {
             return false;
         };
-        let places = waiting_places(&read.header.asked, document).unwrap_or_default();
-        let first = places.first();
-        self.can_be_told(&read.header, path)
-            && first.is_some_and(|first| self.has_moved(&read.header, path, *first, document))
+        let positions = waiting_positions(&parsed.header.questions, document).unwrap_or_default();
+        let first = positions.first();
+        self.is_distinguishable(&parsed.header, path)
+            && first.is_some_and(|first| self.has_moved(&parsed.header, path, *first, document))
     }
 
-    /// Whether what was noted for another path counts for the file at this one: the other leads here, or nowhere any
-    /// more, and the same text stands before the question.
+    /// Returns whether a record that was made for another path counts for the file at this one. That holds if the other
+    /// path leads here or to nothing, and the text before the question is the same.
     pub(super) fn has_moved(
         &self,
-        header: &Header,
+        header: &EntryHeader,
         path: &Path,
         first: usize,
         document: &Document,
     ) -> bool {
         let leads_here = match self.vfs.real_path(Path::new(&header.path)) {
             Ok(real) => real == path,
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
         };
         leads_here && text_before(first, document) == header.before
     }
 
-    /// Whether the file at this path can be told from others that begin with the same question: something stands before
-    /// the question, or the file system knows it as the same file.
-    fn can_be_told(&self, header: &Header, path: &Path) -> bool {
-        let is_same = || header.identity.is_some() && self.identity_of(path) == header.identity;
-        header.before.is_some() || is_same()
+    /// Returns whether the file at this path can be told from others that begin with the same question: a text precedes
+    /// the question, or the identity of the file is the same.
+    fn is_distinguishable(&self, header: &EntryHeader, path: &Path) -> bool {
+        if header.before.is_some() {
+            return true;
+        }
+        header.identity.is_some() && self.identity_of(path) == header.identity
     }
 
-    /// The entries of answers that nobody works on, of those with a name that is wanted.
+    /// Returns the entries that no process works on and whose name is wanted.
     pub(super) fn unlocked_entries(&self, is_wanted: impl Fn(&EntryName) -> bool) -> Vec<PathBuf> {
-        let mut files = self.vfs.list(&self.asked_folder()).unwrap_or_default();
+        let mut files = self.vfs.list(&self.entries_folder()).unwrap_or_default();
         files.retain(|file| {
             let name = file.to_string_lossy();
             let is_entry = name.ends_with(KEPT) || name.ends_with(OPEN);
@@ -276,11 +276,23 @@ impl Journal {
     }
 }
 
-/// What the name of an entry says.
+/// Returns the texts of the cells that an entry may answer: those that wait, and the last one, since a tool result can
+/// be answered, too.
+fn texts_of_possible_questions(document: &Document) -> Vec<TextHash> {
+    let mut cells = document.unanswered();
+    cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
+    let mut texts = Vec::new();
+    for cell in cells {
+        texts.push(TextHash::of(&cell.content()));
+    }
+    texts
+}
+
+/// The parts of the file name of an entry.
 pub(super) struct EntryName {
-    /// The question's text.
+    /// The text of the question; `None` if there was none.
     pub question: Option<TextHash>,
-    /// The hash of its file's path.
+    /// The hash of the path of its file.
     pub path: String,
 }
 
@@ -296,25 +308,25 @@ impl EntryName {
     }
 }
 
-/// An entry, as far as its name tells.
-struct MaybeOurs {
+/// An entry that may belong to a file, judged by its name only.
+struct EntryCandidate {
     file: PathBuf,
     /// Whether its question waits in the document.
-    is_asked: bool,
-    /// Whether it was made for this file.
-    is_own: bool,
+    is_question_waiting: bool,
+    /// Whether it was made for the path of the document.
+    has_own_path: bool,
 }
 
-impl MaybeOurs {
-    fn of(file: PathBuf, waiting: &[TextHash], own: &str) -> MaybeOurs {
+impl EntryCandidate {
+    fn of(file: PathBuf, waiting: &[TextHash], own_path: &str) -> EntryCandidate {
         let name = EntryName::of(&file);
-        let is_asked = name
+        let is_question_waiting = name
             .question
             .is_some_and(|question| waiting.contains(&question));
-        MaybeOurs {
+        EntryCandidate {
             file,
-            is_asked,
-            is_own: name.path == own,
+            is_question_waiting,
+            has_own_path: name.path == own_path,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! A session that is recorded as a whole: nobody sees it before all of it is there and safe.
+//! A session that is recorded as a whole: it becomes visible only after all of it is synced.
 //!
-//! The file of the main chain is what makes a session listed. Until the session is complete, that file has a hidden
-//! name, and the side chains stand in their places, where nobody looks without a main chain. One rename makes all of
-//! it visible. What a kill leaves behind is found by the hidden name, and the next new session clears it up.
+//! A session is listed by the file of its main chain. Until the session is complete, that file has a hidden name. The
+//! side chains are already at their places, where nobody looks without a main chain. One rename makes everything
+//! visible. The remains of a kill are found by the hidden name, and the next new session removes them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,22 +11,22 @@ use std::sync::Arc;
 
 use analects_core::Message;
 
-use super::writer::{Writer, sync_folders};
+use super::writer::{ChainWriter, sync_folders};
 use super::{JsonlStore, index};
-use crate::error::to;
-use crate::places::create_private_folder;
+use crate::error::cannot;
+use crate::folders::create_private_folder;
 use crate::sessions::{ChainName, NewSession, TranscriptStore};
-use crate::vfs::{Open, Vfs, folder_of};
-use crate::{Places, StoreError};
+use crate::vfs::{OpenMode, Vfs, folder_of};
+use crate::{StoreError, StoreFolders};
 
-/// How a file is called that gets its first records.
+/// The prefix of a chain that has not got its first records yet.
 const CHAIN: &str = ".chain-";
-/// How the main chain of a session is called that is recorded as a whole.
+/// The prefix of the main chain of an incomplete session.
 const SESSION: &str = ".session-";
-/// How many bytes of records are written at once.
+/// The number of bytes of records that are written at once.
 const BATCH: usize = 1 << 20;
 
-/// The hidden name of a file that gets its first records.
+/// Returns the hidden name of a chain that has not got its first records yet.
 pub(super) fn hidden_chain(path: &Path) -> PathBuf {
     hidden(path, CHAIN)
 }
@@ -36,23 +36,25 @@ fn hidden(path: &Path, prefix: &str) -> PathBuf {
     path.with_file_name(format!("{prefix}{name}"))
 }
 
-/// A session on its way. What was written of it goes when this is dropped before it is finished.
+/// A session that is being recorded. Dropping it before [`NewSession::finish`] removes everything.
 #[derive(Debug)]
 pub(super) struct HiddenSession<'s> {
     store: &'s JsonlStore,
     name: ChainName,
-    /// Where the main chain will be, and where it is until then.
+    /// The final path of the main chain.
     path: PathBuf,
+    /// The path of the main chain until then.
     hidden: PathBuf,
-    /// How many bytes each chain has, by its agent.
+    /// The length of each chain in bytes, by its agent.
     lengths: BTreeMap<Option<String>, u64>,
     has_failed: bool,
     is_finished: bool,
-    /// Tells those who clear up that somebody is at work here.
-    _lock: Writer,
+    /// Keeps [`clear_up`] away.
+    _lock: ChainWriter,
 }
 
 impl<'s> HiddenSession<'s> {
+    /// Creates an empty hidden session; an error if a session of this name exists.
     pub(super) fn begin(
         store: &'s JsonlStore,
         name: &ChainName,
@@ -61,24 +63,24 @@ impl<'s> HiddenSession<'s> {
         let path = store.path(&name)?;
         let folder = folder_of(&path);
         create_private_folder(&*store.vfs, folder)?;
-        let lock = Writer::lock_alone(&store.vfs, &store.places, &path)?;
-        let is_taken = store.vfs.facts(&path).is_ok() || !store.side_chains(&name)?.is_empty();
+        let lock = ChainWriter::lock_alone(&store.vfs, &store.folders, &path)?;
+        let is_taken = store.vfs.metadata(&path).is_ok() || !store.side_chains(&name)?.is_empty();
         if is_taken {
             let why = "there is a session of this name".to_string();
             return Err(StoreError::Refused { path, why });
         }
-        clear_up(&store.vfs, &store.places, folder);
+        clear_up(&store.vfs, &store.folders, folder);
         let hidden = hidden(&path, SESSION);
         let _ = store.vfs.remove(&hidden);
         store
             .vfs
-            .open(&hidden, Open::Private)
-            .map_err(to("create", &hidden))?;
-        // Before any side chain, so that what is left after a power cut can be told to be ours.
+            .open(&hidden, OpenMode::Private)
+            .map_err(cannot("create", &hidden))?;
+        // Synced before any side chain is written, so that the remains after a power cut are recognised.
         let synced = store
             .vfs
             .sync_folder(folder)
-            .map_err(to("sync this folder", folder));
+            .map_err(cannot("sync this folder", folder));
         let session = HiddenSession {
             store,
             name,
@@ -92,33 +94,27 @@ impl<'s> HiddenSession<'s> {
         synced.map(|()| session)
     }
 
+    /// Appends records to a chain, without a sync.
     fn write(&mut self, agent: Option<&str>, records: &[Message]) -> Result<(), StoreError> {
         let vfs = &self.store.vfs;
-        let known = self.lengths.get(&agent.map(str::to_string)).copied();
-        let (path, how) = match agent {
-            None => (self.hidden.clone(), Open::Append),
-            Some(agent) => {
-                let path = self.store.path(&self.name.side(agent))?;
-                create_private_folder(&**vfs, folder_of(&path))?;
-                // One that was there and is gone must not begin anew.
-                (
-                    path,
-                    if known.is_some() {
-                        Open::Append
-                    } else {
-                        Open::Private
-                    },
-                )
+        let known_length = self.lengths.get(&agent.map(str::to_string)).copied();
+        let path = self.chain_path(agent)?;
+        let mut how = OpenMode::Append;
+        if agent.is_some() {
+            create_private_folder(&**vfs, folder_of(&path))?;
+            // Only the first write may create a side chain: one that was removed since must not start again.
+            if known_length.is_none() {
+                how = OpenMode::Private;
             }
-        };
-        let mut file = vfs.open(&path, how).map_err(to("open", &path))?;
-        let mut length = known.unwrap_or(0);
+        }
+        let mut file = vfs.open(&path, how).map_err(cannot("open", &path))?;
+        let mut length = known_length.unwrap_or(0);
         let mut lines = String::new();
         for (at, record) in records.iter().enumerate() {
             self.store.encode(&mut lines, record)?;
             if lines.len() > BATCH || at + 1 == records.len() {
                 file.write_all(lines.as_bytes())
-                    .map_err(to("write", &path))?;
+                    .map_err(cannot("write", &path))?;
                 length += lines.len() as u64;
                 lines.clear();
             }
@@ -127,37 +123,42 @@ impl<'s> HiddenSession<'s> {
         Ok(())
     }
 
-    /// Makes everything that was appended survive a power cut: each file once, however often something was added to it.
+    /// Returns the current path of a chain.
+    fn chain_path(&self, agent: Option<&str>) -> Result<PathBuf, StoreError> {
+        match agent {
+            None => Ok(self.hidden.clone()),
+            Some(agent) => self.store.path(&self.name.side(agent)),
+        }
+    }
+
+    /// Syncs each chain once.
     fn sync(&self) -> Result<(), StoreError> {
         for agent in self.lengths.keys() {
-            let path = match agent {
-                None => self.hidden.clone(),
-                Some(agent) => self.store.path(&self.name.side(agent))?,
-            };
+            let path = self.chain_path(agent.as_deref())?;
             let file = self
                 .store
                 .vfs
-                .open(&path, Open::Append)
-                .map_err(to("open", &path))?;
-            file.sync().map_err(to("sync", &path))?;
+                .open(&path, OpenMode::Append)
+                .map_err(cannot("open", &path))?;
+            file.sync().map_err(cannot("sync", &path))?;
         }
         Ok(())
     }
 
-    /// Gives the main chain its name, once everything else is safe.
-    fn show(&self) -> Result<(), StoreError> {
+    /// Renames the main chain after the names of the side chains are synced.
+    fn make_visible(&self) -> Result<(), StoreError> {
         let vfs = &*self.store.vfs;
         if self.lengths.keys().any(Option::is_some) {
             let sides = self.path.with_extension("");
             vfs.sync_folder(&sides)
-                .map_err(to("sync this folder", &sides))?;
+                .map_err(cannot("sync this folder", &sides))?;
             let folder = folder_of(&self.path);
             vfs.sync_folder(folder)
-                .map_err(to("sync this folder", folder))?;
+                .map_err(cannot("sync this folder", folder))?;
         }
         vfs.rename(&self.hidden, &self.path)
-            .map_err(to("create", &self.path))?;
-        let synced = sync_folders(vfs, &self.path, &self.store.places.data);
+            .map_err(cannot("create", &self.path))?;
+        let synced = sync_folders(vfs, &self.path, &self.store.folders.data);
         if synced.is_err() {
             let _ = vfs.rename(&self.path, &self.hidden);
         }
@@ -175,12 +176,12 @@ impl NewSession for HiddenSession<'_> {
     fn finish(mut self: Box<Self>) -> Result<(), StoreError> {
         let has_main = self.lengths.get(&None).is_some_and(|length| *length > 0);
         if self.has_failed || !has_main {
-            return Err(StoreError::Misused {
+            return Err(StoreError::InvalidState {
                 path: self.path.clone(),
             });
         }
         self.sync()?;
-        self.show()?;
+        self.make_visible()?;
         self.is_finished = true;
         let vfs = &self.store.vfs;
         for (agent, length) in &self.lengths {
@@ -189,7 +190,7 @@ impl NewSession for HiddenSession<'_> {
                 ..self.name.clone()
             };
             if let Ok(path) = self.store.path(&chain) {
-                index::keep_up(&**vfs, &path, *length, self.store.limits());
+                index::update(&**vfs, &path, *length, self.store.limits());
             }
         }
         Ok(())
@@ -199,15 +200,15 @@ impl NewSession for HiddenSession<'_> {
 impl Drop for HiddenSession<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
-            // What cannot be removed is seen by nobody, and the next new session tries again.
+            // Remains are invisible, and the next new session tries again.
             let _ = remove_session(&*self.store.vfs, &self.path, &self.hidden);
         }
     }
 }
 
-/// Removes what is left of new chains and sessions of a project whose writers were killed. What cannot be
-/// removed stays for the next time: nobody sees it.
-pub(super) fn clear_up(vfs: &Arc<dyn Vfs>, places: &Places, folder: &Path) {
+/// Removes the remains of new chains and sessions in the folder of a project whose writers were killed. Errors are
+/// ignored: remains are invisible, and the next call tries again.
+pub(super) fn clear_up(vfs: &Arc<dyn Vfs>, folders: &StoreFolders, folder: &Path) {
     for hidden in vfs.list(folder).unwrap_or_default() {
         let name = hidden
             .file_name()
@@ -219,8 +220,8 @@ pub(super) fn clear_up(vfs: &Arc<dyn Vfs>, places: &Places, folder: &Path) {
         let Some(path) = chain.as_ref().or(session.as_ref()) else {
             continue;
         };
-        // Whoever is still at work on it holds its lock.
-        let Ok(Some(_lock)) = Writer::try_lock_alone(vfs, places, path) else {
+        // A writer that is still working on it holds its lock.
+        let Ok(Some(_lock)) = ChainWriter::try_lock_alone(vfs, folders, path) else {
             continue;
         };
         let _ = match session {
@@ -230,10 +231,9 @@ pub(super) fn clear_up(vfs: &Arc<dyn Vfs>, places: &Places, folder: &Path) {
     }
 }
 
-/// Removes a session that never became visible: its side chains first, and last the name by which they are known
-/// to belong to nobody.
+/// Removes a session that never became visible. The hidden name goes last, because it marks the side chains as remains.
 fn remove_session(vfs: &dyn Vfs, path: &Path, hidden: &Path) -> io::Result<()> {
-    let is_visible = vfs.facts(path).is_ok();
+    let is_visible = vfs.metadata(path).is_ok();
     if !is_visible {
         let folder = path.with_extension("");
         match vfs.list(&folder) {

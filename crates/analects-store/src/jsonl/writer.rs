@@ -1,4 +1,4 @@
-//! The one that appends: one write for all that is appended together, under a lock, and a sync.
+//! Appending to the file of a chain: one write under a lock for all records of a call, and a sync.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,184 +7,193 @@ use std::time::{Duration, Instant};
 
 use super::SyncPolicy;
 use super::new_session::hidden_chain;
-use crate::error::to;
-use crate::places::{create_private_folder, file_in_state};
-use crate::vfs::{Facts, Open, Vfs, VfsFile, VfsLock, folder_of};
-use crate::{Places, StoreError};
+use crate::error::cannot;
+use crate::folders::{create_private_folder, file_in_state};
+use crate::vfs::{FileMetadata, OpenMode, Vfs, VfsFile, VfsLock, folder_of};
+use crate::{StoreError, StoreFolders};
 
-/// How long an append waits for others that are being written.
+/// The time for which an append waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it waits at first before it asks for the lock again, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(2));
+/// The first pause between two attempts to take the lock. The pauses double.
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+/// The longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_millis(2);
 
-/// A file that is kept open for appending. The lock is held for an append only.
+/// A file that is kept open for appending. It is locked only during an append.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct ChainWriter {
     vfs: Arc<dyn Vfs>,
     pub(super) path: PathBuf,
     lock: Box<dyn VfsLock>,
-    file: Option<OpenFile>,
-    /// When it was synced last, and whether something was written since.
+    file: Option<AppendFile>,
+    /// The time of the last sync.
     synced: Instant,
+    /// Whether something was written since the last sync.
     is_dirty: bool,
-    /// Whether the names that lead to the file are safe, and how far up they are ours.
-    is_named: bool,
+    /// Whether the names of the file and its folders are synced.
+    is_name_synced: bool,
+    /// The topmost folder whose name may need a sync.
     data: PathBuf,
-    /// How far the index is known to go.
+    /// The end of the indexed part, as far as we know.
     pub(super) indexed: u64,
 }
 
+/// A file that is open for appending.
 #[derive(Debug)]
-struct OpenFile {
+struct AppendFile {
     file: Box<dyn VfsFile>,
     identity: (u64, u64),
-    /// Its length after the last append, which ended with a line end.
+    /// The length after our last append, which ended with a line end; `None` before the first one.
     end: Option<u64>,
 }
 
-impl Writer {
+impl ChainWriter {
+    /// Creates a writer for a file that may not exist yet. Opens only its lock.
     pub(super) fn open(
         vfs: &Arc<dyn Vfs>,
-        places: &Places,
+        folders: &StoreFolders,
         path: &Path,
-    ) -> Result<Writer, StoreError> {
-        let lock = file_in_state(&**vfs, places, path, "lock")?;
-        let lock = vfs.open_lock(&lock).map_err(to("lock", &lock))?;
-        let (vfs, path) = (Arc::clone(vfs), path.to_path_buf());
-        let (file, synced, data) = (None, Instant::now(), places.data.clone());
-        let (is_dirty, is_named, indexed) = (false, false, 0);
-        Ok(Writer {
-            vfs,
-            path,
+    ) -> Result<ChainWriter, StoreError> {
+        let lock = file_in_state(&**vfs, folders, path, "lock")?;
+        let lock = vfs.open_lock(&lock).map_err(cannot("lock", &lock))?;
+        Ok(ChainWriter {
+            vfs: Arc::clone(vfs),
+            path: path.to_path_buf(),
             lock,
-            file,
-            synced,
-            is_dirty,
-            is_named,
-            data,
-            indexed,
+            file: None,
+            synced: Instant::now(),
+            is_dirty: false,
+            is_name_synced: false,
+            data: folders.data.clone(),
+            indexed: 0,
         })
     }
 
-    /// The lock of a file, for something other than an append. It is given up when dropped.
+    /// Locks a file for something other than an append, until the result is dropped.
     pub(super) fn lock_alone(
         vfs: &Arc<dyn Vfs>,
-        places: &Places,
+        folders: &StoreFolders,
         path: &Path,
-    ) -> Result<Writer, StoreError> {
-        let mut writer = Writer::open(vfs, places, path)?;
+    ) -> Result<ChainWriter, StoreError> {
+        let mut writer = ChainWriter::open(vfs, folders, path)?;
         writer.take_lock()?;
         Ok(writer)
     }
 
-    /// The same, unless somebody else has the lock.
+    /// Locks a file without waiting; `None` if another process has the lock.
     pub(super) fn try_lock_alone(
         vfs: &Arc<dyn Vfs>,
-        places: &Places,
+        folders: &StoreFolders,
         path: &Path,
-    ) -> Result<Option<Writer>, StoreError> {
-        let mut writer = Writer::open(vfs, places, path)?;
-        let is_locked = writer.lock.try_lock().map_err(to("lock", path))?;
+    ) -> Result<Option<ChainWriter>, StoreError> {
+        let mut writer = ChainWriter::open(vfs, folders, path)?;
+        let is_locked = writer.lock.try_lock().map_err(cannot("lock", path))?;
         Ok(is_locked.then_some(writer))
     }
 
+    /// Waits for the lock, with growing pauses.
     fn take_lock(&mut self) -> Result<(), StoreError> {
-        let (mut start, mut pause) = (None, PAUSES.0);
-        while !self.lock.try_lock().map_err(to("lock", &self.path))? {
+        let mut start = None;
+        let mut pause = FIRST_PAUSE;
+        while !self.lock.try_lock().map_err(cannot("lock", &self.path))? {
             if start.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 return Err(StoreError::Locked {
                     path: self.path.clone(),
                 });
             }
             std::thread::sleep(pause);
-            pause = PAUSES.1.min(2 * pause);
+            pause = MAX_PAUSE.min(2 * pause);
         }
         Ok(())
     }
 
-    /// Adds lines in one write, and syncs as the policy says; gives the length of the file.
+    /// Appends lines with one write, and syncs if the policy demands it. Returns the new length of the file.
     pub(super) fn append(&mut self, lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
         self.take_lock()?;
         let appended = self.append_locked(lines, policy);
         if appended.is_err() {
-            // Whatever is wrong with the file, the next append looks at it anew.
+            // Whatever is wrong with the file, the next append opens it again.
             self.file = None;
         }
-        // The system gives the lock up, too, if this does not.
+        // If this fails, the system releases the lock when the file is closed.
         let _ = self.lock.unlock();
         appended
     }
 
     fn append_locked(&mut self, mut lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
-        let Some(facts) = self.settle()? else {
+        let Some(metadata) = self.open_current_file()? else {
             return self.create(&lines, policy);
         };
         let path = &self.path;
         let Some(open) = &mut self.file else {
-            return Err(StoreError::Misused { path: path.clone() });
+            return Err(StoreError::InvalidState { path: path.clone() });
         };
-        if open.end != Some(facts.length) && lacks_line_end(&mut *open.file, facts.length, path)? {
-            // What a crash cut off stays where it is, and must not swallow this line.
+        if open.end != Some(metadata.length)
+            && lacks_line_end(&mut *open.file, metadata.length, path)?
+        {
+            // A line that a crash cut off stays, and must not merge with this one.
             lines.insert(0, '\n');
         }
         if let Err(error) = open.file.write_all(lines.as_bytes()) {
-            take_back(&mut *open.file, facts.length, lines.as_bytes());
-            return Err(to("write", path)(error));
+            revert(&mut *open.file, metadata.length, lines.as_bytes());
+            return Err(cannot("write", path)(error));
         }
-        let end = facts.length + lines.len() as u64;
+        let end = metadata.length + lines.len() as u64;
         open.end = Some(end);
         self.is_dirty = true;
         if self.is_due(policy) {
-            self.make_safe(facts.length, lines.as_bytes())?;
+            self.sync_or_revert(metadata.length, lines.as_bytes())?;
         }
         Ok(end)
     }
 
-    /// Makes the file with its first lines in it; gives its length. It gets its name when they are safe, so that
+    /// Creates the file with its first lines, and returns its length. It gets its name after these are synced, so that
     /// nobody ever sees a session without a record.
     fn create(&mut self, lines: &str, policy: SyncPolicy) -> Result<u64, StoreError> {
         let path = self.path.clone();
         create_private_folder(&*self.vfs, folder_of(&path))?;
         let hidden = hidden_chain(&path);
-        // A kill may have left it.
+        // A kill may have left such a file.
         let _ = self.vfs.remove(&hidden);
-        let made = self.write_hidden(lines, &hidden);
-        if made.is_err() {
+        let created = self.write_hidden(lines, &hidden);
+        if created.is_err() {
             let _ = self.vfs.remove(&hidden);
         }
-        self.file = Some(made?);
+        self.file = Some(created?);
         self.is_dirty = true;
-        self.is_named = false;
+        self.is_name_synced = false;
         if self.is_due(policy)
             && let Err(error) = self.sync()
         {
-            // Nobody else has written to it: the lock is ours.
+            // We hold the lock, so nobody else has written to it.
             let _ = self.vfs.remove(&path);
             return Err(error);
         }
         Ok(lines.len() as u64)
     }
 
-    /// Writes a new file under its hidden name, and gives it its own.
-    fn write_hidden(&self, lines: &str, hidden: &Path) -> Result<OpenFile, StoreError> {
+    /// Writes and syncs a new file under its hidden name, and then renames it.
+    fn write_hidden(&self, lines: &str, hidden: &Path) -> Result<AppendFile, StoreError> {
         let path = &self.path;
         let mut file = self
             .vfs
-            .open(hidden, Open::Private)
-            .map_err(to("open", path))?;
+            .open(hidden, OpenMode::Private)
+            .map_err(cannot("open", path))?;
         file.write_all(lines.as_bytes())
-            .map_err(to("write", path))?;
-        file.sync().map_err(to("sync", path))?;
-        let identity = file.facts().map_err(to("read", path))?.identity;
-        self.vfs.rename(hidden, path).map_err(to("create", path))?;
-        Ok(OpenFile {
+            .map_err(cannot("write", path))?;
+        file.sync().map_err(cannot("sync", path))?;
+        let identity = file.metadata().map_err(cannot("read", path))?.identity;
+        self.vfs
+            .rename(hidden, path)
+            .map_err(cannot("create", path))?;
+        Ok(AppendFile {
             file,
             identity,
             end: Some(lines.len() as u64),
         })
     }
 
-    /// Whether what was written is to be made safe now.
+    /// Returns whether the policy demands a sync now.
     fn is_due(&self, policy: SyncPolicy) -> bool {
         match policy {
             SyncPolicy::Always => true,
@@ -193,83 +202,84 @@ impl Writer {
         }
     }
 
-    /// Syncs; if that fails, nothing counts as written, and it is taken back as far as possible.
-    fn make_safe(&mut self, length: u64, lines: &[u8]) -> Result<(), StoreError> {
+    /// Syncs the lines that were written at `length`. If that fails, removes them as far as possible.
+    fn sync_or_revert(&mut self, length: u64, lines: &[u8]) -> Result<(), StoreError> {
         let synced = self.sync();
         if let (Err(_), Some(open)) = (&synced, &mut self.file) {
-            take_back(&mut *open.file, length, lines);
+            revert(&mut *open.file, length, lines);
         }
         synced
     }
 
-    /// Makes what was appended survive a power cut.
+    /// Makes all appended lines survive a power cut.
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         let Some(open) = self.file.as_mut().filter(|_| self.is_dirty) else {
             return Ok(());
         };
-        open.file.sync().map_err(to("sync", &self.path))?;
-        if !self.is_named {
-            // Whoever made the file and its folders may have been killed before their names were safe.
+        open.file.sync().map_err(cannot("sync", &self.path))?;
+        if !self.is_name_synced {
+            // The process that created the file and its folders may have been killed before it synced their names.
             sync_folders(&*self.vfs, &self.path, &self.data)?;
-            self.is_named = true;
+            self.is_name_synced = true;
         }
-        (self.synced, self.is_dirty) = (Instant::now(), false);
+        self.synced = Instant::now();
+        self.is_dirty = false;
         Ok(())
     }
 
-    /// Makes sure that the open file is the one that has the name now: it may have been moved away. `None` if
-    /// there is no file of that name.
-    fn settle(&mut self) -> Result<Option<Facts>, StoreError> {
+    /// Makes sure that the file with our path is open, since the one that we opened may have been moved. Returns its
+    /// metadata; `None` if there is no file with this path.
+    fn open_current_file(&mut self) -> Result<Option<FileMetadata>, StoreError> {
         let path = &self.path;
-        match self.vfs.facts(path) {
-            Ok(facts)
-                if self
-                    .file
-                    .as_ref()
-                    .is_some_and(|open| open.identity == facts.identity) =>
-            {
-                return Ok(Some(facts));
-            }
+        match self.vfs.metadata(path) {
+            Ok(metadata) if self.is_open(&metadata) => return Ok(Some(metadata)),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(to("read", path)(error)),
+            Err(error) => return Err(cannot("read", path)(error)),
         }
-        self.is_named = false;
+        self.is_name_synced = false;
         let file = self
             .vfs
-            .open(path, Open::Private)
-            .map_err(to("open", path))?;
-        let facts = file.facts().map_err(to("read", path))?;
-        if !facts.is_file {
+            .open(path, OpenMode::Private)
+            .map_err(cannot("open", path))?;
+        let metadata = file.metadata().map_err(cannot("read", path))?;
+        if !metadata.is_file {
             return Err(StoreError::NotAFile { path: path.clone() });
         }
-        self.file = Some(OpenFile {
+        self.file = Some(AppendFile {
             file,
-            identity: facts.identity,
+            identity: metadata.identity,
             end: None,
         });
-        Ok(Some(facts))
+        Ok(Some(metadata))
+    }
+
+    /// Returns whether the open file is the one with this metadata.
+    fn is_open(&self, metadata: &FileMetadata) -> bool {
+        self.file
+            .as_ref()
+            .is_some_and(|open| open.identity == metadata.identity)
     }
 }
 
-impl Drop for Writer {
+impl Drop for ChainWriter {
     fn drop(&mut self) {
-        // Nobody was promised more than the policy says, so nobody is told if this fails.
+        // The policy promises no sync here, so an error is not reported.
         let _ = self.sync();
     }
 }
 
-/// Makes the names that lead to a file survive a power cut, as far up as they are ours.
+/// Makes the names of a file and of its folders up to `data` survive a power cut.
 pub(super) fn sync_folders(vfs: &dyn Vfs, path: &Path, data: &Path) -> Result<(), StoreError> {
     let folders = folder_of(path).ancestors();
     for folder in folders.take_while(|folder| folder.starts_with(data)) {
         vfs.sync_folder(folder)
-            .map_err(to("sync this folder", folder))?;
+            .map_err(cannot("sync this folder", folder))?;
     }
     Ok(())
 }
 
-/// Whether a file ends in the middle of a line.
+/// Returns whether a file of this length ends within a line.
 fn lacks_line_end(file: &mut dyn VfsFile, length: u64, path: &Path) -> Result<bool, StoreError> {
     let Some(at) = length.checked_sub(1) else {
         return Ok(false);
@@ -279,14 +289,14 @@ fn lacks_line_end(file: &mut dyn VfsFile, length: u64, path: &Path) -> Result<bo
         match file.read_at(at, &mut last) {
             Ok(read) => return Ok(read == 0 || last != *b"\n"),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(to("read", path)(error)),
+            Err(error) => return Err(cannot("read", path)(error)),
         }
     }
 }
 
-/// Takes back what a write that failed has left behind a length, if it is ours and nothing else. What
-/// cannot be taken back stays as a torn line, which does no harm.
-fn take_back(file: &mut dyn VfsFile, length: u64, ours: &[u8]) {
+/// Removes what a failed write left after `length`, if it is only a part of `ours`. If that fails, a torn line stays,
+/// which readers skip.
+fn revert(file: &mut dyn VfsFile, length: u64, ours: &[u8]) {
     let Ok(left) = file.read_from(length) else {
         return;
     };

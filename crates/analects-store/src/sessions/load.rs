@@ -4,10 +4,10 @@
 //! this is all, or until there is no more room. It keeps only what is on the way. Where a link leads nowhere, or
 //! forward, everything is gone over once for its names, and once more for the messages that are wanted.
 
-mod back;
-mod reach;
+mod backward;
+mod full_scan;
+mod limit;
 mod record;
-mod whole;
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
@@ -18,18 +18,18 @@ use analects_core::{
 };
 use analects_formats::transcript::read_line;
 
-use super::{ChainName, Row, TranscriptStore};
+use super::{ChainName, ChainRow, TranscriptStore};
 use crate::StoreError;
-use back::{Walk, Wanted};
+use backward::{BackwardLoader, SearchTarget};
 
-pub use reach::Reach;
+pub use limit::LoadLimit;
 
 /// How much text is loaded to tell what the model sees of the last messages, where that takes a look at everything.
 const TAIL: u64 = 4 << 20;
 
 /// What a chain comes down to.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Loaded {
+pub struct LoadedChain {
     /// What the model is to see, oldest first.
     pub messages: Vec<Message>,
     /// What the next message follows.
@@ -46,7 +46,7 @@ pub struct Loaded {
     pub problems: Vec<Problem>,
 }
 
-impl Loaded {
+impl LoadedChain {
     /// The same as the chain of its messages, for what goes on from there.
     pub fn chain(&self) -> analects_core::Chain<'_> {
         analects_core::Chain {
@@ -68,46 +68,46 @@ pub struct Tail {
 
 /// Loads the effective chain: what the model is to see. Memory is needed for that, and not for what a
 /// compaction or a branch leaves out.
-pub fn load(store: &dyn TranscriptStore, of: &ChainName) -> Result<Loaded, StoreError> {
-    Loaded::within(store, of, Reach::ALL)
+pub fn load(store: &dyn TranscriptStore, of: &ChainName) -> Result<LoadedChain, StoreError> {
+    LoadedChain::load_end(store, of, LoadLimit::UNLIMITED)
 }
 
-impl Loaded {
+impl LoadedChain {
     /// Loads the end of the effective chain, as much of it as there is room for.
-    pub fn within(
+    pub fn load_end(
         store: &dyn TranscriptStore,
         of: &ChainName,
-        reach: Reach,
-    ) -> Result<Loaded, StoreError> {
+        reach: LoadLimit,
+    ) -> Result<LoadedChain, StoreError> {
         load_to(store, of, None, reach)
     }
 
     /// The same of the effective chain that ends with a message, mostly the last one; without one, only the state.
-    pub fn to(
+    pub fn load_up_to(
         store: &dyn TranscriptStore,
         of: &ChainName,
         leaf: Option<&MessageId>,
-        reach: Reach,
-    ) -> Result<Loaded, StoreError> {
+        reach: LoadLimit,
+    ) -> Result<LoadedChain, StoreError> {
         match leaf {
             Some(leaf) => load_to(store, of, Some(leaf), reach),
             None => {
                 let state = store.overview(of)?.state();
-                Ok(Loaded {
+                Ok(LoadedChain {
                     state,
-                    ..Loaded::default()
+                    ..LoadedChain::default()
                 })
             }
         }
     }
 
     /// Loads another branch than the last: the one that ends with this message.
-    pub fn branch(
+    pub fn load_branch(
         store: &dyn TranscriptStore,
         of: &ChainName,
         leaf: &str,
-    ) -> Result<Loaded, StoreError> {
-        load_to(store, of, Some(leaf), Reach::ALL)
+    ) -> Result<LoadedChain, StoreError> {
+        load_to(store, of, Some(leaf), LoadLimit::UNLIMITED)
     }
 }
 
@@ -115,20 +115,20 @@ fn load_to(
     store: &dyn TranscriptStore,
     of: &ChainName,
     leaf: Option<&str>,
-    reach: Reach,
-) -> Result<Loaded, StoreError> {
-    match back::load(store, of, leaf, reach)? {
+    reach: LoadLimit,
+) -> Result<LoadedChain, StoreError> {
+    match backward::load(store, of, leaf, reach)? {
         Some(loaded) => Ok(loaded),
-        None => whole::load(store, of, leaf, reach),
+        None => full_scan::load(store, of, leaf, reach),
     }
 }
 
 /// The last messages of a chain, whatever branch they are on. Costs the same for a short and a long one.
 pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result<Tail, StoreError> {
-    let mut marks = Marks::new(of.agent.as_deref());
+    let mut marks = VisibilityScan::new(of.agent.as_deref());
     let mut found = VecDeque::new();
     let mut revisions = Vec::new();
-    store.scan_back(of, &mut |row| {
+    store.scan_backward(of, &mut |row| {
         if found.len() >= count {
             return ControlFlow::Break(());
         }
@@ -142,7 +142,7 @@ pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result
         ControlFlow::Continue(())
     })?;
     let surplus = found.len().saturating_sub(count);
-    let mut found: Vec<Met> = found.into_iter().skip(surplus).collect();
+    let mut found: Vec<TailMessage> = found.into_iter().skip(surplus).collect();
     let messages = found
         .iter()
         .map(|met| (met.place, met.message.clone()))
@@ -150,18 +150,23 @@ pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result
     for (met, message) in found.iter_mut().zip(with_revisions(messages, revisions)) {
         met.message = message;
     }
-    let unseen = marks.finish(&found, || Loaded::within(store, of, Reach::of_text(TAIL)))?;
+    let unseen = marks.finish(&found, || {
+        LoadedChain::load_end(store, of, LoadLimit::of_text(TAIL))
+    })?;
     let messages = found.into_iter().map(|met| met.message).collect();
     Ok(Tail { messages, unseen })
 }
 
 /// A record, and where it is: its row, and which of the records in it.
-type Placed = ((u64, usize), Message);
+type PositionedMessage = ((u64, usize), Message);
 
 /// Messages with the revisions applied that came after them.
-fn with_revisions(messages: Vec<Placed>, revisions: Vec<Placed>) -> Vec<Message> {
+fn with_revisions(
+    messages: Vec<PositionedMessage>,
+    revisions: Vec<PositionedMessage>,
+) -> Vec<Message> {
     let count = messages.len();
-    let mut ordered: Vec<(usize, Placed)> =
+    let mut ordered: Vec<(usize, PositionedMessage)> =
         messages.into_iter().chain(revisions).enumerate().collect();
     ordered.sort_by_key(|(_, (place, _))| *place);
     let (order, records): (Vec<usize>, Vec<Message>) = ordered
@@ -176,11 +181,11 @@ fn with_revisions(messages: Vec<Placed>, revisions: Vec<Placed>) -> Vec<Message>
 
 /// Those of some revisions, given by their targets and places, that are of one of the messages.
 fn revisions_of(
-    messages: &[Placed],
+    messages: &[PositionedMessage],
     revisions: &[(String, (u64, usize))],
     store: &dyn TranscriptStore,
     of: &ChainName,
-) -> Result<Vec<Placed>, StoreError> {
+) -> Result<Vec<PositionedMessage>, StoreError> {
     if revisions.is_empty() {
         return Ok(Vec::new());
     }
@@ -188,9 +193,9 @@ fn revisions_of(
     let wanted = revisions
         .iter()
         .filter(|(target, _)| names.contains(&**target));
-    let places: Vec<(u64, usize)> = wanted.map(|(_, place)| *place).collect();
-    let read = whole::read(store, of, &places)?;
-    Ok(places
+    let positions: Vec<(u64, usize)> = wanted.map(|(_, place)| *place).collect();
+    let read = full_scan::read(store, of, &positions)?;
+    Ok(positions
         .into_iter()
         .zip(read)
         .filter_map(|(at, message)| Some((at, message?)))
@@ -218,14 +223,14 @@ fn is_message(message: &Message) -> bool {
 }
 
 /// Says where in the store a problem is.
-fn place(mut problem: Problem, row: Row<'_>) -> Problem {
+fn place(mut problem: Problem, row: ChainRow<'_>) -> Problem {
     let offset = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     problem.span = Some(Span::new(offset(row.at), offset(row.next)));
     problem
 }
 
 /// The problem of a row that is too long to be read.
-fn too_long(row: Row<'_>) -> Problem {
+fn too_long(row: ChainRow<'_>) -> Problem {
     let length = row.next - row.at;
     let text = format!(
         "the record at byte {} has {length} bytes, more than may be read",
@@ -240,7 +245,7 @@ fn too_long(row: Row<'_>) -> Problem {
 
 /// A message, and what the records behind it say about it.
 #[derive(Debug)]
-struct Met {
+struct TailMessage {
     pub message: Message,
     /// The row, and which of the records in it.
     pub place: (u64, usize),
@@ -253,34 +258,34 @@ struct Met {
 /// Goes over rows from the last one on, to tell which of the last messages the model does not see, and why, from the
 /// records behind them alone.
 #[derive(Debug)]
-struct Marks<'a> {
-    walk: Walk<'a>,
+struct VisibilityScan<'a> {
+    walk: BackwardLoader<'a>,
     agent: Option<&'a str>,
     /// The next message on the way to the first one.
-    wanted: Wanted,
+    wanted: SearchTarget,
     /// The names that were met.
     names: HashSet<String>,
 }
 
-impl<'a> Marks<'a> {
-    fn new(agent: Option<&'a str>) -> Marks<'a> {
-        let walk = Walk::unread(agent);
-        Marks {
+impl<'a> VisibilityScan<'a> {
+    fn new(agent: Option<&'a str>) -> VisibilityScan<'a> {
+        let walk = BackwardLoader::unread(agent);
+        VisibilityScan {
             walk,
             agent,
-            wanted: Wanted::Leaf,
+            wanted: SearchTarget::Leaf,
             names: HashSet::new(),
         }
     }
 
     /// The messages of a row, the last one first.
-    fn meet(&mut self, row: Row<'_>) -> Vec<Met> {
+    fn meet(&mut self, row: ChainRow<'_>) -> Vec<TailMessage> {
         let read = row.bytes.map(read_line).unwrap_or_default();
         let mut all = Vec::new();
         for (nth, message) in read.messages.into_iter().enumerate().rev() {
             let is_hidden = self.walk.hides(&message.id);
             let is_on_way = self.go_back(&message);
-            all.push(Met {
+            all.push(TailMessage {
                 message,
                 place: (row.at, nth),
                 is_hidden,
@@ -296,12 +301,12 @@ impl<'a> Marks<'a> {
         let link = Link::of(message);
         self.names.insert(link.id.to_string());
         let is_next = match &self.wanted {
-            Wanted::Leaf => link.agent == self.agent && link.can_be_leaf(),
-            Wanted::Parent(id) => *id == link.id,
-            Wanted::Nothing => false,
+            SearchTarget::Leaf => link.agent == self.agent && link.can_be_leaf(),
+            SearchTarget::Id(id) => *id == link.id,
+            SearchTarget::Nothing => false,
         };
         if is_next {
-            self.wanted = Wanted::parent_of(link);
+            self.wanted = SearchTarget::parent_of(link);
         }
         is_next
     }
@@ -309,10 +314,10 @@ impl<'a> Marks<'a> {
     /// Why the model does not see each message. Where a link leads forward, or nowhere, everything is loaded for that.
     fn finish(
         self,
-        met: &[Met],
-        load: impl FnOnce() -> Result<Loaded, StoreError>,
+        met: &[TailMessage],
+        load: impl FnOnce() -> Result<LoadedChain, StoreError>,
     ) -> Result<Vec<Option<Unseen>>, StoreError> {
-        let leads_forward = matches!(&self.wanted, Wanted::Parent(id) if self.names.contains(id));
+        let leads_forward = matches!(&self.wanted, SearchTarget::Id(id) if self.names.contains(id));
         if leads_forward || self.walk.is_lost() {
             let seen = load()?.messages;
             let seen: HashSet<&str> = seen.iter().map(|message| &*message.id).collect();
@@ -329,7 +334,7 @@ impl<'a> Marks<'a> {
     }
 }
 
-impl Met {
+impl TailMessage {
     fn why(&self, is_seen: bool) -> Option<Unseen> {
         if self.message.history == History::Exclude {
             Some(Unseen::Hidden)

@@ -7,7 +7,7 @@ use analects_core::Message;
 use analects_formats::transcript::encode;
 use jiff::Timestamp;
 
-use super::{ChainName, Each, Listed, NewSession, Row, TranscriptStore};
+use super::{ChainName, ChainRow, ListedSession, NewSession, RowVisitor, TranscriptStore};
 use crate::StoreError;
 
 /// A store in memory.
@@ -18,14 +18,14 @@ pub struct MemoryStore {
 
 #[derive(Debug, Default)]
 struct Chains {
-    rows: BTreeMap<ChainName, Kept>,
-    trash: Vec<(ChainName, Kept)>,
+    rows: BTreeMap<ChainName, MemoryChain>,
+    trash: Vec<(ChainName, MemoryChain)>,
     /// Counts the appends, so that what was written to last is known without a clock.
     clock: i64,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct MemoryChain {
     rows: Vec<String>,
     modified: i64,
 }
@@ -54,13 +54,13 @@ impl MemoryStore {
 
 /// A session that is recorded as a whole.
 #[derive(Debug)]
-struct Unfinished<'s> {
+struct MemorySession<'s> {
     store: &'s MemoryStore,
     session: ChainName,
     chains: BTreeMap<ChainName, Vec<Message>>,
 }
 
-impl NewSession for Unfinished<'_> {
+impl NewSession for MemorySession<'_> {
     fn append(&mut self, agent: Option<&str>, records: &[Message]) -> Result<(), StoreError> {
         let name = ChainName {
             agent: agent.map(str::to_string),
@@ -75,7 +75,7 @@ impl NewSession for Unfinished<'_> {
 
     fn finish(self: Box<Self>) -> Result<(), StoreError> {
         if self.chains.get(&self.session).is_none_or(Vec::is_empty) {
-            return Err(StoreError::Misused {
+            return Err(StoreError::InvalidState {
                 path: self.session.to_string().into(),
             });
         }
@@ -87,9 +87,9 @@ impl NewSession for Unfinished<'_> {
     }
 }
 
-fn row(at: u64, text: &str) -> Row<'_> {
+fn row(at: u64, text: &str) -> ChainRow<'_> {
     let next = at + text.len() as u64;
-    Row {
+    ChainRow {
         at,
         next,
         bytes: Some(text.as_bytes()),
@@ -118,7 +118,7 @@ impl TranscriptStore for MemoryStore {
             let why = "there is a session of this name".to_string();
             return Err(StoreError::Refused { path, why });
         }
-        Ok(Box::new(Unfinished {
+        Ok(Box::new(MemorySession {
             store: self,
             session,
             chains: BTreeMap::new(),
@@ -129,7 +129,7 @@ impl TranscriptStore for MemoryStore {
         Ok(())
     }
 
-    fn scan(&self, of: &ChainName, from: u64, each: &mut Each<'_>) -> Result<(), StoreError> {
+    fn scan(&self, of: &ChainName, from: u64, each: &mut RowVisitor<'_>) -> Result<(), StoreError> {
         for (at, text) in self.rows(of, from) {
             if each(row(at, &text)).is_break() {
                 break;
@@ -138,7 +138,7 @@ impl TranscriptStore for MemoryStore {
         Ok(())
     }
 
-    fn scan_back(&self, of: &ChainName, each: &mut Each<'_>) -> Result<(), StoreError> {
+    fn scan_backward(&self, of: &ChainName, each: &mut RowVisitor<'_>) -> Result<(), StoreError> {
         for (at, text) in self.rows(of, 0).into_iter().rev() {
             if each(row(at, &text)).is_break() {
                 break;
@@ -147,13 +147,13 @@ impl TranscriptStore for MemoryStore {
         Ok(())
     }
 
-    fn list(&self, project: Option<&str>) -> Result<Vec<Listed>, StoreError> {
+    fn list(&self, project: Option<&str>) -> Result<Vec<ListedSession>, StoreError> {
         let chains = self.chains();
         let sessions = chains.rows.iter().filter(|(name, _)| {
             name.agent.is_none() && project.is_none_or(|project| name.project == project)
         });
-        let mut listed: Vec<Listed> = sessions
-            .map(|(name, kept)| Listed {
+        let mut listed: Vec<ListedSession> = sessions
+            .map(|(name, kept)| ListedSession {
                 name: name.clone(),
                 modified: Timestamp::from_second(kept.modified).unwrap_or_default(),
                 length: kept.rows.iter().map(|row| row.len() as u64).sum(),
@@ -178,7 +178,7 @@ impl TranscriptStore for MemoryStore {
             .cloned()
             .collect();
         if own.is_empty() {
-            return Err(StoreError::NoSession {
+            return Err(StoreError::SessionNotFound {
                 name: session.to_string(),
             });
         }

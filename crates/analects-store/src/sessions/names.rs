@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use analects_core::{Link, MessageId};
 use analects_formats::transcript::{Envelope, OwnedLink, read_line};
 
-use super::{ChainName, Row, TranscriptStore};
+use super::{ChainName, ChainRow, TranscriptStore};
 use crate::StoreError;
 
 /// The last record of a chain that can end it.
@@ -15,7 +15,7 @@ pub(crate) fn last_record<S: TranscriptStore + ?Sized>(
     of: &ChainName,
 ) -> Result<Option<MessageId>, StoreError> {
     let mut leaf = None;
-    names_back(store, of, &mut |names| {
+    visit_names_backward(store, of, &mut |names| {
         let link = names.link();
         if link.agent == of.agent.as_deref() && link.can_be_leaf() {
             leaf = Some(link.id.into());
@@ -26,12 +26,12 @@ pub(crate) fn last_record<S: TranscriptStore + ?Sized>(
 }
 
 /// Goes over the names of all records, from the last to the first, for as long as `each` says so.
-pub(crate) fn names_back<S: TranscriptStore + ?Sized>(
+pub(crate) fn visit_names_backward<S: TranscriptStore + ?Sized>(
     store: &S,
     of: &ChainName,
     each: &mut dyn FnMut(OwnedLink) -> bool,
 ) -> Result<(), StoreError> {
-    store.scan_back(of, &mut |row| {
+    store.scan_backward(of, &mut |row| {
         let goes_on = names_of(row).into_iter().rev().all(&mut *each);
         if goes_on {
             ControlFlow::Continue(())
@@ -42,7 +42,7 @@ pub(crate) fn names_back<S: TranscriptStore + ?Sized>(
 }
 
 /// The names of the records in a row.
-fn names_of(row: Row<'_>) -> Vec<OwnedLink> {
+fn names_of(row: ChainRow<'_>) -> Vec<OwnedLink> {
     let Some(bytes) = row.bytes else {
         return row.long_names().into_iter().collect();
     };
@@ -59,7 +59,7 @@ fn names_of(row: Row<'_>) -> Vec<OwnedLink> {
 
 /// What came of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum SessionMatch {
     /// One session.
     One(ChainName),
     /// More than one: their ids.
@@ -74,11 +74,14 @@ pub fn find(
     store: &dyn TranscriptStore,
     project: Option<&str>,
     name: Option<&str>,
-) -> Result<Found, StoreError> {
+) -> Result<SessionMatch, StoreError> {
     let listed = store.list(project)?;
     let all = || listed.iter().map(|session| &session.name);
     let Some(wanted) = name else {
-        return Ok(all().next().cloned().map_or(Found::None, Found::One));
+        return Ok(all()
+            .next()
+            .cloned()
+            .map_or(SessionMatch::None, SessionMatch::One));
     };
     let exact: Vec<ChainName> = all()
         .filter(|name| &*name.session == wanted)
@@ -92,28 +95,28 @@ pub fn find(
     if !starts.is_empty() {
         return Ok(one_of(starts));
     }
-    let digests = store.digests(&listed)?;
+    let digests = store.summaries(&listed)?;
     let titled = all()
         .zip(&digests)
         .filter(|(_, digest)| digest.name.as_deref() == Some(wanted));
     Ok(one_of(titled.map(|(name, _)| name.clone()).collect()))
 }
 
-fn one_of(mut names: Vec<ChainName>) -> Found {
+fn one_of(mut names: Vec<ChainName>) -> SessionMatch {
     match names.len() {
-        0 => Found::None,
-        1 => Found::One(names.swap_remove(0)),
-        _ => Found::Many(names),
+        0 => SessionMatch::None,
+        1 => SessionMatch::One(names.swap_remove(0)),
+        _ => SessionMatch::Many(names),
     }
 }
 
 /// Goes over the names of the records of a chain, from the last to the first; `Break` ends it.
-pub fn message_names(
+pub fn visit_links(
     store: &dyn TranscriptStore,
     of: &ChainName,
     each: &mut dyn FnMut(Link<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
-    store.scan_back(of, &mut |row| {
+    store.scan_backward(of, &mut |row| {
         let Some(bytes) = row.bytes else {
             return row
                 .long_names()

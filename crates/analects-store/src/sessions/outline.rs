@@ -17,7 +17,7 @@ pub(super) struct Outline {
     /// The messages, in the order of the record.
     pub messages: Vec<Message>,
     /// Where each is: the row, and which of the records in it.
-    pub places: Vec<(u64, usize)>,
+    pub positions: Vec<(u64, usize)>,
     /// The positions of records that are too long to be read.
     pub long: Vec<usize>,
 }
@@ -48,7 +48,7 @@ impl Outline {
             agent_id: None,
             ..message
         });
-        self.places.push(place);
+        self.positions.push(place);
     }
 }
 

@@ -6,7 +6,7 @@ use analects_core::{
 };
 use analects_formats::transcript::{Envelope, crc32c, read_line};
 
-use super::Row;
+use super::ChainRow;
 
 /// How many characters of a first prompt serve as a title.
 const TITLE: usize = 80;
@@ -49,10 +49,10 @@ pub struct Overview {
     /// What is known of the costs.
     pub cost_usd: f64,
     /// What the last answers took, which further records of the same answers repeat.
-    answers: Vec<Taken>,
+    answers: Vec<AnswerCost>,
     /// The branches, by their last records; the one that was written to last is the last. Those that are not
     /// remembered any more are only counted.
-    tips: Vec<Tip>,
+    tips: Vec<BranchTip>,
     forgotten: u64,
     /// How often the conversation was compacted.
     pub boundaries: u64,
@@ -68,28 +68,28 @@ pub struct Overview {
 }
 
 /// A checksum of a name, and how long that is: names from elsewhere may be of any length.
-type ShortName = (u32, u64);
+type NameHash = (u32, u64);
 
-fn short(name: &str) -> ShortName {
+fn name_hash(name: &str) -> NameHash {
     (crc32c(name.as_bytes()), name.len() as u64)
 }
 
 /// Where a branch ends.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Tip {
-    record: ShortName,
+struct BranchTip {
+    record: NameHash,
     /// Whether something is said on the branch that is on no other.
     speaks: bool,
     /// The question that was asked there last.
-    question: ShortName,
+    question: NameHash,
 }
 
 /// What an answer took.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Taken {
-    name: ShortName,
+struct AnswerCost {
+    name: NameHash,
     /// What it answers: some servers give all answers the same name.
-    question: ShortName,
+    question: NameHash,
     read: u64,
     written: u64,
     cost_usd: f64,
@@ -113,7 +113,7 @@ impl Overview {
     }
 
     /// The next row.
-    pub fn add(&mut self, row: Row<'_>) {
+    pub fn add(&mut self, row: ChainRow<'_>) {
         self.end = row.next;
         let Some(bytes) = row.bytes else {
             self.damaged += 1;
@@ -167,12 +167,12 @@ impl Overview {
     /// A record goes on with the branch that ends with its parent, or begins another one.
     fn add_tip(&mut self, head: &Envelope<'_>) {
         let kind = head.type_name();
-        let record = short(&head.string("id").unwrap_or_default());
+        let record = name_hash(&head.string("id").unwrap_or_default());
         if kind == "progress" {
             return;
         }
         let parent = head.string("parent_id").filter(|parent| !parent.is_empty());
-        let parent = parent.map(|parent| short(&parent));
+        let parent = parent.map(|parent| name_hash(&parent));
         let before = self.tips.iter().rposition(|tip| Some(tip.record) == parent);
         let before = before.map(|at| self.tips.remove(at));
         let is_prompt = kind == "user" && !brings_results(head);
@@ -188,7 +188,7 @@ impl Overview {
                 &*kind,
                 "user" | "assistant" | "system" | "tool_use" | "tool_result"
             );
-        self.tips.push(Tip {
+        self.tips.push(BranchTip {
             record,
             speaks,
             question,
@@ -246,8 +246,8 @@ impl Overview {
         let name = head.string("response_id").filter(|name| !name.is_empty());
         let name = name.or_else(|| head.string("id")).unwrap_or_default();
         let question = self.tips.last().map(|tip| tip.question).unwrap_or_default();
-        self.count(Taken {
-            name: short(&name),
+        self.count(AnswerCost {
+            name: name_hash(&name),
             question,
             read,
             written,
@@ -255,15 +255,15 @@ impl Overview {
         });
     }
 
-    fn count(&mut self, taken: Taken) {
+    fn count(&mut self, taken: AnswerCost) {
         let is_same =
-            |answer: &Taken| answer.name == taken.name && answer.question == taken.question;
+            |answer: &AnswerCost| answer.name == taken.name && answer.question == taken.question;
         let before = self.answers.iter().position(is_same);
         if let Some(before) = before {
             if self.answers[before].written >= taken.written {
                 return;
             }
-            let Taken {
+            let AnswerCost {
                 read,
                 written,
                 cost_usd,
@@ -295,9 +295,9 @@ impl Overview {
         number("input_tokens", self.input_tokens.to_string());
         number("output_tokens", self.output_tokens.to_string());
         number("cost_usd", format!("{:?}", self.cost_usd));
-        let answers: Vec<String> = self.answers.iter().map(Taken::to_json).collect();
+        let answers: Vec<String> = self.answers.iter().map(AnswerCost::to_json).collect();
         number("answers", format!("[{}]", answers.join(",")));
-        let tips: Vec<String> = self.tips.iter().map(Tip::to_json).collect();
+        let tips: Vec<String> = self.tips.iter().map(BranchTip::to_json).collect();
         number("tips", format!("[{}]", tips.join(",")));
         number("forgotten", self.forgotten.to_string());
         number("boundaries", self.boundaries.to_string());
@@ -359,13 +359,13 @@ impl Overview {
                 .get("answers")?
                 .as_array()?
                 .iter()
-                .map(Taken::read)
+                .map(AnswerCost::read)
                 .collect::<Option<_>>()?,
             tips: map
                 .get("tips")?
                 .as_array()?
                 .iter()
-                .map(Tip::read)
+                .map(BranchTip::read)
                 .collect::<Option<_>>()?,
             forgotten: number("forgotten")?,
             boundaries: number("boundaries")?,
@@ -383,9 +383,9 @@ fn brings_results(head: &Envelope<'_>) -> bool {
         .is_some_and(|json| json.starts_with('[') && json.contains("\"tool_result\""))
 }
 
-impl Tip {
+impl BranchTip {
     fn to_json(&self) -> String {
-        let Tip {
+        let BranchTip {
             record,
             speaks,
             question,
@@ -396,9 +396,9 @@ impl Tip {
         )
     }
 
-    fn read(raw: &Raw) -> Option<Tip> {
+    fn read(raw: &Raw) -> Option<BranchTip> {
         let (sum, length, question_sum, question_length, speaks) = raw.to()?;
-        Some(Tip {
+        Some(BranchTip {
             record: (sum, length),
             speaks,
             question: (question_sum, question_length),
@@ -406,9 +406,9 @@ impl Tip {
     }
 }
 
-impl Taken {
+impl AnswerCost {
     fn to_json(&self) -> String {
-        let Taken {
+        let AnswerCost {
             name,
             question,
             read,
@@ -419,10 +419,10 @@ impl Taken {
         format!("[{names},{read},{written},{cost_usd:?}]")
     }
 
-    fn read(raw: &Raw) -> Option<Taken> {
+    fn read(raw: &Raw) -> Option<AnswerCost> {
         let (sum, length, question_sum, question_length, read, written, cost_usd) = raw.to()?;
         let question = (question_sum, question_length);
-        Some(Taken {
+        Some(AnswerCost {
             name: (sum, length),
             question,
             read,
@@ -442,7 +442,7 @@ fn first_prompt(record: &[u8]) -> Option<String> {
 
 /// What a list says of a session: a part of its [`Overview`].
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Digest {
+pub struct SessionSummary {
     /// What to call it: its title, or how it begins.
     pub name: Option<String>,
     /// The folder that it works in.
@@ -471,8 +471,8 @@ pub struct Digest {
 
 impl Overview {
     /// What a list says of the session.
-    pub fn digest(&self) -> Digest {
-        Digest {
+    pub fn summary(&self) -> SessionSummary {
+        SessionSummary {
             name: self.name().map(str::to_string),
             cwd: self.cwd.clone(),
             created_at: self.created_at.clone(),

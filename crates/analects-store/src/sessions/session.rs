@@ -1,7 +1,7 @@
 //! An open session: what is appended to it gets its place in the chain, and the verbs of [`analects_core::verbs`]
 //! become records.
 
-mod copied;
+mod fork;
 #[cfg(test)]
 mod tests;
 
@@ -15,9 +15,9 @@ use analects_formats::transcript::read_line;
 use jiff::Timestamp;
 
 use super::outline::Outline;
-use super::{ChainName, Loaded, NewSession, TranscriptStore, load};
+use super::{ChainName, LoadedChain, NewSession, TranscriptStore, load};
 use crate::StoreError;
-use copied::{Copied, CopiedRecord};
+use fork::{ForkPlan, ForkRecord};
 
 /// How many bytes of records are copied at once.
 const BATCH: usize = 1 << 20;
@@ -42,7 +42,7 @@ impl<'s> Session<'s> {
     }
 
     /// Goes on from a message, whatever else was written meanwhile; without one, from the beginning.
-    pub fn at(
+    pub fn continue_from(
         store: &'s dyn TranscriptStore,
         name: ChainName,
         leaf: Option<MessageId>,
@@ -61,7 +61,7 @@ impl<'s> Session<'s> {
     }
 
     /// What the model is to see.
-    pub fn load(&self) -> Result<Loaded, StoreError> {
+    pub fn load(&self) -> Result<LoadedChain, StoreError> {
         load(self.store, &self.name)
     }
 
@@ -283,8 +283,8 @@ impl<'s> Session<'s> {
         now: Timestamp,
     ) -> Result<Session<'s>, StoreError> {
         let copied = match at {
-            Some(id) => Copied::up_to(id, self)?,
-            None => Copied::all(self.store, &self.name)?,
+            Some(id) => ForkPlan::up_to(id, self)?,
+            None => ForkPlan::all(self.store, &self.name)?,
         };
         let leaf = copied.leaf.clone();
         let mut copy = Session {
@@ -326,7 +326,7 @@ impl<'s> Session<'s> {
         &self,
         new: &mut dyn NewSession,
         from: &ChainName,
-        records: &[CopiedRecord],
+        records: &[ForkRecord],
     ) -> Result<(), StoreError> {
         let agent = self.name.agent.as_deref();
         let (mut next, mut batch, mut size, mut failed) = (0, Vec::new(), 0, None);
@@ -376,7 +376,7 @@ impl<'s> Session<'s> {
     }
 
     fn missing(&self, id: &str) -> StoreError {
-        StoreError::NoMessage {
+        StoreError::MessageNotFound {
             name: self.name.to_string(),
             id: id.to_string(),
         }

@@ -11,37 +11,36 @@ use super::linux as system;
 use super::portable as system;
 use analects_lease::{Against, Lease};
 
-use super::{Facts, Open, Vfs, VfsFile, VfsLock};
+use super::{FileMetadata, OpenMode, Vfs, VfsFile, VfsLock};
 
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
-/// An open file of it.
+/// An open file of the real disk.
 #[derive(Debug)]
 struct DiskFile {
     file: File,
+    /// Whether it is open for reading only.
     is_for_reading: bool,
-    /// Where a draft is on systems that have no files without a name. It goes away with the draft
-    /// unless that was linked.
+    /// The path of a draft on systems without unnamed files. Dropping the draft removes it, unless the draft was linked.
     draft: Option<PathBuf>,
     is_draft: bool,
 }
 
 impl Vfs for Disk {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn VfsFile>> {
         let mut options = OpenOptions::new();
         match how {
-            Open::Read => system::wait_for_no_writer(&mut options).read(true),
-            Open::Append => options.read(true).append(true),
-            Open::Update => options.read(true).write(true),
-            Open::Private => private(&mut options).read(true).append(true).create(true),
+            OpenMode::Read => system::wait_for_no_writer(&mut options).read(true),
+            OpenMode::Append => options.read(true).append(true),
+            OpenMode::Update => options.read(true).write(true),
+            OpenMode::Private => private(&mut options).read(true).append(true).create(true),
         };
         let file = options.open(path)?;
-        let is_for_reading = how == Open::Read;
         Ok(Box::new(DiskFile {
             file,
-            is_for_reading,
+            is_for_reading: how == OpenMode::Read,
             draft: None,
             is_draft: false,
         }))
@@ -60,8 +59,8 @@ impl Vfs for Disk {
         Ok(Box::new(DiskFile::draft(file, Some(path))))
     }
 
-    fn facts(&self, path: &Path) -> io::Result<Facts> {
-        Ok(facts(&fs::metadata(path)?))
+    fn metadata(&self, path: &Path) -> io::Result<FileMetadata> {
+        Ok(file_metadata(&fs::metadata(path)?))
     }
 
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
@@ -100,11 +99,11 @@ impl Vfs for Disk {
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         #[cfg(unix)]
         return match File::open(folder)?.sync_all() {
-            // Some file systems know no sync of folders: then there is nothing to wait for.
-            Err(error) if is_unknown(&error) => Ok(()),
+            // Some file systems do not support it.
+            Err(error) if is_unsupported(&error) => Ok(()),
             synced => synced,
         };
-        // Elsewhere folders cannot be opened; their names are written with the files.
+        // Other systems cannot open folders; they write the names together with the files.
         #[cfg(not(unix))]
         return fs::metadata(folder).map(|_| ());
     }
@@ -114,39 +113,47 @@ impl Vfs for Disk {
     }
 
     fn open_lock(&self, path: &Path) -> io::Result<Box<dyn VfsLock>> {
-        let mut options = OpenOptions::new();
-        let file = private(&mut options)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let file = open_lock_file(path)?;
         Ok(Box::new(DiskLock { file }))
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>> {
-        let mut options = OpenOptions::new();
-        let file = private(&mut options)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        let file = open_lock_file(path)?;
+        if !try_lock(&file)? {
+            return Ok(None);
         }
+        Ok(Some(Box::new(file)))
     }
 }
 
-/// Opens an ordinary file for reading. The path must be absolute and without symbolic links: one in any part of it is an
-/// error, and so is a pipe, a device, a socket, or a file of `/proc` or `/sys`. Nothing waits for a writer.
+/// Opens a lock file, and creates it if necessary.
+fn open_lock_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    private(&mut options)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+}
+
+/// Locks a file; `false` if another process has locked it.
+fn try_lock(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// Opens an ordinary file for reading. The path must be absolute. A symbolic link in any part of it is an error, and so
+/// is a pipe, a device, a socket, or a file of `/proc` or `/sys`. Never blocks.
 pub(crate) fn open_plain_file(path: &Path) -> io::Result<Box<dyn VfsFile>> {
-    // Opening a device can have effects, so the look comes first; the second look is at what was opened.
+    // Opening a device can have effects, so the path is checked first. The second check is on the opened file.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let file = system::open_without_links(path)?;
-    if !file.metadata()?.is_file() || is_made_up(path) || system::is_made_up(&file)? {
+    if !file.metadata()?.is_file() || is_virtual(path) || system::is_virtual(&file)? {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     Ok(Box::new(DiskFile {
@@ -157,6 +164,7 @@ pub(crate) fn open_plain_file(path: &Path) -> io::Result<Box<dyn VfsFile>> {
     }))
 }
 
+/// An open lock file.
 #[derive(Debug)]
 struct DiskLock {
     file: File,
@@ -164,11 +172,7 @@ struct DiskLock {
 
 impl VfsLock for DiskLock {
     fn try_lock(&mut self) -> io::Result<bool> {
-        match self.file.try_lock() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        try_lock(&self.file)
     }
 
     fn unlock(&mut self) -> io::Result<()> {
@@ -177,6 +181,7 @@ impl VfsLock for DiskLock {
 }
 
 impl DiskFile {
+    /// Wraps a new file; `path` is its temporary name if it has one.
     fn draft(file: File, path: Option<PathBuf>) -> DiskFile {
         DiskFile {
             file,
@@ -188,8 +193,8 @@ impl DiskFile {
 }
 
 impl VfsFile for DiskFile {
-    fn facts(&self) -> io::Result<Facts> {
-        Ok(facts(&self.file.metadata()?))
+    fn metadata(&self) -> io::Result<FileMetadata> {
+        Ok(file_metadata(&self.file.metadata()?))
     }
 
     fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
@@ -197,7 +202,7 @@ impl VfsFile for DiskFile {
         self.file.seek(SeekFrom::Start(offset))?;
         let expected = usize::try_from(length.saturating_sub(offset)).unwrap_or(usize::MAX);
         let mut bytes = Vec::new();
-        // One byte more lets the last read see the end without growing the buffer.
+        // With one extra byte, the last read sees the end without growing the buffer.
         bytes.try_reserve_exact(expected.saturating_add(1))?;
         self.file.read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -232,7 +237,7 @@ impl VfsFile for DiskFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        // Of a new file, the mode and the owner count as well.
+        // The mode and the owner of a new file must survive, too.
         if self.is_draft {
             self.file.sync_all()
         } else {
@@ -240,14 +245,15 @@ impl VfsFile for DiskFile {
         }
     }
 
-    fn adopt(&self, original: &Path) -> io::Result<()> {
-        let (old, new) = (fs::metadata(original)?, self.file.metadata()?);
-        adopt_owner(&self.file, &old, &new).map_err(|error| say("owner", &error))?;
+    fn copy_metadata_from(&self, original: &Path) -> io::Result<()> {
+        let old = fs::metadata(original)?;
+        let new = self.file.metadata()?;
+        copy_owner(&self.file, &old, &new).map_err(|error| name_attribute("owner", &error))?;
         self.file
             .set_permissions(old.permissions())
-            .map_err(|error| say("mode", &error))?;
-        system::adopt_attributes(&self.file, original)
-            .map_err(|error| say("extended attributes", &error))
+            .map_err(|error| name_attribute("mode", &error))?;
+        system::copy_attributes(&self.file, original)
+            .map_err(|error| name_attribute("extended attributes", &error))
     }
 
     fn lease(&mut self) -> io::Result<Lease> {
@@ -274,43 +280,38 @@ impl VfsFile for DiskFile {
     }
 
     fn writers(&self) -> Vec<String> {
-        let writers = analects_lease::writers(&self.file).into_iter();
-        writers
-            .map(|writer| format!("{}, pid {}", writer.name, writer.pid))
-            .collect()
+        let mut programs = Vec::new();
+        for writer in analects_lease::writers(&self.file) {
+            programs.push(format!("{}, pid {}", writer.name, writer.pid));
+        }
+        programs
     }
 
     fn link(&mut self, path: &Path) -> io::Result<()> {
-        match self.draft.take() {
-            None => system::link_unnamed(&self.file, path),
-            Some(draft) => {
-                let named = give_name(&draft, path);
-                if named.is_err() {
-                    self.draft = Some(draft);
-                }
-                named
-            }
-        }
+        let Some(draft) = &self.draft else {
+            return system::link_unnamed(&self.file, path);
+        };
+        move_to_free_name(draft, path)?;
+        self.draft = None;
+        Ok(())
     }
 }
 
 impl Drop for DiskFile {
     fn drop(&mut self) {
         if let Some(draft) = &self.draft {
-            // Nothing can be done about a draft that stays.
+            // A draft that cannot be removed stays.
             let _ = fs::remove_file(draft);
         }
     }
 }
 
-/// Whether a path leads to files that the kernel makes up as they are read.
-pub(crate) fn is_made_up(path: &Path) -> bool {
-    ["/proc", "/sys"]
-        .iter()
-        .any(|folder| path.starts_with(folder))
+/// Returns whether the kernel generates the content of the file at this path.
+pub(crate) fn is_virtual(path: &Path) -> bool {
+    path.starts_with("/proc") || path.starts_with("/sys")
 }
 
-/// Opens a file if its path is without links, where the system can only look first, and open then.
+/// Opens a file if its path has no links, where the system cannot check and open in one step.
 pub(super) fn open_real_path(path: &Path) -> io::Result<File> {
     if fs::canonicalize(path)? != path {
         return Err(io::Error::other("a symbolic link leads to it"));
@@ -319,55 +320,57 @@ pub(super) fn open_real_path(path: &Path) -> io::Result<File> {
     system::follow_no_link(options.read(true)).open(path)
 }
 
-/// Gives a draft another name, unless another file has it. Not every file system has hard links: FAT
-/// has none, nor have many that a program serves.
-fn give_name(draft: &Path, path: &Path) -> io::Result<()> {
+/// Gives a draft another name; fails if the name is taken. FAT has no hard links, and neither have many file systems
+/// that a program serves.
+fn move_to_free_name(draft: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(draft, path) {
         Ok(()) => fs::remove_file(draft),
-        Err(error) if is_refused(&error) => system::rename_to_free_name(draft, path),
-        failed => failed,
+        Err(error) if lacks_hard_links(&error) => system::rename_to_free_name(draft, path),
+        Err(error) => Err(error),
     }
 }
 
-/// Whether the system will not do that here, whatever the name.
-fn is_refused(error: &io::Error) -> bool {
+/// Returns whether the error means that the file system has no hard links.
+fn lacks_hard_links(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported
     )
 }
 
-/// A rename where the system can only look first, and rename then.
-pub(super) fn look_and_rename(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(to) {
-        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(_) => fs::rename(from, to),
+/// Renames a file to a free name, where the system cannot check and rename in one step.
+pub(super) fn check_and_rename(from: &Path, to: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
     }
+    fs::rename(from, to)
 }
 
-/// Whether the file system does not know what it was asked for.
+/// Returns whether the file system does not support the operation.
 #[cfg(unix)]
-fn is_unknown(error: &io::Error) -> bool {
+fn is_unsupported(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
     )
 }
 
-/// An error that says what could not be kept.
-fn say(what: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{what}: {error}"))
+/// Adds the name of the attribute that could not be copied to an error.
+fn name_attribute(attribute: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{attribute}: {error}"))
 }
 
-/// A file of ours: for its owner's eyes only, and never a link, which could lead to anything.
+/// Sets the options for a file of the store itself: only its owner can read it, and a link, which could lead anywhere,
+/// is refused.
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     system::follow_no_link(options)
 }
 
+/// Gives a file the owner and the group of another one, unless it has them already.
 #[cfg(unix)]
-fn adopt_owner(file: &File, old: &Metadata, new: &Metadata) -> io::Result<()> {
+fn copy_owner(file: &File, old: &Metadata, new: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};
     if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
         return Ok(());
@@ -376,14 +379,15 @@ fn adopt_owner(file: &File, old: &Metadata, new: &Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn adopt_owner(_: &File, _: &Metadata, _: &Metadata) -> io::Result<()> {
+fn copy_owner(_: &File, _: &Metadata, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
+/// Converts the metadata of the standard library.
 #[cfg(unix)]
-fn facts(metadata: &Metadata) -> Facts {
+fn file_metadata(metadata: &Metadata) -> FileMetadata {
     use std::os::unix::fs::MetadataExt;
-    Facts {
+    FileMetadata {
         identity: (metadata.dev(), metadata.ino()),
         length: metadata.len(),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -392,20 +396,23 @@ fn facts(metadata: &Metadata) -> Facts {
     }
 }
 
-/// Without numbers of files, the time of creation tells them apart.
+/// Without file numbers, the time of creation identifies a file.
 #[cfg(not(unix))]
-fn facts(metadata: &Metadata) -> Facts {
-    let since = |time: io::Result<std::time::SystemTime>| {
-        let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some((since.as_secs(), since.subsec_nanos()))
-    };
-    let (seconds, nanos) = since(metadata.modified()).unwrap_or_default();
-    let (created, fraction) = since(metadata.created()).unwrap_or_default();
-    Facts {
+fn file_metadata(metadata: &Metadata) -> FileMetadata {
+    let (seconds, nanos) = since_epoch(metadata.modified()).unwrap_or_default();
+    let (created, fraction) = since_epoch(metadata.created()).unwrap_or_default();
+    FileMetadata {
         identity: (created, u64::from(fraction)),
         length: metadata.len(),
         modified: (i64::try_from(seconds).unwrap_or(0), i64::from(nanos)),
         is_file: metadata.is_file(),
         links: 1,
     }
+}
+
+/// Returns the seconds and nanoseconds since 1970; `None` if the system does not know the time, or for an earlier one.
+#[cfg(not(unix))]
+fn since_epoch(time: io::Result<std::time::SystemTime>) -> Option<(u64, u32)> {
+    let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some((since.as_secs(), since.subsec_nanos()))
 }

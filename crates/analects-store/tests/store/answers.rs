@@ -4,7 +4,9 @@ use std::fs;
 
 use analects_core::Message;
 use analects_formats::msgfile::AnswerDetail;
-use analects_store::{AnswerEntry, AnswerPiece, AnswerPlace, AskedCell, LockedFile, StoreError};
+use analects_store::{
+    AnswerDelta, AnswerDestination, AnswerEntry, LockedFile, QuestionCell, StoreError,
+};
 
 use super::Disk;
 
@@ -27,7 +29,7 @@ impl Answering {
             .document()
             .unanswered()
             .into_iter()
-            .map(AskedCell::of)
+            .map(QuestionCell::of)
             .collect();
         let entry = file.begin_answer(asked, &answer(""))?;
         Ok(Answering { file, entry })
@@ -35,12 +37,12 @@ impl Answering {
 
     /// Lets a piece of the answer come.
     pub fn hear(&mut self, text: &str) {
-        self.entry.push(AnswerPiece::Text(text));
+        self.entry.push(AnswerDelta::Text(text));
         self.entry.flush();
     }
 
     /// Puts a whole answer into the file.
-    pub fn finish(mut self, text: &str) -> Result<AnswerPlace, StoreError> {
+    pub fn finish(mut self, text: &str) -> Result<AnswerDestination, StoreError> {
         self.file
             .put_answer(self.entry, &answer(text), AnswerDetail::Usual)
     }
@@ -71,8 +73,8 @@ pub fn answering(disk: &Disk) -> Answering {
 }
 
 #[track_caller]
-fn assert_in_file(place: &AnswerPlace) {
-    assert!(matches!(place, AnswerPlace::Cell(_)), "{place:?}");
+fn assert_in_file(place: &AnswerDestination) {
+    assert!(matches!(place, AnswerDestination::Cell(_)), "{place:?}");
 }
 
 #[test]
@@ -130,7 +132,10 @@ fn an_answer_to_a_question_that_is_gone_stays_in_the_journal() {
         fs::write(disk.path(FILE), text).unwrap();
         let path = answering.file.path().to_path_buf();
         let journal = answering.file.journal().clone();
-        assert_eq!(answering.finish(ANSWER).unwrap(), AnswerPlace::Journal);
+        assert_eq!(
+            answering.finish(ANSWER).unwrap(),
+            AnswerDestination::Journal
+        );
         assert_eq!(disk.text(FILE), text);
         let document = analects_store::read_message_file(&path).unwrap();
         let records = journal.records(&document, &path);
@@ -144,7 +149,10 @@ fn a_file_that_is_removed_while_an_answer_comes_stays_removed() {
     let disk = disk_with(QUESTION);
     let answering = answering(&disk);
     fs::remove_file(disk.path(FILE)).unwrap();
-    assert_eq!(answering.finish(ANSWER).unwrap(), AnswerPlace::Journal);
+    assert_eq!(
+        answering.finish(ANSWER).unwrap(),
+        AnswerDestination::Journal
+    );
     assert!(!disk.path(FILE).exists());
     // If it comes back, so does its answer.
     fs::write(disk.path(FILE), QUESTION).unwrap();

@@ -21,7 +21,7 @@ fn disk() -> Memory {
 
 /// A store with an index that is written after every few records.
 fn store(vfs: impl Vfs + 'static) -> JsonlStore {
-    JsonlStore::on(Arc::new(vfs), &places()).with_stride(300)
+    JsonlStore::with_vfs(Arc::new(vfs), &places()).with_stride(300)
 }
 
 fn talk() -> ChainName {
@@ -376,7 +376,7 @@ proptest! {
             }
             // The power may be gone by now; somebody switches it on again.
             if let Some((kept, data)) = cut
-                && memory.facts(Path::new("/disk")).is_err()
+                && memory.metadata(Path::new("/disk")).is_err()
             {
                 let unsynced = [Unsynced::Lost, Unsynced::Kept, Unsynced::Torn, Unsynced::Half];
                 let kept = kept as usize % (memory.pending() + 1);

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use analects_formats::msgfile::{NewCell, decode_named};
-use analects_store::vfs::{Open, Vfs, VfsFile};
-use analects_store::{AnswerPlace, LockedFile, StoreError};
+use analects_store::vfs::{OpenMode, Vfs, VfsFile};
+use analects_store::{AnswerDestination, LockedFile, StoreError};
 use analects_testkit::disks::{Faulty, Memory};
 
 use super::answers::{Answering, READY};
@@ -66,7 +66,7 @@ impl Editor {
     fn begin(&mut self) {
         let path = Path::new(FILE);
         // Between a removal and a rename there is no file to open.
-        let Ok(mut file) = self.memory.open(path, Open::Append) else {
+        let Ok(mut file) = self.memory.open(path, OpenMode::Append) else {
             return;
         };
         if self.style == Style::Rename {
@@ -136,7 +136,7 @@ impl Ours {
 
     fn write(self, vfs: Arc<dyn Vfs>, large: usize) -> Result<(), StoreError> {
         let file = LockedFile::open_on(vfs, Path::new(FILE), &places(), PATIENCE)?;
-        let mut file = file.with_large(large).with_patience(PATIENCE);
+        let mut file = file.with_in_place_size(large).with_patience(PATIENCE);
         match self {
             Ours::BrokenOff => Ok(()),
             Ours::Cell | Ours::InReadyCell => {
@@ -145,7 +145,7 @@ impl Ours {
             Ours::Answer => {
                 let place = Answering::begin(file)?.finish("ours")?;
                 assert!(
-                    matches!(place, AnswerPlace::Cell(_)),
+                    matches!(place, AnswerDestination::Cell(_)),
                     "the answer is not in the file"
                 );
                 Ok(())

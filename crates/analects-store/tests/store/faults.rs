@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use analects_formats::msgfile::{Document, NewCell, decode_named, replace};
-use analects_store::cut_off;
-use analects_store::vfs::{Open, Vfs};
+use analects_store::find_interrupted_change;
+use analects_store::vfs::{OpenMode, Vfs};
 use analects_testkit::disks::{Fault, Faulty, Memory, Unsynced};
 
 use super::in_memory::{self, BASE, FILE, open, places};
@@ -95,7 +95,7 @@ fn check(memory: &Memory, done: &Done, large: usize, what: &str) {
         .iter()
         .all(|text| known.contains(&&**text) && count(text) == 1)
         && document.problems().is_empty();
-    let is_cut = large == LARGE && cut_off(memory, &places(), path).is_some();
+    let is_cut = large == LARGE && find_interrupted_change(memory, &places(), path).is_some();
     assert!(is_whole || is_cut, "{what}: {:?}", document.problems());
 }
 
@@ -272,10 +272,10 @@ fn a_kill_in_the_middle_of_a_write_leaves_what_the_next_writer_completes() {
     assert_eq!(recorded.get(path).unwrap(), before);
     for length in before.len() - 1..=after.len() {
         let memory = recorded.after_power_cut(recorded.pending(), Unsynced::Kept);
-        let mut file = memory.open(path, Open::Update).unwrap();
+        let mut file = memory.open(path, OpenMode::Update).unwrap();
         file.write_at(0, &after[..length]).unwrap();
         drop(file);
-        let is_cut = cut_off(&memory, &places(), path).is_some();
+        let is_cut = find_interrupted_change(&memory, &places(), path).is_some();
         assert_eq!(is_cut, length < after.len(), "{length} bytes");
         drop(open(memory.clone(), LARGE).unwrap());
         assert_eq!(memory.get(path).unwrap(), after, "{length} bytes");
@@ -310,7 +310,7 @@ fn what_a_person_removes_after_a_kill_does_not_come_back_with_a_power_cut() {
         // The next writer completes the change; then the person takes it out again, in the same file.
         drop(open(memory.clone(), LARGE).unwrap());
         completed += usize::from(memory.get(Path::new(FILE)).unwrap().len() > BASE.len());
-        let mut file = memory.open(Path::new(FILE), Open::Append).unwrap();
+        let mut file = memory.open(Path::new(FILE), OpenMode::Append).unwrap();
         file.truncate(BASE.len() as u64).unwrap();
         file.sync().unwrap();
         let after = memory.after_power_cut(memory.pending(), Unsynced::Lost);

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::{Document, NewCell};
-use analects_store::{AnswerPiece, AnswerPlace, AskedCell, Journal, LockedFile, read_message_file};
+use analects_store::{
+    AnswerDelta, AnswerDestination, Journal, LockedFile, QuestionCell, read_message_file,
+};
 
 use super::Disk;
 use super::answers::{ANSWER, Answering, FILE, QUESTION, READY, answer, answering, disk_with};
@@ -17,7 +19,7 @@ const OTHER: &str = "b.msg.md";
 
 impl Disk {
     fn journal(&self) -> Journal {
-        Journal::of(&self.places)
+        Journal::new(&self.places)
     }
 
     fn document(&self, name: &str) -> (Document, PathBuf) {
@@ -63,7 +65,7 @@ impl Disk {
     fn missing(&self, name: &str) -> Vec<String> {
         let (document, path) = self.document(name);
         self.journal()
-            .missing(&document, &path)
+            .missing_answers(&document, &path)
             .into_iter()
             .map(|missing| missing.cell)
             .collect()
@@ -71,14 +73,14 @@ impl Disk {
 
     fn tell(&self, name: &str) {
         let (document, path) = self.document(name);
-        for missing in self.journal().missing(&document, &path) {
-            self.journal().note_told(&missing).unwrap();
+        for missing in self.journal().missing_answers(&document, &path) {
+            self.journal().mark_reported(&missing).unwrap();
         }
     }
 
-    fn is_under_way(&self, name: &str) -> bool {
+    fn is_being_answered(&self, name: &str) -> bool {
         let (document, path) = self.document(name);
-        self.journal().is_under_way(&document, &path)
+        self.journal().is_being_answered(&document, &path)
     }
 
     /// The words that the journal offers for a file.
@@ -185,7 +187,7 @@ fn a_file_has_one_journal_whatever_leads_to_it() {
     let disk = disk_with(QUESTION);
     symlink(FILE, disk.path(OTHER)).unwrap();
     let mut answering = disk.ask(OTHER);
-    assert!(disk.is_under_way(FILE));
+    assert!(disk.is_being_answered(FILE));
     answering.hear("half");
     drop(answering);
     assert_eq!(disk.touch(FILE), ["question", "half"]);
@@ -207,7 +209,7 @@ fn a_copy_and_its_original_go_on_alone() {
         file.append(|document| NewCell::message(document.next_id(), "again"))
             .unwrap();
         let place = Answering::begin(file).unwrap().finish(words).unwrap();
-        assert!(matches!(place, AnswerPlace::Cell(_)), "{place:?}");
+        assert!(matches!(place, AnswerDestination::Cell(_)), "{place:?}");
         assert_eq!(disk.touch(name), ["question", ANSWER, "again", words]);
         assert!(disk.missing(name).is_empty());
     }
@@ -253,7 +255,7 @@ fn an_answer_that_was_saved_over_is_told_of_once() {
         disk.tell(FILE);
         assert!(disk.missing(FILE).is_empty());
         let (document, path) = disk.document(FILE);
-        assert_eq!(disk.journal().answered_before(&document, &path), ["1"]);
+        assert_eq!(disk.journal().previously_answered(&document, &path), ["1"]);
         assert_eq!(disk.records(FILE), [ANSWER], "it is still offered");
         // Another answer that goes the same way is told of again, once.
         disk.ask(FILE).finish("another").unwrap();
@@ -278,25 +280,32 @@ fn an_answer_that_was_saved_over_is_told_of_once() {
 fn whoever_answers_holds_a_lock() {
     let disk = disk_with(QUESTION);
     disk.write(OTHER, QUESTION);
-    assert!(!disk.is_under_way(FILE));
+    assert!(!disk.is_being_answered(FILE));
     let mut first = disk.ask(FILE);
     first.hear("half");
-    assert!(disk.is_under_way(FILE));
-    assert!(!disk.is_under_way(OTHER), "the same words in another file");
+    assert!(disk.is_being_answered(FILE));
+    assert!(
+        !disk.is_being_answered(OTHER),
+        "the same words in another file"
+    );
     let second = disk.ask(OTHER);
-    assert!(disk.is_under_way(OTHER));
+    assert!(disk.is_being_answered(OTHER));
     // Neither a writer nor a reader takes a locked entry for one that broke off.
     assert_eq!(disk.touch(FILE), ["question"]);
     assert!(disk.records(FILE).is_empty());
     let (document, path) = disk.document(FILE);
-    assert!(disk.journal().waiting_answers(&document, &path).is_empty());
+    assert!(
+        disk.journal()
+            .recoverable_cells(&document, &path)
+            .is_empty()
+    );
     // A file that moves while it is answered takes its answer along.
     disk.rename(FILE, "moved.msg.md");
-    assert!(disk.is_under_way("moved.msg.md"));
+    assert!(disk.is_being_answered("moved.msg.md"));
     drop(first);
-    assert!(!disk.is_under_way("moved.msg.md"));
+    assert!(!disk.is_being_answered("moved.msg.md"));
     drop(second);
-    assert!(!disk.is_under_way(OTHER));
+    assert!(!disk.is_being_answered(OTHER));
     assert_eq!(disk.touch("moved.msg.md"), ["question", "half"]);
     assert_eq!(disk.entries(), [] as [PathBuf; 0]);
 }
@@ -311,8 +320,14 @@ fn an_edited_question_is_a_new_one() {
         let disk = disk_with(QUESTION);
         let answering = answering(&disk);
         disk.write(FILE, edited);
-        assert!(!disk.is_under_way(FILE), "the new question can be asked");
-        assert_eq!(answering.finish(ANSWER).unwrap(), AnswerPlace::Journal);
+        assert!(
+            !disk.is_being_answered(FILE),
+            "the new question can be asked"
+        );
+        assert_eq!(
+            answering.finish(ANSWER).unwrap(),
+            AnswerDestination::Journal
+        );
         if saved_back {
             disk.write(FILE, QUESTION);
         }
@@ -328,13 +343,13 @@ fn an_edited_question_is_a_new_one() {
 fn a_broken_off_answer_is_added_once() {
     let disk = disk_with(QUESTION);
     let mut entry = disk.ask(FILE);
-    entry.entry.push(AnswerPiece::Thinking("let me "));
-    entry.entry.push(AnswerPiece::Thinking("see"));
+    entry.entry.push(AnswerDelta::Thinking("let me "));
+    entry.entry.push(AnswerDelta::Thinking("see"));
     entry.hear("one ");
     entry.hear("two");
     drop(entry);
     let (document, path) = disk.document(FILE);
-    assert_eq!(disk.journal().waiting_answers(&document, &path), ["1"]);
+    assert_eq!(disk.journal().recoverable_cells(&document, &path), ["1"]);
     assert_eq!(disk.text(FILE), QUESTION, "a look changes nothing");
     let file = disk.open(FILE).unwrap();
     assert_eq!(file.recovered().len(), 1);
@@ -387,7 +402,7 @@ fn an_answer_to_a_result_is_added_once() {
         .document()
         .cells()
         .next_back()
-        .map(AskedCell::of)
+        .map(QuestionCell::of)
         .into_iter()
         .collect();
     let entry = file.begin_answer(asked, &answer("")).unwrap();

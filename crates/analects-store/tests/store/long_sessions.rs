@@ -33,7 +33,7 @@ fn long_talk(store: &dyn TranscriptStore, count: usize) {
         .unwrap();
 }
 
-fn numbers(loaded: &Loaded) -> Vec<usize> {
+fn numbers(loaded: &LoadedChain) -> Vec<usize> {
     let number = |message: &Message| message.text().split(' ').next().unwrap().parse().unwrap();
     loaded.messages.iter().map(number).collect()
 }
@@ -42,7 +42,7 @@ fn numbers(loaded: &Loaded) -> Vec<usize> {
 fn counted() -> (Arc<Faulty>, JsonlStore) {
     let memory = Arc::new(Memory::new("/disk"));
     let disk = Arc::new(Faulty::new(memory, Fault::Io, usize::MAX, false));
-    let store = JsonlStore::on(disk.clone(), &super::in_memory::places());
+    let store = JsonlStore::with_vfs(disk.clone(), &super::in_memory::places());
     (disk, store)
 }
 
@@ -51,7 +51,7 @@ fn of_a_long_session_its_end_is_read() {
     let (disk, store) = counted();
     long_talk(&store, 8000);
     let before = disk.operations();
-    let loaded = Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap();
+    let loaded = LoadedChain::load_end(&store, &talk(), LoadLimit::of_text(100_000)).unwrap();
     // Some 6 MB would be a hundred pieces; the index is looked at, too.
     assert!(
         disk.operations() - before < 20,
@@ -72,12 +72,12 @@ fn of_a_long_session_its_end_is_read() {
     let index = store.path(&talk()).unwrap().with_extension("idx");
     disk.remove(&index).unwrap();
     assert_eq!(
-        Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap(),
+        LoadedChain::load_end(&store, &talk(), LoadLimit::of_text(100_000)).unwrap(),
         loaded
     );
     let before = disk.operations();
     assert_eq!(
-        Loaded::within(&store, &talk(), Reach::of_text(100_000)).unwrap(),
+        LoadedChain::load_end(&store, &talk(), LoadLimit::of_text(100_000)).unwrap(),
         loaded
     );
     assert!(disk.operations() - before < 20, "the index is there again");
@@ -97,7 +97,7 @@ fn what_is_loaded_begins_at_the_same_place_for_many_messages() {
             ..Message::user("", text)
         };
         session.append(vec![said], &mut OsIds, now).unwrap();
-        let loaded = Loaded::within(&store, &talk(), Reach::of_text(40_000)).unwrap();
+        let loaded = LoadedChain::load_end(&store, &talk(), LoadLimit::of_text(40_000)).unwrap();
         let numbers = numbers(&loaded);
         assert!(
             numbers.len() >= 80 && numbers.len() < 120,
@@ -137,7 +137,7 @@ fn what_is_always_sent_is_loaded_wherever_it_is() {
     session
         .append((0..100).map(call).collect(), &mut OsIds, now)
         .unwrap();
-    let loaded = Loaded::within(&store, &talk(), Reach::of_text(10_000)).unwrap();
+    let loaded = LoadedChain::load_end(&store, &talk(), LoadLimit::of_text(10_000)).unwrap();
     let names: Vec<&str> = loaded
         .messages
         .iter()
@@ -172,7 +172,7 @@ fn where_a_link_is_broken_no_more_is_held() {
     store
         .append(&talk(), &[later, early("last", "first")])
         .unwrap();
-    let loaded = Loaded::within(&store, &talk(), Reach::of_text(20_000)).unwrap();
+    let loaded = LoadedChain::load_end(&store, &talk(), LoadLimit::of_text(20_000)).unwrap();
     assert_eq!(load(&store, &talk()).unwrap().messages.len(), 603);
     assert!(
         loaded.messages.len() < 120 && loaded.earlier > 100_000,
@@ -203,7 +203,7 @@ fn before_first(store: &JsonlStore) -> Option<analects_core::MessageId> {
 }
 
 /// Sessions of some messages each; their digests as they are.
-fn many_sessions(store: &JsonlStore, count: usize) -> Vec<Digest> {
+fn many_sessions(store: &JsonlStore, count: usize) -> Vec<SessionSummary> {
     for number in 0..count {
         let name = ChainName::new("project", format!("s{number:03}"));
         let said = Message::user("a", format!("Talk {number}"));
@@ -223,7 +223,7 @@ fn many_sessions(store: &JsonlStore, count: usize) -> Vec<Digest> {
     let listed = store.list(None).unwrap();
     listed
         .iter()
-        .map(|it| store.overview(&it.name).unwrap().digest())
+        .map(|it| store.overview(&it.name).unwrap().summary())
         .collect()
 }
 
@@ -232,9 +232,9 @@ fn a_list_opens_no_session_twice_and_notices_those_that_grew() {
     let (disk, store) = counted();
     let all = many_sessions(&store, 100);
     let listed = || store.list(None).unwrap();
-    assert_eq!(store.digests(&listed()).unwrap(), all);
+    assert_eq!(store.summaries(&listed()).unwrap(), all);
     let before = disk.operations();
-    assert_eq!(store.digests(&listed()).unwrap(), all);
+    assert_eq!(store.summaries(&listed()).unwrap(), all);
     // Their names and lengths, and one file.
     assert!(
         disk.operations() - before < 110,
@@ -243,15 +243,15 @@ fn a_list_opens_no_session_twice_and_notices_those_that_grew() {
     );
     let name = ChainName::new("project", "s007");
     store.append(&name, &[Message::user("c", "more")]).unwrap();
-    let digests = store.digests(&listed()).unwrap();
+    let digests = store.summaries(&listed()).unwrap();
     let grown = listed().iter().position(|it| it.name == name).unwrap();
     assert_eq!(digests[grown].records, 3);
     assert_eq!(
         find(&store, None, Some("Talk 42")).unwrap(),
-        Found::One(ChainName::new("project", "s042"))
+        SessionMatch::One(ChainName::new("project", "s042"))
     );
     store.prune(&name).unwrap();
-    assert_eq!(store.digests(&listed()).unwrap().len(), 99);
+    assert_eq!(store.summaries(&listed()).unwrap().len(), 99);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn whatever_stands_in_the_place_of_the_digests_the_list_is_right() {
     let all = many_sessions(&store, 40);
     let listed = store.list(None).unwrap();
     let path = disk.places.state.join("lists/project.jsonl");
-    assert_eq!(store.digests(&listed).unwrap(), all);
+    assert_eq!(store.summaries(&listed).unwrap(), all);
     let good = fs::read(&path).unwrap();
     #[cfg(unix)]
     {
@@ -289,12 +289,12 @@ fn whatever_stands_in_the_place_of_the_digests_the_list_is_right() {
     ];
     for lie in lies {
         fs::write(&path, &lie).unwrap();
-        assert_eq!(store.digests(&listed).unwrap(), all);
-        assert_eq!(store.digests(&listed).unwrap(), all);
+        assert_eq!(store.summaries(&listed).unwrap(), all);
+        assert_eq!(store.summaries(&listed).unwrap(), all);
     }
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert_eq!(store.digests(&listed).unwrap(), all);
+    assert_eq!(store.summaries(&listed).unwrap(), all);
     fs::remove_dir(&path).unwrap();
     // What grows again and again is written anew once, and does not grow for ever.
     for round in 0..60 {
@@ -304,7 +304,7 @@ fn whatever_stands_in_the_place_of_the_digests_the_list_is_right() {
                 .unwrap();
         }
         let listed = store.list(None).unwrap();
-        let digests = store.digests(&listed).unwrap();
+        let digests = store.summaries(&listed).unwrap();
         assert!(digests.iter().all(|digest| digest.records == 3 + round));
     }
     assert!(fs::metadata(&path).unwrap().len() < 150_000);

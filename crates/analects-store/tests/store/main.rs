@@ -9,10 +9,10 @@ mod in_memory;
 mod items;
 mod journal;
 mod long_sessions;
-mod mending;
 mod new_sessions;
 #[cfg(target_os = "linux")]
 mod other_programs;
+mod repair;
 mod sessions;
 mod turns;
 mod verbs;
@@ -27,13 +27,13 @@ use tempfile::TempDir;
 
 struct Disk {
     folder: TempDir,
-    places: Places,
+    places: StoreFolders,
 }
 
 impl Disk {
     fn new() -> Disk {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::in_folder(folder.path());
+        let places = StoreFolders::in_folder(folder.path());
         Disk { folder, places }
     }
 
@@ -343,7 +343,7 @@ fn a_link_in_the_state_folder_leads_nowhere() {
     std::os::unix::fs::symlink(disk.path("precious"), &record).unwrap();
     let mut file = disk.open("a.msg.md").unwrap();
     file.append(|_| NewCell::message("1", "x")).unwrap();
-    let mut file = file.with_large(0);
+    let mut file = file.with_in_place_size(0);
     file.append(|_| NewCell::message("2", "x")).unwrap_err();
     drop(file);
     assert_eq!(disk.contents("a.msg.md"), ["x"]);

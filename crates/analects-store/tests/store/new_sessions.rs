@@ -16,7 +16,7 @@ fn disk() -> Memory {
 }
 
 fn store(vfs: impl Vfs + 'static) -> JsonlStore {
-    JsonlStore::on(Arc::new(vfs), &places()).with_stride(300)
+    JsonlStore::with_vfs(Arc::new(vfs), &places()).with_stride(300)
 }
 
 fn name(session: &str) -> ChainName {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use analects_formats::msgfile::NewCell;
-use analects_store::{AnswerPlace, LockedFile, Places, StoreError};
+use analects_store::{AnswerDestination, LockedFile, StoreError, StoreFolders};
 
 use super::Disk;
 use super::answers::{ANSWER, Answering, FILE, QUESTION as TEXT, READY, answering, disk_with};
@@ -34,9 +34,10 @@ fn a_file_that_is_open_for_writing_is_refused_at_once_without_patience() {
 #[test]
 fn a_large_file_that_others_read_is_replaced_and_one_that_nobody_has_open_grows() {
     let disk = disk();
-    let number =
-        || analects_store::vfs::Vfs::facts(&analects_store::vfs::Disk, &disk.path(FILE)).unwrap();
-    let mut file = disk.open(FILE).unwrap().with_large(0);
+    let number = || {
+        analects_store::vfs::Vfs::metadata(&analects_store::vfs::Disk, &disk.path(FILE)).unwrap()
+    };
+    let mut file = disk.open(FILE).unwrap().with_in_place_size(0);
     let before = number();
     add(&mut file, "one").unwrap();
     assert_eq!(number().identity, before.identity);
@@ -50,7 +51,7 @@ fn a_large_file_that_others_read_is_replaced_and_one_that_nobody_has_open_grows(
 #[test]
 fn a_large_file_that_is_being_written_is_waited_for() {
     let disk = disk();
-    let mut file = disk.open(FILE).unwrap().with_large(0);
+    let mut file = disk.open(FILE).unwrap().with_in_place_size(0);
     let mut writer = File::options().write(true).open(disk.path(FILE)).unwrap();
     let adding = thread::spawn(move || add(&mut file, "ours").map(|()| file));
     // At an offset of its own, where ours would be.
@@ -164,7 +165,10 @@ fn a_link_in_mid_answer_that_leads_nowhere_makes_no_file() {
     let answering = answering(&disk);
     fs::remove_file(disk.path(FILE)).unwrap();
     symlink("new.txt", disk.path(FILE)).unwrap();
-    assert_eq!(answering.finish(ANSWER).unwrap(), AnswerPlace::Journal);
+    assert_eq!(
+        answering.finish(ANSWER).unwrap(),
+        AnswerDestination::Journal
+    );
     assert!(!disk.path("new.txt").exists());
 }
 
@@ -191,7 +195,7 @@ fn writers_without_a_common_lock_lose_nothing() {
     thread::scope(|scope| {
         for side in ["left", "right"] {
             let path = disk.path(FILE);
-            let places = Places::in_folder(disk.path(side));
+            let places = StoreFolders::in_folder(disk.path(side));
             fs::create_dir(disk.path(side)).unwrap();
             scope.spawn(move || {
                 for number in 0..rounds {

@@ -26,7 +26,7 @@ fn the_store_on_disk_is_a_store() {
     conformance::check(&|| {
         count.set(count.get() + 1);
         let place = |name: &str| disk.path(&format!("{name}-{}", count.get()));
-        let places = Places {
+        let places = StoreFolders {
             data: place("data"),
             state: place("state"),
         };
@@ -40,7 +40,7 @@ fn the_store_on_a_disk_in_memory_is_a_store() {
 }
 
 pub fn in_memory() -> JsonlStore {
-    JsonlStore::on(Arc::new(Memory::new("/disk")), &in_memory::places())
+    JsonlStore::with_vfs(Arc::new(Memory::new("/disk")), &in_memory::places())
 }
 
 pub fn talk() -> ChainName {
@@ -49,7 +49,7 @@ pub fn talk() -> ChainName {
 
 pub fn rows(store: &JsonlStore, of: &ChainName) -> Vec<Option<Vec<u8>>> {
     let mut rows = Vec::new();
-    let mut push = |row: Row<'_>| {
+    let mut push = |row: ChainRow<'_>| {
         rows.push(row.bytes.map(<[u8]>::to_vec));
         ControlFlow::Continue(())
     };
@@ -97,7 +97,7 @@ fn projects_have_short_names_of_their_own() {
     let names = ["/a/tea", "/b/tea", "/a/项目", "/a/項目", "/", &long];
     let names: Vec<String> = names
         .iter()
-        .map(|path| Places::project(Path::new(path)))
+        .map(|path| StoreFolders::project_name(Path::new(path)))
         .collect();
     for (at, name) in names.iter().enumerate() {
         assert!(name.len() <= 80 && name.is_ascii(), "{name}");
@@ -332,10 +332,11 @@ fn around_a_long_record() -> JsonlStore {
 #[test]
 fn what_came_before_a_record_that_is_too_long_stays_reachable() {
     let store = around_a_long_record();
-    let texts =
-        |loaded: &Loaded| -> Vec<String> { loaded.messages.iter().map(Message::text).collect() };
+    let texts = |loaded: &LoadedChain| -> Vec<String> {
+        loaded.messages.iter().map(Message::text).collect()
+    };
     let last = load(&store, &talk()).unwrap();
-    let branch = Loaded::branch(&store, &talk(), "c").unwrap();
+    let branch = LoadedChain::load_branch(&store, &talk(), "c").unwrap();
     assert_eq!(texts(&last), ["before", "after", "last"]);
     assert_eq!(texts(&branch), ["before", "after"]);
     for loaded in [&last, &branch] {
@@ -398,7 +399,7 @@ fn rows_are_the_same_from_both_ends() {
     let store = store.with_line_limit(3_000_000);
     let forward = rows(&store, &talk());
     let mut backward = Vec::new();
-    let mut push = |row: Row<'_>| {
+    let mut push = |row: ChainRow<'_>| {
         assert!(
             row.beginning
                 .starts_with(b"{\"v\":1,\"type\":\"user\",\"id\":\"s")
@@ -407,7 +408,7 @@ fn rows_are_the_same_from_both_ends() {
         backward.push(row.bytes.map(<[u8]>::to_vec));
         ControlFlow::Continue(())
     };
-    store.scan_back(&talk(), &mut push).unwrap();
+    store.scan_backward(&talk(), &mut push).unwrap();
     backward.reverse();
     assert_eq!(forward.len(), 13);
     assert!(forward == backward);
@@ -515,7 +516,7 @@ fn check_reach(messages: &[Message], text: u64, in_order: bool) -> Result<(), Te
     for store in [&on_disk as &dyn TranscriptStore, &memory] {
         store.append(&talk(), messages).unwrap();
         let all = load(store, &talk()).unwrap();
-        let part = Loaded::within(store, &talk(), Reach::of_text(text)).unwrap();
+        let part = LoadedChain::load_end(store, &talk(), LoadLimit::of_text(text)).unwrap();
         let mut rest = all.messages.iter();
         for message in &part.messages {
             prop_assert!(
@@ -527,7 +528,7 @@ fn check_reach(messages: &[Message], text: u64, in_order: bool) -> Result<(), Te
             part.earlier > 0 || part.messages == all.messages,
             "{part:?} of {all:?}"
         );
-        let words = |loaded: &Loaded| {
+        let words = |loaded: &LoadedChain| {
             let mut said = loaded.messages.iter().rev();
             said.find(|message| matches!(message.body, Body::User(_)))
                 .map(|it| it.id.clone())

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use analects_formats::msgfile::{Document, NewCell, decode_named};
 use analects_store::vfs::Vfs;
-use analects_store::{AnswerPiece, AnswerPlace, Journal, LockedFile, StoreError};
+use analects_store::{AnswerDelta, AnswerDestination, Journal, LockedFile, StoreError};
 use analects_testkit::disks::{Fault, Faulty, Memory, Unsynced};
 
 use super::answers::{Answering, READY};
@@ -60,7 +60,7 @@ fn take_turn(
     for piece in PIECES {
         answering.hear(piece);
         said.push_str(piece);
-        if !answering.entry.is_waiting() {
+        if !answering.entry.has_pending() {
             done.flushed.clone_from(&said);
         }
     }
@@ -69,7 +69,7 @@ fn take_turn(
     }
     match answering.finish(WHOLE) {
         Ok(place) => {
-            assert!(matches!(place, AnswerPlace::Cell(_)), "{place:?}");
+            assert!(matches!(place, AnswerDestination::Cell(_)), "{place:?}");
             done.has_answer = true;
             Ok(())
         }
@@ -151,10 +151,13 @@ fn check(memory: &Memory, done: &Done, what: &str) {
 /// The journal can be read, and nothing in it waits any more.
 #[track_caller]
 fn check_journal(memory: &Memory, document: &Document, what: &str) {
-    let journal = Journal::on(Arc::new(memory.clone()), &places());
+    let journal = Journal::with_vfs(Arc::new(memory.clone()), &places());
     let path = Path::new(FILE);
-    assert!(journal.waiting_answers(document, path).is_empty(), "{what}");
-    assert!(journal.missing(document, path).is_empty(), "{what}");
+    assert!(
+        journal.recoverable_cells(document, path).is_empty(),
+        "{what}"
+    );
+    assert!(journal.missing_answers(document, path).is_empty(), "{what}");
     for record in journal.records(document, path) {
         let is_part = WHOLE.starts_with(record.text.trim_end());
         assert!(is_part && record.cell.is_some(), "{what}: {record:?}");
@@ -322,9 +325,9 @@ fn pieces_that_could_not_be_written_come_once_with_the_next_ones() {
         let Ok(mut answering) = Answering::begin(file) else {
             continue;
         };
-        answering.entry.push(AnswerPiece::Thinking("a thought"));
+        answering.entry.push(AnswerDelta::Thinking("a thought"));
         answering.hear(&long);
-        retries += usize::from(answering.entry.is_waiting());
+        retries += usize::from(answering.entry.has_pending());
         answering.hear("the end");
         answering.entry.flush();
         drop(answering);
@@ -359,7 +362,7 @@ fn large_file() -> String {
 fn a_turn_in_a_large_file_reads_it_once_and_writes_what_is_new() {
     let text = large_file();
     let memory = Memory::new("/disk").with_file(FILE, &text);
-    let identity = memory.facts(Path::new(FILE)).unwrap().identity;
+    let identity = memory.metadata(Path::new(FILE)).unwrap().identity;
     let vfs = Faulty::new(Arc::new(memory.clone()), Fault::Io, usize::MAX, false);
     let path = Path::new(FILE);
     let places = places();
@@ -370,13 +373,13 @@ fn a_turn_in_a_large_file_reads_it_once_and_writes_what_is_new() {
     answering.hear("one ");
     assert!(matches!(
         answering.finish(WHOLE).unwrap(),
-        AnswerPlace::Cell(_)
+        AnswerDestination::Cell(_)
     ));
     let turn = vfs.take_traffic();
     assert!(turn.written <= 8 << 10, "{turn:?}");
     assert!(turn.read <= text.len() + (8 << 10), "{turn:?}");
     assert_eq!(
-        memory.facts(path).unwrap().identity,
+        memory.metadata(path).unwrap().identity,
         identity,
         "the file is still the same one"
     );
@@ -410,10 +413,10 @@ fn what_others_left_in_the_journal_costs_one_look() {
         }
         let faulty = Faulty::new(Arc::new(memory.clone()), Fault::Io, usize::MAX, false);
         drop(open(faulty.clone(), usize::MAX).unwrap());
-        let journal = Journal::on(Arc::new(faulty.clone()), &places());
+        let journal = Journal::with_vfs(Arc::new(faulty.clone()), &places());
         let document = document(&memory);
         assert_eq!(journal.records(&document, Path::new(FILE)).len(), 1);
-        assert!(!journal.is_under_way(&document, Path::new(FILE)));
+        assert!(!journal.is_being_answered(&document, Path::new(FILE)));
         faulty.operations()
     };
     assert_eq!(operations(0), operations(500));

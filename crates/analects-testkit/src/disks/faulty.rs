@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use analects_store::vfs::{Facts, Lease, Open, Vfs, VfsFile, VfsLock};
+use analects_store::vfs::{FileMetadata, Lease, OpenMode, Vfs, VfsFile, VfsLock};
 
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,8 +171,8 @@ impl Faulty {
 }
 
 impl Vfs for Faulty {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
-        self.step(if how == Open::Private {
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn VfsFile>> {
+        self.step(if how == OpenMode::Private {
             Operation::Change
         } else {
             Operation::Look
@@ -185,9 +185,9 @@ impl Vfs for Faulty {
         Ok(self.wrap(self.inner.draft(folder)?))
     }
 
-    fn facts(&self, path: &Path) -> io::Result<Facts> {
+    fn metadata(&self, path: &Path) -> io::Result<FileMetadata> {
         self.step(Operation::Look)?;
-        self.inner.facts(path)
+        self.inner.metadata(path)
     }
 
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
@@ -274,9 +274,9 @@ struct FaultyFile {
 }
 
 impl VfsFile for FaultyFile {
-    fn facts(&self) -> io::Result<Facts> {
+    fn metadata(&self) -> io::Result<FileMetadata> {
         self.vfs.step(Operation::Look)?;
-        self.file.facts()
+        self.file.metadata()
     }
 
     fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
@@ -311,7 +311,7 @@ impl VfsFile for FaultyFile {
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         self.vfs.plan().traffic.written += bytes.len();
         // To write over what is there takes no space.
-        let is_over = offset + bytes.len() as u64 <= self.file.facts()?.length;
+        let is_over = offset + bytes.len() as u64 <= self.file.metadata()?.length;
         match self.vfs.step(if is_over {
             Operation::Overwrite
         } else {
@@ -341,9 +341,9 @@ impl VfsFile for FaultyFile {
         self.file.sync()
     }
 
-    fn adopt(&self, original: &Path) -> io::Result<()> {
+    fn copy_metadata_from(&self, original: &Path) -> io::Result<()> {
         self.vfs.step(Operation::Change)?;
-        self.file.adopt(original)
+        self.file.copy_metadata_from(original)
     }
 
     fn lease(&mut self) -> io::Result<Lease> {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use analects_store::vfs::{Facts, Lease, Open, Vfs, VfsFile, VfsLock, folder_of};
+use analects_store::vfs::{FileMetadata, Lease, OpenMode, Vfs, VfsFile, VfsLock, folder_of};
 
 /// A file system in memory. Clones are the same one.
 #[derive(Debug, Clone, Default)]
@@ -173,7 +173,7 @@ impl Memory {
     /// first write, as the system would make them.
     pub fn is_leased(&self, file: &dyn VfsFile) -> bool {
         let number = file
-            .facts()
+            .metadata()
             .map(|facts| facts.identity.1)
             .unwrap_or_default();
         self.state()
@@ -239,8 +239,8 @@ impl Memory {
         Ok(state)
     }
 
-    fn file(&self, file: u64, how: Open) -> Box<dyn VfsFile> {
-        let is_for_reading = how == Open::Read;
+    fn file(&self, file: u64, how: OpenMode) -> Box<dyn VfsFile> {
+        let is_for_reading = how == OpenMode::Read;
         let mut state = self.state();
         let handles = state.handles.entry(file).or_default();
         if is_for_reading {
@@ -293,11 +293,11 @@ impl State {
             .ok_or(io::ErrorKind::NotFound.into())
     }
 
-    fn facts(&self, file: u64) -> Facts {
+    fn metadata(&self, file: u64) -> FileMetadata {
         let contents = &self.files[&file];
         let length = contents.data.len() as u64;
         let modified = (contents.modified, 0);
-        Facts {
+        FileMetadata {
             identity: (1, file),
             length,
             modified,
@@ -321,10 +321,10 @@ impl State {
 }
 
 impl Vfs for Memory {
-    fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn VfsFile>> {
+    fn open(&self, path: &Path, how: OpenMode) -> io::Result<Box<dyn VfsFile>> {
         let found = self.look()?.find(path);
         match found {
-            Err(_) if how == Open::Private => {
+            Err(_) if how == OpenMode::Private => {
                 let mut state = self.change()?;
                 let file = state.create();
                 state.rename(Change::Link(path.to_path_buf(), file));
@@ -337,14 +337,14 @@ impl Vfs for Memory {
 
     fn draft(&self, _: &Path) -> io::Result<Box<dyn VfsFile>> {
         let file = self.change()?.create();
-        Ok(self.file(file, Open::Append))
+        Ok(self.file(file, OpenMode::Append))
     }
 
-    fn facts(&self, path: &Path) -> io::Result<Facts> {
+    fn metadata(&self, path: &Path) -> io::Result<FileMetadata> {
         let state = self.look()?;
         if state.folders.contains(path) {
             let (length, modified) = (0, (0, 0));
-            return Ok(Facts {
+            return Ok(FileMetadata {
                 identity: (1, 0),
                 length,
                 modified,
@@ -352,11 +352,11 @@ impl Vfs for Memory {
                 links: 1,
             });
         }
-        Ok(state.facts(state.find(path)?))
+        Ok(state.metadata(state.find(path)?))
     }
 
     fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
-        self.facts(path).map(|_| path.to_path_buf())
+        self.metadata(path).map(|_| path.to_path_buf())
     }
 
     fn read_link(&self, _: &Path) -> io::Result<PathBuf> {
@@ -473,8 +473,8 @@ impl Drop for MemoryFile {
 }
 
 impl VfsFile for MemoryFile {
-    fn facts(&self) -> io::Result<Facts> {
-        Ok(self.memory.look()?.facts(self.file))
+    fn metadata(&self) -> io::Result<FileMetadata> {
+        Ok(self.memory.look()?.metadata(self.file))
     }
 
     fn read_from(&mut self, offset: u64) -> io::Result<Vec<u8>> {
@@ -529,8 +529,8 @@ impl VfsFile for MemoryFile {
         Ok(())
     }
 
-    fn adopt(&self, original: &Path) -> io::Result<()> {
-        self.memory.facts(original).map(|_| ())
+    fn copy_metadata_from(&self, original: &Path) -> io::Result<()> {
+        self.memory.metadata(original).map(|_| ())
     }
 
     fn lease(&mut self) -> io::Result<Lease> {

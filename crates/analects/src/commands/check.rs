@@ -10,7 +10,9 @@ use analects_formats::convert::{self, Format, ReadOptions, ReadOutput};
 use analects_formats::msgfile::{DocumentKind, ShowProblem};
 use analects_formats::{chatmd, transcript};
 use analects_store::vfs::Disk;
-use analects_store::{LINE_LIMIT, Places, StoreError, check_transcript, cut_off};
+use analects_store::{
+    LINE_LIMIT, StoreError, StoreFolders, check_transcript, find_interrupted_change,
+};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
@@ -71,7 +73,7 @@ struct CheckLine<'a> {
 
 /// The results so far.
 struct Findings {
-    places: Places,
+    places: StoreFolders,
     as_json: bool,
     files: usize,
     /// The number of files with errors or warnings.
@@ -240,7 +242,7 @@ fn has_known_extension(name: &str) -> bool {
 }
 
 /// Reads and checks a file; `None` if its format is unknown.
-fn read(path: &Path, places: &Places) -> Result<Option<CheckedFile>, Failure> {
+fn read(path: &Path, places: &StoreFolders) -> Result<Option<CheckedFile>, Failure> {
     let name = path.to_string_lossy().into_owned();
     let is_markdown = name.ends_with(".md");
     is_file(path)?;
@@ -268,7 +270,7 @@ fn read(path: &Path, places: &Places) -> Result<Option<CheckedFile>, Failure> {
     }
     writing::remark_journal(path, &document, places);
     let mut problems = reading::problems(&document, &name);
-    if let Some(problem) = cut_off(&Disk, places, path) {
+    if let Some(problem) = find_interrupted_change(&Disk, places, path) {
         let end = document.source().len();
         problems.push(problem.at(Span::new(end, end), &document.lines()));
     }

@@ -179,7 +179,7 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
         pictures: args.pictures,
         ..CallArgs::default()
     };
-    let grants = Some(FileGrants::of(&surroundings.places));
+    let grants = Some(FileGrants::new(&surroundings.places));
     let call = ChatCall {
         surroundings: &surroundings,
         config: &config,

@@ -14,7 +14,7 @@ use analects_formats::convert::{
     self, Conversion, FORMATS, FirstPassRunner, Format, FormatChoice, ReadMode, StoredMessages,
 };
 use analects_formats::{FormatReader, FormatWriter, ReadOptions, WriteOptions};
-use analects_store::{AllDetails, Journal};
+use analects_store::{AllJournalMessages, Journal};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
@@ -340,7 +340,9 @@ impl ConvertJob<'_> {
 /// The details of answers that are only in the journal.
 fn journal_messages() -> Result<StoredMessages, Failure> {
     let places = Surroundings::of_process()?.places;
-    Ok(StoredMessages(Rc::new(AllDetails(Journal::of(&places)))))
+    Ok(StoredMessages(Rc::new(AllJournalMessages(Journal::new(
+        &places,
+    )))))
 }
 
 /// The failure for a file of unknown format.

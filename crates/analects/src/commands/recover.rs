@@ -89,7 +89,7 @@ struct RecoverRow<'r> {
 
 pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
     let surroundings = Surroundings::of_process()?;
-    let journal = Journal::of(&surroundings.places);
+    let journal = Journal::new(&surroundings.places);
     if let Some(age) = args.older {
         let count = journal.forget_before(Timestamp::now() - age)?;
         return report_forgotten(args, count);
@@ -106,7 +106,7 @@ pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
     let real = real_path(&Disk, path)?;
     let records = name_records(journal.records(&document, &real), &real);
     if args.forget {
-        if journal.is_under_way(&document, &real) {
+        if journal.is_being_answered(&document, &real) {
             ui::remark("an answer is on its way, and is kept when it comes: forget it then");
         }
         return forget(args, &journal, &records);
@@ -231,7 +231,7 @@ fn columns(named: &NamedRecord) -> [String; 4] {
 fn kind_in_words(kind: RecordKind) -> &'static str {
     match kind {
         RecordKind::Answer => "answer",
-        RecordKind::BrokenOff => "interrupted",
+        RecordKind::Interrupted => "interrupted",
         RecordKind::Text => "text",
         RecordKind::Other => "details",
     }
@@ -289,7 +289,7 @@ fn put_back(
         }
         cells.push(match record.kind {
             RecordKind::Text => put_text_back(&mut file, record)?,
-            RecordKind::Answer | RecordKind::BrokenOff => put_answer_back(&mut file, record)?,
+            RecordKind::Answer | RecordKind::Interrupted => put_answer_back(&mut file, record)?,
             RecordKind::Other => {
                 let message = format!("{name} is no answer, and cannot be brought back");
                 return Err(Failure::input(message));
@@ -311,7 +311,7 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
     let journal = file.journal().clone();
     let mut cell = String::new();
     file.try_edit(|document: &Document| {
-        let asked = record.places(document);
+        let asked = record.positions(document);
         let mut message = message.clone();
         if asked.is_none() {
             message.history = History::Exclude;
@@ -321,13 +321,13 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
         let placed = msgfile::put_answer(document, &asked, &message, detail, &mut OsIds);
         // A copy at the end is recognised by its text.
         if !asked.is_empty() {
-            journal.settle_record(record, placed.hash)?;
+            journal.save_restored_answer(record, placed.hash)?;
         }
         cell = placed.cell;
         Ok::<Splice, analects_store::StoreError>(placed.splice)
     })?;
     // A complete answer stays in the journal, in case an editor saves over it again.
-    if record.kind == RecordKind::BrokenOff {
+    if record.kind == RecordKind::Interrupted {
         journal.forget(record)?;
     }
     Ok(cell)
@@ -346,7 +346,7 @@ fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String
             .cell(&cell)
             .map(|cell| cell.content().into_owned())
             .unwrap_or_default();
-        journal.keep_text(&path, &cell, &old, &record.text, Timestamp::now())?;
+        journal.save_removed_text(&path, &cell, &old, &record.text, Timestamp::now())?;
         let splice = msgfile::replace_text(document, &cell, &record.text);
         splice.map_err(|error| Failure::input(error.to_string()))
     })?;

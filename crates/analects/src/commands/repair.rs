@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use analects_formats::convert;
 use analects_formats::msgfile::ShowProblem;
 use analects_store::vfs::Disk;
-use analects_store::{LINE_LIMIT, OsIds, Repaired, repair_transcript};
+use analects_store::{LINE_LIMIT, OsIds, RepairReport, repair_transcript};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -124,7 +124,7 @@ fn default_output(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn print_json(args: &RepairArgs, new: &Path, repaired: &Repaired) -> Result<(), Failure> {
+fn print_json(args: &RepairArgs, new: &Path, repaired: &RepairReport) -> Result<(), Failure> {
     ui::print_json(&RepairSummary {
         path: &args.path.to_string_lossy(),
         output: &new.to_string_lossy(),
@@ -137,7 +137,7 @@ fn print_json(args: &RepairArgs, new: &Path, repaired: &Repaired) -> Result<(), 
 }
 
 /// Prints what was repaired and where it was written.
-fn report(new: &Path, repaired: &Repaired) {
+fn report(new: &Path, repaired: &RepairReport) {
     let found = match repaired.problems.len() {
         0 => "nothing was wrong".to_string(),
         _ => format!("mended {}", ui::count(&repaired.problems)),

@@ -190,7 +190,7 @@ fn edit_file(
         outcome.unseen = msgfile::unseen_cells(document)[at];
         if let Some(old) = document.cells().nth(at) {
             let now = Timestamp::now();
-            journal.keep_text(real, &outcome.target, &old.content(), text, now)?;
+            journal.save_removed_text(real, &outcome.target, &old.content(), text, now)?;
         }
         Ok(after)
     })?;
@@ -257,7 +257,7 @@ fn in_file(
         Ok(after)
     })?;
     if matches!(verb, Verb::Rewind(_)) {
-        file.journal().note_rewind(file.path(), file.document())?;
+        file.journal().save_rewind(file.path(), file.document())?;
     }
     outcome.file = Some(file.into_document());
     Ok(outcome)
@@ -444,7 +444,7 @@ pub fn fork_file(
     // In the same folder, the copy names the same pictures.
     if real_folder(&copy) == real_folder(path) {
         let consent = PictureConsent::of(path, &surroundings.places);
-        PictureConsent::of(&copy, &surroundings.places).take_over(&consent)?;
+        PictureConsent::of(&copy, &surroundings.places).copy_from(&consent)?;
     }
     Ok(copy)
 }

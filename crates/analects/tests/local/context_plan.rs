@@ -16,7 +16,7 @@ use analects_providers::Api;
 use analects_runtime::{
     AskOptions, Conversation, FileConversation, ResolvedAgent, TurnConfig, TurnEnd, prepare,
 };
-use analects_store::Places;
+use analects_store::StoreFolders;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ fn agent(window: u64, answer: u64) -> Agent {
 }
 
 fn open(machine: &Machine, name: &str, agent: &Agent) -> FileConversation {
-    let places = Places {
+    let places = StoreFolders {
         data: machine.path("d"),
         state: machine.path("s"),
     };

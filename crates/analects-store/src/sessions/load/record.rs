@@ -3,16 +3,16 @@
 use analects_core::{Message, Problem};
 use analects_formats::transcript::{OwnedLink, read_line};
 
-use super::Placed;
+use super::PositionedMessage;
 
 /// Where a record is: its row, and which of the records in it, or `None` if it is alone there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RecordPosition {
     pub row: u64,
     pub nth: Option<usize>,
 }
 
-impl Place {
+impl RecordPosition {
     pub fn of_record(self) -> (u64, usize) {
         (self.row, self.nth.unwrap_or(0))
     }
@@ -20,10 +20,10 @@ impl Place {
 
 /// A record as the way comes by.
 #[derive(Debug)]
-pub(super) struct Record<'r> {
+pub(super) struct RecordView<'r> {
     pub names: OwnedLink,
-    pub place: Place,
-    pub source: Source<'r>,
+    pub place: RecordPosition,
+    pub source: RecordSource<'r>,
     /// Whether a model is instructed in it, or a person may speak.
     pub is_instruction: bool,
     pub is_of_person: bool,
@@ -31,7 +31,7 @@ pub(super) struct Record<'r> {
 
 /// Where it can be read.
 #[derive(Debug)]
-pub(super) enum Source<'r> {
+pub(super) enum RecordSource<'r> {
     /// It is alone in its row.
     Row(&'r [u8]),
     /// It was read with others of a damaged row.
@@ -40,10 +40,15 @@ pub(super) enum Source<'r> {
     TooLong,
 }
 
-impl<'r> Record<'r> {
-    pub fn new(names: OwnedLink, place: Place, source: Source<'r>, type_name: &str) -> Record<'r> {
+impl<'r> RecordView<'r> {
+    pub fn new(
+        names: OwnedLink,
+        place: RecordPosition,
+        source: RecordSource<'r>,
+        type_name: &str,
+    ) -> RecordView<'r> {
         let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
-        Record {
+        RecordView {
             names,
             place,
             source,
@@ -55,27 +60,27 @@ impl<'r> Record<'r> {
     /// What it says, and what is odd about that. What is odd about a damaged row was told when it was met.
     pub fn read(&self) -> (Option<Message>, Vec<Problem>) {
         match self.source {
-            Source::Row(bytes) => {
+            RecordSource::Row(bytes) => {
                 let read = read_line(bytes);
                 (read.messages.into_iter().next(), read.problems)
             }
-            Source::Part(message) => (Some(message.clone()), Vec::new()),
-            Source::TooLong => (None, Vec::new()),
+            RecordSource::Part(message) => (Some(message.clone()), Vec::new()),
+            RecordSource::TooLong => (None, Vec::new()),
         }
     }
 
     pub fn length(&self) -> u64 {
         match self.source {
-            Source::Row(bytes) => bytes.len() as u64,
-            Source::Part(_) | Source::TooLong => 0,
+            RecordSource::Row(bytes) => bytes.len() as u64,
+            RecordSource::Part(_) | RecordSource::TooLong => 0,
         }
     }
 }
 
 /// A record on the way that is kept.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub place: Place,
+pub(super) struct PathRecord {
+    pub place: RecordPosition,
     /// `None` if nobody wants to read it.
     pub message: Option<Message>,
     pub problems: Vec<Problem>,
@@ -84,8 +89,8 @@ pub(super) struct Step {
     pub is_earlier: bool,
 }
 
-impl Step {
-    pub fn placed(self, problems: &mut Vec<Problem>) -> Option<Placed> {
+impl PathRecord {
+    pub fn placed(self, problems: &mut Vec<Problem>) -> Option<PositionedMessage> {
         problems.extend(self.problems);
         Some((self.place.of_record(), self.message?))
     }

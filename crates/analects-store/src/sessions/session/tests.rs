@@ -91,7 +91,7 @@ fn a_fork_says_what_the_original_says() {
             let copy = session
                 .fork(None, to, &mut OsIds, Timestamp::UNIX_EPOCH)
                 .unwrap();
-            let texts = |loaded: Loaded| -> Vec<String> {
+            let texts = |loaded: LoadedChain| -> Vec<String> {
                 let seen = loaded
                     .messages
                     .iter()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use analects_core::{Block, Content, Message, Thinking};
 use analects_formats::msgfile::{CellsHash, KnownMessages, NewCell};
-use analects_store::{AllDetails, AnswerPlace, RecordKind, StoreError};
+use analects_store::{AllJournalMessages, AnswerDestination, RecordKind, StoreError};
 use jiff::Timestamp;
 
 use super::super::Disk;
@@ -22,7 +22,7 @@ fn disk_with_secrets() -> Disk {
     let path = file.path().to_path_buf();
     let now = "2026-11-17T09:00:00Z".parse().unwrap();
     file.journal()
-        .keep_text(&path, "1", &format!("old {SECRET}"), "new", now)
+        .save_removed_text(&path, "1", &format!("old {SECRET}"), "new", now)
         .unwrap();
     file.append(|document| NewCell::message(document.next_id(), "more"))
         .unwrap();
@@ -180,7 +180,7 @@ fn damage_in_the_journal_never_keeps_a_file_from_being_opened() {
         1
     );
     let place = disk.ask(FILE).finish(ANSWER).unwrap();
-    assert!(matches!(place, AnswerPlace::Cell(_)), "{place:?}");
+    assert!(matches!(place, AnswerDestination::Cell(_)), "{place:?}");
 }
 
 #[test]
@@ -218,10 +218,10 @@ fn a_message_is_known_by_its_cells_in_every_file() {
     };
     let (document, path) = disk.document(FILE);
     let cells = CellsHash::of(document.cells());
-    let known = AllDetails(disk.journal());
+    let known = AllJournalMessages(disk.journal());
     assert_eq!(known.get(cells), None);
-    disk.journal().keep(&path, cells, &message).unwrap();
-    disk.journal().keep(&path, cells, &message).unwrap();
+    disk.journal().save_message(&path, cells, &message).unwrap();
+    disk.journal().save_message(&path, cells, &message).unwrap();
     assert_eq!(known.get(cells), Some(message));
     assert_eq!(disk.journal().get(cells), None, "no request needs it");
     let thought = Thinking {
@@ -230,6 +230,6 @@ fn a_message_is_known_by_its_cells_in_every_file() {
     };
     let sealed = Message::assistant("s", Content::Blocks(vec![Block::Thinking(thought)]));
     let cells = CellsHash::of([]);
-    disk.journal().keep(&path, cells, &sealed).unwrap();
+    disk.journal().save_message(&path, cells, &sealed).unwrap();
     assert_eq!(disk.journal().get(cells), Some(sealed));
 }

@@ -8,7 +8,7 @@ use analects_formats::msgfile::{AnswerDetail, Document, DocumentKind};
 use analects_runtime::{
     AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, prepare,
 };
-use analects_store::{AnswerPlace, LostRewind, Places, StoreError, read_message_file};
+use analects_store::{AnswerDestination, LostRewind, StoreError, StoreFolders, read_message_file};
 use jiff::Timestamp;
 
 use super::call::{ChatCall, UserInput, unanswered_in_words};
@@ -85,7 +85,7 @@ fn take_next_turn(
         interface: call.interface,
     };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
-    if prepared.conversation().answer_place() == Some(&AnswerPlace::Journal) {
+    if prepared.conversation().answer_place() == Some(&AnswerDestination::Journal) {
         ui::remark(&writing::kept_answer(path));
     }
     done.map_err(|failure| {
@@ -267,7 +267,7 @@ pub fn hint_prompt_kept(
     failure: Failure,
     path: &Path,
     input: &UserInput,
-    places: &Places,
+    places: &StoreFolders,
 ) -> Failure {
     let (Some(prompt), Ok(document)) = (&input.prompt, read_message_file(path)) else {
         return failure;

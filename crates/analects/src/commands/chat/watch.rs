@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use analects_formats::msgfile::{Document, DocumentKind};
-use analects_store::vfs::{Disk, Facts, Vfs};
+use analects_store::vfs::{Disk, FileMetadata, Vfs};
 use analects_store::{Journal, StoreError, read_message_file, real_path};
 use notify::{Event, RecursiveMode, Watcher};
 
@@ -131,7 +131,7 @@ struct FileWatch<'a> {
     settle: Duration,
     /// The questions that were asked last, and the state of the file after that. They are asked
     /// again only if the file was saved since.
-    asked: Option<(OpenQuestions, Option<Facts>)>,
+    asked: Option<(OpenQuestions, Option<FileMetadata>)>,
     /// The last reported problem, to report it only once.
     last_reported: Option<String>,
 }
@@ -169,8 +169,8 @@ impl FileWatch<'_> {
     }
 
     /// Size, times and identity of the file; `None` if it is missing.
-    fn facts(&self) -> Option<Facts> {
-        Disk.facts(self.path).ok()
+    fn facts(&self) -> Option<FileMetadata> {
+        Disk.metadata(self.path).ok()
     }
 
     /// The next event, or `None` after `at_most`.
@@ -188,7 +188,7 @@ impl FileWatch<'_> {
 
     /// Waits until the file has not changed for a while. Returns its state, or `None` if you want
     /// to stop.
-    fn wait_until_settled(&self, mut facts: Option<Facts>) -> Option<Option<Facts>> {
+    fn wait_until_settled(&self, mut facts: Option<FileMetadata>) -> Option<Option<FileMetadata>> {
         let mut since = Instant::now();
         loop {
             let left = self.settle.saturating_sub(since.elapsed());
@@ -206,7 +206,7 @@ impl FileWatch<'_> {
     }
 
     /// Reads the file and answers new questions.
-    fn answer_new_questions(&mut self, facts: Option<Facts>) -> Result<LookResult, Failure> {
+    fn answer_new_questions(&mut self, facts: Option<FileMetadata>) -> Result<LookResult, Failure> {
         // A missing file is just being replaced, or comes back later.
         let (Some(_), Some(document)) = (facts, self.read()) else {
             return Ok(LookResult::Nothing);
@@ -246,15 +246,15 @@ impl FileWatch<'_> {
     /// not asked again; a remark says once how to bring the answer back.
     fn has_new_questions(&self, document: &Document) -> bool {
         let places = &self.call.surroundings.places;
-        let journal = Journal::of(places);
+        let journal = Journal::new(places);
         let path = real_path(&Disk, self.path).unwrap_or_else(|_| self.path.to_path_buf());
-        for missing in journal.missing(document, &path) {
+        for missing in journal.missing_answers(document, &path) {
             let again = format!("analects chat {} asks again", shell::path(self.path));
             ui::remark(&format!("{}; {again}", missing_answer(self.path, &missing)));
             // If this fails, the remark is repeated.
-            let _ = journal.note_told(&missing);
+            let _ = journal.mark_reported(&missing);
         }
-        let answered = journal.answered_before(document, &path);
+        let answered = journal.previously_answered(document, &path);
         let waiting = document.unanswered();
         waiting
             .iter()

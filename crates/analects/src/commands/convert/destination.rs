@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use analects_core::Ids;
-use analects_store::vfs::{Disk, Open, Vfs, VfsFile};
+use analects_store::vfs::{Disk, OpenMode, Vfs, VfsFile};
 use analects_store::{OsIds, real_path};
 use jiff::Timestamp;
 
@@ -150,7 +150,7 @@ impl NewFile {
     fn give_name(&mut self) -> io::Result<()> {
         let is_file = fs::symlink_metadata(&self.target).is_ok_and(|facts| facts.is_file());
         if is_file && self.taken != OnExisting::Refuse {
-            self.draft.adopt(&self.target)?;
+            self.draft.copy_metadata_from(&self.target)?;
         }
         self.draft.sync()?;
         match self.draft.link(&self.target) {
@@ -195,7 +195,7 @@ fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
         return Err(Failure::input(text).or_hint("for stdout, name -"));
     }
     // A rename would ignore the write protection of the file.
-    match Disk.open(target, Open::Append) {
+    match Disk.open(target, OpenMode::Append) {
         Ok(_) => Ok(()),
         Err(error) => Err(unwritable(name, &error)),
     }

@@ -9,7 +9,7 @@ use analects_core::{
     Assistant, Body, Content, Json, Message, Other, Raw, StateChange, System, User,
 };
 use analects_store::{
-    ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, TranscriptStore, message_names,
+    ChainName, JsonlStore, LINE_LIMIT, OsIds, Session, TranscriptStore, visit_links,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -218,7 +218,7 @@ impl MessageAppender<'_> {
         let side = agent.map(|agent| self.name.side(agent));
         let mut found = false;
         for chain in side.into_iter().chain([self.name.main()]) {
-            message_names(self.store, &chain, &mut |stored| {
+            visit_links(self.store, &chain, &mut |stored| {
                 found |= stored.id == id;
                 if found {
                     ControlFlow::Break(())

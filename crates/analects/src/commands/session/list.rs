@@ -1,6 +1,6 @@
 //! `session list`: lists the sessions of a folder, or of all folders.
 
-use analects_store::{ChainName, Digest, Listed, TranscriptStore};
+use analects_store::{ChainName, ListedSession, SessionSummary, TranscriptStore};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ impl SessionEntry {
     pub fn of(
         sessions: &Sessions,
         name: &ChainName,
-        digest: Digest,
+        digest: SessionSummary,
     ) -> Result<SessionEntry, Failure> {
         let path = sessions.store.path(name)?.to_string_lossy().into_owned();
         Ok(SessionEntry {
@@ -82,7 +82,7 @@ pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&surroundings);
     let project = (!args.all).then_some(sessions.project.as_str());
     let listed = sessions.store.list(project)?;
-    let digests = sessions.store.digests(&listed)?;
+    let digests = sessions.store.summaries(&listed)?;
     let entries = listed.iter().zip(digests);
     let entries = entries.map(|(it, digest)| SessionEntry::of(&sessions, &it.name, digest));
     let entries: Vec<SessionEntry> = entries.collect::<Result<_, Failure>>()?;
@@ -104,7 +104,7 @@ pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
 }
 
 /// A row of the list: id, time, messages, folder, title.
-fn row(id: String, entry: &SessionEntry, listed: &Listed, all: bool) -> [String; 5] {
+fn row(id: String, entry: &SessionEntry, listed: &ListedSession, all: bool) -> [String; 5] {
     let when = listed.modified.to_zoned(jiff::tz::TimeZone::system());
     let cwd = entry.cwd.clone().filter(|_| all).unwrap_or_default();
     let title = entry.title.clone().unwrap_or_default();

@@ -38,7 +38,7 @@ struct SessionDetails {
 pub fn run(args: &SessionShowArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Surroundings::of_process()?);
     let name = sessions.find(args.session.as_deref())?;
-    let digest = sessions.store.overview(&name)?.digest();
+    let digest = sessions.store.overview(&name)?.summary();
     let entry = SessionEntry::of(&sessions, &name, digest)?;
     let shown = SessionDetails {
         entry,

@@ -9,7 +9,7 @@ use analects_runtime::{
     Conversation, FileConversation, ResolvedAgent, StoredConversation, broken_answer,
 };
 use analects_store::{
-    ChainName, Loaded, Reach, Session, StoreError, TranscriptStore, read_message_file,
+    ChainName, LoadLimit, LoadedChain, Session, StoreError, TranscriptStore, read_message_file,
 };
 
 use super::exchange::undo_in_file;
@@ -90,7 +90,7 @@ impl ChatLocation {
                 Ok(!read(path)?.is_some_and(|document| document.cells().any(is_said)))
             }
             ChatLocation::Store { sessions, name } => {
-                let end = Loaded::within(&*sessions.store, name, Reach::of_text(0))?;
+                let end = LoadedChain::load_end(&*sessions.store, name, LoadLimit::of_text(0))?;
                 Ok(end.messages.is_empty())
             }
         }

@@ -16,24 +16,24 @@ const STRIDES: u64 = 4;
 
 /// How far back a conversation is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Reach {
+pub struct LoadLimit {
     /// How many bytes of text are wanted at least.
     text: u64,
     /// How many bytes of records are held at most.
     bytes: u64,
 }
 
-impl Reach {
+impl LoadLimit {
     /// To its beginning.
-    pub const ALL: Reach = Reach {
+    pub const UNLIMITED: LoadLimit = LoadLimit {
         text: u64::MAX,
         bytes: u64::MAX,
     };
 
     /// So many bytes of text, or a few more: it begins with a turn, at a place that stays the same while the
     /// conversation grows by a quarter of that.
-    pub const fn of_text(bytes: u64) -> Reach {
-        Reach {
+    pub const fn of_text(bytes: u64) -> LoadLimit {
+        LoadLimit {
             text: bytes,
             bytes: MOST,
         }
@@ -46,8 +46,8 @@ impl Reach {
 
 /// The room for what is loaded, filled from the end.
 #[derive(Debug)]
-pub(super) struct Room {
-    reach: Reach,
+pub(super) struct LoadBudget {
+    reach: LoadLimit,
     text: u64,
     bytes: u64,
     /// Where the first record is that has a place in it.
@@ -58,10 +58,10 @@ pub(super) struct Room {
     is_full: bool,
 }
 
-impl Room {
-    pub(super) fn new(reach: Reach) -> Room {
+impl LoadBudget {
+    pub(super) fn new(reach: LoadLimit) -> LoadBudget {
         let (text, bytes, start, passed) = (0, 0, u64::MAX, 0);
-        Room {
+        LoadBudget {
             reach,
             text,
             bytes,

@@ -14,9 +14,9 @@ use super::{ChainName, Outline, Session, TranscriptStore};
 use crate::StoreError;
 
 /// What a copy of a session takes over.
-pub(super) struct Copied {
+pub(super) struct ForkPlan {
     /// The records, in their order.
-    pub(super) records: Vec<CopiedRecord>,
+    pub(super) records: Vec<ForkRecord>,
     /// For records that are too long to be copied: these say what came before them.
     pub(super) tombstones: Vec<Message>,
     pub(super) state: SessionState,
@@ -25,16 +25,16 @@ pub(super) struct Copied {
 }
 
 /// A record that is copied.
-pub(super) struct CopiedRecord {
+pub(super) struct ForkRecord {
     pub(super) row: u64,
     pub(super) nth: usize,
     /// Whether it is on the way to the last message; else it hides or revises something on it.
     pub(super) is_on_way: bool,
 }
 
-impl Copied {
+impl ForkPlan {
     /// Up to a message and what completes it.
-    pub(super) fn up_to(id: &str, session: &Session<'_>) -> Result<Copied, StoreError> {
+    pub(super) fn up_to(id: &str, session: &Session<'_>) -> Result<ForkPlan, StoreError> {
         let outline = Outline::read(session.store, &session.name)?;
         let way = fork(&outline.messages, Some(id)).map_err(|error| session.verb_error(error))?;
         let tree = Tree::of(&outline.messages);
@@ -45,8 +45,8 @@ impl Copied {
                 states.push((at, change));
             }
         }
-        let rows = Rows {
-            places: outline.places,
+        let rows = RecordTable {
+            positions: outline.positions,
             long: outline.long,
             states,
         };
@@ -54,13 +54,13 @@ impl Copied {
     }
 
     /// Up to the last message.
-    pub(super) fn all(store: &dyn TranscriptStore, of: &ChainName) -> Result<Copied, StoreError> {
-        let (mut rows, mut builder) = (Rows::default(), TreeBuilder::default());
+    pub(super) fn all(store: &dyn TranscriptStore, of: &ChainName) -> Result<ForkPlan, StoreError> {
+        let (mut rows, mut builder) = (RecordTable::default(), TreeBuilder::default());
         store.scan(of, 0, &mut |row| {
             let Some(bytes) = row.bytes else {
                 if let Some(names) = row.long_names() {
-                    rows.long.push(rows.places.len());
-                    rows.places.push((row.at, 0));
+                    rows.long.push(rows.positions.len());
+                    rows.positions.push((row.at, 0));
                     builder.push(Link {
                         agent: None,
                         ..names.link()
@@ -75,9 +75,9 @@ impl Copied {
                     ..Link::of(&message)
                 });
                 if let Body::State(change) = message.body {
-                    rows.states.push((rows.places.len(), change));
+                    rows.states.push((rows.positions.len(), change));
                 }
-                rows.places.push((row.at, nth));
+                rows.positions.push((row.at, nth));
             }
             ControlFlow::Continue(())
         })?;
@@ -89,16 +89,16 @@ impl Copied {
 
 /// Where the records of a session are, and what they say of its state.
 #[derive(Default)]
-struct Rows {
+struct RecordTable {
     /// The row of each, and which of the records in it.
-    places: Vec<(u64, usize)>,
+    positions: Vec<(u64, usize)>,
     /// The positions of records that are too long to be read.
     long: Vec<usize>,
     states: Vec<(usize, StateChange)>,
 }
 
-impl Rows {
-    fn copied(self, tree: &Tree, positions: &[usize], end: Option<usize>) -> Copied {
+impl RecordTable {
+    fn copied(self, tree: &Tree, positions: &[usize], end: Option<usize>) -> ForkPlan {
         let is_told = |at: usize| {
             matches!(
                 tree.link(at).kind,
@@ -118,7 +118,7 @@ impl Rows {
         let mut records = Vec::new();
         let mut tombstones = Vec::new();
         for at in positions {
-            let (row, nth) = self.places[*at];
+            let (row, nth) = self.positions[*at];
             if self.long.binary_search(at).is_ok() {
                 let link = tree.link(*at);
                 let target_parent = link.parent.map(MessageId::from);
@@ -129,7 +129,7 @@ impl Rows {
                 tombstones.push(Message::new("", Body::Tombstone(body)));
             } else {
                 let is_on_way = way.contains(at) || !is_told(*at);
-                records.push(CopiedRecord {
+                records.push(ForkRecord {
                     row,
                     nth,
                     is_on_way,
@@ -137,7 +137,7 @@ impl Rows {
             }
         }
         let leaf = end.map(|end| tree.link(end).id.into());
-        Copied {
+        ForkPlan {
             records,
             tombstones,
             state: state.finish(),

@@ -12,7 +12,12 @@ use super::*;
 
 const LIMIT: usize = 64 << 20;
 
-fn repair(vfs: &dyn Vfs, path: &Path, new: &Path, limit: usize) -> Result<Repaired, StoreError> {
+fn repair(
+    vfs: &dyn Vfs,
+    path: &Path,
+    new: &Path,
+    limit: usize,
+) -> Result<RepairReport, StoreError> {
     let now = "2026-11-15T18:17:00Z".parse().unwrap();
     repair_transcript(vfs, path, new, limit, &mut CountingIds::default(), now)
 }

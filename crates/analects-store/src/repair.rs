@@ -1,5 +1,4 @@
-//! Transcripts on disk that something happened to: what is wrong with one, and a new file in which it is
-//! mended. The old file is never written to.
+//! Checks and repairs of damaged transcripts. A repair writes a new file and never changes the old one.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,25 +8,25 @@ use analects_formats::transcript::{CheckReport, Checker, RepairPlan};
 use jiff::Timestamp;
 
 use crate::StoreError;
-use crate::error::to;
+use crate::error::cannot;
 use crate::jsonl::rows::Forward;
-use crate::vfs::{Open, Vfs, VfsFile, folder_of};
+use crate::vfs::{OpenMode, Vfs, VfsFile, folder_of};
 
-/// How much is written at once.
+/// The number of bytes that are copied or written at once.
 const CHUNK: usize = 1 << 20;
 
-/// What came of a repair.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Repaired {
-    /// What was wrong with the old file.
+pub struct RepairReport {
+    /// The problems of the old file.
     pub problems: Vec<Problem>,
-    /// Where the lines are that are not in the new file as they were; `None` if there are none.
+    /// The file with the lines that the new file does not hold unchanged; `None` if there are none.
     pub rest: Option<PathBuf>,
-    /// How many these are.
+    /// The number of these lines.
     pub aside: usize,
 }
 
-/// Finds what is wrong with a transcript, of any size; lines over `limit` bytes are not read.
+/// Finds the problems of a transcript of any size. Lines over `limit` bytes are not read.
 pub fn check_transcript(
     vfs: &dyn Vfs,
     path: &Path,
@@ -36,7 +35,7 @@ pub fn check_transcript(
     let mut file = open(vfs, path)?;
     let mut checker = Checker::default();
     let mut rows = Forward::new(&mut *file, 0, limit);
-    while let Some(row) = rows.next().map_err(to("read", path))? {
+    while let Some(row) = rows.next().map_err(cannot("read", path))? {
         match row.bytes {
             Some(bytes) => checker.push(bytes),
             None => checker.push_long(row.next - row.at, row.beginning),
@@ -45,8 +44,8 @@ pub fn check_transcript(
     Ok(checker.finish())
 }
 
-/// Mends a transcript into a new file, which must not be there yet. Lines that are not in it as they were
-/// go to `<new>.rest`, byte by byte. When this returns, both survive a power cut.
+/// Repairs a transcript into a new file, which must not exist yet. Lines that the new file does not hold unchanged go to
+/// `<new>.rest`, byte for byte. When this returns, both files survive a power cut.
 pub fn repair_transcript(
     vfs: &dyn Vfs,
     path: &Path,
@@ -54,94 +53,96 @@ pub fn repair_transcript(
     limit: usize,
     ids: &mut dyn Ids,
     now: Timestamp,
-) -> Result<Repaired, StoreError> {
+) -> Result<RepairReport, StoreError> {
     let checked = check_transcript(vfs, path, limit)?;
     let repair = checked.repair(ids, now);
     let mut source = open(vfs, path)?;
-    let mut copy = open(vfs, path)?;
-    let mut file = Draft::new(vfs, new)?;
-    let mut rest = Draft::new(vfs, new)?;
-    for draft in [&file, &rest] {
-        // What was private stays so.
-        draft
+    let mut copy_source = open(vfs, path)?;
+    let mut file = NewFile::new(vfs, new)?;
+    let mut rest = NewFile::new(vfs, new)?;
+    for new_file in [&file, &rest] {
+        // A private transcript stays private.
+        new_file
             .file
-            .adopt(path)
-            .map_err(to("give the mode of the old file to", new))?;
+            .copy_metadata_from(path)
+            .map_err(cannot("give the mode of the old file to", new))?;
     }
-    let (mut aside, mut number) = (0, 0);
+    let mut aside = 0;
+    let mut number = 0;
     let mut rows = Forward::new(&mut *source, 0, limit);
-    while let Some(row) = rows.next().map_err(to("read", path))? {
+    while let Some(row) = rows.next().map_err(cannot("read", path))? {
         number += 1;
         let Some(bytes) = row.bytes else {
             aside += 1;
-            rest.copy(&mut *copy, path, row.at..row.next)?;
+            rest.copy(&mut *copy_source, path, row.at..row.next)?;
             continue;
         };
-        aside += usize::from(mend(&repair, number, bytes, &mut file, &mut rest)?);
+        let is_aside = write_line(&repair, number, bytes, &mut file, &mut rest)?;
+        aside += usize::from(is_aside);
     }
     file.add(repair.end().as_bytes())?;
-    let rest_path = beside(new);
-    // The rest first: a new file without it would look complete.
+    let rest_path = rest_path(new);
+    // The rest comes first: a new file without it would look complete.
     if aside > 0 {
         rest.finish(&rest_path)?;
     }
     file.finish(new)?;
     vfs.sync_folder(folder_of(new))
-        .map_err(to("sync the folder of", new))?;
-    let rest = (aside > 0).then_some(rest_path);
-    Ok(Repaired {
+        .map_err(cannot("sync the folder of", new))?;
+    Ok(RepairReport {
         problems: checked.problems,
-        rest,
+        rest: (aside > 0).then_some(rest_path),
         aside,
     })
 }
 
-/// Writes what becomes of a line; whether the line itself went aside.
-fn mend(
+/// Writes the repaired form of a line, and the line itself to `rest` if it changed. Returns whether it did.
+fn write_line(
     repair: &RepairPlan,
     number: usize,
     line: &[u8],
-    file: &mut Draft<'_>,
-    rest: &mut Draft<'_>,
+    file: &mut NewFile<'_>,
+    rest: &mut NewFile<'_>,
 ) -> Result<bool, StoreError> {
-    let mended = repair.line(number, line);
-    file.add(&mended.lines)?;
-    if mended.is_aside {
+    let repaired = repair.line(number, line);
+    file.add(&repaired.lines)?;
+    if repaired.is_aside {
         rest.add(line)?;
     }
-    Ok(mended.is_aside)
+    Ok(repaired.is_aside)
 }
 
-/// Where the lines go that a new file does not have.
-fn beside(new: &Path) -> PathBuf {
+/// Returns the path of the file for the lines that the new file does not hold.
+fn rest_path(new: &Path) -> PathBuf {
     let mut name = new.as_os_str().to_os_string();
     name.push(".rest");
     PathBuf::from(name)
 }
 
+/// Opens a regular file for reading.
 fn open(vfs: &dyn Vfs, path: &Path) -> Result<Box<dyn VfsFile>, StoreError> {
-    // A pipe would keep us waiting as soon as it is opened.
-    if !vfs.facts(path).map_err(to("read", path))?.is_file {
+    // Opening a pipe could block.
+    if !vfs.metadata(path).map_err(cannot("read", path))?.is_file {
         return Err(StoreError::NotAFile {
             path: path.to_path_buf(),
         });
     }
-    vfs.open(path, Open::Read).map_err(to("read", path))
+    vfs.open(path, OpenMode::Read).map_err(cannot("read", path))
 }
 
-/// A new file in the making.
-struct Draft<'v> {
+/// A new file without a name, which is written through a buffer.
+struct NewFile<'v> {
     file: Box<dyn VfsFile>,
     path: &'v Path,
     buffer: Vec<u8>,
 }
 
-impl<'v> Draft<'v> {
-    fn new(vfs: &dyn Vfs, path: &'v Path) -> Result<Draft<'v>, StoreError> {
+impl<'v> NewFile<'v> {
+    fn new(vfs: &dyn Vfs, path: &'v Path) -> Result<NewFile<'v>, StoreError> {
         let file = vfs
             .draft(folder_of(path))
-            .map_err(to("create a file in this folder", path))?;
-        Ok(Draft {
+            .map_err(cannot("create a file in this folder", path))?;
+        Ok(NewFile {
             file,
             path,
             buffer: Vec::new(),
@@ -151,21 +152,20 @@ impl<'v> Draft<'v> {
     fn add(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() < CHUNK {
-            Ok(())
-        } else {
-            self.flush()
+            return Ok(());
         }
+        self.flush()
     }
 
     fn flush(&mut self) -> Result<(), StoreError> {
         self.file
             .write_all(&self.buffer)
-            .map_err(to("write", self.path))?;
+            .map_err(cannot("write", self.path))?;
         self.buffer.clear();
         Ok(())
     }
 
-    /// Adds a part of another file, which may be larger than the memory.
+    /// Adds a range of another file, in chunks, because a line may be larger than memory.
     fn copy(
         &mut self,
         from: &mut dyn VfsFile,
@@ -185,16 +185,16 @@ impl<'v> Draft<'v> {
                     offset += read as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(to("read", path)(error)),
+                Err(error) => return Err(cannot("read", path)(error)),
             }
         }
         Ok(())
     }
 
-    /// Gives the file its name, once it is safe.
+    /// Syncs the file and then gives it its name, which must be free.
     fn finish(mut self, name: &Path) -> Result<(), StoreError> {
         self.flush()?;
-        self.file.sync().map_err(to("sync", name))?;
-        self.file.link(name).map_err(to("create", name))
+        self.file.sync().map_err(cannot("sync", name))?;
+        self.file.link(name).map_err(cannot("create", name))
     }
 }

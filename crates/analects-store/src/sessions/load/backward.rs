@@ -11,11 +11,11 @@ use analects_core::{
 };
 use analects_formats::transcript::{Envelope, OwnedLink, read_line};
 
-use super::reach::{Reach, Room, begins_turn};
-use super::record::{Place, Record, Source, Step};
-use super::{Loaded, Placed, place, revisions_of, too_long, with_revisions};
+use super::limit::{LoadBudget, LoadLimit, begins_turn};
+use super::record::{PathRecord, RecordPosition, RecordSource, RecordView};
+use super::{LoadedChain, PositionedMessage, place, revisions_of, too_long, with_revisions};
 use crate::StoreError;
-use crate::sessions::{ChainName, Overview, Row, TranscriptStore};
+use crate::sessions::{ChainName, ChainRow, Overview, TranscriptStore};
 
 /// How much of a record has its names, if it is one of ours.
 const BEGINNING: usize = 512;
@@ -26,22 +26,22 @@ pub(super) fn load(
     store: &dyn TranscriptStore,
     of: &ChainName,
     leaf: Option<&str>,
-    reach: Reach,
-) -> Result<Option<Loaded>, StoreError> {
-    let known = if reach == Reach::ALL {
+    reach: LoadLimit,
+) -> Result<Option<LoadedChain>, StoreError> {
+    let known = if reach == LoadLimit::UNLIMITED {
         Overview::default()
     } else {
         store.overview(of)?
     };
-    let mut walk = Walk {
+    let mut walk = BackwardLoader {
         known,
-        room: Room::new(reach),
-        ..Walk::new(of.agent.as_deref())
+        room: LoadBudget::new(reach),
+        ..BackwardLoader::new(of.agent.as_deref())
     };
     if let Some(leaf) = leaf {
-        walk.wanted = Wanted::Parent(leaf.to_string());
+        walk.wanted = SearchTarget::Id(leaf.to_string());
     }
-    store.scan_back(of, &mut |row| {
+    store.scan_backward(of, &mut |row| {
         walk.meet_row(row);
         if walk.is_complete() {
             ControlFlow::Break(())
@@ -54,22 +54,22 @@ pub(super) fn load(
 
 /// What is looked for next.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum SearchTarget {
     /// The last message.
     #[default]
     Leaf,
     /// The message of this name.
-    Parent(String),
+    Id(String),
     /// Nobody: the root was met.
     Nothing,
 }
 
-impl Wanted {
+impl SearchTarget {
     /// What a record follows.
-    pub(super) fn parent_of(link: Link<'_>) -> Wanted {
+    pub(super) fn parent_of(link: Link<'_>) -> SearchTarget {
         match link.parent.filter(|parent| !parent.is_empty()) {
-            Some(parent) => Wanted::Parent(parent.to_string()),
-            None => Wanted::Nothing,
+            Some(parent) => SearchTarget::Id(parent.to_string()),
+            None => SearchTarget::Nothing,
         }
     }
 }
@@ -79,30 +79,30 @@ impl Wanted {
 struct Boundary {
     /// How many steps come after it.
     at: usize,
-    step: Step,
+    step: PathRecord,
     summary: Option<String>,
     kept_from: Option<String>,
 }
 
 /// A revision: of which message, and where.
 #[derive(Debug)]
-struct Revising {
+struct PendingRevision {
     target: String,
-    place: Place,
+    place: RecordPosition,
     /// What it says, unless it was met when there was no more room.
-    step: Option<Step>,
+    step: Option<PathRecord>,
 }
 
 /// The way back from the last record.
 #[derive(Debug)]
-pub(super) struct Walk<'w> {
+pub(super) struct BackwardLoader<'w> {
     agent: Option<&'w str>,
-    wanted: Wanted,
+    wanted: SearchTarget,
     /// Where the row is that was met last.
     at: u64,
     /// What is known of the records before a position.
     known: Overview,
-    room: Room,
+    room: LoadBudget,
     /// Whether what the records say is kept.
     reads: bool,
     leaf: Option<MessageId>,
@@ -112,17 +112,17 @@ pub(super) struct Walk<'w> {
     /// Whether the last words of the person are among the steps.
     has_words: bool,
     /// What is kept of the way, the last message first.
-    steps: Vec<Step>,
-    /// Names whose nearest record before is hidden.
+    steps: Vec<PathRecord>,
+    /// OwnedLink whose nearest record before is hidden.
     hidden: HashSet<String>,
     /// Revisions, the last one first, and whether the last of a message says that it is hidden.
-    revisions: Vec<Revising>,
+    revisions: Vec<PendingRevision>,
     excluded: HashMap<String, bool>,
     boundary: Option<Boundary>,
-    summary: Option<Step>,
+    summary: Option<PathRecord>,
     /// How many steps come after those that are not kept before the boundary.
     kept: Option<usize>,
-    /// Names whose nearest record before is the summary of an earlier compaction.
+    /// OwnedLink whose nearest record before is the summary of an earlier compaction.
     earlier: HashSet<String>,
     /// Changes of state, the last one first, until the state as a whole was met, or is known.
     changes: Vec<StateChange>,
@@ -133,15 +133,15 @@ pub(super) struct Walk<'w> {
     is_lost: bool,
 }
 
-impl<'w> Walk<'w> {
+impl<'w> BackwardLoader<'w> {
     /// A way to the beginning.
-    fn new(agent: Option<&'w str>) -> Walk<'w> {
-        Walk {
+    fn new(agent: Option<&'w str>) -> BackwardLoader<'w> {
+        BackwardLoader {
             agent,
-            wanted: Wanted::Leaf,
+            wanted: SearchTarget::Leaf,
             at: u64::MAX,
             known: Overview::default(),
-            room: Room::new(Reach::ALL),
+            room: LoadBudget::new(LoadLimit::UNLIMITED),
             reads: true,
             leaf: None,
             walked: 0,
@@ -164,11 +164,11 @@ impl<'w> Walk<'w> {
     }
 
     /// The same for somebody who only wants to know what is on it.
-    pub(super) fn unread(agent: Option<&'w str>) -> Walk<'w> {
-        Walk {
+    pub(super) fn unread(agent: Option<&'w str>) -> BackwardLoader<'w> {
+        BackwardLoader {
             reads: false,
             has_state: true,
-            ..Walk::new(agent)
+            ..BackwardLoader::new(agent)
         }
     }
 
@@ -197,18 +197,18 @@ impl<'w> Walk<'w> {
     }
 }
 
-impl Walk<'_> {
-    pub(super) fn meet_row(&mut self, row: Row<'_>) {
+impl BackwardLoader<'_> {
+    pub(super) fn meet_row(&mut self, row: ChainRow<'_>) {
         self.at = row.at;
         self.has_state |= row.at < self.known.end;
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
             if let Some(names) = row.long_names() {
-                let place = Place {
+                let place = RecordPosition {
                     row: row.at,
                     nth: None,
                 };
-                self.meet(&Record::new(names, place, Source::TooLong, ""));
+                self.meet(&RecordView::new(names, place, RecordSource::TooLong, ""));
             }
             return;
         };
@@ -216,14 +216,14 @@ impl Walk<'_> {
             && !head.needs_body()
         {
             self.meet_state(&head);
-            let place = Place {
+            let place = RecordPosition {
                 row: row.at,
                 nth: None,
             };
-            self.meet(&Record::new(
+            self.meet(&RecordView::new(
                 head.link(),
                 place,
-                Source::Row(bytes),
+                RecordSource::Row(bytes),
                 &head.type_name(),
             ));
             return;
@@ -235,13 +235,18 @@ impl Walk<'_> {
             if let Some(head) = Envelope::read(&message.to_json()) {
                 self.meet_state(&head);
             }
-            let place = Place {
+            let place = RecordPosition {
                 row: row.at,
                 nth: Some(nth),
             };
             let names = OwnedLink::of(&Link::of(message));
-            let source = Source::Part(message);
-            self.meet(&Record::new(names, place, source, message.body.type_name()));
+            let source = RecordSource::Part(message);
+            self.meet(&RecordView::new(
+                names,
+                place,
+                source,
+                message.body.type_name(),
+            ));
         }
     }
 
@@ -276,7 +281,7 @@ impl Walk<'_> {
     }
 
     /// The next record before.
-    fn meet(&mut self, record: &Record<'_>) {
+    fn meet(&mut self, record: &RecordView<'_>) {
         let link = record.names.link();
         let is_hidden = !link.id.is_empty() && self.hidden.remove(link.id);
         let is_earlier = self.earlier.remove(link.id) && link.kind == LinkKind::Summary;
@@ -297,7 +302,7 @@ impl Walk<'_> {
             }
             let (target, place) = (target.to_string(), record.place);
             let step = (!self.room.is_full()).then(|| self.read(record, false));
-            self.revisions.push(Revising {
+            self.revisions.push(PendingRevision {
                 target,
                 place,
                 step,
@@ -305,9 +310,9 @@ impl Walk<'_> {
         }
         self.meet_summary(record, is_hidden || is_excluded);
         let is_next = match &self.wanted {
-            Wanted::Leaf => link.agent == self.agent && link.can_be_leaf(),
-            Wanted::Parent(id) => *id == link.id,
-            Wanted::Nothing => false,
+            SearchTarget::Leaf => link.agent == self.agent && link.can_be_leaf(),
+            SearchTarget::Id(id) => *id == link.id,
+            SearchTarget::Nothing => false,
         };
         if is_next && !self.is_all_seen() {
             self.step(record, is_hidden, is_earlier);
@@ -315,14 +320,14 @@ impl Walk<'_> {
     }
 
     /// A record that is kept.
-    fn read(&self, record: &Record<'_>, is_earlier: bool) -> Step {
+    fn read(&self, record: &RecordView<'_>, is_earlier: bool) -> PathRecord {
         let (message, problems) = if self.reads {
             record.read()
         } else {
             (None, Vec::new())
         };
         let is_summary = record.names.link().kind == LinkKind::Summary;
-        Step {
+        PathRecord {
             place: record.place,
             message,
             problems,
@@ -332,13 +337,13 @@ impl Walk<'_> {
     }
 
     /// Goes one step back.
-    fn step(&mut self, record: &Record<'_>, is_hidden: bool, is_earlier: bool) {
+    fn step(&mut self, record: &RecordView<'_>, is_hidden: bool, is_earlier: bool) {
         let link = record.names.link();
         if link.agent != self.agent {
             self.is_lost = true;
             return;
         }
-        self.wanted = Wanted::parent_of(link);
+        self.wanted = SearchTarget::parent_of(link);
         if link.kind == LinkKind::Progress {
             let text = "a message follows a progress message";
             let hint = "it is read as following what came before the progress";
@@ -346,12 +351,12 @@ impl Walk<'_> {
                 .push(Problem::warning("progress-parent", text).hint(hint));
             // A last record that says nothing does not count if it follows nobody after all.
             self.is_lost |=
-                self.walked == 0 || (self.wanted == Wanted::Nothing && self.walked == 1);
+                self.walked == 0 || (self.wanted == SearchTarget::Nothing && self.walked == 1);
             return;
         }
         self.walked += 1;
         self.leaf.get_or_insert_with(|| link.id.into());
-        let can_say = !is_hidden && !matches!(record.source, Source::TooLong);
+        let can_say = !is_hidden && !matches!(record.source, RecordSource::TooLong);
         if can_say && link.is_shown() {
             self.keep(record, is_earlier);
         }
@@ -387,7 +392,7 @@ impl Walk<'_> {
     }
 
     /// Keeps a record that says something, if there is room, or if it is sent whatever came after it.
-    fn keep(&mut self, record: &Record<'_>, is_earlier: bool) {
+    fn keep(&mut self, record: &RecordView<'_>, is_earlier: bool) {
         let at = record.place.row;
         let has_place = self.room.has_place(at);
         let may_speak = record.is_of_person && !self.has_words;
@@ -416,7 +421,7 @@ impl Walk<'_> {
 
     /// The nearest record before a boundary that has the name of its summary: it is the summary, or the
     /// boundary does not count. Whether an earlier one does, only a look at everything can tell.
-    fn meet_summary(&mut self, record: &Record<'_>, is_hidden: bool) {
+    fn meet_summary(&mut self, record: &RecordView<'_>, is_hidden: bool) {
         let Some(boundary) = self.boundary.as_ref().filter(|_| self.summary.is_none()) else {
             return;
         };
@@ -446,7 +451,7 @@ impl Walk<'_> {
         if self.is_lost {
             return true;
         }
-        let is_root = self.wanted == Wanted::Nothing && self.boundary.is_none();
+        let is_root = self.wanted == SearchTarget::Nothing && self.boundary.is_none();
         let is_rest_known = self.at <= self.known.end;
         let is_rest_plain = is_rest_known
             && self.room.is_full()
@@ -471,20 +476,20 @@ impl Walk<'_> {
         mut self,
         store: &dyn TranscriptStore,
         of: &ChainName,
-    ) -> Result<Option<Loaded>, StoreError> {
+    ) -> Result<Option<LoadedChain>, StoreError> {
         let is_found = match &self.wanted {
-            Wanted::Leaf => true,
-            Wanted::Parent(_) => self.is_all_seen() || self.is_rest_left_out(),
-            Wanted::Nothing => self.boundary.is_none() || self.is_all_seen(),
+            SearchTarget::Leaf => true,
+            SearchTarget::Id(_) => self.is_all_seen() || self.is_rest_left_out(),
+            SearchTarget::Nothing => self.boundary.is_none() || self.is_all_seen(),
         };
         if !is_found || self.is_lost {
             return Ok(None);
         }
-        let mut loaded = Loaded {
+        let mut loaded = LoadedChain {
             leaf: self.leaf.take(),
             state: self.state(),
             earlier: self.earlier_bytes(),
-            ..Loaded::default()
+            ..LoadedChain::default()
         };
         if let Some(boundary) = self.boundary.take() {
             self.problems.extend(boundary.step.problems);
@@ -516,7 +521,7 @@ impl Walk<'_> {
 
     /// How much of the store comes before what is loaded, though the way goes on there.
     fn earlier_bytes(&self) -> u64 {
-        let goes_on = matches!(self.wanted, Wanted::Parent(_)) && self.boundary.is_none();
+        let goes_on = matches!(self.wanted, SearchTarget::Id(_)) && self.boundary.is_none();
         let has_more = self.room.is_full() && (self.left_out > 0 || goes_on);
         if has_more { self.room.start() } else { 0 }
     }
@@ -524,10 +529,10 @@ impl Walk<'_> {
     /// The revisions of messages that are kept.
     fn revisions(
         &mut self,
-        messages: &[Placed],
+        messages: &[PositionedMessage],
         store: &dyn TranscriptStore,
         of: &ChainName,
-    ) -> Result<Vec<Placed>, StoreError> {
+    ) -> Result<Vec<PositionedMessage>, StoreError> {
         let (mut revisions, mut unread) = (Vec::new(), Vec::new());
         for revision in std::mem::take(&mut self.revisions) {
             match revision.step {

@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use analects_core::{Body, Link, LinkKind, Message, Problem, Rebuilding, StateChange, Tree};
 use analects_formats::transcript::{Envelope, OwnedLink, read_line};
 
-use super::reach::{Reach, Room, begins_turn};
-use super::{Loaded, Placed, place, revisions_of, too_long, with_revisions};
+use super::limit::{LoadBudget, LoadLimit, begins_turn};
+use super::{LoadedChain, PositionedMessage, place, revisions_of, too_long, with_revisions};
 use crate::StoreError;
-use crate::sessions::{ChainName, Row, TranscriptStore};
+use crate::sessions::{ChainName, ChainRow, TranscriptStore};
 
 /// How many records are read at once, unless all of them are.
 const CHUNK: usize = 512;
@@ -19,9 +19,9 @@ pub(super) fn load(
     store: &dyn TranscriptStore,
     of: &ChainName,
     leaf: Option<&str>,
-    reach: Reach,
-) -> Result<Loaded, StoreError> {
-    let mut all = All::default();
+    reach: LoadLimit,
+) -> Result<LoadedChain, StoreError> {
+    let mut all = RecordIndex::default();
     store.scan(of, 0, &mut |row| {
         all.meet(row);
         ControlFlow::Continue(())
@@ -43,11 +43,11 @@ pub(super) fn load(
     let summary = effective
         .boundary
         .and_then(|boundary| tree.summary_of(boundary));
-    let mut kept = Kept::new(&all, summary, reach);
+    let mut kept = MessageCollector::new(&all, summary, reach);
     kept.take(store, of, &effective.positions)?;
     let (messages, earlier) = kept.finish();
     let revisions = revisions_of(&messages, &all.revisions, store, of)?;
-    Ok(Loaded {
+    Ok(LoadedChain {
         messages: with_revisions(messages, revisions),
         leaf: leaf.map(name),
         boundary: boundary.into_iter().next().flatten(),
@@ -58,26 +58,26 @@ pub(super) fn load(
 }
 
 /// What is kept of a way, from its end on.
-struct Kept<'a> {
-    all: &'a All,
+struct MessageCollector<'a> {
+    all: &'a RecordIndex,
     summary: Option<usize>,
-    room: Room,
+    room: LoadBudget,
     chunk: usize,
     /// The last one first.
-    messages: Vec<Placed>,
+    messages: Vec<PositionedMessage>,
     has_words: bool,
     left_out: usize,
 }
 
-impl Kept<'_> {
-    fn new(all: &All, summary: Option<usize>, reach: Reach) -> Kept<'_> {
-        let chunk = if reach == Reach::ALL {
+impl MessageCollector<'_> {
+    fn new(all: &RecordIndex, summary: Option<usize>, reach: LoadLimit) -> MessageCollector<'_> {
+        let chunk = if reach == LoadLimit::UNLIMITED {
             usize::MAX
         } else {
             CHUNK
         };
-        let (room, messages) = (Room::new(reach), Vec::new());
-        Kept {
+        let (room, messages) = (LoadBudget::new(reach), Vec::new());
+        MessageCollector {
             all,
             summary,
             room,
@@ -135,7 +135,7 @@ impl Kept<'_> {
     }
 
     /// The messages, and how much of the store comes before them though the way goes on there.
-    fn finish(mut self) -> (Vec<Placed>, u64) {
+    fn finish(mut self) -> (Vec<PositionedMessage>, u64) {
         self.messages.reverse();
         let earlier = if self.left_out > 0 {
             self.room.start()
@@ -147,7 +147,7 @@ impl Kept<'_> {
 }
 
 fn no_message(of: &ChainName, id: &str) -> StoreError {
-    StoreError::NoMessage {
+    StoreError::MessageNotFound {
         name: of.to_string(),
         id: id.to_string(),
     }
@@ -155,7 +155,7 @@ fn no_message(of: &ChainName, id: &str) -> StoreError {
 
 /// What is known of a record beside its names.
 #[derive(Debug, Clone, Copy)]
-struct Fact {
+struct RecordInfo {
     /// The row, and which of the records in it.
     place: (u64, usize),
     length: u64,
@@ -165,21 +165,21 @@ struct Fact {
 
 /// The names of all records, and where they are.
 #[derive(Debug, Default)]
-struct All {
+struct RecordIndex {
     names: Vec<OwnedLink>,
-    facts: Vec<Fact>,
+    facts: Vec<RecordInfo>,
     /// Which message each revision is of, and where the revision is.
     revisions: Vec<(String, (u64, usize))>,
     state: Rebuilding,
     problems: Vec<Problem>,
 }
 
-impl All {
+impl RecordIndex {
     fn places_of(&self, positions: &[usize]) -> Vec<(u64, usize)> {
         positions.iter().map(|at| self.facts[*at].place).collect()
     }
 
-    fn meet(&mut self, row: Row<'_>) {
+    fn meet(&mut self, row: ChainRow<'_>) {
         let Some(bytes) = row.bytes else {
             self.problems.push(too_long(row));
             if let Some(names) = row.long_names() {
@@ -214,14 +214,14 @@ impl All {
         }
     }
 
-    fn push(&mut self, names: OwnedLink, row: Row<'_>, nth: usize, type_name: &str) {
+    fn push(&mut self, names: OwnedLink, row: ChainRow<'_>, nth: usize, type_name: &str) {
         let place = (row.at, nth);
         if let LinkKind::Revision { target, .. } = names.link().kind {
             self.revisions.push((target.to_string(), place));
         }
         let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
         let length = row.next - row.at;
-        self.facts.push(Fact {
+        self.facts.push(RecordInfo {
             place,
             length,
             is_instruction,
@@ -253,15 +253,15 @@ fn first(bytes: &[u8]) -> Option<Message> {
 pub(super) fn read(
     store: &dyn TranscriptStore,
     of: &ChainName,
-    places: &[(u64, usize)],
+    positions: &[(u64, usize)],
 ) -> Result<Vec<Option<Message>>, StoreError> {
-    let mut wanted: Vec<(u64, usize, usize)> = places
+    let mut wanted: Vec<(u64, usize, usize)> = positions
         .iter()
         .enumerate()
         .map(|(order, (row, nth))| (*row, *nth, order))
         .collect();
     wanted.sort_unstable();
-    let mut found: Vec<Option<Message>> = vec![None; places.len()];
+    let mut found: Vec<Option<Message>> = vec![None; positions.len()];
     let Some((from, ..)) = wanted.first().copied() else {
         return Ok(found);
     };
