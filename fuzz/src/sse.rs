@@ -1,7 +1,7 @@
 //! Any bytes are a stream of server-sent events: how they are cut changes nothing, and no event is larger
 //! than the limit.
 
-use analects_providers::sse::{Splitter, SseEvent, TooLong};
+use analects_providers::sse::{SseSplitter, SseEvent, TooLong};
 
 use crate::Target;
 
@@ -56,7 +56,7 @@ fn run(bytes: &[u8]) {
 }
 
 fn events(pieces: &[&[u8]], limit: usize) -> Vec<Result<SseEvent, TooLong>> {
-    let mut splitter = Splitter::with_limit(limit);
+    let mut splitter = SseSplitter::with_limit(limit);
     let mut events: Vec<_> = pieces
         .iter()
         .flat_map(|piece| splitter.push(piece))

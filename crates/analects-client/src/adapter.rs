@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use analects_core::{
     ApiError, Delta, Fold, Message, ModelFacts, Problem, Request, StreamEvent, TokenUsage,
 };
-use analects_providers::{ModelPage, decode_count, decode_models, encode_count, list_request};
+use analects_providers::{
+    ModelPage, decode_count, decode_models, encode_count, encode_list_models,
+};
 
 use crate::{Client, ClientError, EventStream, Model, Options};
 
@@ -114,7 +116,7 @@ impl ModelAdapter {
         let mut models = Vec::new();
         let mut after: Option<String> = None;
         for _ in 0..MAX_PAGES {
-            let request = list_request(self.model.api, after.as_deref());
+            let request = encode_list_models(self.model.api, after.as_deref());
             let bytes = self.client.fetch(&self.model, request).await?;
             let page: ModelPage = decode_models(self.model.api, &bytes)
                 .map_err(|_| ClientError::Unsupported("the server answered no list of models"))?;

@@ -131,7 +131,7 @@ impl Client {
         model: &Model,
         request: &Request,
     ) -> Result<EventStream, ClientError> {
-        let request = analects_providers::at_once(model.api, model.encode(request));
+        let request = analects_providers::without_streaming(model.api, model.encode(request));
         self.events(model, request).await
     }
 

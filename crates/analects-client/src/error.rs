@@ -237,7 +237,7 @@ impl ClientError {
             ClientError::Api { error, .. } | ClientError::BrokeOff(error)
                 if self.is_context_overflow() =>
             {
-                analects_providers::named_window(&error.message)
+                analects_providers::context_window_in(&error.message)
             }
             _ => None,
         }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use analects_core::{ModelFacts, Request};
 use analects_providers::{
-    Api, Catalogue, HttpRequest, OWN_SERVER, Quirks, Vendor, encode_for, recognise, vendor, vendors,
+    Api, Catalogue, HttpRequest, LOCAL_VENDOR, Quirks, Vendor, detect_api, encode_for, vendor,
+    vendors,
 };
 
 use crate::bytes::open_recording;
@@ -200,7 +201,7 @@ fn reach(
     name: &str,
     surroundings: &Surroundings,
 ) -> Result<Model, ClientError> {
-    if vendor.name == OWN_SERVER {
+    if vendor.name == LOCAL_VENDOR {
         return Ok(own(vendor, name, surroundings));
     }
     let given = surroundings.address(vendor);
@@ -288,7 +289,7 @@ fn recorded_api(path: &Path) -> Option<Api> {
         .take(ENOUGH)
         .read_to_end(&mut bytes)
         .ok()?;
-    recognise(&bytes)
+    detect_api(&bytes)
 }
 
 /// Finds models by name, also by pointers such as `default` and `quick`, which can be turned to other

@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use analects_providers::{Retry, RetryHeaders, Situation, retry};
+use analects_providers::{RetryDecision, RetryHeaders, RetryState, retry};
 
 use crate::ClientError;
 use crate::client::{Options, Waiting};
@@ -38,7 +38,7 @@ impl<'a> Tries<'a> {
         };
         let waited_ms = u64::try_from(self.waited.as_millis()).unwrap_or(u64::MAX);
         let (retries_made, random) = (self.made, chance());
-        let at = Situation {
+        let at = RetryState {
             retries_made,
             waited_ms,
             delivered: false,
@@ -46,7 +46,7 @@ impl<'a> Tries<'a> {
             random,
         };
         let decision = retry(&self.options.retries, &error.to_api_error(), &at);
-        let Retry::After(milliseconds) = decision else {
+        let RetryDecision::After(milliseconds) = decision else {
             return false;
         };
         let wait = Duration::from_millis(milliseconds);

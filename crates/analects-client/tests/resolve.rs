@@ -3,7 +3,7 @@
 
 use analects_client::{BaseUrl, ClientError, Key, Model, Surroundings, Transport, resolve};
 use analects_core::ApiErrorKind;
-use analects_providers::{OWN_SERVER, vendors};
+use analects_providers::{LOCAL_VENDOR, vendors};
 
 fn surroundings(base_url: Option<&str>, key: Option<&str>) -> Surroundings {
     Surroundings::read(|name| match name {
@@ -105,7 +105,7 @@ fn every_provider_is_reached_by_its_name_with_its_own_key() {
             (model.provider.as_str(), &*model.name),
             (vendor.name, "some-model")
         );
-        if vendor.name == OWN_SERVER {
+        if vendor.name == LOCAL_VENDOR {
             // Nobody knows where it listens before it runs.
             assert_eq!(model.transport, Transport::Local);
             continue;

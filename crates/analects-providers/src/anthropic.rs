@@ -1,10 +1,10 @@
-//! Anthropic's Messages, also as other servers speak them.
+//! Anthropic's Messages, which some other servers speak too.
 
 mod decode;
 mod encode;
 mod wire;
 
-pub(crate) use decode::Decoder;
+pub(crate) use decode::AnthropicDecoder;
 pub(crate) use encode::{encode, encode_count};
 pub(crate) use wire::VERSION;
 

@@ -1,5 +1,5 @@
-//! What is known about models: a dated data file, and a person's own file over it. Looked up by
-//! provider and name; what is not listed is unknown, and so is what an entry does not say.
+//! What is known about models: a dated data file, and a user's own file over it. Models are looked up by provider and
+//! name. A model that is not listed is unknown, and so is what its entry does not say.
 
 use std::sync::LazyLock;
 
@@ -11,61 +11,66 @@ use crate::vendor;
 const BUILT_IN: &str = include_str!("../data/models.json");
 
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue {
-    // A test reads the file, so there is nothing here that could be wrong with it.
-    entries: read(BUILT_IN).unwrap_or_default(),
+    // A test reads the file, so reading it cannot fail here.
+    entries: read_entries(BUILT_IN).unwrap_or_default(),
     overrides: Vec::new(),
 });
 
-/// The models that are known.
+/// The known models.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Catalogue {
-    entries: Vec<Entry>,
-    overrides: Vec<Entry>,
+    entries: Vec<CatalogueEntry>,
+    /// The entries of the user's own file.
+    overrides: Vec<CatalogueEntry>,
 }
 
-/// What is wrong with a file of models.
+/// An error in a file of models.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", prefix(.entry))]
 pub struct CatalogueError {
-    /// Which entry, counted from 1, and its name, if it has one; empty for the file as a whole.
+    /// The number of the entry, from 1, and its name, if it has one; empty for the file as a whole.
     pub entry: String,
     /// What is wrong.
     pub message: String,
 }
 
-fn prefix(entry: &str) -> String {
-    if entry.is_empty() {
-        String::new()
-    } else {
-        format!("{entry}: ")
+impl CatalogueError {
+    fn in_file(message: impl Into<String>) -> CatalogueError {
+        CatalogueError {
+            entry: String::new(),
+            message: message.into(),
+        }
     }
 }
 
-/// What is known about a model of a provider, by what comes with the program.
+fn prefix(entry: &str) -> String {
+    if entry.is_empty() {
+        return String::new();
+    }
+    format!("{entry}: ")
+}
+
+/// Returns what the built-in catalogue says about a model of a provider.
 pub fn facts(provider: &str, name: &str) -> Option<ModelFacts> {
     Catalogue::built_in().facts(provider, name)
 }
 
 impl Catalogue {
-    /// What comes with the program.
+    /// The catalogue that comes with the program.
     pub fn built_in() -> &'static Catalogue {
         &CATALOGUE
     }
 
-    /// What comes with the program, and a person's own file over it: JSON of the same shape. Every
-    /// fact that an entry of theirs gives wins over ours; prices win as a whole. A file with an error
-    /// is not used at all, since half of a price list is a wrong one; all errors are told.
+    /// The built-in catalogue with a user's own file over it, which is JSON of the same shape. Each fact of the file
+    /// replaces ours; prices are replaced as a whole. A file with an error is not used at all, since half a price list
+    /// is a wrong one; all its errors are returned.
     pub fn with_overrides(json: &str) -> Result<Catalogue, Vec<CatalogueError>> {
-        let mut overrides = read(json)?;
-        for entry in &mut overrides {
-            if let Some(prices) = entry
-                .facts
-                .prices
-                .as_mut()
-                .filter(|own| own.source.is_empty())
-            {
-                prices.source = "user".to_string();
-            }
+        let mut overrides = read_entries(json)?;
+        let prices = overrides
+            .iter_mut()
+            .filter_map(|entry| entry.facts.prices.as_mut());
+        for prices in prices.filter(|prices| prices.source.is_empty()) {
+            prices.source = "user".to_string();
         }
         Ok(Catalogue {
             entries: CATALOGUE.entries.clone(),
@@ -73,12 +78,12 @@ impl Catalogue {
         })
     }
 
-    /// What is known about a model of a provider, who may be named by an alias.
+    /// Returns what is known about a model of a provider, which may be named by an alias.
     pub fn facts(&self, provider: &str, name: &str) -> Option<ModelFacts> {
-        let provider = provider_name(provider);
+        let provider = catalogue_provider(provider);
         let name = name.strip_prefix("models/").unwrap_or(name);
-        let ours = best(&self.entries, &provider, name);
-        let theirs = best(&self.overrides, &provider, name);
+        let ours = best_entry(&self.entries, &provider, name);
+        let theirs = best_entry(&self.overrides, &provider, name);
         let mut facts = ours.or(theirs)?.facts.clone();
         if let Some(theirs) = theirs {
             facts.update(&theirs.facts);
@@ -87,71 +92,82 @@ impl Catalogue {
     }
 }
 
-fn provider_name(name: &str) -> String {
+/// The provider under which the catalogue lists the models of this one.
+fn catalogue_provider(name: &str) -> String {
     match vendor(name) {
         Some(vendor) => vendor.models_of.unwrap_or(vendor.name).to_string(),
         None => name.to_lowercase(),
     }
 }
 
-/// The entry with the longest pattern that fits; of equal ones the last.
-fn best<'a>(entries: &'a [Entry], provider: &str, name: &str) -> Option<&'a Entry> {
-    let of_provider = entries.iter().filter(|entry| entry.provider == provider);
-    let fitting = of_provider.filter_map(|entry| Some((entry.fit(name)?, entry)));
-    fitting.max_by_key(|(fit, _)| *fit).map(|(_, entry)| entry)
+/// The entry with the longest pattern that matches; the last of equally long ones.
+fn best_entry<'a>(
+    entries: &'a [CatalogueEntry],
+    provider: &str,
+    name: &str,
+) -> Option<&'a CatalogueEntry> {
+    let mut best: Option<(PatternMatch, &CatalogueEntry)> = None;
+    for entry in entries.iter().filter(|entry| entry.provider == provider) {
+        let Some(found) = entry.best_match(name) else {
+            continue;
+        };
+        if best.is_none_or(|(before, _)| found >= before) {
+            best = Some((found, entry));
+        }
+    }
+    best.map(|(_, entry)| entry)
 }
 
-fn read(json: &str) -> Result<Vec<Entry>, Vec<CatalogueError>> {
-    let whole = |message: String| {
-        vec![CatalogueError {
-            entry: String::new(),
-            message,
-        }]
-    };
-    let map = RawMap::parse(json).map_err(|error| whole(error.to_string()))?;
-    let known = |key: &Raw| ["\"note\"", "\"models\""].contains(&key.as_str());
-    if let Some((key, _)) = map.iter().find(|(key, _)| !known(key)) {
-        return Err(whole(format!(
+/// Reads the entries of a file, or all its errors.
+fn read_entries(json: &str) -> Result<Vec<CatalogueEntry>, Vec<CatalogueError>> {
+    let list = entry_list(json).map_err(|error| vec![error])?;
+    let mut entries = Vec::new();
+    let mut errors = Vec::new();
+    for (raw, number) in list.iter().zip(1..) {
+        match CatalogueEntry::read(raw) {
+            Ok(entry) => entries.push(entry),
+            Err(message) => errors.push(CatalogueError {
+                entry: format!("model {number}{}", entry_name(raw)),
+                message,
+            }),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    Ok(entries)
+}
+
+/// The list of entries in a file.
+fn entry_list(json: &str) -> Result<Vec<Raw>, CatalogueError> {
+    let map = RawMap::parse(json).map_err(|error| CatalogueError::in_file(error.to_string()))?;
+    if let Some((key, _)) = map.iter().find(|(key, _)| !is_known_field(key)) {
+        return Err(CatalogueError::in_file(format!(
             "unknown field {key}; expected \"models\" or \"note\""
         )));
     }
     let list = map.get("models").and_then(Raw::as_array);
-    let list = list.ok_or_else(|| whole("there is no list \"models\"".to_string()))?;
-    let (mut entries, mut errors) = (Vec::new(), Vec::new());
-    for (raw, number) in list.iter().zip(1..) {
-        match Entry::read(raw) {
-            Ok(entry) => {
-                entries.push(Entry {
-                    provider: provider_name(&entry.provider),
-                    ..entry
-                });
-            }
-            Err(message) => {
-                let entry = format!("model {number}{}", entry_name(raw));
-                errors.push(CatalogueError { entry, message });
-            }
-        }
-    }
-    if errors.is_empty() {
-        Ok(entries)
-    } else {
-        Err(errors)
-    }
+    list.ok_or_else(|| CatalogueError::in_file("there is no list \"models\""))
 }
 
-/// One entry.
+fn is_known_field(key: &Raw) -> bool {
+    matches!(key.as_str(), "\"note\"" | "\"models\"")
+}
+
+/// The facts about one or more models of a provider.
 #[derive(Debug, Clone, PartialEq)]
-struct Entry {
+struct CatalogueEntry {
     provider: String,
+    /// Names of models, or with `*` at the end their beginnings.
     patterns: Vec<String>,
     facts: ModelFacts,
 }
 
-/// An entry as it is written. Its fields are listed again, because serde can only refuse unknown
-/// ones of a flat object.
+/// An entry as the file has it. It repeats the fields of [`ModelFacts`], because serde can refuse unknown fields only in
+/// a flat object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
-struct Written {
+struct RawCatalogueEntry {
     provider: String,
     patterns: Vec<String>,
     context_window: Option<u64>,
@@ -164,183 +180,214 @@ struct Written {
     prices: Option<Prices>,
 }
 
-impl Entry {
-    fn read(raw: &Raw) -> Result<Entry, String> {
-        let written: Written = serde_json::from_str(raw.as_str()).map_err(|error| {
-            // The place is one within the entry, which nobody can find.
-            let text = error.to_string();
-            text.split(" at line ")
-                .next()
-                .unwrap_or_default()
-                .to_string()
-        })?;
-        check(&written)?;
-        let Written {
-            provider,
-            patterns,
-            prices,
-            ..
-        } = written;
-        let facts = ModelFacts {
-            context_window: written.context_window,
-            max_output_tokens: written.max_output_tokens,
-            tools: written.tools,
-            images: written.images,
-            thinking: written.thinking,
-            cache: written.cache,
-            temperature: written.temperature,
-            prices,
-        };
-        Ok(Entry {
-            provider,
-            patterns,
-            facts,
-        })
+impl CatalogueEntry {
+    /// Reads and checks an entry. The error is a message for people.
+    fn read(raw: &Raw) -> Result<CatalogueEntry, String> {
+        let entry: RawCatalogueEntry =
+            serde_json::from_str(raw.as_str()).map_err(without_position)?;
+        check(&entry)?;
+        Ok(entry.into())
     }
 
-    /// How well it fits: by the length of the longest pattern that does; a whole name fits better
-    /// than the beginning of one.
-    fn fit(&self, name: &str) -> Option<(usize, bool)> {
-        self.patterns
-            .iter()
-            .filter_map(|pattern| fit(pattern, name))
+    /// How well the best of its patterns matches a name; `None` if none does.
+    fn best_match(&self, name: &str) -> Option<PatternMatch> {
+        let matches = self.patterns.iter();
+        matches
+            .filter_map(|pattern| pattern_match(pattern, name))
             .max()
     }
 }
 
-/// What to call an entry in an error, as far as it can be read.
+impl From<RawCatalogueEntry> for CatalogueEntry {
+    fn from(raw: RawCatalogueEntry) -> CatalogueEntry {
+        CatalogueEntry {
+            provider: catalogue_provider(&raw.provider),
+            patterns: raw.patterns,
+            facts: ModelFacts {
+                context_window: raw.context_window,
+                max_output_tokens: raw.max_output_tokens,
+                tools: raw.tools,
+                images: raw.images,
+                thinking: raw.thinking,
+                cache: raw.cache,
+                temperature: raw.temperature,
+                prices: raw.prices,
+            },
+        }
+    }
+}
+
+/// The message of a JSON error, without its position: it counts within the entry, where nobody can find it.
+fn without_position(error: serde_json::Error) -> String {
+    let text = error.to_string();
+    let message = text.split(" at line ").next();
+    message.unwrap_or_default().to_string()
+}
+
+/// The provider and the first pattern of an entry, as far as they can be read, for an error message.
 fn entry_name(raw: &Raw) -> String {
     let fields = raw.as_object().unwrap_or_default();
     let provider = fields.string("provider").unwrap_or_default();
-    let patterns: Vec<String> = fields.get("patterns").and_then(Raw::to).unwrap_or_default();
-    let pattern = patterns.first().map_or("", String::as_str);
-    match format!("{provider} {pattern}").trim() {
+    let patterns: Option<Vec<String>> = fields.get("patterns").and_then(Raw::to);
+    let pattern = patterns.unwrap_or_default().into_iter().next();
+    let name = format!("{provider} {}", pattern.unwrap_or_default());
+    match name.trim() {
         "" => String::new(),
         name => format!(" ({name})"),
     }
 }
 
-fn check(written: &Written) -> Result<(), String> {
-    if written.provider.trim().is_empty() {
+/// Checks what serde does not. The error is a message for people.
+fn check(entry: &RawCatalogueEntry) -> Result<(), String> {
+    if entry.provider.trim().is_empty() {
         return Err("\"provider\" is empty".to_string());
     }
-    if written.patterns.is_empty() {
+    if entry.patterns.is_empty() {
         return Err("\"patterns\" is empty; give the names that it holds for".to_string());
     }
-    let is_bad = |pattern: &&String| match pattern.strip_suffix('*') {
-        Some(start) => start.contains('*'),
-        None => pattern.is_empty() || pattern.contains('*'),
-    };
-    if let Some(pattern) = written.patterns.iter().find(is_bad) {
+    if let Some(pattern) = entry
+        .patterns
+        .iter()
+        .find(|pattern| is_bad_pattern(pattern))
+    {
         return Err(format!(
             "pattern \"{pattern}\" is empty, or has a * before its end"
         ));
     }
-    written.prices.as_ref().map_or(Ok(()), check_prices)
+    match &entry.prices {
+        Some(prices) => check_prices(prices),
+        None => Ok(()),
+    }
+}
+
+/// A lone `*` is no bad pattern: it matches every model.
+fn is_bad_pattern(pattern: &str) -> bool {
+    let name = pattern.strip_suffix('*').unwrap_or(pattern);
+    pattern.is_empty() || name.contains('*')
 }
 
 fn check_prices(prices: &Prices) -> Result<(), String> {
     if !prices.date.is_empty() && !is_date(&prices.date) {
         return Err(format!("date \"{}\" is not like 2025-11-01", prices.date));
     }
-    let above = prices.above.as_ref().map(|above| &above.rates);
-    for rates in [Some(&prices.rates), above].into_iter().flatten() {
-        let Rates {
-            input,
-            output,
-            cache_read,
-            cache_write_5m,
-            cache_write_1h,
-        } = *rates;
-        let all = [input, output, cache_read, cache_write_5m, cache_write_1h];
-        if let Some(rate) = all.into_iter().flatten().find(|rate| *rate < 0.0) {
-            return Err(format!("a price of {rate} is below zero"));
-        }
-    }
-    Ok(())
-}
-
-fn fit(pattern: &str, name: &str) -> Option<(usize, bool)> {
-    match pattern.strip_suffix('*') {
-        Some(start) => name.starts_with(start).then_some((start.len(), false)),
-        None => {
-            let rest = name.strip_prefix(pattern)?;
-            (rest.is_empty() || is_snapshot(rest)).then_some((pattern.len(), true))
-        }
+    check_rates(&prices.rates)?;
+    match &prices.above {
+        Some(above) => check_rates(&above.rates),
+        None => Ok(()),
     }
 }
 
-/// Whether this is what makes a model's name that of a version of it: a date, as Anthropic, OpenAI
-/// and Google's cloud write it, a number of three digits, or the word for the latest. Anything else,
-/// such as `-mini`, is another model.
+fn check_rates(rates: &Rates) -> Result<(), String> {
+    let all = [
+        rates.input,
+        rates.output,
+        rates.cache_read,
+        rates.cache_write_5m,
+        rates.cache_write_1h,
+    ];
+    match all.into_iter().flatten().find(|rate| *rate < 0.0) {
+        Some(rate) => Err(format!("a price of {rate} is below zero")),
+        None => Ok(()),
+    }
+}
+
+/// How well a pattern matches. A longer pattern is better; of equally long ones, a whole name is better than the
+/// beginning of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct PatternMatch {
+    len: usize,
+    is_whole_name: bool,
+}
+
+fn pattern_match(pattern: &str, name: &str) -> Option<PatternMatch> {
+    if let Some(start) = pattern.strip_suffix('*') {
+        return name.starts_with(start).then_some(PatternMatch {
+            len: start.len(),
+            is_whole_name: false,
+        });
+    }
+    let rest = name.strip_prefix(pattern)?;
+    (rest.is_empty() || is_snapshot(rest)).then_some(PatternMatch {
+        len: pattern.len(),
+        is_whole_name: true,
+    })
+}
+
+/// Whether this is the end of a model's name that stands for one of its versions: a date, as Anthropic, OpenAI or
+/// Google's cloud write it, a number of three digits, or `latest`. Any other end, such as `-mini`, names another model.
 fn is_snapshot(rest: &str) -> bool {
-    let digits = |text: &str, count| text.len() == count && is_digits(text);
-    let version = rest
-        .strip_prefix('-')
-        .or_else(|| rest.strip_prefix('@'))
-        .unwrap_or_default();
-    version == "latest" || digits(version, 8) || digits(version, 3) || is_date(version)
+    let version = rest.strip_prefix('-').or_else(|| rest.strip_prefix('@'));
+    let version = version.unwrap_or_default();
+    let is_number = is_digits(version) && matches!(version.len(), 3 | 8);
+    version == "latest" || is_number || is_date(version)
 }
 
+/// Whether this has the form of `2025-11-01`.
 fn is_date(text: &str) -> bool {
-    let parts: Vec<_> = text.split('-').collect();
-    let lengths: Vec<_> = parts.iter().map(|part| part.len()).collect();
-    lengths == [4, 2, 2] && parts.iter().all(|part| is_digits(part))
+    let mut lengths = Vec::new();
+    for part in text.split('-') {
+        if !is_digits(part) {
+            return false;
+        }
+        lengths.push(part.len());
+    }
+    lengths == [4, 2, 2]
 }
 
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What an answer cost in US dollars, by list prices; `None` if a price or a count is missing.
+/// The cost of an answer in US dollars, by list prices; `None` if a price or a count is missing.
 ///
-/// The counts are the core's: `input_tokens` has neither the tokens read from a cache nor those
-/// written to one. Anthropic counts that way; for the others, whose prompt includes the cached
-/// tokens, the decoders have taken them out.
+/// The counts are the core's: `input_tokens` contains neither the tokens read from a cache nor those written to one.
+/// Anthropic counts in this way. The other APIs count cached tokens as part of the prompt; their decoders subtract them.
 pub fn cost(usage: &TokenUsage, facts: &ModelFacts) -> Option<f64> {
-    let (input, output) = (usage.input_tokens?, usage.output_tokens?);
-    let read = usage.cache_read_input_tokens.unwrap_or(0);
-    let (short, long) = written(usage);
-    let prompt = [input, read, short, long]
-        .into_iter()
-        .fold(0, u64::saturating_add);
-    let rates = rates(facts.prices.as_ref()?, prompt);
-    let parts = [
-        (input, rates.input),
-        (output, rates.output),
-        (read, rates.cache_read),
-        (short, rates.cache_write_5m),
-        (long, rates.cache_write_1h),
-    ];
-    let price = |(tokens, rate): (u64, Option<f64>)| match tokens {
-        0 => Some(0.0),
-        tokens => Some(tokens as f64 * rate? / 1e6),
-    };
-    let sum: Option<f64> = parts.into_iter().map(price).sum();
-    sum.map(rounded)
+    let input = usage.input_tokens?;
+    let output = usage.output_tokens?;
+    let cache_read = usage.cache_read_input_tokens.unwrap_or(0);
+    let long_write = usage.cache_creation_1h_tokens.unwrap_or(0);
+    let short_write = short_cache_write(usage, long_write);
+    let prompt = input
+        .saturating_add(cache_read)
+        .saturating_add(short_write)
+        .saturating_add(long_write);
+    let rates = rates_for(facts.prices.as_ref()?, prompt);
+    let sum = price(input, rates.input)?
+        + price(output, rates.output)?
+        + price(cache_read, rates.cache_read)?
+        + price(short_write, rates.cache_write_5m)?
+        + price(long_write, rates.cache_write_1h)?;
+    Some(without_float_noise(sum))
 }
 
-/// An amount without the noise of binary fractions: prices have few digits, and so have their sums.
-fn rounded(amount: f64) -> f64 {
+/// The price of some tokens at a rate per million. Without tokens, the rate need not be known.
+fn price(tokens: u64, rate: Option<f64>) -> Option<f64> {
+    if tokens == 0 {
+        return Some(0.0);
+    }
+    Some(tokens as f64 * rate? / 1e6)
+}
+
+/// Rounds an amount to 12 places: prices have few digits, and so have their sums.
+fn without_float_noise(amount: f64) -> f64 {
     const PLACES: f64 = 1e12;
     (amount * PLACES).round() / PLACES
 }
 
-/// Tokens written to a cache for a short and for a long time. Those of which nobody said for how
-/// long were kept for the usual, short time.
-fn written(usage: &TokenUsage) -> (u64, u64) {
+/// The tokens written to a cache for five minutes, which is the default for those without a known duration.
+fn short_cache_write(usage: &TokenUsage, long_write: u64) -> u64 {
     let short = usage.cache_creation_5m_tokens.unwrap_or(0);
-    let long = usage.cache_creation_1h_tokens.unwrap_or(0);
     let all = usage.cache_creation_input_tokens.unwrap_or(0);
-    (short.max(all.saturating_sub(long)), long)
+    short.max(all.saturating_sub(long_write))
 }
 
-fn rates(prices: &Prices, prompt: u64) -> Rates {
-    let above = prices
-        .above
-        .as_ref()
-        .filter(|above| prompt > above.prompt_tokens);
-    above.map_or(prices.rates, |above| above.rates)
+/// The rates for a prompt of this length. Some providers take more for long prompts.
+fn rates_for(prices: &Prices, prompt_tokens: u64) -> Rates {
+    match &prices.above {
+        Some(above) if prompt_tokens > above.prompt_tokens => above.rates,
+        _ => prices.rates,
+    }
 }
 
 #[cfg(test)]

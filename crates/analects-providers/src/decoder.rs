@@ -1,207 +1,205 @@
-//! Bytes of an answer in, events out, whatever the provider: the part that all of them share.
+//! Bytes of an answer in, events out: the part of decoding that is the same for every provider.
 
-use analects_core::{ApiError, ApiErrorKind, Raw, StreamEvent};
+use analects_core::{ApiError, Raw, StreamEvent};
 use memchr::memmem;
 
-use crate::sse::{DEFAULT_LIMIT, Splitter, SseEvent, TooLong};
-use crate::{Api, anthropic, gemini, openai, openai_responses};
+use crate::anthropic::AnthropicDecoder;
+use crate::decoding::EventDecoder;
+use crate::gemini::{GeminiDecoder, array_elements};
+use crate::openai::OpenAiDecoder;
+use crate::openai_responses::ResponsesDecoder;
+use crate::sse::{DEFAULT_LIMIT, SseEvent, SseSplitter, TooLong};
+use crate::{Api, error};
 
-/// Reads one answer, piece by piece.
+/// Reads one answer from its bytes, which may arrive in pieces of any size. See [`decoder`] for how to make one.
 #[derive(Debug, Clone)]
 pub struct Decoder {
-    splitter: Splitter,
-    /// What came before the first event, in case none comes: see [`Decoder::not_a_stream`].
+    splitter: SseSplitter,
+    /// The bytes before the first event, in case the answer is no stream: see [`Decoder::read_plain_answer`].
     head: Vec<u8>,
-    seen_event: bool,
-    answer: Answer,
+    has_event: bool,
+    events: ApiDecoder,
 }
 
-/// Starts reading an answer.
+/// Returns a decoder for one answer of this API.
 pub fn decoder(api: Api) -> Decoder {
-    let answer = match api {
-        Api::AnthropicMessages => Answer::AnthropicMessages(Box::default()),
-        Api::Gemini => Answer::Gemini(Box::default()),
-        Api::OpenAiChat => Answer::OpenAiChat(Box::default()),
-        Api::OpenAiResponses => Answer::OpenAiResponses(Box::default()),
+    let events = match api {
+        Api::AnthropicMessages => ApiDecoder::Anthropic(Box::default()),
+        Api::Gemini => ApiDecoder::Gemini(Box::default()),
+        Api::OpenAiChat => ApiDecoder::OpenAiChat(Box::default()),
+        Api::OpenAiResponses => ApiDecoder::OpenAiResponses(Box::default()),
     };
     Decoder {
-        splitter: Splitter::default(),
+        splitter: SseSplitter::default(),
         head: Vec::new(),
-        seen_event: false,
-        answer,
+        has_event: false,
+        events,
     }
 }
 
-/// What reads the events, by wire format.
+/// The decoder of events, by wire format. An enum, because a decoder can be cloned.
 #[derive(Debug, Clone)]
-enum Answer {
-    AnthropicMessages(Box<anthropic::Decoder>),
-    Gemini(Box<gemini::Decoder>),
-    OpenAiChat(Box<openai::Decoder>),
-    OpenAiResponses(Box<openai_responses::Decoder>),
+enum ApiDecoder {
+    Anthropic(Box<AnthropicDecoder>),
+    Gemini(Box<GeminiDecoder>),
+    OpenAiChat(Box<OpenAiDecoder>),
+    OpenAiResponses(Box<ResponsesDecoder>),
 }
 
-impl Answer {
-    fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
+impl ApiDecoder {
+    fn get(&mut self) -> &mut dyn EventDecoder {
         match self {
-            Answer::AnthropicMessages(answer) => answer.event(data, out),
-            Answer::Gemini(answer) => answer.event(data, out),
-            Answer::OpenAiChat(answer) => answer.event(data, out),
-            Answer::OpenAiResponses(answer) => answer.event(data, out),
-        }
-    }
-
-    fn keep_malformed(&mut self, data: &str) {
-        match self {
-            Answer::AnthropicMessages(answer) => answer.keep_malformed(data),
-            Answer::Gemini(answer) => answer.keep_malformed(data),
-            Answer::OpenAiChat(answer) => answer.keep_malformed(data),
-            Answer::OpenAiResponses(answer) => answer.keep_malformed(data),
-        }
-    }
-
-    fn fail(&mut self, error: ApiError, out: &mut Vec<StreamEvent>) {
-        match self {
-            Answer::AnthropicMessages(answer) => answer.fail(error, out),
-            Answer::Gemini(answer) => answer.fail(error, out),
-            Answer::OpenAiChat(answer) => answer.fail(error, out),
-            Answer::OpenAiResponses(answer) => answer.fail(error, out),
-        }
-    }
-
-    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        match self {
-            Answer::AnthropicMessages(answer) => answer.finish(out),
-            Answer::Gemini(answer) => answer.finish(out),
-            Answer::OpenAiChat(answer) => answer.finish(out),
-            Answer::OpenAiResponses(answer) => answer.finish(out),
+            ApiDecoder::Anthropic(decoder) => decoder.as_mut(),
+            ApiDecoder::Gemini(decoder) => decoder.as_mut(),
+            ApiDecoder::OpenAiChat(decoder) => decoder.as_mut(),
+            ApiDecoder::OpenAiResponses(decoder) => decoder.as_mut(),
         }
     }
 }
 
 impl Decoder {
-    /// Takes the next bytes and gives what they complete.
+    /// Takes the next bytes and returns the events that they complete.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<StreamEvent> {
         let events = self.splitter.push(bytes);
         self.keep_head(bytes);
-        self.take(events)
+        self.decode(events)
     }
 
-    /// Ends the answer. Without a `MessageStop` among all events, it was cut off. After that, and
-    /// after an `Error`, which is the last of its events, nothing more comes.
+    /// Ends the answer and returns its last events. If none of all events is a [`StreamEvent::MessageStop`] or a
+    /// [`StreamEvent::Error`], the answer was cut off.
     pub fn finish(&mut self) -> Vec<StreamEvent> {
         let events = self.splitter.finish();
-        let mut out = self.take(events);
-        if !self.seen_event {
-            self.not_a_stream(&mut out);
+        let mut out = self.decode(events);
+        if !self.has_event {
+            self.read_plain_answer(&mut out);
         }
-        self.answer.finish(&mut out);
+        self.events.get().finish(&mut out);
         out
     }
 
-    /// Keeps what came before the first event, unless it looks like a stream, whose events may be
-    /// large. Blanks before it, with which some servers keep a connection alive, say nothing.
+    /// Keeps the bytes before the first event, unless they look like a stream, whose events may be large. Leading
+    /// blanks, which some servers send to keep a connection alive, are dropped.
     fn keep_head(&mut self, bytes: &[u8]) {
-        const ENOUGH_TO_TELL: usize = 64;
-        if self.seen_event || self.head.len() > DEFAULT_LIMIT {
+        if self.has_event || self.head.len() > DEFAULT_LIMIT || self.head_is_stream() {
             return;
         }
-        let start = String::from_utf8_lossy(&self.head[..self.head.len().min(ENOUGH_TO_TELL)]);
-        if start.len() < ENOUGH_TO_TELL || !is_stream_start(&start) {
-            let blank = if self.head.is_empty() {
-                bytes.trim_ascii_start()
-            } else {
-                bytes
-            };
-            self.head.extend_from_slice(blank);
-        }
+        let bytes = if self.head.is_empty() {
+            bytes.trim_ascii_start()
+        } else {
+            bytes
+        };
+        self.head.extend_from_slice(bytes);
     }
 
-    fn take(&mut self, events: Vec<Result<SseEvent, TooLong>>) -> Vec<StreamEvent> {
+    /// Whether enough bytes came to know that the answer begins as a stream does.
+    fn head_is_stream(&self) -> bool {
+        const ENOUGH_TO_TELL: usize = 64;
+        let start = &self.head[..self.head.len().min(ENOUGH_TO_TELL)];
+        let start = String::from_utf8_lossy(start);
+        start.len() >= ENOUGH_TO_TELL && is_stream_start(&start)
+    }
+
+    fn decode(&mut self, events: Vec<Result<SseEvent, TooLong>>) -> Vec<StreamEvent> {
         let mut out = Vec::new();
         for event in events {
-            self.seen_event = true;
+            self.has_event = true;
             self.head = Vec::new();
             match event {
-                Ok(event) => self.answer.event(&event.data, &mut out),
-                Err(TooLong { limit }) => {
-                    let text = format!("an event of more than {limit} bytes cannot be read");
-                    self.answer
-                        .fail(ApiError::new(ApiErrorKind::Malformed, text), &mut out);
-                }
+                Ok(event) => self.events.get().event(&event.data, &mut out),
+                Err(too_long) => self.events.get().fail(too_long.into(), &mut out),
             }
         }
         out
     }
 
-    /// Some servers answer with plain JSON, be it the whole answer or an error under status 200.
-    fn not_a_stream(&mut self, out: &mut Vec<StreamEvent>) {
+    /// Reads an answer without any event: some servers send plain JSON instead, with the whole answer, or with an
+    /// error under status 200.
+    fn read_plain_answer(&mut self, out: &mut Vec<StreamEvent>) {
         let head = std::mem::take(&mut self.head);
         let body = String::from_utf8_lossy(&head);
         let body = body.trim();
+        let is_gemini = matches!(self.events, ApiDecoder::Gemini(_));
+        let events = self.events.get();
         if body.starts_with('{') && Raw::parse(body).is_ok() {
-            self.answer.event(body, out);
-        } else if matches!(self.answer, Answer::Gemini(_)) && is_chunks(body) {
-            gemini::elements(body)
-                .iter()
-                .for_each(|chunk| self.answer.event(chunk, out));
+            events.event(body, out);
+        } else if is_gemini && is_chunk_list(body) {
+            for chunk in array_elements(body) {
+                events.event(chunk, out);
+            }
         } else if !is_stream_start(body) {
-            self.answer.keep_malformed(body);
+            events.keep_malformed(body);
             let text = "the answer is neither a stream of events nor JSON";
-            self.answer
-                .fail(ApiError::new(ApiErrorKind::Malformed, text), out);
+            events.fail(error::malformed(text), out);
         }
     }
 }
 
-/// Whether this is a list of chunks, or the cut-off start of one.
-fn is_chunks(body: &str) -> bool {
-    body.starts_with('[') && (Raw::parse(body).is_err() || !gemini::elements(body).is_empty())
+impl From<TooLong> for ApiError {
+    fn from(too_long: TooLong) -> ApiError {
+        let limit = too_long.limit;
+        error::malformed(format!(
+            "an event of more than {limit} bytes cannot be read"
+        ))
+    }
 }
 
-/// Whether this may be the cut-off start of a stream, such as `dat`, or one of comments alone.
+/// Whether this is a list of Gemini's chunks, or the start of one that was cut off.
+fn is_chunk_list(body: &str) -> bool {
+    body.starts_with('[') && (Raw::parse(body).is_err() || !array_elements(body).is_empty())
+}
+
+/// Whether this may be the start of a stream, however short (`dat`), or a stream of comments alone.
 fn is_stream_start(body: &str) -> bool {
-    let line = body
-        .trim_start_matches('\u{feff}')
-        .lines()
-        .next()
-        .unwrap_or_default();
-    let names = [":", "data", "event", "id", "retry"];
-    names
+    let text = body.trim_start_matches('\u{feff}');
+    let line = text.lines().next().unwrap_or_default();
+    let fields = [":", "data", "event", "id", "retry"];
+    fields
         .iter()
-        .any(|name| line.starts_with(name) || name.starts_with(line))
+        .any(|field| line.starts_with(field) || field.starts_with(line))
 }
 
-/// The wire format of a recorded answer, by the words that only one of them has; `None` where the
-/// beginning of the answer does not tell.
-pub fn recognise(answer: &[u8]) -> Option<Api> {
-    let marks: [(&[&str], Api); 4] = [
-        (
-            &[
-                "\"response.created\"",
-                "\"object\":\"response\"",
-                "\"object\": \"response\"",
-            ],
-            Api::OpenAiResponses,
-        ),
-        (&["\"choices\""], Api::OpenAiChat),
-        (
-            &["\"candidates\"", "\"promptFeedback\"", "\"usageMetadata\""],
-            Api::Gemini,
-        ),
-        (
-            &["\"message_start\"", "\"stop_reason\""],
-            Api::AnthropicMessages,
-        ),
-    ];
-    let place = |mark: &&str| memmem::find(answer, mark.as_bytes());
-    let first =
-        |(words, api): &(&[&str], Api)| Some((words.iter().filter_map(&place).min()?, *api));
-    marks
+/// Words that occur in the answers of only one API.
+const API_MARKS: [(Api, &[&str]); 4] = [
+    (
+        Api::OpenAiResponses,
+        &[
+            "\"response.created\"",
+            "\"object\":\"response\"",
+            "\"object\": \"response\"",
+        ],
+    ),
+    (Api::OpenAiChat, &["\"choices\""]),
+    (
+        Api::Gemini,
+        &["\"candidates\"", "\"promptFeedback\"", "\"usageMetadata\""],
+    ),
+    (
+        Api::AnthropicMessages,
+        &["\"message_start\"", "\"stop_reason\""],
+    ),
+];
+
+/// Detects the wire format of a recorded answer by the first word that only one of them has. Returns `None` if the
+/// bytes contain no such word.
+pub fn detect_api(answer: &[u8]) -> Option<Api> {
+    let mut first: Option<(usize, Api)> = None;
+    for (api, marks) in API_MARKS {
+        let Some(at) = first_of(marks, answer) else {
+            continue;
+        };
+        if first.is_none_or(|(before, _)| at < before) {
+            first = Some((at, api));
+        }
+    }
+    first.map(|(_, api)| api)
+}
+
+/// The position of the first of these words.
+fn first_of(words: &[&str], bytes: &[u8]) -> Option<usize> {
+    let found = words
         .iter()
-        .filter_map(first)
-        .min_by_key(|(at, _)| *at)
-        .map(|(_, api)| api)
+        .filter_map(|word| memmem::find(bytes, word.as_bytes()));
+    found.min()
 }
 
 #[cfg(test)]
@@ -211,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recordings_tell_who_gave_them() {
+    fn the_api_of_a_recording_is_detected() {
         let cases = [
             (
                 "event: message_start\ndata: {\"type\":\"message_start\"}\n\n",
@@ -237,7 +235,7 @@ mod tests {
             ("hello", None),
         ];
         for (answer, api) in cases {
-            assert_eq!(recognise(answer.as_bytes()), api, "{answer}");
+            assert_eq!(detect_api(answer.as_bytes()), api, "{answer}");
         }
     }
 }

@@ -1,12 +1,14 @@
-//! Errors that providers report, in the words of the core: by status, type and message. No
-//! transport errors here; those are the client's.
+//! Errors that providers report, as the core's [`ApiError`]s: their kind follows from status, type and message. The
+//! errors of connections are the client's.
 
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
 
 use crate::{Api, gemini};
 
-/// Reads an answer whose status says that it is an error. `header` looks a header up by its
-/// lower-case name.
+/// What an error says that came without a message.
+pub(crate) const NO_MESSAGE: &str = "the provider gave up without saying why";
+
+/// Reads an answer whose status is an error. `header` returns the value of a header by its lower-case name.
 pub fn error_from_response(
     api: Api,
     status: u16,
@@ -14,147 +16,175 @@ pub fn error_from_response(
     body: &[u8],
 ) -> ApiError {
     let text = String::from_utf8_lossy(body);
-    let mut error = match api {
-        Api::Gemini => gemini::error_of_body(status, &text),
-        _ => said_in_body(status, &text),
+    let mut error = if api == Api::Gemini {
+        gemini::error_in_body(status, &text)
+    } else {
+        error_in_body(status, &text)
     };
-    let request_id = match api {
-        Api::AnthropicMessages => header("request-id").or_else(|| body_request_id(&text)),
-        _ => header("x-request-id"),
+    let request_id = if api == Api::AnthropicMessages {
+        header("request-id").or_else(|| request_id_in_body(&text))
+    } else {
+        header("x-request-id")
     };
     error.request_id = request_id.or(error.request_id);
-    error.retry_after_ms = crate::retry::after_ms(header).or(error.retry_after_ms);
+    error.retry_after_ms = crate::retry::wait_in_headers(header).or(error.retry_after_ms);
     error
 }
 
-fn said_in_body(status: u16, text: &str) -> ApiError {
-    let said = RawMap::parse(text)
-        .map(|map| Said::in_object(&map))
-        .unwrap_or_default();
-    let mut error = said.into_error(Some(status));
+/// An error for an answer that cannot be read.
+pub(crate) fn malformed(message: impl Into<String>) -> ApiError {
+    ApiError::new(ApiErrorKind::Malformed, message)
+}
+
+/// Reads the body of an error from Anthropic, OpenAI or a compatible server.
+fn error_in_body(status: u16, text: &str) -> ApiError {
+    let reported = match RawMap::parse(text) {
+        Ok(map) => ReportedError::in_body(&map),
+        Err(_) => ReportedError::default(),
+    };
+    let mut error = reported.into_error(Some(status));
     if error.message.is_empty() {
-        error.message = plain_message(text);
+        error.message = message_of_body(text);
     }
     error
 }
 
-/// Anthropic names the request beside the error, too, where a proxy may have dropped its header.
-fn body_request_id(body: &str) -> Option<String> {
-    RawMap::parse(body).ok()?.get("request_id")?.as_string()
+/// Anthropic repeats the request's id in the body, which helps if a proxy drops the header.
+fn request_id_in_body(body: &str) -> Option<String> {
+    RawMap::parse(body).ok()?.string("request_id")
 }
 
-/// Reads the `error` member of an event in the middle of a stream.
+/// Reads the `error` member of an event in a stream that began with status 200.
 pub(crate) fn error_in_stream(error: &Raw) -> ApiError {
-    let mut error = Said::in_error(error).into_error(None);
+    let mut error = ReportedError::in_member(error).into_error(None);
     if error.message.is_empty() {
-        error.message = "the provider gave up without saying why".to_string();
+        error.message = NO_MESSAGE.to_string();
     }
     error
 }
 
-/// The `error` member of an event as it came, if it says more than an [`ApiError`] can hold.
-pub(crate) fn more_in_stream(error: &Raw) -> Option<Raw> {
-    let held = ["\"message\"", "\"type\"", "\"code\"", "\"sequence_number\""];
+/// Returns the `error` member of an event, if it contains more than an [`ApiError`] can hold.
+pub(crate) fn error_with_more_fields(error: &Raw) -> Option<Raw> {
     let map = error.as_object()?;
-    let mut more = map.iter().filter(|(key, value)| {
-        !held.contains(&key.as_str()) && !matches!(value.as_str(), "null" | "{}")
-    });
-    more.next().map(|_| error.clone())
+    let has_more = map
+        .iter()
+        .any(|(key, value)| !is_held_by_api_error(key) && !is_empty(value));
+    has_more.then(|| error.clone())
 }
 
-/// Whether the same request may succeed later. Whether it may be sent again is another question:
-/// never after a part of the answer was shown.
+fn is_held_by_api_error(key: &Raw) -> bool {
+    let held = ["\"message\"", "\"type\"", "\"code\"", "\"sequence_number\""];
+    held.contains(&key.as_str())
+}
+
+fn is_empty(value: &Raw) -> bool {
+    matches!(value.as_str(), "null" | "{}")
+}
+
+/// Whether the same request may succeed later. Whether it may be sent again also depends on the answer: never after a
+/// part of it was shown.
 pub fn is_retryable(error: &ApiError) -> bool {
-    crate::retry::why_never(error).is_none()
+    crate::retry::permanent_reason(error).is_none()
 }
 
-/// What a body says about an error, in any of the shapes that OpenAI and its likes use:
+/// An error as a server reports it, in any of the shapes that OpenAI and compatible servers use:
 /// `{"error":{"message","type","code"}}`, `{"error":"…"}`, `{"message":"…"}`, `{"detail":"…"}`.
 #[derive(Debug, Default)]
-struct Said {
+struct ReportedError {
     message: String,
     kind: Option<String>,
     code: Option<String>,
 }
 
-impl Said {
-    fn in_object(map: &RawMap) -> Said {
+impl ReportedError {
+    fn in_body(map: &RawMap) -> ReportedError {
         match map.get("error") {
-            Some(error) => Said::in_error(error),
-            None => Said::in_members(map),
+            Some(error) => ReportedError::in_member(error),
+            None => ReportedError::in_object(map),
         }
     }
 
-    fn in_error(error: &Raw) -> Said {
+    /// Reads the `error` member, which is an object or the message itself.
+    fn in_member(error: &Raw) -> ReportedError {
         match error.as_object() {
-            Some(map) => Said::in_members(&map),
-            None => Said {
-                message: words(error).unwrap_or_default(),
-                ..Said::default()
+            Some(map) => ReportedError::in_object(&map),
+            None => ReportedError {
+                message: text_of(error).unwrap_or_default(),
+                ..ReportedError::default()
             },
         }
     }
 
-    fn in_members(map: &RawMap) -> Said {
-        let member = |key| map.get(key).and_then(words);
-        let mut message = member("message")
-            .or_else(|| member("detail"))
-            .unwrap_or_default();
-        // llama.cpp says beside the message how much would fit.
-        if let Some(window) = member("n_ctx").filter(|_| named_window(&message).is_none()) {
+    /// Reads an object with the members of an error.
+    fn in_object(map: &RawMap) -> ReportedError {
+        let message = text_member(map, "message").or_else(|| text_member(map, "detail"));
+        let mut message = message.unwrap_or_default();
+        if context_window_in(&message).is_none()
+            && let Some(window) = text_member(map, "n_ctx")
+        {
+            // llama.cpp reports its context size beside the message.
             message.push_str(&format!(" (n_ctx {window})"));
         }
-        Said {
+        ReportedError {
             message,
-            kind: member("type"),
-            code: member("code"),
+            kind: text_member(map, "type"),
+            code: text_member(map, "code"),
         }
     }
 
+    /// Converts to the core's error. `status` is `None` for an error within a stream.
     fn into_error(self, status: Option<u16>) -> ApiError {
-        let number = self.code.as_deref().and_then(|code| code.parse().ok());
-        let status = status.or(number.filter(|code| (400..600).contains(code)));
-        let kind = self.special_kind().or_else(|| status.map(kind_of_status));
-        let kind = kind
-            .or_else(|| self.named_kind())
-            .unwrap_or(ApiErrorKind::Server);
-        let mut error = ApiError::new(kind, self.message);
+        let code_number = self.code_number();
+        let status = status.or(code_number.filter(|code| (400..600).contains(code)));
+        let kind = self
+            .special_kind()
+            .or_else(|| status.map(kind_of_status))
+            .or_else(|| self.kind_of_name());
+        let mut error = ApiError::new(kind.unwrap_or(ApiErrorKind::Server), self.message);
         error.status = status;
-        // OpenAI's codes say more than its types, unless they repeat the status.
-        error.error_type = self.code.filter(|_| number.is_none()).or(self.kind);
+        // OpenAI's codes say more than its types, unless a code only repeats the status.
+        let code = self.code.filter(|_| code_number.is_none());
+        error.error_type = code.or(self.kind);
         error
     }
 
-    fn says(&self, word: &str) -> bool {
-        [&self.kind, &self.code]
-            .into_iter()
-            .flatten()
-            .any(|said| said.contains(word))
+    /// The code, if it is a number, such as a status.
+    fn code_number(&self) -> Option<u16> {
+        self.code.as_deref()?.parse().ok()
     }
 
-    /// Kinds that no status tells apart.
+    /// Whether the type or the code contains a word.
+    fn is_named(&self, word: &str) -> bool {
+        let names = [&self.kind, &self.code];
+        names.into_iter().flatten().any(|name| name.contains(word))
+    }
+
+    /// Kinds that share their status with others.
     fn special_kind(&self) -> Option<ApiErrorKind> {
-        let message = self.message.to_lowercase();
         let overflow = ["context_length_exceeded", "exceed_context_size_error"];
-        let too_long = [
+        if overflow.iter().any(|name| self.is_named(name)) || self.says_too_long() {
+            return Some(ApiErrorKind::ContextOverflow);
+        }
+        let is_refusal = self.is_named("content_filter") || self.is_named("content_policy");
+        is_refusal.then_some(ApiErrorKind::ContentRefused)
+    }
+
+    /// Whether the message says that the conversation is too long.
+    fn says_too_long(&self) -> bool {
+        const PHRASES: [&str; 4] = [
             "maximum context length",
             "context length exceeded",
             // Anthropic's words for the prompt alone, and for the prompt with the answer's limit.
             "prompt is too long",
             "exceed context limit",
         ];
-        if overflow.iter().any(|word| self.says(word))
-            || too_long.iter().any(|words| message.contains(words))
-        {
-            return Some(ApiErrorKind::ContextOverflow);
-        }
-        let refused = self.says("content_filter") || self.says("content_policy");
-        refused.then_some(ApiErrorKind::ContentRefused)
+        let message = self.message.to_lowercase();
+        PHRASES.iter().any(|phrase| message.contains(phrase))
     }
 
-    /// The kind by the provider's own name for it, where no status came along.
-    fn named_kind(&self) -> Option<ApiErrorKind> {
-        let names = [
+    /// The kind by the provider's own name for it, for errors without a status.
+    fn kind_of_name(&self) -> Option<ApiErrorKind> {
+        const NAMES: [(&str, ApiErrorKind); 10] = [
             ("rate_limit", ApiErrorKind::RateLimit),
             ("quota", ApiErrorKind::RateLimit),
             ("overloaded", ApiErrorKind::Overloaded),
@@ -166,24 +196,30 @@ impl Said {
             ("invalid_", ApiErrorKind::BadRequest),
             ("timeout", ApiErrorKind::Timeout),
         ];
-        names
-            .into_iter()
-            .find(|(word, _)| self.says(word))
-            .map(|(_, kind)| kind)
+        let (_, kind) = NAMES.into_iter().find(|(name, _)| self.is_named(name))?;
+        Some(kind)
     }
 }
 
-/// A string as it is, a number or an object as its JSON; `None` for null.
-fn words(raw: &Raw) -> Option<String> {
-    (raw.as_str() != "null").then(|| raw.as_string().unwrap_or_else(|| raw.to_string()))
+fn text_member(map: &RawMap, key: &str) -> Option<String> {
+    text_of(map.get(key)?)
 }
 
+/// A string, or the JSON of a number or an object; `None` for null.
+fn text_of(raw: &Raw) -> Option<String> {
+    if raw.as_str() == "null" {
+        return None;
+    }
+    Some(raw.as_string().unwrap_or_else(|| raw.to_string()))
+}
+
+/// The kind of error that a status alone stands for.
 pub(crate) fn kind_of_status(status: u16) -> ApiErrorKind {
     match status {
         401 | 403 => ApiErrorKind::Auth,
         404 => ApiErrorKind::NotFound,
         408 => ApiErrorKind::Timeout,
-        // A body that the server will not take is, in a conversation, one that grew too long.
+        // A body that is too large for the server is a conversation that is too long.
         413 => ApiErrorKind::ContextOverflow,
         402 | 429 => ApiErrorKind::RateLimit,
         503 | 529 => ApiErrorKind::Overloaded,
@@ -192,9 +228,9 @@ pub(crate) fn kind_of_status(status: u16) -> ApiErrorKind {
     }
 }
 
-/// The message of a body that is not JSON. The pages of proxies are of no use to a reader.
-pub(crate) fn plain_message(body: &str) -> String {
-    const LONGEST: usize = 300;
+/// The message of a body without a known error: its start. The web page of a proxy is of no use to anybody.
+pub(crate) fn message_of_body(body: &str) -> String {
+    const MAX_CHARS: usize = 300;
     let body = body.trim();
     if body.is_empty() {
         return "no reason given".to_string();
@@ -202,21 +238,21 @@ pub(crate) fn plain_message(body: &str) -> String {
     if body.starts_with('<') {
         return "the answer is a web page".to_string();
     }
-    body.chars()
-        .take(LONGEST)
+    let start = body.chars().take(MAX_CHARS);
+    start
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
-/// The most bytes between the words and the number.
-const NEAR: usize = 24;
+/// How many bytes may stand between the words and their number.
+const MAX_DISTANCE: usize = 24;
 
-/// Words before the number, in lower case.
-const BEFORE: [&str; 6] = [
-    // OpenAI and its likes.
+/// Words before the size of the context window, in lower case.
+const BEFORE_WINDOW: [&str; 6] = [
+    // OpenAI and compatible servers.
     "maximum context length is",
     "maximum context length of",
-    // llama.cpp, in its words and in the member that stands beside them.
+    // llama.cpp, in its message and in the member beside it.
     "available context size",
     "n_ctx",
     // Gemini.
@@ -225,42 +261,51 @@ const BEFORE: [&str; 6] = [
     "context window of",
 ];
 
-/// Words of Anthropic, behind which two numbers are compared: the last one is the window.
-const COMPARED: [&str; 2] = ["prompt is too long", "exceed context limit"];
+/// Anthropic's words before a comparison of two numbers, of which the second is the context window.
+const BEFORE_COMPARISON: [&str; 2] = ["prompt is too long", "exceed context limit"];
 
-/// How many tokens fit, if a refusal says so.
+/// Finds the size of the context window, in tokens, in a provider's message that a conversation is too long.
 ///
 /// ```
-/// use analects_providers::named_window;
+/// use analects_providers::context_window_in;
 ///
-/// let refusal = "This model's maximum context length is 8192 tokens. However, you requested 9000.";
-/// assert_eq!(named_window(refusal), Some(8192));
-/// assert_eq!(named_window("prompt is too long: 208310 tokens > 200000 maximum"), Some(200_000));
-/// assert_eq!(named_window("it is too long"), None);
+/// let message = "This model's maximum context length is 8192 tokens. However, you requested 9000.";
+/// assert_eq!(context_window_in(message), Some(8192));
+/// assert_eq!(context_window_in("prompt is too long: 208310 tokens > 200000 maximum"), Some(200_000));
+/// assert_eq!(context_window_in("it is too long"), None);
 /// ```
-pub fn named_window(message: &str) -> Option<u64> {
+pub fn context_window_in(message: &str) -> Option<u64> {
     let message = message.to_ascii_lowercase();
-    let after = |words: &str| message.find(words).map(|at| &message[at + words.len()..]);
-    let named = BEFORE
+    let named = BEFORE_WINDOW
         .iter()
-        .filter_map(|words| after(words))
-        .find_map(number_near);
-    let compared = || {
-        let rest = COMPARED.iter().find_map(|words| after(words))?;
-        number_near(rest.split_once('>')?.1)
-    };
-    named.or_else(compared)
+        .find_map(|words| number_near_start(text_after(words, &message)?));
+    named.or_else(|| compared_window(&message))
 }
 
-/// The number with which a text begins, but for a few other characters. One that no machine can count is none.
-fn number_near(text: &str) -> Option<u64> {
-    let start = text
-        .bytes()
-        .take(NEAR)
-        .position(|byte| byte.is_ascii_digit())?;
-    let is_part = |c: char| c.is_ascii_digit() || c == ',' || c == '_';
-    let digits = text[start..].split(|c| !is_part(c)).next()?;
-    digits.replace([',', '_'], "").parse().ok()
+/// The second number of a comparison such as `208310 tokens > 200000 maximum`.
+fn compared_window(message: &str) -> Option<u64> {
+    let rest = BEFORE_COMPARISON
+        .iter()
+        .find_map(|words| text_after(words, message))?;
+    let (_, window) = rest.split_once('>')?;
+    number_near_start(window)
+}
+
+fn text_after<'a>(words: &str, text: &'a str) -> Option<&'a str> {
+    let at = text.find(words)?;
+    Some(&text[at + words.len()..])
+}
+
+/// The number close to the start of a text, which may contain `,` or `_`. `None` if it is too large for 64 bits.
+fn number_near_start(text: &str) -> Option<u64> {
+    let mut near = text.bytes().take(MAX_DISTANCE);
+    let start = near.position(|byte| byte.is_ascii_digit())?;
+    let number = text[start..].split(|c| !is_number_char(c)).next()?;
+    number.replace([',', '_'], "").parse().ok()
+}
+
+fn is_number_char(c: char) -> bool {
+    c.is_ascii_digit() || c == ',' || c == '_'
 }
 
 #[cfg(test)]

@@ -1,37 +1,38 @@
-//! A request in HTTP's terms, as plain data. Keys and host names are not part of it: the client,
-//! which knows both, adds them.
+//! Requests in the terms of HTTP, as plain data. They contain neither keys nor host names; the client adds both.
 
 use analects_core::{Problem, RawMap};
 
 use crate::{Api, gemini};
 
-/// What is to be sent.
+const JSON: &str = "application/json";
+
+/// A request to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpRequest {
     /// The method.
     pub method: Method,
-    /// The path below the provider's base URL, such as `/chat/completions`, and the query, if any.
+    /// The path below the provider's base URL, such as `/chat/completions`, with the query, if there is one.
     pub path: String,
-    /// Headers, without the one that carries the key.
+    /// The headers, without the one for the key.
     pub headers: Vec<(String, String)>,
-    /// How the key is to be sent.
+    /// How the key is sent.
     pub auth: Auth,
-    /// The body.
+    /// The body; empty for [`Method::Get`].
     pub body: Vec<u8>,
-    /// What was asked for and is not in the body, because the API has no place for it.
+    /// What the body omits, changes or adds, because the API requires it.
     pub left_out: Vec<Problem>,
 }
 
 /// An HTTP method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Asks for something to be told; there is no body.
+    /// `GET`, without a body.
     Get,
-    /// Asks for something to be done.
+    /// `POST`.
     Post,
 }
 
-/// How a provider wants to see the key.
+/// The header in which a provider expects the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
     /// As `Authorization: Bearer …`.
@@ -43,7 +44,7 @@ pub enum Auth {
 }
 
 impl HttpRequest {
-    /// A request with a JSON body whose answer is a stream of events.
+    /// A request with a JSON body, whose answer is a stream of events.
     pub(crate) fn stream(path: &str, auth: Auth, body: Vec<u8>) -> HttpRequest {
         let request = HttpRequest {
             method: Method::Post,
@@ -54,57 +55,56 @@ impl HttpRequest {
             left_out: Vec::new(),
         };
         request
-            .header("content-type", "application/json")
+            .header("content-type", JSON)
             .header("accept", "text/event-stream")
     }
 
-    /// A request for something that is told in JSON.
+    /// A request without a body, whose answer is JSON.
     pub(crate) fn get(path: String, auth: Auth) -> HttpRequest {
         HttpRequest {
             method: Method::Get,
             path,
-            headers: vec![("accept".to_string(), "application/json".to_string())],
+            headers: vec![("accept".to_string(), JSON.to_string())],
             auth,
             body: Vec::new(),
             left_out: Vec::new(),
         }
     }
 
-    /// A request with a JSON body whose answer is JSON, too.
+    /// A request with a JSON body, whose answer is JSON as well.
     pub(crate) fn json(path: &str, auth: Auth, body: Vec<u8>) -> HttpRequest {
-        HttpRequest::stream(path, auth, body).accepting_json()
+        HttpRequest::stream(path, auth, body).accept_json()
     }
 
-    fn accepting_json(mut self) -> HttpRequest {
+    /// The same request, but for JSON instead of a stream.
+    fn accept_json(mut self) -> HttpRequest {
         for (name, value) in &mut self.headers {
             if name == "accept" {
-                *value = "application/json".to_string();
+                *value = JSON.to_string();
             }
         }
         self
     }
 
-    /// The same with one more header.
+    /// The same request with one more header.
     pub(crate) fn header(mut self, name: &str, value: &str) -> HttpRequest {
         self.headers.push((name.to_string(), value.to_string()));
         self
     }
 
-    /// Says what the body leaves out.
-    pub(crate) fn leaving_out(mut self, left_out: Vec<Problem>) -> HttpRequest {
-        self.left_out = left_out;
+    /// The same request with the report of its encoder.
+    pub(crate) fn with_problems(mut self, problems: Vec<Problem>) -> HttpRequest {
+        self.left_out = problems;
         self
     }
 }
 
-/// The same request for an answer in one piece.
-pub fn at_once(api: Api, request: HttpRequest) -> HttpRequest {
-    let mut request = request.accepting_json();
+/// Changes a request for a stream to one for an answer in one piece. The [`Decoder`](crate::Decoder) reads both.
+pub fn without_streaming(api: Api, request: HttpRequest) -> HttpRequest {
+    let mut request = request.accept_json();
     if api == Api::Gemini {
-        request.path = gemini::path_at_once(&request.path);
-        return request;
-    }
-    if let Ok(mut body) = RawMap::parse(&String::from_utf8_lossy(&request.body)) {
+        request.path = gemini::path_without_streaming(&request.path);
+    } else if let Ok(mut body) = RawMap::parse(&String::from_utf8_lossy(&request.body)) {
         body.remove("stream");
         body.remove("stream_options");
         request.body = body.to_raw().to_string().into_bytes();
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_at_once_is_asked_for_without_a_stream() {
+    fn without_streaming_asks_for_plain_json() {
         let request = analects_core::Request {
             model: "m".into(),
             ..Default::default()
@@ -131,7 +131,7 @@ mod tests {
             Api::Gemini,
         ] {
             let stream = crate::encode(api, &request);
-            let whole = at_once(api, stream.clone());
+            let whole = without_streaming(api, stream.clone());
             let body = String::from_utf8(whole.body).unwrap();
             assert!(!body.contains("\"stream"), "{api:?}: {body}");
             assert!(!whole.path.contains("stream"), "{api:?}: {}", whole.path);

@@ -1,24 +1,22 @@
 //! Requests and answers in the wire formats of the model providers.
 //!
-//! This crate is pure: bytes in, events out. It opens no connection, knows no key and no host, and
-//! keeps no time; the client does all that. Between [`Request`] and the bytes that go
-//! out, and between the bytes that come back and [`StreamEvent`](analects_core::StreamEvent)s,
-//! there is one function each.
+//! This crate is pure: bytes in, events out. It opens no connection, knows neither keys nor hosts, and reads no clock;
+//! `analects-client` does that. One function turns a [`Request`] into the bytes of an HTTP request, another turns the
+//! bytes of an answer into [`StreamEvent`](analects_core::StreamEvent)s.
 //!
 //! # Types, in reading order
 //!
 //! 1. [`Api`] names a wire format.
-//! 2. [`encode`] turns a request into an [`HttpRequest`] that obeys the rules of its API, whatever the
-//!    conversation, and says what it leaves out or sends otherwise; [`encode_for`] does so for a server
-//!    whose [`Quirks`] are known.
-//! 3. [`decoder`] gives a [`Decoder`], which takes the answer's bytes in pieces of any size.
-//! 4. [`error_from_response`] reads an answer that is an error; [`is_retryable`] says whether
-//!    another try may help, and [`retry()`] whether and when to try.
+//! 2. [`encode`] turns any request into an [`HttpRequest`] that obeys the rules of its API, and reports what it omits or
+//!    changes. [`encode_for`] does so for a server whose [`Quirks`] are known.
+//! 3. [`decoder`] returns a [`Decoder`], which takes the answer's bytes in pieces of any size.
+//! 4. [`error_from_response`] reads an answer that is an error. [`is_retryable`] says whether another try may help, and
+//!    [`retry()`] whether and when to try again.
 //! 5. [`sse`] splits a stream of server-sent events, for every provider.
-//! 6. [`vendors`] are who can be asked; [`facts`] are what is known about their models, in a
-//!    [`Catalogue`] that a person may correct; [`cost`] is what an answer cost.
-//! 7. [`encode_count`] and [`list_request`] ask how many tokens a request has and which models there
-//!    are; [`decode_count`] and [`decode_models`] read the answers.
+//! 6. [`vendors`] lists the providers. [`facts`] and the [`Catalogue`], which a user may correct, say what is known about
+//!    their models. [`cost`] says what an answer cost.
+//! 7. [`encode_count`] and [`encode_list_models`] ask how many tokens a request has and which models there are;
+//!    [`decode_count`] and [`decode_models`] read the answers.
 //!
 //! ```
 //! use analects_core::{Message, Request, fold};
@@ -39,41 +37,40 @@
 //!
 //! # Limitations
 //!
-//! - Requests always ask for a stream; a plain JSON answer is read too.
-//! - Chat Completions has no place for unknown blocks, for documents other than PDF files and, with
-//!   most servers, for thinking; the Responses API has none for stop sequences. What is left out is
-//!   listed in [`HttpRequest::left_out`].
-//! - Neither API can say that a tool failed, so the text of its result does.
-//! - [`error_from_response`] reads a `Retry-After` header as seconds only, since a date needs the
-//!   time; [`RetryHeaders::read`] reads both.
-//! - Of several choices (`n` above 1) the first is the answer; the others are kept beside it, as
-//!   `other_choices` among the message's extra fields.
-//! - Of the Responses API, the request's instructions and tools, which every answer repeats, are not
-//!   kept; nor are events that only announce what the finished item says.
-//! - The Responses API takes back only calls of tools that the provider runs; calls of a computer, a
-//!   shell or a custom tool, which somebody here would have to answer, are left out.
-//! - Gemini wants the last word to be the user's: where the model spoke last, a line asks it to go on.
-//! - What comes in by a request's `metadata` is sent as it is, and nobody checks it.
-//! - Of Gemini, a stream whose every chunk says that it finished, as old versions do, cannot be told
-//!   from one that was cut off between two chunks.
-//! - Prices are list prices for ordinary requests: no batches, no searches, no stored caches.
-//! - Anthropic's Messages: a server's tools and other fields of its own go in by the request's
-//!   `metadata` (`tools` are added, `betas` become a header, `cache_control` caches the prompt). Text
-//!   documents in base64 are left out; they go as plain text.
+//! - Requests always ask for a stream, unless [`without_streaming`] changes them; a plain JSON answer is read too.
+//! - Chat Completions cannot express unknown blocks, documents other than PDF files and, with most servers, thinking.
+//!   The Responses API has no stop sequences. [`HttpRequest::left_out`] lists what is omitted.
+//! - Neither of OpenAI's APIs has a field for failed tool calls, so the text of the result says that it is an error.
+//! - [`error_from_response`] reads a `Retry-After` header as seconds only, because a date requires the time.
+//!   [`RetryHeaders::read`] reads both.
+//! - If a server returns several choices (`n` above 1), the first one is the answer. The others are kept among the
+//!   message's extra fields, as `other_choices`.
+//! - The Responses API repeats the request's instructions and tools in every answer. They are not kept, and neither are
+//!   events that only announce what the finished item contains.
+//! - The Responses API accepts only calls of tools that the provider runs. Calls of a computer, a shell or a custom tool
+//!   are omitted, because the client would have to answer them.
+//! - Gemini requires the last turn to be the user's. After a turn of the model, a line is added that asks it to go on.
+//! - The request's `metadata` is sent unchecked.
+//! - Old versions of Gemini set a finish reason in every chunk. If such a stream is cut off between two chunks, the
+//!   answer looks complete.
+//! - Prices are list prices of ordinary requests: no batches, no searches, no stored caches.
+//! - Fields and server-side tools of Anthropic's Messages are sent by `metadata`: `tools` are added to the request's
+//!   tools, `betas` become a header, and `cache_control` caches the prompt. Text documents in base64 are omitted; send
+//!   them as plain text.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod anthropic;
 mod catalogue;
 mod decoder;
+mod decoding;
+mod encoding;
 mod error;
 mod gemini;
 mod http;
 mod models;
 mod openai;
 mod openai_responses;
-mod outgoing;
 mod quirks;
-mod reading;
 mod retry;
 pub mod sse;
 mod vendors;
@@ -81,13 +78,18 @@ mod vendors;
 use analects_core::Request;
 
 pub use catalogue::{Catalogue, CatalogueError, cost, facts};
-pub use decoder::{Decoder, decoder, recognise};
-pub use error::{error_from_response, is_retryable, named_window};
-pub use http::{Auth, HttpRequest, Method, at_once};
-pub use models::{ListedModel, ModelPage, decode_count, decode_models, encode_count, list_request};
-pub use quirks::{MaxTokens, Quirks, ReasoningRequest, SystemRole, Temperature, Thoughts, ToolIds};
-pub use retry::{Retry, RetryHeaders, RetryPolicy, Situation, WhyNot, retry};
-pub use vendors::{OWN_SERVER, Vendor, vendor, vendors};
+pub use decoder::{Decoder, decoder, detect_api};
+pub use error::{context_window_in, error_from_response, is_retryable};
+pub use http::{Auth, HttpRequest, Method, without_streaming};
+pub use models::{
+    ListedModel, ModelPage, decode_count, decode_models, encode_count, encode_list_models,
+};
+pub use quirks::{
+    MaxTokensField, Quirks, ReasoningRequest, SystemRole, TemperatureSupport, ThinkingField,
+    ToolIdRule,
+};
+pub use retry::{NoRetryReason, RetryDecision, RetryHeaders, RetryPolicy, RetryState, retry};
+pub use vendors::{LOCAL_VENDOR, Vendor, vendor, vendors};
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -96,22 +98,23 @@ pub enum Api {
     AnthropicMessages,
     /// Google's Gemini API.
     Gemini,
-    /// OpenAI's Chat Completions, which many vendors and local servers speak too.
+    /// OpenAI's Chat Completions, which many vendors and local servers also speak.
     OpenAiChat,
-    /// OpenAI's Responses, which local servers speak too.
+    /// OpenAI's Responses, which some local servers also speak.
     OpenAiResponses,
 }
 
-/// Turns a request into bytes that go out, for a server about which no more is known than its API.
+/// Encodes a request for a server about which only its API is known.
 pub fn encode(api: Api, request: &Request) -> HttpRequest {
-    let quirks = match api {
-        Api::OpenAiResponses => Quirks::OPENAI_RESPONSES,
-        _ => Quirks::COMPATIBLE,
+    let quirks = if api == Api::OpenAiResponses {
+        Quirks::OPENAI_RESPONSES
+    } else {
+        Quirks::COMPATIBLE
     };
     encode_for(api, request, &quirks)
 }
 
-/// Turns a request into bytes that go out, for a server of which more is known.
+/// Encodes a request for a server with these quirks. Anthropic and Gemini have none, and ignore them.
 pub fn encode_for(api: Api, request: &Request, quirks: &Quirks) -> HttpRequest {
     match api {
         Api::AnthropicMessages => anthropic::encode(request),

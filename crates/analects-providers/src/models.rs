@@ -1,37 +1,38 @@
-//! What providers tell about models, and how many tokens a request has: requests out, answers in, one
-//! function each for all wire formats.
+//! The models of a provider and the token count of a request: for each of the two, a function that encodes the request
+//! and one that decodes the answer, for all APIs.
 
-use analects_core::{ApiError, ApiErrorKind, ModelFacts, Raw, RawMap, Request};
+use analects_core::{ApiError, ModelFacts, Raw, RawMap, Request};
 
-use crate::reading::{take, word};
+use crate::decoding::{fields_except, object_member, string_member};
+use crate::error::malformed;
 use crate::{Api, Auth, HttpRequest, anthropic, gemini};
 
-/// The most that the APIs give on one page.
-const PAGE: usize = 1000;
+/// How many models to ask for at once: the most that the APIs return.
+const PAGE_SIZE: usize = 1000;
 
 /// One page of a provider's models.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelPage {
     /// The models.
     pub models: Vec<ListedModel>,
-    /// What [`list_request`] wants for the next page; `None` on the last.
+    /// The argument of [`encode_list_models`] for the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
 /// A model that a provider offers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ListedModel {
-    /// The name by which it is asked.
+    /// The name to use in requests.
     pub name: String,
-    /// Its name for people.
+    /// The name for people.
     pub title: Option<String>,
-    /// What the provider says about it; mostly little.
+    /// What the provider says about the model, which is usually little.
     pub facts: ModelFacts,
-    /// What the provider says besides, as it came.
+    /// All other fields of the answer.
     pub extra: RawMap,
 }
 
-/// The question how many tokens a request has; `None` where the API has no answer to it.
+/// Encodes the question how many tokens a request has; `None` for APIs that cannot count.
 pub fn encode_count(api: Api, request: &Request) -> Option<HttpRequest> {
     match api {
         Api::AnthropicMessages => Some(anthropic::encode_count(request)),
@@ -40,154 +41,174 @@ pub fn encode_count(api: Api, request: &Request) -> Option<HttpRequest> {
     }
 }
 
-/// Reads the answer to that question; `None` if it is none.
+/// Decodes the answer to [`encode_count`]; `None` if it contains no count.
 pub fn decode_count(api: Api, body: &[u8]) -> Option<u64> {
     let key = match api {
         Api::AnthropicMessages => "input_tokens",
         Api::Gemini => "totalTokens",
         Api::OpenAiChat | Api::OpenAiResponses => return None,
     };
-    RawMap::parse(std::str::from_utf8(body).ok()?)
-        .ok()?
-        .get(key)?
-        .to()
+    let body = RawMap::parse(std::str::from_utf8(body).ok()?).ok()?;
+    body.get(key)?.to()
 }
 
-/// The question which models there are; `after` is what the page before said is next.
-pub fn list_request(api: Api, after: Option<&str>) -> HttpRequest {
-    let after = |parameter: &str| match after {
-        Some(page) => format!("&{parameter}={}", percent_encoded(page)),
-        None => String::new(),
-    };
+/// Encodes the question which models there are. `after` is [`ModelPage::next`] of the page before.
+pub fn encode_list_models(api: Api, after: Option<&str>) -> HttpRequest {
     match api {
         Api::AnthropicMessages => {
-            let path = format!("/models?limit={PAGE}{}", after("after_id"));
+            let path = format!(
+                "/models?limit={PAGE_SIZE}{}",
+                page_parameter("after_id", after)
+            );
             HttpRequest::get(path, Auth::XApiKey).header("anthropic-version", anthropic::VERSION)
         }
         Api::Gemini => {
-            let path = format!("/models?pageSize={PAGE}{}", after("pageToken"));
+            let path = format!(
+                "/models?pageSize={PAGE_SIZE}{}",
+                page_parameter("pageToken", after)
+            );
             HttpRequest::get(path, Auth::GoogleKey)
         }
-        // All of them come at once.
+        // OpenAI returns all models at once.
         Api::OpenAiChat | Api::OpenAiResponses => {
             HttpRequest::get("/models".to_string(), Auth::Bearer)
         }
     }
 }
 
-/// Reads the answer to that question.
-pub fn decode_models(api: Api, body: &[u8]) -> Result<ModelPage, ApiError> {
-    let text = String::from_utf8_lossy(body);
-    let page = RawMap::parse(&text).ok().and_then(|body| match api {
-        Api::AnthropicMessages => anthropic_models(&body),
-        Api::Gemini => gemini_models(&body),
-        Api::OpenAiChat | Api::OpenAiResponses => openai_models(&body),
-    });
-    page.ok_or_else(|| {
-        ApiError::new(
-            ApiErrorKind::Malformed,
-            "the answer is not a list of models",
-        )
-    })
+fn page_parameter(name: &str, after: Option<&str>) -> String {
+    match after {
+        Some(page) => format!("&{name}={}", percent_encode(page)),
+        None => String::new(),
+    }
 }
 
-fn anthropic_models(body: &RawMap) -> Option<ModelPage> {
+/// Decodes the answer to [`encode_list_models`].
+pub fn decode_models(api: Api, body: &[u8]) -> Result<ModelPage, ApiError> {
+    let text = String::from_utf8_lossy(body);
+    let page = match RawMap::parse(&text) {
+        Ok(body) => model_page(api, &body),
+        Err(_) => None,
+    };
+    page.ok_or_else(|| malformed("the answer is not a list of models"))
+}
+
+fn model_page(api: Api, body: &RawMap) -> Option<ModelPage> {
+    match api {
+        Api::AnthropicMessages => anthropic_page(body),
+        Api::Gemini => gemini_page(body),
+        Api::OpenAiChat | Api::OpenAiResponses => openai_page(body),
+    }
+}
+
+fn anthropic_page(body: &RawMap) -> Option<ModelPage> {
     let models = body.get("data")?.as_array()?;
-    let models = models.iter().filter_map(anthropic_model).collect();
-    let more = body
+    let has_more = body
         .get("has_more")
         .is_some_and(|more| more.as_str() == "true");
     Some(ModelPage {
-        models,
-        next: word(body, "last_id").filter(|_| more),
+        models: models.iter().filter_map(anthropic_model).collect(),
+        next: string_member(body, "last_id").filter(|_| has_more),
     })
 }
 
 fn anthropic_model(model: &Raw) -> Option<ListedModel> {
     let model = model.as_object()?;
-    let abilities = model
-        .get("capabilities")
-        .and_then(Raw::as_object)
-        .unwrap_or_default();
-    let able = |key| abilities.get(key)?.as_object()?.get("supported")?.to();
-    let facts = ModelFacts {
-        context_window: model.get("max_input_tokens").and_then(Raw::to),
-        max_output_tokens: model.get("max_tokens").and_then(Raw::to),
-        images: able("image_input"),
-        thinking: able("thinking"),
-        ..ModelFacts::default()
-    };
-    let placed = ["type", "id", "display_name"];
+    let extra = fields_except(&model, &["type", "id", "display_name"]);
     Some(ListedModel {
-        name: word(&model, "id")?,
-        title: word(&model, "display_name"),
-        facts,
-        extra: take(&model, |key, _| placed.contains(&key))
-            .into_iter()
-            .collect(),
+        name: string_member(&model, "id")?,
+        title: string_member(&model, "display_name"),
+        facts: anthropic_facts(&model),
+        extra: extra.into_iter().collect(),
     })
 }
 
-fn gemini_models(body: &RawMap) -> Option<ModelPage> {
-    // A server without any models sends no list at all.
+fn anthropic_facts(model: &RawMap) -> ModelFacts {
+    ModelFacts {
+        context_window: number_member(model, "max_input_tokens"),
+        max_output_tokens: number_member(model, "max_tokens"),
+        images: capability(model, "image_input"),
+        thinking: capability(model, "thinking"),
+        ..ModelFacts::default()
+    }
+}
+
+/// Whether Anthropic says that a model has a capability; `None` if it says nothing.
+fn capability(model: &RawMap, name: &str) -> Option<bool> {
+    let capabilities = object_member(model, "capabilities")?;
+    object_member(&capabilities, name)?.get("supported")?.to()
+}
+
+fn number_member(map: &RawMap, key: &str) -> Option<u64> {
+    map.get(key)?.to()
+}
+
+fn gemini_page(body: &RawMap) -> Option<ModelPage> {
     let models = match body.get("models") {
         Some(models) => models.as_array()?,
+        // A server without any models sends no list.
         None if body.is_empty() => Vec::new(),
         None => return None,
     };
-    let models = models.iter().filter_map(gemini_model).collect();
     Some(ModelPage {
-        models,
-        next: word(body, "nextPageToken"),
+        models: models.iter().filter_map(gemini_model).collect(),
+        next: string_member(body, "nextPageToken"),
     })
 }
 
-/// A model that writes: those for embeddings and the like are not listed.
+/// Reads a model that writes text; `None` for models that only make embeddings and the like.
 fn gemini_model(model: &Raw) -> Option<ListedModel> {
     let model = model.as_object()?;
-    let name = model.string("name")?;
-    let methods: Option<Vec<String>> = model.get("supportedGenerationMethods").and_then(Raw::to);
-    if methods.is_some_and(|methods| !methods.iter().any(|name| name == "generateContent")) {
+    if !generates_content(&model) {
         return None;
     }
+    let name = model.string("name")?;
     let facts = ModelFacts {
-        context_window: model.get("inputTokenLimit").and_then(Raw::to),
-        max_output_tokens: model.get("outputTokenLimit").and_then(Raw::to),
+        context_window: number_member(&model, "inputTokenLimit"),
+        max_output_tokens: number_member(&model, "outputTokenLimit"),
         thinking: model.get("thinking").and_then(Raw::to),
         temperature: model.get("temperature").map(|_| true),
         ..ModelFacts::default()
     };
-    let name = name.strip_prefix("models/").unwrap_or(&name).to_string();
     Some(ListedModel {
-        name,
+        name: name.strip_prefix("models/").unwrap_or(&name).to_string(),
         title: model.string("displayName"),
         facts,
         extra: RawMap::new(),
     })
 }
 
-/// OpenAI and its likes give names, and each vendor something else besides.
-fn openai_models(body: &RawMap) -> Option<ModelPage> {
+/// Whether a model lists the method that answers a conversation, or lists no methods at all.
+fn generates_content(model: &RawMap) -> bool {
+    let methods: Option<Vec<String>> = model.get("supportedGenerationMethods").and_then(Raw::to);
+    let Some(methods) = methods else {
+        return true;
+    };
+    methods.iter().any(|name| name == "generateContent")
+}
+
+/// OpenAI and compatible servers return names, and each vendor adds other fields.
+fn openai_page(body: &RawMap) -> Option<ModelPage> {
     let models = body.get("data")?.as_array()?;
-    let models = models.iter().filter_map(openai_model).collect();
-    Some(ModelPage { models, next: None })
+    Some(ModelPage {
+        models: models.iter().filter_map(openai_model).collect(),
+        next: None,
+    })
 }
 
 fn openai_model(model: &Raw) -> Option<ListedModel> {
-    let model = model.as_object()?;
-    let extra = model
-        .iter()
-        .filter(|(key, _)| key.as_str() != "\"id\"")
-        .collect();
+    let mut extra = model.as_object()?;
+    let name = extra.string("id")?;
+    extra.remove("id");
     Some(ListedModel {
-        name: model.string("id")?,
+        name,
         extra,
         ..ListedModel::default()
     })
 }
 
-/// A text as a part of an address: a name from a file must not become a path or a query.
-pub(crate) fn percent_encoded(text: &str) -> String {
+/// Encodes text as a part of an address, so that a name from a file cannot become a path or a query.
+pub(crate) fn percent_encode(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

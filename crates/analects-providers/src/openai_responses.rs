@@ -1,13 +1,13 @@
-//! OpenAI's Responses. The whole conversation goes out each time and nothing is stored over there;
-//! the name that the provider gives an answer is only recorded.
+//! OpenAI's Responses. Each request contains the whole conversation, and the server stores nothing. The id that the
+//! provider gives an answer is only recorded.
 
-mod block;
+mod block_writer;
 mod decode;
 mod encode;
 mod item;
 mod wire;
 
-pub(crate) use decode::Decoder;
+pub(crate) use decode::ResponsesDecoder;
 pub(crate) use encode::encode;
 
 #[cfg(test)]

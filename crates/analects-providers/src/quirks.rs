@@ -1,37 +1,36 @@
-//! In what the servers that speak OpenAI's APIs differ, as plain data: a row of a table each, and
-//! no code.
+//! How the servers that speak OpenAI's APIs differ, as plain data without code. Each vendor has a row.
 
-/// What a server wants to see, and what it refuses.
+/// What a server requires, and what it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quirks {
-    /// Under which name the limit of output tokens goes.
-    pub max_tokens: MaxTokens,
-    /// Whether `stream_options` is understood, which asks for token counts.
+    /// The field for the limit of output tokens.
+    pub max_tokens: MaxTokensField,
+    /// Whether the server knows `stream_options`, which asks for token counts. Some refuse unknown fields.
     pub stream_options: bool,
     /// Whether a temperature may be sent.
-    pub temperature: Temperature,
-    /// The role in which instructions are given.
+    pub temperature: TemperatureSupport,
+    /// The role of instructions.
     pub system_role: SystemRole,
-    /// How a model is asked to think first.
+    /// How to ask a model to think before it answers.
     pub reasoning: ReasoningRequest,
-    /// How thoughts of the model go back to it.
-    pub thoughts: Thoughts,
-    /// Which names of tool calls are accepted.
-    pub tool_ids: ToolIds,
-    /// Whether documents are taken, as file parts.
+    /// The field in which the model's earlier thinking is sent back.
+    pub thinking: ThinkingField,
+    /// The ids of tool calls that are accepted.
+    pub tool_ids: ToolIdRule,
+    /// Whether documents are accepted, as file parts.
     pub files: bool,
 }
 
 impl Quirks {
-    /// What most servers understand.
+    /// What most servers accept.
     pub const COMPATIBLE: Quirks = Quirks {
-        max_tokens: MaxTokens::ByModel,
+        max_tokens: MaxTokensField::ByModel,
         stream_options: true,
-        temperature: Temperature::ByModel,
+        temperature: TemperatureSupport::ByModel,
         system_role: SystemRole::System,
         reasoning: ReasoningRequest::Unknown,
-        thoughts: Thoughts::LeftOut,
-        tool_ids: ToolIds::UpTo(40),
+        thinking: ThinkingField::Omitted,
+        tool_ids: ToolIdRule::UpTo(40),
         files: true,
     };
 
@@ -43,7 +42,7 @@ impl Quirks {
 
     /// OpenAI's Responses.
     pub const OPENAI_RESPONSES: Quirks = Quirks {
-        tool_ids: ToolIds::UpTo(64),
+        tool_ids: ToolIdRule::UpTo(64),
         ..Quirks::OPENAI_CHAT
     };
 }
@@ -54,40 +53,41 @@ impl Default for Quirks {
     }
 }
 
-/// The name of the limit of output tokens in Chat Completions.
+/// The field for the limit of output tokens in Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MaxTokens {
-    /// `max_tokens`, the older name, which most servers know as the only one.
+pub enum MaxTokensField {
+    /// `max_tokens`, the older field, and the only one that most servers know.
     MaxTokens,
     /// `max_completion_tokens`.
     MaxCompletionTokens,
-    /// The newer name for OpenAI's models that refuse the older one, known by their names.
+    /// The newer field for OpenAI's models that refuse the older one, which are known by their names.
     ByModel,
 }
 
 /// Whether a temperature may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Temperature {
-    /// Always.
-    Sent,
-    /// Never.
+pub enum TemperatureSupport {
+    /// Every model accepts one.
+    Accepted,
+    /// No model accepts one.
     Refused,
-    /// Not to OpenAI's models that refuse one, known by their names.
+    /// OpenAI's models that always think refuse one; they are known by their names.
     ByModel,
 }
 
-/// The role in which instructions are given.
+/// The role of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SystemRole {
-    /// `system`, which everybody understands.
+    /// `system`, which every server knows.
     System,
     /// `developer`.
     Developer,
-    /// `user`, for models that know no instructions.
+    /// `user`, for models without a role for instructions.
     User,
 }
 
 impl SystemRole {
+    /// The role's name in JSON.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             SystemRole::System => "system",
@@ -97,10 +97,10 @@ impl SystemRole {
     }
 }
 
-/// How a model is asked in Chat Completions to think first.
+/// How to ask a model in Chat Completions to think before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReasoningRequest {
-    /// Nobody knows. OpenAI's models that always think are asked in OpenAI's way, others not.
+    /// Not known. OpenAI's models that always think are asked in OpenAI's way, others are not asked.
     Unknown,
     /// `"reasoning_effort": "medium"`.
     Effort,
@@ -112,28 +112,28 @@ pub enum ReasoningRequest {
     EnableThinking,
     /// `"chat_template_kwargs": {"enable_thinking": true}`, for servers that run open models.
     ChatTemplate,
-    /// There is nothing to ask: the model thinks, or it does not.
+    /// There is no such field: the model alone determines whether it thinks.
     ByItself,
 }
 
-/// How thoughts of the model go back to it in Chat Completions.
+/// The field in which the model's earlier thinking is sent back in Chat Completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thoughts {
-    /// Not at all.
-    LeftOut,
-    /// Their text as `reasoning_content`.
+pub enum ThinkingField {
+    /// Thinking is not sent back.
+    Omitted,
+    /// Its text is sent as `reasoning_content`.
     ReasoningContent,
-    /// `reasoning_details` as they came.
+    /// `reasoning_details` are sent back unchanged.
     ReasoningDetails,
 }
 
-/// Which names of tool calls are accepted. Others are replaced, in the call and in its result alike.
+/// The ids of tool calls that a server accepts. Other ids are replaced, both in the call and in its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolIds {
-    /// Any.
+pub enum ToolIdRule {
+    /// Any id.
     Any,
-    /// At most this many characters.
+    /// Ids of up to this many characters.
     UpTo(usize),
-    /// Exactly this many letters and digits.
+    /// Ids of exactly this many letters and digits.
     Exactly(usize),
 }

@@ -1,24 +1,24 @@
-//! Whether a request that failed is sent again, and when. Only the decision: who asks waits, counts
-//! and keeps the time.
+//! The decision whether a failed request is sent again, and when. Waiting, counting and reading the clock are up to the
+//! client.
 
 use analects_core::{ApiError, ApiErrorKind};
 use jiff::Timestamp;
 use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
 
-/// How often and how patiently a request is sent again.
+/// How often, and after which waits, a request is sent again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
-    /// Tries after the first.
+    /// The number of tries after the first.
     pub retries: u32,
-    /// The wait before the first of them, in milliseconds; every further one doubles it.
+    /// The wait before the first retry, in milliseconds. It doubles with each further one.
     pub first_ms: u64,
     /// The longest wait that is chosen without the server's advice.
     pub longest_ms: u64,
-    /// The part of such a wait, from 0 to 1, that is left to chance, so that many clients who failed
-    /// together do not come back together.
+    /// The part of such a wait, from 0 to 1, that is random, so that clients that failed together do not return
+    /// together.
     pub jitter: f64,
-    /// What all waits of a request may take together, also those that the server asks for.
+    /// The limit for all waits of a request together, including those that the server asks for.
     pub budget_ms: u64,
 }
 
@@ -34,15 +34,15 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Where a request stands after it failed.
+/// The state of a request after it failed.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Situation {
+pub struct RetryState {
     /// How often it was sent again so far: 0 after the first failure.
     pub retries_made: u32,
-    /// What was waited for it so far, in milliseconds.
+    /// The sum of its waits so far, in milliseconds.
     pub waited_ms: u64,
-    /// Whether a part of the answer was passed on: then it is never sent again, since the two
-    /// answers would be mixed, and paid twice.
+    /// Whether a part of the answer was passed on. It is not sent again then: the two answers would be mixed, and paid
+    /// for twice.
     pub delivered: bool,
     /// What the headers of the answer say about another try.
     pub headers: RetryHeaders,
@@ -55,117 +55,116 @@ pub struct Situation {
 pub struct RetryHeaders {
     /// How long to wait, in milliseconds.
     pub after_ms: Option<u64>,
-    /// Whether to try at all.
+    /// Whether to try again at all.
     pub should_retry: Option<bool>,
 }
 
 impl RetryHeaders {
-    /// Reads `retry-after-ms`, `retry-after` (seconds, or a date, for which the time is needed) and
-    /// `x-should-retry`. `header` looks a header up by its lower-case name.
+    /// Reads `retry-after-ms`, `retry-after` (seconds, or a date, which is compared to `now`) and `x-should-retry`.
+    /// `header` returns the value of a header by its lower-case name.
     pub fn read(header: impl Fn(&str) -> Option<String>, now: Timestamp) -> RetryHeaders {
         let should_retry = match header("x-should-retry").as_deref().map(str::trim) {
             Some("true") => Some(true),
             Some("false") => Some(false),
             _ => None,
         };
-        let after_ms = after_ms(&header).or_else(|| until(&header("retry-after")?, now));
+        let wait = wait_in_headers(&header);
         RetryHeaders {
-            after_ms,
+            after_ms: wait.or_else(|| ms_until(&header("retry-after")?, now)),
             should_retry,
         }
     }
 }
 
-/// The wait that headers name as a number, in milliseconds.
-pub(crate) fn after_ms(header: impl Fn(&str) -> Option<String>) -> Option<u64> {
-    let number = |name| {
-        header(name)?
-            .trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|n| *n >= 0.0)
-    };
-    let seconds = || number("retry-after").map(|seconds| seconds * 1000.0);
-    // A float turns into the nearest integer that exists, so no value overflows.
-    number("retry-after-ms")
-        .or_else(seconds)
-        .map(|ms| ms as u64)
+/// The wait that headers state as a number, in milliseconds.
+pub(crate) fn wait_in_headers(header: impl Fn(&str) -> Option<String>) -> Option<u64> {
+    let milliseconds = header("retry-after-ms").and_then(|text| non_negative(&text));
+    let seconds = || header("retry-after").and_then(|text| non_negative(&text));
+    let wait = milliseconds.or_else(|| Some(seconds()? * 1000.0))?;
+    // A float becomes the nearest integer that exists, so no value overflows.
+    Some(wait as u64)
 }
 
-/// Milliseconds until an HTTP date, none if it is over; the three forms of RFC 9110.
-fn until(date: &str, now: Timestamp) -> Option<u64> {
-    let forms = [
+fn non_negative(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().parse().ok()?;
+    (number >= 0.0).then_some(number)
+}
+
+/// Milliseconds until an HTTP date in any of the three formats of RFC 9110; 0 if it is past.
+fn ms_until(date: &str, now: Timestamp) -> Option<u64> {
+    const FORMATS: [&str; 3] = [
         "%a, %d %b %Y %H:%M:%S GMT",
         "%A, %d-%b-%y %H:%M:%S GMT",
         "%a %b %e %H:%M:%S %Y",
     ];
-    let read = |form: &&str| {
-        BrokenDownTime::parse(form, date.trim())
-            .ok()?
-            .to_datetime()
-            .ok()
-    };
-    let then = Offset::UTC
-        .to_timestamp(forms.iter().find_map(read)?)
-        .ok()?;
-    Some(u64::try_from(then.as_millisecond() - now.as_millisecond()).unwrap_or(0))
+    let date = date.trim();
+    let then = FORMATS.iter().find_map(|format| parse_date(format, date))?;
+    let ms = then.as_millisecond() - now.as_millisecond();
+    Some(u64::try_from(ms).unwrap_or(0))
+}
+
+fn parse_date(format: &str, date: &str) -> Option<Timestamp> {
+    let time = BrokenDownTime::parse(format, date).ok()?;
+    Offset::UTC.to_timestamp(time.to_datetime().ok()?).ok()
 }
 
 /// What to do with a request that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Retry {
+pub enum RetryDecision {
     /// Send it again after this many milliseconds.
     After(u64),
     /// Give up.
-    Not(WhyNot),
+    Stop(NoRetryReason),
 }
 
 /// Why a request is not sent again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WhyNot {
+pub enum NoRetryReason {
     /// A part of the answer was passed on.
     #[error("a part of the answer has come already")]
     Delivered,
     /// The same request would fail again.
     #[error("the same request would fail again")]
     Permanent,
-    /// There is no credit left, or a limit of spending or of the day is reached.
+    /// The account has no credit left, or has reached a spending limit or the limit of the day.
     #[error("the account has no credit left, or has reached a limit")]
-    Spent,
-    /// The server says so.
+    NoCredit,
+    /// The server says that another try is of no use.
     #[error("the server says that another try is of no use")]
-    ServerSaysNo,
-    /// It was sent as often as the policy allows.
+    ServerRefuses,
+    /// The policy allows no more tries.
     #[error("{} tries failed", .tries)]
-    TooOften {
-        /// How often it was sent in all.
+    TooManyTries {
+        /// How often the request was sent, including the first time.
         tries: u32,
     },
-    /// The wait would be longer than what is left of the budget.
+    /// The server asks for a longer wait than the rest of the budget.
     #[error("the server asks to wait {}, which is more than the {} that are left for waiting; \
-        try again later", Span(*.wait_ms), Span(*.left_ms))]
-    TooLong {
-        /// How long it would be.
+        try again later", ReadableDuration(*.wait_ms), ReadableDuration(*.left_ms))]
+    WaitTooLong {
+        /// The wait that the server asks for.
         wait_ms: u64,
-        /// What is left of the budget.
+        /// The rest of the budget.
         left_ms: u64,
     },
-    /// The waits so far have used the budget up.
-    #[error("{} were spent on waiting already", Span(*.waited_ms))]
+    /// Earlier waits have used up the budget.
+    #[error("{} were spent on waiting already", ReadableDuration(*.waited_ms))]
     BudgetSpent {
-        /// What was waited so far.
+        /// The sum of the waits so far.
         waited_ms: u64,
     },
 }
 
-/// A length of time, for people.
-struct Span(u64);
+/// A duration in milliseconds that prints for people: `800 ms`, `5 s`, `1 min 30 s`, `2 h`.
+struct ReadableDuration(u64);
 
-impl std::fmt::Display for Span {
+impl std::fmt::Display for ReadableDuration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0 < 1000 {
+            return write!(f, "{} ms", self.0);
+        }
         let seconds = self.0.div_ceil(1000);
         match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-            (0, 0, _) if self.0 < 1000 => write!(f, "{} ms", self.0),
             (0, 0, seconds) => write!(f, "{seconds} s"),
             (0, minutes, 0) => write!(f, "{minutes} min"),
             (0, minutes, seconds) => write!(f, "{minutes} min {seconds} s"),
@@ -176,108 +175,140 @@ impl std::fmt::Display for Span {
 }
 
 /// Decides whether a request that failed with `error` is sent again.
-pub fn retry(policy: &RetryPolicy, error: &ApiError, at: &Situation) -> Retry {
-    if at.delivered {
-        return Retry::Not(WhyNot::Delivered);
+pub fn retry(policy: &RetryPolicy, error: &ApiError, state: &RetryState) -> RetryDecision {
+    if let Some(reason) = reason_to_stop(policy, error, state) {
+        return RetryDecision::Stop(reason);
     }
-    match (why_never(error), at.headers.should_retry) {
-        (_, Some(false)) => return Retry::Not(WhyNot::ServerSaysNo),
-        // The server knows better about the odd cases, but not about the plain ones.
-        (Some(WhyNot::Permanent), Some(true)) if may_overrule(error) => {}
-        (Some(why), _) => return Retry::Not(why),
-        (None, _) => {}
+    let advice = state.headers.after_ms.or(error.retry_after_ms);
+    let advice = advice.filter(|ms| *ms > 0);
+    let wait_ms = advice.unwrap_or_else(|| backoff_ms(policy, state));
+    let left_ms = policy.budget_ms.saturating_sub(state.waited_ms);
+    if wait_ms <= left_ms {
+        return RetryDecision::After(wait_ms);
     }
-    if at.retries_made >= policy.retries {
-        return Retry::Not(WhyNot::TooOften {
-            tries: at.retries_made.saturating_add(1),
-        });
-    }
-    let advice = at
-        .headers
-        .after_ms
-        .or(error.retry_after_ms)
-        .filter(|ms| *ms > 0);
-    let wait_ms = advice.unwrap_or_else(|| backoff(policy, at));
-    let left_ms = policy.budget_ms.saturating_sub(at.waited_ms);
-    match (wait_ms <= left_ms, advice) {
-        (true, _) => Retry::After(wait_ms),
-        (false, Some(_)) => Retry::Not(WhyNot::TooLong { wait_ms, left_ms }),
-        (false, None) => Retry::Not(WhyNot::BudgetSpent {
-            waited_ms: at.waited_ms,
-        }),
-    }
-}
-
-fn backoff(policy: &RetryPolicy, at: &Situation) -> u64 {
-    let doubled = policy
-        .first_ms
-        .saturating_mul(1_u64.checked_shl(at.retries_made).unwrap_or(u64::MAX));
-    let wait = doubled.min(policy.longest_ms) as f64;
-    // A number that is none counts as no chance at all.
-    let chance = |part: f64| {
-        if part.is_nan() {
-            0.0
-        } else {
-            part.clamp(0.0, 1.0)
+    RetryDecision::Stop(if advice.is_some() {
+        NoRetryReason::WaitTooLong { wait_ms, left_ms }
+    } else {
+        NoRetryReason::BudgetSpent {
+            waited_ms: state.waited_ms,
         }
-    };
-    (wait * (1.0 - chance(policy.jitter) * chance(at.random))) as u64
+    })
 }
 
-/// Why the same request can never succeed later, if it cannot.
-pub(crate) fn why_never(error: &ApiError) -> Option<WhyNot> {
-    if is_spent(error) {
-        return Some(WhyNot::Spent);
+/// Why another try makes no sense, whatever the wait.
+fn reason_to_stop(
+    policy: &RetryPolicy,
+    error: &ApiError,
+    state: &RetryState,
+) -> Option<NoRetryReason> {
+    if state.delivered {
+        return Some(NoRetryReason::Delivered);
     }
-    let may_help = match (error.kind, error.status) {
-        // No waiting mends these, whatever the status.
-        (ApiErrorKind::ContextOverflow | ApiErrorKind::ContentRefused, _) => false,
-        (ApiErrorKind::Cancelled, _) => false,
-        (_, Some(status)) => matches!(status, 408 | 409 | 429 | 500..),
-        (kind, None) => matches!(
-            kind,
-            ApiErrorKind::RateLimit
-                | ApiErrorKind::Overloaded
-                | ApiErrorKind::Server
-                | ApiErrorKind::Network
-                | ApiErrorKind::Timeout
-        ),
+    if state.headers.should_retry == Some(false) {
+        return Some(NoRetryReason::ServerRefuses);
+    }
+    let server_wants_retry = state.headers.should_retry == Some(true);
+    match permanent_reason(error) {
+        // The server knows better about unusual errors, but not about the usual ones.
+        Some(NoRetryReason::Permanent) if server_wants_retry && is_unusual(error) => {}
+        Some(reason) => return Some(reason),
+        None => {}
+    }
+    if state.retries_made < policy.retries {
+        return None;
+    }
+    let tries = state.retries_made.saturating_add(1);
+    Some(NoRetryReason::TooManyTries { tries })
+}
+
+/// The wait without the server's advice: it doubles with each retry, up to a limit, and is partly random.
+fn backoff_ms(policy: &RetryPolicy, state: &RetryState) -> u64 {
+    let factor = 1_u64.checked_shl(state.retries_made).unwrap_or(u64::MAX);
+    let doubled = policy.first_ms.saturating_mul(factor);
+    let wait = doubled.min(policy.longest_ms) as f64;
+    let cut = as_fraction(policy.jitter) * as_fraction(state.random);
+    (wait * (1.0 - cut)) as u64
+}
+
+/// Moves a number into the range from 0 to 1; NaN becomes 0.
+fn as_fraction(number: f64) -> f64 {
+    if number.is_nan() {
+        return 0.0;
+    }
+    number.clamp(0.0, 1.0)
+}
+
+/// Why the same request can never succeed later; `None` if it can.
+pub(crate) fn permanent_reason(error: &ApiError) -> Option<NoRetryReason> {
+    if is_out_of_credit(error) {
+        return Some(NoRetryReason::NoCredit);
+    }
+    let is_temporary = match error.status {
+        _ if is_final(error.kind) => false,
+        Some(status) => matches!(status, 408 | 409 | 429 | 500..),
+        None => is_temporary(error.kind),
     };
-    (!may_help).then_some(WhyNot::Permanent)
+    (!is_temporary).then_some(NoRetryReason::Permanent)
 }
 
-/// No credit comes as a rate limit too, and no waiting helps.
-fn is_spent(error: &ApiError) -> bool {
-    let names = [
-        "insufficient_quota",
-        "spend_limit",
-        "billing",
-        "insufficient_credit",
-        "PerDay",
-    ];
-    let words = [
-        "enforced_spend_limit_reached",
-        "spend limit",
-        "usage limit",
-        "credit balance",
-    ];
+/// Kinds that no wait changes, whatever the status.
+fn is_final(kind: ApiErrorKind) -> bool {
+    matches!(
+        kind,
+        ApiErrorKind::ContextOverflow | ApiErrorKind::ContentRefused | ApiErrorKind::Cancelled
+    )
+}
+
+/// Kinds that may pass, for errors without a status.
+fn is_temporary(kind: ApiErrorKind) -> bool {
+    matches!(
+        kind,
+        ApiErrorKind::RateLimit
+            | ApiErrorKind::Overloaded
+            | ApiErrorKind::Server
+            | ApiErrorKind::Network
+            | ApiErrorKind::Timeout
+    )
+}
+
+/// Error types of accounts without credit.
+const NO_CREDIT_TYPES: [&str; 5] = [
+    "insufficient_quota",
+    "spend_limit",
+    "billing",
+    "insufficient_credit",
+    "PerDay",
+];
+
+/// Words in messages about accounts without credit.
+const NO_CREDIT_PHRASES: [&str; 4] = [
+    "enforced_spend_limit_reached",
+    "spend limit",
+    "usage limit",
+    "credit balance",
+];
+
+/// Whether the account has no credit. Servers report this as a rate limit too, but waiting does not help.
+fn is_out_of_credit(error: &ApiError) -> bool {
     let name = error.error_type.as_deref().unwrap_or_default();
-    let message = error.message.to_lowercase();
-    // A limit of which the server says when it ends is worth the wait.
-    let in_words = error.retry_after_ms.is_none() && words.iter().any(|it| message.contains(it));
     error.status == Some(402)
-        || names.iter().any(|it| name.contains(it))
-        || (error.kind == ApiErrorKind::RateLimit && in_words)
+        || NO_CREDIT_TYPES.iter().any(|part| name.contains(part))
+        || (error.kind == ApiErrorKind::RateLimit && says_no_credit(error))
 }
 
-fn may_overrule(error: &ApiError) -> bool {
-    let plain = [400, 401, 403, 404, 413];
-    let kinds = [
-        ApiErrorKind::ContextOverflow,
-        ApiErrorKind::ContentRefused,
-        ApiErrorKind::Cancelled,
-    ];
-    error.status.is_some_and(|status| !plain.contains(&status)) && !kinds.contains(&error.kind)
+/// Whether the message is about missing credit. A limit with a known end is worth the wait.
+fn says_no_credit(error: &ApiError) -> bool {
+    let message = error.message.to_lowercase();
+    error.retry_after_ms.is_none()
+        && NO_CREDIT_PHRASES
+            .iter()
+            .any(|phrase| message.contains(phrase))
+}
+
+/// Whether the server may overrule us about an error: one whose status and kind leave some doubt.
+fn is_unusual(error: &ApiError) -> bool {
+    let is_usual_status = matches!(error.status, None | Some(400 | 401 | 403 | 404 | 413));
+    !is_usual_status && !is_final(error.kind)
 }
 
 #[cfg(test)]

@@ -1,51 +1,55 @@
-//! Server-sent events: bytes in, events out, by the rules of the WHATWG HTML standard. Not a
-//! client: it neither connects again nor interprets what the events hold.
+//! Server-sent events: bytes in, events out, by the rules of the WHATWG HTML standard. This is not a
+//! client: it neither reconnects nor interprets the data of events.
 
-/// The size of the largest event, in bytes, unless [`Splitter::with_limit`] says otherwise.
+/// The default size limit of an event, in bytes. [`SseSplitter::with_limit`] sets another.
 pub const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
 
-/// One event. Its type and its id are not kept: no provider says anything with them that the data
-/// does not say.
+/// The UTF-8 byte order mark, which may stand at the start of a stream.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// One event. Its type and its id are not kept, because the data of every provider's events repeats them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
-    /// Its data lines, joined by `\n`.
+    /// The data lines of the event, joined by `\n`.
     pub data: String,
 }
 
-/// An event was larger than the limit; what follows up to its end is skipped.
+/// An event was larger than the limit. The rest of it is skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooLong {
     /// The limit in bytes.
     pub limit: usize,
 }
 
-/// Splits a stream of bytes into events. It takes the bytes in pieces of any size and looks at each
-/// of them once.
+/// Splits a stream of bytes into events. Accepts the bytes in pieces of any size and looks at each byte once.
 #[derive(Debug, Clone)]
-pub struct Splitter {
+pub struct SseSplitter {
     limit: usize,
-    /// The line that has begun and not ended.
+    /// The start of a line whose end has not come yet.
     line: Vec<u8>,
     /// Whether the last piece ended in a carriage return, whose line feed may still come.
     after_cr: bool,
     /// Whether a byte order mark may still come.
     at_start: bool,
-    /// Whether the event is too long and its rest of no interest.
+    /// Whether the current event is too long, so that its rest is ignored.
     skipping: bool,
-    /// The data so far, every line with its `\n`.
+    /// The data of the current event so far, with `\n` behind every line.
     data: String,
 }
 
-impl Default for Splitter {
-    fn default() -> Splitter {
-        Splitter::with_limit(DEFAULT_LIMIT)
+/// Complete events, and events that were too long.
+type SseEvents = Vec<Result<SseEvent, TooLong>>;
+
+impl Default for SseSplitter {
+    fn default() -> SseSplitter {
+        SseSplitter::with_limit(DEFAULT_LIMIT)
     }
 }
 
-impl Splitter {
-    /// A splitter for events of at most `limit` bytes.
-    pub fn with_limit(limit: usize) -> Splitter {
-        Splitter {
+impl SseSplitter {
+    /// Makes a splitter for events of up to `limit` bytes.
+    pub fn with_limit(limit: usize) -> SseSplitter {
+        SseSplitter {
             limit,
             line: Vec::new(),
             after_cr: false,
@@ -55,87 +59,107 @@ impl Splitter {
         }
     }
 
-    /// Takes the next bytes and gives the events that they complete.
+    /// Takes the next bytes and returns the events that they complete.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<Result<SseEvent, TooLong>> {
         let mut out = Vec::new();
-        let mut rest = bytes;
-        if !rest.is_empty() && std::mem::take(&mut self.after_cr) {
-            rest = rest.strip_prefix(b"\n").unwrap_or(rest);
-        }
+        let mut rest = self.skip_line_feed(bytes);
         while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-            let (line, end) = rest.split_at(at);
-            self.extend_line(line, &mut out);
+            self.extend_line(&rest[..at], &mut out);
             self.end_line(&mut out);
-            self.after_cr = end == b"\r";
-            rest = &end[if end.starts_with(b"\r\n") { 2 } else { 1 }..];
+            let line_end = &rest[at..];
+            self.after_cr = line_end == b"\r";
+            rest = &line_end[line_end_len(line_end)..];
         }
         self.extend_line(rest, &mut out);
         out
     }
 
-    /// Ends the stream. The standard drops an event without its blank line; here it is given, since
-    /// some servers leave that line out. It may be cut off: the reader has to look at the data.
+    /// Ends the stream. An event without its blank line is returned as well, because some servers omit that line; the
+    /// standard drops it. Its data may be cut off, and the caller has to check it.
     pub fn finish(&mut self) -> Vec<Result<SseEvent, TooLong>> {
         let mut out = Vec::new();
         if !self.line.is_empty() {
             self.end_line(&mut out);
         }
-        self.dispatch(&mut out);
+        self.end_event(&mut out);
         out
     }
 
-    fn extend_line(&mut self, bytes: &[u8], out: &mut Vec<Result<SseEvent, TooLong>>) {
-        if !self.skipping && self.data.len() + self.line.len() + bytes.len() > self.limit {
+    /// Skips the line feed that belongs to a carriage return at the end of the piece before.
+    fn skip_line_feed<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        if bytes.is_empty() || !std::mem::take(&mut self.after_cr) {
+            return bytes;
+        }
+        bytes.strip_prefix(b"\n").unwrap_or(bytes)
+    }
+
+    /// Appends bytes to the current line, unless its event becomes too long.
+    fn extend_line(&mut self, bytes: &[u8], out: &mut SseEvents) {
+        let len = self.data.len() + self.line.len() + bytes.len();
+        if !self.skipping && len > self.limit {
             out.push(Err(TooLong { limit: self.limit }));
             self.skipping = true;
             self.data = String::new();
-            // One byte is enough to know later that the line is not blank.
-            self.line = self.line.first().copied().into_iter().collect();
+            self.line.truncate(1);
+            self.line.shrink_to_fit();
         }
         if !self.skipping {
             self.line.extend_from_slice(bytes);
         } else if self.line.is_empty() {
+            // One byte is enough to see later that the line is not blank.
             self.line.extend(bytes.first());
         }
     }
 
-    fn end_line(&mut self, out: &mut Vec<Result<SseEvent, TooLong>>) {
+    /// Ends the current line: a blank one ends the event, any other is a field of it.
+    fn end_line(&mut self, out: &mut SseEvents) {
         let mut buffer = std::mem::take(&mut self.line);
         let mut line = buffer.as_slice();
         if std::mem::take(&mut self.at_start) {
-            line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
-        match (line.is_empty(), self.skipping) {
-            (true, _) => self.dispatch(out),
-            (false, false) => self.field(line),
-            (false, true) => {}
+        if line.is_empty() {
+            self.end_event(out);
+        } else if !self.skipping {
+            self.read_field(line);
         }
-        // The buffer is used again for the next line.
+        // The next line reuses the memory.
         buffer.clear();
         self.line = buffer;
     }
 
-    fn field(&mut self, line: &[u8]) {
-        let colon = line.iter().position(|byte| *byte == b':');
-        let (name, value) = match colon {
-            Some(at) => (&line[..at], &line[at + 1..]),
-            None => (line, &line[line.len()..]),
+    /// Adds a data line to the event. Comments and the fields `event`, `id` and `retry` are ignored.
+    fn read_field(&mut self, line: &[u8]) {
+        let Some(value) = data_value(line) else {
+            return;
         };
-        // `event`, `id`, `retry`, comments (no name) and unknown fields mean nothing here.
-        if name == b"data" {
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            self.data.push_str(&String::from_utf8_lossy(value));
-            self.data.push('\n');
-        }
+        self.data.push_str(&String::from_utf8_lossy(value));
+        self.data.push('\n');
     }
 
-    fn dispatch(&mut self, out: &mut Vec<Result<SseEvent, TooLong>>) {
+    /// Ends the event and appends it to `out`, if it has data.
+    fn end_event(&mut self, out: &mut SseEvents) {
         self.skipping = false;
         let mut data = std::mem::take(&mut self.data);
         if data.pop().is_some() {
             out.push(Ok(SseEvent { data }));
         }
     }
+}
+
+/// The length of the line end at the start of these bytes: `\n`, `\r` or `\r\n`.
+fn line_end_len(bytes: &[u8]) -> usize {
+    if bytes.starts_with(b"\r\n") { 2 } else { 1 }
+}
+
+/// The value of a `data` field, without the blank behind its colon; `None` for any other line.
+fn data_value(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix(b"data")?;
+    if rest.is_empty() {
+        return Some(rest);
+    }
+    let value = rest.strip_prefix(b":")?;
+    Some(value.strip_prefix(b" ").unwrap_or(value))
 }
 
 #[cfg(test)]

@@ -1,48 +1,50 @@
-//! Who can be asked: the vendors by name, with their addresses, keys and habits, as plain data. Not
-//! who is asked: that is the configuration's to say, and reading variables is the caller's.
+//! The providers by name, with their addresses, variables and quirks, as plain data. Which one to ask is up to the
+//! configuration, and reading the variables is up to the caller.
 
-use crate::{Api, MaxTokens, Quirks, ReasoningRequest, Temperature, Thoughts, ToolIds};
+use crate::{
+    Api, MaxTokensField, Quirks, ReasoningRequest, TemperatureSupport, ThinkingField, ToolIdRule,
+};
 
-/// One vendor, or one kind of local server.
+/// A provider, or a kind of local server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Vendor {
-    /// Its name in `vendor/model`.
+    /// The name in `vendor/model`.
     pub name: &'static str,
-    /// Its name for people.
+    /// The name for people.
     pub title: &'static str,
-    /// Other names under which it is known.
+    /// Other names that people may use.
     pub aliases: &'static [&'static str],
-    /// The vendor whose models these are, where this is only another way to them.
+    /// The vendor under whose name the catalogue lists these models, if this is only another API for them.
     pub models_of: Option<&'static str>,
-    /// The wire format that it speaks.
+    /// The wire format.
     pub api: Api,
-    /// Its address, unless a variable says otherwise; what the adapter's paths follow.
+    /// The default address. The paths of requests are appended to it.
     pub base_url: &'static str,
-    /// Variables that may hold another address, the first one that is set counts.
+    /// Variables that may contain another address. The first one that is set wins.
     pub base_url_variables: &'static [&'static str],
-    /// The path that an address of these variables may lack; see [`Vendor::base_url_from`].
+    /// The path that is added to an address without one; see [`Vendor::base_url_from`].
     pub base_path: &'static str,
-    /// Variables that may hold the key, the first one that is set counts.
+    /// Variables that may contain the key. The first one that is set wins.
     pub key_variables: &'static [&'static str],
-    /// Whether it answers nobody without a key.
+    /// Whether every request needs a key.
     pub needs_key: bool,
-    /// In what it differs from others of the same wire format.
+    /// How it differs from others with the same wire format.
     pub quirks: Quirks,
-    /// Whether somebody tried this row against the real thing. The others are written from
-    /// documentation.
+    /// Whether this row was tested against the real server. Other rows follow the documentation.
     pub tried: bool,
 }
 
-/// The name of the vendor whose servers this program starts and ends itself.
-pub const OWN_SERVER: &str = "local";
+/// The name of the vendor whose servers this program starts and stops itself.
+pub const LOCAL_VENDOR: &str = "local";
 
-/// What most compatible servers do.
+/// The quirks of most compatible servers.
 const COMMON: Quirks = Quirks {
-    max_tokens: MaxTokens::MaxTokens,
-    temperature: Temperature::Sent,
+    max_tokens: MaxTokensField::MaxTokens,
+    temperature: TemperatureSupport::Accepted,
     ..Quirks::COMPATIBLE
 };
 
+/// The common part of the rows. OpenAI's API is the one that most vendors speak.
 const COMPATIBLE: Vendor = Vendor {
     name: "",
     title: "",
@@ -58,11 +60,13 @@ const COMPATIBLE: Vendor = Vendor {
     tried: false,
 };
 
+/// The common part of the rows of local servers.
 const LOCAL: Vendor = Vendor {
     needs_key: false,
     ..COMPATIBLE
 };
 
+/// All vendors, sorted by name.
 static VENDORS: [Vendor; 17] = [
     Vendor {
         name: "anthropic",
@@ -105,7 +109,7 @@ static VENDORS: [Vendor; 17] = [
         base_path: "/openai/v1",
         key_variables: &["GROQ_API_KEY"],
         quirks: Quirks {
-            max_tokens: MaxTokens::MaxCompletionTokens,
+            max_tokens: MaxTokensField::MaxCompletionTokens,
             reasoning: ReasoningRequest::Effort,
             ..COMMON
         },
@@ -134,11 +138,11 @@ static VENDORS: [Vendor; 17] = [
         ..LOCAL
     },
     Vendor {
-        name: OWN_SERVER,
+        name: LOCAL_VENDOR,
         title: "A model that this program runs",
-        // The one of its wire formats that can count tokens.
+        // Of its wire formats, only this one can count tokens.
         api: Api::AnthropicMessages,
-        // Each server has a port of its own; whoever starts it knows.
+        // Each server has its own port, which is known once it was started.
         base_url: "http://127.0.0.1:0/v1",
         tried: true,
         ..LOCAL
@@ -150,10 +154,10 @@ static VENDORS: [Vendor; 17] = [
         base_url: "https://api.mistral.ai/v1",
         base_url_variables: &["MISTRAL_BASE_URL"],
         key_variables: &["MISTRAL_API_KEY"],
-        // It sends the counts without being asked, and refuses fields that it does not know.
+        // Sends token counts anyway, and refuses unknown fields.
         quirks: Quirks {
             stream_options: false,
-            tool_ids: ToolIds::Exactly(9),
+            tool_ids: ToolIdRule::Exactly(9),
             ..COMMON
         },
         ..COMPATIBLE
@@ -211,7 +215,7 @@ static VENDORS: [Vendor; 17] = [
         key_variables: &["OPENROUTER_API_KEY"],
         quirks: Quirks {
             reasoning: ReasoningRequest::Object,
-            thoughts: Thoughts::ReasoningDetails,
+            thinking: ThinkingField::ReasoningDetails,
             ..COMMON
         },
         ..COMPATIBLE
@@ -263,7 +267,7 @@ static VENDORS: [Vendor; 17] = [
         base_url_variables: &["ZHIPUAI_BASE_URL"],
         base_path: "",
         key_variables: &["ZHIPUAI_API_KEY", "ZHIPU_API_KEY", "ZAI_API_KEY"],
-        // It sends the counts without being asked.
+        // Sends token counts anyway.
         quirks: Quirks {
             stream_options: false,
             reasoning: ReasoningRequest::Thinking,
@@ -273,80 +277,99 @@ static VENDORS: [Vendor; 17] = [
     },
 ];
 
-/// All vendors, by name.
+/// Returns all vendors, sorted by name.
 pub fn vendors() -> &'static [Vendor] {
     &VENDORS
 }
 
-/// The vendor of this name or alias, in whatever case.
+/// Returns the vendor with this name or alias, ignoring ASCII case.
 pub fn vendor(name: &str) -> Option<&'static Vendor> {
-    let is = |known: &&str| known.eq_ignore_ascii_case(name);
-    VENDORS
-        .iter()
-        .find(|vendor| is(&vendor.name) || vendor.aliases.iter().any(&is))
+    VENDORS.iter().find(|vendor| vendor.is_named(name))
 }
 
 impl Vendor {
-    /// The base URL that the value of one of its variables means. These hold addresses in the
-    /// vendors' own ways: a host and a port only, the address at which a server listens, an address
-    /// without the path at which the API lives, or one with the path to which requests go.
+    fn is_named(&self, name: &str) -> bool {
+        let is_alias = |alias: &&str| alias.eq_ignore_ascii_case(name);
+        self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(is_alias)
+    }
+
+    /// Converts the value of one of its variables to a base URL. The vendors' own programs accept different forms: a
+    /// host with a port, the address at which a server listens, an address without the path of the API, or one with the
+    /// path of a request.
     pub fn base_url_from(&self, value: &str) -> String {
         let value = value.trim().trim_end_matches('/');
-        let (scheme, rest) = value
-            .split_once("://")
-            .map_or((None, value), |(s, r)| (Some(s), r));
-        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        // A key must not go out in the clear because somebody left the scheme out.
-        let is_safe = !self.needs_key || is_here(host);
-        let scheme = scheme.unwrap_or(if is_safe { "http" } else { "https" });
+        let (scheme, rest) = match value.split_once("://") {
+            Some((scheme, rest)) => (Some(scheme), rest),
+            None => (None, value),
+        };
+        let path_start = rest.find('/').unwrap_or(rest.len());
+        let (host, path) = rest.split_at(path_start);
+        let scheme = scheme.unwrap_or(self.default_scheme(host));
         let host = if self.needs_key {
             host.to_string()
         } else {
-            reachable(host, scheme, default_port(self.base_url))
+            local_host(host, scheme, port_of(self.base_url))
         };
         let path = if path.is_empty() {
             self.base_path
         } else {
-            without_request(path)
+            without_request_path(path)
         };
         format!("{scheme}://{host}{path}")
     }
+
+    /// The scheme for an address without one. A key must not be sent in the clear only because somebody left it out.
+    fn default_scheme(&self, host: &str) -> &'static str {
+        if self.needs_key && !is_this_machine(host) {
+            "https"
+        } else {
+            "http"
+        }
+    }
 }
 
-/// Whether this is this machine, as far as a name can tell.
-fn is_here(host: &str) -> bool {
+/// Whether the host of an address is this machine, as far as its name tells.
+fn is_this_machine(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-    name == "localhost" || name == "127.0.0.1" || name == "[::1]"
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-/// A path without its end, if that is one that the adapters add.
-fn without_request(path: &str) -> &str {
+/// A path without the part that requests append to the base URL.
+fn without_request_path(path: &str) -> &str {
     let ends = ["/chat/completions", "/responses", "/messages"];
-    ends.iter()
-        .find_map(|end| path.strip_suffix(end))
-        .unwrap_or(path)
+    let base = ends.iter().find_map(|end| path.strip_suffix(end));
+    base.unwrap_or(path)
 }
 
-fn default_port(base_url: &str) -> Option<&str> {
-    let host = base_url.split("://").nth(1)?.split('/').next()?;
-    Some(host.rsplit_once(':')?.1)
+/// The port in an address.
+fn port_of(base_url: &str) -> Option<&str> {
+    let rest = base_url.split("://").nth(1)?;
+    let host = rest.split('/').next()?;
+    let (_, port) = host.rsplit_once(':')?;
+    Some(port)
 }
 
-/// The address of a local server: where it listens everywhere, it is here; without a port, it is at
-/// its usual one, unless the scheme was made for another.
-fn reachable(host: &str, scheme: &str, port: Option<&str>) -> String {
-    let (name, given) = match host.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
-        _ => (host, None),
-    };
+/// The host and port at which a local server is reached. A server that listens at every address is on this machine;
+/// without a port, it has its default port, unless the scheme is not `http`.
+fn local_host(host: &str, scheme: &str, default_port: Option<&str>) -> String {
+    let (name, port) = split_port(host);
     let name = match name {
         "" | "0.0.0.0" => "127.0.0.1",
         "[::]" => "[::1]",
         name => name,
     };
-    match given.or(port.filter(|_| scheme == "http")) {
+    let default_port = default_port.filter(|_| scheme == "http");
+    match port.or(default_port) {
         Some(port) => format!("{name}:{port}"),
         None => name.to_string(),
+    }
+}
+
+/// Splits a host from its port. The colons of an IPv6 address are in brackets.
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
     }
 }
 

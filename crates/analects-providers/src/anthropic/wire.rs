@@ -1,150 +1,139 @@
-//! The shapes of Anthropic's Messages: the events that come back, read leniently, and the words that
-//! both directions use. Blocks go out in the core's own shapes, which are this API's.
+//! The shapes of Anthropic's Messages: the events that come back, which are read leniently, and constants of both
+//! directions. Blocks go out in the core's own shapes, which are this API's.
 
 use std::collections::BTreeMap;
 
 use analects_core::{Raw, RawMap, TokenUsage};
 
-use crate::reading::{Rest, take, word};
+use crate::decoding::{fill, object_member, read_fields, string_member};
 
 /// The version of the API that this module speaks.
 pub(crate) const VERSION: &str = "2023-06-01";
 
-/// The name of the feature that files by their id need.
+/// The beta feature that uploaded files require.
 pub(super) const FILES_BETA: &str = "files-api-2025-04-14";
 
-/// One event of a stream, or a whole answer, which has the type `message`.
-pub(super) struct Event {
+/// An event of a stream, or a whole answer, which has the type `message`.
+pub(super) struct AnthropicEvent {
     pub kind: String,
     pub map: RawMap,
 }
 
-impl Event {
-    /// `None` for anything but a JSON object.
-    pub fn read(data: &str) -> Option<Event> {
+impl AnthropicEvent {
+    /// Returns `None` for anything but a JSON object.
+    pub fn read(data: &str) -> Option<AnthropicEvent> {
         let map = RawMap::parse(data).ok()?;
-        Some(Event {
-            kind: word(&map, "type").unwrap_or_default(),
+        Some(AnthropicEvent {
+            kind: string_member(&map, "type").unwrap_or_default(),
             map,
         })
     }
 
-    /// The place of the block that it is about.
+    /// The number of the block that it is about.
     pub fn index(&self) -> u64 {
         self.map.get("index").and_then(Raw::to).unwrap_or_default()
     }
 
     /// A member that is an object.
     pub fn object(&self, key: &str) -> Option<RawMap> {
-        self.map.get(key)?.as_object()
+        object_member(&self.map, key)
     }
 }
 
-/// What is left of an object without the entries of these names, and without those that say nothing.
-pub(super) fn without(map: &RawMap, names: &[&str]) -> Rest {
-    take(map, |key, _| names.contains(&key))
-}
-
-/// Token counts, in instalments: each says how many there are by now, and a count that it does not
-/// name stays as it was.
+/// The token counts of an answer. They arrive in several events, each with the counts so far; a count that an event does
+/// not mention stays.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Usage {
+pub(super) struct AnthropicUsage {
     counts: TokenUsage,
-    rest: Fields,
+    /// Counts without a name in the core.
+    unknown: FieldList,
 }
 
-impl Usage {
-    /// Takes an instalment and gives all counts so far.
-    pub fn add(&mut self, map: &RawMap) -> TokenUsage {
+impl AnthropicUsage {
+    /// Takes the counts of an event and returns all counts so far.
+    pub fn update(&mut self, map: &RawMap) -> TokenUsage {
         let counts = &mut self.counts;
-        let rest = take(map, |key, value| match key {
-            "input_tokens" => put(&mut counts.input_tokens, value),
-            "output_tokens" => put(&mut counts.output_tokens, value),
-            "cache_creation_input_tokens" => put(&mut counts.cache_creation_input_tokens, value),
-            "cache_read_input_tokens" => put(&mut counts.cache_read_input_tokens, value),
-            "cache_creation" => lifetimes(counts, value),
+        let unknown = read_fields(map, |key, value| match key {
+            "input_tokens" => fill(&mut counts.input_tokens, value.to()),
+            "output_tokens" => fill(&mut counts.output_tokens, value.to()),
+            "cache_creation_input_tokens" => {
+                fill(&mut counts.cache_creation_input_tokens, value.to())
+            }
+            "cache_read_input_tokens" => fill(&mut counts.cache_read_input_tokens, value.to()),
+            "cache_creation" => read_cache_durations(counts, value),
             _ => false,
         });
-        // Where nothing was added, what was told before still holds.
-        let more = !rest.is_empty();
-        for (key, value) in rest {
-            self.rest.set(&key, value);
+        let mut usage = self.counts.clone();
+        // Without new fields, those of earlier events still hold for the reader.
+        if !unknown.is_empty() {
+            for (key, value) in unknown {
+                self.unknown.set(&key, value);
+            }
+            usage.extra = self.unknown.to_map();
         }
-        let extra = if more {
-            self.rest.to_map()
-        } else {
-            RawMap::new()
-        };
-        TokenUsage {
-            extra,
-            ..self.counts.clone()
-        }
+        usage
     }
 }
 
-fn put(count: &mut Option<u64>, value: &Raw) -> bool {
-    let number = value.to();
-    *count = number.or(*count);
-    number.is_some()
-}
-
-/// Reads how long the tokens written to the cache are kept; `false` where that says more than the core
+/// Reads how many tokens were written to the cache for how long. Returns `false` if the value says more than the core
 /// has names for.
-fn lifetimes(counts: &mut TokenUsage, value: &Raw) -> bool {
+fn read_cache_durations(counts: &mut TokenUsage, value: &Raw) -> bool {
     let Some(map) = value.as_object() else {
         return false;
     };
-    let rest = take(&map, |key, value| match key {
-        "ephemeral_5m_input_tokens" => put(&mut counts.cache_creation_5m_tokens, value),
-        "ephemeral_1h_input_tokens" => put(&mut counts.cache_creation_1h_tokens, value),
+    let unknown = read_fields(&map, |key, value| match key {
+        "ephemeral_5m_input_tokens" => fill(&mut counts.cache_creation_5m_tokens, value.to()),
+        "ephemeral_1h_input_tokens" => fill(&mut counts.cache_creation_1h_tokens, value.to()),
         _ => false,
     });
-    rest.is_empty()
+    unknown.is_empty()
 }
 
-/// An object whose members come and change one by one, however many there are: they stand in the order in
-/// which they came first.
+/// The members of an object that are set and replaced one by one. Unlike [`RawMap`], it stays fast with many members.
+/// They keep the order of their first appearance.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fields {
+pub(super) struct FieldList {
     entries: Vec<(Raw, Raw)>,
-    /// Where a member is; of a repeated one, the last.
-    places: BTreeMap<String, usize>,
+    /// The index in `entries` by name; for a repeated member, of the last one.
+    positions: BTreeMap<String, usize>,
 }
 
-impl Fields {
+impl FieldList {
     /// Adds a member, or replaces its value.
     pub fn set(&mut self, key: &str, value: Raw) {
-        match self.places.get(key) {
-            Some(at) => self.entries[*at].1 = value,
+        match self.positions.get(key) {
+            Some(position) => self.entries[*position].1 = value,
             None => self.push(Raw::string(key), value),
         }
     }
 
     /// The value of a member.
     pub fn get(&self, key: &str) -> Option<&Raw> {
-        self.places.get(key).map(|at| &self.entries[*at].1)
+        let position = self.positions.get(key)?;
+        Some(&self.entries[*position].1)
     }
 
-    /// The object.
+    /// Returns the object.
     pub fn to_map(&self) -> RawMap {
-        self.entries
-            .iter()
-            .map(|(key, value)| (key, value))
-            .collect()
+        let mut map = RawMap::new();
+        for (key, value) in &self.entries {
+            map.push_raw(key.clone(), value.clone());
+        }
+        map
     }
 
     fn push(&mut self, key: Raw, value: Raw) {
-        // A key with half a surrogate pair is kept, and is nothing that anybody asks for.
+        // A key with half a surrogate pair is kept, but cannot be asked for.
         if let Some(name) = key.as_string() {
-            self.places.insert(name, self.entries.len());
+            self.positions.insert(name, self.entries.len());
         }
         self.entries.push((key, value));
     }
 }
 
-impl From<&RawMap> for Fields {
-    fn from(map: &RawMap) -> Fields {
-        let mut fields = Fields::default();
+impl From<&RawMap> for FieldList {
+    fn from(map: &RawMap) -> FieldList {
+        let mut fields = FieldList::default();
         for (key, value) in map.iter() {
             fields.push(key.clone(), value.clone());
         }

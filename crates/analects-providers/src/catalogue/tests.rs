@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use analects_core::{Message, ModelFacts, TokenUsage, fold};
 
-use super::{BUILT_IN, Catalogue, cost, facts, read};
+use super::{BUILT_IN, Catalogue, cost, facts, read_entries};
 use crate::{Api, decoder, vendor};
 
 fn window(provider: &str, name: &str) -> Option<u64> {
@@ -18,7 +18,7 @@ fn input_price(facts: Option<ModelFacts>) -> Option<f64> {
 
 #[test]
 fn the_file_is_sound() {
-    let entries = read(BUILT_IN).unwrap();
+    let entries = read_entries(BUILT_IN).unwrap();
     assert!(entries.len() >= 40);
     let mut seen = BTreeSet::new();
     for entry in &entries {
@@ -30,7 +30,7 @@ fn the_file_is_sound() {
         assert!(facts.context_window >= facts.max_output_tokens, "{entry:?}");
         let prices = facts.prices.as_ref().unwrap();
         // What runs on one's own machine costs nothing.
-        let is_free = entry.provider == crate::OWN_SERVER;
+        let is_free = entry.provider == crate::LOCAL_VENDOR;
         let source = if is_free { "own-machine" } else { "list-price" };
         assert!(
             !prices.date.is_empty() && prices.source == source,
@@ -61,7 +61,7 @@ fn the_file_is_sound() {
 
 #[test]
 fn cache_prices_of_claude_have_their_fixed_shares() {
-    let of_claude = read(BUILT_IN)
+    let of_claude = read_entries(BUILT_IN)
         .unwrap()
         .into_iter()
         .filter(|row| row.provider == "anthropic");

@@ -66,8 +66,9 @@ fn a_conversation_that_is_too_long_is_told_apart() {
 
 #[test]
 fn the_window_that_a_refusal_names_is_read() {
-    let said =
-        |message: &str| named_window(&read(400, &format!(r#"{{"error":{{{message}}}}}"#)).message);
+    let said = |message: &str| {
+        context_window_in(&read(400, &format!(r#"{{"error":{{{message}}}}}"#)).message)
+    };
     for (message, window) in [
         (
             r#""message":"This model's maximum context length is 8,192 tokens. However, your messages resulted in 9000 tokens.""#,

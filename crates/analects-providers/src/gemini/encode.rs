@@ -1,148 +1,153 @@
-//! Request in, HTTP body out. What the API has no place for is left out, and told.
+//! Encodes a request for Gemini. What the API cannot express is omitted and reported.
 
 mod contents;
-mod fit;
+mod parts;
+mod turns;
 
-use analects_core::{Problem, Raw, RawMap, Request, ToolChoice, ToolSpec};
+use analects_core::{Problem, Raw, RawMap, Request, Text, ToolChoice, ToolSpec};
 
 use self::contents::contents;
 use super::schema;
-use super::wire;
-use crate::models::percent_encoded;
-use crate::outgoing::{LeftOut, Names, settings};
+use super::wire::{GeminiContent, GeminiRequest, GenerationConfig};
+use crate::encoding::{EncodeProblems, ToolNameRule, settings};
+use crate::models::percent_encode;
 use crate::{Auth, HttpRequest};
 
-/// More than these are an error to Gemini.
-const MOST_STOPS: usize = 5;
+/// Gemini refuses more stop sequences.
+const MAX_STOP_SEQUENCES: usize = 5;
 
-/// Numbers of tokens are of 32 bits.
-const MOST_TOKENS: u64 = i32::MAX as u64;
+/// The largest limit of output tokens: Gemini reads it as a number of 32 bits.
+const MAX_OUTPUT_LIMIT: u64 = i32::MAX as u64;
 
-/// The budget for thinking that stands for no limit.
-const AS_MUCH_AS_IT_LIKES: i64 = -1;
+/// The budget for thinking that means that the model itself determines it.
+const DYNAMIC_THINKING_BUDGET: i64 = -1;
 
-/// Turns a request into a call of `streamGenerateContent`.
+/// The method that streams an answer, with the parameter that asks for server-sent events.
+const STREAM_METHOD: &str = "streamGenerateContent?alt=sse";
+
+/// Encodes a request for `streamGenerateContent`.
 pub(crate) fn encode(request: &Request) -> HttpRequest {
-    let (body, left_out) = body(request);
-    let path = path(&request.model, "streamGenerateContent?alt=sse");
+    let (body, problems) = body(request);
+    let path = method_path(&request.model, STREAM_METHOD);
     let body = body.to_raw().to_string().into_bytes();
-    HttpRequest::stream(&path, Auth::GoogleKey, body).leaving_out(left_out)
+    HttpRequest::stream(&path, Auth::GoogleKey, body).with_problems(problems)
 }
 
-/// The path of a call whose answer comes in one piece. The decoder reads it like a stream.
-pub(crate) fn path_at_once(path: &str) -> String {
-    path.replace(":streamGenerateContent?alt=sse", ":generateContent")
+/// Changes the path of a request for a stream to one for an answer in one piece. The decoder reads both.
+pub(crate) fn path_without_streaming(path: &str) -> String {
+    path.replace(&format!(":{STREAM_METHOD}"), ":generateContent")
 }
 
-/// Turns a request into a call of `countTokens`: what it would read, instructions and tools
-/// included.
+/// Encodes a request for `countTokens`, which counts instructions and tools as well.
 pub(crate) fn encode_count(request: &Request) -> HttpRequest {
-    let (body, left_out) = body(request);
-    let mut whole = RawMap::from([("model", Raw::string(&full_name(&request.model)))]);
-    whole.extend(body.iter());
-    let body = RawMap::from([("generateContentRequest", whole.to_raw())]);
+    let (body, problems) = body(request);
+    let model = Raw::string(&resource_name(&request.model));
+    let mut counted = RawMap::from([("model", model)]);
+    counted.extend(body.iter());
+    let body = RawMap::from([("generateContentRequest", counted.to_raw())]);
     let body = body.to_raw().to_string().into_bytes();
-    HttpRequest::json(&path(&request.model, "countTokens"), Auth::GoogleKey, body)
-        .leaving_out(left_out)
+    let path = method_path(&request.model, "countTokens");
+    HttpRequest::json(&path, Auth::GoogleKey, body).with_problems(problems)
 }
 
-fn full_name(model: &str) -> String {
+/// The name of a model with its collection, such as `models/gemini-2.5-pro`.
+fn resource_name(model: &str) -> String {
     match model.split_once('/') {
         Some(("models" | "tunedModels", _)) => model.to_string(),
         _ => format!("models/{model}"),
     }
 }
 
-fn path(model: &str, verb: &str) -> String {
-    let name = full_name(model);
-    let (group, name) = name.split_once('/').unwrap_or(("models", &name));
-    format!("/{group}/{}:{verb}", percent_encoded(name))
+/// The path of a method of a model.
+fn method_path(model: &str, method: &str) -> String {
+    let resource = resource_name(model);
+    let (collection, name) = resource.split_once('/').unwrap_or(("models", &resource));
+    format!("/{collection}/{}:{method}", percent_encode(name))
 }
 
+/// Builds the body, with the request's metadata, and the report.
 fn body(request: &Request) -> (RawMap, Vec<Problem>) {
-    let mut left_out = LeftOut::default();
-    let contents = contents(request, &mut left_out);
-    let system = request
-        .system
-        .as_ref()
-        .filter(|text| !text.as_str().trim().is_empty());
-    let specs = settings::tools(request, Names::Gemini, &mut left_out);
-    let choice = settings::tool_choice(request, &specs, &mut left_out);
-    let body = wire::Body {
+    let mut problems = EncodeProblems::default();
+    let contents = contents(request, &mut problems);
+    let specs = settings::tools(request, ToolNameRule::Gemini, &mut problems);
+    let choice = settings::tool_choice(request, &specs, &mut problems);
+    let body = GeminiRequest {
         contents,
-        system_instruction: system.map(|text| wire::Content {
-            role: None,
-            parts: vec![RawMap::from([("text", Raw::string(&text.as_str()))])],
-        }),
-        tools: tools(&specs, &mut left_out),
+        system_instruction: system_instruction(request.system.as_ref()),
+        tools: tools(&specs, &mut problems),
         tool_config: choice.map(tool_config),
-        generation_config: generation_config(request, &mut left_out),
+        generation_config: generation_config(request, &mut problems),
     };
     // These shapes have neither maps with odd keys nor types that fail, so writing them succeeds.
     let json = serde_json::to_string(&body).unwrap_or_default();
     let body = RawMap::parse(&json).unwrap_or_default();
-    (
-        with_metadata(&body, &request.metadata),
-        left_out.into_problems(),
-    )
+    let body = merge_metadata(&body, &request.metadata);
+    (body, problems.into_problems())
+}
+
+/// The instructions of a request; `None` for blank ones.
+fn system_instruction(system: Option<&Text>) -> Option<GeminiContent> {
+    let text = system.filter(|text| !text.is_blank())?;
+    let part = RawMap::from([("text", Raw::string(&text.as_str()))]);
+    Some(GeminiContent {
+        role: None,
+        parts: vec![part],
+    })
 }
 
 fn generation_config<'a>(
     request: &'a Request,
-    left_out: &mut LeftOut,
-) -> wire::GenerationConfig<'a> {
-    wire::GenerationConfig {
-        temperature: settings::temperature(request, 0.0..=2.0, left_out),
-        max_output_tokens: settings::limit(request, 1..=MOST_TOKENS, left_out),
-        stop_sequences: settings::stop_sequences(request, MOST_STOPS, left_out),
-        thinking_config: thinking_config(request, left_out),
+    problems: &mut EncodeProblems,
+) -> GenerationConfig<'a> {
+    GenerationConfig {
+        temperature: settings::temperature(request, 0.0..=2.0, problems),
+        max_output_tokens: settings::output_limit(request, 1..=MAX_OUTPUT_LIMIT, problems),
+        stop_sequences: settings::stop_sequences(request, MAX_STOP_SEQUENCES, problems),
+        thinking_config: thinking_config(request, problems),
     }
 }
 
-fn thinking_config(request: &Request, left_out: &mut LeftOut) -> Option<RawMap> {
+/// The field that asks the model to think; `None` if it cannot, or is not asked to.
+fn thinking_config(request: &Request, problems: &mut EncodeProblems) -> Option<RawMap> {
     if !request.reasoning {
         return None;
     }
-    let generation = generation(&request.model);
-    if generation.is_some_and(|number| number < (2, 5)) {
-        left_out.setting("the wish for thinking", "the model does not think");
+    let generation = model_generation(&request.model);
+    if generation.is_some_and(|generation| generation < (2, 5)) {
+        problems.omit_setting("the wish for thinking", "the model does not think");
         return None;
     }
     let mut config = RawMap::from([("includeThoughts", true.into())]);
     if generation == Some((2, 5)) {
-        // As much as it likes, which is not the default of every model of this generation.
-        config.push("thinkingBudget", AS_MUCH_AS_IT_LIKES.into());
+        // Not every model of this generation has this default.
+        config.push("thinkingBudget", DYNAMIC_THINKING_BUDGET.into());
     }
     Some(config)
 }
 
-/// The number of a model, such as 2.5; `None` for names without one.
-fn generation(model: &str) -> Option<(u32, u32)> {
-    let name = model
-        .strip_prefix("models/")
-        .unwrap_or(model)
-        .strip_prefix("gemini-")?;
-    let number = name.split('-').next()?;
+/// The generation in a model's name, such as 2.5; `None` for names without one.
+fn model_generation(model: &str) -> Option<(u32, u32)> {
+    let name = model.strip_prefix("models/").unwrap_or(model);
+    let number = name.strip_prefix("gemini-")?.split('-').next()?;
     let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn tools(specs: &[&ToolSpec], left_out: &mut LeftOut) -> Vec<RawMap> {
+/// The functions of all tools, as one tool of the API.
+fn tools(specs: &[&ToolSpec], problems: &mut EncodeProblems) -> Vec<RawMap> {
     if specs.is_empty() {
         return Vec::new();
     }
-    let functions: Vec<_> = specs.iter().map(|spec| function(spec, left_out)).collect();
-    vec![RawMap::from([(
-        "functionDeclarations",
-        Raw::array(&functions),
-    )])]
+    let functions: Vec<Raw> = specs.iter().map(|spec| function(spec, problems)).collect();
+    let functions = Raw::array(&functions);
+    vec![RawMap::from([("functionDeclarations", functions)])]
 }
 
-fn function(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
-    let (parameters, removed) = schema::clean(&spec.input_schema);
-    if !removed.is_empty() {
-        let removed = Vec::from_iter(removed).join(", ");
-        left_out.detail(format!(
+fn function(spec: &ToolSpec, problems: &mut EncodeProblems) -> Raw {
+    let schema = schema::rewrite(&spec.input_schema);
+    if !schema.removed.is_empty() {
+        let removed = Vec::from_iter(schema.removed).join(", ");
+        problems.omit_detail(format!(
             "the schema of the tool {} goes without {removed}",
             spec.name
         ));
@@ -151,7 +156,7 @@ fn function(spec: &ToolSpec, left_out: &mut LeftOut) -> Raw {
         ("name", Raw::string(&spec.name)),
         ("description", Raw::string(&spec.description)),
     ]);
-    if let Some(parameters) = parameters {
+    if let Some(parameters) = schema.parameters {
         function.push("parameters", parameters);
     }
     function.to_raw()
@@ -170,18 +175,13 @@ fn tool_config(choice: &ToolChoice) -> RawMap {
     RawMap::from([("functionCallingConfig", config.to_raw())])
 }
 
-/// Adds the provider's own fields. They win over ours, except over what is said; settings are merged
-/// one by one, and tools of the provider's own come after ours.
-fn with_metadata(body: &RawMap, metadata: &RawMap) -> RawMap {
+/// Adds the request's metadata. Its fields replace ours, except for the conversation; settings are merged one by one, and
+/// tools are added to ours.
+fn merge_metadata(body: &RawMap, metadata: &RawMap) -> RawMap {
     let mut merged = RawMap::new();
     for (key, ours) in body.iter() {
         let name = key.as_string().unwrap_or_default();
-        let value = match (name.as_str(), metadata.get(&name)) {
-            ("contents", _) | (_, None) => ours.clone(),
-            ("generationConfig", Some(theirs)) => overlaid(ours, theirs),
-            ("tools", Some(theirs)) => chained(ours, theirs),
-            (_, Some(theirs)) => theirs.clone(),
-        };
+        let value = merge_field(&name, ours, metadata.get(&name));
         merged.push_raw(key.clone(), value);
     }
     for (key, value) in metadata.iter() {
@@ -193,21 +193,34 @@ fn with_metadata(body: &RawMap, metadata: &RawMap) -> RawMap {
     merged
 }
 
-fn overlaid(ours: &Raw, theirs: &Raw) -> Raw {
+fn merge_field(name: &str, ours: &Raw, theirs: Option<&Raw>) -> Raw {
+    match (name, theirs) {
+        ("contents", _) | (_, None) => ours.clone(),
+        ("generationConfig", Some(theirs)) => merge_objects(ours, theirs),
+        ("tools", Some(theirs)) => join_lists(ours, theirs),
+        (_, Some(theirs)) => theirs.clone(),
+    }
+}
+
+/// Our fields that the metadata does not replace, and all of its own.
+fn merge_objects(ours: &Raw, theirs: &Raw) -> Raw {
     let (Some(ours), Some(theirs)) = (ours.as_object(), theirs.as_object()) else {
         return theirs.clone();
     };
-    let is_ours = |key: &Raw| theirs.get(&key.as_string().unwrap_or_default()).is_none();
-    let ours = ours.iter().filter(|(key, _)| is_ours(key));
-    ours.chain(theirs.iter()).collect::<RawMap>().to_raw()
+    let mut merged = RawMap::new();
+    for (key, value) in ours.iter() {
+        if theirs.get(&key.as_string().unwrap_or_default()).is_none() {
+            merged.push_raw(key.clone(), value.clone());
+        }
+    }
+    merged.extend(theirs.iter());
+    merged.to_raw()
 }
 
-fn chained(ours: &Raw, theirs: &Raw) -> Raw {
-    match (ours.as_array(), theirs.as_array()) {
-        (Some(mut ours), Some(theirs)) => {
-            ours.extend(theirs);
-            Raw::array(&ours)
-        }
-        _ => theirs.clone(),
-    }
+fn join_lists(ours: &Raw, theirs: &Raw) -> Raw {
+    let (Some(mut list), Some(added)) = (ours.as_array(), theirs.as_array()) else {
+        return theirs.clone();
+    };
+    list.extend(added);
+    Raw::array(&list)
 }

@@ -1,57 +1,57 @@
-//! Errors of the Gemini API: `{"error":{"code","status","message","details"}}`, at times as the
-//! only element of an array.
+//! Errors of the Gemini API: `{"error":{"code","status","message","details"}}`, sometimes as the only element of an
+//! array.
 
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
 
-use super::wire::elements;
-use crate::error::{kind_of_status, plain_message};
+use super::wire::array_elements;
+use crate::decoding::list_member;
+use crate::error::{NO_MESSAGE, kind_of_status, message_of_body};
 
-/// Reads the body of an answer whose status says that it is an error.
-pub(crate) fn error_of_body(status: u16, body: &str) -> ApiError {
+/// Reads the body of an answer whose status is an error.
+pub(crate) fn error_in_body(status: u16, body: &str) -> ApiError {
     let body = body.trim();
-    let first = if body.starts_with('[') {
-        elements(body).first().copied()
-    } else {
-        None
-    };
-    let map = RawMap::parse(first.unwrap_or(body)).unwrap_or_default();
+    let map = RawMap::parse(first_object(body)).unwrap_or_default();
     let mut error = match map.get("error") {
-        Some(error) => error_of(error, Some(status)),
-        None => ApiError {
-            status: Some(status),
-            ..ApiError::new(kind_of_status(status), "")
-        },
+        Some(error) => read_error(error, Some(status)),
+        None => {
+            let mut error = ApiError::new(kind_of_status(status), "");
+            error.status = Some(status);
+            error
+        }
     };
     if error.message.is_empty() {
-        error.message = plain_message(body);
+        error.message = message_of_body(body);
     }
     error
+}
+
+/// The first element of an array, or the body itself.
+fn first_object(body: &str) -> &str {
+    if !body.starts_with('[') {
+        return body;
+    }
+    array_elements(body).first().copied().unwrap_or(body)
 }
 
 /// Reads the `error` member of a chunk.
 pub(super) fn error_in_stream(error: &Raw) -> ApiError {
-    let mut error = error_of(error, None);
+    let mut error = read_error(error, None);
     if error.message.is_empty() {
-        error.message = "the provider gave up without saying why".to_string();
+        error.message = NO_MESSAGE.to_string();
     }
     error
 }
 
-fn error_of(error: &Raw, status: Option<u16>) -> ApiError {
+/// Reads an `error` member, which is an object or the message itself. `status` is that of the answer, if there is one.
+fn read_error(error: &Raw, status: Option<u16>) -> ApiError {
     let map = error.as_object().unwrap_or_default();
-    let message = map
-        .string("message")
-        .or_else(|| error.as_string())
-        .unwrap_or_default();
+    let message = map.string("message").or_else(|| error.as_string());
+    let message = message.unwrap_or_default();
     let name = map.string("status");
-    let code = map
-        .get("code")
-        .and_then(Raw::to::<u16>)
-        .filter(|code| (400..600).contains(code));
-    let status = status.or(code);
-    let details = Details::read(map.get("details"));
+    let status = status.or_else(|| error_code(&map));
+    let details = GeminiErrorDetails::read(&map);
     let kind = special_kind(&message, &details)
-        .or_else(|| named_kind(name.as_deref()?))
+        .or_else(|| kind_of_name(name.as_deref()?))
         .or_else(|| status.map(kind_of_status));
     ApiError {
         status,
@@ -62,65 +62,85 @@ fn error_of(error: &Raw, status: Option<u16>) -> ApiError {
     }
 }
 
-/// What the details of an error say, in the shapes that all of Google's services use.
+/// The status in an error's `code`.
+fn error_code(error: &RawMap) -> Option<u16> {
+    let code: u16 = error.get("code")?.to()?;
+    (400..600).contains(&code).then_some(code)
+}
+
+/// The details of an error, in the shapes that all of Google's services use.
 #[derive(Default)]
-struct Details {
+struct GeminiErrorDetails {
     reason: Option<String>,
     retry_after_ms: Option<u64>,
     request_id: Option<String>,
-    /// The name of a quota that is used up for the day. The wait that is advised with it is that of
-    /// the minute, after which the same happens again.
+    /// The name of a quota that is used up for the day. The advised wait is that of the quota for the minute, so it does
+    /// not help.
     daily_quota: Option<String>,
 }
 
-impl Details {
-    fn read(details: Option<&Raw>) -> Details {
-        let mut read = Details::default();
-        for detail in details.and_then(Raw::as_array).unwrap_or_default() {
-            let map = detail.as_object().unwrap_or_default();
-            let kind = map.string("@type").unwrap_or_default();
-            match kind.rsplit('.').next() {
-                Some("ErrorInfo") => read.reason = map.string("reason"),
-                Some("RetryInfo") => {
-                    read.retry_after_ms = map.string("retryDelay").and_then(|delay| millis(&delay));
-                }
-                Some("QuotaFailure") => read.daily_quota = daily_quota(map.get("violations")),
-                Some("RequestInfo") => read.request_id = map.string("requestId"),
-                _ => {}
-            }
+impl GeminiErrorDetails {
+    /// Reads the `details` of an error; all of them are optional.
+    fn read(error: &RawMap) -> GeminiErrorDetails {
+        let mut details = GeminiErrorDetails::default();
+        for detail in list_member(error, "details") {
+            details.add(&detail.as_object().unwrap_or_default());
         }
-        read
+        details
+    }
+
+    fn add(&mut self, detail: &RawMap) {
+        let kind = detail.string("@type").unwrap_or_default();
+        match kind.rsplit('.').next() {
+            Some("ErrorInfo") => self.reason = detail.string("reason"),
+            Some("RetryInfo") => {
+                let delay = detail.string("retryDelay");
+                self.retry_after_ms = delay.and_then(|delay| milliseconds(&delay));
+            }
+            Some("QuotaFailure") => self.daily_quota = daily_quota(detail),
+            Some("RequestInfo") => self.request_id = detail.string("requestId"),
+            _ => {}
+        }
     }
 }
 
-fn daily_quota(violations: Option<&Raw>) -> Option<String> {
-    let violations = violations.and_then(Raw::as_array).unwrap_or_default();
-    let ids = violations
+/// The name of the first exceeded quota that is for a whole day.
+fn daily_quota(failure: &RawMap) -> Option<String> {
+    let violations = list_member(failure, "violations");
+    let mut ids = violations
         .iter()
-        .filter_map(|it| it.as_object()?.string("quotaId"));
-    ids.into_iter().find(|id| id.contains("PerDay"))
+        .filter_map(|violation| violation.as_object()?.string("quotaId"));
+    ids.find(|id| id.contains("PerDay"))
 }
 
-/// A duration as Google writes it: seconds, with or without a fraction, and an `s`.
-fn millis(delay: &str) -> Option<u64> {
-    let seconds: f64 = delay.trim().strip_suffix('s')?.parse().ok()?;
-    // A float turns into the nearest integer that exists, so no value overflows.
+/// Reads a duration as Google writes it: seconds, with or without a fraction, and `s`.
+fn milliseconds(duration: &str) -> Option<u64> {
+    let seconds: f64 = duration.trim().strip_suffix('s')?.parse().ok()?;
+    // A float becomes the nearest integer that exists, so no value overflows.
     (seconds >= 0.0).then(|| (seconds * 1000.0).round() as u64)
 }
 
-/// Kinds that neither name nor status tell apart: both are said of any request that is not liked.
-fn special_kind(message: &str, details: &Details) -> Option<ApiErrorKind> {
+/// Kinds that share their name and their status with other errors about the request.
+fn special_kind(message: &str, details: &GeminiErrorDetails) -> Option<ApiErrorKind> {
     let message = message.to_lowercase();
-    let says = |words: &str| message.contains(words);
     let reason = details.reason.as_deref().unwrap_or_default();
-    if reason.starts_with("API_KEY_") || says("api key not valid") || says("api key expired") {
+    let key_phrases = ["api key not valid", "api key expired"];
+    if reason.starts_with("API_KEY_") || contains_any(&message, &key_phrases) {
         return Some(ApiErrorKind::Auth);
     }
-    let overflow = says("exceeds the maximum number of tokens") || says("context is too long");
-    overflow.then_some(ApiErrorKind::ContextOverflow)
+    let overflow_phrases = [
+        "exceeds the maximum number of tokens",
+        "context is too long",
+    ];
+    contains_any(&message, &overflow_phrases).then_some(ApiErrorKind::ContextOverflow)
 }
 
-fn named_kind(name: &str) -> Option<ApiErrorKind> {
+fn contains_any(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| text.contains(phrase))
+}
+
+/// The kind of an error by Google's name for it.
+fn kind_of_name(name: &str) -> Option<ApiErrorKind> {
     Some(match name {
         "UNAUTHENTICATED" | "PERMISSION_DENIED" => ApiErrorKind::Auth,
         "NOT_FOUND" => ApiErrorKind::NotFound,

@@ -1,14 +1,15 @@
-//! The JSON schema of a tool, without what Gemini refuses: it takes a part of OpenAPI's schemas
-//! only. What can be said in other words is; the rest is left out, and told.
+//! The JSON schema of a tool in the part of OpenAPI's schemas that Gemini accepts. What can be said in other words is
+//! rewritten; the rest is removed and reported.
 
 use std::collections::BTreeSet;
 
 use analects_core::{Raw, RawMap};
 
-use crate::outgoing::mended;
+use crate::decoding::object_member;
+use crate::encoding::replace_lone_surrogates;
 
-/// Fields that Gemini takes as they are.
-const TAKEN: [&str; 14] = [
+/// Fields that Gemini accepts unchanged.
+const ACCEPTED_FIELDS: [&str; 14] = [
     "title",
     "description",
     "nullable",
@@ -25,245 +26,253 @@ const TAKEN: [&str; 14] = [
     "minimum",
 ];
 
-/// The only formats that it knows; any other is an error to it.
-const FORMATS: [&str; 6] = ["date-time", "enum", "float", "double", "int32", "int64"];
+/// The only formats that Gemini knows. It refuses any other.
+const ACCEPTED_FORMATS: [&str; 6] = ["date-time", "enum", "float", "double", "int32", "int64"];
 
-/// Where definitions stand in a schema.
-const GROUPS: [&str; 2] = ["$defs", "definitions"];
+/// The members of a schema that contain definitions.
+const DEFINITION_GROUPS: [&str; 2] = ["$defs", "definitions"];
 
-const DEEPEST: usize = 32;
+/// How deeply schemas may be nested.
+const MAX_DEPTH: usize = 32;
 
-/// Definitions that refer to each other many times would grow without end.
-const LARGEST: usize = 5_000;
+/// How many schemas may be written. Definitions that refer to each other several times would grow without end.
+const MAX_SCHEMAS: usize = 5_000;
 
-/// A schema for Gemini, if there is anything to say, and the names of what was left out.
-pub(super) fn clean(schema: &Raw) -> (Option<Raw>, BTreeSet<String>) {
-    let schema = mended(schema);
-    let root = schema.as_object().unwrap_or_default();
-    let group = |name| {
-        (
-            name,
-            root.get(name).and_then(Raw::as_object).unwrap_or_default(),
-        )
-    };
-    let groups = GROUPS.map(group);
-    let mut cleaner = Cleaner {
-        groups,
-        refs: Vec::new(),
-        count: 0,
-        removed: BTreeSet::new(),
-    };
-    let mut cleaned = cleaner.schema(&schema, 0);
-    // Arguments are an object or, with other words, a choice.
-    let kind = cleaned.string("type");
-    if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("object")) {
-        cleaner.remove("a type that is not object");
-        return (None, cleaner.removed);
+/// A schema for Gemini.
+pub(super) struct GeminiSchema {
+    /// The schema; `None` if a tool has no arguments, or if they cannot be described.
+    pub parameters: Option<Raw>,
+    /// The names of the removed fields.
+    pub removed: BTreeSet<String>,
+}
+
+/// Rewrites the schema of a tool's arguments.
+pub(super) fn rewrite(schema: &Raw) -> GeminiSchema {
+    let schema = replace_lone_surrogates(schema);
+    let mut rewriter = SchemaRewriter::new(&schema.as_object().unwrap_or_default());
+    let rewritten = rewriter.schema(&schema, 0);
+    let parameters = rewriter.as_parameters(rewritten);
+    GeminiSchema {
+        parameters: parameters.map(|schema| schema.to_raw()),
+        removed: rewriter.removed,
     }
-    let has_properties = cleaned.get("properties").is_some();
-    if has_properties && !has_choice(&cleaned) {
-        cleaned.set("type", Raw::string("object"));
-    }
-    // An object without properties is an error to it; no parameters at all are none.
-    let says_something = has_properties || has_choice(&cleaned);
-    (says_something.then(|| cleaned.to_raw()), cleaner.removed)
 }
 
 fn has_choice(schema: &RawMap) -> bool {
     schema.get("anyOf").is_some()
 }
 
-struct Cleaner {
-    /// The definitions of the schema, by the name of their group.
-    groups: [(&'static str, RawMap); 2],
-    /// The definitions that are being written out.
-    refs: Vec<String>,
+/// Rewrites one schema, with everything that is nested in it.
+struct SchemaRewriter {
+    /// The definitions of the schema, in the order of [`DEFINITION_GROUPS`].
+    definitions: [RawMap; 2],
+    /// The addresses of the definitions that are being written.
+    open_refs: Vec<String>,
+    /// How many schemas were written.
     count: usize,
     removed: BTreeSet<String>,
 }
 
-impl Cleaner {
+impl SchemaRewriter {
+    fn new(root: &RawMap) -> SchemaRewriter {
+        SchemaRewriter {
+            definitions: DEFINITION_GROUPS
+                .map(|group| object_member(root, group).unwrap_or_default()),
+            open_refs: Vec::new(),
+            count: 0,
+            removed: BTreeSet::new(),
+        }
+    }
+
+    /// Makes a schema one of arguments, which are an object or a choice. Gemini refuses objects without properties, so
+    /// without any there are no parameters.
+    fn as_parameters(&mut self, mut schema: RawMap) -> Option<RawMap> {
+        let kind = schema.string("type");
+        if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("object")) {
+            self.remove("a type that is not object");
+            return None;
+        }
+        if has_choice(&schema) {
+            return Some(schema);
+        }
+        schema.get("properties")?;
+        schema.set("type", Raw::string("object"));
+        Some(schema)
+    }
+
     fn schema(&mut self, raw: &Raw, depth: usize) -> RawMap {
         self.count += 1;
-        let map = match raw.as_object() {
-            Some(map) if depth < DEEPEST && self.count < LARGEST => map,
-            Some(_) => {
-                self.remove("what is nested too deeply");
-                return RawMap::new();
-            }
-            None => {
-                self.remove("a schema that is true or false");
-                return RawMap::new();
-            }
+        let Some(map) = raw.as_object() else {
+            self.remove("a schema that is true or false");
+            return RawMap::new();
         };
+        if depth >= MAX_DEPTH || self.count >= MAX_SCHEMAS {
+            self.remove("what is nested too deeply");
+            return RawMap::new();
+        }
         let mut out = self.definition(&map, depth);
-        let properties = map
-            .get("properties")
-            .and_then(Raw::as_object)
-            .unwrap_or_default();
+        let properties = object_member(&map, "properties").unwrap_or_default();
         for (key, value) in map.iter() {
             let key = key.as_string().unwrap_or_default();
-            self.field(&key, value, &properties, depth, &mut out);
+            match key.as_str() {
+                "properties" => self.properties(&properties, depth, &mut out),
+                "required" => write_required(value, &properties, &mut out),
+                key => self.field(key, value, depth, &mut out),
+            }
         }
         out
     }
 
-    /// What the definition says that the schema refers to, if it refers to one. One that holds
-    /// itself cannot be written out.
+    /// Writes the definition that a schema refers to, if it refers to one. A definition that contains itself cannot be
+    /// written.
     fn definition(&mut self, map: &RawMap, depth: usize) -> RawMap {
         let Some(address) = map.string("$ref") else {
             return RawMap::new();
         };
-        let found = self
-            .find(&address)
-            .filter(|_| !self.refs.contains(&address));
-        let Some(found) = found else {
+        let definition = self.find(&address);
+        let Some(definition) = definition.filter(|_| !self.open_refs.contains(&address)) else {
             self.remove("$ref");
             return RawMap::new();
         };
-        self.refs.push(address);
-        let out = self.schema(&found, depth + 1);
-        self.refs.pop();
+        self.open_refs.push(address);
+        let out = self.schema(&definition, depth + 1);
+        self.open_refs.pop();
         out
     }
 
+    /// Finds the definition at an address such as `#/$defs/color`.
     fn find(&self, address: &str) -> Option<Raw> {
         let (group, name) = address.strip_prefix("#/")?.split_once('/')?;
-        let (_, definitions) = self.groups.iter().find(|(known, _)| *known == group)?;
-        definitions.get(name).cloned()
+        let group = DEFINITION_GROUPS.iter().position(|known| *known == group)?;
+        self.definitions[group].get(name).cloned()
     }
 
-    fn field(
-        &mut self,
-        key: &str,
-        value: &Raw,
-        properties: &RawMap,
-        depth: usize,
-        out: &mut RawMap,
-    ) {
+    /// Writes a field of a schema, if Gemini accepts it in some form.
+    fn field(&mut self, key: &str, value: &Raw, depth: usize, out: &mut RawMap) {
         match key {
-            // Told where it is used, and written out there.
+            // Definitions are written where a schema refers to them.
             "$ref" | "$defs" | "definitions" => {}
-            "type" => kinds(value, out),
-            "properties" => self.properties(properties, depth, out),
-            "required" => required(value, properties, out),
+            "type" => write_type(value, out),
             "items" => {
                 let items = self.schema(value, depth + 1);
-                put(out, "items", items.to_raw());
+                replace(out, "items", items.to_raw());
             }
-            "anyOf" | "oneOf" => self.choice(key, value, depth, out),
-            "enum" => self.one_of(value, out),
-            "const" => match value.as_string() {
-                Some(_) => put(out, "enum", Raw::array(std::slice::from_ref(value))),
-                None => self.remove(key),
-            },
-            "format"
-                if value
-                    .as_string()
-                    .is_some_and(|it| FORMATS.contains(&it.as_str())) =>
-            {
-                put(out, key, value.clone());
+            "anyOf" => self.choice(value, depth, out),
+            "oneOf" => {
+                // Stricter than `anyOf`, which is all that Gemini has.
+                self.remove("oneOf (anyOf instead)");
+                self.choice(value, depth, out);
             }
-            _ if TAKEN.contains(&key) => put(out, key, value.clone()),
+            "enum" => self.enumeration(value, out),
+            "const" if value.as_string().is_some() => {
+                replace(out, "enum", Raw::array(std::slice::from_ref(value)));
+            }
+            "format" if is_accepted_format(value) => replace(out, key, value.clone()),
+            _ if ACCEPTED_FIELDS.contains(&key) => replace(out, key, value.clone()),
             _ => self.remove(key),
         }
     }
 
+    /// Notes the name of a removed field.
     fn remove(&mut self, key: &str) {
         self.removed.insert(key.to_string());
     }
 
     fn properties(&mut self, properties: &RawMap, depth: usize, out: &mut RawMap) {
-        let mut cleaned = RawMap::new();
+        let mut written = RawMap::new();
         for (key, value) in properties.iter() {
-            cleaned.push_raw(key.clone(), self.schema(value, depth + 1).to_raw());
+            let property = self.schema(value, depth + 1);
+            written.push_raw(key.clone(), property.to_raw());
         }
-        if !cleaned.is_empty() {
-            put(out, "properties", cleaned.to_raw());
+        if !written.is_empty() {
+            replace(out, "properties", written.to_raw());
         }
     }
 
-    /// `oneOf` is stricter than `anyOf`, which is all there is; null among the choices is a field
-    /// of its own.
-    fn choice(&mut self, key: &str, value: &Raw, depth: usize, out: &mut RawMap) {
-        if key == "oneOf" {
-            self.remove("oneOf (anyOf instead)");
-        }
+    /// Writes a choice. Null among its members becomes a field of its own.
+    fn choice(&mut self, value: &Raw, depth: usize, out: &mut RawMap) {
         let mut choices = Vec::new();
         for choice in value.as_array().unwrap_or_default() {
-            if is_null(&choice) {
-                put(out, "nullable", true.into());
+            if is_null_schema(&choice) {
+                replace(out, "nullable", true.into());
             } else {
                 choices.push(self.schema(&choice, depth + 1).to_raw());
             }
         }
         if !choices.is_empty() {
-            put(out, "anyOf", Raw::array(&choices));
+            replace(out, "anyOf", Raw::array(&choices));
         }
     }
 
-    /// Only strings can be listed.
-    fn one_of(&mut self, value: &Raw, out: &mut RawMap) {
-        let values = value.as_array().unwrap_or_default();
-        if values.iter().any(|value| value.as_str() == "null") {
-            put(out, "nullable", true.into());
+    /// Writes an enumeration, which may contain only strings. Null becomes a field of its own.
+    fn enumeration(&mut self, value: &Raw, out: &mut RawMap) {
+        let mut values = value.as_array().unwrap_or_default();
+        let count = values.len();
+        values.retain(|value| value.as_str() != "null");
+        if values.len() < count {
+            replace(out, "nullable", true.into());
         }
-        let values: Vec<_> = values
-            .into_iter()
-            .filter(|value| value.as_str() != "null")
-            .collect();
-        if !values.is_empty() && values.iter().all(|value| value.as_str().starts_with('"')) {
-            put(out, "enum", Raw::array(&values));
+        let are_strings = values.iter().all(|value| value.as_str().starts_with('"'));
+        if are_strings && !values.is_empty() {
+            replace(out, "enum", Raw::array(&values));
         } else {
             self.remove("enum");
         }
     }
 }
 
-fn is_null(schema: &Raw) -> bool {
+fn is_accepted_format(value: &Raw) -> bool {
+    let format = value.as_string().unwrap_or_default();
+    ACCEPTED_FORMATS.contains(&format.as_str())
+}
+
+fn is_null_schema(schema: &Raw) -> bool {
     schema.kind().is_some_and(|kind| kind == "null")
 }
 
-/// One type stays, several become a choice, and null is a field of its own.
-fn kinds(value: &Raw, out: &mut RawMap) {
-    let Some(kinds) = value.as_array() else {
+/// Writes the type of a schema. Several types become a choice, and null becomes a field of its own.
+fn write_type(value: &Raw, out: &mut RawMap) {
+    let Some(mut kinds) = value.as_array() else {
         if value.as_string().is_some() {
-            put(out, "type", value.clone());
+            replace(out, "type", value.clone());
         }
         return;
     };
-    let (null, kinds): (Vec<_>, Vec<_>) = kinds
-        .into_iter()
-        .partition(|kind| kind.as_str() == "\"null\"");
+    let count = kinds.len();
+    kinds.retain(|kind| kind.as_str() != "\"null\"");
+    let is_nullable = kinds.len() < count;
     match kinds.as_slice() {
         [] => {}
-        [kind] => put(out, "type", kind.clone()),
+        [kind] => replace(out, "type", kind.clone()),
         kinds => {
-            let choice = |kind: &Raw| RawMap::from([("type", kind.clone())]).to_raw();
-            let choices: Vec<_> = kinds.iter().map(choice).collect();
-            put(out, "anyOf", Raw::array(&choices));
+            let choices: Vec<Raw> = kinds.iter().map(type_schema).collect();
+            replace(out, "anyOf", Raw::array(&choices));
         }
     }
-    if !null.is_empty() {
-        put(out, "nullable", true.into());
+    if is_nullable {
+        replace(out, "nullable", true.into());
     }
 }
 
-/// A name without a property is an error to Gemini.
-fn required(value: &Raw, properties: &RawMap, out: &mut RawMap) {
-    let names = value.as_array().unwrap_or_default();
-    let known = |name: &Raw| {
-        name.as_string()
-            .is_some_and(|name| properties.get(&name).is_some())
-    };
-    let names: Vec<_> = names.into_iter().filter(known).collect();
+/// A schema with this type and nothing else.
+fn type_schema(kind: &Raw) -> Raw {
+    RawMap::from([("type", kind.clone())]).to_raw()
+}
+
+/// Writes the names of the required properties. Gemini refuses names without a property.
+fn write_required(value: &Raw, properties: &RawMap, out: &mut RawMap) {
+    let mut names = value.as_array().unwrap_or_default();
+    names.retain(|name| {
+        let name = name.as_string();
+        name.is_some_and(|name| properties.get(&name).is_some())
+    });
     if !names.is_empty() {
-        put(out, "required", Raw::array(&names));
+        replace(out, "required", Raw::array(&names));
     }
 }
 
-/// Sets a field; what a schema says itself wins over its definition.
-fn put(out: &mut RawMap, key: &str, value: Raw) {
+/// Writes a field. A field of a schema replaces that of the definition it refers to.
+fn replace(out: &mut RawMap, key: &str, value: Raw) {
     out.remove(key);
     out.push(key, value);
 }

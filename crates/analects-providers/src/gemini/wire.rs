@@ -1,18 +1,18 @@
-//! The shapes of the Gemini API: what goes out, for serde to write, and the chunks that come back,
-//! read leniently.
+//! The shapes of the Gemini API: what goes out, for serde to write, and the chunks that come back, which are read
+//! leniently.
 
 use analects_core::{Raw, RawMap};
 use serde::Serialize;
 
-use crate::reading::put;
+use crate::decoding::{fill, fill_list, fill_number};
 
 /// The body of a request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Body<'a> {
-    pub contents: Vec<Content>,
+pub(super) struct GeminiRequest<'a> {
+    pub contents: Vec<GeminiContent>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_instruction: Option<Content>,
+    pub system_instruction: Option<GeminiContent>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<RawMap>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,14 +21,15 @@ pub(super) struct Body<'a> {
     pub generation_config: GenerationConfig<'a>,
 }
 
-/// What one side says.
+/// The API's word for a turn. Instructions have no role.
 #[derive(Serialize)]
-pub(super) struct Content {
+pub(super) struct GeminiContent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
     pub parts: Vec<RawMap>,
 }
 
+/// The settings of a request.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GenerationConfig<'a> {
@@ -51,65 +52,72 @@ impl GenerationConfig<'_> {
     }
 }
 
-/// One chunk of a stream, or a whole plain answer, which has the same shape.
+/// A chunk of a stream, or a whole plain answer, which has the same shape.
 #[derive(Default)]
-pub(super) struct Chunk {
+pub(super) struct GeminiChunk {
     pub response_id: Option<String>,
     pub model: Option<String>,
     pub candidates: Vec<Raw>,
+    /// Why the prompt was refused.
     pub feedback: Option<Raw>,
     pub usage: Option<RawMap>,
     pub error: Option<Raw>,
     pub rest: RawMap,
 }
 
-impl Chunk {
-    pub fn read(data: &str) -> Option<Chunk> {
-        let mut chunk = Chunk::default();
-        chunk.rest = take(&RawMap::parse(data).ok()?, |key, value| match key {
-            "responseId" => put(&mut chunk.response_id, value.as_string()),
-            "modelVersion" => put(&mut chunk.model, value.as_string()),
-            "candidates" => value
-                .as_array()
-                .map(|list| chunk.candidates = list)
-                .is_some(),
-            "promptFeedback" => put(&mut chunk.feedback, Some(value.clone())),
-            "usageMetadata" => put(&mut chunk.usage, value.as_object()),
-            "error" => put(&mut chunk.error, Some(value.clone())),
+impl GeminiChunk {
+    /// Returns `None` for anything but a JSON object.
+    pub fn read(data: &str) -> Option<GeminiChunk> {
+        let map = RawMap::parse(data).ok()?;
+        let mut chunk = GeminiChunk::default();
+        chunk.rest = remaining_fields(&map, |key, value| match key {
+            "responseId" => fill(&mut chunk.response_id, value.as_string()),
+            "modelVersion" => fill(&mut chunk.model, value.as_string()),
+            "candidates" => fill_list(&mut chunk.candidates, value),
+            "promptFeedback" => fill(&mut chunk.feedback, Some(value.clone())),
+            "usageMetadata" => fill(&mut chunk.usage, value.as_object()),
+            "error" => fill(&mut chunk.error, Some(value.clone())),
             _ => false,
         });
         Some(chunk)
     }
+
+    /// Whether the chunk says nothing about the answer.
+    pub fn is_empty(&self) -> bool {
+        self.model.is_none() && self.response_id.is_none() && self.candidates.is_empty()
+    }
 }
 
-/// One candidate of a chunk.
+/// A candidate of a chunk: the API's word for one of several answers.
 #[derive(Default)]
-pub(super) struct Candidate {
+pub(super) struct GeminiCandidate {
     pub index: u64,
     pub parts: Vec<Raw>,
     pub finish_reason: Option<String>,
     pub rest: RawMap,
 }
 
-impl Candidate {
-    pub fn read(raw: &Raw) -> Option<Candidate> {
-        let mut candidate = Candidate::default();
-        candidate.rest = take(&raw.as_object()?, |key, value| match key {
-            "index" => value.to().map(|index| candidate.index = index).is_some(),
+impl GeminiCandidate {
+    /// Returns `None` for anything but an object.
+    pub fn read(raw: &Raw) -> Option<GeminiCandidate> {
+        let map = raw.as_object()?;
+        let mut candidate = GeminiCandidate::default();
+        candidate.rest = remaining_fields(&map, |key, value| match key {
+            "index" => fill_number(&mut candidate.index, value),
             "content" => candidate.read_content(value),
-            "finishReason" => put(&mut candidate.finish_reason, value.as_string()),
+            "finishReason" => fill(&mut candidate.finish_reason, value.as_string()),
             _ => false,
         });
         Some(candidate)
     }
 
-    /// Whether the content is one that holds parts and nothing else that matters.
+    /// Reads the parts. Returns whether the content has no other fields, so that it need not be kept.
     fn read_content(&mut self, value: &Raw) -> bool {
         let Some(content) = value.as_object() else {
             return false;
         };
-        let rest = take(&content, |key, value| match key {
-            "parts" => value.as_array().map(|parts| self.parts = parts).is_some(),
+        let rest = remaining_fields(&content, |key, value| match key {
+            "parts" => fill_list(&mut self.parts, value),
             "role" => value.as_str() == "\"model\"",
             _ => false,
         });
@@ -117,43 +125,81 @@ impl Candidate {
     }
 }
 
-/// Hands the entries to `known` one by one and returns those that it does not take. Null says
-/// nothing.
-pub(super) fn take(map: &RawMap, mut known: impl FnMut(&str, &Raw) -> bool) -> RawMap {
-    let mut is_rest = |key: &Raw, value: &Raw| {
-        value.as_str() != "null" && !known(&key.as_string().unwrap_or_default(), value)
-    };
-    map.iter()
-        .filter(|(key, value)| is_rest(key, value))
-        .collect()
+/// Passes the fields of an object to `read` one by one, and returns those for which it returns `false`. Null means the
+/// same as no field. Unlike [`read_fields`](crate::decoding::read_fields), this keeps empty strings and the spelling of
+/// keys, since parts go back unchanged.
+pub(super) fn remaining_fields(map: &RawMap, mut read: impl FnMut(&str, &Raw) -> bool) -> RawMap {
+    let mut rest = RawMap::new();
+    for (key, value) in map.iter() {
+        let name = key.as_string().unwrap_or_default();
+        if value.as_str() != "null" && !read(&name, value) {
+            rest.push_raw(key.clone(), value.clone());
+        }
+    }
+    rest
 }
 
-/// The complete elements of a JSON array that may have been cut off: without `alt=sse` a stream is
-/// one array of chunks. Whether they are JSON is for the reader to see.
-pub(crate) fn elements(array: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let (mut depth, mut start) = (0_usize, 0);
-    let (mut in_string, mut escaped) = (false, false);
+/// The complete elements of a JSON array that may be cut off. Without `alt=sse`, a stream is an array of chunks. The
+/// caller has to check whether they are JSON.
+pub(crate) fn array_elements(array: &str) -> Vec<&str> {
+    let mut elements = Vec::new();
+    let mut scanner = BracketScanner::default();
+    let mut start = 0;
     for (at, byte) in array.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'[' | b'{' => {
-                depth += 1;
-                if depth == 2 {
-                    start = at;
-                }
-            }
-            b']' | b'}' => {
-                if depth == 2 {
-                    found.push(&array[start..=at]);
-                }
-                depth = depth.saturating_sub(1);
-            }
+        match scanner.next(byte) {
+            Bracket::Opens(2) => start = at,
+            Bracket::Closes(2) => elements.push(&array[start..=at]),
             _ => {}
         }
     }
-    found
+    elements
+}
+
+/// Counts brackets outside of strings.
+#[derive(Default)]
+struct BracketScanner {
+    depth: usize,
+    in_string: bool,
+    /// Whether the next byte belongs to an escape.
+    is_escaped: bool,
+}
+
+/// What a byte does, with the depth inside the bracket.
+enum Bracket {
+    Opens(usize),
+    Closes(usize),
+    None,
+}
+
+impl BracketScanner {
+    fn next(&mut self, byte: u8) -> Bracket {
+        if self.in_string {
+            self.next_in_string(byte);
+            return Bracket::None;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'[' | b'{' => {
+                self.depth += 1;
+                return Bracket::Opens(self.depth);
+            }
+            b']' | b'}' => {
+                let depth = self.depth;
+                self.depth = depth.saturating_sub(1);
+                return Bracket::Closes(depth);
+            }
+            _ => {}
+        }
+        Bracket::None
+    }
+
+    fn next_in_string(&mut self, byte: u8) {
+        if self.is_escaped {
+            self.is_escaped = false;
+        } else if byte == b'\\' {
+            self.is_escaped = true;
+        } else if byte == b'"' {
+            self.in_string = false;
+        }
+    }
 }

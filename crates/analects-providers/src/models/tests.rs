@@ -1,6 +1,8 @@
 //! Lists of models and counts of tokens, in and out.
 #![allow(clippy::unwrap_used)]
 
+use analects_core::ApiErrorKind;
+
 use super::*;
 use crate::Method;
 
@@ -47,7 +49,7 @@ fn anthropic_lists_models_in_pages() {
 
 #[test]
 fn pages_are_asked_for_one_by_one() {
-    let first = list_request(Api::AnthropicMessages, None);
+    let first = encode_list_models(Api::AnthropicMessages, None);
     assert_eq!((first.method, first.auth), (Method::Get, Auth::XApiKey));
     assert_eq!(first.path, "/models?limit=1000");
     assert_eq!(first.body, b"");
@@ -56,13 +58,13 @@ fn pages_are_asked_for_one_by_one() {
             .headers
             .contains(&("anthropic-version".into(), "2023-06-01".into()))
     );
-    let next = list_request(Api::AnthropicMessages, Some("a&b/ü"));
+    let next = encode_list_models(Api::AnthropicMessages, Some("a&b/ü"));
     assert_eq!(next.path, "/models?limit=1000&after_id=a%26b%2F%C3%BC");
 }
 
 #[test]
 fn openai_lists_all_models_at_once() {
-    let request = list_request(Api::OpenAiChat, None);
+    let request = encode_list_models(Api::OpenAiChat, None);
     assert_eq!(
         (request.method, request.path.as_str()),
         (Method::Get, "/models")

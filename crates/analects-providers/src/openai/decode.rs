@@ -1,174 +1,219 @@
-//! Chunks in, events out. Blocks are numbered in the order in which they appear; a tool call is
-//! complete only when the answer is, because nothing before that says so.
+//! Decodes the chunks of Chat Completions. Blocks are numbered in the order in which they appear. A tool call is complete
+//! only when the answer is, because nothing before says so.
 
-use analects_core::{
-    ApiError, BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text, TokenUsage,
+use analects_core::{BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text, TokenUsage};
+
+use super::accumulate::{LogProbabilities, OtherChoices, ReasoningDetails};
+use super::tool_calls::{OpenToolCall, OpenToolCalls};
+use super::usage::token_usage;
+use super::wire::{OpenAiChoice, OpenAiChunk, OpenAiTextPart, OpenAiToolCallDelta};
+use crate::decoding::{
+    EventDecoder, ExtraFields, HalfCharacter, push_delta, push_extra, push_start, push_stop,
+    read_fields, text_member,
 };
+use crate::error::{error_in_stream, error_with_more_fields};
 
-use super::calls::Calls;
-use super::details::{Details, Logprobs, Others};
-use super::wire::{self, CallDelta, Choice, Chunk};
-use crate::error::{error_in_stream, more_in_stream};
-use crate::reading::{Extras, join, take};
-
-/// Reads the events of one answer.
+/// Decodes one answer of Chat Completions.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Decoder {
-    /// The provider's name for the answer, once it began.
+pub(crate) struct OpenAiDecoder {
+    /// The answer's id, once the answer began; empty if the server sends none.
     started: Option<String>,
+    /// The index of the next block.
     next_index: usize,
-    /// The block of text or thinking that is being written.
-    open: Option<(usize, Kind)>,
-    /// Half a character at the end of that block, which waits for its other half.
-    held: Text,
-    calls: Calls,
+    /// The block of text or thinking that is growing.
+    current: Option<GrowingBlock>,
+    calls: OpenToolCalls,
     stop_reason: Option<StopReason>,
     /// Whether the answer calls a tool.
-    called: bool,
-    refused: bool,
-    /// Whether the answer ended, well or badly: what comes after is not part of it.
-    done: bool,
+    has_call: bool,
+    has_refusal: bool,
+    /// Whether the answer ended, well or badly. What comes afterwards is ignored.
+    is_ended: bool,
     usage: TokenUsage,
-    logprobs: Logprobs,
-    details: Details,
-    /// The first block of thinking, with which the details are kept.
-    thought: Option<usize>,
-    others: Others,
-    extras: Extras,
+    log_probabilities: LogProbabilities,
+    reasoning_details: ReasoningDetails,
+    /// The first block of thinking, which gets the reasoning details.
+    thinking_index: Option<usize>,
+    other_choices: OtherChoices,
+    extras: ExtraFields,
+}
+
+/// A block of text or thinking to which the next delta may add.
+#[derive(Debug, Clone)]
+struct GrowingBlock {
+    index: usize,
+    kind: GrowingKind,
+    half: HalfCharacter,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum GrowingKind {
     Text,
     Thinking,
     Refusal,
 }
 
-impl Kind {
+impl GrowingKind {
+    fn start(self) -> BlockStart {
+        match self {
+            GrowingKind::Text | GrowingKind::Refusal => BlockStart::Text,
+            GrowingKind::Thinking => BlockStart::Thinking,
+        }
+    }
+
     fn delta(self, text: Text) -> Delta {
         match self {
-            Kind::Text | Kind::Refusal => Delta::Text(text),
-            Kind::Thinking => Delta::Thinking(text),
+            GrowingKind::Text | GrowingKind::Refusal => Delta::Text(text),
+            GrowingKind::Thinking => Delta::Thinking(text),
         }
     }
 }
 
-impl Decoder {
-    /// Takes the data of one event.
-    pub fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
-        if self.done {
+impl GrowingBlock {
+    fn write(&mut self, text: &Text, out: &mut Vec<StreamEvent>) {
+        let text = self.half.join(text);
+        self.push(text, out);
+    }
+
+    fn flush(&mut self, out: &mut Vec<StreamEvent>) {
+        let held = self.half.take();
+        self.push(held, out);
+    }
+
+    fn push(&self, text: Text, out: &mut Vec<StreamEvent>) {
+        if !text.is_empty() {
+            push_delta(self.index, self.kind.delta(text), out);
+        }
+    }
+}
+
+impl EventDecoder for OpenAiDecoder {
+    fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
+        if self.is_ended {
             return;
         }
         if data.trim() == "[DONE]" {
-            self.done = true;
-            return self.end(out);
+            self.is_ended = true;
+            self.end(out);
+            return;
         }
-        match Chunk::read(data) {
+        match OpenAiChunk::read(data) {
             Some(chunk) => self.chunk(chunk, out),
             None => self.keep_malformed(data),
         }
     }
 
-    /// Keeps data that is not a JSON object with the message; what follows it is read on.
-    pub fn keep_malformed(&mut self, data: &str) {
-        self.extras.add("malformed_chunk", Raw::string(data));
-    }
-
-    /// Ends the answer with an error: nothing comes after it. Blocks stay open, as when it is cut
-    /// off.
-    pub fn fail(&mut self, error: ApiError, out: &mut Vec<StreamEvent>) {
-        if !std::mem::replace(&mut self.done, true) {
-            self.flush(out);
-            out.push(StreamEvent::Error(error));
-        }
-    }
-
-    /// Ends the answer if `[DONE]` did not.
-    pub fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        if std::mem::replace(&mut self.done, true) {
+    /// Ends the answer if `[DONE]` did not. With a finish reason, it is complete even without `[DONE]`.
+    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if !self.mark_ended() {
             return;
         }
         if self.stop_reason.is_some() {
-            return self.end(out);
+            self.end(out);
+        } else {
+            self.flush(out);
         }
-        // Cut off: blocks stay open and there is no stop, so that nobody takes it for the whole.
-        self.flush(out);
     }
 
-    /// Gives everything that was held back.
+    fn extras(&mut self) -> &mut ExtraFields {
+        &mut self.extras
+    }
+
+    fn mark_ended(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_ended, true)
+    }
+
     fn flush(&mut self, out: &mut Vec<StreamEvent>) {
-        self.flush_open(out);
-        self.calls.flush(out);
-        self.tell_rest(out);
-    }
-
-    /// Gives what belongs to no block, or to one that may be over.
-    fn tell_rest(&mut self, out: &mut Vec<StreamEvent>) {
-        if let Some((index, value)) = self.thought.zip(self.details.take()) {
-            let key = "reasoning_details".to_string();
-            out.push(StreamEvent::BlockExtra { index, key, value });
+        if let Some(block) = &mut self.current {
+            block.flush(out);
         }
-        if let Some(value) = self.logprobs.take() {
+        self.calls.flush(out);
+        self.push_accumulated(out);
+    }
+}
+
+impl OpenAiDecoder {
+    /// Appends what belongs to no block, or to one that may have ended.
+    fn push_accumulated(&mut self, out: &mut Vec<StreamEvent>) {
+        let details = self.reasoning_details.take();
+        if let (Some(index), Some(details)) = (self.thinking_index, details) {
+            push_extra(index, "reasoning_details", details, out);
+        }
+        if let Some(value) = self.log_probabilities.take() {
             self.extras.add("logprobs", value);
         }
-        let others = self.others.take();
+        let others = self.other_choices.take();
         if !others.is_empty() {
             self.extras.add("other_choices", Raw::array(&others));
         }
         out.extend(self.extras.drain());
     }
 
+    /// Ends a complete answer.
     fn end(&mut self, out: &mut Vec<StreamEvent>) {
         self.close_all(out);
-        self.tell_rest(out);
-        let refused = self.refused.then_some(StopReason::Refusal);
-        // Several servers say that they are done, and leave it to the reader to find the calls.
-        let stop_reason = match self.stop_reason.take() {
-            Some(StopReason::EndTurn) if self.called => Some(StopReason::ToolUse),
-            stop_reason => stop_reason,
-        };
-        let stop_reason = refused.or(stop_reason);
+        self.push_accumulated(out);
+        let stop_reason = self.final_stop_reason();
         out.push(StreamEvent::MessageStop { stop_reason });
     }
 
-    fn chunk(&mut self, chunk: Chunk, out: &mut Vec<StreamEvent>) {
+    /// Corrects the stop reason: several servers report a normal end in spite of tool calls, or of a refusal.
+    fn final_stop_reason(&mut self) -> Option<StopReason> {
+        let stop_reason = self.stop_reason.take();
+        if self.has_refusal {
+            return Some(StopReason::Refusal);
+        }
+        match stop_reason {
+            Some(StopReason::EndTurn) if self.has_call => Some(StopReason::ToolUse),
+            stop_reason => stop_reason,
+        }
+    }
+
+    fn chunk(&mut self, chunk: OpenAiChunk, out: &mut Vec<StreamEvent>) {
         self.start(&chunk, out);
         for raw in &chunk.choices {
-            match Choice::read(raw) {
+            match OpenAiChoice::read(raw) {
                 Some(choice) if choice.index == 0 => self.choice(choice, out),
-                Some(choice) if self.others.takes(choice.index) => self.others.add(choice),
+                Some(choice) if self.other_choices.accepts(choice.index) => {
+                    self.other_choices.add(choice);
+                }
                 _ => self.extras.add("choices", raw.clone()),
             }
         }
-        if let Some(usage) = chunk.usage.map(|usage| token_usage(&usage))
-            && usage != self.usage
-        {
-            self.usage = usage.clone();
-            out.push(StreamEvent::Usage(usage));
+        if let Some(usage) = &chunk.usage {
+            self.usage(usage, out);
         }
-        for (key, value) in chunk.rest {
-            self.extras.set(&key, value);
-        }
+        self.extras.set_all(chunk.unknown);
         if let Some(error) = &chunk.error {
-            if let Some(more) = more_in_stream(error) {
-                self.extras.add("error", more);
+            if let Some(all) = error_with_more_fields(error) {
+                self.extras.add("error", all);
             }
             self.fail(error_in_stream(error), out);
         }
     }
 
-    /// Some vendors begin with a chunk that says nothing at all; the answer starts after it.
-    fn start(&mut self, chunk: &Chunk, out: &mut Vec<StreamEvent>) {
-        let says_nothing = chunk.id.is_none() && chunk.model.is_none() && chunk.choices.is_empty();
-        if self.started.is_some() || says_nothing {
+    /// Starts the message. Some vendors send an empty chunk first; the answer starts behind it.
+    fn start(&mut self, chunk: &OpenAiChunk, out: &mut Vec<StreamEvent>) {
+        if self.started.is_some() || chunk.is_empty() {
             return;
         }
         self.started = Some(chunk.id.clone().unwrap_or_default());
-        let (model, response_id) = (chunk.model.clone(), chunk.id.clone());
-        out.push(StreamEvent::MessageStart { model, response_id });
+        out.push(StreamEvent::MessageStart {
+            model: chunk.model.clone(),
+            response_id: chunk.id.clone(),
+        });
     }
 
-    pub(super) fn choice(&mut self, choice: Choice, out: &mut Vec<StreamEvent>) {
+    fn usage(&mut self, usage: &RawMap, out: &mut Vec<StreamEvent>) {
+        let usage = token_usage(usage);
+        if usage != self.usage {
+            self.usage = usage.clone();
+            out.push(StreamEvent::Usage(usage));
+        }
+    }
+
+    /// Takes a piece of the choice that this decoder reads.
+    pub(super) fn choice(&mut self, choice: OpenAiChoice, out: &mut Vec<StreamEvent>) {
         if let Some(delta) = &choice.delta {
             self.delta(delta, out);
         }
@@ -176,151 +221,102 @@ impl Decoder {
             self.stop_reason = Some(stop_reason(reason));
             self.close_all(out);
         }
-        for (key, value) in choice.rest {
-            if key != "logprobs" || !self.logprobs.add(&value) {
+        for (key, value) in choice.unknown {
+            if key != "logprobs" || !self.log_probabilities.add(&value) {
                 self.extras.add(&key, value);
             }
         }
     }
 
     fn delta(&mut self, delta: &RawMap, out: &mut Vec<StreamEvent>) {
-        // Vendors spell it one way or the other, and some both ways at once.
-        let spelling = ["reasoning_content", "reasoning"];
-        let thought = spelling
-            .iter()
-            .find_map(|key| Text::from_raw(delta.get(key)?));
-        // Details repeat the words, where there are any, and add seals and names.
-        let details = delta
-            .get("reasoning_details")
-            .and_then(|details| self.details.add(details));
-        let thought = thought.filter(|thought| !thought.is_empty()).or(details);
-        if let Some(thought) = thought
-            && (!thought.is_empty() || self.thought.is_none())
-        {
-            self.write(Kind::Thinking, thought, out);
-        }
-        let rest = take(delta, |key, value| match key {
-            "role" => true,
-            "reasoning_content" | "reasoning" => Text::from_raw(value).is_some(),
-            "reasoning_details" => value.as_array().is_some(),
-            "content" | "refusal" => match Text::from_raw(value) {
-                Some(text) => {
-                    let refused = key == "refusal";
-                    self.refused |= refused;
-                    self.write(if refused { Kind::Refusal } else { Kind::Text }, text, out);
-                    true
-                }
-                None => key == "content" && self.parts(value, out),
-            },
-            "tool_calls" => self.calls(value, out),
-            "function_call" => value.as_object().is_some_and(|function| {
-                self.call(CallDelta::of_function(&function), out);
-                true
-            }),
-            _ => false,
-        });
-        for (key, value) in rest {
+        self.thinking(delta, out);
+        let unknown = read_fields(delta, |key, value| self.delta_field(key, value, out));
+        for (key, value) in unknown {
             self.extras.add(&key, value);
         }
     }
 
-    /// Some vendors send text as a list of parts; `false` if `value` is none. What is not text in
-    /// them is kept.
-    fn parts(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+    /// Reads the thinking in a delta. Vendors use two names for its text, and some use both at once. Details repeat the
+    /// text, if there is any, and add encrypted content and ids.
+    fn thinking(&mut self, delta: &RawMap, out: &mut Vec<StreamEvent>) {
+        let text = text_member(delta, "reasoning_content")
+            .or_else(|| text_member(delta, "reasoning"))
+            .filter(|text| !text.is_empty());
+        let details = delta.get("reasoning_details");
+        let text_of_details = details.and_then(|details| self.reasoning_details.add(details));
+        let Some(text) = text.or(text_of_details) else {
+            return;
+        };
+        // Encrypted details need a block as well, even if it stays empty.
+        if !text.is_empty() || self.thinking_index.is_none() {
+            self.write(GrowingKind::Thinking, &text, out);
+        }
+    }
+
+    /// Reads a field of a delta. Returns `false` if the field is to be kept as it is.
+    fn delta_field(&mut self, key: &str, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+        match key {
+            "role" => true,
+            // `thinking` has read these.
+            "reasoning_content" | "reasoning" => Text::from_raw(value).is_some(),
+            "reasoning_details" => value.as_array().is_some(),
+            "content" => self.content(value, out),
+            "refusal" => self.refusal(value, out),
+            "tool_calls" => self.tool_calls(value, out),
+            "function_call" => self.function_call(value, out),
+            _ => false,
+        }
+    }
+
+    /// Reads the text of the answer, which some vendors send as a list of parts.
+    fn content(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+        if let Some(text) = Text::from_raw(value) {
+            self.write(GrowingKind::Text, &text, out);
+            return true;
+        }
         let Some(parts) = value.as_array() else {
             return false;
         };
-        let mut rest = Vec::new();
-        for part in parts {
-            match wire::text_part(&part) {
-                Some((text, more)) => {
-                    rest.extend((!more.is_empty()).then(|| more.to_raw()));
-                    if !text.is_empty() {
-                        self.write(Kind::Text, text, out);
-                    }
-                }
-                None => rest.push(part),
-            }
-        }
-        if !rest.is_empty() {
-            self.extras.add("content", Raw::array(&rest));
-        }
+        self.content_parts(parts, out);
         true
     }
 
-    fn write(&mut self, kind: Kind, text: Text, out: &mut Vec<StreamEvent>) {
-        let index = match self.open {
-            Some((index, open)) if open == kind => index,
-            _ => self.open(kind, out),
+    /// Reads a list of parts. What is not text is kept.
+    fn content_parts(&mut self, parts: Vec<Raw>, out: &mut Vec<StreamEvent>) {
+        let mut unknown = Vec::new();
+        for part in parts {
+            let Some(text_part) = OpenAiTextPart::read(&part) else {
+                unknown.push(part);
+                continue;
+            };
+            if !text_part.unknown.is_empty() {
+                let fields: RawMap = text_part.unknown.into_iter().collect();
+                unknown.push(fields.to_raw());
+            }
+            if !text_part.text.is_empty() {
+                self.write(GrowingKind::Text, &text_part.text, out);
+            }
+        }
+        if !unknown.is_empty() {
+            self.extras.add("content", Raw::array(&unknown));
+        }
+    }
+
+    fn refusal(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+        let Some(text) = Text::from_raw(value) else {
+            return false;
         };
-        let text = join(&mut self.held, &text);
-        if !text.is_empty() {
-            out.push(StreamEvent::BlockDelta {
-                index,
-                delta: kind.delta(text),
-            });
-        }
+        self.has_refusal = true;
+        self.write(GrowingKind::Refusal, &text, out);
+        true
     }
 
-    fn flush_open(&mut self, out: &mut Vec<StreamEvent>) {
-        let held = std::mem::take(&mut self.held);
-        if let Some((index, kind)) = self.open.filter(|_| !held.is_empty()) {
-            out.push(StreamEvent::BlockDelta {
-                index,
-                delta: kind.delta(held),
-            });
-        }
-    }
-
-    fn open(&mut self, kind: Kind, out: &mut Vec<StreamEvent>) -> usize {
-        self.close_open(out);
-        let block = match kind {
-            Kind::Text | Kind::Refusal => BlockStart::Text,
-            Kind::Thinking => BlockStart::Thinking,
-        };
-        let index = self.new_block(block, out);
-        if kind == Kind::Thinking {
-            self.thought.get_or_insert(index);
-        }
-        if kind == Kind::Refusal {
-            let (key, value) = ("refusal".to_string(), true.into());
-            out.push(StreamEvent::BlockExtra { index, key, value });
-        }
-        self.open = Some((index, kind));
-        index
-    }
-
-    fn new_block(&mut self, block: BlockStart, out: &mut Vec<StreamEvent>) -> usize {
-        let index = self.next_index;
-        self.next_index += 1;
-        out.push(StreamEvent::BlockStart { index, block });
-        index
-    }
-
-    fn close_open(&mut self, out: &mut Vec<StreamEvent>) {
-        self.flush_open(out);
-        if let Some((index, _)) = self.open.take() {
-            out.push(StreamEvent::BlockStop { index });
-        }
-    }
-
-    fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
-        self.close_open(out);
-        // The limit, and whatever else stopped it, may have cut the arguments of a call short.
-        let whole = matches!(
-            self.stop_reason,
-            Some(StopReason::EndTurn | StopReason::ToolUse) | None
-        );
-        self.calls.close(whole, out);
-    }
-
-    /// Whether `value` was a list of calls.
-    fn calls(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+    fn tool_calls(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
         let Some(calls) = value.as_array() else {
             return false;
         };
         for raw in calls {
-            match CallDelta::read(&raw) {
+            match OpenAiToolCallDelta::read(&raw) {
                 Some(delta) => self.call(delta, out),
                 None => self.extras.add("tool_calls", raw),
             }
@@ -328,28 +324,94 @@ impl Decoder {
         true
     }
 
-    fn call(&mut self, delta: CallDelta, out: &mut Vec<StreamEvent>) {
-        let at = self
-            .calls
-            .find(&delta)
-            .unwrap_or_else(|| self.open_call(&delta, out));
-        self.calls.add(at, delta, out);
+    /// Reads a call in the older form, of which an answer has only one.
+    fn function_call(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
+        let Some(function) = value.as_object() else {
+            return false;
+        };
+        self.call(OpenAiToolCallDelta::from_function(&function), out);
+        true
     }
 
-    fn open_call(&mut self, delta: &CallDelta, out: &mut Vec<StreamEvent>) -> usize {
-        self.close_open(out);
-        self.called = true;
+    /// Adds text to the block that is growing, or begins a block if that one is of another kind.
+    fn write(&mut self, kind: GrowingKind, text: &Text, out: &mut Vec<StreamEvent>) {
+        if self.current.as_ref().map(|block| block.kind) != Some(kind) {
+            self.begin_block(kind, out);
+        }
+        if let Some(block) = &mut self.current {
+            block.write(text, out);
+        }
+    }
+
+    fn begin_block(&mut self, kind: GrowingKind, out: &mut Vec<StreamEvent>) {
+        self.close_current(out);
+        let index = self.new_block(kind.start(), out);
+        match kind {
+            GrowingKind::Text => {}
+            GrowingKind::Thinking => {
+                self.thinking_index.get_or_insert(index);
+            }
+            GrowingKind::Refusal => push_extra(index, "refusal", true.into(), out),
+        }
+        self.current = Some(GrowingBlock {
+            index,
+            kind,
+            half: HalfCharacter::default(),
+        });
+    }
+
+    fn new_block(&mut self, block: BlockStart, out: &mut Vec<StreamEvent>) -> usize {
+        let index = self.next_index;
+        self.next_index += 1;
+        push_start(index, block, out);
+        index
+    }
+
+    fn close_current(&mut self, out: &mut Vec<StreamEvent>) {
+        if let Some(mut block) = self.current.take() {
+            block.flush(out);
+            push_stop(block.index, out);
+        }
+    }
+
+    /// Closes all blocks. A length limit, or whatever else ended the answer early, may have cut off the arguments of a
+    /// call.
+    fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
+        self.close_current(out);
+        let is_whole = matches!(
+            self.stop_reason,
+            Some(StopReason::EndTurn | StopReason::ToolUse) | None
+        );
+        self.calls.close(is_whole, out);
+    }
+
+    fn call(&mut self, delta: OpenAiToolCallDelta, out: &mut Vec<StreamEvent>) {
+        let position = match self.calls.find(&delta) {
+            Some(position) => position,
+            None => self.begin_call(&delta, out),
+        };
+        self.calls.add(position, delta, out);
+    }
+
+    /// Begins a call and returns its position among the calls.
+    fn begin_call(&mut self, delta: &OpenAiToolCallDelta, out: &mut Vec<StreamEvent>) -> usize {
+        self.close_current(out);
+        self.has_call = true;
+        let id = delta.id.clone().unwrap_or_else(|| self.made_up_call_id());
         let name = delta.name.clone().unwrap_or_default();
-        // A call that its vendor did not name gets a name that no other answer uses.
-        let given = delta.id.clone();
-        let answer = self.started.as_deref().unwrap_or_default();
-        let id = given.unwrap_or_else(|| format!("call_{answer}_{}", self.next_index));
         let block = BlockStart::ToolUse {
             id: id.clone(),
             name: name.clone(),
         };
         let index = self.new_block(block, out);
-        self.calls.push(index, delta.index, id, name)
+        let call = OpenToolCall::new(index, id, name);
+        self.calls.push(delta.index, call)
+    }
+
+    /// An id for a call without one, which no other answer uses.
+    fn made_up_call_id(&self) -> String {
+        let answer = self.started.as_deref().unwrap_or_default();
+        format!("call_{answer}_{}", self.next_index)
     }
 }
 
@@ -361,50 +423,6 @@ fn stop_reason(word: String) -> StopReason {
         "content_filter" => StopReason::Refusal,
         _ => StopReason::Other(word),
     }
-}
-
-/// Counts under the names of the core. What is read includes the cached tokens here, and does not
-/// there; what has no name there is kept as it came. The two APIs of OpenAI have two names for each.
-pub(crate) fn token_usage(map: &RawMap) -> TokenUsage {
-    let mut usage = TokenUsage::default();
-    let mut prompt = None;
-    let rest = take(map, |key, value| {
-        let count = value.to::<u64>();
-        match key {
-            "prompt_tokens" | "input_tokens" => prompt = count,
-            "completion_tokens" | "output_tokens" => usage.output_tokens = count,
-            "total_tokens" => usage.total_tokens = count,
-            _ => return false,
-        }
-        count.is_some()
-    });
-    usage.cache_read_input_tokens = detail(map, "prompt_tokens_details", "cached_tokens")
-        .or_else(|| detail(map, "input_tokens_details", "cached_tokens"))
-        .or_else(|| map.get("prompt_cache_hit_tokens").and_then(Raw::to));
-    usage.reasoning_tokens = detail(map, "completion_tokens_details", "reasoning_tokens")
-        .or_else(|| detail(map, "output_tokens_details", "reasoning_tokens"));
-    let cached = usage.cache_read_input_tokens.unwrap_or(0);
-    usage.input_tokens = prompt.map(|prompt: u64| prompt.saturating_sub(cached));
-    let sum = |written: Option<u64>| prompt?.checked_add(written?);
-    // Some vendors count the thoughts apart from the answer; their total gives it away.
-    let with_thoughts = usage.output_tokens.zip(usage.reasoning_tokens);
-    let with_thoughts = with_thoughts.and_then(|(written, thought)| written.checked_add(thought));
-    if usage.total_tokens.is_some()
-        && usage.total_tokens != sum(usage.output_tokens)
-        && usage.total_tokens == sum(with_thoughts)
-    {
-        usage.output_tokens = with_thoughts;
-    }
-    // A total that is no more than the sum says nothing.
-    usage.total_tokens = usage
-        .total_tokens
-        .filter(|total| sum(usage.output_tokens) != Some(*total));
-    usage.extra = rest.into_iter().collect();
-    usage
-}
-
-fn detail(usage: &RawMap, group: &str, name: &str) -> Option<u64> {
-    usage.get(group)?.as_object()?.get(name)?.to()
 }
 
 #[cfg(test)]

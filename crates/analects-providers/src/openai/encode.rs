@@ -1,4 +1,4 @@
-//! Request in, HTTP body out. What the API has no place for is left out, and the request says so.
+//! Encodes a request for Chat Completions.
 
 use std::borrow::Cow;
 
@@ -7,123 +7,148 @@ use analects_core::{
     Turn,
 };
 
-use super::fit::{self, Kind, Media, NAMES};
-use super::wire;
-use crate::outgoing::{CallIds, LeftOut, always_thinks, result_text, settings, with_metadata};
-use crate::{Auth, HttpRequest, MaxTokens, Quirks, ReasoningRequest, Thoughts};
+use super::attachments::{OpenAiAttachment, attachment};
+use super::thinking::reasoning_details;
+use super::turns::{fit_turns, temperature};
+use super::wire::{
+    OpenAiContent, OpenAiFile, OpenAiFunctionCall, OpenAiImageUrl, OpenAiMessage, OpenAiPart,
+    OpenAiRequest, OpenAiStreamOptions, OpenAiToolCall,
+};
+use super::{OpenAiApi, TOOL_NAMES, parameters};
+use crate::encoding::{
+    EncodeProblems, ToolIdMap, always_thinks, merge_metadata, result_text, settings,
+};
+use crate::{Auth, HttpRequest, MaxTokensField, Quirks, ReasoningRequest, ThinkingField};
 
-/// More than these are an error to OpenAI.
-const MOST_STOPS: usize = 4;
+/// OpenAI refuses more stop sequences.
+const MAX_STOP_SEQUENCES: usize = 4;
 
-/// Turns a request into the call of `/chat/completions`.
+/// The fields that the request's metadata cannot replace.
+const FIXED_FIELDS: [&str; 3] = ["model", "messages", "stream"];
+
+/// Encodes a request for `/chat/completions`.
 pub(crate) fn encode(request: &Request, quirks: &Quirks) -> HttpRequest {
-    let mut left_out = LeftOut::default();
-    let turns = fit::turns(request, quirks, Kind::Chat, &mut left_out);
-    let ids = CallIds::new(&turns, quirks.tool_ids);
-    let writer = Writer { quirks, ids: &ids };
+    let mut problems = EncodeProblems::default();
+    let turns = fit_turns(request, quirks, OpenAiApi::Chat, &mut problems);
+    let ids = ToolIdMap::new(&turns, quirks.tool_ids);
+    let writer = OpenAiWriter { quirks, ids: &ids };
     let messages = writer.messages(request.system.as_ref(), &turns);
     if messages.is_empty() {
-        left_out.everything();
+        problems.omit_everything();
     }
-    let body = body(request, quirks, messages, &mut left_out);
+    let body = body(request, quirks, messages, &mut problems);
     // These shapes have neither maps with odd keys nor types that fail, so writing them succeeds.
     let json = serde_json::to_string(&body).unwrap_or_default();
-    let json = with_reasoning(json, request, quirks, &mut left_out);
-    let fixed = ["model", "messages", "stream"];
-    let json = with_metadata(json, &request.metadata, &fixed, &mut left_out);
+    let json = add_reasoning(json, request, quirks, &mut problems);
+    let json = merge_metadata(json, &request.metadata, &FIXED_FIELDS, &mut problems);
     HttpRequest::stream("/chat/completions", Auth::Bearer, json.into_bytes())
-        .leaving_out(left_out.into_problems())
+        .with_problems(problems.into_problems())
 }
 
+/// Builds the body around the messages.
 fn body<'a>(
     request: &'a Request,
     quirks: &Quirks,
-    messages: Vec<wire::Message<'a>>,
-    left_out: &mut LeftOut,
-) -> wire::Body<'a> {
+    messages: Vec<OpenAiMessage<'a>>,
+    problems: &mut EncodeProblems,
+) -> OpenAiRequest<'a> {
     let thinks = always_thinks(&request.model);
-    let new_name = match quirks.max_tokens {
-        MaxTokens::MaxTokens => false,
-        MaxTokens::MaxCompletionTokens => true,
-        MaxTokens::ByModel => thinks,
-    };
-    let temperature = fit::temperature(request, quirks, thinks, left_out);
-    let limit = settings::limit(request, 1..=u64::MAX, left_out);
-    let stop = stop_sequences(request, thinks, left_out);
-    let specs = settings::tools(request, NAMES, left_out);
-    let choice = settings::tool_choice(request, &specs, left_out);
-    let options = wire::StreamOptions {
-        include_usage: true,
-    };
-    wire::Body {
+    let temperature = temperature(request, quirks, thinks, problems);
+    let limit = settings::output_limit(request, 1..=u64::MAX, problems);
+    let has_new_name = uses_max_completion_tokens(quirks, thinks);
+    let stop = stop_sequences(request, thinks, problems);
+    let specs = settings::tools(request, TOOL_NAMES, problems);
+    let choice = settings::tool_choice(request, &specs, problems);
+    let tools = specs.into_iter().map(|spec| tool(spec, problems));
+    OpenAiRequest {
         model: &request.model,
         messages,
         stream: true,
-        stream_options: quirks.stream_options.then_some(options),
+        stream_options: quirks.stream_options.then_some(OpenAiStreamOptions {
+            include_usage: true,
+        }),
         temperature,
-        max_tokens: limit.filter(|_| !new_name),
-        max_completion_tokens: limit.filter(|_| new_name),
+        max_tokens: limit.filter(|_| !has_new_name),
+        max_completion_tokens: limit.filter(|_| has_new_name),
         stop,
-        tools: specs.into_iter().map(|spec| tool(spec, left_out)).collect(),
+        tools: tools.collect(),
         tool_choice: choice.map(tool_choice),
     }
 }
 
-/// OpenAI's models that always think refuse to be stopped.
-fn stop_sequences<'a>(request: &'a Request, thinks: bool, left_out: &mut LeftOut) -> Vec<&'a str> {
-    if thinks && !request.stop_sequences.is_empty() {
-        left_out.setting("a stop sequence", "the model takes none");
-        return Vec::new();
+/// Whether the limit of output tokens goes under its newer name.
+fn uses_max_completion_tokens(quirks: &Quirks, thinks: bool) -> bool {
+    match quirks.max_tokens {
+        MaxTokensField::MaxTokens => false,
+        MaxTokensField::MaxCompletionTokens => true,
+        MaxTokensField::ByModel => thinks,
     }
-    settings::stop_sequences(request, MOST_STOPS, left_out)
 }
 
-/// Asks the model to think first, in the words of its server.
-fn with_reasoning(
+/// The stop sequences. OpenAI's models that always think refuse them.
+fn stop_sequences<'a>(
+    request: &'a Request,
+    thinks: bool,
+    problems: &mut EncodeProblems,
+) -> Vec<&'a str> {
+    if thinks && !request.stop_sequences.is_empty() {
+        problems.omit_setting("a stop sequence", "the model takes none");
+        return Vec::new();
+    }
+    settings::stop_sequences(request, MAX_STOP_SEQUENCES, problems)
+}
+
+/// Adds the field that asks the model to think, if the request wants that and the server has such a field.
+fn add_reasoning(
     json: String,
     request: &Request,
     quirks: &Quirks,
-    left_out: &mut LeftOut,
+    problems: &mut EncodeProblems,
 ) -> String {
-    if !request.reasoning {
+    if !request.reasoning || quirks.reasoning == ReasoningRequest::ByItself {
         return json;
     }
-    let field = match quirks.reasoning {
-        ReasoningRequest::ByItself => return json,
-        ReasoningRequest::Unknown if !always_thinks(&request.model) => {
-            left_out.setting(
-                "the wish to think first",
-                "how to ask this provider is not known",
-            );
-            return json;
-        }
-        ReasoningRequest::Effort | ReasoningRequest::Unknown => r#"{"reasoning_effort":"medium"}"#,
-        ReasoningRequest::Object => r#"{"reasoning":{"enabled":true}}"#,
-        ReasoningRequest::Thinking => r#"{"thinking":{"type":"enabled"}}"#,
-        ReasoningRequest::EnableThinking => r#"{"enable_thinking":true}"#,
-        ReasoningRequest::ChatTemplate => r#"{"chat_template_kwargs":{"enable_thinking":true}}"#,
+    let Some(field) = reasoning_field(quirks.reasoning, &request.model) else {
+        problems.omit_setting(
+            "the wish to think first",
+            "how to ask this provider is not known",
+        );
+        return json;
     };
     let field = RawMap::parse(field).unwrap_or_default();
-    with_metadata(json, &field, &[], left_out)
+    merge_metadata(json, &field, &[], problems)
 }
 
-/// Writes turns in which there is nothing that the API has no place for.
-struct Writer<'a> {
+/// The field that asks a model to think, as a JSON object; `None` if it is not known.
+fn reasoning_field(reasoning: ReasoningRequest, model: &str) -> Option<&'static str> {
+    const EFFORT: &str = r#"{"reasoning_effort":"medium"}"#;
+    match reasoning {
+        ReasoningRequest::ByItself => None,
+        ReasoningRequest::Unknown => always_thinks(model).then_some(EFFORT),
+        ReasoningRequest::Effort => Some(EFFORT),
+        ReasoningRequest::Object => Some(r#"{"reasoning":{"enabled":true}}"#),
+        ReasoningRequest::Thinking => Some(r#"{"thinking":{"type":"enabled"}}"#),
+        ReasoningRequest::EnableThinking => Some(r#"{"enable_thinking":true}"#),
+        ReasoningRequest::ChatTemplate => {
+            Some(r#"{"chat_template_kwargs":{"enable_thinking":true}}"#)
+        }
+    }
+}
+
+/// Writes turns as messages. The turns contain only what the API can express.
+struct OpenAiWriter<'a> {
     quirks: &'a Quirks,
-    ids: &'a CallIds,
+    ids: &'a ToolIdMap,
 }
 
-impl<'a> Writer<'a> {
-    fn messages(&self, system: Option<&'a Text>, turns: &'a [Turn]) -> Vec<wire::Message<'a>> {
+impl<'a> OpenAiWriter<'a> {
+    fn messages(&self, system: Option<&'a Text>, turns: &'a [Turn]) -> Vec<OpenAiMessage<'a>> {
         let mut out = Vec::new();
         if let Some(text) = system
-            .map(Text::as_str)
-            .filter(|text| !text.trim().is_empty())
+            && !text.is_blank()
         {
-            out.push(message(
-                self.quirks.system_role.as_str(),
-                wire::Content::Text(text),
-            ));
+            let role = self.quirks.system_role.as_str();
+            out.push(OpenAiMessage::new(role, OpenAiContent::Text(text.as_str())));
         }
         for turn in turns {
             self.turn(turn, &mut out);
@@ -138,50 +163,52 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// One turn may become several messages, since results of tools are messages of their own.
-    fn turn(&self, turn: &'a Turn, out: &mut Vec<wire::Message<'a>>) {
+    /// Writes a turn, as several messages if it contains tool results.
+    fn turn(&self, turn: &'a Turn, out: &mut Vec<OpenAiMessage<'a>>) {
         let role = self.role(turn.role);
-        let blocks = match &turn.content {
-            Content::Empty => return,
+        match &turn.content {
+            Content::Empty => {}
             Content::Text(text) => {
-                return out.push(message(role, wire::Content::Text(text.as_str())));
+                out.push(OpenAiMessage::new(role, OpenAiContent::Text(text.as_str())));
             }
-            Content::Blocks(blocks) => blocks,
-        };
-        if turn.role == Role::Assistant {
-            return out.push(self.answer(blocks));
+            Content::Blocks(blocks) if turn.role == Role::Assistant => {
+                out.push(self.answer(blocks));
+            }
+            Content::Blocks(blocks) => self.question(role, blocks, out),
         }
-        // A tool message holds text only, so pictures that a tool gave follow in the turn.
+    }
+
+    /// Writes the tool results of a turn, then its other blocks. A tool message contains only text, so images in results
+    /// move to the message behind it.
+    fn question(&self, role: &'static str, blocks: &'a [Block], out: &mut Vec<OpenAiMessage<'a>>) {
         let mut parts = Vec::new();
         for result in blocks.iter().filter_map(Block::as_tool_result) {
             out.push(self.result(result));
             if let Content::Blocks(inner) = &result.content {
-                let others = inner
-                    .iter()
-                    .filter(|block| !matches!(block, Block::Text(_)));
+                let others = inner.iter().filter(|block| !is_text(block));
                 parts.extend(others.filter_map(|block| self.part(block)));
             }
         }
         parts.extend(blocks.iter().filter_map(|block| self.part(block)));
-        out.extend(content(parts).map(|said| message(role, said)));
+        if !parts.is_empty() {
+            out.push(OpenAiMessage::new(role, content(parts)));
+        }
     }
 
-    /// What the model said, as one string: many servers take nothing else from it.
-    fn answer(&self, blocks: &'a [Block]) -> wire::Message<'a> {
+    /// Writes a turn of the model. Its text is one string, because many servers accept nothing else.
+    fn answer(&self, blocks: &'a [Block]) -> OpenAiMessage<'a> {
         let mut texts = Vec::new();
-        let mut thoughts = Vec::new();
+        let mut thinking = Vec::new();
         let mut details = Vec::new();
         let mut tool_calls = Vec::new();
         for block in blocks {
             match block {
                 Block::Text(block) => texts.push(block.text.as_str()),
                 Block::ToolUse(call) => tool_calls.push(self.call(call)),
-                Block::Thinking(thought) => match self.quirks.thoughts {
-                    Thoughts::ReasoningDetails => {
-                        details.extend(fit::details(thought).unwrap_or_default());
-                    }
-                    _ => thoughts.push(thought.thinking.as_str()),
-                },
+                Block::Thinking(block) if self.sends_details() => {
+                    details.extend(reasoning_details(block).unwrap_or_default());
+                }
+                Block::Thinking(block) => thinking.push(block.thinking.as_str()),
                 Block::Image(_)
                 | Block::ToolResult(_)
                 | Block::RedactedThinking(_)
@@ -189,111 +216,97 @@ impl<'a> Writer<'a> {
                 | Block::Other(_) => {}
             }
         }
-        let said = joined(texts.iter().map(Cow::as_ref));
-        let thought = joined(thoughts.iter().map(Cow::as_ref));
-        wire::Message {
+        let text = join_texts(&texts).map(Cow::Owned);
+        OpenAiMessage {
             role: Role::Assistant.as_str(),
-            content: (!said.is_empty()).then(|| wire::Content::Text(said.into())),
+            content: text.map(OpenAiContent::Text),
             tool_calls,
-            reasoning_content: Some(thought).filter(|text| !text.is_empty()),
+            reasoning_content: join_texts(&thinking),
             reasoning_details: (!details.is_empty()).then(|| Raw::array(&details)),
             tool_call_id: None,
         }
     }
 
-    fn call(&self, call: &'a ToolUse) -> wire::ToolCall<'a> {
-        let function = wire::FunctionCall {
-            name: &call.name,
-            arguments: call.input.as_str(),
-        };
-        wire::ToolCall {
-            id: self.ids.of(&call.id),
+    fn sends_details(&self) -> bool {
+        self.quirks.thinking == ThinkingField::ReasoningDetails
+    }
+
+    fn call(&self, call: &'a ToolUse) -> OpenAiToolCall<'a> {
+        OpenAiToolCall {
+            id: self.ids.get(&call.id),
             r#type: "function",
-            function,
+            function: OpenAiFunctionCall {
+                name: &call.name,
+                arguments: call.input.as_str(),
+            },
         }
     }
 
-    fn result(&self, result: &'a ToolResult) -> wire::Message<'a> {
+    fn result(&self, result: &'a ToolResult) -> OpenAiMessage<'a> {
         let text = result_text(result.content.text(), result.is_error);
-        let id = self.ids.of(&result.tool_use_id);
-        wire::Message {
-            tool_call_id: Some(id),
-            ..message("tool", wire::Content::Text(text.into()))
+        OpenAiMessage {
+            tool_call_id: Some(self.ids.get(&result.tool_use_id)),
+            ..OpenAiMessage::new("tool", OpenAiContent::Text(text.into()))
         }
     }
 
-    fn part(&self, block: &'a Block) -> Option<wire::Part<'a>> {
+    /// Writes a block of a message; `None` for tool results, which are messages of their own.
+    fn part(&self, block: &'a Block) -> Option<OpenAiPart<'a>> {
         if let Block::Text(block) = block {
-            return Some(wire::Part::Text {
-                text: block.text.as_str(),
-            });
+            let text = block.text.as_str();
+            return Some(OpenAiPart::Text { text });
         }
-        match fit::media(block, Kind::Chat, self.quirks.files).ok()? {
-            Media::Text(text) => Some(wire::Part::Text { text: text.into() }),
-            Media::Image(url) => Some(wire::Part::ImageUrl {
-                image_url: wire::ImageUrl { url },
+        match attachment(block, OpenAiApi::Chat, self.quirks.files).ok()? {
+            OpenAiAttachment::Text(text) => Some(OpenAiPart::Text { text: text.into() }),
+            OpenAiAttachment::Image(url) => Some(OpenAiPart::ImageUrl {
+                image_url: OpenAiImageUrl { url },
             }),
-            Media::File {
-                name: filename,
-                data: file_data,
-            } => Some(wire::Part::File {
-                file: wire::File {
-                    filename,
-                    file_data,
+            OpenAiAttachment::File { name, data } => Some(OpenAiPart::File {
+                file: OpenAiFile {
+                    filename: name,
+                    file_data: data,
                 },
             }),
-            Media::FileUrl(_) => None,
+            OpenAiAttachment::FileUrl(_) => None,
         }
     }
 }
 
-fn message<'a>(role: &'static str, content: wire::Content<'a>) -> wire::Message<'a> {
-    wire::Message {
-        role,
-        content: Some(content),
-        ..wire::Message::default()
-    }
+fn is_text(block: &Block) -> bool {
+    matches!(block, Block::Text(_))
 }
 
-/// A string where there is text only, since not every server reads parts.
-fn content(parts: Vec<wire::Part<'_>>) -> Option<wire::Content<'_>> {
-    if parts.is_empty() {
-        return None;
+/// Parts that are text only become one string, since not every server reads parts.
+fn content(parts: Vec<OpenAiPart<'_>>) -> OpenAiContent<'_> {
+    let mut texts = Vec::new();
+    for part in &parts {
+        let OpenAiPart::Text { text } = part else {
+            return OpenAiContent::Parts(parts);
+        };
+        texts.push(Cow::Borrowed(&**text));
     }
-    let texts: Option<Vec<&str>> = parts
-        .iter()
-        .map(|part| {
-            if let wire::Part::Text { text } = part {
-                Some(&**text)
-            } else {
-                None
-            }
-        })
-        .collect();
-    match texts {
-        Some(texts) => Some(wire::Content::Text(joined(texts.into_iter()).into())),
-        None => Some(wire::Content::Parts(parts)),
-    }
+    OpenAiContent::Text(join_texts(&texts).unwrap_or_default().into())
 }
 
-/// Texts that stood in blocks of their own, as one.
-fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    texts
-        .filter(|text| !text.is_empty())
-        .collect::<Vec<_>>()
-        .join("\n\n")
+/// Joins the texts of several blocks with blank lines; `None` if all are empty.
+fn join_texts(texts: &[Cow<'_, str>]) -> Option<String> {
+    let mut joined = String::new();
+    for text in texts.iter().filter(|text| !text.is_empty()) {
+        if !joined.is_empty() {
+            joined.push_str("\n\n");
+        }
+        joined.push_str(text);
+    }
+    (!joined.is_empty()).then_some(joined)
 }
 
-fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
+fn tool(spec: &ToolSpec, problems: &mut EncodeProblems) -> RawMap {
     let function = RawMap::from([
         ("name", Raw::string(&spec.name)),
         ("description", Raw::string(&spec.description)),
-        ("parameters", fit::parameters(spec, left_out)),
+        ("parameters", parameters(spec, problems)),
     ]);
-    RawMap::from([
-        ("type", Raw::string("function")),
-        ("function", function.to_raw()),
-    ])
+    function_object(function)
 }
 
 fn tool_choice(choice: &ToolChoice) -> Raw {
@@ -302,10 +315,18 @@ fn tool_choice(choice: &ToolChoice) -> Raw {
         ToolChoice::Any => Raw::string("required"),
         ToolChoice::None => Raw::string("none"),
         ToolChoice::Tool(name) => {
-            let function = RawMap::from([("name", Raw::string(name))]).to_raw();
-            RawMap::from([("type", Raw::string("function")), ("function", function)]).to_raw()
+            let name = RawMap::from([("name", Raw::string(name))]);
+            function_object(name).to_raw()
         }
     }
+}
+
+/// Wraps a function as the API does: `{"type":"function","function":{…}}`.
+fn function_object(function: RawMap) -> RawMap {
+    RawMap::from([
+        ("type", Raw::string("function")),
+        ("function", function.to_raw()),
+    ])
 }
 
 #[cfg(test)]

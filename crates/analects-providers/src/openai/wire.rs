@@ -1,21 +1,24 @@
-//! The shapes of Chat Completions: what goes out, for serde to write, and the chunks that come
-//! back, read leniently, since every vendor adds fields and bends types.
+//! The shapes of Chat Completions: what goes out, for serde to write, and the chunks that come back, which are read
+//! leniently, since every vendor adds fields and changes types.
 
 use std::borrow::Cow;
 
 use analects_core::{Raw, RawMap, Text};
 use serde::Serialize;
 
-use crate::reading::{Rest, filled, put, take, word};
+use crate::decoding::{
+    UnknownFields, fill, fill_list, fill_number, non_empty_string, object_member, read_fields,
+    string_member,
+};
 
 /// The body of a request.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct OpenAiRequest<'a> {
     pub model: &'a str,
-    pub messages: Vec<Message<'a>>,
+    pub messages: Vec<OpenAiMessage<'a>>,
     pub stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream_options: Option<StreamOptions>,
+    pub stream_options: Option<OpenAiStreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,172 +33,209 @@ pub(super) struct Body<'a> {
     pub tool_choice: Option<Raw>,
 }
 
+/// Asks for token counts, which a stream lacks otherwise.
 #[derive(Serialize)]
-pub(super) struct StreamOptions {
+pub(super) struct OpenAiStreamOptions {
     pub include_usage: bool,
 }
 
+/// A message of the conversation, or a tool result, which has the role `tool`.
 #[derive(Default, Serialize)]
-pub(super) struct Message<'a> {
+pub(super) struct OpenAiMessage<'a> {
     pub role: &'static str,
-    /// `null` for a message of tool calls alone.
-    pub content: Option<Content<'a>>,
+    /// `null` in a message that contains only tool calls.
+    pub content: Option<OpenAiContent<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<ToolCall<'a>>,
+    pub tool_calls: Vec<OpenAiToolCall<'a>>,
+    /// The id of the call that a tool result answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<&'a str>,
+    /// The text of earlier thinking, for servers that expect it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_content: Option<String>,
+    /// Earlier thinking as it came, for servers that expect it back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning_details: Option<Raw>,
 }
 
+impl<'a> OpenAiMessage<'a> {
+    /// A message with content and nothing else.
+    pub fn new(role: &'static str, content: OpenAiContent<'a>) -> OpenAiMessage<'a> {
+        OpenAiMessage {
+            role,
+            content: Some(content),
+            ..OpenAiMessage::default()
+        }
+    }
+}
+
+/// The content of a message.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Content<'a> {
+pub(super) enum OpenAiContent<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<OpenAiPart<'a>>),
 }
 
+/// A part of a message's content.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Part<'a> {
+pub(super) enum OpenAiPart<'a> {
     Text { text: Cow<'a, str> },
-    ImageUrl { image_url: ImageUrl },
-    File { file: File },
+    ImageUrl { image_url: OpenAiImageUrl },
+    File { file: OpenAiFile },
 }
 
+/// A document with its data, as a `data:` URL.
 #[derive(Serialize)]
-pub(super) struct File {
+pub(super) struct OpenAiFile {
     pub filename: String,
     pub file_data: String,
 }
 
+/// The address of an image, which may be a `data:` URL.
 #[derive(Serialize)]
-pub(super) struct ImageUrl {
+pub(super) struct OpenAiImageUrl {
     pub url: String,
 }
 
+/// A tool call of an earlier answer.
 #[derive(Serialize)]
-pub(super) struct ToolCall<'a> {
+pub(super) struct OpenAiToolCall<'a> {
     pub id: &'a str,
     pub r#type: &'static str,
-    pub function: FunctionCall<'a>,
+    pub function: OpenAiFunctionCall<'a>,
 }
 
+/// The function of a tool call.
 #[derive(Serialize)]
-pub(super) struct FunctionCall<'a> {
+pub(super) struct OpenAiFunctionCall<'a> {
     pub name: &'a str,
-    /// JSON inside a JSON string, as the API has it.
+    /// JSON inside a JSON string, as the API requires.
     pub arguments: &'a str,
 }
 
-/// One chunk of an answer.
+/// A chunk of an answer.
 #[derive(Default)]
-pub(super) struct Chunk {
+pub(super) struct OpenAiChunk {
     pub id: Option<String>,
     pub model: Option<String>,
     pub choices: Vec<Raw>,
     pub usage: Option<RawMap>,
     pub error: Option<Raw>,
-    pub rest: Rest,
+    pub unknown: UnknownFields,
 }
 
-impl Chunk {
-    /// `None` for anything but a JSON object.
-    pub fn read(data: &str) -> Option<Chunk> {
-        let mut chunk = Chunk::default();
-        chunk.rest = take(&RawMap::parse(data).ok()?, |key, value| match key {
-            "id" => put(&mut chunk.id, filled(value)),
-            "model" => put(&mut chunk.model, filled(value)),
-            "choices" => value
-                .as_array()
-                .map(|choices| chunk.choices = choices)
-                .is_some(),
-            "usage" => put(&mut chunk.usage, value.as_object()),
-            "error" => put(&mut chunk.error, Some(value.clone())),
+impl OpenAiChunk {
+    /// Returns `None` for anything but a JSON object.
+    pub fn read(data: &str) -> Option<OpenAiChunk> {
+        let map = RawMap::parse(data).ok()?;
+        let mut chunk = OpenAiChunk::default();
+        chunk.unknown = read_fields(&map, |key, value| match key {
+            "id" => fill(&mut chunk.id, non_empty_string(value)),
+            "model" => fill(&mut chunk.model, non_empty_string(value)),
+            "choices" => fill_list(&mut chunk.choices, value),
+            "usage" => fill(&mut chunk.usage, value.as_object()),
+            "error" => fill(&mut chunk.error, Some(value.clone())),
             "object" => true,
             _ => false,
         });
         Some(chunk)
     }
+
+    /// Whether the chunk says nothing about the answer.
+    pub fn is_empty(&self) -> bool {
+        self.id.is_none() && self.model.is_none() && self.choices.is_empty()
+    }
 }
 
-/// One choice of a chunk.
+/// A choice of a chunk. A server returns several if `n` is above 1.
 #[derive(Default)]
-pub(super) struct Choice {
+pub(super) struct OpenAiChoice {
     pub index: u64,
     /// The delta, or in a plain answer the whole message, which has the same members.
     pub delta: Option<RawMap>,
     pub finish_reason: Option<String>,
-    pub rest: Rest,
+    pub unknown: UnknownFields,
 }
 
-impl Choice {
-    pub fn read(raw: &Raw) -> Option<Choice> {
-        let mut choice = Choice::default();
-        choice.rest = take(&raw.as_object()?, |key, value| match key {
-            "index" => value.to().map(|index| choice.index = index).is_some(),
-            "delta" | "message" => put(&mut choice.delta, value.as_object()),
-            "finish_reason" => put(&mut choice.finish_reason, filled(value)),
+impl OpenAiChoice {
+    /// Returns `None` for anything but an object.
+    pub fn read(raw: &Raw) -> Option<OpenAiChoice> {
+        let map = raw.as_object()?;
+        let mut choice = OpenAiChoice::default();
+        choice.unknown = read_fields(&map, |key, value| match key {
+            "index" => fill_number(&mut choice.index, value),
+            "delta" | "message" => fill(&mut choice.delta, value.as_object()),
+            "finish_reason" => fill(&mut choice.finish_reason, non_empty_string(value)),
             _ => false,
         });
         Some(choice)
     }
 }
 
-/// A piece of a tool call.
+/// A piece of a tool call. Only the first piece of a call has to have an id and a name.
 #[derive(Default)]
-pub(super) struct CallDelta {
+pub(super) struct OpenAiToolCallDelta {
     pub index: Option<u64>,
     pub id: Option<String>,
     pub name: Option<String>,
     pub arguments: Text,
 }
 
-impl CallDelta {
-    pub fn read(raw: &Raw) -> Option<CallDelta> {
+impl OpenAiToolCallDelta {
+    /// Returns `None` for anything but an object.
+    pub fn read(raw: &Raw) -> Option<OpenAiToolCallDelta> {
         let map = raw.as_object()?;
-        let function = map
-            .get("function")
-            .and_then(Raw::as_object)
-            .unwrap_or_default();
-        Some(CallDelta {
+        let function = object_member(&map, "function").unwrap_or_default();
+        Some(OpenAiToolCallDelta {
             index: map.get("index").and_then(Raw::to),
-            id: word(&map, "id"),
-            ..CallDelta::of_function(&function)
+            id: string_member(&map, "id"),
+            ..OpenAiToolCallDelta::from_function(&function)
         })
     }
 
-    /// A call without a name of its own, as the old `function_call` has it.
-    pub fn of_function(function: &RawMap) -> CallDelta {
-        CallDelta {
-            name: word(function, "name"),
-            arguments: function.get("arguments").map(arguments).unwrap_or_default(),
-            ..CallDelta::default()
+    /// A call without an id, as the old `function_call` has none.
+    pub fn from_function(function: &RawMap) -> OpenAiToolCallDelta {
+        let arguments = function.get("arguments");
+        OpenAiToolCallDelta {
+            name: string_member(function, "name"),
+            arguments: arguments.map(arguments_text).unwrap_or_default(),
+            ..OpenAiToolCallDelta::default()
         }
     }
 }
 
-/// The text of a part, and what else the part says; `None` for parts of other types.
-pub(super) fn text_part(raw: &Raw) -> Option<(Text, RawMap)> {
-    let mut text = None;
-    let mut is_text = false;
-    let rest = take(&raw.as_object()?, |key, value| match key {
-        "type" => {
-            is_text = value.as_str() == "\"text\"";
-            is_text
-        }
-        "text" => put(&mut text, Text::from_raw(value)),
-        _ => false,
-    });
-    is_text.then(|| (text.unwrap_or_default(), rest.into_iter().collect()))
+/// The JSON text of arguments. Some vendors send an object instead of a string that contains it.
+fn arguments_text(value: &Raw) -> Text {
+    if value.as_str() == "null" {
+        return Text::default();
+    }
+    Text::from_raw(value).unwrap_or_else(|| value.as_str().into())
 }
 
-/// Some vendors send the arguments as an object instead of a string that spells one.
-fn arguments(value: &Raw) -> Text {
-    match value.as_str() {
-        "null" => Text::default(),
-        json => Text::from_raw(value).unwrap_or_else(|| json.into()),
+/// A part of type `text` in an answer.
+pub(super) struct OpenAiTextPart {
+    pub text: Text,
+    pub unknown: UnknownFields,
+}
+
+impl OpenAiTextPart {
+    /// Returns `None` for parts of other types.
+    pub fn read(raw: &Raw) -> Option<OpenAiTextPart> {
+        let mut text = None;
+        let mut is_text = false;
+        let unknown = read_fields(&raw.as_object()?, |key, value| match key {
+            "type" => {
+                is_text = value.as_str() == "\"text\"";
+                is_text
+            }
+            "text" => fill(&mut text, Text::from_raw(value)),
+            _ => false,
+        });
+        is_text.then(|| OpenAiTextPart {
+            text: text.unwrap_or_default(),
+            unknown,
+        })
     }
 }

@@ -1,336 +1,397 @@
-//! Events in, events out. Blocks are numbered in the order in which they appear. The whole items
-//! that the last event repeats fill in what the pieces left out, and a plain answer is read as a
-//! last event without any pieces before it.
+//! Decodes the events of the Responses API. Blocks are numbered in the order in which they appear. The last event repeats
+//! all items, which fills in what the pieces lack; a plain answer is read as a last event without pieces before it.
 
 use std::collections::BTreeMap;
 
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap, StopReason, StreamEvent, Text};
 
-use super::block::Piece;
-use super::item::{Answer, Item, Thought};
-use super::wire::{Event, Response};
-use crate::error::{error_in_stream, more_in_stream};
+use super::block_writer::TextUpdate;
+use super::item::{AnswerState, OutputItem, ThinkingSource};
+use super::wire::{ResponseObject, ResponsesEvent};
+use crate::decoding::{EventDecoder, ExtraFields, string_member};
+use crate::error::{error_in_stream, error_with_more_fields};
 use crate::openai::token_usage;
-use crate::reading::{Extras, word};
 
-/// Reads the events of one answer.
+/// Decodes one answer of the Responses API.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Decoder {
-    /// What the start of the message said.
-    started: Option<(Option<String>, Option<String>)>,
-    answer: Answer,
-    items: Vec<Item>,
-    // Where an item is, by its number and by its name.
+pub(crate) struct ResponsesDecoder {
+    /// What the start of the message said; `None` before it.
+    started: Option<MessageOrigin>,
+    answer: AnswerState,
+    items: Vec<OutputItem>,
+    // The position in `items`, by an item's number and by its id.
     by_number: BTreeMap<u64, usize>,
     by_id: BTreeMap<String, usize>,
-    /// Whether the answer ended, well or badly: what comes after is not part of it.
-    done: bool,
-    extras: Extras,
+    /// Whether the answer ended, well or badly. What comes afterwards is ignored.
+    is_ended: bool,
+    extras: ExtraFields,
 }
 
-impl Decoder {
+/// The model and the id of an answer, as far as they are known.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct MessageOrigin {
+    model: Option<String>,
+    response_id: Option<String>,
+}
+
+impl EventDecoder for ResponsesDecoder {
     /// Takes the data of one event, or a plain answer.
-    pub fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
+    fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>) {
         // Some servers end their stream as Chat Completions do.
-        if self.done || data.trim() == "[DONE]" {
+        if self.is_ended || data.trim() == "[DONE]" {
             return;
         }
         let Ok(map) = RawMap::parse(data) else {
             return self.keep_malformed(data);
         };
-        match (Event::read(&map), map.get("error")) {
-            (Some(event), _) => self.typed(event, &map, out),
-            (None, Some(error)) if map.get("output").is_none() => {
-                self.report(error, out);
-            }
-            (None, _) if map.get("output").is_some() || map.get("status").is_some() => {
-                self.response(&map, out);
-            }
-            (None, _) => self.extras.add("events", map.to_raw()),
+        match ResponsesEvent::read(&map) {
+            Some(event) => self.typed_event(event, &map, out),
+            None => self.untyped_event(&map, out),
         }
     }
 
-    /// Keeps data that is not a JSON object with the message; what follows it is read on.
-    pub fn keep_malformed(&mut self, data: &str) {
-        self.extras.add("malformed_chunk", Raw::string(data));
-    }
-
-    /// Ends the answer with an error: nothing comes after it. Blocks stay open, as when it is cut
-    /// off.
-    pub fn fail(&mut self, error: ApiError, out: &mut Vec<StreamEvent>) {
-        if !std::mem::replace(&mut self.done, true) {
-            self.flush(out);
-            out.push(StreamEvent::Error(error));
-        }
-    }
-
-    /// Ends the answer with an error that the provider tells.
-    fn report(&mut self, error: &Raw, out: &mut Vec<StreamEvent>) {
-        if let Some(more) = more_in_stream(error) {
-            self.extras.add("error", more);
-        }
-        self.fail(error_in_stream(error), out);
-    }
-
-    /// Ends the answer. Where no event said so, it was cut off: blocks stay open and there is no
-    /// stop, so that nobody takes it for the whole.
-    pub fn finish(&mut self, out: &mut Vec<StreamEvent>) {
-        if !std::mem::replace(&mut self.done, true) {
+    fn finish(&mut self, out: &mut Vec<StreamEvent>) {
+        if self.mark_ended() {
             self.flush(out);
         }
+    }
+
+    fn extras(&mut self) -> &mut ExtraFields {
+        &mut self.extras
+    }
+
+    fn mark_ended(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_ended, true)
     }
 
     fn flush(&mut self, out: &mut Vec<StreamEvent>) {
         for item in &mut self.items {
             item.flush(out);
         }
-        self.tell_extras(out);
+        self.push_extras(out);
+    }
+}
+
+impl ResponsesDecoder {
+    /// Ends the answer with an error that the provider reports.
+    fn report(&mut self, error: &Raw, out: &mut Vec<StreamEvent>) {
+        if let Some(all) = error_with_more_fields(error) {
+            self.extras.add("error", all);
+        }
+        self.fail(error_in_stream(error), out);
     }
 
-    fn tell_extras(&mut self, out: &mut Vec<StreamEvent>) {
+    /// Appends what belongs to no block.
+    fn push_extras(&mut self, out: &mut Vec<StreamEvent>) {
         for item in &mut self.items {
-            for raw in item.pending.drain(..) {
-                self.extras.add("events", raw);
+            for event in item.unread_events.drain(..) {
+                self.extras.add("events", event);
             }
-            for raw in item.differing.drain(..) {
-                self.extras.add("differing_text", raw);
+            for text in item.differing_texts.drain(..) {
+                self.extras.add("differing_text", text);
             }
         }
         out.extend(self.extras.drain());
     }
 
-    fn typed(&mut self, event: Event, map: &RawMap, out: &mut Vec<StreamEvent>) {
+    /// Reads an object without a type: an error, or a plain answer.
+    fn untyped_event(&mut self, map: &RawMap, out: &mut Vec<StreamEvent>) {
+        let has_output = map.get("output").is_some();
+        if let Some(error) = map.get("error")
+            && !has_output
+        {
+            self.report(error, out);
+        } else if has_output || map.get("status").is_some() {
+            self.response(map, out);
+        } else {
+            self.extras.add("events", map.to_raw());
+        }
+    }
+
+    fn typed_event(&mut self, event: ResponsesEvent, map: &RawMap, out: &mut Vec<StreamEvent>) {
         match event.kind.as_str() {
-            "error" => return self.report(&reported(&event, map), out),
+            "error" => return self.report(&error_of_event(&event, map), out),
             "ping" | "keepalive" => return out.push(StreamEvent::Ping),
             _ => {}
         }
         if let Some(response) = event.response.as_ref().and_then(Raw::as_object) {
-            for (key, value) in event.rest {
-                self.extras.set(&key, value);
-            }
-            return self.response(&response, out);
-        }
-        let text = event.delta.as_ref().and_then(Text::from_raw);
-        let known = match (event.kind.as_str(), &event.item, text) {
-            ("response.output_item.added", Some(raw), _) => {
-                self.added(&event, raw, out);
-                true
-            }
-            ("response.output_item.done", Some(raw), _) => {
-                let at = self
-                    .find(&event, raw)
-                    .unwrap_or_else(|| self.added(&event, raw, out));
-                self.finish_item(at, raw, out);
-                true
-            }
-            (kind, _, text) => self.piece(kind, &event, text, out),
-        };
-        if !known {
-            self.keep(&event, map.to_raw());
-        } else if event.rest.iter().any(|(_, value)| value.as_str() != "[]") {
-            let rest: RawMap = event.rest.iter().cloned().collect();
-            self.keep(&event, rest.to_raw());
+            self.extras.set_all(event.unknown);
+            self.response(&response, out);
+        } else {
+            self.item_event(&event, map, out);
         }
     }
 
-    /// A piece of an item; `false` if it is of no known kind, or of no known item.
-    fn piece(
-        &mut self,
-        kind: &str,
-        event: &Event,
-        text: Option<Text>,
-        out: &mut Vec<StreamEvent>,
-    ) -> bool {
-        let part = event.part_index;
-        let says = matches!(
-            kind,
-            "response.output_text.delta" | "response.refusal.delta"
-        );
-        if says && self.find_piece(event).is_none() {
-            // A server that forgets to announce a message still gets its words recorded.
+    /// Reads an event about an item, and keeps what is unknown in it.
+    fn item_event(&mut self, event: &ResponsesEvent, map: &RawMap, out: &mut Vec<StreamEvent>) {
+        let is_known = match (event.kind.as_str(), &event.item) {
+            ("response.output_item.added", Some(item)) => {
+                self.begin_item(event, item, out);
+                true
+            }
+            ("response.output_item.done", Some(item)) => {
+                let position = match self.find_begun(event, item) {
+                    Some(position) => position,
+                    None => self.begin_item(event, item, out),
+                };
+                self.finish_item(position, item, out);
+                true
+            }
+            _ => self.piece(event, out),
+        };
+        if !is_known {
+            self.keep(event, map.to_raw());
+        } else if event
+            .unknown
+            .iter()
+            .any(|(_, value)| value.as_str() != "[]")
+        {
+            let unknown: RawMap = event.unknown.iter().cloned().collect();
+            self.keep(event, unknown.to_raw());
+        }
+    }
+
+    /// Reads a piece of an item. Returns `false` for a piece of an unknown kind, or of an unknown item.
+    fn piece(&mut self, event: &ResponsesEvent, out: &mut Vec<StreamEvent>) -> bool {
+        if is_answer_text(&event.kind) && self.find_item(event).is_none() {
+            // Some servers send text without announcing a message.
             let message = RawMap::from([("type", Raw::string("message"))]).to_raw();
-            self.added(event, &message, out);
+            self.begin_item(event, &message, out);
         }
-        let Some(item) = self.find_piece(event).and_then(|at| self.items.get_mut(at)) else {
+        let Some(position) = self.find_item(event) else {
             return false;
         };
-        let answer = &mut self.answer;
-        let Some((kind, step)) = kind
-            .strip_prefix("response.")
-            .and_then(|kind| kind.rsplit_once('.'))
-        else {
+        let Some(piece) = ItemPiece::of(event) else {
             return false;
         };
-        let piece = text.map(|text| {
-            if step == "done" {
-                Piece::Whole(text)
-            } else {
-                Piece::More(text)
-            }
-        });
-        match (kind, piece) {
-            // The whole item has said everything.
-            _ if item.done => true,
-            ("output_text", Some(piece)) => item.add_text(part, false, &piece, answer, out),
-            ("refusal", Some(piece)) => item.add_text(part, true, &piece, answer, out),
-            ("function_call_arguments", Some(piece)) => item.add_arguments(&piece, out),
-            ("reasoning_summary_text", Some(Piece::More(text))) => {
-                item.add_thought(Thought::Summary, part, &text, out)
-            }
-            ("reasoning_text", Some(Piece::More(text))) => {
-                item.add_thought(Thought::Content, part, &text, out)
-            }
-            ("content_part", _) if step == "added" => {
-                let raw = event.part.as_ref();
-                raw.is_some_and(|raw| item.start_part(part, raw, answer, out))
-            }
-            ("reasoning_summary_text" | "reasoning_text" | "reasoning_summary_part", _) => true,
-            _ => false,
-        }
+        let item = &mut self.items[position];
+        // The finished item has said everything.
+        item.is_done || piece.apply(item, &mut self.answer, out)
     }
 
-    fn added(&mut self, event: &Event, raw: &Raw, out: &mut Vec<StreamEvent>) -> usize {
-        let at = self.items.len();
-        self.items.push(Item::start(raw, &mut self.answer, out));
+    /// Begins an item and returns its position.
+    fn begin_item(
+        &mut self,
+        event: &ResponsesEvent,
+        item: &Raw,
+        out: &mut Vec<StreamEvent>,
+    ) -> usize {
+        let position = self.items.len();
+        let started = OutputItem::start(item, &mut self.answer, out);
+        self.items.push(started);
         if let Some(number) = event.output_index {
-            self.by_number.insert(number, at);
+            self.by_number.insert(number, position);
         }
-        let id = raw.as_object().and_then(|map| word(&map, "id"));
-        if let Some(id) = id.or_else(|| event.item_id.clone()) {
-            self.by_id.insert(id, at);
+        if let Some(id) = id_of(item).or_else(|| event.item_id.clone()) {
+            self.by_id.insert(id, position);
         }
-        at
+        position
     }
 
-    /// The item that an event is about. Numbers are more to be trusted than names, which some
-    /// servers make anew for every event; an event with neither is about the last item.
-    fn find_piece(&self, event: &Event) -> Option<usize> {
-        let by_number = event
-            .output_index
-            .and_then(|number| self.by_number.get(&number));
-        let by_id = || event.item_id.as_ref().and_then(|id| self.by_id.get(id));
-        match (by_number.or_else(by_id), event.output_index, &event.item_id) {
-            (Some(at), _, _) => Some(*at),
-            (None, None, None) => self.items.len().checked_sub(1),
-            _ => None,
+    /// The position of the item that an event is about. Numbers are more reliable than ids, which some servers make up
+    /// anew for every event. An event with neither is about the last item.
+    fn find_item(&self, event: &ResponsesEvent) -> Option<usize> {
+        if !event.names_item() {
+            return self.items.len().checked_sub(1);
+        }
+        self.position_of_number(event.output_index)
+            .or_else(|| self.position_of_id(event.item_id.as_deref()))
+    }
+
+    /// The position of the item that a finished item belongs to; `None` if it did not begin before.
+    fn find_begun(&self, event: &ResponsesEvent, item: &Raw) -> Option<usize> {
+        let position = self
+            .position_of_number(event.output_index)
+            .or_else(|| self.position_of_id(id_of(item).as_deref()))?;
+        self.has_same_type(position, item).then_some(position)
+    }
+
+    fn position_of_number(&self, number: Option<u64>) -> Option<usize> {
+        self.by_number.get(&number?).copied()
+    }
+
+    fn position_of_id(&self, id: Option<&str>) -> Option<usize> {
+        self.by_id.get(id?).copied()
+    }
+
+    fn has_same_type(&self, position: usize, item: &Raw) -> bool {
+        let begun = self.items.get(position);
+        begun.is_some_and(|begun| begun.has_type_of(item))
+    }
+
+    fn finish_item(&mut self, position: usize, item: &Raw, out: &mut Vec<StreamEvent>) {
+        let begun = self.items.get_mut(position);
+        if let Some(begun) = begun.filter(|begun| !begun.is_done) {
+            begun.finish(item, &mut self.answer, out);
         }
     }
 
-    /// The item that began and of which this is the whole.
-    fn find(&self, event: &Event, raw: &Raw) -> Option<usize> {
-        let by_number = event
-            .output_index
-            .and_then(|number| self.by_number.get(&number).copied());
-        let at = by_number.or_else(|| {
-            let id = word(&raw.as_object()?, "id")?;
-            self.by_id.get(&id).copied()
-        });
-        at.filter(|at| self.items.get(*at).is_some_and(|item| item.is_like(raw)))
-    }
-
-    fn finish_item(&mut self, at: usize, raw: &Raw, out: &mut Vec<StreamEvent>) {
-        if let Some(item) = self.items.get_mut(at).filter(|item| !item.done) {
-            item.finish(raw, &mut self.answer, out);
-        }
-    }
-
-    /// Keeps an event: until its item is whole, or for good where it belongs to none.
-    fn keep(&mut self, event: &Event, raw: Raw) {
-        let at = self.find_piece(event).filter(|_| event.item.is_none());
-        match at.and_then(|at| self.items.get_mut(at)) {
-            Some(item) if event.output_index.is_some() || event.item_id.is_some() => {
-                if !item.done {
-                    item.pending.push(raw);
+    /// Keeps an event that is not understood: with its item, until that is finished, or else beside the message.
+    fn keep(&mut self, event: &ResponsesEvent, raw: Raw) {
+        let position = self.find_item(event);
+        let is_about_item = event.item.is_none() && event.names_item();
+        match position.and_then(|position| self.items.get_mut(position)) {
+            Some(item) if is_about_item => {
+                if !item.is_done {
+                    item.unread_events.push(raw);
                 }
             }
             _ => self.extras.add("events", raw),
         }
     }
 
+    /// Reads the answer as an object, as the first and the last event have it.
     fn response(&mut self, map: &RawMap, out: &mut Vec<StreamEvent>) {
-        let response = Response::read(map);
+        let response = ResponseObject::read(map);
         self.start(&response, out);
-        for (number, raw) in (0..).zip(&response.output) {
-            self.whole_item(number, raw, out);
+        for (number, item) in (0..).zip(&response.output) {
+            self.output_item(number, item, out);
         }
         if let Some(usage) = &response.usage {
             out.push(StreamEvent::Usage(token_usage(usage)));
         }
-        for (key, value) in response.rest {
-            self.extras.set(&key, value);
-        }
-        let reason = response.reason;
+        self.extras.set_all(response.unknown);
         match response.status.as_deref() {
             Some("completed") => self.end(true, StopReason::EndTurn, out),
-            Some("incomplete") => self.end(false, stop_reason(reason), out),
+            Some("incomplete") => self.end(false, stop_reason(response.reason), out),
             Some("failed") => {
-                self.report(&response.error.unwrap_or_else(Raw::empty_object), out);
+                let error = response.error.unwrap_or_else(Raw::empty_object);
+                self.report(&error, out);
             }
             Some("cancelled") => {
                 let text = "the provider says that the answer was cancelled";
                 self.fail(ApiError::new(ApiErrorKind::Cancelled, text), out);
             }
-            // It has begun, or its server says nothing of the kind.
+            // The answer has only begun, or its server sends no status.
             _ => {}
         }
     }
 
-    /// Begins the message. Some servers name the model at the end only: then it is said again.
-    fn start(&mut self, response: &Response, out: &mut Vec<StreamEvent>) {
-        let (model, id) = self.started.clone().unwrap_or_default();
-        let now = (response.model.clone().or(model), response.id.clone().or(id));
+    /// Starts the message. Some servers name the model only at the end; then it is started again.
+    fn start(&mut self, response: &ResponseObject, out: &mut Vec<StreamEvent>) {
+        let before = self.started.clone().unwrap_or_default();
+        let now = MessageOrigin {
+            model: response.model.clone().or(before.model),
+            response_id: response.id.clone().or(before.response_id),
+        };
         if self.started.as_ref() == Some(&now) {
             return;
         }
-        self.answer.id = now.1.clone();
+        self.answer.id = now.response_id.clone();
         self.started = Some(now.clone());
-        let (model, response_id) = now;
-        out.push(StreamEvent::MessageStart { model, response_id });
-    }
-
-    /// An item of the finished answer, of which all, a part or nothing may have come before.
-    fn whole_item(&mut self, number: usize, raw: &Raw, out: &mut Vec<StreamEvent>) {
-        let event = Event::default();
-        let like = |at: &usize| self.items.get(*at).is_some_and(|item| item.is_like(raw));
-        let at = self.find(&event, raw).or_else(|| Some(number).filter(like));
-        let at = at.unwrap_or_else(|| self.added(&event, raw, out));
-        self.finish_item(at, raw, out);
-    }
-
-    fn end(&mut self, whole: bool, reason: StopReason, out: &mut Vec<StreamEvent>) {
-        self.done = true;
-        for item in self.items.iter_mut().filter(|item| !item.done) {
-            item.close(whole, &mut self.answer, out);
-        }
-        self.tell_extras(out);
-        let reason = match reason {
-            _ if self.answer.refused => StopReason::Refusal,
-            StopReason::EndTurn if self.answer.called => StopReason::ToolUse,
-            reason => reason,
-        };
-        out.push(StreamEvent::MessageStop {
-            stop_reason: Some(reason),
+        out.push(StreamEvent::MessageStart {
+            model: now.model,
+            response_id: now.response_id,
         });
     }
-}
 
-fn stop_reason(word: Option<String>) -> StopReason {
-    match word.as_deref() {
-        Some("max_output_tokens" | "max_tokens") => StopReason::MaxTokens,
-        Some("content_filter") => StopReason::Refusal,
-        _ => StopReason::Other(word.unwrap_or_else(|| "incomplete".to_string())),
+    /// Reads an item of the finished answer. All of it, a part or nothing may have come before.
+    fn output_item(&mut self, number: usize, item: &Raw, out: &mut Vec<StreamEvent>) {
+        let event = ResponsesEvent::default();
+        let position = match self.find_begun(&event, item) {
+            Some(position) => position,
+            None if self.has_same_type(number, item) => number,
+            None => self.begin_item(&event, item, out),
+        };
+        self.finish_item(position, item, out);
+    }
+
+    /// Ends the answer. If it is not `whole`, a call may be cut off.
+    fn end(&mut self, whole: bool, reason: StopReason, out: &mut Vec<StreamEvent>) {
+        self.is_ended = true;
+        for item in self.items.iter_mut().filter(|item| !item.is_done) {
+            item.close(whole, &mut self.answer, out);
+        }
+        self.push_extras(out);
+        let stop_reason = Some(self.answer.final_stop_reason(reason));
+        out.push(StreamEvent::MessageStop { stop_reason });
     }
 }
 
-/// The error of an `error` event, which has its members beside its type or in an object of their
-/// own.
-fn reported(event: &Event, map: &RawMap) -> Raw {
+/// A piece of an item: `output_text` and `delta` of `response.output_text.delta`, and what it says.
+struct ItemPiece<'a> {
+    field: &'a str,
+    step: &'a str,
+    text: Option<TextUpdate>,
+    event: &'a ResponsesEvent,
+}
+
+impl<'a> ItemPiece<'a> {
+    /// Returns `None` for an event with another kind of name.
+    fn of(event: &'a ResponsesEvent) -> Option<ItemPiece<'a>> {
+        let name = event.kind.strip_prefix("response.")?;
+        let (field, step) = name.rsplit_once('.')?;
+        let text = event.text.as_ref().and_then(Text::from_raw);
+        let text = text.map(|text| {
+            if step == "done" {
+                TextUpdate::Whole(text)
+            } else {
+                TextUpdate::Delta(text)
+            }
+        });
+        Some(ItemPiece {
+            field,
+            step,
+            text,
+            event,
+        })
+    }
+
+    /// Adds the piece to its item. Returns `false` if the item has no place for it.
+    fn apply(
+        self,
+        item: &mut OutputItem,
+        answer: &mut AnswerState,
+        out: &mut Vec<StreamEvent>,
+    ) -> bool {
+        let part = self.event.part_index;
+        match (self.field, self.text) {
+            ("output_text", Some(text)) => item.add_text(part, false, &text, answer, out),
+            ("refusal", Some(text)) => item.add_text(part, true, &text, answer, out),
+            ("function_call_arguments", Some(text)) => item.add_arguments(&text, out),
+            ("reasoning_summary_text", Some(TextUpdate::Delta(text))) => {
+                item.add_thinking(ThinkingSource::Summary, part, &text, out)
+            }
+            ("reasoning_text", Some(TextUpdate::Delta(text))) => {
+                item.add_thinking(ThinkingSource::Content, part, &text, out)
+            }
+            ("content_part", _) if self.step == "added" => match &self.event.part {
+                Some(raw) => item.begin_part(part, raw, answer, out),
+                None => false,
+            },
+            // The finished item repeats these.
+            ("reasoning_summary_text" | "reasoning_text" | "reasoning_summary_part", _) => true,
+            _ => false,
+        }
+    }
+}
+
+fn id_of(item: &Raw) -> Option<String> {
+    string_member(&item.as_object()?, "id")
+}
+
+fn is_answer_text(kind: &str) -> bool {
+    matches!(
+        kind,
+        "response.output_text.delta" | "response.refusal.delta"
+    )
+}
+
+/// The stop reason of an incomplete answer.
+fn stop_reason(reason: Option<String>) -> StopReason {
+    match reason.as_deref() {
+        Some("max_output_tokens" | "max_tokens") => StopReason::MaxTokens,
+        Some("content_filter") => StopReason::Refusal,
+        _ => StopReason::Other(reason.unwrap_or_else(|| "incomplete".to_string())),
+    }
+}
+
+/// The error of an `error` event, whose fields stand beside its type or in an object of their own.
+fn error_of_event(event: &ResponsesEvent, map: &RawMap) -> Raw {
     if let Some(error) = &event.error {
         return error.clone();
     }
-    map.iter()
-        .filter(|(key, _)| key.as_str() != "\"type\"")
-        .collect::<RawMap>()
-        .to_raw()
+    let mut error = map.clone();
+    error.remove("type");
+    error.to_raw()
 }

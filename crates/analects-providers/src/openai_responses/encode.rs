@@ -1,20 +1,27 @@
-//! Request in, HTTP body out. Thoughts go back as the items that they were, to their own maker and
-//! directly before what they led to; of other items only what they say goes back, since nothing is
-//! stored under their names.
+//! Encodes a request for the Responses API. Thinking goes back as the items that it came as, directly before what it led
+//! to. Of other items only the content goes back, because the server stores nothing under their ids.
 
 use analects_core::{
     Block, Content, Raw, RawMap, Request, Role, Text, TextBlock, ToolChoice, ToolResult, ToolSpec,
-    Turn,
+    ToolUse, Turn,
 };
 
-use super::wire;
-use crate::openai::fit::{self, Kind, Media, NAMES};
-use crate::outgoing::{CallIds, LeftOut, always_thinks, result_text, settings, with_metadata};
+use super::wire::{
+    ResponsesContent, ResponsesItem, ResponsesPart, ResponsesReasoning, ResponsesRequest,
+};
+use crate::decoding::object_member;
+use crate::encoding::{
+    EncodeProblems, ToolIdMap, always_thinks, merge_metadata, result_text, settings,
+};
+use crate::openai::attachments::{OpenAiAttachment, attachment};
+use crate::openai::thinking::reasoning_item;
+use crate::openai::turns::{fit_turns, temperature};
+use crate::openai::{OpenAiApi, TOOL_NAMES, parameters};
 use crate::{Auth, HttpRequest, Quirks};
 
-/// Fields that are not up to the request's metadata: with them, the answer could not be read, or
-/// would be stored, or would be an answer to something else.
-const FIXED: [&str; 7] = [
+/// The fields that the request's metadata cannot replace: with another value, the answer could not be read, would be
+/// stored, or would answer something else.
+const FIXED_FIELDS: [&str; 7] = [
     "model",
     "input",
     "stream",
@@ -24,104 +31,129 @@ const FIXED: [&str; 7] = [
     "background",
 ];
 
-/// A smaller limit is an error to OpenAI.
-const SMALLEST_LIMIT: u64 = 16;
+/// OpenAI refuses a smaller limit of output tokens.
+const MIN_OUTPUT_LIMIT: u64 = 16;
 
-/// Turns a request into the call of `/responses`.
+/// Encodes a request for `/responses`.
 pub(crate) fn encode(request: &Request, quirks: &Quirks) -> HttpRequest {
-    let mut left_out = LeftOut::default();
-    let turns = fit::turns(request, quirks, Kind::Responses, &mut left_out);
-    let ids = CallIds::new(&turns, quirks.tool_ids);
-    let mut input = Input {
+    let mut problems = EncodeProblems::default();
+    let turns = fit_turns(request, quirks, OpenAiApi::Responses, &mut problems);
+    let ids = ToolIdMap::new(&turns, quirks.tool_ids);
+    let mut writer = ResponsesWriter {
         quirks,
         ids: &ids,
         items: Vec::new(),
     };
-    turns.iter().for_each(|turn| input.turn(turn));
-    let items = input.items;
-    if items.is_empty() {
-        left_out.everything();
+    for turn in turns.iter() {
+        writer.turn(turn);
     }
-    let json = write(&body(request, quirks, items, &mut left_out));
-    let json = with_metadata(json.to_string(), &request.metadata, &FIXED, &mut left_out);
+    let items = writer.items;
+    if items.is_empty() {
+        problems.omit_everything();
+    }
+    let json = to_raw(&body(request, quirks, items, &mut problems)).to_string();
+    let json = merge_metadata(json, &request.metadata, &FIXED_FIELDS, &mut problems);
     HttpRequest::stream("/responses", Auth::Bearer, json.into_bytes())
-        .leaving_out(left_out.into_problems())
+        .with_problems(problems.into_problems())
 }
 
+/// Builds the body around the input.
 fn body<'a>(
     request: &'a Request,
     quirks: &Quirks,
     input: Vec<Raw>,
-    left_out: &mut LeftOut,
-) -> wire::Body<'a> {
+    problems: &mut EncodeProblems,
+) -> ResponsesRequest<'a> {
     let thinks = always_thinks(&request.model);
-    let temperature = fit::temperature(request, quirks, thinks, left_out);
-    let max_output_tokens = settings::limit(request, SMALLEST_LIMIT..=u64::MAX, left_out);
+    let temperature = temperature(request, quirks, thinks, problems);
+    let max_output_tokens = settings::output_limit(request, MIN_OUTPUT_LIMIT..=u64::MAX, problems);
     if !request.stop_sequences.is_empty() {
-        left_out.setting("a stop sequence", "the Responses API has none");
+        problems.omit_setting("a stop sequence", "the Responses API has none");
     }
-    let specs = settings::tools(request, NAMES, left_out);
-    let choice = settings::tool_choice(request, &specs, left_out);
-    // Without this a thought is only a name, under which nothing is stored.
-    let include: &[&str] = if request.reasoning || thinks {
-        &["reasoning.encrypted_content"]
-    } else {
-        &[]
-    };
-    wire::Body {
+    let specs = settings::tools(request, TOOL_NAMES, problems);
+    let choice = settings::tool_choice(request, &specs, problems);
+    let tools = specs.into_iter().map(|spec| tool(spec, problems));
+    ResponsesRequest {
         model: &request.model,
         instructions: request.system.as_ref().map(Text::as_str),
         input,
         stream: true,
         store: false,
-        include,
+        include: included_fields(request.reasoning || thinks),
         reasoning: request
             .reasoning
-            .then_some(wire::Reasoning { summary: "auto" }),
+            .then_some(ResponsesReasoning { summary: "auto" }),
         temperature,
         max_output_tokens,
-        tools: specs.into_iter().map(|spec| tool(spec, left_out)).collect(),
+        tools: tools.collect(),
         tool_choice: choice.map(tool_choice),
     }
 }
 
-/// The input in the making, of turns in which there is nothing that the API has no place for.
-struct Input<'a> {
+/// Asks for the encrypted thinking, if there may be any. Otherwise thinking could not go back: it would be an id under
+/// which nothing is stored.
+fn included_fields(may_think: bool) -> &'static [&'static str] {
+    if may_think {
+        &["reasoning.encrypted_content"]
+    } else {
+        &[]
+    }
+}
+
+/// Writes turns as input items. The turns contain only what the API can express.
+struct ResponsesWriter<'a> {
     quirks: &'a Quirks,
-    ids: &'a CallIds,
+    ids: &'a ToolIdMap,
     items: Vec<Raw>,
 }
 
-impl<'a> Input<'a> {
+impl<'a> ResponsesWriter<'a> {
     fn turn(&mut self, turn: &'a Turn) {
-        let role = match turn.role {
-            Role::System => self.quirks.system_role.as_str(),
-            role => role.as_str(),
-        };
-        match (&turn.content, turn.role) {
-            (Content::Empty, _) => {}
-            (Content::Text(text), Role::Assistant) => {
-                let text = wire::Part::OutputText {
-                    text: text.as_str(),
-                };
-                self.message(role, wire::Content::Parts(vec![text]), None);
+        let is_answer = turn.role == Role::Assistant;
+        match &turn.content {
+            Content::Empty => {}
+            Content::Text(text) if is_answer => {
+                let text = text.as_str();
+                self.answer_message(vec![ResponsesPart::OutputText { text }], None);
             }
-            (Content::Text(text), _) => {
-                self.message(role, wire::Content::Text(text.as_str()), None);
+            Content::Text(text) => {
+                self.message(self.role(turn.role), ResponsesContent::Text(text.as_str()));
             }
-            (Content::Blocks(blocks), Role::Assistant) => self.answer(blocks),
-            (Content::Blocks(blocks), _) => self.question(role, blocks),
+            Content::Blocks(blocks) if is_answer => self.answer(blocks),
+            Content::Blocks(blocks) => self.question(self.role(turn.role), blocks),
         }
     }
 
-    fn message(&mut self, role: &'static str, content: wire::Content<'_>, phase: Option<Raw>) {
-        self.items.push(write(&wire::Item::Message {
-            role,
-            content,
-            phase,
-        }));
+    fn role(&self, role: Role) -> &'static str {
+        match role {
+            Role::System => self.quirks.system_role.as_str(),
+            Role::User | Role::Assistant => role.as_str(),
+        }
     }
 
+    /// Writes a message of the user, or instructions.
+    fn message(&mut self, role: &'static str, content: ResponsesContent<'_>) {
+        self.push(&ResponsesItem::Message {
+            role,
+            content,
+            phase: None,
+        });
+    }
+
+    /// Writes a message of the model. `phase` is a field that some messages of the API have.
+    fn answer_message(&mut self, parts: Vec<ResponsesPart<'_>>, phase: Option<Raw>) {
+        self.push(&ResponsesItem::Message {
+            role: Role::Assistant.as_str(),
+            content: ResponsesContent::Parts(parts),
+            phase,
+        });
+    }
+
+    fn push(&mut self, item: &ResponsesItem<'_>) {
+        self.items.push(to_raw(item));
+    }
+
+    /// Writes a turn of the user or of instructions: tool results first, as items of their own.
     fn question(&mut self, role: &'static str, blocks: &'a [Block]) {
         let mut parts = Vec::new();
         for block in blocks {
@@ -132,133 +164,137 @@ impl<'a> Input<'a> {
             }
         }
         if !parts.is_empty() {
-            self.message(role, wire::Content::Parts(parts), None);
+            self.message(role, ResponsesContent::Parts(parts));
         }
     }
 
     fn result(&mut self, result: &'a ToolResult) {
-        let text = result_text(result.content.text(), result.is_error);
+        let output = self.output(result);
+        self.push(&ResponsesItem::FunctionCallOutput {
+            call_id: self.ids.get(&result.tool_use_id),
+            output,
+        });
+    }
+
+    /// The output of a tool: a string for text only, which every server reads, else parts.
+    fn output(&self, result: &'a ToolResult) -> ResponsesContent<'a> {
         let mut parts = Vec::new();
         if let Content::Blocks(blocks) = &result.content {
-            parts = blocks.iter().filter_map(|block| self.part(block)).collect();
+            parts.extend(blocks.iter().filter_map(|block| self.part(block)));
         }
-        let says_text_only = parts
-            .iter()
-            .all(|part| matches!(part, wire::Part::InputText { .. }));
-        let output = if says_text_only {
-            wire::Content::Text(text.into())
-        } else {
-            if result.is_error == Some(true) {
-                parts.insert(
-                    0,
-                    wire::Part::InputText {
-                        text: "error".into(),
-                    },
-                );
-            }
-            wire::Content::Parts(parts)
-        };
-        let call_id = self.ids.of(&result.tool_use_id);
-        self.items
-            .push(write(&wire::Item::FunctionCallOutput { call_id, output }));
+        if parts.iter().all(is_input_text) {
+            let text = result_text(result.content.text(), result.is_error);
+            return ResponsesContent::Text(text.into());
+        }
+        if result.is_error == Some(true) {
+            let text = "error".into();
+            parts.insert(0, ResponsesPart::InputText { text });
+        }
+        ResponsesContent::Parts(parts)
     }
 
-    /// A part of what somebody else than the model said.
-    fn part(&self, block: &'a Block) -> Option<wire::Part<'a>> {
+    /// Writes a block of the user, of instructions or of a tool result; `None` for blocks that are no parts.
+    fn part(&self, block: &'a Block) -> Option<ResponsesPart<'a>> {
         if let Block::Text(block) = block {
-            return Some(wire::Part::InputText {
-                text: block.text.as_str(),
-            });
+            let text = block.text.as_str();
+            return Some(ResponsesPart::InputText { text });
         }
-        let file = |filename, file_data, file_url| wire::Part::InputFile {
-            filename,
-            file_data,
-            file_url,
-        };
-        Some(
-            match fit::media(block, Kind::Responses, self.quirks.files).ok()? {
-                Media::Text(text) => wire::Part::InputText { text: text.into() },
-                Media::Image(image_url) => wire::Part::InputImage { image_url },
-                Media::File { name, data } => file(Some(name), Some(data), None),
-                Media::FileUrl(url) => file(None, None, Some(url)),
-            },
-        )
+        match attachment(block, OpenAiApi::Responses, self.quirks.files).ok()? {
+            OpenAiAttachment::Text(text) => Some(ResponsesPart::InputText { text: text.into() }),
+            OpenAiAttachment::Image(image_url) => Some(ResponsesPart::InputImage { image_url }),
+            OpenAiAttachment::File { name, data } => Some(ResponsesPart::InputFile {
+                filename: Some(name),
+                file_data: Some(data),
+                file_url: None,
+            }),
+            OpenAiAttachment::FileUrl(url) => Some(ResponsesPart::InputFile {
+                filename: None,
+                file_data: None,
+                file_url: Some(url),
+            }),
+        }
     }
 
-    /// What the model said, item by item.
+    /// Writes a turn of the model, item by item.
     fn answer(&mut self, blocks: &'a [Block]) {
-        let mut said = Said::default();
+        let mut message = PendingMessage::default();
         for block in blocks {
-            if !matches!(block, Block::Text(_)) {
-                self.say(&mut said);
+            if let Block::Text(text) = block {
+                self.text(text, &mut message);
+                continue;
             }
+            self.end_message(&mut message);
             match block {
-                Block::Text(text) => self.text(text, &mut said),
-                Block::Thinking(thought) => {
-                    self.items
-                        .extend(fit::thought_item(thought).map(|item| item.to_raw()));
+                Block::Thinking(thinking) => {
+                    let item = reasoning_item(thinking);
+                    self.items.extend(item.map(|item| item.to_raw()));
                 }
-                Block::ToolUse(call) => {
-                    let call_id = self.ids.of(&call.id);
-                    let (name, arguments) = (call.name.as_str(), call.input.as_str());
-                    self.items.push(write(&wire::Item::FunctionCall {
-                        call_id,
-                        name,
-                        arguments,
-                    }));
-                }
-                Block::Other(raw) => self.items.push(raw.clone()),
-                Block::Image(_)
+                Block::ToolUse(call) => self.call(call),
+                Block::Other(item) => self.items.push(item.clone()),
+                Block::Text(_)
+                | Block::Image(_)
                 | Block::ToolResult(_)
                 | Block::RedactedThinking(_)
                 | Block::Document(_) => {}
             }
         }
-        self.say(&mut said);
+        self.end_message(&mut message);
     }
 
-    /// Adds a text to the message that is being said; a text that began an item begins one again.
-    fn text(&mut self, text: &'a TextBlock, said: &mut Said<'a>) {
-        let item = text.extra.get("item").and_then(Raw::as_object);
-        if item.is_some() {
-            self.say(said);
-        }
-        let phase = item.as_ref().and_then(|item| item.get("phase"));
-        said.phase = phase.cloned().or(said.phase.take());
-        let words = text.text.as_str();
-        let refused = text
-            .extra
-            .get("refusal")
-            .is_some_and(|raw| raw.as_str() == "true");
-        said.parts.push(if refused {
-            wire::Part::Refusal { refusal: words }
-        } else {
-            wire::Part::OutputText { text: words }
+    fn call(&mut self, call: &ToolUse) {
+        self.push(&ResponsesItem::FunctionCall {
+            call_id: self.ids.get(&call.id),
+            name: &call.name,
+            arguments: call.input.as_str(),
         });
     }
 
-    fn say(&mut self, said: &mut Said<'a>) {
-        let Said { parts, phase } = std::mem::take(said);
-        if !parts.is_empty() {
-            self.message("assistant", wire::Content::Parts(parts), phase);
+    /// Adds a text to the current message. A text that began an item of the answer begins a message again.
+    fn text(&mut self, text: &'a TextBlock, message: &mut PendingMessage<'a>) {
+        if let Some(item) = object_member(&text.extra, "item") {
+            self.end_message(message);
+            message.phase = item.get("phase").cloned();
+        }
+        message.parts.push(answer_part(text));
+    }
+
+    /// Writes the current message and begins another.
+    fn end_message(&mut self, message: &mut PendingMessage<'a>) {
+        let message = std::mem::take(message);
+        if !message.parts.is_empty() {
+            self.answer_message(message.parts, message.phase);
         }
     }
 }
 
-/// A message of the model in the making.
+/// The parts of a message of the model that is not written yet.
 #[derive(Default)]
-struct Said<'a> {
-    parts: Vec<wire::Part<'a>>,
+struct PendingMessage<'a> {
+    parts: Vec<ResponsesPart<'a>>,
     phase: Option<Raw>,
 }
 
-fn tool(spec: &ToolSpec, left_out: &mut LeftOut) -> RawMap {
+/// Writes a text of the model, which may be a refusal.
+fn answer_part(block: &TextBlock) -> ResponsesPart<'_> {
+    let text = block.text.as_str();
+    let is_refusal = block.extra.get("refusal");
+    if is_refusal.is_some_and(|value| value.as_str() == "true") {
+        return ResponsesPart::Refusal { refusal: text };
+    }
+    ResponsesPart::OutputText { text }
+}
+
+fn is_input_text(part: &ResponsesPart<'_>) -> bool {
+    matches!(part, ResponsesPart::InputText { .. })
+}
+
+fn tool(spec: &ToolSpec, problems: &mut EncodeProblems) -> RawMap {
     RawMap::from([
         ("type", Raw::string("function")),
         ("name", Raw::string(&spec.name)),
         ("description", Raw::string(&spec.description)),
-        ("parameters", fit::parameters(spec, left_out)),
-        // The API is strict unless told otherwise, and then refuses most schemas.
+        ("parameters", parameters(spec, problems)),
+        // The API is strict by default, and then refuses most schemas.
         ("strict", false.into()),
     ])
 }
@@ -276,8 +312,8 @@ fn tool_choice(choice: &ToolChoice) -> Raw {
     }
 }
 
-/// These shapes have neither maps with odd keys nor types that fail, so writing them succeeds.
-fn write(shape: &impl serde::Serialize) -> Raw {
+/// Writes a shape as JSON. The shapes have neither maps with odd keys nor types that fail, so this succeeds.
+fn to_raw(shape: &impl serde::Serialize) -> Raw {
     let json = serde_json::to_string(shape).unwrap_or_default();
     Raw::parse(&json).unwrap_or_else(|_| Raw::empty_object())
 }

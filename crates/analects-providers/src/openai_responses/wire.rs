@@ -1,26 +1,30 @@
-//! The shapes of the Responses API: what goes out, for serde to write, and what comes back, read
-//! leniently, since other servers speak it too.
+//! The shapes of the Responses API: what goes out, for serde to write, and what comes back, which is read leniently,
+//! since other servers speak this API too.
 
 use std::borrow::Cow;
 
 use analects_core::{Raw, RawMap};
 use serde::Serialize;
 
-use crate::reading::{Rest, filled, put, take, word};
+use crate::decoding::{
+    UnknownFields, fill, fill_list, non_empty_string, read_fields, string_member,
+};
 
 /// The body of a request.
 #[derive(Serialize)]
-pub(super) struct Body<'a> {
+pub(super) struct ResponsesRequest<'a> {
     pub model: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Cow<'a, str>>,
     pub input: Vec<Raw>,
     pub stream: bool,
+    /// Whether the server keeps the answer for later requests.
     pub store: bool,
+    /// Fields of the answer that the server sends only on request.
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     pub include: &'a [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasoning: Option<Reasoning>,
+    pub reasoning: Option<ResponsesReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,43 +35,46 @@ pub(super) struct Body<'a> {
     pub tool_choice: Option<Raw>,
 }
 
+/// Asks for a summary of the model's thinking.
 #[derive(Serialize)]
-pub(super) struct Reasoning {
+pub(super) struct ResponsesReasoning {
     pub summary: &'static str,
 }
 
-/// An item of the input, but for those that go back as they came.
+/// An item of the input. Items of earlier answers go back as they came, without this type.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Item<'a> {
+pub(super) enum ResponsesItem<'a> {
     Message {
         role: &'static str,
-        content: Content<'a>,
+        content: ResponsesContent<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         phase: Option<Raw>,
     },
     FunctionCall {
         call_id: &'a str,
         name: &'a str,
-        /// JSON inside a JSON string, as the API has it.
+        /// JSON inside a JSON string, as the API requires.
         arguments: &'a str,
     },
     FunctionCallOutput {
         call_id: &'a str,
-        output: Content<'a>,
+        output: ResponsesContent<'a>,
     },
 }
 
+/// The content of a message, or the output of a call.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Content<'a> {
+pub(super) enum ResponsesContent<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<ResponsesPart<'a>>),
 }
 
+/// A part of a content. The names of its fields are the API's.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Part<'a> {
+pub(super) enum ResponsesPart<'a> {
     InputText {
         text: Cow<'a, str>,
     },
@@ -90,43 +97,44 @@ pub(super) enum Part<'a> {
     },
 }
 
-/// One event of an answer.
+/// An event of an answer.
 #[derive(Default)]
-pub(super) struct Event {
+pub(super) struct ResponsesEvent {
     pub kind: String,
-    /// The number of the item that it is about, and its name.
+    /// The number of the item that the event is about.
     pub output_index: Option<u64>,
+    /// The id of that item.
     pub item_id: Option<String>,
-    /// The part of that item, be it of its content or of its summary.
+    /// The number of a part of that item, in its content or its summary.
     pub part_index: Option<u64>,
     pub item: Option<Raw>,
     pub part: Option<Raw>,
     pub response: Option<Raw>,
     pub error: Option<Raw>,
-    /// What is added, or in a `done` event the whole.
-    pub delta: Option<Raw>,
-    pub rest: Rest,
+    /// The added text, or in a `done` event the whole text.
+    pub text: Option<Raw>,
+    pub unknown: UnknownFields,
 }
 
-impl Event {
-    /// `None` for an object without a type, which is no event.
-    pub fn read(map: &RawMap) -> Option<Event> {
-        let mut event = Event {
-            kind: word(map, "type")?,
-            ..Event::default()
+impl ResponsesEvent {
+    /// Returns `None` for an object without a type, which is no event.
+    pub fn read(map: &RawMap) -> Option<ResponsesEvent> {
+        let mut event = ResponsesEvent {
+            kind: string_member(map, "type")?,
+            ..ResponsesEvent::default()
         };
-        event.rest = take(map, |key, value| match key {
-            // Numbers of events and padding against eavesdroppers say nothing about the answer.
+        event.unknown = read_fields(map, |key, value| match key {
+            // Event numbers, and padding against eavesdroppers, say nothing about the answer.
             "type" | "sequence_number" | "obfuscation" => true,
-            "output_index" => put(&mut event.output_index, value.to()),
-            "item_id" => put(&mut event.item_id, filled(value)),
-            "content_index" | "summary_index" => put(&mut event.part_index, value.to()),
-            "item" => put(&mut event.item, Some(value.clone())),
-            "part" => put(&mut event.part, Some(value.clone())),
-            "response" => put(&mut event.response, Some(value.clone())),
-            "error" => put(&mut event.error, Some(value.clone())),
+            "output_index" => fill(&mut event.output_index, value.to()),
+            "item_id" => fill(&mut event.item_id, non_empty_string(value)),
+            "content_index" | "summary_index" => fill(&mut event.part_index, value.to()),
+            "item" => fill(&mut event.item, Some(value.clone())),
+            "part" => fill(&mut event.part, Some(value.clone())),
+            "response" => fill(&mut event.response, Some(value.clone())),
+            "error" => fill(&mut event.error, Some(value.clone())),
             "delta" | "text" | "refusal" | "arguments" => {
-                put(&mut event.delta, Some(value.clone()))
+                fill(&mut event.text, Some(value.clone()))
             }
             // Some servers repeat the tool's name with the arguments.
             "name" => true,
@@ -134,37 +142,39 @@ impl Event {
         });
         Some(event)
     }
+
+    /// Whether the event says which item it is about.
+    pub fn names_item(&self) -> bool {
+        self.output_index.is_some() || self.item_id.is_some()
+    }
 }
 
-/// The answer as an object: whole in a plain answer and in the last event, empty in the first.
+/// The answer as an object: complete in the last event and in a plain answer, without output in the first event.
 #[derive(Default)]
-pub(super) struct Response {
+pub(super) struct ResponseObject {
     pub id: Option<String>,
     pub model: Option<String>,
     pub status: Option<String>,
     pub error: Option<Raw>,
-    /// Why it is not complete.
+    /// Why the answer is incomplete.
     pub reason: Option<String>,
     pub output: Vec<Raw>,
     pub usage: Option<RawMap>,
-    pub rest: Rest,
+    pub unknown: UnknownFields,
 }
 
-impl Response {
-    pub fn read(map: &RawMap) -> Response {
-        let mut response = Response::default();
-        response.rest = take(map, |key, value| match key {
-            "id" => put(&mut response.id, filled(value)),
-            "model" => put(&mut response.model, filled(value)),
-            "status" => put(&mut response.status, filled(value)),
-            "error" => put(&mut response.error, Some(value.clone())),
-            "incomplete_details" => put(&mut response.reason, reason(value)),
-            "output" => value
-                .as_array()
-                .map(|output| response.output = output)
-                .is_some(),
-            "usage" => put(&mut response.usage, value.as_object()),
-            // The request over again, which may be long, and what every answer says.
+impl ResponseObject {
+    pub fn read(map: &RawMap) -> ResponseObject {
+        let mut response = ResponseObject::default();
+        response.unknown = read_fields(map, |key, value| match key {
+            "id" => fill(&mut response.id, non_empty_string(value)),
+            "model" => fill(&mut response.model, non_empty_string(value)),
+            "status" => fill(&mut response.status, non_empty_string(value)),
+            "error" => fill(&mut response.error, Some(value.clone())),
+            "incomplete_details" => fill(&mut response.reason, incomplete_reason(value)),
+            "output" => fill_list(&mut response.output, value),
+            "usage" => fill(&mut response.usage, value.as_object()),
+            // These repeat the request, and may be long.
             "object" | "instructions" | "tools" => true,
             _ => false,
         });
@@ -172,7 +182,11 @@ impl Response {
     }
 }
 
-fn reason(details: &Raw) -> Option<String> {
+/// The reason in `incomplete_details`; `None` if they contain anything else.
+fn incomplete_reason(details: &Raw) -> Option<String> {
     let details = details.as_object()?;
-    word(&details, "reason").filter(|_| details.len() == 1)
+    if details.len() != 1 {
+        return None;
+    }
+    string_member(&details, "reason")
 }

@@ -7,8 +7,8 @@ fn error(status: u16, name: &str) -> ApiError {
     crate::error_from_response(crate::Api::OpenAiChat, status, |_| None, body.as_bytes())
 }
 
-fn first(error: &ApiError) -> Retry {
-    retry(&RetryPolicy::default(), error, &Situation::default())
+fn first(error: &ApiError) -> RetryDecision {
+    retry(&RetryPolicy::default(), error, &RetryState::default())
 }
 
 fn headers(pairs: &[(&str, &str)]) -> RetryHeaders {
@@ -25,12 +25,16 @@ fn headers(pairs: &[(&str, &str)]) -> RetryHeaders {
 #[test]
 fn a_status_says_whether_another_try_may_help() {
     for status in [408, 409, 429, 500, 502, 503, 504, 529] {
-        assert_eq!(first(&error(status, "x")), Retry::After(500), "{status}");
+        assert_eq!(
+            first(&error(status, "x")),
+            RetryDecision::After(500),
+            "{status}"
+        );
     }
     for status in [400, 401, 403, 404, 413, 422] {
         assert_eq!(
             first(&error(status, "x")),
-            Retry::Not(WhyNot::Permanent),
+            RetryDecision::Stop(NoRetryReason::Permanent),
             "{status}"
         );
     }
@@ -42,7 +46,7 @@ fn without_a_status_the_kind_says_it() {
     for kind in [Network, Timeout, Overloaded, Server, RateLimit] {
         assert_eq!(
             first(&ApiError::new(kind, "m")),
-            Retry::After(500),
+            RetryDecision::After(500),
             "{kind:?}"
         );
     }
@@ -58,7 +62,7 @@ fn without_a_status_the_kind_says_it() {
     for kind in never {
         assert_eq!(
             first(&ApiError::new(kind, "m")),
-            Retry::Not(WhyNot::Permanent),
+            RetryDecision::Stop(NoRetryReason::Permanent),
             "{kind:?}"
         );
     }
@@ -74,16 +78,27 @@ fn an_empty_account_is_not_a_matter_of_waiting() {
     ];
     for name in names {
         let mut error = error(429, name);
-        assert_eq!(first(&error), Retry::Not(WhyNot::Spent), "{name}");
+        assert_eq!(
+            first(&error),
+            RetryDecision::Stop(NoRetryReason::NoCredit),
+            "{name}"
+        );
         assert!(!crate::is_retryable(&error));
         error.retry_after_ms = Some(1000);
-        assert_eq!(first(&error), Retry::Not(WhyNot::Spent), "{name}");
+        assert_eq!(
+            first(&error),
+            RetryDecision::Stop(NoRetryReason::NoCredit),
+            "{name}"
+        );
     }
-    assert_eq!(first(&error(402, "x")), Retry::Not(WhyNot::Spent));
+    assert_eq!(
+        first(&error(402, "x")),
+        RetryDecision::Stop(NoRetryReason::NoCredit)
+    );
     let mut said = error(429, "rate_limit_error");
-    assert_eq!(first(&said), Retry::After(500));
+    assert_eq!(first(&said), RetryDecision::After(500));
     said.message = "Your organization has reached its spend limit".into();
-    assert_eq!(first(&said), Retry::Not(WhyNot::Spent));
+    assert_eq!(first(&said), RetryDecision::Stop(NoRetryReason::NoCredit));
 }
 
 #[test]
@@ -93,10 +108,10 @@ fn waits_double_up_to_the_longest_and_leave_a_quarter_to_chance() {
         ..RetryPolicy::default()
     };
     let wait = |retries_made, random| {
-        let at = Situation {
+        let at = RetryState {
             retries_made,
             random,
-            ..Situation::default()
+            ..RetryState::default()
         };
         retry(&policy, &error(503, "x"), &at)
     };
@@ -118,7 +133,7 @@ fn waits_double_up_to_the_longest_and_leave_a_quarter_to_chance() {
     for (retries, random, ms) in table {
         assert_eq!(
             wait(retries, random),
-            Retry::After(ms),
+            RetryDecision::After(ms),
             "{retries} {random}"
         );
     }
@@ -126,23 +141,32 @@ fn waits_double_up_to_the_longest_and_leave_a_quarter_to_chance() {
         retries: u32::MAX,
         ..RetryPolicy::default()
     };
-    let at = Situation {
+    let at = RetryState {
         retries_made: 4_000_000_000,
-        ..Situation::default()
+        ..RetryState::default()
     };
-    assert_eq!(retry(&endless, &error(503, "x"), &at), Retry::After(8000));
+    assert_eq!(
+        retry(&endless, &error(503, "x"), &at),
+        RetryDecision::After(8000)
+    );
 }
 
 #[test]
 fn two_retries_are_enough() {
-    let at = |retries_made| Situation {
+    let at = |retries_made| RetryState {
         retries_made,
-        ..Situation::default()
+        ..RetryState::default()
     };
     let policy = RetryPolicy::default();
-    assert_eq!(retry(&policy, &error(500, "x"), &at(1)), Retry::After(1000));
+    assert_eq!(
+        retry(&policy, &error(500, "x"), &at(1)),
+        RetryDecision::After(1000)
+    );
     let enough = retry(&policy, &error(500, "x"), &at(2));
-    assert_eq!(enough, Retry::Not(WhyNot::TooOften { tries: 3 }));
+    assert_eq!(
+        enough,
+        RetryDecision::Stop(NoRetryReason::TooManyTries { tries: 3 })
+    );
 }
 
 #[test]
@@ -151,14 +175,18 @@ fn nothing_is_sent_again_once_a_part_of_the_answer_was_seen() {
         after_ms: Some(1),
         should_retry: Some(true),
     };
-    let at = Situation {
+    let at = RetryState {
         delivered: true,
         headers,
-        ..Situation::default()
+        ..RetryState::default()
     };
     for status in [400, 408, 429, 500, 529] {
         let decision = retry(&RetryPolicy::default(), &error(status, "x"), &at);
-        assert_eq!(decision, Retry::Not(WhyNot::Delivered), "{status}");
+        assert_eq!(
+            decision,
+            RetryDecision::Stop(NoRetryReason::Delivered),
+            "{status}"
+        );
     }
 }
 
@@ -211,27 +239,27 @@ fn the_server_has_a_say_but_not_the_last_word() {
             after_ms,
             should_retry,
         };
-        let at = Situation {
+        let at = RetryState {
             headers,
-            ..Situation::default()
+            ..RetryState::default()
         };
         retry(&RetryPolicy::default(), &error(status, "x"), &at)
     };
-    assert_eq!(decide(429, Some(7000), None), Retry::After(7000));
+    assert_eq!(decide(429, Some(7000), None), RetryDecision::After(7000));
     assert_eq!(
         decide(429, Some(0), None),
-        Retry::After(500),
+        RetryDecision::After(500),
         "no advice at all"
     );
     assert_eq!(
         decide(500, None, Some(false)),
-        Retry::Not(WhyNot::ServerSaysNo)
+        RetryDecision::Stop(NoRetryReason::ServerRefuses)
     );
-    assert_eq!(decide(422, None, Some(true)), Retry::After(500));
+    assert_eq!(decide(422, None, Some(true)), RetryDecision::After(500));
     for status in [400, 401, 403, 404, 413] {
         assert_eq!(
             decide(status, Some(1), Some(true)),
-            Retry::Not(WhyNot::Permanent),
+            RetryDecision::Stop(NoRetryReason::Permanent),
             "{status}"
         );
     }
@@ -239,7 +267,7 @@ fn the_server_has_a_say_but_not_the_last_word() {
     known.retry_after_ms = Some(3000);
     assert_eq!(
         first(&known),
-        Retry::After(3000),
+        RetryDecision::After(3000),
         "also where only the error says so"
     );
 }
@@ -252,20 +280,20 @@ fn a_wait_beyond_the_budget_is_named() {
             after_ms,
             should_retry: None,
         };
-        let at = Situation {
+        let at = RetryState {
             waited_ms,
             headers,
-            ..Situation::default()
+            ..RetryState::default()
         };
         retry(&policy, &error(429, "x"), &at)
     };
-    assert_eq!(decide(0, Some(60_000)), Retry::After(60_000));
-    let Retry::Not(why) = decide(20_000, Some(3_725_000)) else {
+    assert_eq!(decide(0, Some(60_000)), RetryDecision::After(60_000));
+    let RetryDecision::Stop(why) = decide(20_000, Some(3_725_000)) else {
         unreachable!("the wait is too long");
     };
     assert_eq!(
         why,
-        WhyNot::TooLong {
+        NoRetryReason::WaitTooLong {
             wait_ms: 3_725_000,
             left_ms: 40_000
         }
@@ -277,15 +305,18 @@ fn a_wait_beyond_the_budget_is_named() {
     );
     assert_eq!(
         decide(59_900, None),
-        Retry::Not(WhyNot::BudgetSpent { waited_ms: 59_900 })
+        RetryDecision::Stop(NoRetryReason::BudgetSpent { waited_ms: 59_900 })
     );
-    assert_eq!(WhyNot::TooOften { tries: 3 }.to_string(), "3 tries failed");
+    assert_eq!(
+        NoRetryReason::TooManyTries { tries: 3 }.to_string(),
+        "3 tries failed"
+    );
     for (ms, words) in [
         (5, "5 ms"),
         (1001, "2 s"),
         (60_000, "1 min"),
         (61_000, "1 min 1 s"),
     ] {
-        assert_eq!(Span(ms).to_string(), words);
+        assert_eq!(ReadableDuration(ms).to_string(), words);
     }
 }

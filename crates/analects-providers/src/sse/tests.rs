@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn split(pieces: &[&[u8]]) -> Vec<Result<SseEvent, TooLong>> {
-    let mut splitter = Splitter::default();
+    let mut splitter = SseSplitter::default();
     pieces
         .iter()
         .flat_map(|piece| splitter.push(piece))
@@ -30,7 +30,7 @@ fn all_line_ends_comments_and_several_data_lines() {
 fn types_and_ids_are_not_kept_however_long() {
     const LONG: usize = 1024 * 1024;
     let names = format!("id: {0}\nevent: {0}\nretry: {0}\n", "7".repeat(LONG));
-    let mut splitter = Splitter::default();
+    let mut splitter = SseSplitter::default();
     assert_eq!(splitter.push(format!("{names}\n").as_bytes()), []);
     let events = splitter.push("data: a\n\n".repeat(10_000).as_bytes());
     let kept: usize = events
@@ -54,7 +54,7 @@ fn broken_utf8_becomes_replacement_characters() {
 #[test]
 fn what_is_unfinished_comes_at_the_end() {
     for stream in ["data: a\n", "data: a", "data: a\r"] {
-        let mut splitter = Splitter::default();
+        let mut splitter = SseSplitter::default();
         assert_eq!(splitter.push(stream.as_bytes()), []);
         assert_eq!(splitter.finish(), [event("a")]);
         assert_eq!(splitter.finish(), []);
@@ -64,7 +64,7 @@ fn what_is_unfinished_comes_at_the_end() {
 #[test]
 fn an_event_over_the_limit_is_reported_once_and_skipped() {
     for piece in 1..40 {
-        let mut splitter = Splitter::with_limit(16);
+        let mut splitter = SseSplitter::with_limit(16);
         let stream = b"data: 0123456789abcdef\ndata: more\n\ndata: next\n\n";
         let events: Vec<_> = stream
             .chunks(piece)
@@ -83,7 +83,7 @@ fn a_large_event_takes_one_pass() {
     let mut stream = b"data: ".to_vec();
     stream.resize(16 * 1024 * 1024, b'x');
     stream.extend_from_slice(b"\n\n");
-    let mut splitter = Splitter::default();
+    let mut splitter = SseSplitter::default();
     let events: Vec<_> = stream
         .chunks(1400)
         .flat_map(|piece| splitter.push(piece))
@@ -148,7 +148,7 @@ proptest! {
         pieces in proptest::collection::vec(1usize..7, 1..40),
     ) {
         let stream = tokens.concat();
-        let mut splitter = Splitter::default();
+        let mut splitter = SseSplitter::default();
         let (mut events, mut rest) = (Vec::new(), stream.as_slice());
         for size in pieces.iter().cycle() {
             if rest.is_empty() {

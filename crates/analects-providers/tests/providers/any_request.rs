@@ -2,7 +2,7 @@
 //! there is nothing to send and the encoder says so; and a longer conversation begins with the same bytes.
 
 use analects_core::{Block, Content, Json, Raw, Request, Role, ToolChoice, ToolSpec, Turn};
-use analects_providers::{Api, Quirks, SystemRole, Thoughts, ToolIds, encode_for};
+use analects_providers::{Api, Quirks, SystemRole, ThinkingField, ToolIdRule, encode_for};
 use analects_testkit::values as generate;
 use analects_testkit::{Rules, validate};
 use proptest::collection::vec;
@@ -183,20 +183,20 @@ fn schema() -> BoxedStrategy<Raw> {
 
 /// Ways of servers that speak OpenAI's APIs.
 fn any_quirks(of_api: Quirks) -> BoxedStrategy<Quirks> {
-    let thoughts = select(vec![
-        Thoughts::LeftOut,
-        Thoughts::ReasoningContent,
-        Thoughts::ReasoningDetails,
+    let thinking = select(vec![
+        ThinkingField::Omitted,
+        ThinkingField::ReasoningContent,
+        ThinkingField::ReasoningDetails,
     ]);
     let roles = select(vec![
         SystemRole::System,
         SystemRole::Developer,
         SystemRole::User,
     ]);
-    let ids = select(vec![of_api.tool_ids, ToolIds::Exactly(9)]);
-    (thoughts, roles, ids, any::<bool>())
-        .prop_map(move |(thoughts, system_role, tool_ids, files)| Quirks {
-            thoughts,
+    let ids = select(vec![of_api.tool_ids, ToolIdRule::Exactly(9)]);
+    (thinking, roles, ids, any::<bool>())
+        .prop_map(move |(thinking, system_role, tool_ids, files)| Quirks {
+            thinking,
             system_role,
             tool_ids,
             files,

@@ -7,7 +7,7 @@ use std::path::Path;
 use analects_core::{
     Block, Body, Content, Message, Raw, RawMap, Request, Role, ToolResult, ToolSpec, Turn, fold,
 };
-use analects_providers::{Api, decoder, encode, recognise};
+use analects_providers::{Api, decoder, detect_api, encode};
 use analects_testkit::{Rules, validate};
 
 const APIS: [(Api, Rules, &str); 4] = [
@@ -39,7 +39,7 @@ fn answers() -> Vec<(String, String, Content)> {
 
 fn answer(path: &Path) -> Option<(String, String, Content)> {
     let bytes = fs::read(path).unwrap();
-    let api = recognise(&bytes)?;
+    let api = detect_api(&bytes)?;
     let mut decoder = decoder(api);
     let mut events = decoder.push(&bytes);
     events.extend(decoder.finish());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use analects_client::{ModelAdapter, provider_of, resolve};
 use analects_core::ModelFacts;
 use analects_local::{Installed, Local, LocalError};
-use analects_providers::{OWN_SERVER, Vendor, vendor, vendors};
+use analects_providers::{LOCAL_VENDOR, Vendor, vendor, vendors};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -149,7 +149,7 @@ fn list(args: &ModelListArgs) -> Result<(), Failure> {
         return providers(args, &surroundings);
     };
     let found = vendor(name).ok_or_else(|| no_such_provider(name))?;
-    if found.name == OWN_SERVER {
+    if found.name == LOCAL_VENDOR {
         return list_local(&surroundings, args.json);
     }
     // Any model name will do: only the provider matters for the list.
@@ -187,7 +187,7 @@ fn providers(args: &ModelListArgs, surroundings: &Surroundings) -> Result<(), Fa
     let row = |vendor: &Vendor| {
         let ready = if is_ready(vendor, surroundings) {
             "ready"
-        } else if vendor.name == OWN_SERVER {
+        } else if vendor.name == LOCAL_VENDOR {
             "not pulled"
         } else if surroundings.models.can_ask(vendor) {
             "not running"
@@ -208,7 +208,7 @@ fn providers(args: &ModelListArgs, surroundings: &Surroundings) -> Result<(), Fa
 /// Whether you could ask a provider now. It needs a key, a model on this machine, or a running
 /// local server.
 fn is_ready(vendor: &Vendor, surroundings: &Surroundings) -> bool {
-    if vendor.name == OWN_SERVER {
+    if vendor.name == LOCAL_VENDOR {
         return has_models(surroundings);
     }
     let models = &surroundings.models;

@@ -1,79 +1,80 @@
-//! One block of the core as one block of the API, or the reason why there is none.
+//! Encodes one block of the core as one block of the API, or reports why it is omitted.
 
 use analects_core::{
-    Block, Content, Document, Image, Raw, RawMap, Role, Text, TextBlock, Thinking, ToolResult,
-    ToolUse, Turn,
+    Block, Content, Document, Image, Raw, RawMap, RedactedThinking, Role, Text, TextBlock,
+    Thinking, ToolResult, ToolUse, Turn,
 };
 
-use super::NAMES;
-use super::settings::{is_anthropic, is_same_model};
-use crate::outgoing::{
-    LeftOut, NOT_PASSED_ON, fit_call, is_data, is_plain_char, may_be_passed_on, mended,
-    names_a_file,
+use super::TOOL_NAMES;
+use super::cache_points::CACHE_CONTROL;
+use super::model_names::{is_anthropic, is_same_model};
+use crate::encoding::{
+    EncodeProblems, UNSENDABLE_URL, fit_call, is_plain_char, is_sendable_url, is_valid_data,
+    mentions_local_file, replace_lone_surrogates,
 };
 
-/// Why a picture or a document stays at home.
-const NOT_IN_THIS_FORM: &str = "the API does not take it in this form";
+/// Why an image or a document is not sent.
+const UNSUPPORTED_SOURCE: &str = "the API does not take it in this form";
 
-/// A block on its way.
-pub(super) enum Piece {
-    /// Something that a role says.
-    Said(Role, RawMap),
-    /// A call, by the identifier that it has in the conversation.
+/// A block in the form of the API.
+pub(super) enum EncodedBlock {
+    /// A block that a role says.
+    Content(Role, RawMap),
+    /// A call, and its id in the conversation, which may not be the one to send.
     Call { id: String, block: RawMap },
-    /// A result, by the identifier that its call has in the conversation.
-    Answer { id: String, block: RawMap },
+    /// A result, and the id of its call in the conversation.
+    Result { id: String, block: RawMap },
 }
 
-/// Who speaks, and what of it the API believes.
+/// Encodes the blocks of one turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Speaker {
+pub(super) struct BlockEncoder {
     role: Role,
+    /// The number of the turn, for reports.
     turn: usize,
-    /// Whether the asked model spoke, so that its thoughts are its own.
+    /// Whether the turn is of the model to ask, which can read its own thinking.
     same_model: bool,
-    /// Whether a model of this provider spoke, so that blocks of its own making are known here.
+    /// Whether the turn is of a model of this provider, which knows its own types of blocks.
     same_provider: bool,
 }
 
-/// A block of text; `None` if it is blank, which the API refuses.
+/// A block of text; `None` for blank text, which the API refuses.
 pub(super) fn text_block(text: &str) -> Option<RawMap> {
-    let is_blank = text.trim().is_empty();
-    (!is_blank).then(|| RawMap::from([("type", Raw::string("text")), ("text", Raw::string(text))]))
+    if text.trim().is_empty() {
+        return None;
+    }
+    let mut block = typed_object("text");
+    block.push("text", Raw::string(text));
+    Some(block)
 }
 
-/// An object of this type.
-pub(super) fn typed(kind: &str) -> RawMap {
+/// A block of text among the instructions; `None` for blank text.
+pub(super) fn system_text_block(block: &TextBlock) -> Option<RawMap> {
+    let mut map = text_block(&block.text.as_str())?;
+    copy_cache_point(&mut map, &block.extra);
+    Some(map)
+}
+
+/// An object with this type and nothing else.
+pub(super) fn typed_object(kind: &str) -> RawMap {
     RawMap::from([("type", Raw::string(kind))])
 }
 
-impl Speaker {
-    /// Whoever gives instructions.
-    pub fn system() -> Speaker {
-        Speaker {
-            role: Role::System,
-            turn: 0,
-            same_model: false,
-            same_provider: false,
-        }
-    }
-
-    /// Who speaks in a turn, to the model that is asked.
-    pub fn of(index: usize, turn: &Turn, asked: &str) -> Speaker {
+impl BlockEncoder {
+    /// An encoder for the turn of this number. `asked` is the model to ask.
+    pub fn new(number: usize, turn: &Turn, asked: &str) -> BlockEncoder {
         let model = turn.model.as_deref().unwrap_or_default();
         let same_model = is_same_model(model, asked);
-        let same_provider = same_model || is_anthropic(model);
-        // Instructions in the middle are words of the user.
-        let role = if turn.role == Role::Assistant {
-            Role::Assistant
-        } else {
-            Role::User
+        // The API has no turns of instructions; they are turns of the user.
+        let role = match turn.role {
+            Role::Assistant => Role::Assistant,
+            Role::User | Role::System => Role::User,
         };
-        Speaker {
+        BlockEncoder {
             role,
-            turn: index,
+            turn: number,
             same_model,
-            same_provider,
+            same_provider: same_model || is_anthropic(model),
         }
     }
 
@@ -81,256 +82,279 @@ impl Speaker {
         self.role == Role::Assistant
     }
 
-    /// A text that is a whole turn.
-    pub fn words(self, text: &Text) -> Option<Piece> {
-        Some(Piece::Said(self.role, text_block(&text.as_str())?))
+    /// Encodes the text of a turn without blocks; `None` if it is blank.
+    pub fn turn_text(self, text: &Text) -> Option<EncodedBlock> {
+        let block = text_block(&text.as_str())?;
+        Some(EncodedBlock::Content(self.role, block))
     }
 
-    /// A block, if the API takes it.
-    pub fn block(self, block: &Block, left_out: &mut LeftOut) -> Option<Piece> {
-        let said = |map| Piece::Said(self.role, map);
-        match block {
-            Block::Text(text) => self.text(text).map(said),
+    /// Encodes a block; `None` if it is omitted.
+    pub fn block(self, block: &Block, problems: &mut EncodeProblems) -> Option<EncodedBlock> {
+        let content = match block {
+            Block::ToolUse(call) => return self.call(call, problems),
+            Block::ToolResult(result) => return Some(self.result(result, problems)),
+            Block::Text(text) => self.text(text),
             Block::Image(_) | Block::Document(_) if self.is_model() => {
-                left_out.content(
-                    self.turn,
-                    "a picture or document",
-                    "the model may not send one",
-                );
+                let what = "a picture or document";
+                problems.omit_content(self.turn, what, "the model may not send one");
                 None
             }
-            Block::Image(image) => self.image(image, left_out).map(said),
-            Block::Document(document) => self.document(document, left_out).map(said),
-            Block::ToolUse(_) if !self.is_model() => {
-                left_out.content(self.turn, "a call", "only the model calls tools");
-                None
-            }
-            Block::ToolUse(call) => Some(self.call(call, left_out)),
-            Block::ToolResult(result) => Some(self.result(result, left_out)),
-            Block::Thinking(thought) => self.thought(thought, left_out).map(said),
-            Block::RedactedThinking(thought) => {
-                let mut map = typed("redacted_thinking");
-                map.push("data", Raw::string(&thought.data));
-                let whole = !thought.data.is_empty();
-                self.own_thought(whole, left_out).then_some(map).map(said)
-            }
-            Block::Other(raw) => self.other(raw, left_out).map(said),
-        }
+            Block::Image(image) => self.image(image, problems),
+            Block::Document(document) => self.document(document, problems),
+            Block::Thinking(thinking) => self.thinking(thinking, problems),
+            Block::RedactedThinking(thinking) => self.redacted_thinking(thinking, problems),
+            Block::Other(raw) => self.other(raw, problems),
+        };
+        Some(EncodedBlock::Content(self.role, content?))
     }
 
-    /// Text with its mark for the cache and, from this provider's models, its sources.
-    pub fn text(self, block: &TextBlock) -> Option<RawMap> {
+    /// Text with its cache point and, from this provider's models, its citations.
+    fn text(self, block: &TextBlock) -> Option<RawMap> {
         let mut map = text_block(&block.text.as_str())?;
         if self.is_model() && self.same_provider {
-            keep(&mut map, &block.extra, &["citations"]);
+            copy_fields(&mut map, &block.extra, &["citations"]);
         }
-        keep_cache(&mut map, &block.extra);
+        copy_cache_point(&mut map, &block.extra);
         Some(map)
     }
 
-    fn image(self, image: &Image, left_out: &mut LeftOut) -> Option<RawMap> {
+    fn image(self, image: &Image, problems: &mut EncodeProblems) -> Option<RawMap> {
         let Some(source) = image_source(&image.source) else {
-            left_out.content(self.turn, "a picture", NOT_IN_THIS_FORM);
+            problems.omit_content(self.turn, "a picture", UNSUPPORTED_SOURCE);
             return None;
         };
-        let mut map = typed("image");
+        let mut map = typed_object("image");
         map.push("source", source.to_raw());
-        keep_cache(&mut map, &image.extra);
+        copy_cache_point(&mut map, &image.extra);
         Some(map)
     }
 
-    fn document(self, document: &Document, left_out: &mut LeftOut) -> Option<RawMap> {
+    fn document(self, document: &Document, problems: &mut EncodeProblems) -> Option<RawMap> {
         let Some(source) = document_source(&document.source) else {
-            left_out.content(self.turn, "a document", NOT_IN_THIS_FORM);
+            problems.omit_content(self.turn, "a document", UNSUPPORTED_SOURCE);
             return None;
         };
-        let mut map = typed("document");
+        let mut map = typed_object("document");
         map.push("source", source.to_raw());
-        keep(
-            &mut map,
-            &document.extra,
-            &["title", "context", "citations"],
-        );
-        keep_cache(&mut map, &document.extra);
+        let fields = ["title", "context", "citations"];
+        copy_fields(&mut map, &document.extra, &fields);
+        copy_cache_point(&mut map, &document.extra);
         Some(map)
     }
 
-    fn call(self, call: &ToolUse, left_out: &mut LeftOut) -> Piece {
-        let fit = fit_call(call, self.turn, NAMES, left_out);
-        let mut map = typed("tool_use");
-        map.push("id", Raw::string(&call.id));
-        map.push("name", Raw::string(&fit.name));
-        map.push("input", fit.input);
+    fn call(self, call: &ToolUse, problems: &mut EncodeProblems) -> Option<EncodedBlock> {
+        if !self.is_model() {
+            problems.omit_content(self.turn, "a call", "only the model calls tools");
+            return None;
+        }
+        let fit = fit_call(call, self.turn, TOOL_NAMES, problems);
+        let mut block = typed_object("tool_use");
+        block.push("id", Raw::string(&call.id));
+        block.push("name", Raw::string(&fit.name));
+        block.push("input", fit.input);
         if self.same_provider {
-            keep(&mut map, &call.extra, &["caller"]);
+            copy_fields(&mut block, &call.extra, &["caller"]);
         }
-        keep_cache(&mut map, &call.extra);
-        Piece::Call {
-            id: call.id.clone(),
-            block: map,
-        }
+        copy_cache_point(&mut block, &call.extra);
+        let id = call.id.clone();
+        Some(EncodedBlock::Call { id, block })
     }
 
-    fn result(self, result: &ToolResult, left_out: &mut LeftOut) -> Piece {
-        let mut map = typed("tool_result");
-        map.push("tool_use_id", Raw::string(&result.tool_use_id));
-        let failed = result.is_error == Some(true);
+    fn result(self, result: &ToolResult, problems: &mut EncodeProblems) -> EncodedBlock {
+        let is_error = result.is_error == Some(true);
+        let mut block = typed_object("tool_result");
+        block.push("tool_use_id", Raw::string(&result.tool_use_id));
         match &result.content {
             Content::Empty => {}
-            Content::Text(text) => map.push("content", Raw::string(&text.as_str())),
+            Content::Text(text) => block.push("content", Raw::string(&text.as_str())),
             Content::Blocks(blocks) => {
-                let user = Speaker {
-                    role: Role::User,
-                    same_provider: false,
-                    ..self
-                };
-                let inner = blocks
-                    .iter()
-                    .filter_map(|block| user.inside(block, failed, left_out));
-                let inner: Vec<Raw> = inner.map(|map| map.to_raw()).collect();
-                if !inner.is_empty() {
-                    map.push("content", Raw::array(&inner));
+                let blocks = self.result_blocks(blocks, is_error, problems);
+                if !blocks.is_empty() {
+                    block.push("content", Raw::array(&blocks));
                 }
             }
         }
-        if failed {
-            map.push("is_error", true.into());
+        if is_error {
+            block.push("is_error", true.into());
         }
-        keep_cache(&mut map, &result.extra);
-        Piece::Answer {
-            id: result.tool_use_id.clone(),
-            block: map,
-        }
+        copy_cache_point(&mut block, &result.extra);
+        let id = result.tool_use_id.clone();
+        EncodedBlock::Result { id, block }
     }
 
-    /// A block inside a result; one that reports a failure has text only.
-    fn inside(self, block: &Block, failed: bool, left_out: &mut LeftOut) -> Option<RawMap> {
-        let taken = match block {
+    fn result_blocks(
+        self,
+        blocks: &[Block],
+        is_error: bool,
+        problems: &mut EncodeProblems,
+    ) -> Vec<Raw> {
+        // A tool is not the provider's model, even if the turn is.
+        let encoder = BlockEncoder {
+            role: Role::User,
+            same_provider: false,
+            ..self
+        };
+        let mut encoded = Vec::new();
+        for block in blocks {
+            if let Some(map) = encoder.result_block(block, is_error, problems) {
+                encoded.push(map.to_raw());
+            }
+        }
+        encoded
+    }
+
+    /// Encodes a block inside a result. The result of a failed call may contain only text.
+    fn result_block(
+        self,
+        block: &Block,
+        is_error: bool,
+        problems: &mut EncodeProblems,
+    ) -> Option<RawMap> {
+        let mut map = match block {
             Block::Text(text) => return text_block(&text.text.as_str()),
-            Block::Image(image) if !failed => self.image(image, left_out)?,
-            Block::Document(document) if !failed => self.document(document, left_out)?,
-            Block::Other(raw) if !failed && may_be_inside(raw) => mended(raw).as_object()?,
-            Block::Image(_)
-            | Block::Document(_)
-            | Block::ToolUse(_)
-            | Block::ToolResult(_)
-            | Block::Thinking(_)
-            | Block::RedactedThinking(_)
-            | Block::Other(_) => {
+            Block::Image(image) if !is_error => self.image(image, problems)?,
+            Block::Document(document) if !is_error => self.document(document, problems)?,
+            Block::Other(raw) if !is_error && may_be_in_result(raw) => {
+                replace_lone_surrogates(raw).as_object()?
+            }
+            _ => {
                 let why = "the API does not take it there";
-                left_out.content(self.turn, "a block of a result", why);
+                problems.omit_content(self.turn, "a block of a result", why);
                 return None;
             }
         };
-        // Inside a result there is no place for a mark for the cache.
-        Some(without_cache(taken))
+        // Blocks of a result cannot be cache points.
+        map.remove(CACHE_CONTROL);
+        Some(map)
     }
 
-    fn thought(self, thought: &Thinking, left_out: &mut LeftOut) -> Option<RawMap> {
-        let seal = thought.signature.as_deref().unwrap_or_default();
-        // A seal holds for these exact bytes, so nothing may be mended here.
-        let whole = !seal.is_empty() && matches!(thought.thinking, Text::Plain(_));
-        self.own_thought(whole, left_out).then(|| {
-            let mut map = typed("thinking");
-            map.push("thinking", Raw::string(&thought.thinking.as_str()));
-            map.push("signature", Raw::string(seal));
-            map
-        })
-    }
-
-    /// Whether a thought goes back: whole, and to the model that had it.
-    fn own_thought(self, whole: bool, left_out: &mut LeftOut) -> bool {
-        let own = self.is_model() && self.same_model;
-        if !own {
-            left_out.thought(self.turn, "another model had it");
-        } else if !whole {
-            left_out.thought(self.turn, "it has no signature");
+    fn thinking(self, thinking: &Thinking, problems: &mut EncodeProblems) -> Option<RawMap> {
+        let signature = thinking.signature.as_deref().unwrap_or_default();
+        // The signature holds for these exact bytes, so surrogates cannot be replaced.
+        let is_whole = !signature.is_empty() && matches!(thinking.thinking, Text::Plain(_));
+        if !self.sends_thinking(is_whole, problems) {
+            return None;
         }
-        own && whole
+        let mut map = typed_object("thinking");
+        map.push("thinking", Raw::string(&thinking.thinking.as_str()));
+        map.push("signature", Raw::string(signature));
+        Some(map)
     }
 
-    fn other(self, raw: &Raw, left_out: &mut LeftOut) -> Option<RawMap> {
-        let kind = kind_of(raw);
-        // These are blocks of the core; one of them that lacks something is of no use to anybody.
-        let broken = [
-            "",
-            "text",
-            "image",
-            "document",
-            "thinking",
-            "redacted_thinking",
-        ];
-        let broken = broken.contains(&&*kind) || ["tool_use", "tool_result"].contains(&&*kind);
-        let allowed = match self.role {
-            Role::Assistant => self.same_provider && !broken && kind != "search_result",
-            _ => ["search_result", "container_upload"].contains(&&*kind),
+    fn redacted_thinking(
+        self,
+        thinking: &RedactedThinking,
+        problems: &mut EncodeProblems,
+    ) -> Option<RawMap> {
+        if !self.sends_thinking(!thinking.data.is_empty(), problems) {
+            return None;
+        }
+        let mut map = typed_object("redacted_thinking");
+        map.push("data", Raw::string(&thinking.data));
+        Some(map)
+    }
+
+    /// Whether thinking goes back: only complete, and only to the model that it is of. Reports why not.
+    fn sends_thinking(self, is_whole: bool, problems: &mut EncodeProblems) -> bool {
+        let is_own = self.is_model() && self.same_model;
+        if !is_own {
+            problems.omit_thinking(self.turn, "another model had it");
+        } else if !is_whole {
+            problems.omit_thinking(self.turn, "it has no signature");
+        }
+        is_own && is_whole
+    }
+
+    /// A block of a type that the core does not know.
+    fn other(self, raw: &Raw, problems: &mut EncodeProblems) -> Option<RawMap> {
+        let kind = type_of(raw);
+        let is_local = mentions_local_file(raw);
+        if !is_local && self.accepts_type(&kind) && is_complete_call(raw, &kind) {
+            let map = replace_lone_surrogates(raw).as_object();
+            if map.is_some() {
+                return map;
+            }
+        }
+        let why = if is_local {
+            UNSENDABLE_URL
+        } else {
+            "it is not of this API"
         };
-        let is_local = names_a_file(raw);
-        let is_sent = allowed && !is_local && is_callable(raw, &kind);
-        let map = mended(raw).as_object().filter(|_| is_sent);
-        if map.is_none() {
-            let what = format!("a block of type \"{kind}\"");
-            let why = if is_local {
-                NOT_PASSED_ON
-            } else {
-                "it is not of this API"
-            };
-            left_out.content(self.turn, &what, why);
+        problems.omit_content(self.turn, &format!("a block of type \"{kind}\""), why);
+        None
+    }
+
+    /// Whether this role may send a block of this type.
+    fn accepts_type(self, kind: &str) -> bool {
+        let is_user_type = matches!(kind, "search_result" | "container_upload");
+        if !self.is_model() {
+            return is_user_type;
         }
-        map
+        self.same_provider && kind != "search_result" && !is_core_type(kind)
     }
 }
 
-/// Whether a call of the provider's own tools is whole.
-fn is_callable(raw: &Raw, kind: &str) -> bool {
+/// Types of the core's own blocks. A block of unknown type with such a type lacks something, and is of no use.
+fn is_core_type(kind: &str) -> bool {
+    matches!(
+        kind,
+        "" | "text"
+            | "image"
+            | "document"
+            | "thinking"
+            | "redacted_thinking"
+            | "tool_use"
+            | "tool_result"
+    )
+}
+
+/// Whether a call of a tool that the provider runs is complete. True for all other blocks.
+fn is_complete_call(raw: &Raw, kind: &str) -> bool {
     if kind != "server_tool_use" {
         return true;
     }
     let map = raw.as_object().unwrap_or_default();
     let id = map.string("id").unwrap_or_default();
     let name = map.string("name").unwrap_or_default();
-    let has_input = map
-        .get("input")
-        .is_some_and(|input| input.as_str().starts_with('{'));
-    has_input && NAMES.fit(&name) && !id.is_empty() && id.chars().all(is_plain_char)
+    let input = map.get("input");
+    let has_input = input.is_some_and(|input| input.as_str().starts_with('{'));
+    has_input && TOOL_NAMES.accepts(&name) && !id.is_empty() && id.chars().all(is_plain_char)
 }
 
-fn kind_of(raw: &Raw) -> String {
+fn type_of(raw: &Raw) -> String {
     raw.kind().unwrap_or_default()
 }
 
-/// Whether a block of a type that the core does not know may stand inside a result.
-fn may_be_inside(raw: &Raw) -> bool {
-    ["search_result", "tool_reference"].contains(&&*kind_of(raw)) && !names_a_file(raw)
+/// Whether a block of a type that the core does not know may stand in a result.
+fn may_be_in_result(raw: &Raw) -> bool {
+    let kind = type_of(raw);
+    matches!(kind.as_str(), "search_result" | "tool_reference") && !mentions_local_file(raw)
 }
 
-fn without_cache(mut map: RawMap) -> RawMap {
-    map.remove("cache_control");
-    map
-}
-
-fn keep(map: &mut RawMap, extra: &RawMap, names: &[&str]) {
+/// Copies those of the fields that are set.
+fn copy_fields(map: &mut RawMap, extra: &RawMap, names: &[&str]) {
     for name in names {
-        if let Some(value) = extra.get(name).filter(|value| value.as_str() != "null") {
-            map.push(name, mended(value));
+        if let Some(value) = extra.get(name)
+            && value.as_str() != "null"
+        {
+            map.push(name, replace_lone_surrogates(value));
         }
     }
 }
 
-/// Keeps the mark for the cache, if it is one.
-fn keep_cache(map: &mut RawMap, extra: &RawMap) {
-    let mark = extra
-        .get("cache_control")
-        .filter(|value| kind_of(value) == "ephemeral");
-    if let Some(mark) = mark {
-        map.push("cache_control", mark.clone());
+/// Copies the cache point, if it has the only type that the API knows.
+fn copy_cache_point(map: &mut RawMap, extra: &RawMap) {
+    if let Some(point) = extra.get(CACHE_CONTROL)
+        && type_of(point) == "ephemeral"
+    {
+        map.push(CACHE_CONTROL, point.clone());
     }
 }
 
-/// A source with the members that the API knows, in its order.
-fn source(raw: &Raw, kind: &str, members: &[&str]) -> Option<RawMap> {
+/// Copies the members of a source that the API knows, in its order; `None` if one is missing.
+fn copy_source(raw: &Raw, kind: &str, members: &[&str]) -> Option<RawMap> {
     let given = raw.as_object()?;
-    let mut map = typed(kind);
+    let mut map = typed_object(kind);
     for member in members {
         map.push(member, Raw::string(&given.string(member)?));
     }
@@ -338,54 +362,64 @@ fn source(raw: &Raw, kind: &str, members: &[&str]) -> Option<RawMap> {
 }
 
 fn media_type(raw: &Raw) -> String {
-    raw.as_object()
-        .and_then(|map| map.string("media_type"))
-        .unwrap_or_default()
+    let source = raw.as_object().unwrap_or_default();
+    source.string("media_type").unwrap_or_default()
 }
 
+/// The source of an image in the API's form; `None` if the API does not accept it.
 fn image_source(raw: &Raw) -> Option<RawMap> {
-    let types = ["image/jpeg", "image/png", "image/gif", "image/webp"];
-    match kind_of(raw).as_str() {
-        "base64" if types.contains(&&*media_type(raw)) => {
-            source(raw, "base64", &["media_type", "data"]).filter(holds_data)
-        }
-        "url" => source(raw, "url", &["url"]).filter(is_passed_on),
-        // A file of this disk has a path instead; whoever reads files has put its bytes there by now.
-        "file" => source(raw, "file", &["file_id"]).filter(is_uploaded),
+    match type_of(raw).as_str() {
+        "base64" if is_image_type(&media_type(raw)) => base64_source(raw),
+        "url" => url_source(raw),
+        "file" => uploaded_source(raw),
         _ => None,
     }
 }
 
-fn is_passed_on(source: &RawMap) -> bool {
-    source
-        .string("url")
-        .is_some_and(|url| may_be_passed_on(&url))
+fn is_image_type(media_type: &str) -> bool {
+    matches!(
+        media_type,
+        "image/jpeg" | "image/png" | "image/gif" | "image/webp"
+    )
 }
 
-fn holds_data(source: &RawMap) -> bool {
-    source.string("data").is_some_and(|data| is_data("", &data))
-}
-
-/// Whether a file is named as the API names those that were uploaded to it.
-fn is_uploaded(source: &RawMap) -> bool {
-    source
-        .string("file_id")
-        .is_some_and(|id| id.chars().all(is_plain_char))
-}
-
+/// The source of a document in the API's form; `None` if the API does not accept it.
 fn document_source(raw: &Raw) -> Option<RawMap> {
-    match (kind_of(raw).as_str(), media_type(raw).as_str()) {
-        ("base64", "application/pdf") => {
-            source(raw, "base64", &["media_type", "data"]).filter(holds_data)
-        }
-        ("text", "text/plain") => source(raw, "text", &["media_type", "data"]),
-        ("url", _) => source(raw, "url", &["url"]).filter(is_passed_on),
-        ("file", _) => source(raw, "file", &["file_id"]).filter(is_uploaded),
-        ("content", _) if !names_a_file(raw) => {
-            let mut map = typed("content");
-            map.push("content", mended(raw.as_object()?.get("content")?));
-            Some(map)
-        }
+    match (type_of(raw).as_str(), media_type(raw).as_str()) {
+        ("base64", "application/pdf") => base64_source(raw),
+        ("text", "text/plain") => copy_source(raw, "text", &["media_type", "data"]),
+        ("url", _) => url_source(raw),
+        ("file", _) => uploaded_source(raw),
+        ("content", _) => content_source(raw),
         _ => None,
     }
+}
+
+fn base64_source(raw: &Raw) -> Option<RawMap> {
+    let source = copy_source(raw, "base64", &["media_type", "data"])?;
+    is_valid_data("", &source.string("data")?).then_some(source)
+}
+
+fn url_source(raw: &Raw) -> Option<RawMap> {
+    let source = copy_source(raw, "url", &["url"])?;
+    is_sendable_url(&source.string("url")?).then_some(source)
+}
+
+/// The source of a file that was uploaded to the API. A local file has a path instead of an id; where files may be read,
+/// its data is in place by now.
+fn uploaded_source(raw: &Raw) -> Option<RawMap> {
+    let source = copy_source(raw, "file", &["file_id"])?;
+    let id = source.string("file_id")?;
+    id.chars().all(is_plain_char).then_some(source)
+}
+
+/// The source of a document that consists of blocks.
+fn content_source(raw: &Raw) -> Option<RawMap> {
+    if mentions_local_file(raw) {
+        return None;
+    }
+    let content = raw.as_object()?.get("content")?.clone();
+    let mut map = typed_object("content");
+    map.push("content", replace_lone_surrogates(&content));
+    Some(map)
 }

@@ -7,7 +7,7 @@ use analects_core::{
 
 use super::{blocks as blocks_of, fixture, folded};
 use crate::gemini::encode_count;
-use crate::{Api, Auth, HttpRequest, Method, at_once, encode};
+use crate::{Api, Auth, HttpRequest, Method, encode, without_streaming};
 
 fn raw(json: &str) -> Raw {
     Raw::parse(json).unwrap()
@@ -143,7 +143,7 @@ fn a_request_has_the_apis_shape() {
             r#""safetySettings":[]}"#,
         )
     );
-    let plain = at_once(Api::Gemini, http.clone());
+    let plain = without_streaming(Api::Gemini, http.clone());
     assert_eq!(plain.path, "/models/gemini-2.5-flash:generateContent");
     assert_eq!(plain.body, http.body);
     assert!(

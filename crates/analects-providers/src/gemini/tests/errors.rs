@@ -4,7 +4,8 @@ use analects_core::{ApiError, ApiErrorKind, ModelFacts};
 
 use super::fixture;
 use crate::{
-    Api, Auth, Method, decode_count, decode_models, error_from_response, is_retryable, list_request,
+    Api, Auth, Method, decode_count, decode_models, encode_list_models, error_from_response,
+    is_retryable,
 };
 
 fn error(status: u16, body: &[u8]) -> ApiError {
@@ -140,11 +141,11 @@ fn models_are_listed_with_what_is_said_about_them() {
         .map(|model| (model.name, model.facts))
         .collect();
     assert_eq!(found, expected);
-    let next = list_request(Api::Gemini, page.next.as_deref());
+    let next = encode_list_models(Api::Gemini, page.next.as_deref());
     assert_eq!(next.path, "/models?pageSize=1000&pageToken=a%2Fb%3Dc");
     assert_eq!((next.method, next.auth), (Method::Get, Auth::GoogleKey));
     assert_eq!(
-        list_request(Api::Gemini, None).path,
+        encode_list_models(Api::Gemini, None).path,
         "/models?pageSize=1000"
     );
     assert_eq!(decode_models(Api::Gemini, b"{}").unwrap().models, []);

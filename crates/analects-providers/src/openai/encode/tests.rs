@@ -4,7 +4,7 @@
 use super::*;
 use analects_core::{Json, Severity};
 
-use crate::{Api, SystemRole, Temperature, ToolIds};
+use crate::{Api, SystemRole, TemperatureSupport, ToolIdRule};
 
 fn sent(request: &Request, quirks: Quirks) -> (String, Vec<String>) {
     let sent = crate::encode_for(Api::OpenAiChat, request, &quirks);
@@ -82,7 +82,7 @@ fn the_limit_the_temperature_and_the_counts_follow_the_table() {
         ),
         (
             Quirks {
-                max_tokens: MaxTokens::MaxTokens,
+                max_tokens: MaxTokensField::MaxTokens,
                 ..Q
             },
             "o3",
@@ -90,7 +90,7 @@ fn the_limit_the_temperature_and_the_counts_follow_the_table() {
         ),
         (
             Quirks {
-                max_tokens: MaxTokens::MaxCompletionTokens,
+                max_tokens: MaxTokensField::MaxCompletionTokens,
                 ..Q
             },
             "tiny",
@@ -106,7 +106,7 @@ fn the_limit_the_temperature_and_the_counts_follow_the_table() {
         ),
         (
             Quirks {
-                temperature: Temperature::Sent,
+                temperature: TemperatureSupport::Accepted,
                 ..Q
             },
             "o3",
@@ -114,7 +114,7 @@ fn the_limit_the_temperature_and_the_counts_follow_the_table() {
         ),
         (
             Quirks {
-                temperature: Temperature::Refused,
+                temperature: TemperatureSupport::Refused,
                 ..Q
             },
             "tiny",
@@ -361,11 +361,11 @@ fn thoughts_go_back_to_the_model_that_had_them_where_its_server_wants_them() {
         ..turn(Role::Assistant, &blocks)
     };
     let content = Quirks {
-        thoughts: Thoughts::ReasoningContent,
+        thinking: ThinkingField::ReasoningContent,
         ..Q
     };
     let details = Quirks {
-        thoughts: Thoughts::ReasoningDetails,
+        thinking: ThinkingField::ReasoningDetails,
         ..Q
     };
     assert_eq!(
@@ -410,27 +410,27 @@ fn names_of_calls_are_what_the_server_accepts() {
             turn(Role::Assistant, &[&call("a"), &call(&long), &call("b-1")]),
             turn(Role::User, &[&result("a"), &result(&long), &result("b-1")]),
         ];
-        let ids = CallIds::new(&turns, rule);
-        ["a", &long, "b-1"].map(|id| ids.of(id).to_string())
+        let ids = ToolIdMap::new(&turns, rule);
+        ["a", &long, "b-1"].map(|id| ids.get(id).to_string())
     };
-    assert_eq!(names(ToolIds::Any), ["a", &long, "b-1"]);
-    let [a, new, b] = names(ToolIds::UpTo(40));
+    assert_eq!(names(ToolIdRule::Any), ["a", &long, "b-1"]);
+    let [a, new, b] = names(ToolIdRule::UpTo(40));
     assert_eq!((a.as_str(), b.as_str()), ("a", "b-1"));
     assert!(
         new.len() <= 40 && new.bytes().all(|b| b.is_ascii_alphanumeric()),
         "{new}"
     );
-    let exact = names(ToolIds::Exactly(9));
+    let exact = names(ToolIdRule::Exactly(9));
     assert!(
         exact
             .iter()
             .all(|id| id.len() == 9 && id.bytes().all(|b| b.is_ascii_alphanumeric()))
     );
     assert!(exact[0] != exact[1] && exact[1] != exact[2] && exact[0] != exact[2]);
-    assert_eq!(names(ToolIds::Exactly(9)), exact, "every time the same");
+    assert_eq!(names(ToolIdRule::Exactly(9)), exact, "every time the same");
     // A rule that cannot be kept ends, too.
-    names(ToolIds::UpTo(0));
-    names(ToolIds::Exactly(0));
+    names(ToolIdRule::UpTo(0));
+    names(ToolIdRule::Exactly(0));
     let turns = vec![
         turn(Role::Assistant, &[&call(&long)]),
         turn(Role::User, &[&result(&long)]),
