@@ -1,7 +1,7 @@
 //! Any bytes are a stream of server-sent events: how they are cut changes nothing, and no event is larger
 //! than the limit.
 
-use analects_providers::sse::{SseSplitter, SseEvent, TooLong};
+use analects_providers::sse::{SseEvent, SseSplitter, TooLong};
 
 use crate::Target;
 
