@@ -1,7 +1,9 @@
-//! Conversations as the Messages API takes them: a request with its `system` prompt and its `messages`.
+//! Conversations as requests of the Messages API: a `system` prompt and `messages`.
 //!
-//! What a request asks for beside them, such as `model` and `tools`, is a change of state before the first
-//! message. System prompts that stand elsewhere have no place in this API and become messages of the user.
+//! The other fields of a request, such as `model` and `tools`, are a change of state before the first message. The API has
+//! no place for system prompts after the first message. They are written as messages of the user.
+
+use std::borrow::Cow;
 
 use analects_core::{Assistant, Block, Body, Content, Json, Message, Raw, RawMap, System, User};
 
@@ -10,7 +12,17 @@ use crate::convert::{
     BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
     ReadOptions, RevisionPass, WriteOptions,
 };
-use crate::requests::{RequestApi, RequestReader, RequestWriter, implied_stop, scan_roles};
+use crate::requests::{RequestApi, RequestReader, RequestWriter, find_roles, implied_stop_reason};
+
+/// The types of blocks that show that a file is of this API.
+const OWN_BLOCKS: [&str; 6] = [
+    "tool_use",
+    "tool_result",
+    "thinking",
+    "redacted_thinking",
+    "image",
+    "document",
+];
 
 /// The Messages API.
 #[derive(Debug)]
@@ -31,19 +43,11 @@ impl Format for AnthropicFormat {
 
     fn recognise(&self, head: &[u8], _: &str) -> Confidence {
         let head = FileHead::new(head);
-        let found = scan_roles(head);
+        let found = find_roles(head);
         if !found.is_for(&["user", "assistant", "system"]) || found.is_lines() {
             return Confidence::No;
         }
-        let blocks = [
-            "tool_use",
-            "tool_result",
-            "thinking",
-            "redacted_thinking",
-            "image",
-            "document",
-        ];
-        let has_blocks = blocks.iter().any(|kind| head.has("type", kind));
+        let has_blocks = OWN_BLOCKS.iter().any(|kind| head.has("type", kind));
         let is_ours = has_blocks
             || found.has_system
             || head.has_key("cache_control")
@@ -71,7 +75,7 @@ impl Format for AnthropicFormat {
     }
 }
 
-/// How this API says messages.
+/// The messages of the API.
 struct MessagesApi;
 
 impl RequestApi for MessagesApi {
@@ -79,21 +83,18 @@ impl RequestApi for MessagesApi {
 
     fn read(fields: &mut FieldReader) -> Option<Message> {
         let role = fields.take("role", Raw::as_string)?;
-        let content = fields.take("content", content).unwrap_or_default();
+        let content = fields.take("content", read_content).unwrap_or_default();
         let body = match role.as_str() {
             "user" => Body::User(User {
                 content,
                 ..User::default()
             }),
-            "assistant" => {
-                let stop_reason = implied_stop(has_calls(&content));
-                Body::Assistant(Assistant {
-                    content,
-                    stop_reason,
-                })
-            }
+            "assistant" => Body::Assistant(Assistant {
+                stop_reason: Some(implied_stop_reason(has_calls(&content))),
+                content,
+            }),
             "system" => {
-                // It has no place there, so that it must be said that it had.
+                // The API has no such role. It stays a field, so that it is written again.
                 fields.put("role", Raw::string(&role));
                 Body::System(System { content })
             }
@@ -103,17 +104,19 @@ impl RequestApi for MessagesApi {
     }
 
     fn write(message: &Message) -> Vec<RawMap> {
-        let one = |role: &str, content: &Content| vec![said(message, role, content)];
-        let block = |block: Block| Content::Blocks(vec![block]);
-        match &message.body {
-            Body::System(body) => one("user", &body.content),
-            Body::User(body) => one("user", &body.content),
-            Body::Assistant(body) => one("assistant", &body.content),
-            Body::ToolUse(call) => one("assistant", &block(Block::ToolUse(call.clone()))),
-            Body::ToolResult(result) => one("user", &block(Block::ToolResult(result.clone()))),
-            Body::Summary(body) => one("user", &Content::Text(body.text.clone())),
-            Body::Attachment(body) if !body.content.is_empty() => one("user", &body.content),
-            Body::Notification(body) if !body.content.is_empty() => one("user", &body.content),
+        let (role, content) = match &message.body {
+            Body::System(body) => ("user", Cow::Borrowed(&body.content)),
+            Body::User(body) => ("user", Cow::Borrowed(&body.content)),
+            Body::Assistant(body) => ("assistant", Cow::Borrowed(&body.content)),
+            Body::ToolUse(call) => ("assistant", block_content(Block::ToolUse(call.clone()))),
+            Body::ToolResult(result) => ("user", block_content(Block::ToolResult(result.clone()))),
+            Body::Summary(body) => ("user", Cow::Owned(Content::Text(body.text.clone()))),
+            Body::Attachment(body) if !body.content.is_empty() => {
+                ("user", Cow::Borrowed(&body.content))
+            }
+            Body::Notification(body) if !body.content.is_empty() => {
+                ("user", Cow::Borrowed(&body.content))
+            }
             Body::Progress(_)
             | Body::Attachment(_)
             | Body::Notification(_)
@@ -121,43 +124,54 @@ impl RequestApi for MessagesApi {
             | Body::Tombstone(_)
             | Body::Revision(_)
             | Body::State(_)
-            | Body::Other(_) => Vec::new(),
-        }
+            | Body::Other(_) => return Vec::new(),
+        };
+        vec![write_message(message, role, &content)]
     }
 
-    fn read_top(fields: &mut FieldReader) -> Option<Message> {
-        let content = fields.take("system", content)?;
+    fn read_system(fields: &mut FieldReader) -> Option<Message> {
+        let content = fields.take("system", read_content)?;
         Some(Message::new("", Body::System(System { content })))
     }
 
-    fn write_top(message: &Message) -> Option<(&'static str, Raw)> {
+    fn write_system(message: &Message) -> Option<(&'static str, Raw)> {
         let Body::System(body) = &message.body else {
             return None;
         };
-        let is_marked = message.extra.get(Self::ID).is_some();
-        let is_there = !is_marked && body.content != Content::Empty;
-        is_there
-            .then(|| Raw::parse(&body.content.to_json()).ok())
-            .flatten()
-            .map(|raw| ("system", raw))
+        // A message with extra fields came from the list of messages, and goes back there.
+        let has_extra = message.extra.get(Self::ID).is_some();
+        if has_extra || body.content == Content::Empty {
+            return None;
+        }
+        let content = Raw::parse(&body.content.to_json()).ok()?;
+        Some(("system", content))
     }
 }
 
-fn content(raw: &Raw) -> Option<Content> {
-    Content::read(raw, &mut Vec::new())
-        .ok()
-        .filter(|content| *content != Content::Empty)
+fn block_content<'a>(block: Block) -> Cow<'a, Content> {
+    Cow::Owned(Content::Blocks(vec![block]))
+}
+
+/// Reads a content; `None` if it is empty or of an unknown form.
+fn read_content(raw: &Raw) -> Option<Content> {
+    let content = Content::read(raw, &mut Vec::new()).ok()?;
+    (content != Content::Empty).then_some(content)
 }
 
 fn has_calls(content: &Content) -> bool {
-    let is_call = |block: &Block| matches!(block, Block::ToolUse(_));
-    matches!(content, Content::Blocks(blocks) if blocks.iter().any(is_call))
+    let Content::Blocks(blocks) = content else {
+        return false;
+    };
+    blocks
+        .iter()
+        .any(|block| matches!(block, Block::ToolUse(_)))
 }
 
-fn said(message: &Message, role: &str, content: &Content) -> RawMap {
+/// Writes a message with a role and a content. A role of its own is added with the other extra fields.
+fn write_message(message: &Message, role: &str, content: &Content) -> RawMap {
     let mut fields = RawMap::new();
-    let own = message.extra.get(MessagesApi::ID).and_then(Raw::as_object);
-    if own.is_none_or(|own| own.get("role").is_none()) {
+    let extra = message.extra.get(MessagesApi::ID).and_then(Raw::as_object);
+    if extra.is_none_or(|extra| extra.get("role").is_none()) {
         fields.push("role", Raw::string(role));
     }
     if *content != Content::Empty

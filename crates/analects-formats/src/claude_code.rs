@@ -1,16 +1,18 @@
-//! Sessions of Claude Code: the JSONL files below `~/.claude/projects`, those of sub-agents too. Read only.
+//! Sessions of Claude Code: the JSONL files below `~/.claude/projects`, including those of sub-agents. Read only.
 //!
-//! Every record that is a part of the conversation becomes one message of the same name; nothing is merged,
-//! so one answer is as many messages as it has blocks, all with the same `response_id` and usage ([`usage`]
-//! counts it once). What a message does not name stays in its `extra`, under the name that it has in the
-//! record. RecordReader beside the conversation (progress, snapshots, queues, types that nobody knows yet)
-//! are left out and counted, or, in full, become `progress` messages, which are nobody's parents.
+//! Each record of the conversation becomes one message with the same id. Nothing is merged: one answer is as many
+//! messages as it has blocks, all with the same `response_id` and usage. [`usage`] counts each answer once. Fields that a
+//! message does not have stay in its `extra`, under their name in the record. Records outside of the conversation
+//! (progress, snapshots, queues, unknown types) are counted and left out. If you read in full, they become `progress`
+//! messages, which are never parents.
 
 mod line;
 mod links;
 mod message;
+mod queue;
 mod reader;
 mod record;
+mod report;
 pub mod usage;
 
 use record::RecordFields;
@@ -21,11 +23,11 @@ use crate::convert::{
 
 pub use reader::SessionReader;
 
-/// How many lines are looked at. The first ones may be anything.
-const LINES: usize = 20;
+/// How many lines are checked. Any of them may be unusual.
+const CHECKED_LINES: usize = 20;
 
-/// Types of records that have no name of their own.
-const BESIDE: [&str; 8] = [
+/// Types of records without an id.
+const TYPES_WITHOUT_ID: [&str; 8] = [
     "queue-operation",
     "file-history-snapshot",
     "last-prompt",
@@ -53,26 +55,27 @@ impl Format for ClaudeCodeFormat {
         &[".jsonl"]
     }
 
-    /// By its first lines: endings and names lie.
+    /// Checks the first lines. The file's name is no proof.
     fn recognise(&self, head: &[u8], name: &str) -> Confidence {
-        let text =
-            String::from_utf8_lossy(head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head));
-        let lines = text
+        let without_mark = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+        let text = String::from_utf8_lossy(without_mark);
+        let best = text
             .lines()
             .filter(|line| !line.trim().is_empty())
-            .take(LINES);
-        let best = lines
-            .map(|line| record(line.trim()))
+            .take(CHECKED_LINES)
+            .map(|line| recognise_record(line.trim()))
             .max()
             .unwrap_or(Confidence::No);
-        let is_cut = !text.contains('\n') && best == Confidence::No;
-        match () {
-            _ if is_cut && is_beginning(head) => Confidence::Yes,
-            _ if best == Confidence::No && head.trim_ascii().is_empty() && is_place(name) => {
-                Confidence::ByName
-            }
-            _ => best,
+        if best > Confidence::No {
+            return best;
         }
+        if !text.contains('\n') && is_record_start(head) {
+            return Confidence::Yes;
+        }
+        if head.trim_ascii().is_empty() && is_session_path(name) {
+            return Confidence::ByName;
+        }
+        Confidence::No
     }
 
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
@@ -88,41 +91,44 @@ impl Format for ClaudeCodeFormat {
     }
 }
 
-/// How sure a whole line makes.
-fn record(line: &str) -> Confidence {
+/// Returns how likely a complete line is a record of a session.
+fn recognise_record(line: &str) -> Confidence {
     let Some(fields) = RecordFields::parse(line) else {
         return Confidence::No;
     };
     let has = |key| fields.get(key).is_some();
-    let Some(kind) = fields.string("type") else {
-        return if has("sessionId") && has("message") {
-            Confidence::Maybe
-        } else {
-            Confidence::No
-        };
+    let has_message = has("sessionId") && has("message");
+    let by_message = if has_message {
+        Confidence::Maybe
+    } else {
+        Confidence::No
     };
-    let (is_foreign, is_chained) = (has("v") || has("payload"), has("parentUuid"));
-    let is_named = has("uuid") && (has("sessionId") || has("message") || has("leafUuid"));
-    match () {
-        _ if is_foreign => Confidence::No,
-        _ if is_chained && has("uuid") || is_named => Confidence::Yes,
-        _ if BESIDE.contains(&&*kind) && (has("sessionId") || has("messageId")) => Confidence::Yes,
-        _ if kind == "summary" && has("leafUuid") => Confidence::Yes,
-        _ if has("sessionId") && has("message") => Confidence::Maybe,
-        _ => Confidence::No,
+    let Some(kind) = fields.string("type") else {
+        return by_message;
+    };
+    if has("v") || has("payload") {
+        return Confidence::No;
     }
+    let has_id =
+        has("uuid") && (has("parentUuid") || has("sessionId") || has("message") || has("leafUuid"));
+    let is_without_id =
+        TYPES_WITHOUT_ID.contains(&&*kind) && (has("sessionId") || has("messageId"));
+    if has_id || is_without_id || (kind == "summary" && has("leafUuid")) {
+        return Confidence::Yes;
+    }
+    by_message
 }
 
-/// Whether a line that is longer than what is shown of it begins like a record.
-fn is_beginning(head: &[u8]) -> bool {
+/// Returns whether a line that is cut off starts like a record.
+fn is_record_start(head: &[u8]) -> bool {
     let head = FileHead::new(head);
     let is_chained = head.has_key("parentUuid") && head.has_key("sessionId");
-    head.starts_with("{") && (is_chained || (head.has_key("isSnapshotUpdate")))
+    head.starts_with("{") && (is_chained || head.has_key("isSnapshotUpdate"))
 }
 
-/// Whether a file of that name is where Claude Code keeps them.
-fn is_place(name: &str) -> bool {
-    name.ends_with(".jsonl") && name.replace('\\', "/").contains(".claude/projects/")
+/// Returns whether a path is where Claude Code keeps its sessions.
+fn is_session_path(path: &str) -> bool {
+    path.ends_with(".jsonl") && path.replace('\\', "/").contains(".claude/projects/")
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
-//! One frame for all formats: what a format is, which there are, and how a conversation goes from one to
-//! another. Bytes come in pieces and go out in pieces, so that a file need not fit into memory where its
-//! format does not need that.
+//! Converts conversations between formats: what a format is, which formats exist, and the conversion itself. Files are
+//! read and written in chunks, so that a file need not fit into memory unless its format requires that.
 //!
 //! ```
 //! use analects_formats::convert::{Conversion, ReadOptions, WriteOptions, detect, format_by_id};
@@ -19,14 +18,17 @@
 //! ```
 
 mod buffer;
+mod chat_markdown;
+mod chat_session;
 mod conversion;
-mod own_formats;
+mod message_file;
 mod registry;
+mod transcript;
 
 use std::fmt;
 use std::rc::Rc;
 
-use analects_core::{Message, MessageId, Problem, SessionId};
+use analects_core::{Body, Message, MessageId, Problem, SessionId};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use uuid::Uuid;
@@ -35,42 +37,45 @@ use crate::chatmd::Dialect;
 use crate::msgfile::{KnownMessages, LeftBehind};
 
 pub use buffer::{FileLine, LINE_LIMIT, LineSplitter, WHOLE_LIMIT, WholeFile};
-pub(crate) use conversion::{BufferedWriter, RevisionPass};
+pub use chat_markdown::ChatMarkdownFormat;
+pub use chat_session::ChatSessionFormat;
+pub(crate) use conversion::{BufferedWriter, LIST_LIMIT, RevisionPass, more_problems};
 pub use conversion::{Conversion, FirstPass, FirstPassRunner, ProblemList};
-pub use own_formats::{ChatMarkdownFormat, ChatSessionFormat, MessageFileFormat, TranscriptFormat};
+pub use message_file::MessageFileFormat;
 pub use registry::{FORMATS, FileHead, FormatChoice, detect, format_by_id, format_for_name};
+pub use transcript::TranscriptFormat;
 
-/// How much of a file's beginning [`Format::recognise`] is to be shown.
+/// How many bytes from the start of a file to pass to [`detect`] and [`Format::recognise`].
 pub const HEAD_SIZE: usize = 64 << 10;
 
-/// A format of conversations.
+/// A format of conversations. All of them are listed in [`FORMATS`].
 pub trait Format: Sync {
-    /// Its name, such as `claude-code`.
+    /// Returns its name, such as `claude-code`.
     fn id(&self) -> &'static str;
 
-    /// What it is, in one line.
+    /// Describes it in one line.
     fn about(&self) -> &'static str;
 
-    /// How names of its files end, the usual ending first.
+    /// Returns the usual endings of its file names, the most usual first.
     fn endings(&self) -> &'static [&'static str];
 
-    /// How sure it is that a file that begins like this is its own. `head` is up to [`HEAD_SIZE`] bytes.
+    /// Returns how likely a file is of this format. `head` holds its first [`HEAD_SIZE`] bytes, or fewer.
     fn recognise(&self, head: &[u8], name: &str) -> Confidence;
 
-    /// Something that reads it; `None` if it can only be written.
+    /// Creates a reader; `None` for a format that can only be written.
     fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>>;
 
-    /// Something that writes it; `None` if it can only be read. Where there is a [`survey`](Format::survey), it holds
-    /// all messages until the end.
+    /// Creates a writer; `None` for a format that can only be read. If the format needs a
+    /// [`first_pass`](Format::first_pass), this writer makes up for it by holding all messages until the end.
     fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>>;
 
-    /// How its files are read.
+    /// Returns how its files are read.
     fn read_mode(&self) -> ReadMode {
         ReadMode::Whole
     }
 
-    /// The first of two passes over a conversation, for a format in which what comes late changes what is written
-    /// early; `None` where the writer needs no such pass.
+    /// Creates the first of two passes over a conversation, for formats in which a late message changes what is written
+    /// early. `None` if the writer needs no such pass.
     fn first_pass(&self, _: &WriteOptions) -> Option<Box<dyn FirstPass>> {
         None
     }
@@ -81,123 +86,135 @@ pub trait Format: Sync {
 pub enum ReadMode {
     /// Record by record, and a record may revise an earlier one.
     Revisions,
-    /// Record by record, and none revises another.
+    /// Record by record, without revisions.
     Records,
-    /// As a whole.
+    /// As a whole, so that nothing is known before the end.
     Whole,
 }
 
-/// How sure a format is that a file is its own.
+/// How likely a file is of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// It is not, or there is no sign of it.
+    /// It is not, or nothing suggests so.
     No,
-    /// Only the name says so.
+    /// Only the file's name suggests so.
     ByName,
-    /// The content looks like it.
+    /// The content could be.
     Maybe,
-    /// The content says so.
+    /// The content certainly is.
     Yes,
 }
 
-/// Takes the bytes of a file in pieces, and gives messages as soon as it can. Never fails: what cannot be
-/// read is a problem.
+/// Reads a file in chunks and returns messages as early as possible. Never fails: unreadable content is a problem.
 pub trait FormatReader {
-    /// The next bytes of the file.
+    /// Takes the next bytes of the file.
     fn feed(&mut self, bytes: &[u8], out: &mut ReadOutput);
 
-    /// There are no more.
+    /// Ends the file.
     fn finish(self: Box<Self>, out: &mut ReadOutput);
 }
 
-/// What was read since somebody looked last.
+/// What a [`FormatReader`] has read since the caller last took it.
 ///
-/// A file may hold several conversations; their messages follow one another and differ in
-/// [`Message::session_id`]. What is known of a conversation as a whole, such as its title, is a message
-/// too: a change of state ([`analects_core::StateChange`]) before the first of them.
+/// A file may hold several conversations. Their messages follow one another and differ in [`Message::session_id`].
+/// Facts about a whole conversation, such as its title, are a message too: a change of state
+/// ([`analects_core::StateChange`]) before its first message.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadOutput {
     /// The messages, in file order.
     pub messages: Vec<Message>,
-    /// What is odd about the file. What is an error could not be read, and is lost on the way.
+    /// What is odd about the file. Content with an error could not be read and is missing from the messages.
     pub problems: Vec<Problem>,
-    /// What the file says and messages have no place for.
+    /// Content of the file that messages cannot represent.
     pub losses: Vec<Loss>,
-    /// How many records were left out because they are no conversation, such as progress.
+    /// The number of skipped records that are not part of a conversation, such as progress.
     pub left_out: usize,
 }
 
-/// Takes messages in order, and gives bytes as soon as it can.
+/// Takes messages in order and returns bytes as early as possible.
 pub trait FormatWriter {
-    /// The next message.
+    /// Takes the next message.
     fn push(&mut self, message: &Message, out: &mut WriteOutput);
 
-    /// There are no more.
+    /// Ends the conversation.
     fn finish(self: Box<Self>, out: &mut WriteOutput);
 }
 
-/// What was written since somebody looked last.
+/// What a [`FormatWriter`] has written since the caller last took it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriteOutput {
-    /// The bytes, which follow on those from before.
+    /// The next bytes of the file.
     pub bytes: Vec<u8>,
-    /// The bytes that stand behind all others, at the end of the file; they follow on those from before, too.
+    /// The next bytes of the file's tail, which comes after all other bytes.
     pub tail: Vec<u8>,
-    /// What has no place in them.
+    /// Content of the messages that the format cannot represent.
     pub losses: Vec<Loss>,
-    /// What a readable message file leaves out.
+    /// Counts what a readable message file leaves out.
     pub left_behind: LeftBehind,
 }
 
-/// How a file is read.
+/// How to read a file.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// The file's name, from which a conversation without a name of its own gets one.
+    /// The file's name. A conversation without an id gets one that is derived from it.
     pub name: String,
-    /// Whether to keep progress, snapshots and other records that are no conversation.
+    /// Whether to keep progress, snapshots and other records that are not part of a conversation.
     pub full: bool,
-    /// The zone of times that name none.
+    /// The time zone of times without one.
     pub zone: TimeZone,
-    /// What is known of the answers of a message file beyond its cells.
+    /// Where to look up the full messages behind the cells of a message file.
     pub stored_messages: Option<StoredMessages>,
-    /// Whether the messages are for a [`FirstPass`]: what they say may be left out, but for what revisions say.
+    /// Whether the messages are for a [`FirstPass`]. Then their content may be missing, except in revisions.
     pub is_first_pass: bool,
 }
 
-/// Full messages by the hash of their cells.
+/// Looks up full messages by the hash of their cells.
 #[derive(Clone)]
 pub struct StoredMessages(pub Rc<dyn KnownMessages>);
 
 impl fmt::Debug for StoredMessages {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Known")
+        formatter.write_str("StoredMessages")
+    }
+}
+
+impl ReadOutput {
+    /// Adds messages. Progress is skipped and counted, unless `full` is set.
+    pub(crate) fn add_messages(&mut self, messages: Vec<Message>, full: bool) {
+        for message in messages {
+            if !full && matches!(message.body, Body::Progress(_)) {
+                self.left_out += 1;
+            } else {
+                self.messages.push(message);
+            }
+        }
     }
 }
 
 impl ReadOptions {
-    /// A file of that name, without what is no conversation, times without a zone in UTC.
+    /// Creates the default options for a file of this name: skip records outside of the conversation, and take times
+    /// without a zone as UTC.
     pub fn named(name: impl Into<String>) -> ReadOptions {
-        let (name, zone) = (name.into(), TimeZone::UTC);
         ReadOptions {
-            name,
+            name: name.into(),
             full: false,
-            zone,
+            zone: TimeZone::UTC,
             stored_messages: None,
             is_first_pass: false,
         }
     }
 }
 
-/// How a file is written.
+/// How to write a file.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// The file's name, where its ending makes a difference; it may be empty.
+    /// The file's name, or an empty string. Some formats depend on its ending.
     pub name: String,
     /// The dialect of chat Markdown.
     pub dialect: Dialect,
-    /// The zone of times in formats that cannot name one.
+    /// The zone of the times in formats that cannot name one.
     pub zone: TimeZone,
-    /// Whether a message file holds everything; else it is a readable one.
+    /// Whether to write a message file that holds everything, instead of a readable one.
     pub full: bool,
 }
 
@@ -212,25 +229,25 @@ impl Default for WriteOptions {
     }
 }
 
-/// Whether a conversation's name was made from its file's, so that nothing is lost with it: whoever reads
-/// the file again gives it one. Such names are UUIDs of version 5.
+/// Returns whether a session id was derived from a file's name. Nothing is lost without such an id, since every reader
+/// derives it again. Derived ids are UUIDs of version 5.
 pub(crate) fn is_derived_id(session: &SessionId) -> bool {
     Uuid::try_parse(session).is_ok_and(|id| id.get_version_num() == 5)
 }
 
-/// Something of a conversation that the target has no place for.
+/// A part of a conversation that the target format cannot represent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Loss {
-    /// The message that loses it; `None` for what belongs to the conversation as a whole.
+    /// The message that loses it; `None` if the conversation as a whole does.
     pub message: Option<MessageId>,
     /// What is lost: a field such as `model`, or a block such as `tool_use`.
     pub what: String,
-    /// Why, or what becomes of it: lower case, no full stop.
+    /// The reason, or what is written instead: lower case, no full stop.
     pub why: String,
 }
 
 impl Loss {
-    /// Something that a message loses.
+    /// Creates the loss of a part of a message.
     pub fn of(message: &MessageId, what: impl Into<String>, why: impl Into<String>) -> Loss {
         Loss {
             message: Some(message.clone()),
@@ -239,7 +256,7 @@ impl Loss {
         }
     }
 
-    /// Something that the conversation as a whole loses.
+    /// Creates the loss of a fact about the whole conversation.
     pub fn of_session(what: impl Into<String>, why: impl Into<String>) -> Loss {
         Loss {
             message: None,

@@ -20,7 +20,7 @@
 //!    another.
 //! 7. [`Loss`] is what a conversation loses on its way into a format that has no place for it.
 //!
-//! # ReadMode a file
+//! # Reading a file
 //!
 //! [`decode`] takes the bytes of a file and its name, and gives its messages:
 //!
@@ -69,6 +69,7 @@ pub mod anthropic;
 pub mod chatmd;
 pub mod claude_code;
 pub mod convert;
+mod damaged_line;
 pub mod msgfile;
 pub mod openai;
 pub mod page;

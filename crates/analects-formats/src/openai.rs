@@ -1,5 +1,5 @@
-//! Conversations as the Chat Completions API takes them: a list of `messages`, alone or in a request, or one
-//! request a line, as files for fine-tuning are.
+//! Conversations as messages of the Chat Completions API: a bare list, a list in a request, or one request per line, as
+//! in files for fine-tuning.
 //!
 //! ```
 //! use analects_formats::convert::{ReadOutput, ReadOptions, format_by_id};
@@ -9,14 +9,14 @@
 //! let mut read = ReadOutput::default();
 //! reader.feed(file, &mut read);
 //! reader.finish(&mut read);
-//! // What is asked for beside the messages is a change of state before the first of them.
+//! // The other fields of the request are a change of state before the first message.
 //! assert_eq!(read.messages[1].text(), "Hello");
 //! ```
 //!
 //! # Limitations
 //!
-//! - `function_call` and messages of the role `function`, of the API's first year, are kept and not understood.
-//! - Lines of the batch API, and of preference files, are no conversations here.
+//! - `function_call` and messages of the role `function`, from the first year of the API, are kept but not understood.
+//! - Lines of the batch API and of preference files are not read as conversations.
 
 mod decode;
 mod encode;
@@ -28,9 +28,9 @@ use crate::convert::{
     BufferedWriter, Confidence, FileHead, FirstPass, Format, FormatReader, FormatWriter,
     ReadOptions, RevisionPass, WriteOptions,
 };
-use crate::requests::{RequestApi, RequestReader, RequestWriter, scan_roles};
+use crate::requests::{RequestApi, RequestReader, RequestWriter, find_roles};
 
-/// Who can say something, of whom the last ones are known to this API only.
+/// The roles of the API.
 const ROLES: [&str; 6] = [
     "user",
     "assistant",
@@ -39,6 +39,8 @@ const ROLES: [&str; 6] = [
     "tool",
     "function",
 ];
+
+/// The roles that show that a file is of this API.
 const OWN_ROLES: [&str; 4] = ["system", "developer", "tool", "function"];
 
 /// Chat Completions.
@@ -60,10 +62,10 @@ impl Format for OpenAiFormat {
 
     fn recognise(&self, head: &[u8], _: &str) -> Confidence {
         let head = FileHead::new(head);
-        let found = scan_roles(head);
-        // Many an object has a role and is no message.
-        let is_line = head.starts_with("{\"role\"") || head.starts_with("{ \"role\"");
-        if !found.is_for(&ROLES) || (found.is_lines() && !is_line) {
+        let found = find_roles(head);
+        // Many objects have a role and are not messages. On lines, the role must come first.
+        let starts_with_role = head.starts_with("{\"role\"") || head.starts_with("{ \"role\"");
+        if !found.is_for(&ROLES) || (found.is_lines() && !starts_with_role) {
             return Confidence::No;
         }
         let is_ours =
@@ -92,7 +94,7 @@ impl Format for OpenAiFormat {
     }
 }
 
-/// How this API says messages.
+/// The messages of the API.
 struct ChatCompletionsApi;
 
 impl RequestApi for ChatCompletionsApi {

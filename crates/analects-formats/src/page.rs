@@ -1,7 +1,7 @@
-//! A conversation as a page of Markdown for people to read. It cannot be read back, so only what a reader
-//! would miss counts as lost: messages and blocks that do not show. Names, counts and costs are not shown.
+//! A conversation as a page of Markdown for people to read. It cannot be read back, so only what a reader would miss is a
+//! loss: messages and blocks that are not shown. Ids, counts and costs are left out on purpose.
 
-use analects_core::{Block, Body, Content, Image, Message, Source, ToolResult};
+use analects_core::{Block, Body, Content, History, Image, Message, Source, ToolResult};
 
 use crate::Loss;
 use crate::chatmd;
@@ -10,6 +10,8 @@ use crate::convert::{
     RevisionPass, WriteOptions, WriteOutput,
 };
 use crate::msgfile::encode::open_fence;
+
+const NOT_SHOWN: &str = "it does not show on a page";
 
 /// Markdown for reading.
 #[derive(Debug)]
@@ -46,59 +48,87 @@ impl Format for MarkdownPageFormat {
 }
 
 struct PageWriter {
+    /// Whether anything was written.
     is_started: bool,
 }
 
 impl FormatWriter for PageWriter {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
-        let mut text = String::new();
-        if let Body::State(_) = &message.body {
-            let (session, rest) = chatmd::split_session_info(vec![message.clone()]);
-            if !rest.is_empty() {
-                return left_out(message, out);
-            }
-            let title = session
-                .title
-                .map(|title| format!("# {}\n", one_line(&title)));
-            let preamble = session.preamble.map(|preamble| said(&preamble));
-            text = [title, preamble]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join("\n");
-            if text.is_empty() {
-                return;
-            }
-        } else {
-            let Some(body) = body(message, out) else {
-                return left_out(message, out);
-            };
-            text.push_str(&heading(message));
-            if !body.is_empty() {
-                text.push('\n');
-                text.push_str(&body);
-            }
+        let section = match &message.body {
+            Body::State(_) => title_section(message),
+            _ => message_section(message, &mut out.losses),
+        };
+        let Some(section) = section else {
+            let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
+            let name = name.unwrap_or("message");
+            out.losses.push(Loss::of(&message.id, name, NOT_SHOWN));
+            return;
+        };
+        if section.is_empty() {
+            return;
         }
         if self.is_started {
             out.bytes.push(b'\n');
         }
         self.is_started = true;
-        out.bytes.extend(text.into_bytes());
+        out.bytes.extend(section.into_bytes());
     }
 
     fn finish(self: Box<Self>, _: &mut WriteOutput) {}
 }
 
-fn left_out(message: &Message, out: &mut WriteOutput) {
-    let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
-    let why = "it does not show on a page";
-    out.losses
-        .push(Loss::of(&message.id, name.unwrap_or("message"), why));
+/// Writes the title and the preamble; `None` if the message says anything else about the conversation.
+fn title_section(message: &Message) -> Option<String> {
+    let (session, rest) = chatmd::split_session_info(vec![message.clone()]);
+    if !rest.is_empty() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    if let Some(title) = &session.title {
+        parts.push(format!("# {}\n", one_line(title)));
+    }
+    if let Some(preamble) = &session.preamble {
+        parts.push(text_block(preamble));
+    }
+    Some(parts.join("\n"))
 }
 
-/// Who speaks, by name, when, and what is special about it.
+/// Writes a message under its heading; `None` for a message that is not shown.
+fn message_section(message: &Message, losses: &mut Vec<Loss>) -> Option<String> {
+    let body = PageBody { message, losses }.body()?;
+    let mut section = heading(message);
+    if !body.is_empty() {
+        section.push('\n');
+        section.push_str(&body);
+    }
+    Some(section)
+}
+
+/// Writes the heading: the author, the model, the time, and remarks.
 fn heading(message: &Message) -> String {
-    let who = match &message.body {
+    let mut notes: Vec<String> = Vec::new();
+    if let Some(author) = message.author.as_deref().or(message.model.as_deref()) {
+        notes.push(one_line(author));
+    }
+    if let Some(time) = message.created_at {
+        notes.push(time.strftime("%Y-%m-%d %H:%M:%S").to_string());
+    }
+    if let Some(agent) = &message.agent_id {
+        notes.push(format!("side chain {}", one_line(agent)));
+    }
+    if message.history != History::Include {
+        notes.push(format!("history: {}", message.history.as_str()));
+    }
+    let kind = heading_text(&message.body);
+    if notes.is_empty() {
+        format!("## {kind}\n")
+    } else {
+        format!("## {kind} ({})\n", notes.join(", "))
+    }
+}
+
+fn heading_text(body: &Body) -> &'static str {
+    match body {
         Body::System(_) => "System",
         Body::User(_) => "User",
         Body::Assistant(_) => "Assistant",
@@ -113,165 +143,150 @@ fn heading(message: &Message) -> String {
         | Body::Revision(_)
         | Body::State(_)
         | Body::Other(_) => "Separator",
-    };
-    let mut notes: Vec<String> = Vec::new();
-    notes.extend(
-        message
-            .author
-            .as_deref()
-            .or(message.model.as_deref())
-            .map(one_line),
-    );
-    notes.extend(
-        message
-            .created_at
-            .map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string()),
-    );
-    notes.extend(
-        message
-            .agent_id
-            .as_deref()
-            .map(|agent| format!("side chain {}", one_line(agent))),
-    );
-    if message.history != analects_core::History::Include {
-        notes.push(format!("history: {}", message.history.as_str()));
-    }
-    match notes.is_empty() {
-        true => format!("## {who}\n"),
-        false => format!("## {who} ({})\n", notes.join(", ")),
     }
 }
 
-/// A text on one line, without what would steer a terminal.
+/// Puts a text on one line and removes control characters, which could steer a terminal.
 fn one_line(text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     plain.collect::<String>().trim().to_string()
 }
 
-/// What a message says; `None` for one that does not show.
-fn body(message: &Message, out: &mut WriteOutput) -> Option<String> {
-    Some(match &message.body {
-        Body::Summary(body) => said(&body.text.as_str()),
-        Body::CompactBoundary(_) => String::new(),
-        Body::ToolUse(call) => block(message, &Block::ToolUse(call.clone()), out),
-        Body::ToolResult(body) => result(message, body, out),
-        body @ (Body::System(_)
-        | Body::User(_)
-        | Body::Assistant(_)
-        | Body::Progress(_)
-        | Body::Attachment(_)
-        | Body::Notification(_)
-        | Body::Tombstone(_)
-        | Body::Revision(_)
-        | Body::State(_)
-        | Body::Other(_)) => content(message, body.content()?, out),
-    })
+/// Writes the body of one message.
+struct PageBody<'a> {
+    message: &'a Message,
+    losses: &'a mut Vec<Loss>,
 }
 
-fn content(message: &Message, content: &Content, out: &mut WriteOutput) -> String {
-    match content {
-        Content::Empty => String::new(),
-        Content::Text(text) => said(&text.as_str()),
-        Content::Blocks(blocks) => {
-            let parts = blocks.iter().map(|part| block(message, part, out));
-            let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-            parts.join("\n")
+impl PageBody<'_> {
+    /// Returns the body; `None` for a message that is not shown.
+    fn body(mut self) -> Option<String> {
+        Some(match &self.message.body {
+            Body::Summary(body) => text_block(&body.text.as_str()),
+            Body::CompactBoundary(_) => String::new(),
+            Body::ToolUse(call) => self.block(&Block::ToolUse(call.clone())),
+            Body::ToolResult(body) => self.result(body),
+            body @ (Body::System(_)
+            | Body::User(_)
+            | Body::Assistant(_)
+            | Body::Progress(_)
+            | Body::Attachment(_)
+            | Body::Notification(_)
+            | Body::Tombstone(_)
+            | Body::Revision(_)
+            | Body::State(_)
+            | Body::Other(_)) => self.content(body.content()?),
+        })
+    }
+
+    fn content(&mut self, content: &Content) -> String {
+        match content {
+            Content::Empty => String::new(),
+            Content::Text(text) => text_block(&text.as_str()),
+            Content::Blocks(blocks) => {
+                let mut parts: Vec<String> = blocks.iter().map(|block| self.block(block)).collect();
+                parts.retain(|part| !part.is_empty());
+                parts.join("\n")
+            }
+        }
+    }
+
+    fn block(&mut self, block: &Block) -> String {
+        match block {
+            Block::Text(block) => text_block(&block.text.as_str()),
+            Block::Thinking(block) => {
+                quote(&format!("*Thinking:* {}", block.thinking.as_str().trim()))
+            }
+            Block::ToolUse(call) => {
+                let input = code_block(call.input.as_str(), "json");
+                format!("Calls **{}**:\n\n{input}", one_line(&call.name))
+            }
+            Block::ToolResult(body) => self.result(body),
+            Block::Image(image) => picture(image).unwrap_or_else(|| self.not_shown("image")),
+            Block::RedactedThinking(_) => self.not_shown("redacted_thinking"),
+            Block::Document(_) => self.not_shown("document"),
+            Block::Other(_) => self.not_shown("block"),
+        }
+    }
+
+    /// Writes a placeholder for a block that is not shown.
+    fn not_shown(&mut self, what: &str) -> String {
+        self.losses
+            .push(Loss::of(&self.message.id, what, NOT_SHOWN));
+        format!("*({what})*\n")
+    }
+
+    fn result(&mut self, result: &ToolResult) -> String {
+        let head = if result.is_error == Some(true) {
+            "Result (error):"
+        } else {
+            "Result:"
+        };
+        let text = match &result.content {
+            Content::Blocks(blocks) => {
+                let parts: Vec<String> = blocks
+                    .iter()
+                    .map(|block| self.result_block(block))
+                    .collect();
+                parts.join("\n")
+            }
+            content => code_block(&content.text(), ""),
+        };
+        format!("{head}\n\n{text}")
+    }
+
+    /// Writes a block of a result. Texts are shown as they are, not as Markdown.
+    fn result_block(&mut self, block: &Block) -> String {
+        match block {
+            Block::Text(text) => code_block(&text.text.as_str(), ""),
+            block => self.block(block),
         }
     }
 }
 
-/// A text with its line end, and with its code block closed.
-fn said(text: &str) -> String {
+/// Ends a text with a line end, and closes its last code block.
+fn text_block(text: &str) -> String {
     if text.trim().is_empty() {
         return String::new();
     }
-    let mut said = text.trim_matches('\n').to_string();
-    if let Some(closer) = open_fence(&said) {
-        said.push('\n');
-        said.push_str(&closer);
+    let mut block = text.trim_matches('\n').to_string();
+    if let Some(closer) = open_fence(&block) {
+        block.push('\n');
+        block.push_str(&closer);
     }
-    said.push('\n');
-    said
+    block.push('\n');
+    block
 }
 
-fn block(message: &Message, block: &Block, out: &mut WriteOutput) -> String {
-    match block {
-        Block::Text(block) => said(&block.text.as_str()),
-        Block::Thinking(block) => {
-            quoted(&format!("*Thinking:* {}", block.thinking.as_str().trim()))
-        }
-        Block::ToolUse(call) => {
-            format!(
-                "Calls **{}**:\n\n{}",
-                one_line(&call.name),
-                fenced(call.input.as_str(), "json")
-            )
-        }
-        Block::ToolResult(body) => result(message, body, out),
-        Block::Image(image) => match picture(image) {
-            Some(line) => line,
-            None => lost(message, "image", out),
-        },
-        Block::RedactedThinking(_) => lost(message, "redacted_thinking", out),
-        Block::Document(_) => lost(message, "document", out),
-        Block::Other(_) => lost(message, "block", out),
-    }
-}
-
-fn lost(message: &Message, what: &str, out: &mut WriteOutput) -> String {
-    out.losses
-        .push(Loss::of(&message.id, what, "it does not show on a page"));
-    format!("*({what})*\n")
-}
-
+/// Writes an image as a link; `None` if its address is unknown or could break out of the link.
 fn picture(image: &Image) -> Option<String> {
     let address = match Source::of(&image.source)? {
         Source::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
         Source::Url(address) | Source::File(address) => address,
     };
-    let is_odd = |c: char| c.is_control() || c == '>' || c == '<';
-    (!address.contains(is_odd)).then(|| format!("![](<{address}>)\n"))
+    if address.contains(['<', '>']) || address.contains(char::is_control) {
+        return None;
+    }
+    Some(format!("![](<{address}>)\n"))
 }
 
-fn result(message: &Message, body: &ToolResult, out: &mut WriteOutput) -> String {
-    let head = if body.is_error == Some(true) {
-        "Result (error):"
-    } else {
-        "Result:"
-    };
-    let shown = match &body.content {
-        Content::Blocks(blocks) => {
-            let part = |part: &Block, out: &mut WriteOutput| {
-                if let Block::Text(text) = part {
-                    fenced(&text.text.as_str(), "")
-                } else {
-                    block(message, part, out)
-                }
-            };
-            let parts: Vec<String> = blocks.iter().map(|one| part(one, out)).collect();
-            parts.join("\n")
-        }
-        content => fenced(&content.text(), ""),
-    };
-    format!("{head}\n\n{shown}")
-}
-
-/// A text in a fence that nothing in it closes.
-fn fenced(text: &str, language: &str) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+/// Puts a text into a fence that nothing in the text closes.
+fn code_block(text: &str, language: &str) -> String {
+    let backticks = text.split(|c| c != '`').map(str::len);
+    let longest = backticks.max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    let end = if text.ends_with('\n') || text.is_empty() {
-        ""
-    } else {
-        "\n"
-    };
-    format!("{fence}{language}\n{text}{end}{fence}\n")
+    let has_end = text.is_empty() || text.ends_with('\n');
+    let line_end = if has_end { "" } else { "\n" };
+    format!("{fence}{language}\n{text}{line_end}{fence}\n")
 }
 
-fn quoted(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("> {line}").trim_end().to_string() + "\n")
-        .collect()
+fn quote(text: &str) -> String {
+    let mut quoted = String::new();
+    for line in text.lines() {
+        quoted.push_str(format!("> {line}").trim_end());
+        quoted.push('\n');
+    }
+    quoted
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What the formats of API requests have in common: a conversation is a list of `messages`, each with a
-//! role, in an object with what else was asked for. Files hold one such object, one a line, or a bare list.
+//! What the formats of API requests share: a conversation is a list of `messages` with a role each, in an object with
+//! the other fields of the request. A file holds one such object, one per line, or a bare list of messages.
 //!
-//! A message is read, written again and compared, so that every value comes back: fields that nobody knows
-//! stay in `extra` under the format's name, and a message that would still come out otherwise is kept beside
-//! it, verbatim. Likewise a message is written and read again, and what differs is what is lost.
+//! Every value survives: a message is read, written again and compared. Unknown fields stay in `extra` under the format's
+//! id, and a message that would not come out the same is also kept verbatim. In the other direction, a message is written
+//! and read again, and the differences are its losses.
 
 mod difference;
 mod read;
-mod skim;
+mod roles;
 mod write;
 
-use analects_core::{Message, MessageId, Raw, RawMap, SessionId, StateChange, StopReason};
+use analects_core::{Body, Message, MessageId, Raw, RawMap, SessionId, StateChange, StopReason};
 
 use crate::chatmd::session_json::FieldReader;
 use crate::msgfile::messages::derived_id;
@@ -18,143 +18,134 @@ use crate::msgfile::messages::derived_id;
 #[cfg(test)]
 pub(crate) use difference::same;
 pub(crate) use read::RequestReader;
-pub(crate) use skim::scan_roles;
+pub(crate) use roles::find_roles;
 pub(crate) use write::RequestWriter;
 
-/// One API's way to say messages.
+/// The messages of one API.
 pub(crate) trait RequestApi: 'static {
-    /// The format's name, under which stands what only it knows.
+    /// The format's id. Fields that only this API knows are under it in `extra`.
     const ID: &'static str;
 
-    /// Takes what is known of a message from its fields; `None` for a role that nobody knows.
+    /// Reads a message and takes the fields that it understands; `None` for an unknown role.
     fn read(fields: &mut FieldReader) -> Option<Message>;
 
-    /// The messages of the API that say this one: mostly one. They may leave out what has no place.
+    /// Writes a message as messages of the API, usually one. Leaves out what the API cannot represent.
     fn write(message: &Message) -> Vec<RawMap>;
 
-    /// Takes a message from the fields of the request itself.
-    fn read_top(_: &mut FieldReader) -> Option<Message> {
+    /// Takes the system prompt from the fields of the request.
+    fn read_system(_: &mut FieldReader) -> Option<Message> {
         None
     }
 
-    /// The field of the request itself that says the first message.
-    fn write_top(_: &Message) -> Option<(&'static str, Raw)> {
+    /// Writes the first message as a field of the request: its name and its value.
+    fn write_system(_: &Message) -> Option<(&'static str, Raw)> {
         None
     }
 }
 
-/// The type of a message of a role that nobody knows.
-const FOREIGN: &str = "api_message";
-/// The field of such a message that holds it.
-const ITEM: &str = "message";
+/// The type of a message with an unknown role.
+const FOREIGN_TYPE: &str = "api_message";
+/// The field of such a message that holds the API's message.
+const FOREIGN_FIELD: &str = "message";
 
-/// How a file holds its messages, where it is not the usual way.
+/// How a file holds its messages, if not as one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileShape {
     /// A bare list of messages.
     Array,
-    /// A list of conversations.
+    /// A list of requests.
     List,
-    /// One message a line.
+    /// One message per line.
     Lines,
 }
 
 impl FileShape {
-    const ALL: [(FileShape, &'static str); 3] = [
-        (FileShape::Array, "array"),
-        (FileShape::List, "list"),
-        (FileShape::Lines, "lines"),
-    ];
+    const ALL: [FileShape; 3] = [FileShape::Array, FileShape::List, FileShape::Lines];
 
-    fn word(self) -> &'static str {
-        FileShape::ALL
-            .iter()
-            .find(|(shape, _)| *shape == self)
-            .map_or("", |(_, word)| word)
+    fn name(self) -> &'static str {
+        match self {
+            FileShape::Array => "array",
+            FileShape::List => "list",
+            FileShape::Lines => "lines",
+        }
     }
 
-    fn of(word: &str) -> Option<FileShape> {
+    fn from_name(name: &str) -> Option<FileShape> {
         FileShape::ALL
-            .iter()
-            .find(|(_, known)| *known == word)
-            .map(|(shape, _)| *shape)
+            .into_iter()
+            .find(|shape| shape.name() == name)
     }
 }
 
-/// What a request says beside its messages.
+/// What a request says apart from its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct RequestInfo {
     shape: Option<FileShape>,
-    /// The other fields of the object.
+    /// The other fields of the object, such as `model`.
     fields: RawMap,
 }
 
 impl RequestInfo {
-    /// As a change of state, before the first message.
-    fn record<W: RequestApi>(&self, session: &SessionId) -> Message {
-        let mut facts = RawMap::new();
+    fn with_shape(shape: FileShape) -> RequestInfo {
+        RequestInfo {
+            shape: Some(shape),
+            fields: RawMap::new(),
+        }
+    }
+
+    /// Returns it as a change of state, which comes before the first message.
+    fn to_message<A: RequestApi>(&self, session: &SessionId) -> Message {
+        let mut info = RawMap::new();
         if let Some(shape) = self.shape {
-            facts.push("shape", Raw::string(shape.word()));
+            info.push("shape", Raw::string(shape.name()));
         }
         if !self.fields.is_empty() {
-            facts.push("fields", self.fields.to_raw());
+            info.push("fields", self.fields.to_raw());
         }
-        let mut state = RawMap::new();
-        state.push(W::ID, facts.to_raw());
-        let change = StateChange {
-            changes: state.to_raw(),
+        let changes = RawMap::from([(A::ID, info.to_raw())]);
+        let body = Body::State(StateChange {
+            changes: changes.to_raw(),
             is_snapshot: false,
-        };
-        let id = derived_id(session, &format!("{} request", W::ID));
+        });
+        let id = derived_id(session, &format!("{} request", A::ID));
         Message {
             session_id: session.clone(),
-            ..Message::new(id, change.into())
+            ..Message::new(id, body)
         }
     }
 
-    /// What a message says about a request, if it says nothing else.
-    fn of<W: RequestApi>(message: &Message) -> Option<RequestInfo> {
-        let analects_core::Body::State(change) = &message.body else {
+    /// Reads what [`to_message`](RequestInfo::to_message) returns; `None` for any other message.
+    fn from_message<A: RequestApi>(message: &Message) -> Option<RequestInfo> {
+        let Body::State(change) = &message.body else {
             return None;
         };
-        let facts = change.changes.as_object()?.get(W::ID)?.as_object()?;
-        let shape = facts.get("shape").and_then(Raw::as_string);
-        let found = RequestInfo {
-            shape: shape.and_then(|word| FileShape::of(&word)),
-            fields: facts
-                .get("fields")
-                .and_then(Raw::as_object)
-                .unwrap_or_default(),
+        let state = change.changes.as_object()?.get(A::ID)?.as_object()?;
+        let shape = state.get("shape").and_then(Raw::as_string);
+        let fields = state.get("fields").and_then(Raw::as_object);
+        let info = RequestInfo {
+            shape: shape.and_then(|name| FileShape::from_name(&name)),
+            fields: fields.unwrap_or_default(),
         };
-        (found.record::<W>(&message.session_id) == *message).then_some(found)
+        let is_exact = info.to_message::<A>(&message.session_id) == *message;
+        is_exact.then_some(info)
     }
 }
 
-/// The name of a message, by its place.
-fn item_id<W: RequestApi>(session: &SessionId, ordinal: usize) -> MessageId {
-    derived_id(session, &format!("{} {ordinal}", W::ID))
+/// Derives the id of a message from its position, counted from 1.
+fn message_id<A: RequestApi>(session: &SessionId, ordinal: usize) -> MessageId {
+    derived_id(session, &format!("{} {ordinal}", A::ID))
 }
 
-/// The field of `extra` for a message that cannot be said otherwise.
-fn verbatim_key<W: RequestApi>() -> String {
-    format!("{}_message", W::ID)
+/// Returns the field of `extra` that keeps a message verbatim.
+fn verbatim_key<A: RequestApi>() -> String {
+    format!("{}_message", A::ID)
 }
 
-/// A list of values as one.
-pub(crate) fn array(items: impl IntoIterator<Item = Raw>) -> Raw {
-    let items: Vec<String> = items
-        .into_iter()
-        .map(|item| item.as_str().to_string())
-        .collect();
-    let json = format!("[{}]", items.join(","));
-    Raw::parse(&json).unwrap_or_else(|_| Raw::string(&json))
-}
-
-/// How an answer ended, as far as a record without that shows it.
-pub(crate) fn implied_stop(has_calls: bool) -> Option<StopReason> {
-    Some(if has_calls {
+/// Returns the stop reason of an answer in an API whose messages have none.
+pub(crate) fn implied_stop_reason(has_calls: bool) -> StopReason {
+    if has_calls {
         StopReason::ToolUse
     } else {
         StopReason::EndTurn
-    })
+    }
 }

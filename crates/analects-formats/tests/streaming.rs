@@ -66,7 +66,7 @@ fn conversation() -> impl Strategy<Value = Vec<Message>> {
 /// What a format writes in two passes, and how many bytes came with each message.
 fn in_two_passes(format: &dyn Format, messages: &[Message]) -> Option<(WriteOutput, Vec<usize>)> {
     let mut survey = format.first_pass(&WriteOptions::default())?;
-    messages.iter().for_each(|message| survey.meet(message));
+    messages.iter().for_each(|message| survey.observe(message));
     let mut writer = survey.writer();
     let (mut out, mut sizes) = (WriteOutput::default(), Vec::new());
     for message in messages {

@@ -79,7 +79,7 @@ fn a_conversation_is_written_in_little_memory() {
             .unwrap()
             .first_pass(&WriteOptions::default())
             .unwrap();
-        messages().for_each(|message| survey.meet(&message));
+        messages().for_each(|message| survey.observe(&message));
         assert!(write_all(survey.writer()) > SIZE, "{id}");
         let used = peak().unwrap() - before;
         assert!(used < BOUND, "{id}: {used} bytes for {SIZE}");

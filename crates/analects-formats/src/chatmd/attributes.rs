@@ -1,5 +1,5 @@
-//! The attributes of a tag: `key="value"`, with entities, and times among the values. Nothing is refused: what cannot be read
-//! is junk with a place. Linear in the line, whatever it holds.
+//! The attributes of a tag: `key="value"` with entities, some of which are times. Nothing is refused: what cannot be read
+//! is junk with a position. Takes linear time for any line.
 
 use std::borrow::Cow;
 
@@ -11,55 +11,62 @@ use jiff::tz::TimeZone;
 use super::line::count;
 use crate::msgfile::line::{is_blank, is_blank_line};
 
-/// What a list of attributes ends with.
+/// How a list of attributes ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttributeEnd {
-    /// `>` or `/>`, and nothing but blanks up to the end of the line.
+    /// With `>` or `/>`, followed by nothing but blanks.
     Tag,
-    /// `}`, likewise.
+    /// With `}`, followed by nothing but blanks.
     Brace,
 }
 
-/// A piece of a list of attributes; spans count from the start of the line.
+/// A part of a list of attributes. Spans are relative to the start of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttributeToken {
     /// A key and its value, still with entities.
     Attribute {
         key: Span,
         value: Span,
-        /// All of it, quotes included.
+        /// The whole attribute, quotes included.
         whole: Span,
     },
-    /// Something that is no attribute.
+    /// Text that is not an attribute.
     Junk(Span),
 }
 
-/// The attributes of a line, one by one.
+/// Scans the attributes of a line, as an iterator.
 #[derive(Debug)]
 pub(super) struct AttributeScanner<'a> {
     line: &'a [u8],
     at: usize,
     ending: AttributeEnd,
     end: Option<usize>,
-    /// The next quote that closes a value, for each kind: looked for once, however many values
-    /// there are before it. `None` is not known yet, `Some(None)` there is no other.
-    closers: [Option<Option<usize>>; 2],
+    /// The next `"` and the next `'` that can close a value.
+    closers: [QuoteSearch; 2],
+}
+
+/// The search for a quote. Its result is kept, so that the line is searched once, however many values it has.
+#[derive(Debug, Clone, Copy)]
+enum QuoteSearch {
+    NotStarted,
+    Found(usize),
+    NotFound,
 }
 
 impl<'a> AttributeScanner<'a> {
-    /// The attributes from `at` on.
+    /// Starts at offset `at` of the line.
     pub(super) fn new(line: &'a [u8], at: usize, ending: AttributeEnd) -> AttributeScanner<'a> {
         AttributeScanner {
             line,
             at,
             ending,
             end: None,
-            closers: [None; 2],
+            closers: [QuoteSearch::NotStarted; 2],
         }
     }
 
-    /// Where the list ends, once it has been gone through: at the blanks before `/>`. `None` if the
-    /// line does not end as it should.
+    /// Returns where the list ends, at the blanks before `/>`. `None` before the last attribute was read, and for a line
+    /// that does not end as it should.
     pub(super) fn end(&self) -> Option<usize> {
         self.end
     }
@@ -68,7 +75,7 @@ impl<'a> AttributeScanner<'a> {
         at + count(&self.line[at..], is_blank)
     }
 
-    /// Whether nothing but the ending follows.
+    /// Returns whether nothing but the ending follows.
     fn is_end(&self, at: usize) -> bool {
         let mut at = self.skip_blanks(at);
         let last = match self.ending {
@@ -83,18 +90,16 @@ impl<'a> AttributeScanner<'a> {
         self.line.get(at) == Some(&last) && is_blank_line(&self.line[at + 1..])
     }
 
-    /// The length of a key; 0 where there is none.
+    /// Returns the length of the key at an offset; 0 if there is none.
     fn key_length(&self, at: usize) -> usize {
-        let starts = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':');
-        let goes_on = |byte: u8| byte.is_ascii_alphanumeric() || b"_:.-".contains(&byte);
-        self.line
-            .get(at)
-            .filter(|byte| starts(byte))
-            .map_or(0, |_| count(&self.line[at..], goes_on))
+        match self.line.get(at) {
+            Some(byte) if is_key_start(*byte) => count(&self.line[at..], is_key_byte),
+            _ => 0,
+        }
     }
 
-    /// Whether a quote closes a value: the ending follows, or a blank and another attribute. Any other
-    /// quote is part of the value, since not everybody escapes it.
+    /// Returns whether a quote closes a value: the ending follows, or a blank and another attribute. Any other quote is
+    /// part of the value, since not every writer escapes it.
     fn closes(&self, quote: usize) -> bool {
         if self.is_end(quote + 1) {
             return true;
@@ -104,19 +109,21 @@ impl<'a> AttributeScanner<'a> {
         next > quote + 1 && length > 0 && self.line.get(next + length) == Some(&b'=')
     }
 
-    fn closer(&mut self, from: usize, quote: u8) -> Option<usize> {
+    /// Finds the quote that closes a value which starts at `from`.
+    fn find_closer(&mut self, from: usize, quote: u8) -> Option<usize> {
         let kind = usize::from(quote == b'\'');
-        if let Some(known) = self.closers[kind]
-            && known.is_none_or(|at| at >= from)
-        {
-            return known;
+        match self.closers[kind] {
+            QuoteSearch::Found(at) if at >= from => return Some(at),
+            QuoteSearch::NotFound => return None,
+            QuoteSearch::Found(_) | QuoteSearch::NotStarted => {}
         }
         let mut quotes = memchr::memchr_iter(quote, &self.line[from..]).map(|at| from + at);
         let found = quotes.find(|at| self.closes(*at));
-        self.closers[kind] = Some(found);
+        self.closers[kind] = found.map_or(QuoteSearch::NotFound, QuoteSearch::Found);
         found
     }
 
+    /// Reads an attribute; `None` if there is none.
     fn attribute(&mut self, start: usize) -> Option<AttributeToken> {
         let key = Span::new(start, start + self.key_length(start));
         if key.is_empty() {
@@ -136,7 +143,7 @@ impl<'a> AttributeScanner<'a> {
         let open = key.end + 1;
         let (value, end) = match self.line.get(open) {
             Some(quote @ (b'"' | b'\'')) => {
-                let close = self.closer(open + 1, *quote)?;
+                let close = self.find_closer(open + 1, *quote)?;
                 (Span::new(open + 1, close), close + 1)
             }
             _ => {
@@ -151,16 +158,20 @@ impl<'a> AttributeScanner<'a> {
         })
     }
 
-    /// The end of a value without quotes.
+    /// Returns the length of the ending that a text ends with; 0 if there is none.
+    fn ending_length(&self, text: &[u8]) -> usize {
+        match self.ending {
+            AttributeEnd::Tag if text.ends_with(b"/>") => 2,
+            AttributeEnd::Tag if text.ends_with(b">") => 1,
+            AttributeEnd::Brace if text.ends_with(b"}") => 1,
+            _ => 0,
+        }
+    }
+
+    /// Returns the end of a value without quotes.
     fn bare_end(&self, start: usize) -> usize {
         let length = count(&self.line[start..], |byte| !is_blank(byte));
-        let word = &self.line[start..start + length];
-        let ending = match self.ending {
-            AttributeEnd::Tag if word.ends_with(b"/>") => 2,
-            AttributeEnd::Tag if word.ends_with(b">") => 1,
-            AttributeEnd::Brace if word.ends_with(b"}") => 1,
-            _ => 0,
-        };
+        let ending = self.ending_length(&self.line[start..start + length]);
         let end = start + length - ending;
         if ending > 0 && self.is_end(end) {
             end
@@ -169,33 +180,40 @@ impl<'a> AttributeScanner<'a> {
         }
     }
 
-    /// Skips what is no attribute: to the next blank, or to the ending.
+    /// Skips text that is not an attribute, up to the next blank or the ending.
     fn junk(&mut self, start: usize) -> AttributeToken {
         let mut end = start + count(&self.line[start..], |byte| !is_blank(byte)).max(1);
         let key = self.key_length(start);
         let after = self.line.get(start + key..).unwrap_or_default();
         if key > 0 && (after.starts_with(b"=\"") || after.starts_with(b"='")) {
-            // A value that nothing closes: what follows cannot be told from it.
+            // Nothing closes the value, so it takes the rest of the line.
             end = self.line.len();
         }
-        let blanks = self.line[..end]
-            .iter()
-            .rev()
-            .take_while(|byte| is_blank(**byte))
-            .count();
-        let whole = &self.line[..end - blanks];
-        let ending = match self.ending {
-            AttributeEnd::Tag if whole.ends_with(b"/>") => 2,
-            AttributeEnd::Tag if whole.ends_with(b">") => 1,
-            AttributeEnd::Brace if whole.ends_with(b"}") => 1,
-            _ => 0,
-        };
-        let cut = whole.len() - ending;
+        let trimmed = trim_blanks_end(&self.line[..end]);
+        let ending = self.ending_length(trimmed);
+        let cut = trimmed.len() - ending;
         if ending > 0 && cut > start && self.is_end(cut) {
             end = cut;
         }
         AttributeToken::Junk(Span::new(start, end))
     }
+}
+
+fn is_key_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':')
+}
+
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_:.-".contains(&byte)
+}
+
+fn trim_blanks_end(mut text: &[u8]) -> &[u8] {
+    while let [rest @ .., last] = text
+        && is_blank(*last)
+    {
+        text = rest;
+    }
+    text
 }
 
 impl Iterator for &mut AttributeScanner<'_> {
@@ -213,7 +231,7 @@ impl Iterator for &mut AttributeScanner<'_> {
         if start >= self.line.len() {
             return None;
         }
-        // A tag that ends before its line does is none: somebody wrote HTML.
+        // A tag that ends before its line is HTML.
         if self.ending == AttributeEnd::Tag && self.line[start] == b'>' {
             self.at = self.line.len();
             return None;
@@ -226,8 +244,7 @@ impl Iterator for &mut AttributeScanner<'_> {
     }
 }
 
-/// A value as it is meant: `&quot;`, `&amp;`, `&lt;`, `&gt;`, `&apos;` and numbers such as `&#10;` stand
-/// for characters. Any other `&` is itself.
+/// Decodes the entities `&quot;`, `&amp;`, `&lt;`, `&gt;`, `&apos;` and numbers such as `&#10;`. Any other `&` stays.
 pub(super) fn decode_entities(value: &str) -> Cow<'_, str> {
     if !value.contains('&') {
         return Cow::Borrowed(value);
@@ -237,48 +254,49 @@ pub(super) fn decode_entities(value: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let length = match entity(rest) {
-            Some((c, length)) => {
-                out.push(c);
-                length
-            }
-            None => {
-                out.push('&');
-                1
-            }
-        };
+        let (c, length) = entity(rest).unwrap_or(('&', 1));
+        out.push(c);
         rest = &rest[length..];
     }
     out.push_str(rest);
     Cow::Owned(out)
 }
 
-/// The character of an entity at the start of a text, and the entity's length.
+/// The longest entity: `&#x10ffff;`.
+const MAX_ENTITY: usize = 10;
+
+/// Returns the character of the entity at the start of a text, and the entity's length.
 fn entity(text: &str) -> Option<(char, usize)> {
-    /// `&#x10ffff;` is the longest that means anything.
-    const MAX: usize = 10;
-    let end = text.bytes().take(MAX).position(|byte| byte == b';')?;
-    let name = text.get(1..end)?;
-    let c = match name {
+    let end = text
+        .bytes()
+        .take(MAX_ENTITY)
+        .position(|byte| byte == b';')?;
+    let c = match text.get(1..end)? {
         "quot" => '"',
         "amp" => '&',
         "lt" => '<',
         "gt" => '>',
         "apos" => '\'',
-        _ => {
-            let number = name.strip_prefix('#')?;
-            let (digits, radix) = match number.strip_prefix(['x', 'X']) {
-                Some(digits) => (digits, 16),
-                None => (number, 10),
-            };
-            let plain = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-            char::from_u32(u32::from_str_radix(digits, radix).ok().filter(|_| plain)?)?
-        }
+        name => numeric_entity(name)?,
     };
     Some((c, end + 1))
 }
 
-/// A value as it can stand in double quotes on one line.
+/// Returns the character of `#10` or `#xA`.
+fn numeric_entity(name: &str) -> Option<char> {
+    let number = name.strip_prefix('#')?;
+    let (digits, radix) = match number.strip_prefix(['x', 'X']) {
+        Some(digits) => (digits, 16),
+        None => (number, 10),
+    };
+    // `from_str_radix` would allow a sign.
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    char::from_u32(u32::from_str_radix(digits, radix).ok()?)
+}
+
+/// Encodes a value so that it can be in double quotes on one line.
 pub(super) fn encode_entities(value: &str) -> Cow<'_, str> {
     let special = ['&', '"', '<', '>', '\n', '\r'];
     if !value.contains(special) {
@@ -299,7 +317,7 @@ pub(super) fn encode_entities(value: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Adds ` key="value"`.
+/// Appends ` key="value"`.
 pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
     out.push(' ');
     out.push_str(key);
@@ -308,7 +326,7 @@ pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
     out.push('"');
 }
 
-/// A value as it can stand without quotes.
+/// Encodes a value so that it needs no quotes.
 pub(super) fn bare_value(value: &str) -> String {
     let mut out = encode_entities(value).into_owned();
     for (c, entity) in [
@@ -323,20 +341,20 @@ pub(super) fn bare_value(value: &str) -> String {
     out
 }
 
-/// Whether a key can be written.
+/// Returns whether a text can be the key of an attribute.
 pub(super) fn is_key(key: &str) -> bool {
     let line = format!("{key}=");
     let attributes = AttributeScanner::new(line.as_bytes(), 0, AttributeEnd::Tag);
     !key.is_empty() && attributes.key_length(0) == key.len()
 }
 
-/// Reads a time, as RFC 3339 or as the plugin writes it, `2025-05-07 14:01:32`. One without a zone is of `zone`.
+/// Reads a time in the form of RFC 3339 or of the plugin, `2025-05-07 14:01:32`. A time without a zone is one of `zone`.
 pub(super) fn read_time(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();
     if let Ok(time) = text.parse::<Timestamp>() {
         return Some(time);
     }
-    // A day alone is no time.
+    // A date alone is not a time.
     let local = text
         .parse::<DateTime>()
         .ok()

@@ -1,7 +1,7 @@
-//! Text and pictures: what stands below a tag as content, and content as what stands there.
+//! Content as the text below a tag: text and pictures.
 //!
-//! Pictures are HTML: lines that are an `<img>` and nothing else, alone or in the plugin's `<div>`. A line of
-//! a text that could pass for one gets a `\`, which reading takes off again.
+//! Pictures are HTML: lines that are an `<img>` and nothing else, alone or in the plugin's `<div>`. A line of text that
+//! looks like one gets a `\`, which reading removes again.
 
 use std::borrow::Cow;
 
@@ -20,76 +20,90 @@ use crate::msgfile::scan::{line_text, lines};
 pub(super) const DIV: &str = r#"<div style="display: flex; flex-direction: column; gap: 10px;">"#;
 const STYLE: &str = "max-width: 100%; display: inline-block;";
 
-/// What a text below a tag says: a text, or blocks of text and pictures.
+/// Reads the text below a tag: a text, or blocks of text and pictures.
 pub fn content_of(text: &str) -> Content {
-    split(text).map_or_else(|| Content::from(plain(text).into_owned()), Content::Blocks)
+    match split(text) {
+        Some(blocks) => Content::Blocks(blocks),
+        None => Content::from(unescape_images(text).into_owned()),
+    }
 }
 
-/// The text below a tag that says this. Blocks that are neither text nor pictures have no place there.
+/// Writes a content as the text below a tag. Blocks that are neither text nor pictures are left out.
 #[doc(alias = "adaptIMessageContent")]
 pub fn text_of(content: &Content) -> String {
     match content {
         Content::Empty => String::new(),
         Content::Text(text) => escape_images(&text.as_str()).into_owned(),
         Content::Blocks(blocks) => {
-            let mut out = String::new();
-            let mut open = false;
+            let mut text = BlockText::default();
             for block in blocks {
-                open = add_block(&mut out, block, open);
+                text.add(block);
             }
-            if open {
-                out.push_str("\n</div>");
-            }
-            out
+            text.close_div();
+            text.out
         }
     }
 }
 
-/// Adds a block; `open` says whether the last one was a picture, and so does what it returns.
-fn add_block(out: &mut String, block: &Block, open: bool) -> bool {
-    match block {
-        Block::Image(image) => {
-            let Some(line) = image_line(image) else {
-                return open;
-            };
-            if !open {
-                part(out);
-                out.push_str(DIV);
+/// The text of several blocks. Pictures in a row share a `<div>`.
+#[derive(Default)]
+struct BlockText {
+    out: String,
+    is_in_div: bool,
+}
+
+impl BlockText {
+    fn add(&mut self, block: &Block) {
+        match block {
+            Block::Image(image) => {
+                if let Some(line) = image_line(image) {
+                    self.add_image(&line);
+                }
             }
-            out.push('\n');
-            out.push_str(&line);
-            true
-        }
-        Block::Text(block) => {
-            if open {
-                out.push_str("\n</div>");
+            Block::Text(block) => {
+                self.close_div();
+                add_blank_line(&mut self.out);
+                self.out.push_str(&escape_images(&block.text.as_str()));
             }
-            part(out);
-            out.push_str(&escape_images(&block.text.as_str()));
-            false
+            Block::ToolUse(_)
+            | Block::ToolResult(_)
+            | Block::Thinking(_)
+            | Block::RedactedThinking(_)
+            | Block::Document(_)
+            | Block::Other(_) => {}
         }
-        Block::ToolUse(_)
-        | Block::ToolResult(_)
-        | Block::Thinking(_)
-        | Block::RedactedThinking(_)
-        | Block::Document(_)
-        | Block::Other(_) => open,
+    }
+
+    fn add_image(&mut self, line: &str) {
+        if !self.is_in_div {
+            add_blank_line(&mut self.out);
+            self.out.push_str(DIV);
+            self.is_in_div = true;
+        }
+        self.out.push('\n');
+        self.out.push_str(line);
+    }
+
+    fn close_div(&mut self) {
+        if self.is_in_div {
+            self.out.push_str("\n</div>");
+            self.is_in_div = false;
+        }
     }
 }
 
-/// One empty line between two pieces.
-fn part(out: &mut String) {
-    if !out.is_empty() {
-        // After a lone `\r`, a line end would make it part of the line end.
-        out.push_str(if out.ends_with('\r') {
-            "\r\n\r\n"
-        } else {
-            "\n\n"
-        });
+/// Separates two blocks with an empty line.
+fn add_blank_line(out: &mut String) {
+    if out.is_empty() {
+        return;
     }
+    // A `\r` at the end of the text must not become part of the line end.
+    let line_end = if out.ends_with('\r') { "\r\n" } else { "\n" };
+    out.push_str(line_end);
+    out.push_str(line_end);
 }
 
-/// A picture as a line; `None` for a source of a kind that is not known.
+/// Writes a picture as a line; `None` if its source is of an unknown kind.
 pub(super) fn image_line(image: &Image) -> Option<String> {
     let src = address(&image.source)?;
     let style = image.extra.string("style");
@@ -108,7 +122,7 @@ pub(super) fn image_line(image: &Image) -> Option<String> {
     Some(out)
 }
 
-/// The address of a picture, which may be all of it.
+/// Returns the address of a picture, which may be a data URL.
 pub(super) fn address(source: &Raw) -> Option<String> {
     Some(match Source::of(source)? {
         Source::Base64 { media_type, data } => format!("data:{media_type};base64,{data}"),
@@ -117,7 +131,7 @@ pub(super) fn address(source: &Raw) -> Option<String> {
     })
 }
 
-/// Where a picture is, by its address.
+/// Returns the source of a picture with this address.
 pub(super) fn source(address: &str) -> Raw {
     images::source(address).unwrap_or_else(|| Source::Url(address.to_string()).to_raw())
 }
@@ -128,85 +142,93 @@ pub(super) fn read_image(line: &[u8]) -> Option<Image> {
     if !line.get(..NAME)?.eq_ignore_ascii_case(b"<img") || !is_blank(*line.get(NAME)?) {
         return None;
     }
-    let text = |span: Span| std::str::from_utf8(span.of(line)).ok();
-    let (mut src, mut extra) = (None, RawMap::new());
+    let mut image_source = None;
+    let mut extra = RawMap::new();
     let mut attributes = AttributeScanner::new(line, NAME, AttributeEnd::Tag);
     for token in &mut attributes {
         let AttributeToken::Attribute { key, value, .. } = token else {
             return None;
         };
-        let (key, value) = (text(key)?, text(value)?);
-        // Two tags on one line, or half of one.
+        let key = std::str::from_utf8(key.of(line)).ok()?;
+        let value = std::str::from_utf8(value.of(line)).ok()?;
+        // These are two tags on one line, or half of a tag.
         if value.contains(['"', '<', '>']) {
             return None;
         }
         let value = decode_entities(value);
         match key {
-            "src" if src.is_some() => return None,
-            "src" => src = Some(source(&value)),
+            "src" if image_source.is_some() => return None,
+            "src" => image_source = Some(source(&value)),
             "style" if value == STYLE => {}
             _ => extra.push(key, Raw::string(&value)),
         }
     }
     attributes.end()?;
     Some(Image {
-        source: src?,
+        source: image_source?,
         extra,
     })
 }
 
-/// Text and pictures in order; `None` where there are no pictures.
+/// Splits a text into blocks of text and pictures; `None` if there are no pictures.
 pub(super) fn split(text: &str) -> Option<Vec<Block>> {
     if !has_images(text) {
         return None;
     }
     let mut blocks = Vec::new();
-    let (mut from, mut found) = (0, false);
+    // Where the text starts that is not in `blocks` yet.
+    let mut from = 0;
+    let mut has_found = false;
     let mut fences = Fences::of(text);
-    let mut all = lines(text.as_bytes(), 0).peekable();
-    while let Some((at, line)) = all.next() {
-        if fences.hide(at) {
+    for (at, line) in lines(text.as_bytes(), 0) {
+        // Lines before `from` belong to a `<div>`.
+        if at < from || fences.hide(at) {
             continue;
         }
-        let images = match read_image(line_text(line)) {
-            Some(image) => vec![image],
-            None if is_div(line_text(line)) => div(text, at + line.len()),
-            None => continue,
+        let Some(pictures) = pictures_at(text, at, line) else {
+            continue;
         };
-        if images.is_empty() {
-            continue;
-        }
-        found = true;
+        has_found = true;
         push_text(&mut blocks, text, Span::new(from, at));
-        // The lines of a `<div>`: its pictures, and its end.
-        let is_div = read_image(line_text(line)).is_none();
-        from = at + line.len();
-        blocks.extend(images.into_iter().map(Block::Image));
-        while is_div && let Some((at, line)) = all.next() {
-            from = at + line.len();
-            if is_div_end(line_text(line)) {
-                break;
-            }
-        }
+        from = pictures.end;
+        blocks.extend(pictures.images.into_iter().map(Block::Image));
     }
     push_text(&mut blocks, text, Span::new(from, text.len()));
-    found.then_some(blocks)
+    has_found.then_some(blocks)
 }
 
-/// The pictures of a `<div>` whose first line starts at `start`; none if it holds anything else.
-fn div(text: &str, start: usize) -> Vec<Image> {
-    let mut images = Vec::new();
-    for (_, line) in lines(text.as_bytes(), start) {
-        let line = line_text(line);
-        if is_div_end(line) {
-            return images;
-        }
-        match read_image(line) {
-            Some(image) => images.push(image),
-            None => break,
-        }
+/// Pictures in a text, and the offset where they end.
+struct Pictures {
+    images: Vec<Image>,
+    end: usize,
+}
+
+/// Reads the pictures of a line: an `<img>`, or the `<div>` that starts there.
+fn pictures_at(text: &str, at: usize, line: &[u8]) -> Option<Pictures> {
+    let end = at + line.len();
+    if let Some(image) = read_image(line_text(line)) {
+        return Some(Pictures {
+            images: vec![image],
+            end,
+        });
     }
-    Vec::new()
+    if !is_div(line_text(line)) {
+        return None;
+    }
+    read_div(text, end).filter(|pictures| !pictures.images.is_empty())
+}
+
+/// Reads the pictures of a `<div>` whose first line starts at `start`; `None` if it holds anything else.
+fn read_div(text: &str, start: usize) -> Option<Pictures> {
+    let mut images = Vec::new();
+    for (at, line) in lines(text.as_bytes(), start) {
+        if is_div_end(line_text(line)) {
+            let end = at + line.len();
+            return Some(Pictures { images, end });
+        }
+        images.push(read_image(line_text(line))?);
+    }
+    None
 }
 
 fn is_div(line: &[u8]) -> bool {
@@ -217,16 +239,16 @@ fn is_div_end(line: &[u8]) -> bool {
     line.trim_ascii() == b"</div>"
 }
 
-/// Adds the text of a span, without the blank lines around it.
+/// Adds the text of a span, without blank lines around it.
 fn push_text(blocks: &mut Vec<Block>, text: &str, span: Span) {
     let span = trimmed(text.as_bytes(), span);
-    let piece = text.get(span.start..span.end).unwrap_or_default();
-    if !piece.is_empty() {
-        blocks.push(Block::from_text(plain(piece).into_owned()));
+    let text = text.get(span.start..span.end).unwrap_or_default();
+    if !text.is_empty() {
+        blocks.push(Block::from_text(unescape_images(text).into_owned()));
     }
 }
 
-/// Whether a text may hold a picture, escaped or not.
+/// Returns whether a text may hold a picture, escaped or not.
 fn has_images(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_image = |at: usize| {
@@ -237,17 +259,17 @@ fn has_images(text: &str) -> bool {
     memchr::memchr_iter(b'<', bytes).any(is_image)
 }
 
-/// Puts a `\` before every line that is a picture, or one with `\` before it.
+/// Puts a `\` before each line that is a picture, perhaps behind other `\`.
 pub(super) fn escape_images(text: &str) -> Cow<'_, str> {
     rewrite(text, 0, |line| format!("\\{line}"))
 }
 
-/// Takes one `\` off every picture with `\` before it.
-fn plain(text: &str) -> Cow<'_, str> {
+/// Removes one `\` before each picture that has any.
+fn unescape_images(text: &str) -> Cow<'_, str> {
     rewrite(text, 1, |line| line[1..].to_string())
 }
 
-/// Changes the lines of a text, outside of code blocks, that are a picture behind at least so many `\`.
+/// Changes the lines outside of code blocks that are a picture behind at least `at_least` times `\`.
 pub(super) fn rewrite(
     text: &str,
     at_least: usize,
@@ -273,7 +295,7 @@ pub(super) fn rewrite(
     Cow::Owned(out)
 }
 
-/// The closed code blocks of a text, gone through in order.
+/// The closed code blocks of a text, in order.
 struct Fences(std::iter::Peekable<std::vec::IntoIter<Span>>);
 
 impl Fences {
@@ -281,7 +303,7 @@ impl Fences {
         Fences(closed_fences(text).into_iter().peekable())
     }
 
-    /// Whether the line at an offset stands in a code block; offsets only grow.
+    /// Returns whether the line at an offset is in a code block. Offsets must not decrease.
     fn hide(&mut self, at: usize) -> bool {
         while self.0.next_if(|fence| fence.end <= at).is_some() {}
         self.0.peek().is_some_and(|fence| fence.start <= at)

@@ -1,40 +1,39 @@
-//! A conversation in, chat Markdown out. What the dialect cannot say is a list of losses; the rest is
-//! read back exactly.
+//! Encodes a conversation as chat Markdown. What the dialect cannot represent is listed as losses. The rest is read back
+//! exactly.
 
-use analects_core::{Body, Content, Message, SessionId};
+use analects_core::{Body, Content, Message, SessionId, TokenUsage};
 use jiff::tz::TimeZone;
 
 use super::attributes::{write_attribute, write_local_time};
 use super::content::text_of;
 use super::line::escape;
-use super::messages::{NOTE_ATTRIBUTES, TEXT, foreign_item, item_id};
-use super::reduce::{ChatTarget, Reduction, note_attributes, reduce, soften, usual_shape};
+use super::messages::{ContentShape, NOTE_ATTRIBUTES, TEXT, foreign_item, item_id};
+use super::reduce::{ChatTarget, note_attributes, reduce, soften, usual_shape};
 use super::{ChatSessionInfo, Dialect, decode, session};
 use crate::Loss;
 use crate::convert::is_derived_id;
 use crate::msgfile::encode::{open_fence, stored};
 
-/// An item that is to be written.
+/// An item to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewChatItem {
-    /// The tag's name, such as `USER`: letters only; anything else is left out of it.
+    /// The tag's name, such as `USER`. Anything but ASCII letters is left out.
     pub name: String,
     /// The attributes, in order.
     pub attributes: Vec<(String, String)>,
-    /// AttributeScanner of a note-taking program, for a line below the tag.
+    /// The attributes of a note-taking program, for a line below the tag.
     pub note_attributes: Vec<(String, String)>,
-    /// The text, any text; pictures as HTML.
+    /// The text, with pictures as HTML. It is escaped when it is written.
     pub text: String,
 }
 
 impl NewChatItem {
-    /// An item with nothing but a text.
+    /// Creates an item with nothing but a text.
     pub fn new(name: &str, text: impl Into<String>) -> NewChatItem {
-        let (attributes, note_attributes) = (Vec::new(), Vec::new());
         NewChatItem {
             name: name.to_string(),
-            attributes,
-            note_attributes,
+            attributes: Vec::new(),
+            note_attributes: Vec::new(),
             text: text.into(),
         }
     }
@@ -45,23 +44,18 @@ impl NewChatItem {
         self
     }
 
-    /// The items that say a message, and what they cannot say: mostly one, none for a message that has no
-    /// place, and several where results of tools become items of their own.
+    /// Converts a message to items, and lists what it loses. The result is usually one item. It is empty for a message that
+    /// has no place, and has several items if results of tools become items of their own.
     #[doc(alias = "item2markdown")]
     pub fn of(message: &Message) -> (Vec<NewChatItem>, Vec<Loss>) {
-        let Reduction { messages, losses } = reduce(
-            std::slice::from_ref(message),
-            &message.session_id,
-            &ChatTarget::Ours,
-        );
-        let items = messages
-            .iter()
-            .map(|message| item(message, None, &ChatTarget::Ours))
-            .collect();
-        (items, losses)
+        let messages = std::slice::from_ref(message);
+        let reduced = reduce(messages, &message.session_id, &ChatTarget::Ours);
+        let items = reduced.messages.iter();
+        let items = items.map(|message| item(message, None, &ChatTarget::Ours));
+        (items.collect(), reduced.losses)
     }
 
-    /// The whole item, with `line_end` after each of its own lines.
+    /// Writes the whole item, with `line_end` after each of its own lines.
     #[doc(alias = "formatSingleItem")]
     pub fn to_text(&self, line_end: &str) -> String {
         self.write(ItemForm {
@@ -72,12 +66,13 @@ impl NewChatItem {
 
     pub(super) fn write(&self, form: ItemForm<'_>) -> String {
         let end = form.line_end;
-        let gap = if form.gap {
-            format!(">{end}")
-        } else {
-            String::new()
-        };
-        let mut out = format!("> ---{end}{gap}{}{end}", self.tag(form));
+        let mut out = format!("> ---{end}");
+        if form.gap {
+            out.push('>');
+            out.push_str(end);
+        }
+        out.push_str(&self.tag(form));
+        out.push_str(end);
         if !self.note_attributes.is_empty() {
             out.push_str("{:");
             for (key, value) in &self.note_attributes {
@@ -93,38 +88,39 @@ impl NewChatItem {
         out
     }
 
-    /// The tag's line, without its line end.
+    /// Writes the tag's line, without its line end.
     pub(super) fn tag(&self, form: ItemForm<'_>) -> String {
-        let letters = self.name.chars().filter(char::is_ascii_alphabetic);
-        let name: String = letters.collect();
+        let mut name = self.name.clone();
+        name.retain(|c| c.is_ascii_alphabetic());
         let mut out = format!("> <{}", if name.is_empty() { "ITEM" } else { &name });
-        for (key, value) in &self.attributes {
-            if form.raw {
-                out.push_str(&format!(" {key}=\"{value}\""));
-            } else {
-                write_attribute(&mut out, key, value);
-            }
+        if form.raw {
+            self.write_raw_attributes(&mut out);
+            return out;
         }
-        let words = if form.raw {
-            None
-        } else {
-            stored_words(&self.text, form.apart)
-        };
-        if let Some(words) = words {
+        for (key, value) in &self.attributes {
+            write_attribute(&mut out, key, value);
+        }
+        if let Some(words) = stored_words(&self.text, form.apart) {
             write_attribute(&mut out, "stored", &words);
         }
-        // The plugin writes no blank after attributes.
-        out.push_str(if form.raw && !self.attributes.is_empty() {
-            "/>"
-        } else {
-            " />"
-        });
+        out.push_str(" />");
         out
     }
 
-    /// The text with its line end, escaped, and with a line that closes its code block if it has to.
+    /// Writes the attributes and the end of the tag as the plugin does: without entities, and without a blank at the end.
+    fn write_raw_attributes(&self, out: &mut String) {
+        for (key, value) in &self.attributes {
+            out.push_str(&format!(" {key}=\"{value}\""));
+        }
+        if self.attributes.is_empty() {
+            out.push(' ');
+        }
+        out.push_str("/>");
+    }
+
+    /// Returns the text with its line end. Unless it is raw, it is escaped, and its last code block is closed.
     pub(super) fn body(&self, line_end: &str, raw: bool) -> String {
-        // A line end right after a lone `\r` would make it part of the line end.
+        // A `\r` at the end of the text must not become part of the line end.
         let after = if self.text.ends_with('\r') {
             "\r\n"
         } else {
@@ -142,15 +138,15 @@ impl NewChatItem {
     }
 }
 
-/// How an item is written.
+/// How to write an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemForm<'a> {
     pub(super) line_end: &'a str,
-    /// Whether a code block above is still open, so that the item must say that it is none of it.
+    /// Whether a code block above is still open, so that the item must say that it is not a part of it.
     pub(super) apart: bool,
-    /// Whether a `>` line stands between separator and tag.
+    /// Whether to write a `>` line between separator and tag.
     pub(super) gap: bool,
-    /// Whether nothing is escaped, because the plugin would not take it off again.
+    /// Whether to write without escapes, which the plugin does not understand.
     pub(super) raw: bool,
 }
 
@@ -165,7 +161,7 @@ impl Default for ItemForm<'_> {
     }
 }
 
-/// What `stored` must say so that a text comes back.
+/// Returns the value of `stored` that a text needs to be read back exactly; `None` if it needs none.
 pub(super) fn stored_words(text: &str, apart: bool) -> Option<String> {
     let exact = stored(text, open_fence(text).is_some());
     match (exact, apart) {
@@ -175,8 +171,8 @@ pub(super) fn stored_words(text: &str, apart: bool) -> Option<String> {
     }
 }
 
-/// Writes a conversation as chat Markdown, and says what of it the dialect has no place for. Times
-/// for the plugin, which knows no zones, are in UTC.
+/// Encodes a conversation as chat Markdown, and lists what the dialect cannot represent. The plugin knows no time zones;
+/// its times are in UTC.
 #[doc(alias = "chatHistoryToMarkdown")]
 pub fn encode(
     messages: &[Message],
@@ -186,7 +182,7 @@ pub fn encode(
     encode_in(messages, session, dialect, &TimeZone::UTC)
 }
 
-/// The same, with times for the plugin in `zone`.
+/// Like [`encode`], with the plugin's times in `zone`.
 pub fn encode_in(
     messages: &[Message],
     session: &ChatSessionInfo,
@@ -195,64 +191,63 @@ pub fn encode_in(
 ) -> (String, Vec<Loss>) {
     let target = ChatTarget::of(dialect, zone);
     let mut session = session.clone();
-    let session_id = named(&mut session, messages);
+    let session_id = settle_id(&mut session, messages);
     let mut losses = Vec::new();
     report_sessions(messages, &session_id, &mut losses);
     let reduced = reduce(messages, &session_id, &target);
     losses.extend(reduced.losses);
-    let items = reduced.messages.len();
+    let count = reduced.messages.len();
     let mut out = match target {
-        ChatTarget::Ours => session::write(&session, items > 0, &mut losses),
-        _ => plugin_preamble(&session, items > 0, &mut losses),
+        ChatTarget::Ours => session::write(&session, count > 0, &mut losses),
+        _ => plugin_preamble(&session, count > 0, &mut losses),
     };
-    let open = decode::scan(out.as_bytes(), 0).has_open_fence_at(out.len());
+    let raw = dialect != Dialect::Ours;
+    let is_open = decode::scan(out.as_bytes(), 0).has_open_fence_at(out.len());
     for (at, message) in reduced.messages.iter().enumerate() {
         let implied = item_id(&session_id, at + 1);
         let item = item(message, Some(&implied), &target);
         let is_separator = matches!(message.body, Body::CompactBoundary(_));
-        let raw = dialect != Dialect::Ours;
-        let gap = dialect == Dialect::V2 && !is_separator;
-        let apart = open && at == 0 && !raw;
         out.push_str(&item.write(ItemForm {
             line_end: "\n",
-            apart,
-            gap,
+            apart: is_open && at == 0 && !raw,
+            gap: dialect == Dialect::V2 && !is_separator,
             raw,
         }));
-        if at + 1 < items {
+        if at + 1 < count {
             out.push('\n');
         }
     }
     (out, losses)
 }
 
-/// The conversation's name, which is written if its file does not give it one anyway.
-pub(super) fn named(session: &mut ChatSessionInfo, messages: &[Message]) -> SessionId {
-    let own = session
-        .id
-        .take()
-        .filter(|id| !id.is_empty())
-        .map(SessionId::from);
-    let first = messages.first().map(|first| first.session_id.clone());
-    let is_own = own.is_some();
-    let id = own.or(first).unwrap_or_default();
-    let is_written = !id.is_empty() && (is_own || !is_derived_id(&id));
-    session.id = is_written.then(|| id.to_string());
+/// Returns the id of the conversation: that of the session, or else of the first message. Removes it from `session` if a
+/// reader derives it from the file's name anyway.
+pub(super) fn settle_id(session: &mut ChatSessionInfo, messages: &[Message]) -> SessionId {
+    if let Some(id) = session.id.take().filter(|id| !id.is_empty()) {
+        session.id = Some(id.clone());
+        return SessionId::from(id);
+    }
+    let Some(first) = messages.first() else {
+        return SessionId::default();
+    };
+    let id = first.session_id.clone();
+    if !id.is_empty() && !is_derived_id(&id) {
+        session.id = Some(id.to_string());
+    }
     id
 }
 
-/// A conversation is one session; what belongs to another changes hands.
+/// Reports the messages of other sessions. A file has only one.
 pub(super) fn report_sessions(messages: &[Message], session: &SessionId, losses: &mut Vec<Loss>) {
-    for message in messages
-        .iter()
-        .filter(|message| message.session_id != *session)
-    {
-        let why = "all items belong to the file's session";
-        losses.push(Loss::of(&message.id, "session_id", why));
+    for message in messages {
+        if message.session_id != *session {
+            let why = "all items belong to the file's session";
+            losses.push(Loss::of(&message.id, "session_id", why));
+        }
     }
 }
 
-/// The plugin has a place for a preamble and for nothing else that is about the whole.
+/// Writes the preamble, the only fact about the conversation that the plugin's files have a place for.
 fn plugin_preamble(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss>) -> String {
     let lost = [
         ("session id", session.id.is_some()),
@@ -262,11 +257,11 @@ fn plugin_preamble(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss
         ("tags", !session.tags.is_empty()),
         ("extra", !session.extra.is_empty()),
     ];
-    for (what, _) in lost.into_iter().filter(|(_, is_there)| *is_there) {
-        losses.push(Loss::of_session(
-            what,
-            "the plugin's files have no place for it",
-        ));
+    for (what, is_present) in lost {
+        if is_present {
+            let why = "the plugin's files have no place for it";
+            losses.push(Loss::of_session(what, why));
+        }
     }
     let Some(preamble) = &session.preamble else {
         return String::new();
@@ -277,7 +272,7 @@ fn plugin_preamble(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss
         losses.push(Loss::of_session("preamble", why));
     }
     let text = session::write_preamble(&soft, items).into_owned();
-    // It must not be taken for frontmatter.
+    // An empty line keeps it from being read as frontmatter.
     if decode::frontmatter(text.as_bytes(), 0).is_some() {
         format!("\n{text}")
     } else {
@@ -285,26 +280,37 @@ fn plugin_preamble(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss
     }
 }
 
-/// The item of a message of which everything can be said. `implied` is the name that it has anyway.
+/// Converts a reduced message to an item. `implied` is the id that a reader derives.
 fn item(message: &Message, implied: Option<&str>, target: &ChatTarget) -> NewChatItem {
-    let (name, text, shape) = match &message.body {
-        Body::System(body) => (
-            "SYSTEM",
-            text_of(&body.content),
-            shape(&body.content, false),
-        ),
-        Body::Assistant(body) => (
-            "ASSISTANT",
-            text_of(&body.content),
-            shape(&body.content, true),
-        ),
-        Body::ToolResult(body) => ("TOOL", text_of(&body.content), shape(&body.content, false)),
-        Body::User(body) => ("USER", text_of(&body.content), shape(&body.content, false)),
-        Body::CompactBoundary(_) => (
-            "SEPERATOR",
-            message.extra.string(TEXT).unwrap_or_default(),
-            None,
-        ),
+    let mut item = match foreign_item(message) {
+        Some((tag, text)) => NewChatItem::new(&tag, text),
+        None => NewChatItem::new(tag_name(&message.body), text_below(message)),
+    };
+    let mut attributes = known_attributes(message, target);
+    if let ChatTarget::Ours = target {
+        if implied != Some(&*message.id) {
+            attributes.push(("id", message.id.to_string()));
+        }
+        if let Some(shape) = unusual_shape(&message.body) {
+            attributes.push(("content", shape.name().to_string()));
+        }
+    }
+    let attributes = attributes
+        .into_iter()
+        .map(|(key, value)| (key.to_string(), value));
+    item.attributes = with_extra(message, attributes.collect());
+    let notes = message.extra.get(NOTE_ATTRIBUTES).and_then(note_attributes);
+    item.note_attributes = notes.unwrap_or_default();
+    item
+}
+
+fn tag_name(body: &Body) -> &'static str {
+    match body {
+        Body::System(_) => "SYSTEM",
+        Body::Assistant(_) => "ASSISTANT",
+        Body::ToolResult(_) => "TOOL",
+        Body::User(_) => "USER",
+        Body::CompactBoundary(_) => "SEPERATOR",
         Body::ToolUse(_)
         | Body::Progress(_)
         | Body::Attachment(_)
@@ -313,89 +319,97 @@ fn item(message: &Message, implied: Option<&str>, target: &ChatTarget) -> NewCha
         | Body::Tombstone(_)
         | Body::Revision(_)
         | Body::State(_)
-        | Body::Other(_) => ("ITEM", String::new(), None),
-    };
-    let mut item = NewChatItem::new(name, text);
-    if let Some((tag, text)) = foreign_item(message) {
-        item = NewChatItem::new(&tag, text);
+        | Body::Other(_) => "ITEM",
     }
-    let is_exact = matches!(target, ChatTarget::Ours);
-    let id = Some(message.id.to_string()).filter(|id| is_exact && implied != Some(id.as_str()));
-    let mut known = known_attributes(message, target);
-    known.extend(id.map(|id| ("id", id)));
-    known.extend(
-        shape
-            .filter(|_| is_exact)
-            .map(|shape| ("content", shape.to_string())),
-    );
-    let known = known
-        .into_iter()
-        .map(|(key, value)| (key.to_string(), value));
-    item.attributes = with_extra(message, known.collect());
-    let notes = message.extra.get(NOTE_ATTRIBUTES).and_then(note_attributes);
-    item.note_attributes = notes.unwrap_or_default();
-    item
 }
 
-fn known_attributes(message: &Message, target: &ChatTarget) -> Vec<(&'static str, String)> {
-    let time = message.created_at.map(|time| match target {
-        ChatTarget::Plugin(zone) => write_local_time(time, zone),
-        _ => time.to_string(),
-    });
-    let usage = message.usage.as_ref();
-    let count = |count: Option<u64>| count.map(|count| count.to_string());
-    let call = match &message.body {
-        Body::ToolResult(result) if !result.tool_use_id.is_empty() => {
-            Some(result.tool_use_id.clone())
-        }
-        _ => None,
-    };
-    let known = [
-        ("author", message.author.clone()),
-        ("timestamp", time),
-        ("prompt", count(usage.and_then(|usage| usage.input_tokens))),
-        (
-            "completion",
-            count(usage.and_then(|usage| usage.output_tokens)),
-        ),
-        ("tool_call_id", call),
-    ];
-    known
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-        .collect()
+/// Returns the content of a message that items can hold.
+fn item_content(body: &Body) -> Option<&Content> {
+    match body {
+        Body::System(body) => Some(&body.content),
+        Body::Assistant(body) => Some(&body.content),
+        Body::ToolResult(body) => Some(&body.content),
+        Body::User(body) => Some(&body.content),
+        Body::CompactBoundary(_)
+        | Body::ToolUse(_)
+        | Body::Progress(_)
+        | Body::Attachment(_)
+        | Body::Notification(_)
+        | Body::Summary(_)
+        | Body::Tombstone(_)
+        | Body::Revision(_)
+        | Body::State(_)
+        | Body::Other(_) => None,
+    }
 }
 
-/// The attributes with those of the extra fields that are some. They stand last, unless one of them has
-/// the name of a known one: of a repeated key, the last counts.
-fn with_extra(message: &Message, known: Vec<(String, String)>) -> Vec<(String, String)> {
-    let is_text = matches!(message.body, Body::CompactBoundary(_));
-    let extra = message.extra.iter().filter_map(|(key, value)| {
-        let (key, value) = (key.as_string()?, value.as_string()?);
-        let is_attribute = key != NOTE_ATTRIBUTES && !(is_text && key == TEXT);
-        is_attribute.then_some((key, value))
-    });
-    let extra: Vec<(String, String)> = extra.collect();
-    let repeats = extra
-        .iter()
-        .any(|(key, _)| known.iter().any(|(name, _)| name == key));
-    let (first, last) = if repeats {
-        (extra, known)
-    } else {
-        (known, extra)
-    };
-    first.into_iter().chain(last).collect()
+/// Returns the text below the tag.
+fn text_below(message: &Message) -> String {
+    if let Body::CompactBoundary(_) = message.body {
+        return message.extra.string(TEXT).unwrap_or_default();
+    }
+    item_content(&message.body).map(text_of).unwrap_or_default()
 }
 
-/// What an item must say about the shape of its content, if a reader would not guess it.
-fn shape(content: &Content, is_answer: bool) -> Option<&'static str> {
+/// Returns the shape of a content, unless a reader assumes it anyway.
+fn unusual_shape(body: &Body) -> Option<ContentShape> {
+    let content = item_content(body)?;
+    let is_answer = matches!(body, Body::Assistant(_));
     if usual_shape(content, is_answer) == *content {
         return None;
     }
-    Some(match content {
-        Content::Empty => "empty",
-        Content::Text(_) => "text",
-        Content::Blocks(blocks) if blocks.is_empty() => "none",
-        Content::Blocks(_) => "blocks",
-    })
+    Some(ContentShape::of(content))
+}
+
+fn known_attributes(message: &Message, target: &ChatTarget) -> Vec<(&'static str, String)> {
+    let mut known = Vec::new();
+    if let Some(author) = &message.author {
+        known.push(("author", author.clone()));
+    }
+    if let Some(time) = message.created_at {
+        let text = match target {
+            ChatTarget::Plugin(zone) => write_local_time(time, zone),
+            _ => time.to_string(),
+        };
+        known.push(("timestamp", text));
+    }
+    if let Some(usage) = message.usage.as_deref() {
+        add_token_counts(&mut known, usage);
+    }
+    if let Body::ToolResult(result) = &message.body
+        && !result.tool_use_id.is_empty()
+    {
+        known.push(("tool_call_id", result.tool_use_id.clone()));
+    }
+    known
+}
+
+fn add_token_counts(known: &mut Vec<(&'static str, String)>, usage: &TokenUsage) {
+    if let Some(count) = usage.input_tokens {
+        known.push(("prompt", count.to_string()));
+    }
+    if let Some(count) = usage.output_tokens {
+        known.push(("completion", count.to_string()));
+    }
+}
+
+/// Adds the extra fields that are attributes. They come last, unless one of them has the name of a known attribute: of
+/// repeated attributes, the last one counts.
+fn with_extra(message: &Message, known: Vec<(String, String)>) -> Vec<(String, String)> {
+    let is_separator = matches!(message.body, Body::CompactBoundary(_));
+    let mut extra = Vec::new();
+    for (key, value) in message.extra.iter() {
+        let (Some(key), Some(value)) = (key.as_string(), value.as_string()) else {
+            continue;
+        };
+        if key != NOTE_ATTRIBUTES && !(is_separator && key == TEXT) {
+            extra.push((key, value));
+        }
+    }
+    let is_known = |key: &str| known.iter().any(|(name, _)| name == key);
+    if extra.iter().any(|(key, _)| is_known(key)) {
+        extra.extend(known);
+        return extra;
+    }
+    known.into_iter().chain(extra).collect()
 }

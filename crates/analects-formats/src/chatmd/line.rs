@@ -1,6 +1,6 @@
-//! What a single line of chat Markdown is, whatever stands around it: a separator, a tag, or the
-//! attributes that a note-taking program adds below a tag. PeekableLines of a text that could pass for the start of an
-//! item get a `\`, which reading takes off again; no other line is ever touched.
+//! The lines of chat Markdown, each without its context: a separator, a tag, or the attributes that a note-taking program
+//! adds below a tag. Lines of a text that look like the start of an item get a `\`, which reading removes again. Other
+//! lines are never changed.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::attributes::{AttributeEnd, AttributeScanner, AttributeToken, decode_e
 use crate::msgfile::line::{is_blank, is_blank_line};
 use crate::msgfile::scan::line_text;
 
-/// A tag line; spans count from the start of the line.
+/// A tag. Spans are relative to the start of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TagLine {
     pub(super) name: Span,
@@ -19,7 +19,7 @@ pub(super) struct TagLine {
     pub(super) apart: bool,
 }
 
-/// Whether a line parts items: `> ---`, with three dashes or more.
+/// Returns whether a line separates items: `> ---`, with three dashes or more.
 pub(super) fn is_separator(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"> ") else {
         return false;
@@ -28,7 +28,7 @@ pub(super) fn is_separator(line: &[u8]) -> bool {
     dashes >= 3 && is_blank_line(&rest[dashes..])
 }
 
-/// Whether a line is a `>` and nothing else, as it may stand between a separator and a tag.
+/// Returns whether a line is a `>` and nothing else, which may be between a separator and a tag.
 pub(super) fn is_gap(line: &[u8]) -> bool {
     line.strip_prefix(b">").is_some_and(is_blank_line)
 }
@@ -36,7 +36,7 @@ pub(super) fn is_gap(line: &[u8]) -> bool {
 /// Reads a line as a tag: `> <NAME key="value" />`.
 pub(super) fn tag_line(line: &[u8]) -> Option<TagLine> {
     let name = tag_name(line)?;
-    // Nearly every tag has one `>`, at its end, and nothing that would have to be read now.
+    // Nearly every tag has a single `>`, at its end, and no attribute `stored`.
     let rest = &line[name.end..];
     let end = memchr::memchr(b'>', rest)?;
     let mut words = memchr::memchr_iter(b's', &rest[..end]).map(|at| &rest[at..]);
@@ -46,20 +46,17 @@ pub(super) fn tag_line(line: &[u8]) -> Option<TagLine> {
     let mut attributes = AttributeScanner::new(line, name.end, AttributeEnd::Tag);
     let mut apart = false;
     for token in &mut attributes {
-        if let AttributeToken::Attribute { key, value, .. } = token {
-            // Of a repeated key, the last counts.
-            let is_stored = key.of(line) == b"stored";
-            apart = if is_stored {
-                says_apart(value.of(line))
-            } else {
-                apart
-            };
+        if let AttributeToken::Attribute { key, value, .. } = token
+            && key.of(line) == b"stored"
+        {
+            // If it is repeated, the last one counts.
+            apart = says_apart(value.of(line));
         }
     }
     attributes.end().map(|_| TagLine { name, apart })
 }
 
-/// The name of a tag, if the line starts like one.
+/// Returns the name of a tag; `None` unless the line starts like one.
 pub(super) fn tag_name(line: &[u8]) -> Option<Span> {
     let rest = line.strip_prefix(b">")?;
     let start = 1 + count(rest, is_blank);
@@ -72,6 +69,7 @@ pub(super) fn tag_name(line: &[u8]) -> Option<Span> {
     (letters > 0 && ends).then(|| Span::new(start + 1, end))
 }
 
+/// Returns whether a value of `stored` says that code blocks above do not reach the item.
 fn says_apart(stored: &[u8]) -> bool {
     let stored = String::from_utf8_lossy(stored);
     decode_entities(&stored)
@@ -79,7 +77,7 @@ fn says_apart(stored: &[u8]) -> bool {
         .any(|word| word == "apart")
 }
 
-/// Where the attributes of a line `{: key="value" }` start, which may stand behind a `>`.
+/// Returns where the attributes of a line `{: key="value" }` start. The line may have a `>` before them.
 pub(super) fn kramdown_line(line: &[u8]) -> Option<usize> {
     let quote = line
         .strip_prefix(b">")
@@ -87,29 +85,33 @@ pub(super) fn kramdown_line(line: &[u8]) -> Option<usize> {
     let start = quote + 2;
     line[quote..].strip_prefix(b"{:")?;
     let mut attributes = AttributeScanner::new(line, start, AttributeEnd::Brace);
-    let clean = (&mut attributes).all(|token| matches!(token, AttributeToken::Attribute { .. }));
-    (clean && attributes.end().is_some()).then_some(start)
+    for token in &mut attributes {
+        if let AttributeToken::Junk(_) = token {
+            return None;
+        }
+    }
+    attributes.end().map(|_| start)
 }
 
+/// Returns how many bytes at the beginning pass a test.
 pub(super) fn count(bytes: &[u8], test: impl Fn(u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| test(**byte)).count()
 }
 
-/// The number of `\` that a line starts with.
+/// Returns how many `\` a line starts with.
 pub(super) fn backslashes(line: &[u8]) -> usize {
     count(line, |byte| byte == b'\\')
 }
 
-/// The lines of a text, with their line ends.
+/// Iterates over lines with their line ends.
 type PeekableLines<'a> = std::iter::Peekable<std::str::SplitInclusive<'a, char>>;
 
-/// Puts a `\` before every separator that a tag follows, and before every such line that has one
-/// already.
+/// Puts a `\` before each separator that a tag follows, perhaps behind other `\`.
 pub(super) fn escape(text: &str) -> Cow<'_, str> {
     rewrite_heads(text, |line| Cow::Owned(format!("\\{line}")), 0)
 }
 
-/// Takes one `\` off every separator with `\` before it that a tag follows.
+/// Removes one `\` before each separator that a tag follows.
 pub(super) fn unescape(text: Cow<'_, str>) -> Cow<'_, str> {
     match rewrite_heads(&text, |line| Cow::Borrowed(&line[1..]), 1) {
         Cow::Owned(text) => Cow::Owned(text),
@@ -117,13 +119,13 @@ pub(super) fn unescape(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Changes the separators of a text that a tag follows and that have at least so many `\`.
+/// Changes the separators of a text that a tag follows and that have at least `at_least` times `\` before them.
 fn rewrite_heads<'a>(
     text: &'a str,
     change: impl Fn(&'a str) -> Cow<'a, str>,
     at_least: usize,
 ) -> Cow<'a, str> {
-    // Nothing to do for nearly every text; a separator always holds this.
+    // Nearly no text has a separator.
     if memmem::find(text.as_bytes(), b"> ---").is_none() {
         return Cow::Borrowed(text);
     }
@@ -148,7 +150,7 @@ fn rewrite_heads<'a>(
     }
 }
 
-/// Whether a tag comes next, perhaps after a `>` line.
+/// Returns whether a tag comes next, perhaps after a `>` line.
 fn is_tagged(rest: &PeekableLines<'_>) -> bool {
     let mut rest = rest.clone().map(|line| line_text(line.as_bytes()));
     match rest.next() {

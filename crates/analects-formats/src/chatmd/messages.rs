@@ -1,76 +1,77 @@
-//! Items in, messages out. Each follows the one before it.
+//! Turns items into messages. Each message follows the previous one.
 
 use analects_core::{
     Assistant, Block, Body, CompactBoundary, CompactTrigger, Content, LineIndex, Message,
     MessageId, Other, Problem, Raw, RawMap, SessionId, Severity, StopReason, System, TokenUsage,
     ToolResult, User,
 };
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::attributes::read_time;
 use super::content::content_of;
+use super::reduce::usual_shape;
 use super::{ChatItem, ChatMdDocument, ItemKind};
 use crate::DecodedFile;
 use crate::msgfile::messages::derived_id;
 
-/// The type of a message that stands for an item of another name.
+/// The type of a message that holds an item with an unknown tag.
 pub(super) const CHAT_ITEM: &str = "chat_item";
-/// The extra field for the attributes that a note-taking program keeps below a tag.
+/// The extra field for the attributes that a note-taking program adds below a tag.
 pub(super) const NOTE_ATTRIBUTES: &str = "kramdown";
-/// The extra field for what somebody typed below a SEPERATOR.
+/// The extra field for text below a SEPERATOR.
 pub(super) const TEXT: &str = "text";
-/// AttributeScanner that are never a message's extra fields.
+/// Attributes that never become extra fields of a message.
 pub(super) const RESERVED: [&str; 4] = ["id", "stored", "content", NOTE_ATTRIBUTES];
 
-/// The messages of a document. `session` names the conversation if the frontmatter does not. Times
-/// without a zone are taken as UTC.
+/// Reads the messages of a document. `session` is the id of the conversation if the frontmatter has none. Times without a
+/// zone are taken as UTC.
 #[doc(alias = "IMessage")]
 pub fn messages(document: &ChatMdDocument, session: &SessionId) -> DecodedFile {
     messages_in(document, session, &TimeZone::UTC)
 }
 
-/// The same, with times without a zone taken as those of `zone`.
+/// Like [`messages`], with times without a zone taken as times of `zone`.
 pub fn messages_in(document: &ChatMdDocument, session: &SessionId, zone: &TimeZone) -> DecodedFile {
-    let session = document
-        .session_in(zone)
-        .id
-        .map_or(session.clone(), SessionId::from);
+    let own_id = document.session_in(zone).id;
+    let session = own_id.map_or(session.clone(), SessionId::from);
     let lines = document.lines();
     let mut decoded = DecodedFile::default();
+    let mut parent_id = None;
     for item in document.items() {
-        let mut reader = ItemReader {
+        let reader = ItemReader {
             item,
+            attributes: ItemAttributes(item.attributes()),
             zone,
             lines: &lines,
             problems: &mut decoded.problems,
         };
         let mut message = reader.message(&session);
-        message.parent_id = decoded
-            .messages
-            .last()
-            .map(|last: &Message| last.id.clone());
+        message.parent_id = parent_id.replace(message.id.clone());
         decoded.messages.push(message);
     }
     decoded
 }
 
-/// The name of an item that has none of its own: made of its session's and its place.
+/// Derives the id of an item without one from its session and its position, counted from 1.
 pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
     derived_id(session, &format!("item {ordinal}"))
 }
 
+/// Reads one item.
 struct ItemReader<'a> {
     item: ChatItem<'a>,
+    attributes: ItemAttributes,
     zone: &'a TimeZone,
     lines: &'a LineIndex<'a>,
     problems: &'a mut Vec<Problem>,
 }
 
-/// The attributes of a tag, from which those that are known are taken.
-struct KnownAttributes(Vec<(String, String)>);
+/// The attributes of a tag. The reader takes those that it understands.
+struct ItemAttributes(Vec<(String, String)>);
 
-impl KnownAttributes {
-    /// Takes the last attribute of a name if `read` makes something of it.
+impl ItemAttributes {
+    /// Removes the last attribute of a name if `read` understands its value, and returns what it read.
     fn take<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let at = self.0.iter().rposition(|(name, _)| name == key)?;
         let value = read(&self.0[at].1)?;
@@ -78,7 +79,7 @@ impl KnownAttributes {
         Some(value)
     }
 
-    fn text(&mut self, key: &str) -> Option<String> {
+    fn take_text(&mut self, key: &str) -> Option<String> {
         self.take(key, |value| Some(value.to_string()))
     }
 
@@ -88,196 +89,237 @@ impl KnownAttributes {
 }
 
 impl ItemReader<'_> {
-    fn message(&mut self, session: &SessionId) -> Message {
-        let mut known = KnownAttributes(self.item.attributes());
-        known.text("stored");
-        let id = known.text("id").filter(|id| !id.is_empty());
+    fn message(mut self, session: &SessionId) -> Message {
+        self.attributes.take_text("stored");
+        let id = self.attributes.take_text("id").filter(|id| !id.is_empty());
         let id = id.map_or_else(|| item_id(session, self.item.ordinal()), MessageId::from);
-        let (body, text) = self.body(&mut known);
-        let mut message = Message::new(id, body);
-        message.session_id = session.clone();
-        message.author = known.text("author");
-        message.created_at = self.time(&mut known);
-        message.usage = self.usage(&mut known).map(Box::new);
-        if let Some(text) = text {
-            message.extra.push(TEXT, Raw::string(&text));
+        let mut message = Message::new(id, self.body());
+        if let Body::CompactBoundary(_) = message.body {
+            self.read_separator_text(&mut message);
         }
-        self.take_notes(&mut message);
-        for (key, value) in known.0 {
+        message.session_id = session.clone();
+        message.author = self.attributes.take_text("author");
+        message.created_at = self.time();
+        message.usage = self.usage().map(Box::new);
+        self.read_note_attributes(&mut message);
+        for (key, value) in self.attributes.0 {
             message.extra.push(&key, Raw::string(&value));
         }
         if let Body::Other(_) = message.body {
-            message.unknown.push("tag", Raw::string(&self.item.name()));
-            message
-                .unknown
-                .push("content", Raw::string(&self.item.text()));
+            let tag = Raw::string(&self.item.name());
+            let text = Raw::string(&self.item.text());
+            message.unknown.push("tag", tag);
+            message.unknown.push("content", text);
         }
         message
     }
 
-    /// The body, and the text of an item that should have none.
-    fn body(&mut self, known: &mut KnownAttributes) -> (Body, Option<String>) {
-        let body = match self.item.kind() {
+    fn body(&mut self) -> Body {
+        match self.item.kind() {
             ItemKind::System => Body::System(System {
-                content: self.content(known, false),
+                content: self.content(false),
             }),
             ItemKind::User => Body::User(User {
-                content: self.content(known, false),
+                content: self.content(false),
                 ..User::default()
             }),
             ItemKind::Assistant => Body::Assistant(Assistant {
-                content: self.content(known, true),
+                content: self.content(true),
                 stop_reason: Some(StopReason::EndTurn),
             }),
-            ItemKind::Tool => Body::ToolResult(ToolResult {
-                tool_use_id: known.text("tool_call_id").unwrap_or_default(),
-                content: self.content(known, false),
-                ..ToolResult::default()
-            }),
-            ItemKind::Separator => return self.separator(known),
-            ItemKind::Other => {
-                let text = format!("the tag <{}> is not known here", self.item.name());
-                let problem = Problem::warning("unknown-tag", text)
-                    .hint("the item is kept; write USER, ASSISTANT, SYSTEM, TOOL or SEPERATOR");
-                self.report(problem);
-                Body::Other(Other {
-                    type_name: Some(CHAT_ITEM.to_string()),
+            ItemKind::Tool => {
+                let call_id = self.attributes.take_text("tool_call_id");
+                Body::ToolResult(ToolResult {
+                    tool_use_id: call_id.unwrap_or_default(),
+                    content: self.content(false),
+                    ..ToolResult::default()
                 })
             }
-        };
-        (body, None)
+            ItemKind::Separator => Body::CompactBoundary(CompactBoundary {
+                trigger: Some(CompactTrigger::Separator),
+                ..CompactBoundary::default()
+            }),
+            ItemKind::Other => self.foreign_body(),
+        }
     }
 
-    fn separator(&mut self, known: &mut KnownAttributes) -> (Body, Option<String>) {
+    fn foreign_body(&mut self) -> Body {
+        let text = format!("the tag <{}> is not known here", self.item.name());
+        let hint = "the item is kept; write USER, ASSISTANT, SYSTEM, TOOL or SEPERATOR";
+        self.add_problem(Problem::warning("unknown-tag", text).hint(hint));
+        Body::Other(Other {
+            type_name: Some(CHAT_ITEM.to_string()),
+        })
+    }
+
+    /// Keeps the text below a separator. Without one, an attribute `text` comes back in its place.
+    fn read_separator_text(&mut self, message: &mut Message) {
         let text = self.item.text().into_owned();
         if !text.is_empty() {
             let problem = Problem::warning("separator-text", "there is text below a separator")
                 .hint("the model never sees it: give it a tag of its own")
                 .with(Severity::Hint);
-            self.report(problem);
+            self.add_problem(problem);
         }
-        let trigger = Some(CompactTrigger::Separator);
-        let boundary = CompactBoundary {
-            trigger,
-            ..CompactBoundary::default()
-        };
-        // Without a text below the tag, an attribute of that name is one, and stands in its place.
-        let text = Some(text)
-            .filter(|text| !text.is_empty())
-            .or_else(|| known.text(TEXT));
-        (Body::CompactBoundary(boundary), text)
+        let text = Some(text).filter(|text| !text.is_empty());
+        if let Some(text) = text.or_else(|| self.attributes.take_text(TEXT)) {
+            message.extra.push(TEXT, Raw::string(&text));
+        }
     }
 
-    /// The content: an answer is blocks, anything else a text, unless it has pictures or says so.
-    fn content(&mut self, known: &mut KnownAttributes, is_answer: bool) -> Content {
+    /// Reads the content. An answer is blocks and anything else is a text, unless it has pictures or the attribute
+    /// `content` says so.
+    fn content(&mut self, is_answer: bool) -> Content {
         let content = content_of(&self.item.text());
-        let shapes = ["text", "blocks", "empty", "none"];
-        let shape = known.take("content", |word| {
-            shapes.into_iter().find(|shape| *shape == word)
-        });
-        let text = match content {
-            Content::Text(text) => text,
-            content => return content,
+        let shape = self.attributes.take("content", ContentShape::from_name);
+        let Content::Text(text) = content else {
+            return content;
         };
-        let block = || vec![Block::from_text(text.clone())];
-        match (shape, text.is_empty()) {
-            (Some("text"), _) => Content::Text(text),
-            (Some("blocks"), _) => Content::Blocks(block()),
-            (Some("empty"), _) => Content::Empty,
-            (Some(_), _) => Content::Blocks(Vec::new()),
-            (None, true) if is_answer => Content::Blocks(Vec::new()),
-            (None, false) if is_answer => Content::Blocks(block()),
-            (None, true) => Content::Empty,
-            (None, false) => Content::Text(text),
+        match shape {
+            Some(ContentShape::Text) => Content::Text(text),
+            Some(ContentShape::Blocks) => Content::Blocks(vec![Block::from_text(text)]),
+            Some(ContentShape::Empty) => Content::Empty,
+            Some(ContentShape::NoBlocks) => Content::Blocks(Vec::new()),
+            None => usual_shape(&Content::Text(text), is_answer),
         }
     }
 
-    fn time(&mut self, known: &mut KnownAttributes) -> Option<jiff::Timestamp> {
-        let key = if known.has("timestamp") {
+    fn time(&mut self) -> Option<Timestamp> {
+        let key = if self.attributes.has("timestamp") {
             "timestamp"
         } else {
             "time"
         };
-        let read = known.take(key, |text| read_time(text, self.zone));
-        if read.is_none() && known.has(key) {
-            self.unreadable(key, "a time such as 2025-05-07 14:01:32");
+        let time = self.attributes.take(key, |text| read_time(text, self.zone));
+        if time.is_none() {
+            self.report_unread(key, "a time such as 2025-05-07 14:01:32");
         }
-        read
+        time
     }
 
-    fn usage(&mut self, known: &mut KnownAttributes) -> Option<TokenUsage> {
-        let mut count = |key: &'static str| {
-            let read = known.take(key, number);
-            if read.is_none() && known.has(key) {
-                self.unreadable(key, "a number of tokens");
-            }
-            read
-        };
+    fn usage(&mut self) -> Option<TokenUsage> {
         let usage = TokenUsage {
-            input_tokens: count("prompt"),
-            output_tokens: count("completion"),
+            input_tokens: self.token_count("prompt"),
+            output_tokens: self.token_count("completion"),
             ..TokenUsage::default()
         };
         (!usage.is_empty()).then_some(usage)
     }
 
-    fn take_notes(&mut self, message: &mut Message) {
+    fn token_count(&mut self, key: &str) -> Option<u64> {
+        let count = self.attributes.take(key, read_count);
+        if count.is_none() {
+            self.report_unread(key, "a number of tokens");
+        }
+        count
+    }
+
+    fn read_note_attributes(&mut self, message: &mut Message) {
         let notes = self.item.note_attributes();
         if notes.is_empty() {
             return;
         }
-        let map: RawMap = notes
-            .iter()
-            .map(|(key, value)| (key, Raw::string(value)))
-            .collect();
-        message.extra.push(NOTE_ATTRIBUTES, map.to_raw());
+        let notes = notes.iter().map(|(key, value)| (key, Raw::string(value)));
+        let notes: RawMap = notes.collect();
+        message.extra.push(NOTE_ATTRIBUTES, notes.to_raw());
     }
 
-    fn unreadable(&mut self, key: &str, expected: &str) {
+    /// Reports a known attribute that was not taken, because its value cannot be read.
+    fn report_unread(&mut self, key: &str, expected: &str) {
+        if !self.attributes.has(key) {
+            return;
+        }
         let value = self.item.attribute(key).unwrap_or_default();
         let text = format!("cannot read {key}={value:?}; expected {expected}");
-        self.report(Problem::warning("bad-attribute", text).hint("it is kept as it is"));
+        self.add_problem(Problem::warning("bad-attribute", text).hint("it is kept as it is"));
     }
 
-    fn report(&mut self, problem: Problem) {
+    fn add_problem(&mut self, problem: Problem) {
         self.problems.push(problem.at(self.item.tag(), self.lines));
     }
 }
 
-/// A count, spelled as it would be written.
-fn number(text: &str) -> Option<u64> {
-    text.parse()
-        .ok()
-        .filter(|count: &u64| count.to_string() == text)
+/// The form of a content, as the attribute `content` names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ContentShape {
+    Text,
+    Blocks,
+    Empty,
+    /// A list without blocks.
+    NoBlocks,
 }
 
-/// Whether an extra field would be read as a field that the message does not have.
-pub(super) fn reads_as_field(key: &str, value: &str, said: &Message) -> bool {
-    let usage = said.usage.as_ref();
-    match key {
-        "author" => said.author.is_none(),
-        "timestamp" | "time" => {
-            said.created_at.is_none() && read_time(value, &TimeZone::UTC).is_some()
+impl ContentShape {
+    pub(super) fn of(content: &Content) -> ContentShape {
+        match content {
+            Content::Empty => ContentShape::Empty,
+            Content::Text(_) => ContentShape::Text,
+            Content::Blocks(blocks) if blocks.is_empty() => ContentShape::NoBlocks,
+            Content::Blocks(_) => ContentShape::Blocks,
         }
-        "prompt" => usage.and_then(|u| u.input_tokens).is_none() && number(value).is_some(),
-        "completion" => usage.and_then(|u| u.output_tokens).is_none() && number(value).is_some(),
+    }
+
+    fn from_name(name: &str) -> Option<ContentShape> {
+        match name {
+            "text" => Some(ContentShape::Text),
+            "blocks" => Some(ContentShape::Blocks),
+            "empty" => Some(ContentShape::Empty),
+            "none" => Some(ContentShape::NoBlocks),
+            _ => None,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            ContentShape::Text => "text",
+            ContentShape::Blocks => "blocks",
+            ContentShape::Empty => "empty",
+            ContentShape::NoBlocks => "none",
+        }
+    }
+}
+
+/// Reads a count; `None` unless it is written the same way again.
+fn read_count(text: &str) -> Option<u64> {
+    let count: u64 = text.parse().ok()?;
+    (count.to_string() == text).then_some(count)
+}
+
+/// Returns whether an extra field would be read as a field that the message does not have.
+pub(super) fn reads_as_field(key: &str, value: &str, message: &Message) -> bool {
+    let usage = message.usage.as_deref();
+    match key {
+        "author" => message.author.is_none(),
+        "timestamp" | "time" => {
+            message.created_at.is_none() && read_time(value, &TimeZone::UTC).is_some()
+        }
+        "prompt" => {
+            let count = usage.and_then(|usage| usage.input_tokens);
+            count.is_none() && read_count(value).is_some()
+        }
+        "completion" => {
+            let count = usage.and_then(|usage| usage.output_tokens);
+            count.is_none() && read_count(value).is_some()
+        }
         "tool_call_id" => {
-            matches!(&said.body, Body::ToolResult(result) if result.tool_use_id.is_empty())
+            matches!(&message.body, Body::ToolResult(result) if result.tool_use_id.is_empty())
         }
         _ => false,
     }
 }
 
-/// The tag and the text of a message that stands for an item of another name.
+/// Returns the tag and the text of an item with an unknown tag that a message holds, if the message says nothing else.
 pub(super) fn foreign_item(message: &Message) -> Option<(String, String)> {
     let Body::Other(other) = &message.body else {
         return None;
     };
+    if other.type_name.as_deref() != Some(CHAT_ITEM) {
+        return None;
+    }
     let tag = message.unknown.string("tag")?;
     let text = message.unknown.string("content")?;
     let exact = RawMap::from([("tag", Raw::string(&tag)), ("content", Raw::string(&text))]);
     let is_name = !tag.is_empty() && tag.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let is_other = ItemKind::of(&tag) == ItemKind::Other;
-    let is_item = other.type_name.as_deref() == Some(CHAT_ITEM) && message.unknown == exact;
-    (is_item && is_name && is_other).then_some((tag, text))
+    let is_unknown = is_name && ItemKind::of(&tag) == ItemKind::Other;
+    (is_unknown && message.unknown == exact).then_some((tag, text))
 }

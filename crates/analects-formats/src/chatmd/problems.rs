@@ -1,4 +1,4 @@
-//! What is odd about a document, with places and hints. ReadMode never needs this; people do.
+//! What is odd about a document, with positions and hints for people. Decoding never needs it.
 
 use analects_core::{Problem, SessionId, Severity, Span};
 

@@ -1,8 +1,8 @@
-//! What a way of writing can say of a conversation: the same messages without what has no place there,
-//! and a list of what that was. What is left is written and read back exactly.
+//! Reduces a conversation to what a target can represent: the same messages without the rest, and a list of losses. What
+//! remains is written and read back exactly.
 //!
-//! The plugin's own readers split a file at every `> ---`, know no escapes and no entities, and trim; so some
-//! texts must be changed a little before they can be written for them.
+//! The plugin's own readers split a file at every `> ---`, know neither escapes nor entities, and trim. So some texts must
+//! be changed a little before they are written for them.
 
 mod bodies;
 mod fields;
@@ -22,7 +22,9 @@ use crate::msgfile::encode::open_fence;
 pub(super) use bodies::usual_shape;
 pub(super) use fields::note_attributes;
 
-/// What is written.
+const NO_PLACE: &str = "there is no place for it";
+
+/// What a conversation is written as.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ChatTarget {
     /// Chat Markdown, in full.
@@ -53,46 +55,43 @@ impl ChatTarget {
     }
 }
 
-/// A conversation without what has no place.
+/// A reduced conversation.
 #[derive(Debug, Default)]
 pub(super) struct Reduction {
     pub(super) messages: Vec<Message>,
     pub(super) losses: Vec<Loss>,
 }
 
-/// Takes from a conversation what has no place in the target.
+/// Reduces a conversation to what the target can represent.
 pub(super) fn reduce(
     conversation: &[Message],
     session: &SessionId,
     target: &ChatTarget,
 ) -> Reduction {
-    let (mut messages, mut losses) = (Vec::<Message>::new(), Vec::new());
-    let mut before: Option<&MessageId> = None;
+    let mut messages: Vec<Message> = Vec::new();
+    let mut losses = Vec::new();
+    let mut previous: Option<&MessageId> = None;
     for message in conversation {
-        let implied = MessageId::default();
-        let is_first = messages.is_empty();
         let mut reducer = Reducer {
             target,
             message,
-            implied,
-            is_first,
+            implied: MessageId::default(),
+            is_first: messages.is_empty(),
             losses: &mut losses,
         };
         let bodies = reducer.bodies();
-        if message.parent_id.as_ref() != before && !bodies.is_empty() {
-            reducer.lose(
-                "parent_id",
-                "items follow one another; branches have no place",
-            );
+        if message.parent_id.as_ref() != previous && !bodies.is_empty() {
+            let why = "items follow one another; branches have no place";
+            reducer.lose("parent_id", why);
         }
-        before = Some(&message.id);
+        previous = Some(&message.id);
         for (at, body) in bodies.into_iter().enumerate() {
             reducer.implied = target.item_id(session, messages.len() + 1);
-            let mut said = reducer.shared(body, at == 0);
-            said.id = reducer.id(at == 0);
-            said.session_id = session.clone();
-            said.parent_id = messages.last().map(|last| last.id.clone());
-            messages.push(said);
+            let mut reduced = reducer.message_with(body, at == 0);
+            reduced.id = reducer.id(at == 0);
+            reduced.session_id = session.clone();
+            reduced.parent_id = messages.last().map(|last| last.id.clone());
+            messages.push(reduced);
         }
     }
     if target.is_plugin() {
@@ -101,32 +100,31 @@ pub(super) fn reduce(
     Reduction { messages, losses }
 }
 
-/// The plugin keeps one system prompt, which has no place among the others.
+/// Reports system prompts that the plugin moves or drops: it keeps only the last one, at the start.
 fn report_systems(messages: &[Message], losses: &mut Vec<Loss>) {
-    let is_system = |message: &&Message| matches!(message.body, Body::System(_));
-    let last = messages.iter().rposition(|message| is_system(&message));
-    for (at, message) in messages
-        .iter()
-        .enumerate()
-        .filter(|(_, message)| is_system(message))
-    {
-        if Some(at) != last {
-            let why = "the plugin keeps the last system prompt only";
-            losses.push(Loss::of(&message.id, "system", why));
-        } else if at > 0 {
-            let why = "the plugin moves the system prompt to the start";
-            losses.push(Loss::of(&message.id, "place", why));
-        }
+    let systems = messages.iter().enumerate();
+    let systems = systems.filter(|(_, message)| matches!(message.body, Body::System(_)));
+    let systems: Vec<(usize, &Message)> = systems.collect();
+    let Some(((last_at, last), earlier)) = systems.split_last() else {
+        return;
+    };
+    for (_, message) in earlier {
+        let why = "the plugin keeps the last system prompt only";
+        losses.push(Loss::of(&message.id, "system", why));
+    }
+    if *last_at > 0 {
+        let why = "the plugin moves the system prompt to the start";
+        losses.push(Loss::of(&last.id, "place", why));
     }
 }
 
-/// A message on its way.
+/// Reduces one message.
 struct Reducer<'a> {
     target: &'a ChatTarget,
     message: &'a Message,
-    /// The name of an item in its place that has none of its own.
+    /// The id that a reader derives from the position.
     implied: MessageId,
-    /// Whether nothing is written before it.
+    /// Whether no message is written before it.
     is_first: bool,
     losses: &'a mut Vec<Loss>,
 }
@@ -136,31 +134,30 @@ impl Reducer<'_> {
         self.losses.push(Loss::of(&self.message.id, what, why));
     }
 
-    /// Loses something if it is there.
-    fn lose_if(&mut self, lost: bool, what: &str) {
-        if lost {
-            self.lose(what, "there is no place for it");
+    fn lose_if(&mut self, is_lost: bool, what: &str) {
+        if is_lost {
+            self.lose(what, NO_PLACE);
         }
     }
 
-    /// The name of what is written. Only the first of several items has the message's own.
-    fn id(&mut self, first: bool) -> MessageId {
+    /// Returns the id to write. Only the first of several items gets the message's own.
+    fn id(&mut self, is_first_item: bool) -> MessageId {
         let own = &self.message.id;
-        if first && !own.is_empty() && !self.target.is_plugin() {
+        if is_first_item && !own.is_empty() && !self.target.is_plugin() {
             return own.clone();
         }
-        if first && *own != self.implied {
+        if is_first_item && *own != self.implied {
             self.lose("id", "the item is named by its place");
         }
         self.implied.clone()
     }
 }
 
-/// A text as it can be written for the plugin.
+/// Changes a text so that the plugin reads it back unchanged.
 pub(super) fn soften(text: &str) -> String {
-    // What JavaScript trims.
+    // JavaScript trims these characters.
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-    // To Markdown these say the same.
+    // These replacements mean the same in Markdown.
     let text = text
         .replace("> ---", ">  ---")
         .replace(DIV, &DIV.replacen(' ', "  ", 1));
@@ -172,17 +169,10 @@ pub(super) fn soften(text: &str) -> String {
     text
 }
 
-/// A value as it can be written for the plugin.
+/// Changes the value of an attribute so that the plugin reads it back unchanged.
 pub(super) fn soften_value(value: &str) -> String {
-    let mut value: String = value
-        .chars()
-        .map(|c| match c {
-            '"' => '\'',
-            '>' | '\n' | '\r' => '_',
-            c => c,
-        })
-        .collect();
-    // Others do read entities.
+    let mut value = value.replace('"', "'").replace(['>', '\n', '\r'], "_");
+    // Other readers decode entities, so there must be none left.
     while let Cow::Owned(decoded) = decode_entities(&value)
         && decoded != value
     {

@@ -1,6 +1,6 @@
-//! What a file says about the conversation as a whole: YAML frontmatter whose first key is `chat`, and
-//! the text before the first item. Any other block at the start of a file is part of that text. As a message of
-//! the model, it is a change of state before the first message, so that it goes wherever messages go.
+//! The facts about a conversation: YAML frontmatter whose first key is `chat`, and the text before the first item. Any
+//! other block at the start of a file is part of that text. Among messages, these facts are a change of state before the
+//! first message.
 
 use std::borrow::Cow;
 
@@ -18,32 +18,32 @@ use crate::msgfile::frontmatter::yaml::{Yaml, YamlEntry, scalar};
 use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
 use crate::msgfile::messages::derived_id;
 
-/// A conversation as a whole.
+/// The facts about a conversation.
 #[doc(alias = "IChatSessionHistory")]
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChatSessionInfo {
-    /// Its id.
+    /// The id of the conversation.
     pub id: Option<String>,
-    /// Its title.
+    /// The title.
     pub title: Option<String>,
-    /// When it was started.
+    /// When the conversation was started.
     pub timestamp: Option<Timestamp>,
-    /// When it was changed last.
+    /// When the conversation was last changed.
     pub updated: Option<Timestamp>,
-    /// Its tags.
+    /// The tags.
     pub tags: Vec<String>,
-    /// The text before the first item; never sent.
+    /// The text before the first item, which is never sent.
     pub preamble: Option<String>,
-    /// What its source said and this type does not name.
+    /// Other fields of the source.
     pub extra: RawMap,
 }
 
-/// The keys of the frontmatter that mean something here.
+/// The known keys of the frontmatter.
 const KEYS: [&str; 6] = ["chat", "id", "title", "timestamp", "updated", "tags"];
-/// The longest frontmatter that is written; readers have limits.
+/// The longest frontmatter that is written, in bytes, because readers have limits.
 const MAX_BYTES: usize = 1 << 19;
 
-/// What the frontmatter says; times as they stand there, since their zone is not known.
+/// The frontmatter. Times stay YAML, because their zone is not known yet.
 #[derive(Debug, Default)]
 pub(super) struct ChatFrontmatter {
     id: Option<String>,
@@ -65,10 +65,9 @@ pub(super) fn read(source: &[u8], span: Span) -> ChatFrontmatter {
     let mut front = ChatFrontmatter::default();
     match Yaml::parse(&yaml) {
         Ok(tree) => {
-            let entries = tree.entries().unwrap_or_default();
-            entries
-                .iter()
-                .for_each(|entry| front.take(entry, &mut reader));
+            for entry in tree.entries().unwrap_or_default() {
+                front.read_entry(entry, &mut reader);
+            }
         }
         Err(error) => reader.unreadable(&error),
     }
@@ -77,49 +76,59 @@ pub(super) fn read(source: &[u8], span: Span) -> ChatFrontmatter {
 }
 
 impl ChatFrontmatter {
-    fn take(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) {
-        let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-        let taken = match entry.key.as_str() {
-            "chat" | "id" => {
-                let id = some(reader.text(entry));
-                let found = id.is_some();
-                self.id = id.or(self.id.take());
-                found || matches!(&entry.value, Yaml::Null)
-            }
+    /// Reads an entry. If its key is unknown or its value unusable, it becomes an extra field.
+    fn read_entry(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) {
+        let is_read = match entry.key.as_str() {
+            "chat" | "id" => self.read_id(entry, reader),
             "title" => {
                 self.title = reader.text(entry);
                 self.title.is_some()
             }
-            "timestamp" => take_time(entry, &mut self.timestamp, reader),
-            "updated" => take_time(entry, &mut self.updated, reader),
-            "tags" => {
-                let tags = tags(&entry.value);
-                if tags.is_none() {
-                    reader.wrong_type(entry, "a list of texts");
-                }
-                self.tags = tags.clone().unwrap_or_default();
-                tags.is_some_and(|tags| !tags.is_empty())
-            }
+            "timestamp" => read_time_entry(entry, &mut self.timestamp, reader),
+            "updated" => read_time_entry(entry, &mut self.updated, reader),
+            "tags" => self.read_tags(entry, reader),
             _ => false,
         };
-        if !taken {
+        if !is_read {
             self.extra.push(&entry.key, json(&entry.value));
         }
     }
+
+    fn read_id(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) -> bool {
+        let id = reader.text(entry).filter(|id| !id.is_empty());
+        if id.is_some() {
+            self.id = id;
+            return true;
+        }
+        matches!(&entry.value, Yaml::Null)
+    }
+
+    fn read_tags(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) -> bool {
+        let tags = tags(&entry.value);
+        if tags.is_none() {
+            reader.wrong_type(entry, "a list of texts");
+        }
+        self.tags = tags.unwrap_or_default();
+        !self.tags.is_empty()
+    }
 }
 
-/// Whether a value is a time in some zone.
-fn take_time(entry: &YamlEntry, place: &mut Option<Yaml>, reader: &mut FrontmatterReader) -> bool {
-    let found = time_of(&entry.value, &TimeZone::UTC).is_some();
-    if found {
-        *place = Some(entry.value.clone());
+/// Stores the value of an entry if it is a time. Returns whether it is.
+fn read_time_entry(
+    entry: &YamlEntry,
+    time: &mut Option<Yaml>,
+    reader: &mut FrontmatterReader,
+) -> bool {
+    let is_time = time_of(&entry.value, &TimeZone::UTC).is_some();
+    if is_time {
+        *time = Some(entry.value.clone());
     } else if entry.value != Yaml::Null {
         reader.wrong_type(entry, "a time such as \"2025-05-07T14:01:32Z\"");
     }
-    found
+    is_time
 }
 
-/// A time as text, or in milliseconds since 1970 as the plugin counts.
+/// Reads a time: a text, or milliseconds since 1970 as the plugin writes.
 fn time_of(value: &Yaml, zone: &TimeZone) -> Option<Timestamp> {
     match value {
         Yaml::Text(text) => read_time(text, zone),
@@ -128,88 +137,94 @@ fn time_of(value: &Yaml, zone: &TimeZone) -> Option<Timestamp> {
     }
 }
 
+/// Reads a list of tags, or a single one; `None` if it is of another type.
 fn tags(value: &Yaml) -> Option<Vec<String>> {
-    let tag = |value: &Yaml| match value {
-        Yaml::Text(text) => Some(text.clone()),
-        Yaml::Int(_) | Yaml::Bool(_) => Some(value.to_string()),
-        _ => None,
-    };
     match value {
         Yaml::Null => Some(Vec::new()),
         Yaml::List(items) => items.iter().map(tag).collect(),
-        value => tag(value).map(|tag| vec![tag]),
+        value => Some(vec![tag(value)?]),
     }
 }
 
-/// A tree as JSON. Its depth is bounded, as it was read from YAML.
+fn tag(value: &Yaml) -> Option<String> {
+    match value {
+        Yaml::Text(text) => Some(text.clone()),
+        Yaml::Int(_) | Yaml::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+/// Converts a YAML value to JSON. The YAML reader has limited its depth.
 fn json(value: &Yaml) -> Raw {
     let text = json_text(value);
     Raw::parse(&text).unwrap_or_else(|_| Raw::string(&text))
 }
 
 fn json_text(value: &Yaml) -> String {
-    let string = |text: &str| Raw::string(text).as_str().to_string();
     match value {
         Yaml::Null => "null".to_string(),
         Yaml::Bool(_) | Yaml::Int(_) | Yaml::Float(_) => value.to_string(),
-        Yaml::Text(text) => string(text),
+        Yaml::Text(text) => Raw::string(text).to_string(),
         Yaml::List(items) => {
             let items: Vec<String> = items.iter().map(json_text).collect();
             format!("[{}]", items.join(","))
         }
         Yaml::Map(entries) => {
-            let entry =
-                |entry: &YamlEntry| format!("{}:{}", string(&entry.key), json_text(&entry.value));
-            let entries: Vec<String> = entries.iter().map(entry).collect();
+            let entries: Vec<String> = entries.iter().map(json_entry).collect();
             format!("{{{}}}", entries.join(","))
         }
     }
 }
 
+fn json_entry(entry: &YamlEntry) -> String {
+    format!("{}:{}", Raw::string(&entry.key), json_text(&entry.value))
+}
+
 impl ChatMdDocument {
-    /// What the file says about the conversation as a whole. Times without a zone are taken as UTC.
+    /// Returns the facts about the conversation. Times without a zone are taken as UTC.
     pub fn session(&self) -> ChatSessionInfo {
         self.session_in(&TimeZone::UTC)
     }
 
-    /// The same, with times without a zone taken as those of `zone`.
+    /// Like [`session`](ChatMdDocument::session), with times without a zone taken as times of `zone`.
     pub fn session_in(&self, zone: &TimeZone) -> ChatSessionInfo {
         let front = &self.front;
-        let read = |value: &Option<Yaml>| value.as_ref().and_then(|value| time_of(value, zone));
+        let timestamp = front.timestamp.as_ref();
+        let updated = front.updated.as_ref();
         ChatSessionInfo {
             id: front.id.clone(),
             title: front.title.clone(),
-            timestamp: read(&front.timestamp),
-            updated: read(&front.updated),
+            timestamp: timestamp.and_then(|value| time_of(value, zone)),
+            updated: updated.and_then(|value| time_of(value, zone)),
             tags: front.tags.clone(),
             preamble: self.preamble_text(),
             extra: front.extra.clone(),
         }
     }
 
-    /// The preamble without the line ends that part it from what stands around it: one after the
-    /// frontmatter, and two before the first item.
+    /// Returns the preamble without the line ends around it: one after the frontmatter, and two before the first item.
     fn preamble_text(&self) -> Option<String> {
         let mut text = self.preamble().of(&self.source);
-        let strip = |text: &[u8]| {
-            let rest = text.strip_suffix(b"\n")?;
-            Some(rest.strip_suffix(b"\r").unwrap_or(rest).len())
-        };
         if self.frontmatter.is_some() {
             let rest = text
                 .strip_prefix(b"\r\n")
                 .or_else(|| text.strip_prefix(b"\n"));
             text = rest.unwrap_or(text);
         }
-        for _ in 0..2 {
-            text = strip(text).map_or(text, |length| &text[..length]);
-        }
+        text = without_line_end(without_line_end(text));
         let text = unescape(String::from_utf8_lossy(text));
         (!text.is_empty()).then(|| text.into_owned())
     }
 }
 
-/// The beginning of a file: frontmatter and preamble. Items follow if `items` is set.
+fn without_line_end(text: &[u8]) -> &[u8] {
+    let Some(rest) = text.strip_suffix(b"\n") else {
+        return text;
+    };
+    rest.strip_suffix(b"\r").unwrap_or(rest)
+}
+
+/// Writes the beginning of a file: frontmatter and preamble. `items` says whether items follow.
 pub(super) fn write(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Loss>) -> String {
     let mut out = frontmatter(session, losses);
     let preamble = session.preamble.as_deref().unwrap_or_default();
@@ -226,62 +241,46 @@ pub(super) fn write(session: &ChatSessionInfo, items: bool, losses: &mut Vec<Los
     out
 }
 
+/// Returns whether a preamble would be read as frontmatter or as a byte-order mark.
 fn would_be_frontmatter(preamble: &str) -> bool {
     let text = write_preamble(preamble, true);
     decode::frontmatter(text.as_bytes(), 0).is_some() || text.starts_with('\u{feff}')
 }
 
-/// A preamble with the line ends after it.
+/// Writes a preamble with the line ends after it.
 pub(super) fn write_preamble(preamble: &str, items: bool) -> Cow<'_, str> {
     if preamble.is_empty() {
         return Cow::Borrowed("");
     }
-    let end = if preamble.ends_with('\r') {
+    let line_end = if preamble.ends_with('\r') {
         "\r\n"
     } else {
         "\n"
     };
-    let ends = if items || preamble.ends_with('\n') {
-        2
-    } else {
-        1
-    };
-    Cow::Owned(escape(&format!("{preamble}{}", end.repeat(ends))).into_owned())
+    let mut text = format!("{preamble}{line_end}");
+    if items || preamble.ends_with('\n') {
+        text.push_str(line_end);
+    }
+    Cow::Owned(escape(&text).into_owned())
 }
 
+/// Writes the frontmatter; empty if there is nothing to say.
 fn frontmatter(session: &ChatSessionInfo, losses: &mut Vec<Loss>) -> String {
-    let quoted = |text: &str| scalar(text);
-    let text = |text: &String| (quoted(text), Yaml::Text(text.clone()));
-    let time = |time: &Timestamp| text(&time.to_string());
-    let tags: Vec<String> = session.tags.iter().map(|tag| quoted(tag)).collect();
-    let tag_tree = Yaml::List(session.tags.iter().cloned().map(Yaml::Text).collect());
-    let tags = (!tags.is_empty()).then(|| (format!("[{}]", tags.join(", ")), tag_tree));
-    let known = [
-        ("title", session.title.as_ref().map(text)),
-        ("timestamp", session.timestamp.as_ref().map(time)),
-        ("updated", session.updated.as_ref().map(time)),
-        ("tags", tags),
-    ];
     let mut yaml = FrontmatterText::default();
-    let id = session.id.as_ref().filter(|id| !id.is_empty());
-    match id {
-        Some(id) if yaml.add("chat", &quoted(id), &Yaml::Text(id.clone())) => {}
-        Some(_) => {
-            losses.push(Loss::of_session("id", "frontmatter cannot hold it"));
-            yaml.text.push_str("chat:\n");
-        }
-        None => yaml.text.push_str("chat:\n"),
+    yaml.add_id(session.id.as_deref().unwrap_or_default(), losses);
+    if let Some(title) = &session.title {
+        yaml.add_text("title", title, losses);
     }
-    yaml.keys.push("chat".to_string());
-    for (key, value) in known {
-        let Some((value, tree)) = value else { continue };
-        if !yaml.add(key, &value, &tree) {
-            losses.push(Loss::of_session(key, "frontmatter cannot hold it"));
-        }
+    if let Some(time) = session.timestamp {
+        yaml.add_text("timestamp", &time.to_string(), losses);
     }
-    yaml.extra(session, losses);
+    if let Some(time) = session.updated {
+        yaml.add_text("updated", &time.to_string(), losses);
+    }
+    yaml.add_tags(&session.tags, losses);
+    yaml.add_extra(session, losses);
     if Yaml::parse(&yaml.text).is_err() {
-        // Each line can be read, but there are too many things on them.
+        // Each line can be read alone, but together they exceed a limit.
         let why = "frontmatter cannot hold so many";
         losses.push(Loss::of_session("tags and extra fields", why));
         let smaller = ChatSessionInfo {
@@ -298,7 +297,7 @@ fn frontmatter(session: &ChatSessionInfo, losses: &mut Vec<Loss>) -> String {
     }
 }
 
-/// Lines of frontmatter, each of which reads back as what it says.
+/// Lines of frontmatter. Each one reads back as what it says.
 #[derive(Default)]
 struct FrontmatterText {
     text: String,
@@ -306,168 +305,213 @@ struct FrontmatterText {
 }
 
 impl FrontmatterText {
-    fn add(&mut self, key: &str, value: &str, meant: &Yaml) -> bool {
+    /// Adds a line if it reads back as `meaning`. Returns whether it does.
+    fn add(&mut self, key: &str, value: &str, meaning: &Yaml) -> bool {
         let line = format!("{}: {value}\n", scalar(key));
-        let is_said = || {
-            let tree = Yaml::parse(&line).ok();
-            tree.is_some_and(|tree| tree.get(key) == Some(meant))
-        };
         let fits = self.text.len() + line.len() <= MAX_BYTES;
-        let is_new = !self.keys.iter().any(|known| known == key);
-        let holds = fits && is_new && is_said();
-        if holds {
-            self.text.push_str(&line);
-            self.keys.push(key.to_string());
+        if !fits || self.keys.iter().any(|known| known == key) {
+            return false;
         }
-        holds
+        let read = Yaml::parse(&line).ok();
+        if read.as_ref().and_then(|tree| tree.get(key)) != Some(meaning) {
+            return false;
+        }
+        self.text.push_str(&line);
+        self.keys.push(key.to_string());
+        true
     }
 
-    /// Adds what the session does not name, as JSON, which is YAML as well.
-    fn extra(&mut self, session: &ChatSessionInfo, losses: &mut Vec<Loss>) {
+    /// Adds the first line, which makes it the frontmatter of a chat.
+    fn add_id(&mut self, id: &str, losses: &mut Vec<Loss>) {
+        let is_added = !id.is_empty() && self.add("chat", &scalar(id), &Yaml::Text(id.to_string()));
+        if !is_added {
+            self.text.push_str("chat:\n");
+            self.keys.push("chat".to_string());
+        }
+        if !is_added && !id.is_empty() {
+            losses.push(Loss::of_session("id", "frontmatter cannot hold it"));
+        }
+    }
+
+    fn add_text(&mut self, key: &str, text: &str, losses: &mut Vec<Loss>) {
+        if !self.add(key, &scalar(text), &Yaml::Text(text.to_string())) {
+            losses.push(Loss::of_session(key, "frontmatter cannot hold it"));
+        }
+    }
+
+    fn add_tags(&mut self, tags: &[String], losses: &mut Vec<Loss>) {
+        if tags.is_empty() {
+            return;
+        }
+        let quoted: Vec<String> = tags.iter().map(|tag| scalar(tag)).collect();
+        let meaning = Yaml::List(tags.iter().cloned().map(Yaml::Text).collect());
+        if !self.add("tags", &format!("[{}]", quoted.join(", ")), &meaning) {
+            losses.push(Loss::of_session("tags", "frontmatter cannot hold it"));
+        }
+    }
+
+    /// Adds the extra fields as JSON, which is YAML as well.
+    fn add_extra(&mut self, session: &ChatSessionInfo, losses: &mut Vec<Loss>) {
         for (key, value) in session.extra.iter() {
-            let name = key.as_string();
-            let json = compact(value.as_str());
-            let tree = Yaml::parse(&format!("x: {json}\n")).ok();
-            let meant = tree.as_ref().and_then(|tree| tree.get("x"));
-            let exact = meant.filter(|meant| json_text(meant) == json);
-            let is_taken = |name: &str| KEYS.contains(&name) && reads(name, exact);
-            let added = match (&name, exact) {
-                (Some(name), Some(meant)) if !is_taken(name) => self.add(name, &json, meant),
-                _ => false,
-            };
-            if !added {
-                let shown = name.unwrap_or_else(|| key.to_string());
+            if !self.add_extra_field(key, value) {
+                let shown = key.as_string().unwrap_or_else(|| key.to_string());
                 let why = "frontmatter cannot hold this value under this name";
                 losses.push(Loss::of_session(format!("extra.{shown}"), why));
             }
         }
     }
+
+    fn add_extra_field(&mut self, key: &Raw, value: &Raw) -> bool {
+        let json = compact(value.as_str());
+        let Ok(tree) = Yaml::parse(&format!("x: {json}\n")) else {
+            return false;
+        };
+        let meaning = tree.get("x").filter(|meaning| json_text(meaning) == json);
+        let (Some(name), Some(meaning)) = (key.as_string(), meaning) else {
+            return false;
+        };
+        let is_taken = KEYS.contains(&name.as_str()) && has_meaning(&name, meaning);
+        !is_taken && self.add(&name, &json, meaning)
+    }
 }
 
-/// Whether a value under a name that is known here would be read as what that name means.
-fn reads(key: &str, value: Option<&Yaml>) -> bool {
-    let Some(value) = value else { return true };
+/// Returns whether a value under a known key would be read as what the key means.
+fn has_meaning(key: &str, value: &Yaml) -> bool {
     let mut front = ChatFrontmatter::default();
     let entry = YamlEntry {
         key: key.to_string(),
         at: None,
         value: value.clone(),
     };
-    front.take(&entry, &mut FrontmatterReader::new(""));
+    front.read_entry(&entry, &mut FrontmatterReader::new(""));
     front.extra.is_empty()
 }
 
-/// JSON without the blanks between its tokens.
+/// Removes the white space between the tokens of JSON.
 fn compact(json: &str) -> String {
-    let (mut in_string, mut escaped) = (false, false);
-    let keep = |c: &char| {
-        let keeps = in_string || !c.is_ascii_whitespace();
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if in_string => escaped = true,
-            '"' => in_string = !in_string,
-            _ => {}
+    let mut out = String::with_capacity(json.len());
+    let mut in_string = false;
+    let mut is_escaped = false;
+    for c in json.chars() {
+        if in_string || !c.is_ascii_whitespace() {
+            out.push(c);
         }
-        keeps
-    };
-    json.chars().filter(keep).collect()
+        if is_escaped {
+            is_escaped = false;
+        } else if c == '"' {
+            in_string = !in_string;
+        } else {
+            is_escaped = c == '\\' && in_string;
+        }
+    }
+    out
 }
 
-/// The field of a state under which everything but the title stands.
+/// The field of a change of state that holds everything but the title.
 const CHAT: &str = "chat";
 
-/// The messages, after one with what is known of the conversation as a whole, if there is anything.
+/// Puts a message with the facts about the conversation before the others, if there are any facts.
 pub fn with_session_info(
     session: &ChatSessionInfo,
     id: &SessionId,
     mut messages: Vec<Message>,
 ) -> Vec<Message> {
-    if let Some(record) = session_info_message(session, id) {
+    if let Some(info) = session_info_message(session, id) {
         if let Some(first) = messages.first_mut() {
-            first.parent_id = Some(record.id.clone());
+            first.parent_id = Some(info.id.clone());
         }
-        messages.insert(0, record);
+        messages.insert(0, info);
     }
     messages
 }
 
-/// Takes what is known of the conversation as a whole from its messages, if the first of them says it.
+/// Takes the facts about the conversation from its first message, if that message holds them and nothing else.
 pub fn split_session_info(mut messages: Vec<Message>) -> (ChatSessionInfo, Vec<Message>) {
-    let others = messages.get(1).map(|next| next.session_id.clone());
-    let is_own = |record: &&Message| others.is_none_or(|session| session == record.session_id);
-    let Some(session) = messages.first().filter(is_own).and_then(read_session_info) else {
+    let Some(session) = leading_session_info(&messages) else {
         return (ChatSessionInfo::default(), messages);
     };
-    let record = messages.remove(0);
+    let info = messages.remove(0);
     if let Some(first) = messages.first_mut()
-        && first.parent_id.as_ref() == Some(&record.id)
+        && first.parent_id.as_ref() == Some(&info.id)
     {
         first.parent_id = None;
     }
-    let id = Some(record.session_id)
-        .filter(|id| !is_derived_id(id))
-        .map(|id| id.to_string());
+    let id = Some(info.session_id).filter(|id| !is_derived_id(id));
+    let id = id.map(|id| id.to_string());
     (ChatSessionInfo { id, ..session }, messages)
 }
 
-fn session_info_message(session: &ChatSessionInfo, id: &SessionId) -> Option<Message> {
-    let tags: Vec<Raw> = session.tags.iter().map(|tag| Raw::string(tag)).collect();
-    let time = |time: Timestamp| Raw::string(&time.to_string());
-    let known = [
-        ("timestamp", session.timestamp.map(time)),
-        ("updated", session.updated.map(time)),
-        ("tags", (!tags.is_empty()).then(|| Raw::array(&tags))),
-        ("preamble", session.preamble.as_deref().map(Raw::string)),
-        (
-            "extra",
-            (!session.extra.is_empty()).then(|| session.extra.to_raw()),
-        ),
-    ];
-    let chat: RawMap = known
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-        .collect();
-    let mut state = RawMap::new();
-    session
-        .title
-        .iter()
-        .for_each(|title| state.push("title", Raw::string(title)));
-    if !chat.is_empty() {
-        state.push(CHAT, chat.to_raw());
+/// Reads the facts in the first message, if the next message is of the same session.
+fn leading_session_info(messages: &[Message]) -> Option<ChatSessionInfo> {
+    let first = messages.first()?;
+    let next = messages.get(1);
+    if next.is_some_and(|next| next.session_id != first.session_id) {
+        return None;
     }
-    let change = StateChange {
-        changes: state.to_raw(),
-        is_snapshot: false,
-    };
-    let name = derived_id(id, "chat session");
-    let message = Message {
-        session_id: id.clone(),
-        ..Message::new(name, change.into())
-    };
-    (!state.is_empty()).then_some(message)
+    read_session_info(first)
 }
 
-/// The conversation that a message speaks of, if that is all that it says.
+/// Returns the facts as a change of state; `None` if there are none.
+fn session_info_message(session: &ChatSessionInfo, id: &SessionId) -> Option<Message> {
+    let mut chat = RawMap::new();
+    if let Some(time) = session.timestamp {
+        chat.push("timestamp", Raw::string(&time.to_string()));
+    }
+    if let Some(time) = session.updated {
+        chat.push("updated", Raw::string(&time.to_string()));
+    }
+    if !session.tags.is_empty() {
+        let tags: Vec<Raw> = session.tags.iter().map(|tag| Raw::string(tag)).collect();
+        chat.push("tags", Raw::array(&tags));
+    }
+    if let Some(preamble) = &session.preamble {
+        chat.push("preamble", Raw::string(preamble));
+    }
+    if !session.extra.is_empty() {
+        chat.push("extra", session.extra.to_raw());
+    }
+    let mut changes = RawMap::new();
+    if let Some(title) = &session.title {
+        changes.push("title", Raw::string(title));
+    }
+    if !chat.is_empty() {
+        changes.push(CHAT, chat.to_raw());
+    }
+    if changes.is_empty() {
+        return None;
+    }
+    let body = Body::State(StateChange {
+        changes: changes.to_raw(),
+        is_snapshot: false,
+    });
+    Some(Message {
+        session_id: id.clone(),
+        ..Message::new(derived_id(id, "chat session"), body)
+    })
+}
+
+/// Reads the facts in a message; `None` if it says anything else.
 fn read_session_info(message: &Message) -> Option<ChatSessionInfo> {
     let Body::State(change) = &message.body else {
         return None;
     };
     let state = change.changes.as_object()?;
     let chat = state.get(CHAT).and_then(Raw::as_object).unwrap_or_default();
-    let time = |key: &str| chat.string(key)?.parse().ok();
     let tags: Option<Vec<String>> = chat.get("tags").and_then(Raw::to);
+    let extra = chat.get("extra").and_then(Raw::as_object);
     let session = ChatSessionInfo {
         id: None,
         title: state.string("title"),
-        timestamp: time("timestamp"),
-        updated: time("updated"),
+        timestamp: read_timestamp(&chat, "timestamp"),
+        updated: read_timestamp(&chat, "updated"),
         tags: tags.unwrap_or_default(),
         preamble: chat.string("preamble"),
-        extra: chat
-            .get("extra")
-            .and_then(Raw::as_object)
-            .unwrap_or_default(),
+        extra: extra.unwrap_or_default(),
     };
-    (session_info_message(&session, &message.session_id).as_ref() == Some(message))
-        .then_some(session)
+    let same = session_info_message(&session, &message.session_id);
+    (same.as_ref() == Some(message)).then_some(session)
+}
+
+fn read_timestamp(fields: &RawMap, key: &str) -> Option<Timestamp> {
+    fields.string(key)?.parse().ok()
 }

@@ -1,5 +1,5 @@
-//! The plugin's own JSON: an object with `items`, each a message or a separator. Read and written so that
-//! the same values come out; fields that are not known stay where they were.
+//! The plugin's own JSON: an object with `items`, each a message or a separator. Writing what was read gives the same
+//! values again, and unknown fields keep their places.
 //!
 //! ```
 //! use analects_formats::chatmd::session_json::{decode, encode};
@@ -17,8 +17,8 @@
 mod read;
 mod write;
 
-pub(crate) use read::FieldReader;
-pub(super) use write::can_say;
+pub(crate) use read::{FieldReader, non_empty};
+pub(super) use write::keeps_extra;
 
 use analects_core::{
     Block, Body, Content, Image, Json, Message, MessageId, Raw, RawMap, SessionId,
@@ -30,14 +30,14 @@ use crate::msgfile::messages::derived_id;
 pub use read::{decode, decode_named};
 pub use write::encode;
 
-/// The type of a message that stands for an item of a kind that is not known.
-const FOREIGN: &str = "chat_session_item";
-/// The extra field that says whether a content was a string or parts, where it is not the usual.
+/// The type of a message that holds an item of an unknown kind.
+const FOREIGN_TYPE: &str = "chat_session_item";
+/// The extra field that says whether a content is a string or a list of parts, if that is not as usual.
 const SHAPE: &str = "content_shape";
-/// The field for the name of the message that `sysPrompt` stands for.
+/// The field for the id of the message in `sysPrompt`.
 const SYSTEM_ID: &str = "sysPromptId";
-/// The fields of an item that are known.
-pub(super) const KNOWN: [&str; 8] = [
+/// The known fields of an item.
+pub(super) const KNOWN_FIELDS: [&str; 8] = [
     "type",
     "id",
     "author",
@@ -49,14 +49,14 @@ pub(super) const KNOWN: [&str; 8] = [
 ];
 
 /// Extra fields that are read before the others, in this order.
-pub(super) const FIRST: [&str; 3] = ["type", SHAPE, "message"];
+pub(super) const FIRST_FIELDS: [&str; 3] = ["type", SHAPE, "message"];
 
-/// Whether this marks a message that could be `sysPrompt`, and stands among the items all the same.
+/// Returns whether an extra field `type` marks a message among the items that could also be `sysPrompt`.
 pub(super) fn is_marked(message: &Message, value: &Raw) -> bool {
     value.as_str() == "\"message\"" && system_prompt(message).is_some()
 }
 
-/// The text of a message that is nothing but the session's system prompt.
+/// Returns the text of a message that can be `sysPrompt`: instructions without any other fields.
 fn system_prompt(message: &Message) -> Option<Raw> {
     let Body::System(body) = &message.body else {
         return None;
@@ -64,11 +64,13 @@ fn system_prompt(message: &Message) -> Option<Raw> {
     let Content::Text(text) = &body.content else {
         return None;
     };
-    let is_bare = bare(message) == *message && !text.is_empty();
-    is_bare.then(|| Raw::parse(&text.to_json()).ok()).flatten()
+    if text.is_empty() || bare(message) != *message {
+        return None;
+    }
+    Raw::parse(&text.to_json()).ok()
 }
 
-/// The message with its names and its body alone.
+/// Returns the message with nothing but its ids and its body.
 fn bare(message: &Message) -> Message {
     Message {
         session_id: message.session_id.clone(),
@@ -77,37 +79,36 @@ fn bare(message: &Message) -> Message {
     }
 }
 
-/// The name of an item that has none of its own.
+/// Derives the id of an item without one from its position, counted from 1.
 pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
     derived_id(session, &format!("chat-session item {ordinal}"))
 }
 
+/// Derives the id of the message in `sysPrompt`.
 fn system_id(session: &SessionId) -> MessageId {
     derived_id(session, "chat-session sysPrompt")
 }
 
-/// The item that a message of a kind that is not known stands for.
+/// Returns the item of an unknown kind that a message holds, if the message says nothing else.
 pub(super) fn foreign_item(message: &Message) -> Option<Raw> {
     let Body::Other(other) = &message.body else {
         return None;
     };
     let item = message.unknown.get("item")?;
-    let exact = RawMap::from([("item", item.clone())]);
-    // Whatever else the message says would have no place.
-    let bare = Message {
-        unknown: exact,
+    let exact = Message {
+        unknown: RawMap::from([("item", item.clone())]),
         ..bare(message)
     };
-    let is_item = other.type_name.as_deref() == Some(FOREIGN) && bare == *message;
+    let is_item = other.type_name.as_deref() == Some(FOREIGN_TYPE) && exact == *message;
     (is_item && !read::is_known_item(item)).then(|| item.clone())
 }
 
-/// What can be said of a block.
-pub(super) fn said(block: &Block) -> Option<Block> {
+/// Returns a block as it is read back; `None` if it has no place.
+pub(super) fn read_back(block: &Block) -> Option<Block> {
     write_part(block).map(|part| read_part(&part))
 }
 
-/// A part of a content; `None` for a block that has no place there.
+/// Writes a block as a part of a content; `None` if it has no place there.
 pub(crate) fn write_part(block: &Block) -> Option<Raw> {
     match block {
         Block::Text(_) => Raw::parse(&block.to_json()).ok(),
@@ -120,7 +121,7 @@ pub(crate) fn write_part(block: &Block) -> Option<Raw> {
             ];
             Some(RawMap::from(part).to_raw())
         }
-        // A block of a kind that is known elsewhere would puzzle the plugin.
+        // The plugin would not understand blocks of other APIs.
         Block::Other(raw) if read_part(raw) == *block => Some(raw.clone()),
         Block::ToolUse(_)
         | Block::ToolResult(_)
@@ -131,6 +132,7 @@ pub(crate) fn write_part(block: &Block) -> Option<Raw> {
     }
 }
 
+/// Reads a part of a content. An unknown part stays JSON.
 pub(crate) fn read_part(part: &Raw) -> Block {
     if let Some(image) = read_image(part) {
         return Block::Image(image);
@@ -141,17 +143,19 @@ pub(crate) fn read_part(part: &Raw) -> Block {
     Block::Other(part.clone())
 }
 
-/// `{"type":"image_url","image_url":{"url":"…"}}`, and nothing beside it that would be lost.
+/// Reads `{"type":"image_url","image_url":{"url":"…"}}`; `None` if a field beside it would get lost.
 fn read_image(part: &Raw) -> Option<Image> {
     let fields = part.as_object()?;
-    let is_image = fields.string("type")? == "image_url";
+    if fields.string("type")? != "image_url" || fields.len() != 2 {
+        return None;
+    }
     let url = fields.get("image_url")?.as_object()?;
-    let src = url.string("url")?;
+    let address = url.string("url")?;
     let mut extra = url.clone();
     extra.remove("url");
-    let is_whole = fields.len() == 2 && url.len() == extra.len() + 1;
-    (is_image && is_whole).then(|| Image {
-        source: source(&src),
+    // A repeated `url` would get lost.
+    (url.len() == extra.len() + 1).then(|| Image {
+        source: source(&address),
         extra,
     })
 }

@@ -1,36 +1,26 @@
-//! A line of a session, as the JSON values in it: one, if nothing is wrong with it.
+//! One line of a session, as its JSON values: exactly one record if the line is undamaged.
 
 use analects_core::Problem;
 use memchr::memmem;
 use serde_json::value::RawValue;
 
 use super::record::RecordFields;
+use crate::damaged_line::{MAX_TRIES, PARTLY_READ, encoding_problems, trim_line};
 
-/// How often a damaged line is searched for the beginning of another record.
-const MAX_TRIES: usize = 64;
-
-/// What records begin with.
-const BEGINNINGS: [&[u8]; 2] = [b"{\"parentUuid\":", b"{\"type\":"];
-
-/// What is done about damage.
-const READ: &str = "what can be read of it is read";
+/// What records start with.
+const RECORD_STARTS: [&[u8]; 2] = [b"{\"parentUuid\":", b"{\"type\":"];
 
 /// A value of a line.
 pub(super) enum LineValue<'a> {
-    /// A record.
     Record(RecordFields<'a>),
-    /// JSON that is no object.
+    /// JSON that is not an object.
     Other(&'a RawValue),
 }
 
-/// Gives the values of a line, which may lack its line end, and says what is odd about it.
+/// Passes the values of a line to `each`, and returns what is wrong with the line. It may lack its line end.
 pub(super) fn read_line(line: &[u8], each: &mut dyn FnMut(LineValue<'_>)) -> Vec<Problem> {
     let is_ended = line.ends_with(b"\n");
-    // Editors put a mark before the first line, and `\r` before the end of each.
-    let line = line
-        .strip_prefix("\u{feff}".as_bytes())
-        .unwrap_or(line)
-        .trim_ascii();
+    let line = trim_line(line);
     if line.is_empty() {
         return Vec::new();
     }
@@ -40,96 +30,97 @@ pub(super) fn read_line(line: &[u8], each: &mut dyn FnMut(LineValue<'_>)) -> Vec
         each(LineValue::Record(fields));
         return Vec::new();
     }
-    save(line, is_ended, each)
+    salvage(line, is_ended, each)
 }
 
-/// Finds the values in a line that is not one record.
-fn save(line: &[u8], is_ended: bool, each: &mut dyn FnMut(LineValue<'_>)) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    if line.contains(&0) {
-        let text = "this line holds zeros where the disk had nothing to give back";
-        problems.push(Problem::error("nul-run", text).hint(READ));
-    }
-    // A line may be cut off inside of a character.
-    let is_cut = |error: std::str::Utf8Error| error.error_len().is_none() && !is_ended;
-    if std::str::from_utf8(line).is_err_and(|error| !is_cut(error)) {
-        let text = "this line holds bytes that are not UTF-8";
-        problems.push(Problem::error("not-utf8", text).hint(READ));
-    }
-    let (mut found, mut is_whole) = (0, true);
+/// Reads the values of a line that is not one intact record.
+fn salvage(line: &[u8], is_ended: bool, each: &mut dyn FnMut(LineValue<'_>)) -> Vec<Problem> {
+    let mut problems = encoding_problems(line, is_ended);
+    let mut count = 0;
+    let mut is_complete = true;
     for part in line.split(|byte| *byte == 0) {
         let text = String::from_utf8_lossy(part.trim_ascii());
-        let saved = save_part(&text, each);
-        found += saved.0;
-        is_whole &= saved.1;
+        let found = salvage_part(&text, each);
+        count += found.count;
+        is_complete &= found.end == text.len();
     }
-    problems.extend(verdict(found, is_whole, is_ended));
+    problems.extend(salvage_problem(count, is_complete, is_ended));
     problems
 }
 
-/// What is wrong with a line of so many values, if they are all of it or not.
-fn verdict(found: usize, is_whole: bool, is_ended: bool) -> Option<Problem> {
-    if is_whole && found > 1 {
-        let text = format!("{found} records stand in this line; a line end got lost");
+/// Says what is wrong with a line of `count` values. `is_complete` is false if a part of it could not be read.
+fn salvage_problem(count: usize, is_complete: bool, is_ended: bool) -> Option<Problem> {
+    if is_complete && count > 1 {
+        let text = format!("{count} records stand in this line; a line end got lost");
         return Some(Problem::warning("joined-lines", text).hint("all of them are read"));
     }
-    if is_whole {
+    if is_complete {
         return None;
     }
-    Some(if found > 0 {
-        let text = format!("{found} records and what is left of others stand in this line");
-        Problem::error("joined-lines", text).hint(READ)
-    } else if is_ended {
+    if count > 0 {
+        let text = format!("{count} records and what is left of others stand in this line");
+        return Some(Problem::error("joined-lines", text).hint(PARTLY_READ));
+    }
+    if is_ended {
         let hint = "it is skipped; every other line is read";
-        Problem::error("unreadable-line", "this line is no JSON").hint(hint)
-    } else {
-        let hint =
-            "the session may still be at work; read the file again when the line is complete";
-        // Nothing of it was complete yet, so nothing gets lost.
-        Problem::warning(
-            "torn-line",
-            "the last line was cut off while it was written",
-        )
-        .hint(hint)
-    })
+        return Some(Problem::error("unreadable-line", "this line is no JSON").hint(hint));
+    }
+    // No value of the line was complete yet, so nothing is lost.
+    let text = "the last line was cut off while it was written";
+    let hint = "the session may still be at work; read the file again when the line is complete";
+    Some(Problem::warning("torn-line", text).hint(hint))
 }
 
-/// Reads the values of a part: how many, and whether that was all of it.
-fn save_part(part: &str, each: &mut dyn FnMut(LineValue<'_>)) -> (usize, bool) {
-    let (mut found, end) = values(part, each);
-    let rest = part.get(end..).unwrap_or_default();
+/// The values at the beginning of a text: their number, and the offset where they end.
+struct ValueRun {
+    count: usize,
+    end: usize,
+}
+
+/// Reads the values of a part. The returned `end` is the part's length only if there is nothing else in it.
+fn salvage_part(part: &str, each: &mut dyn FnMut(LineValue<'_>)) -> ValueRun {
+    let mut run = read_values(part, each);
+    let rest = part.get(run.end..).unwrap_or_default();
     if rest.trim_ascii().is_empty() {
-        return (found, true);
+        run.end = part.len();
+        return run;
     }
-    let starts = |beginning| {
-        memmem::find_iter(rest.as_bytes(), beginning)
-            .filter(|at| *at > 0)
-            .take(MAX_TRIES)
-    };
-    let mut starts: Vec<usize> = BEGINNINGS.into_iter().flat_map(starts).collect();
-    starts.sort_unstable();
-    for start in starts.into_iter().take(MAX_TRIES) {
-        // A whole number of values up to the end: what is nested in another does not end there.
+    for start in record_starts(rest) {
+        // Only complete values up to the end count. An object nested in another one does not end there.
         let Some(rest) = rest.get(start..).filter(|rest| are_values(rest)) else {
             continue;
         };
-        found += values(rest, each).0;
+        run.count += read_values(rest, each).count;
         break;
     }
-    (found, false)
+    run
 }
 
-/// Gives the values with which a text begins: how many there are, and where the last one ends.
-fn values(text: &str, each: &mut dyn FnMut(LineValue<'_>)) -> (usize, usize) {
-    let (mut found, mut end) = (0, 0);
+/// Returns the offsets where records seem to start, in order, other than at the beginning.
+fn record_starts(text: &str) -> Vec<usize> {
+    let mut starts = Vec::new();
+    for pattern in RECORD_STARTS {
+        let found = memmem::find_iter(text.as_bytes(), pattern).filter(|at| *at > 0);
+        starts.extend(found.take(MAX_TRIES));
+    }
+    starts.sort_unstable();
+    starts.truncate(MAX_TRIES);
+    starts
+}
+
+/// Passes the values at the beginning of a text to `each`.
+fn read_values(text: &str, each: &mut dyn FnMut(LineValue<'_>)) -> ValueRun {
+    let mut run = ValueRun { count: 0, end: 0 };
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     while let Some(Ok(value)) = stream.next() {
-        (found, end) = (found + 1, stream.byte_offset());
+        run.count += 1;
+        run.end = stream.byte_offset();
         each(RecordFields::of(value).map_or(LineValue::Other(value), LineValue::Record));
     }
-    (found, end)
+    run
 }
 
+/// Returns whether a text is JSON values and nothing else.
 fn are_values(text: &str) -> bool {
     serde_json::Deserializer::from_str(text)
         .into_iter::<&RawValue>()

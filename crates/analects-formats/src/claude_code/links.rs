@@ -1,92 +1,94 @@
-//! Whom each record follows. The `parentUuid` of Claude Code is no chain of messages: progress takes part
-//! in it, and of parallel calls each has a result of its own as a child. Here the records of one answer,
-//! the results of its calls and what came along with them are a *run*, one behind the other in file order,
-//! and whoever follows any of them follows the last. True forks, which begin with a prompt or a new answer,
-//! stay forks.
+//! Finds the message that each record follows. `parentUuid` alone does not form a chain of messages: progress records
+//! take part in it, and each of several parallel calls has its result as a child. So the records of one answer, the
+//! results of its calls and their attachments form a *run*, one after the other in file order, and whatever follows one
+//! of them follows the last. Real forks, which begin with a prompt or a new answer, stay forks.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use uuid::Uuid;
 
-/// The run of what follows nobody.
-const NOBODY: u32 = u32::MAX;
+/// The run of records that follow nothing.
+const NO_RUN: u32 = u32::MAX;
 
-/// The main chain, among the chains.
+/// The number of the main chain. Other numbers belong to side chains.
 const MAIN: u32 = 0;
 
-/// What a record says about whom it follows.
+/// What a record says about its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatedParent<'a> {
     /// It has no such field.
-    Nothing,
-    /// Nobody: it is the first.
+    Missing,
+    /// It has no parent: it is a root.
     Root,
-    /// A record.
-    Parent(&'a str),
+    /// The id of its parent.
+    Id(&'a str),
 }
 
-/// How a record goes on with what it follows.
+/// Whether a record continues the run of the record that it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Continuation {
-    /// It begins something: a prompt, a compaction.
+    /// No. It starts something: a prompt, a compaction.
     Start,
-    /// It is a part of the answer of this name.
+    /// If it is a part of the same answer. `response` is a hash of the answer's id.
     Answer { response: Option<u64>, calls: bool },
-    /// It belongs to what it follows: the result of a call, an attachment.
+    /// Yes: a result of a call, or an attachment.
     Join,
-    /// It belongs to calls, if it follows any.
+    /// If the run has calls.
     JoinCalls,
 }
 
-/// A record that is looking for its place.
+/// A record to place in a chain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NewRecord<'a> {
     pub id: &'a str,
     pub stated: StatedParent<'a>,
-    /// Whether it is of a side chain, and of which if it says so.
+    /// `None` in the main chain; `Some(None)` in a side chain without a name.
     pub side: Option<Option<&'a str>>,
-    pub step: Continuation,
+    pub continuation: Continuation,
 }
 
-/// The place of a message.
+/// The position of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ChainPosition {
     pub parent: Option<String>,
+    /// The name of the side chain; `None` in the main chain.
     pub agent: Option<String>,
-    /// Whether the record that it follows has not been seen so far.
+    /// Whether the stated parent has not been seen so far.
     pub is_open: bool,
 }
 
-/// All records so far, in a few bytes each: files have millions of them.
+/// The links of all records so far. A few bytes each, since sessions have millions of them.
 #[derive(Debug)]
 pub(super) struct RecordLinks {
-    /// By a hash of the name: the run that a record is in, or that whoever follows it follows.
-    seen: HashMap<u64, LinkedRecord>,
+    /// The records by a hash of their id.
+    records: HashMap<u64, LinkedRecord>,
     runs: Vec<Run>,
+    /// The names of the chains, by number.
     agents: Vec<String>,
-    numbers: HashMap<String, u32>,
+    agent_numbers: HashMap<String, u32>,
     /// The run of the last message of each chain.
-    last: HashMap<u32, u32>,
+    last_runs: HashMap<u32, u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct LinkedRecord {
+    /// The run that it is in. For a record that is not a message: the run that its children follow.
     run: u32,
-    /// What tells a repeated record from another of the same name.
-    print: u32,
+    /// Tells copies of the same record from different records with the same id.
+    fingerprint: u32,
 }
 
 #[derive(Debug)]
 struct Run {
-    /// The last message of it.
+    /// The last message.
     tip: CompactId,
     response: Option<u64>,
     agent: u32,
-    calls: bool,
+    has_calls: bool,
 }
 
-/// A name in little memory.
+/// An id in little memory.
 #[derive(Debug)]
 enum CompactId {
     Uuid(Uuid),
@@ -95,10 +97,10 @@ enum CompactId {
 
 impl CompactId {
     fn new(id: &str) -> CompactId {
-        let uuid = Uuid::try_parse(id)
-            .ok()
-            .filter(|uuid| uuid.to_string() == id);
-        uuid.map_or_else(|| CompactId::Other(id.into()), CompactId::Uuid)
+        match Uuid::try_parse(id) {
+            Ok(uuid) if uuid.to_string() == id => CompactId::Uuid(uuid),
+            _ => CompactId::Other(id.into()),
+        }
     }
 
     fn text(&self) -> String {
@@ -109,57 +111,60 @@ impl CompactId {
     }
 }
 
-/// Whether a name has been seen.
+/// Whether an id was used by an earlier record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdStatus {
     New,
-    /// A record of this name was there, and was the same.
+    /// By a copy of the same record.
     Repeated,
-    /// A record of this name was there, and was another.
-    Other,
+    /// By a different record.
+    Conflicting,
 }
 
 impl Default for RecordLinks {
     fn default() -> RecordLinks {
         RecordLinks {
-            seen: HashMap::new(),
+            records: HashMap::new(),
             runs: Vec::new(),
             agents: vec![String::new()],
-            numbers: HashMap::new(),
-            last: HashMap::new(),
+            agent_numbers: HashMap::new(),
+            last_runs: HashMap::new(),
         }
     }
 }
 
 impl RecordLinks {
-    pub(super) fn known(&self, id: &str, print: u32) -> IdStatus {
-        match self.seen.get(&hash(id)) {
+    pub(super) fn id_status(&self, id: &str, fingerprint: u32) -> IdStatus {
+        match self.records.get(&hash(id)) {
             None => IdStatus::New,
-            Some(seen) if seen.print == print => IdStatus::Repeated,
-            Some(_) => IdStatus::Other,
+            Some(record) if record.fingerprint == fingerprint => IdStatus::Repeated,
+            Some(_) => IdStatus::Conflicting,
         }
     }
 
-    /// Whether a record of a name with this hash has been seen.
+    /// Returns whether there is a record so far whose id has this hash.
     pub(super) fn has(&self, hash: u64) -> bool {
-        self.seen.contains_key(&hash)
+        self.records.contains_key(&hash)
     }
 
-    /// Notes a record that is no message: whoever follows it follows what it follows. Gives the message
-    /// that it belongs to. If the one that it follows got lost, that is the last one: such records are
-    /// about what just happens.
-    pub(super) fn pass(
+    /// Adds a record that is not a message: its children follow what it follows. Returns the position of the message that
+    /// it belongs to. If its parent is unknown, that is the last message, because such records are about what happens at
+    /// the moment.
+    pub(super) fn add_other(
         &mut self,
         id: Option<&str>,
-        print: u32,
+        fingerprint: u32,
         stated: StatedParent<'_>,
     ) -> ChainPosition {
-        let found = self.stated_run(stated);
-        let is_open = matches!(stated, StatedParent::Parent(_)) && found.is_none();
-        let last = self.last.get(&MAIN).filter(|_| is_open);
-        let run = found.or(last.copied()).unwrap_or(NOBODY);
+        let known = self.stated_run(stated);
+        let is_open = matches!(stated, StatedParent::Id(_)) && known.is_none();
+        let mut run = known.unwrap_or(NO_RUN);
+        if is_open && let Some(last) = self.last_runs.get(&MAIN) {
+            run = *last;
+        }
         if let Some(id) = id {
-            self.seen.insert(hash(id), LinkedRecord { run, print });
+            let record = LinkedRecord { run, fingerprint };
+            self.records.insert(hash(id), record);
         }
         let Some(run) = self.runs.get(run as usize) else {
             return ChainPosition {
@@ -167,122 +172,136 @@ impl RecordLinks {
                 ..ChainPosition::default()
             };
         };
-        let agent = (run.agent != MAIN).then(|| self.agents[run.agent as usize].clone());
         ChainPosition {
             parent: Some(run.tip.text()),
-            agent,
+            agent: self.agent_name(run.agent),
             is_open,
         }
     }
 
-    /// Finds the place of a message.
-    pub(super) fn place(&mut self, seeker: NewRecord<'_>, print: u32) -> ChainPosition {
-        let stated = self.stated_run(seeker.stated);
-        let agent = self.agent(&seeker, stated);
-        // A side chain has a root of its own.
-        let of_chain = |run: &u32| {
-            self.runs
-                .get(*run as usize)
-                .is_some_and(|run| run.agent == agent)
-        };
-        let says = if stated == Some(NOBODY) {
-            StatedParent::Root
-        } else {
-            seeker.stated
-        };
-        let before = match says {
-            StatedParent::Parent(_) => stated.filter(of_chain),
-            StatedParent::Nothing => self.last.get(&agent).copied(),
-            // An answer and a result are nobody's first, whatever they say.
-            StatedParent::Root if seeker.step == Continuation::Start => None,
-            StatedParent::Root => self.last.get(&agent).copied(),
-        };
-        let is_open = matches!(seeker.stated, StatedParent::Parent(_)) && stated.is_none();
-        let mut parent = before.map(|run| self.runs[run as usize].tip.text());
-        if let (StatedParent::Parent(id), true) = (seeker.stated, is_open) {
+    /// Adds a message and returns its position.
+    pub(super) fn add_message(&mut self, record: NewRecord<'_>, fingerprint: u32) -> ChainPosition {
+        let stated_run = self.stated_run(record.stated);
+        let agent = self.agent_of(&record, stated_run);
+        let previous = self.previous_run(&record, stated_run, agent);
+        let mut parent = previous.map(|run| self.runs[run as usize].tip.text());
+        let mut is_open = false;
+        if let (StatedParent::Id(id), None) = (record.stated, stated_run) {
             parent = Some(id.to_string());
+            is_open = true;
         }
-        let run = match before.filter(|run| self.joins(*run, seeker.step)) {
-            Some(run) => self.extend(run, &seeker),
-            None => self.start(agent, &seeker),
+        let run = match previous {
+            Some(run) if self.continues(run, record.continuation) => self.extend_run(run, &record),
+            _ => self.start_run(agent, &record),
         };
-        self.seen
-            .insert(hash(seeker.id), LinkedRecord { run, print });
-        self.last.insert(agent, run);
-        let agent = (agent != MAIN).then(|| self.agents[agent as usize].clone());
+        let linked = LinkedRecord { run, fingerprint };
+        self.records.insert(hash(record.id), linked);
+        self.last_runs.insert(agent, run);
         ChainPosition {
             parent,
-            agent,
+            agent: self.agent_name(agent),
             is_open,
         }
     }
 
-    /// The run of the record that somebody follows; `None` if it has not been seen.
-    fn stated_run(&self, stated: StatedParent<'_>) -> Option<u32> {
-        match stated {
-            StatedParent::Parent(id) => self.seen.get(&hash(id)).map(|seen| seen.run),
-            _ => None,
+    /// Returns the run that a message follows.
+    fn previous_run(
+        &self,
+        record: &NewRecord<'_>,
+        stated_run: Option<u32>,
+        agent: u32,
+    ) -> Option<u32> {
+        let last = self.last_runs.get(&agent).copied();
+        let is_root = record.stated == StatedParent::Root || stated_run == Some(NO_RUN);
+        if is_root {
+            // An answer or a result is never the first, whatever its record says.
+            return last.filter(|_| record.continuation != Continuation::Start);
+        }
+        match record.stated {
+            StatedParent::Missing | StatedParent::Root => last,
+            // A side chain has a root of its own.
+            StatedParent::Id(_) => stated_run.filter(|run| self.agent_of_run(*run) == Some(agent)),
         }
     }
 
-    fn joins(&self, run: u32, step: Continuation) -> bool {
+    fn agent_of_run(&self, run: u32) -> Option<u32> {
+        self.runs.get(run as usize).map(|run| run.agent)
+    }
+
+    /// Returns the run of the stated parent; `None` if it has not been seen.
+    fn stated_run(&self, stated: StatedParent<'_>) -> Option<u32> {
+        let StatedParent::Id(id) = stated else {
+            return None;
+        };
+        self.records.get(&hash(id)).map(|record| record.run)
+    }
+
+    fn continues(&self, run: u32, continuation: Continuation) -> bool {
         let run = &self.runs[run as usize];
-        match step {
+        match continuation {
             Continuation::Start => false,
             Continuation::Answer { response, .. } => response.is_some() && response == run.response,
             Continuation::Join => true,
-            Continuation::JoinCalls => run.calls,
+            Continuation::JoinCalls => run.has_calls,
         }
     }
 
-    fn extend(&mut self, at: u32, seeker: &NewRecord<'_>) -> u32 {
-        let run = &mut self.runs[at as usize];
-        run.tip = CompactId::new(seeker.id);
-        run.calls |= matches!(seeker.step, Continuation::Answer { calls: true, .. });
-        at
+    fn extend_run(&mut self, number: u32, record: &NewRecord<'_>) -> u32 {
+        let run = &mut self.runs[number as usize];
+        run.tip = CompactId::new(record.id);
+        run.has_calls |= matches!(
+            record.continuation,
+            Continuation::Answer { calls: true, .. }
+        );
+        number
     }
 
-    fn start(&mut self, agent: u32, seeker: &NewRecord<'_>) -> u32 {
-        let (response, calls) = match seeker.step {
+    fn start_run(&mut self, agent: u32, record: &NewRecord<'_>) -> u32 {
+        let (response, has_calls) = match record.continuation {
             Continuation::Answer { response, calls } => (response, calls),
             _ => (None, false),
         };
         self.runs.push(Run {
-            tip: CompactId::new(seeker.id),
+            tip: CompactId::new(record.id),
             response,
             agent,
-            calls,
+            has_calls,
         });
-        u32::try_from(self.runs.len() - 1).unwrap_or(NOBODY)
+        u32::try_from(self.runs.len() - 1).unwrap_or(NO_RUN)
     }
 
-    /// The chain of a record. An old side chain does not say its name: it has that of its first record.
-    fn agent(&mut self, seeker: &NewRecord<'_>, stated: Option<u32>) -> u32 {
-        let Some(name) = seeker.side else { return MAIN };
-        let before = stated
-            .and_then(|run| self.runs.get(run as usize))
-            .map(|run| run.agent);
-        match (name, before.filter(|agent| *agent != MAIN)) {
-            (Some(name), _) => self.number(name),
-            (None, Some(before)) => before,
-            (None, None) => self.number(&format!("sidechain-{}", seeker.id)),
+    /// Returns the number of a record's chain. A side chain without a name is named after its first record.
+    fn agent_of(&mut self, record: &NewRecord<'_>, stated_run: Option<u32>) -> u32 {
+        let Some(side) = record.side else {
+            return MAIN;
+        };
+        if let Some(name) = side {
+            return self.agent_number(name);
+        }
+        match stated_run.and_then(|run| self.agent_of_run(run)) {
+            Some(agent) if agent != MAIN => agent,
+            _ => self.agent_number(&format!("sidechain-{}", record.id)),
         }
     }
 
-    fn number(&mut self, agent: &str) -> u32 {
-        if let Some(number) = self.numbers.get(agent) {
+    fn agent_number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.agent_numbers.get(name) {
             return *number;
         }
         let number = u32::try_from(self.agents.len()).unwrap_or(MAIN);
-        self.agents.push(agent.to_string());
-        self.numbers.insert(agent.to_string(), number);
+        self.agents.push(name.to_string());
+        self.agent_numbers.insert(name.to_string(), number);
         number
+    }
+
+    fn agent_name(&self, number: u32) -> Option<String> {
+        (number != MAIN).then(|| self.agents[number as usize].clone())
     }
 }
 
-/// A name as a number. Two names with the same one are as rare as anything, and cost a wrong link.
-pub(super) fn hash<T: Hash + ?Sized>(name: &T) -> u64 {
+/// Hashes an id. A collision is very unlikely, and costs one wrong link.
+pub(super) fn hash<T: Hash + ?Sized>(id: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
+    id.hash(&mut hasher);
     hasher.finish()
 }

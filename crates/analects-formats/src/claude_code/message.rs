@@ -1,9 +1,9 @@
-//! A record as a message. Whatever the message does not say stays in `extra`, under the name that it has in
-//! the record, so that the record could be written again.
+//! Builds a message from a record. What the message does not say stays in `extra`, under the record's field names, so
+//! that the record could be written again.
 
 use analects_core::{
     Assistant, Attachment, AttachmentKind, Block, Body, CompactBoundary, Content, Json, Message,
-    Notification, Problem, Progress, Raw, StateChange, StopReason, Summary, System, Text,
+    Notification, Problem, Progress, Raw, RawMap, StateChange, StopReason, Summary, System, Text,
     TokenUsage, User, UserSource,
 };
 use jiff::Timestamp;
@@ -12,36 +12,8 @@ use serde_json::value::RawValue;
 use super::links::ChainPosition;
 use super::record::{RecordFields, RecordKind, string};
 
-/// Makes a message of a record; its name and its place are not yet in it.
-pub(super) fn draft<'a>(
-    kind: RecordKind,
-    fields: RecordFields<'a>,
-    problems: &mut Vec<Problem>,
-) -> MessageBuilder<'a> {
-    let message = Message::new("", Body::Progress(Progress::default()));
-    let mut draft = MessageBuilder {
-        kind,
-        message,
-        fields,
-        left: None,
-    };
-    draft.shared();
-    draft.left = match kind {
-        RecordKind::User | RecordKind::Assistant | RecordKind::System | RecordKind::Summary => {
-            draft.inner(problems)
-        }
-        RecordKind::Queued => draft.queued(problems),
-        RecordKind::Boundary => draft.boundary(),
-        RecordKind::Notice => draft.notice(problems),
-        RecordKind::Attachment => draft.attachment(),
-        RecordKind::Title => draft.title(),
-        RecordKind::Beside => draft.beside(),
-    };
-    draft
-}
-
-/// A line that is JSON and no object.
-pub(super) fn value(raw: &RawValue) -> Message {
+/// Builds a message for JSON that is not an object.
+pub(super) fn message_of_value(raw: &RawValue) -> Message {
     let progress = Progress {
         content: Some(Raw::from(raw)),
         ..Progress::default()
@@ -49,68 +21,93 @@ pub(super) fn value(raw: &RawValue) -> Message {
     Message::new("", Body::Progress(progress))
 }
 
-/// The time of a record as Claude Code writes it.
+/// Formats a time as Claude Code does.
 pub(super) fn time_text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
-/// A message in the making.
+/// A message that still lacks its id and its position.
 pub(super) struct MessageBuilder<'a> {
     kind: RecordKind,
     pub message: Message,
-    /// What the message does not say so far.
+    /// The fields of the record that the message does not say.
     fields: RecordFields<'a>,
-    left: Remainder,
+    /// What is left of a field whose value was taken apart.
+    remainder: Option<Remainder>,
 }
 
-/// What is left of a field, to be put in its place.
-type Remainder = Option<(&'static str, Raw)>;
+/// A field of the record, and the part of its value that the message does not say.
+struct Remainder {
+    key: &'static str,
+    value: Raw,
+}
 
 impl<'a> MessageBuilder<'a> {
-    /// Gives the message its name and its place; what that says need not be kept.
-    pub(super) fn finish(mut self, id: String, session: &str, place: ChainPosition) -> Message {
-        // Progress keeps its type, as all that is beside a conversation does.
+    pub(super) fn new(
+        kind: RecordKind,
+        fields: RecordFields<'a>,
+        problems: &mut Vec<Problem>,
+    ) -> MessageBuilder<'a> {
+        let mut builder = MessageBuilder {
+            kind,
+            message: Message::new("", Body::Progress(Progress::default())),
+            fields,
+            remainder: None,
+        };
+        builder.read_common_fields();
+        match kind {
+            RecordKind::User | RecordKind::Assistant | RecordKind::System | RecordKind::Summary => {
+                builder.read_inner_message(problems);
+            }
+            RecordKind::Queued => builder.read_queued_prompt(problems),
+            RecordKind::Boundary => builder.read_boundary(),
+            RecordKind::Notice => builder.read_notice(problems),
+            RecordKind::Attachment => builder.read_attachment(),
+            RecordKind::Title => builder.read_title(),
+            RecordKind::Beside => builder.read_progress(),
+        }
+        builder
+    }
+
+    /// Adds the id and the position, and drops the fields that say the same.
+    pub(super) fn finish(mut self, id: String, session: &str, position: ChainPosition) -> Message {
+        // A record outside of the conversation keeps its type, since it becomes progress.
         if self.kind != RecordKind::Beside {
             self.fields
                 .remove_same("type", self.message.body.type_name());
         }
         self.fields.remove_same("uuid", &id);
         self.fields.remove_same("sessionId", session);
-        let is_boundary = matches!(self.message.body, Body::CompactBoundary(_));
-        let key = if is_boundary {
-            "logicalParentUuid"
-        } else {
-            "parentUuid"
+        let parent_key = match self.message.body {
+            Body::CompactBoundary(_) => "logicalParentUuid",
+            _ => "parentUuid",
         };
-        place
-            .parent
-            .iter()
-            .for_each(|parent| self.fields.remove_same(key, parent));
-        place
-            .agent
-            .iter()
-            .for_each(|agent| self.fields.remove_same("agentId", agent));
-        let (key, value) = self
-            .left
-            .map_or(("", None), |(key, value)| (key, Some(value)));
+        if let Some(parent) = &position.parent {
+            self.fields.remove_same(parent_key, parent);
+        }
+        if let Some(agent) = &position.agent {
+            self.fields.remove_same("agentId", agent);
+        }
+        let extra = match self.remainder {
+            Some(Remainder { key, value }) => self.fields.into_map_with(key, value),
+            None => self.fields.into_map(),
+        };
         Message {
             id: id.into(),
-            parent_id: place.parent.map(Into::into),
+            parent_id: position.parent.map(Into::into),
             session_id: session.into(),
-            agent_id: place.agent,
-            extra: self.fields.into_map(key, value),
+            agent_id: position.agent,
+            extra,
             ..self.message
         }
     }
 
-    fn shared(&mut self) {
+    /// Reads what records of all kinds may have.
+    fn read_common_fields(&mut self) {
         if let Some(text) = self.fields.string("timestamp") {
-            self.message.created_at = text.parse().ok();
-            if self
-                .message
-                .created_at
-                .is_some_and(|time| time_text(time) == text)
-            {
+            let time = text.parse().ok();
+            self.message.created_at = time;
+            if time.is_some_and(|time| time_text(time) == text) {
                 self.fields.remove("timestamp");
             }
         }
@@ -120,12 +117,11 @@ impl<'a> MessageBuilder<'a> {
         }
     }
 
-    /// What only messages of the API have, from records of old versions.
-    fn price(&mut self) {
+    /// Reads the cost and the duration, which old versions noted.
+    fn read_cost(&mut self) {
         if let Some(raw) = self.fields.get("costUSD") {
-            let cost = serde_json::from_str::<f64>(raw.get())
-                .ok()
-                .filter(|cost| cost.is_finite());
+            let cost: Option<f64> = serde_json::from_str(raw.get()).ok();
+            let cost = cost.filter(|cost| cost.is_finite());
             self.message.cost_usd = cost;
             if cost.is_some_and(|cost| format!("{cost:?}") == raw.get()) {
                 self.fields.remove("costUSD");
@@ -137,162 +133,164 @@ impl<'a> MessageBuilder<'a> {
         }
     }
 
-    /// The record's `message`.
-    fn inner(&mut self, problems: &mut Vec<Problem>) -> Remainder {
-        let inner = self.fields.object("message");
-        let was_object = inner.is_some();
-        let mut inner = inner.unwrap_or_default();
-        let raw = if was_object {
-            inner.get("content")
-        } else {
-            self.fields.get("message")
+    /// Reads the record's `message`: an object of the API, or, in old versions, its content alone.
+    fn read_inner_message(&mut self, problems: &mut Vec<Problem>) {
+        self.read_cost();
+        let Some(mut inner) = self.fields.object("message") else {
+            let content = self.fields.get("message");
+            let content = content.and_then(|raw| read_content(raw, problems));
+            if self.set_body(content, &mut RecordFields::default(), problems) {
+                self.fields.remove("message");
+            }
+            return;
         };
-        let content = raw.and_then(|raw| content(raw, problems));
+        let content = inner.get("content");
+        let content = content.and_then(|raw| read_content(raw, problems));
+        if self.set_body(content, &mut inner, problems) {
+            inner.remove("content");
+        }
+        self.set_remainder("message", inner);
+    }
+
+    /// Sets the body to this content. Returns whether the body says all of it.
+    fn set_body(
+        &mut self,
+        content: Option<Content>,
+        inner: &mut RecordFields<'a>,
+        problems: &mut Vec<Problem>,
+    ) -> bool {
         let is_read = content.is_some();
         let content = content.unwrap_or_default();
-        self.price();
-        let is_kept = match self.kind {
-            RecordKind::Assistant => {
-                self.answer(&mut inner, problems);
-                let stop_reason = inner.take_string("stop_reason").map(StopReason::from);
-                self.message.body = Body::Assistant(Assistant {
-                    content,
-                    stop_reason,
-                });
-                is_read
-            }
-            RecordKind::System => {
-                self.message.body = Body::System(System { content });
-                is_read
-            }
+        match self.kind {
+            RecordKind::Assistant => self.read_answer(content, inner, problems),
+            RecordKind::System => self.message.body = Body::System(System { content }),
             RecordKind::Summary => {
-                let (text, is_all) = summary(content);
+                let is_plain = matches!(content, Content::Text(_));
+                let text = match content {
+                    Content::Text(text) => text,
+                    content => content.text().into(),
+                };
                 self.message.body = Body::Summary(Summary {
                     text,
                     ..Summary::default()
                 });
-                is_all && is_read
+                return is_plain && is_read;
             }
-            _ => {
-                self.message.body = Body::User(self.user(content));
-                is_read
-            }
-        };
-        if is_kept && was_object {
-            inner.remove("content");
-        } else if is_kept {
-            self.fields.remove("message");
+            _ => self.message.body = Body::User(self.user(content)),
         }
-        was_object.then(|| ("message", inner.into_map("", None).to_raw()))
+        is_read
     }
 
-    fn answer(&mut self, inner: &mut RecordFields<'a>, problems: &mut Vec<Problem>) {
+    fn read_answer(
+        &mut self,
+        content: Content,
+        inner: &mut RecordFields<'a>,
+        problems: &mut Vec<Problem>,
+    ) {
         self.message.model = inner.take_string("model");
         self.message.response_id = inner.take_string("id");
-        let usage = inner.get("usage").map(Raw::from);
-        self.message.usage = usage.and_then(|raw| usage_of(&raw, problems)).map(Box::new);
+        if let Some(raw) = inner.get("usage") {
+            let usage = read_usage(&Raw::from(raw), problems);
+            self.message.usage = usage.map(Box::new);
+        }
         if self.message.usage.is_some() {
             inner.remove("usage");
         }
+        let stop_reason = inner.take_string("stop_reason").map(StopReason::from);
+        self.message.body = Body::Assistant(Assistant {
+            content,
+            stop_reason,
+        });
     }
 
+    /// Builds the body of a user's message, and finds out whether the program wrote it.
     fn user(&self, content: Content) -> User {
         let text = first_text(&content);
+        let is_program = self.is_by_program() || text.is_some_and(is_written_by_program);
         let command = text.filter(|text| text.trim_start().starts_with("<command-"));
-        let tag = |name| command.and_then(|text| between(text, name));
-        let origin = self
-            .fields
-            .object("origin")
-            .and_then(|origin| origin.string("kind"));
-        let is_program = self.fields.is_true("isMeta")
-            || self.fields.get("sourceToolUseID").is_some()
-            || origin.is_some_and(|kind| kind != "human")
-            || text.is_some_and(is_written_by_program);
+        let name = command.and_then(|text| text_in_tag(text, "command-name"));
+        let args = command.and_then(|text| text_in_tag(text, "command-args"));
         User {
             source: is_program.then_some(UserSource::Program),
-            command_name: tag("command-name").map(str::to_string),
-            command_args: tag("command-args").map(Text::from),
+            command_name: name.map(str::to_string),
+            command_args: args.map(Text::from),
             content,
             ..User::default()
         }
     }
 
-    fn queued(&mut self, problems: &mut Vec<Problem>) -> Remainder {
+    /// Returns whether the record says that the program wrote it.
+    fn is_by_program(&self) -> bool {
+        if self.fields.is_true("isMeta") || self.fields.get("sourceToolUseID").is_some() {
+            return true;
+        }
+        let origin = self.fields.object("origin");
+        let kind = origin.and_then(|origin| origin.string("kind"));
+        kind.is_some_and(|kind| kind != "human")
+    }
+
+    fn read_queued_prompt(&mut self, problems: &mut Vec<Problem>) {
         let mut attachment = self.fields.object("attachment").unwrap_or_default();
-        let prompt = attachment
-            .get("prompt")
-            .and_then(|raw| content(raw, problems));
+        let prompt = attachment.get("prompt");
+        let prompt = prompt.and_then(|raw| read_content(raw, problems));
         if prompt.is_some() {
             attachment.remove("prompt");
         }
         self.message.body = Body::User(self.user(prompt.unwrap_or_default()));
-        Some(("attachment", attachment.into_map("", None).to_raw()))
+        self.set_remainder("attachment", attachment);
     }
 
-    fn boundary(&mut self) -> Remainder {
+    fn read_boundary(&mut self) {
         let facts = self.fields.object("compactMetadata").unwrap_or_default();
+        let trigger = facts.string("trigger");
         self.message.body = Body::CompactBoundary(CompactBoundary {
-            trigger: facts.string("trigger").map(|word| word.into_owned().into()),
+            trigger: trigger.map(|word| word.into_owned().into()),
             tokens_before: facts.number("preTokens"),
             tokens_after: facts.number("postTokens"),
             ..CompactBoundary::default()
         });
-        None
     }
 
-    fn notice(&mut self, problems: &mut Vec<Problem>) -> Remainder {
-        let content = self
-            .fields
-            .get("content")
-            .and_then(|raw| content(raw, problems));
+    fn read_notice(&mut self, problems: &mut Vec<Problem>) {
+        let content = self.fields.get("content");
+        let content = content.and_then(|raw| read_content(raw, problems));
         self.fields.remove("content");
-        let kind = self
-            .fields
-            .take_string("subtype")
-            .unwrap_or_else(|| "system".to_string());
-        let content = content.unwrap_or_default();
+        let kind = self.fields.take_string("subtype");
         self.message.body = Body::Notification(Notification {
-            kind,
-            content,
+            kind: kind.unwrap_or_else(|| "system".to_string()),
+            content: content.unwrap_or_default(),
             data: None,
         });
-        None
     }
 
-    fn attachment(&mut self) -> Remainder {
+    fn read_attachment(&mut self) {
         let data = self.fields.get("attachment").map(Raw::from);
         let attachment = self.fields.object("attachment").unwrap_or_default();
         let name = attachment.string("type").unwrap_or_default();
-        let texts = ["content", "prompt"]
-            .iter()
-            .find_map(|key| attachment.string(key));
-        let content = texts.map_or(Content::Empty, |text| Content::from(text.into_owned()));
+        let text = attachment
+            .string("content")
+            .or_else(|| attachment.string("prompt"));
         self.fields.remove("attachment");
-        let kind = attachment_kind(&name);
         self.message.body = Body::Attachment(Attachment {
-            kind,
-            content,
+            kind: attachment_kind(&name),
+            content: text.map_or(Content::Empty, |text| Content::from(text.into_owned())),
             data,
         });
-        None
     }
 
-    fn title(&mut self) -> Remainder {
-        let title = ["customTitle", "aiTitle"]
-            .iter()
-            .find_map(|key| self.fields.string(key));
-        let title = Raw::string(&title.unwrap_or_default());
-        let mut changes = analects_core::RawMap::new();
-        changes.push("title", title);
-        let changes = changes.to_raw();
+    fn read_title(&mut self) {
+        let custom = self.fields.string("customTitle");
+        let title = custom.or_else(|| self.fields.string("aiTitle"));
+        let mut changes = RawMap::new();
+        changes.push("title", Raw::string(&title.unwrap_or_default()));
         self.message.body = Body::State(StateChange {
-            changes,
+            changes: changes.to_raw(),
             is_snapshot: false,
         });
-        None
     }
 
-    fn beside(&mut self) -> Remainder {
+    /// Reads a record outside of the conversation.
+    fn read_progress(&mut self) {
         let mut progress = Progress::default();
         if self.fields.string("type").as_deref() == Some("progress") {
             progress.content = self.fields.get("data").map(Raw::from);
@@ -300,12 +298,16 @@ impl<'a> MessageBuilder<'a> {
             progress.tool_use_id = self.fields.take_string("parentToolUseID");
         }
         self.message.body = Body::Progress(progress);
-        None
+    }
+
+    fn set_remainder(&mut self, key: &'static str, fields: RecordFields<'a>) {
+        let value = fields.into_map().to_raw();
+        self.remainder = Some(Remainder { key, value });
     }
 }
 
-/// A string or an array of blocks; `None` for anything else, which then stays where it is.
-fn content(raw: &RawValue, problems: &mut Vec<Problem>) -> Option<Content> {
+/// Reads a string or an array of blocks; `None` for anything else, which then stays in `extra`.
+fn read_content(raw: &RawValue, problems: &mut Vec<Problem>) -> Option<Content> {
     if !raw.get().starts_with(['"', '[']) {
         return None;
     }
@@ -315,15 +317,7 @@ fn content(raw: &RawValue, problems: &mut Vec<Problem>) -> Option<Content> {
     Content::read(&Raw::from(raw), problems).ok()
 }
 
-/// The text of a summary, and whether that is all there was.
-fn summary(content: Content) -> (Text, bool) {
-    match content {
-        Content::Text(text) => (text, true),
-        content => (content.text().into(), false),
-    }
-}
-
-/// The text with which a content begins.
+/// Returns the text that a content begins with; `None` if it begins with another block, or if the text is not Unicode.
 fn first_text(content: &Content) -> Option<&str> {
     let text = match content {
         Content::Text(text) => text,
@@ -341,9 +335,9 @@ fn first_text(content: &Content) -> Option<&str> {
     }
 }
 
-/// What Claude Code puts into the mouth of a person.
+/// Returns whether Claude Code wrote a text in the user's name.
 fn is_written_by_program(text: &str) -> bool {
-    const TAGS: [&str; 6] = [
+    const STARTS: [&str; 6] = [
         "<local-command-",
         "<bash-stdout>",
         "<bash-stderr>",
@@ -352,11 +346,11 @@ fn is_written_by_program(text: &str) -> bool {
         "[Request interrupted by user",
     ];
     let text = text.trim_start();
-    TAGS.iter().any(|tag| text.starts_with(tag))
+    STARTS.iter().any(|start| text.starts_with(start))
 }
 
-/// What stands between a tag and its end, unless there is nothing.
-fn between<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
+/// Returns the text between a tag and its end tag, unless it is empty.
+fn text_in_tag<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{tag}>"))?;
     let (inside, _) = rest.split_once(&format!("</{tag}>"))?;
     Some(inside.trim()).filter(|inside| !inside.is_empty())
@@ -372,27 +366,31 @@ fn attachment_kind(name: &str) -> AttachmentKind {
     }
 }
 
-/// The counts of an answer. How long what was written to the cache is kept stands in an object of its own;
-/// it is taken apart where that loses nothing.
-pub(super) fn usage_of(raw: &Raw, problems: &mut Vec<Problem>) -> Option<TokenUsage> {
+/// Reads the token counts of an answer. The counts per lifetime of the cache are in an object of their own, which is
+/// taken apart only if nothing gets lost.
+pub(super) fn read_usage(raw: &Raw, problems: &mut Vec<Problem>) -> Option<TokenUsage> {
     let mut usage = TokenUsage::read(raw, problems).ok()?;
-    let is_lifetimes = |(key, _): &(&Raw, &Raw)| key.as_str() == "\"cache_creation\"";
-    let is_plain = usage.cache_creation_5m_tokens.is_none()
-        && usage.cache_creation_1h_tokens.is_none()
-        && usage.extra.iter().filter(is_lifetimes).count() == 1;
-    let lifetimes = usage.extra.get("cache_creation").and_then(Raw::as_object);
-    let Some(lifetimes) = lifetimes.filter(|_| is_plain) else {
+    let Some(lifetimes) = cache_lifetimes(&usage) else {
         return Some(usage);
     };
     let count = |key| lifetimes.get(key).and_then(Raw::to::<u64>);
     let short = count("ephemeral_5m_input_tokens");
     let long = count("ephemeral_1h_input_tokens");
-    (
-        usage.cache_creation_5m_tokens,
-        usage.cache_creation_1h_tokens,
-    ) = (short, long);
+    usage.cache_creation_5m_tokens = short;
+    usage.cache_creation_1h_tokens = long;
     if lifetimes.len() == usize::from(short.is_some()) + usize::from(long.is_some()) {
         usage.extra.remove("cache_creation");
     }
     Some(usage)
+}
+
+/// Returns the object with the counts per lifetime, unless it is repeated or the counts are there already.
+fn cache_lifetimes(usage: &TokenUsage) -> Option<RawMap> {
+    if usage.cache_creation_5m_tokens.is_some() || usage.cache_creation_1h_tokens.is_some() {
+        return None;
+    }
+    let keys = usage.extra.iter().map(|(key, _)| key.as_str());
+    let is_single = keys.filter(|key| *key == "\"cache_creation\"").count() == 1;
+    let lifetimes = usage.extra.get("cache_creation")?;
+    lifetimes.as_object().filter(|_| is_single)
 }

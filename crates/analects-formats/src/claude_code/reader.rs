@@ -1,8 +1,6 @@
-//! A session read line by line: memory is needed for the names of its records, not for what they say.
+//! Reads a session line by line. Memory is needed for the ids of its records, not for their content.
 
-use std::collections::{BTreeMap, HashMap};
-
-use analects_core::{Block, Body, Content, Hint, Message, Problem, Severity};
+use analects_core::{Block, Body, Content, Hint, Message, Problem};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -10,20 +8,12 @@ use super::line::{LineValue, read_line};
 use super::links::{
     ChainPosition, Continuation, IdStatus, NewRecord, RecordLinks, StatedParent, hash,
 };
-use super::message::{draft, value};
+use super::message::{MessageBuilder, message_of_value};
+use super::queue::MessageQueue;
 use super::record::{RecordFields, RecordKind};
+use super::report::{MissingParent, SessionReport};
 use crate::convert::{FileLine, FormatReader, LineSplitter, ReadOptions, ReadOutput};
 use crate::msgfile::session_of;
-
-/// How many problems are listed. A file of nothing but damage would fill the memory with them.
-const MOST: usize = 10_000;
-
-/// How many messages a compaction may wait for its summary, which is mostly the next one.
-const WAIT: usize = 32;
-
-/// How many messages, of lines with how many bytes, wait for the first record that names its session.
-const EARLY: usize = 1_000;
-const EARLY_BYTES: usize = 16 << 20;
 
 /// Reads a session of Claude Code.
 #[derive(Debug)]
@@ -33,7 +23,7 @@ pub struct SessionReader {
 }
 
 impl SessionReader {
-    /// A reader for a file.
+    /// Creates a reader for one file.
     pub fn new(options: &ReadOptions) -> SessionReader {
         let records = RecordReader {
             full: options.full,
@@ -50,188 +40,155 @@ impl SessionReader {
 impl FormatReader for SessionReader {
     fn feed(&mut self, bytes: &[u8], out: &mut ReadOutput) {
         let records = &mut self.records;
-        self.lines.feed(bytes, &mut |line| records.line(line, out));
+        self.lines
+            .feed(bytes, &mut |line| records.read_line(line, out));
     }
 
     fn finish(mut self: Box<Self>, out: &mut ReadOutput) {
         let records = &mut self.records;
-        self.lines.finish(&mut |line| records.line(line, out));
+        self.lines.finish(&mut |line| records.read_line(line, out));
         self.records.finish(out);
     }
 }
 
-/// What is known of the records so far.
+/// Turns records into messages.
 #[derive(Debug, Default)]
 struct RecordReader {
+    /// Whether to keep records that are not part of the conversation.
     full: bool,
+    /// The file's name.
     name: String,
     links: RecordLinks,
-    /// The session of the first record that names one, and that of the last.
-    own: Option<String>,
-    current: Option<String>,
-    /// Messages from before that, which have a session as soon as it is known.
-    early: Vec<Message>,
-    early_bytes: usize,
-    /// Messages from a compaction on that still lacks its summary.
-    held: Vec<Message>,
-    /// Calls without a result so far, and parents that were not there so far, by hash: their lines.
-    calls: HashMap<u64, usize>,
-    open: Vec<MissingParent>,
-    /// How many records of each type were left out.
-    left: BTreeMap<String, usize>,
-    repeated: usize,
-    problems: usize,
-    /// The current line, and the number of values in it so far.
+    queue: MessageQueue,
+    report: SessionReport,
+    /// The first session that a record names.
+    first_session: Option<String>,
+    /// The last session that a record names.
+    session: Option<String>,
+    /// The number of the current line, from 1.
     line: usize,
-    nth: usize,
-}
-
-/// A record whose parent was not there.
-#[derive(Debug)]
-struct MissingParent {
-    parent: u64,
-    line: usize,
-    /// Whether it is beside the conversation, which then goes on all the same.
-    is_beside: bool,
+    /// The number of values in the current line so far.
+    index: usize,
 }
 
 impl RecordReader {
-    fn line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
-        (self.line, self.nth) = (line.number, 0);
+    fn read_line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
+        self.line = line.number;
+        self.index = 0;
         let Some(bytes) = line.bytes else {
-            self.report(line.too_long(), out);
+            self.add_problem(line.too_long(), out);
             return;
         };
-        if self.current.is_none() {
-            self.early_bytes = self.early_bytes.saturating_add(bytes.len());
-        }
-        let odd = read_line(bytes, &mut |value| {
-            self.value(value, out);
-            self.nth += 1;
+        self.queue.count_bytes(bytes.len());
+        let problems = read_line(bytes, &mut |value| {
+            self.read_value(value, out);
+            self.index += 1;
         });
-        for problem in odd {
-            self.report(problem, out);
+        for problem in problems {
+            self.add_problem(problem, out);
         }
     }
 
-    /// Notes what is odd about the current line.
-    fn report(&mut self, problem: Problem, out: &mut ReadOutput) {
-        self.report_at(self.line, problem, out);
+    /// Reports a problem of the current line.
+    fn add_problem(&mut self, problem: Problem, out: &mut ReadOutput) {
+        self.report.add(self.line, problem, out);
     }
 
-    fn report_at(&mut self, line: usize, mut problem: Problem, out: &mut ReadOutput) {
-        self.problems += 1;
-        if self.problems <= MOST {
-            (problem.line, problem.column) = (line, 1);
-            out.problems.push(problem);
+    fn read_value(&mut self, value: LineValue<'_>, out: &mut ReadOutput) {
+        match value {
+            LineValue::Record(fields) => self.read_record(fields, out),
+            LineValue::Other(raw) => self.read_other_json(raw, out),
         }
     }
 
-    fn value(&mut self, found: LineValue<'_>, out: &mut ReadOutput) {
-        match found {
-            LineValue::Record(fields) => self.record(fields, out),
-            LineValue::Other(raw) => self.other(raw, out),
-        }
-    }
-
-    /// JSON that is no record.
-    fn other(&mut self, raw: &RawValue, out: &mut ReadOutput) {
+    /// Reads JSON that is not a record.
+    fn read_other_json(&mut self, raw: &RawValue, out: &mut ReadOutput) {
         let text = "this line is JSON, and no record";
-        self.report(
-            Problem::warning("not-a-record", text).hint(Hint::ConvertInFull),
-            out,
-        );
-        self.leave("no record");
-        if self.full {
-            let id = self.derived_id();
-            let session_id = self.session().into();
-            self.give(
-                Message {
-                    id: id.into(),
-                    session_id,
-                    ..value(raw)
-                },
-                out,
-            );
-        } else {
-            out.left_out += 1;
-        }
-    }
-
-    fn record(&mut self, fields: RecordFields<'_>, out: &mut ReadOutput) {
-        self.meet_session(&fields, out);
-        let uuid = fields.string("uuid");
-        let print = print_of(&fields);
-        let mut kind = RecordKind::of(&fields);
-        let known = uuid
-            .as_deref()
-            .map_or(IdStatus::New, |id| self.links.known(id, print));
-        if known == IdStatus::Repeated {
-            kind = RecordKind::Beside;
-            self.repeated += 1;
-        } else if kind == RecordKind::Beside {
-            self.leave(&fields.string("type").unwrap_or("no type".into()));
-        }
-        if kind == RecordKind::Beside {
-            self.beside(fields, known, print, out);
-            return;
-        }
-        if known == IdStatus::Other {
-            let text = format!(
-                "record {} is there twice, and not the same",
-                uuid.unwrap_or_default()
-            );
-            let hint = "both are kept; wherever it is named, the nearest before is meant";
-            self.report(
-                Problem::warning("duplicate-message-id", text).hint(hint),
-                out,
-            );
-        }
-        self.speech(kind, fields, print, out);
-    }
-
-    /// A record that is no part of the conversation.
-    fn beside(
-        &mut self,
-        fields: RecordFields<'_>,
-        known: IdStatus,
-        print: u32,
-        out: &mut ReadOutput,
-    ) {
-        let uuid = fields.string("uuid");
-        let parent = fields.string("parentUuid");
-        let stated = stated(&fields, parent.as_deref());
-        // What is repeated stays linked as it was.
-        let noted = uuid.as_deref().filter(|_| known != IdStatus::Repeated);
-        let place = self.links.pass(noted, print, stated);
-        self.note_open(&place, parent.as_deref(), true);
+        let problem = Problem::warning("not-a-record", text).hint(Hint::ConvertInFull);
+        self.add_problem(problem, out);
+        self.report.count_left_out("no record");
         if !self.full {
             out.left_out += 1;
             return;
         }
-        let id = noted.map_or_else(|| self.derived_id(), str::to_string);
-        let made = draft(RecordKind::Beside, fields, &mut Vec::new());
-        self.give(made.finish(id, &self.session(), place), out);
+        let message = Message {
+            id: self.derived_id().into(),
+            session_id: self.session().into(),
+            ..message_of_value(raw)
+        };
+        self.queue.push(message, out);
     }
 
-    fn speech(
+    fn read_record(&mut self, fields: RecordFields<'_>, out: &mut ReadOutput) {
+        self.read_session(&fields, out);
+        let id = fields.string("uuid");
+        let fingerprint = fingerprint(&fields);
+        let kind = RecordKind::of(&fields);
+        let status = match id.as_deref() {
+            Some(id) => self.links.id_status(id, fingerprint),
+            None => IdStatus::New,
+        };
+        if status == IdStatus::Repeated {
+            self.report.repeated += 1;
+            self.read_beside(fields, status, fingerprint, out);
+            return;
+        }
+        if kind == RecordKind::Beside {
+            let type_name = fields.string("type").unwrap_or("no type".into());
+            self.report.count_left_out(&type_name);
+            self.read_beside(fields, status, fingerprint, out);
+            return;
+        }
+        if status == IdStatus::Conflicting {
+            let id = id.unwrap_or_default();
+            let text = format!("record {id} is there twice, and not the same");
+            let hint = "both are kept; wherever it is named, the nearest before is meant";
+            let problem = Problem::warning("duplicate-message-id", text).hint(hint);
+            self.add_problem(problem, out);
+        }
+        self.read_message(kind, fields, fingerprint, out);
+    }
+
+    /// Reads a record that is not part of the conversation.
+    fn read_beside(
+        &mut self,
+        fields: RecordFields<'_>,
+        status: IdStatus,
+        fingerprint: u32,
+        out: &mut ReadOutput,
+    ) {
+        let parent = fields.string("parentUuid");
+        let stated = stated_parent(&fields, parent.as_deref());
+        // A repeated record keeps its first link.
+        let id = fields
+            .string("uuid")
+            .filter(|_| status != IdStatus::Repeated);
+        let position = self.links.add_other(id.as_deref(), fingerprint, stated);
+        self.note_parent(&position, parent.as_deref(), true);
+        if !self.full {
+            out.left_out += 1;
+            return;
+        }
+        let id = id.map_or_else(|| self.derived_id(), String::from);
+        let builder = MessageBuilder::new(RecordKind::Beside, fields, &mut Vec::new());
+        let message = builder.finish(id, &self.session(), position);
+        self.queue.push(message, out);
+    }
+
+    /// Reads a record that is part of the conversation.
+    fn read_message(
         &mut self,
         kind: RecordKind,
         fields: RecordFields<'_>,
-        print: u32,
+        fingerprint: u32,
         out: &mut ReadOutput,
     ) {
-        let uuid = fields.string("uuid").map(String::from);
-        let logical = fields
-            .string("logicalParentUuid")
-            .filter(|_| kind == RecordKind::Boundary);
-        let parent = logical.or(fields.string("parentUuid")).map(String::from);
-        let mut place_of = stated(&fields, parent.as_deref());
-        if let (RecordKind::Boundary, Some(id)) = (kind, &parent)
-            && !self.links.has(hash(id))
-        {
-            // A compaction often names what is in another file, and is about what is in this one.
-            place_of = StatedParent::Nothing;
+        let id = fields.string("uuid").map(String::from);
+        let parent = parent_of(kind, &fields);
+        let mut stated = stated_parent(&fields, parent.as_deref());
+        if kind == RecordKind::Boundary && !self.is_known(parent.as_deref()) {
+            // A compaction often names a record of another file, although it is about this one.
+            stated = StatedParent::Missing;
         }
         let agent = fields.string("agentId").map(String::from);
         let is_side = match fields.get("isSidechain") {
@@ -239,264 +196,114 @@ impl RecordReader {
             None => agent.is_some(),
         };
         let is_meta = fields.is_true("isMeta") || fields.get("sourceToolUseID").is_some();
-        let mut odd = Vec::new();
-        let made = draft(kind, fields, &mut odd);
-        for problem in odd {
-            self.report(problem, out);
+        let mut problems = Vec::new();
+        let builder = MessageBuilder::new(kind, fields, &mut problems);
+        for problem in problems {
+            self.add_problem(problem, out);
         }
-        let id = uuid.unwrap_or_else(|| self.derived_id());
+        let id = id.unwrap_or_else(|| self.derived_id());
         if kind == RecordKind::Title {
-            // It is about the whole, and follows nobody.
-            self.give(
-                made.finish(id, &self.session(), ChainPosition::default()),
-                out,
-            );
+            // It is about the whole session and follows nothing.
+            let message = builder.finish(id, &self.session(), ChainPosition::default());
+            self.queue.push(message, out);
             return;
         }
-        let step = step(&made.message, is_meta);
-        let side = is_side.then_some(agent.as_deref());
-        let seeker = NewRecord {
+        let record = NewRecord {
             id: &id,
-            stated: place_of,
-            side,
-            step,
+            stated,
+            side: is_side.then_some(agent.as_deref()),
+            continuation: continuation(&builder.message, is_meta),
         };
-        let place = self.links.place(seeker, print);
-        self.note_open(&place, parent.as_deref(), false);
-        self.pair(&made.message, out);
-        self.give(made.finish(id, &self.session(), place), out);
+        let position = self.links.add_message(record, fingerprint);
+        self.note_parent(&position, parent.as_deref(), false);
+        self.report.pair_calls(&builder.message, self.line, out);
+        let message = builder.finish(id, &self.session(), position);
+        self.queue.push(message, out);
     }
 
-    fn note_open(&mut self, place: &ChainPosition, parent: Option<&str>, is_beside: bool) {
-        if place.is_open && self.open.len() < MOST {
-            let parent = hash(parent.unwrap_or_default());
-            self.open.push(MissingParent {
-                parent,
+    /// Returns whether there is a parent and it has been seen, or there is none at all.
+    fn is_known(&self, parent: Option<&str>) -> bool {
+        parent.is_none_or(|id| self.links.has(hash(id)))
+    }
+
+    /// Remembers a parent that has not been seen so far. It may still come.
+    fn note_parent(&mut self, position: &ChainPosition, parent: Option<&str>, is_beside: bool) {
+        if position.is_open {
+            self.report.add_missing_parent(MissingParent {
+                parent: hash(parent.unwrap_or_default()),
                 line: self.line,
                 is_beside,
             });
         }
     }
 
-    /// Gives a message, as soon as its session is known.
-    fn give(&mut self, made: Message, out: &mut ReadOutput) {
-        if self.current.is_some() {
-            return self.give_complete(made, out);
-        }
-        self.early.push(made);
-        if self.early.len() >= EARLY || self.early_bytes > EARLY_BYTES {
-            self.give_early(None, out);
-        }
-    }
-
-    /// Gives the messages that waited for a session.
-    fn give_early(&mut self, session: Option<&str>, out: &mut ReadOutput) {
-        for mut made in std::mem::take(&mut self.early) {
-            if let Some(session) = session {
-                made.session_id = session.into();
-            }
-            self.give_complete(made, out);
-        }
-    }
-
-    /// Gives a message, as soon as the compaction before it has its summary.
-    fn give_complete(&mut self, made: Message, out: &mut ReadOutput) {
-        let is_boundary = matches!(made.body, Body::CompactBoundary(_));
-        if self.held.is_empty() && !is_boundary {
-            out.messages.push(made);
-            return;
-        }
-        if is_boundary {
-            out.messages.append(&mut self.held);
-        }
-        self.held.push(made);
-        if self.find_summary() || self.held.len() > WAIT {
-            out.messages.append(&mut self.held);
-        }
-    }
-
-    /// Whether the last message is the summary of the compaction that waits.
-    fn find_summary(&mut self) -> bool {
-        let Some((first, rest)) = self.held.split_first_mut() else {
-            return false;
-        };
-        let Some(last) = rest.last() else {
-            return false;
-        };
-        let is_summary = matches!(last.body, Body::Summary(_));
-        if let (Body::CompactBoundary(boundary), true) = (&mut first.body, is_summary) {
-            boundary.summary_id = Some(last.id.clone());
-        }
-        is_summary
-    }
-
-    /// Finds calls without results, and results without calls.
-    fn pair(&mut self, made: &Message, out: &mut ReadOutput) {
-        let Some(Content::Blocks(blocks)) = made.body.content() else {
-            return;
-        };
-        for block in blocks {
-            match block {
-                Block::ToolUse(call) => {
-                    self.calls.insert(hash(&*call.id), self.line);
-                }
-                Block::ToolResult(result) => self.answered(&result.tool_use_id, out),
-                Block::Text(_)
-                | Block::Image(_)
-                | Block::Thinking(_)
-                | Block::RedactedThinking(_)
-                | Block::Document(_)
-                | Block::Other(_) => {}
-            }
-        }
-    }
-
-    fn answered(&mut self, call: &str, out: &mut ReadOutput) {
-        if self.calls.remove(&hash(call)).is_none() {
-            let text = "no call before this result waits for one";
-            let problem = Problem::warning("result-without-call", text);
-            self.report(problem.hint("it is kept, and not sent"), out);
-        }
-    }
-
-    fn meet_session(&mut self, fields: &RecordFields<'_>, out: &mut ReadOutput) {
+    /// Notes the session of a record. A file usually has one.
+    fn read_session(&mut self, fields: &RecordFields<'_>, out: &mut ReadOutput) {
         let Some(session) = fields.string("sessionId") else {
             return;
         };
-        if self.current.as_deref() == Some(&*session) {
+        if self.session.as_deref() == Some(&*session) {
             return;
         }
-        if self.current.is_none() {
-            self.give_early(Some(&session), out);
-        }
-        self.current = Some(session.clone().into_owned());
-        let own = self.own.get_or_insert_with(|| session.clone().into_owned());
-        if **own != *session {
+        self.queue.set_session(&session, out);
+        self.session = Some(session.clone().into_owned());
+        let first = self
+            .first_session
+            .get_or_insert_with(|| session.clone().into_owned());
+        if **first != *session {
             let text = format!("from here on, records are of another session: {session}");
             let hint = "it was resumed or copied; all are kept, each with its session";
-            self.report(Problem::warning("foreign-session", text).hint(hint), out);
+            let problem = Problem::warning("foreign-session", text).hint(hint);
+            self.add_problem(problem, out);
         }
     }
 
-    /// The session of the current record, or that of the one before, or one made of the file's name, which is
-    /// that of the message only if no record ever names one.
+    /// Returns the last session that a record has named. Before the first one, returns a session id that is derived from
+    /// the file's name; messages keep that id only if no record ever names a session.
     fn session(&self) -> String {
-        let made = || session_of(&self.name).to_string();
-        self.current.clone().unwrap_or_else(made)
+        let derived = || session_of(&self.name).to_string();
+        self.session.clone().unwrap_or_else(derived)
     }
 
-    /// A name for a record that has none: that of its place.
+    /// Derives an id for a record without one from its position.
     fn derived_id(&self) -> String {
-        let name = format!("{} {} {}", self.session(), self.line, self.nth);
+        let name = format!("{} {} {}", self.session(), self.line, self.index);
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string()
     }
 
-    fn leave(&mut self, name: &str) {
-        // Types may be made up by the thousand.
-        let is_room = self.left.len() < 100 || self.left.contains_key(name);
-        let name = if is_room {
-            name.chars().take(40).collect()
-        } else {
-            "other".to_string()
-        };
-        *self.left.entry(name).or_default() += 1;
-    }
-
     fn finish(mut self, out: &mut ReadOutput) {
-        self.give_early(None, out);
-        out.messages.append(&mut self.held);
-        self.report_open(out);
-        self.report_left(out);
-        if self.problems > MOST {
-            let text = format!(
-                "there are {} more problems, which are not listed",
-                self.problems - MOST
-            );
-            out.problems.push(Problem::warning("more-problems", text));
-        }
-    }
-
-    fn report_open(&mut self, out: &mut ReadOutput) {
-        for MissingParent {
-            parent,
-            line,
-            is_beside,
-        } in std::mem::take(&mut self.open)
-        {
-            if self.links.has(parent) {
-                continue;
-            }
-            let text = "the record that this one follows is not in this file";
-            let hint = match is_beside {
-                true => "a record got lost; what comes next follows the message before it",
-                false => "the conversation starts here, as far as this file knows",
-            };
-            self.report_at(
-                line,
-                Problem::warning("unknown-parent", text).hint(hint),
-                out,
-            );
-        }
-        let mut calls: Vec<usize> = std::mem::take(&mut self.calls).into_values().collect();
-        calls.sort_unstable();
-        for line in calls {
-            let hint = "when the conversation is sent, a result that says so is added";
-            let problem =
-                Problem::warning("call-without-result", "a call has no result").hint(hint);
-            self.report_at(line, problem, out);
-        }
-    }
-
-    fn report_left(&mut self, out: &mut ReadOutput) {
-        if self.repeated > 0 {
-            let text = format!(
-                "{} records are there more than once; each is read once",
-                self.repeated
-            );
-            let problem = Problem::warning("repeated-records", text).with(Severity::Hint);
-            out.problems.push(problem.hint(Hint::ConvertInFull));
-        }
-        if self.full || self.left.is_empty() {
-            return;
-        }
-        let counts: Vec<String> = self
-            .left
-            .iter()
-            .map(|(name, count)| format!("{count} {name}"))
-            .collect();
-        let text = format!(
-            "records that are no conversation were left out: {}",
-            counts.join(", ")
-        );
-        let problem = Problem::warning("left-out", text).with(Severity::Hint);
-        out.problems.push(problem.hint(Hint::ConvertInFull));
+        self.queue.finish(out);
+        self.report.finish(&self.links, self.full, out);
     }
 }
 
-fn stated<'a>(fields: &RecordFields<'_>, parent: Option<&'a str>) -> StatedParent<'a> {
+/// Returns the id of the record that a message follows. A compaction has a field of its own for that.
+fn parent_of(kind: RecordKind, fields: &RecordFields<'_>) -> Option<String> {
+    let logical = fields
+        .string("logicalParentUuid")
+        .filter(|_| kind == RecordKind::Boundary);
+    logical.or(fields.string("parentUuid")).map(String::from)
+}
+
+fn stated_parent<'a>(fields: &RecordFields<'_>, parent: Option<&'a str>) -> StatedParent<'a> {
     match (parent, fields.get("parentUuid")) {
-        (Some(parent), _) => StatedParent::Parent(parent),
+        (Some(parent), _) => StatedParent::Id(parent),
         (None, Some(_)) => StatedParent::Root,
-        (None, None) => StatedParent::Nothing,
+        (None, None) => StatedParent::Missing,
     }
 }
 
-/// How a message goes on with what it follows.
-fn step(made: &Message, is_meta: bool) -> Continuation {
-    let has = |is: fn(&Block) -> bool| match made.body.content() {
-        Some(Content::Blocks(blocks)) => blocks.iter().any(is),
-        _ => false,
-    };
-    match &made.body {
-        Body::Assistant(_) => {
-            let response = made.response_id.as_deref().map(hash);
-            Continuation::Answer {
-                response,
-                calls: has(|block| matches!(block, Block::ToolUse(_))),
-            }
-        }
+/// Returns whether a message continues the run of what it follows.
+fn continuation(message: &Message, is_meta: bool) -> Continuation {
+    match &message.body {
+        Body::Assistant(_) => Continuation::Answer {
+            response: message.response_id.as_deref().map(hash),
+            calls: has_block(message, |block| matches!(block, Block::ToolUse(_))),
+        },
         Body::Attachment(_) | Body::Notification(_) => Continuation::Join,
-        Body::User(_) if has(|block| matches!(block, Block::ToolResult(_))) => Continuation::Join,
+        Body::User(_) if has_block(message, |block| matches!(block, Block::ToolResult(_))) => {
+            Continuation::Join
+        }
         Body::User(_) if is_meta => Continuation::JoinCalls,
         Body::System(_)
         | Body::User(_)
@@ -512,13 +319,19 @@ fn step(made: &Message, is_meta: bool) -> Continuation {
     }
 }
 
-/// What tells a record that was copied from another of the same name: when it was made, and how much it
-/// says.
-fn print_of(fields: &RecordFields<'_>) -> u32 {
+fn has_block(message: &Message, test: fn(&Block) -> bool) -> bool {
+    match message.body.content() {
+        Some(Content::Blocks(blocks)) => blocks.iter().any(test),
+        _ => false,
+    }
+}
+
+/// Hashes what distinguishes a copy of a record from a different record with the same id: its type, its time, and the
+/// length of its content.
+fn fingerprint(fields: &RecordFields<'_>) -> u32 {
     let time = fields.get("timestamp").map_or("", |time| time.get());
-    let length = fields
-        .get("message")
-        .map_or(0, |message| message.get().len());
     let kind = fields.get("type").map_or("", |kind| kind.get());
+    let message = fields.get("message");
+    let length = message.map_or(0, |message| message.get().len());
     (hash(&(kind, length, time)) >> 32) as u32
 }

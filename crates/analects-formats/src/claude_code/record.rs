@@ -1,4 +1,4 @@
-//! A record of a session: its fields, borrowed from its line, and what it is for a conversation.
+//! A record of a session: its fields, borrowed from its line, and its kind.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,14 +7,14 @@ use analects_core::{Raw, RawMap};
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The entries of a JSON object in their order. Where a key is repeated, the last one counts.
+/// The entries of a JSON object, in order. If a key is repeated, the last one counts.
 #[derive(Debug, Default)]
 pub(super) struct RecordFields<'a> {
     entries: Vec<(&'a RawValue, &'a RawValue)>,
 }
 
 impl<'a> RecordFields<'a> {
-    /// Splits a text that is one JSON object and nothing else.
+    /// Reads a text that is one JSON object and nothing else.
     pub(super) fn parse(text: &'a str) -> Option<RecordFields<'a>> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let fields = deserializer.deserialize_map(ObjectVisitor).ok()?;
@@ -23,18 +23,17 @@ impl<'a> RecordFields<'a> {
     }
 
     pub(super) fn of(value: &'a RawValue) -> Option<RecordFields<'a>> {
-        value
-            .get()
-            .starts_with('{')
-            .then(|| RecordFields::parse(value.get()))
-            .flatten()
+        if !value.get().starts_with('{') {
+            return None;
+        }
+        RecordFields::parse(value.get())
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.position(key).map(|at| self.entries[at].1)
     }
 
-    /// The string of a key, unless it is empty or holds a lone surrogate.
+    /// Returns the string of a key; `None` if it is empty or holds a lone surrogate.
     pub(super) fn string(&self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key)
             .and_then(string)
@@ -53,38 +52,49 @@ impl<'a> RecordFields<'a> {
         RecordFields::of(self.get(key)?)
     }
 
-    /// Takes the last entry of a key out, since a message now says it.
+    /// Removes the last entry of a key, because a message now says it.
     pub(super) fn remove(&mut self, key: &str) {
         if let Some(at) = self.position(key) {
             self.entries.remove(at);
         }
     }
 
-    /// Takes the last entry of a key out if it is this string.
-    pub(super) fn remove_same(&mut self, key: &str, said: &str) {
-        let is_same = |at: &usize| string(self.entries[*at].1).is_some_and(|text| text == said);
-        if let Some(at) = self.position(key).filter(is_same) {
+    /// Removes the last entry of a key if it is this string.
+    pub(super) fn remove_same(&mut self, key: &str, text: &str) {
+        if let Some(at) = self.position(key)
+            && string(self.entries[at].1).as_deref() == Some(text)
+        {
             self.entries.remove(at);
         }
     }
 
-    /// The string of a key, which is then taken out.
+    /// Removes the string of a key and returns it.
     pub(super) fn take_string(&mut self, key: &str) -> Option<String> {
         let text = self.string(key)?.into_owned();
         self.remove(key);
         Some(text)
     }
 
-    /// Puts another value in the place of the last entry of a key, and gives all that is left.
-    pub(super) fn into_map(self, key: &str, value: Option<Raw>) -> RawMap {
-        let replaced = value.and_then(|value| Some((self.position(key)?, value)));
+    /// Returns the entries, in order.
+    pub(super) fn into_map(self) -> RawMap {
         let mut map = RawMap::new();
-        for (at, (key, old)) in self.entries.iter().enumerate() {
-            let value = match &replaced {
-                Some((place, value)) if *place == at => value.clone(),
-                _ => Raw::from(*old),
+        for (key, value) in self.entries {
+            map.push_raw(Raw::from(key), Raw::from(value));
+        }
+        map
+    }
+
+    /// Returns the entries with another value for the last entry of a key, if there is one.
+    pub(super) fn into_map_with(self, key: &str, value: Raw) -> RawMap {
+        let position = self.position(key);
+        let mut map = RawMap::new();
+        for (at, (key, old)) in self.entries.into_iter().enumerate() {
+            let value = if Some(at) == position {
+                value.clone()
+            } else {
+                Raw::from(old)
             };
-            map.push_raw(Raw::from(*key), value);
+            map.push_raw(Raw::from(key), value);
         }
         map
     }
@@ -94,13 +104,14 @@ impl<'a> RecordFields<'a> {
     }
 }
 
+/// Returns whether a JSON string is this key, even if it has escapes.
 fn is_key(name: &RawValue, key: &str) -> bool {
     let literal = name.get();
     let plain = literal.len() == key.len() + 2 && &literal[1..literal.len() - 1] == key;
     plain || (literal.contains('\\') && string(name).is_some_and(|name| name == key))
 }
 
-/// The text of a JSON string; `None` for anything else, and where a lone surrogate is in it.
+/// Returns the text of a JSON string; `None` for other values and for a string with a lone surrogate.
 pub(super) fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     let inside = value.get().strip_prefix('"')?.strip_suffix('"')?;
     if inside.contains('\\') {
@@ -110,6 +121,7 @@ pub(super) fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
+/// Collects the entries of an object without parsing them.
 struct ObjectVisitor;
 
 impl<'de> Visitor<'de> for ObjectVisitor {
@@ -128,32 +140,33 @@ impl<'de> Visitor<'de> for ObjectVisitor {
     }
 }
 
-/// What a record is.
+/// What a record is in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordKind {
-    /// Something that a person or a program said, or the result of a call.
+    /// A message by a person or by the program in the person's name, or the result of a call.
     User,
     /// A prompt that was typed while the model was at work, and reached it as an attachment.
     Queued,
-    /// Something that a model said.
+    /// A message by the model.
     Assistant,
-    /// Instructions; Claude Code itself keeps none.
+    /// Instructions. Claude Code itself keeps none.
     System,
     /// The summary of a compaction.
     Summary,
     /// A compaction.
     Boundary,
-    /// Something that the program told the person.
+    /// A message by the program to the person.
     Notice,
-    /// Something that the program told the model.
+    /// A message by the program to the model.
     Attachment,
-    /// What the session is called.
+    /// The title of the session.
     Title,
-    /// Anything else: progress, snapshots, queues, and types that nobody knows yet.
+    /// Not part of the conversation: progress, snapshots, queues, and unknown types.
     Beside,
 }
 
 impl RecordKind {
+    /// Finds the kind of a record.
     pub(super) fn of(fields: &RecordFields<'_>) -> RecordKind {
         let Some(name) = fields.string("type") else {
             return RecordKind::by_role(fields);
@@ -172,7 +185,7 @@ impl RecordKind {
         }
     }
 
-    /// RecordReader without a type are of old versions and of other programs.
+    /// Returns the kind of a record without a type, from an old version or another program.
     fn by_role(fields: &RecordFields<'_>) -> RecordKind {
         let role = fields
             .object("message")
@@ -186,11 +199,14 @@ impl RecordKind {
 
     fn of_system(fields: &RecordFields<'_>) -> RecordKind {
         let is_boundary = fields.string("subtype").as_deref() == Some("compact_boundary");
-        match () {
-            _ if is_boundary => RecordKind::Boundary,
-            _ if has_content(fields) => RecordKind::System,
-            _ if fields.string("content").is_some() => RecordKind::Notice,
-            _ => RecordKind::Beside,
+        if is_boundary {
+            RecordKind::Boundary
+        } else if has_content(fields) {
+            RecordKind::System
+        } else if fields.string("content").is_some() {
+            RecordKind::Notice
+        } else {
+            RecordKind::Beside
         }
     }
 
@@ -198,17 +214,22 @@ impl RecordKind {
         let Some(attachment) = fields.object("attachment") else {
             return RecordKind::Beside;
         };
-        let is = |key, value| attachment.string(key).as_deref() == Some(value);
-        let is_typed = is("commandMode", "prompt") || attachment.get("commandMode").is_none();
-        let prompt = attachment.get("prompt").map(|prompt| prompt.get());
-        let is_said = prompt.is_some_and(|prompt| prompt.starts_with(['"', '[']));
-        match () {
-            _ if is("type", "queued_command") && is_typed && is_said => RecordKind::Queued,
-            _ => RecordKind::Attachment,
+        if attachment.string("type").as_deref() != Some("queued_command") {
+            return RecordKind::Attachment;
+        }
+        let mode = attachment.string("commandMode");
+        let is_prompt =
+            mode.as_deref() == Some("prompt") || attachment.get("commandMode").is_none();
+        let prompt = attachment.get("prompt").map_or("", |prompt| prompt.get());
+        if is_prompt && prompt.starts_with(['"', '[']) {
+            RecordKind::Queued
+        } else {
+            RecordKind::Attachment
         }
     }
 }
 
+/// Returns whether the record has a message of the API with content.
 fn has_content(fields: &RecordFields<'_>) -> bool {
     fields
         .object("message")

@@ -1,50 +1,51 @@
-//! How many tokens sessions took. One answer is several records, which repeat its counts, and of which only
-//! the last knows them all; a resumed session copies old records into a new file; what a sub-agent took
-//! may stand in the progress of its call. So answers are counted by their names, over all files together.
+//! Counts the tokens of sessions. One answer is several records, which repeat its counts, and only the last one has the
+//! final counts. A resumed session copies old records into a new file. The usage of a sub-agent may be in the progress of
+//! its call. So each answer is counted once, by its id, over all files.
 
 use std::collections::{BTreeMap, HashMap};
 
-use analects_core::{Body, Message, Raw, TokenUsage};
+use analects_core::{Body, Message, Raw, RawMap, TokenUsage};
 use jiff::Timestamp;
 
-use super::message::usage_of;
+use super::message::read_usage;
 
-/// The model of messages that Claude Code made itself. They took nothing.
+/// The model of messages that Claude Code made itself, without tokens.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// Sums of tokens.
+/// Sums over answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenSums {
-    /// Answers that were counted.
+    /// The number of answers.
     pub answers: u64,
-    /// Tokens read that were neither written to nor read from a cache.
+    /// Input tokens that were neither written to nor read from the cache.
     pub input: u64,
-    /// Tokens written by the model.
+    /// Output tokens.
     pub output: u64,
-    /// Tokens written to the cache.
+    /// Input tokens written to the cache.
     pub cache_creation: u64,
-    /// Of these, the ones kept for an hour.
+    /// Input tokens written to the cache for an hour; a part of `cache_creation`.
     pub cache_creation_1h: u64,
-    /// Tokens read from the cache.
+    /// Input tokens read from the cache.
     pub cache_read: u64,
 }
 
-/// One answer.
+/// The usage of one answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerUsage {
-    /// The model that gave it.
+    /// The model.
     pub model: Option<String>,
-    /// When the first of its records was made.
+    /// The time of its first record.
     pub at: Option<Timestamp>,
     /// The counts of the record with the most output.
     pub usage: TokenUsage,
-    /// What it cost, where its record says so.
+    /// Its cost, if its record has one.
     pub cost_usd: Option<f64>,
 }
 
 /// Counts the answers of any number of sessions, each once.
 ///
-/// Sub-agents are counted if their progress is among the messages: read the files in full.
+/// Sub-agents are counted only if their progress is among the messages, so read the files with
+/// [`full`](crate::ReadOptions::full) set.
 ///
 /// ```
 /// use analects_core::{Message, TokenUsage};
@@ -64,70 +65,68 @@ pub struct UsageTotals {
 }
 
 impl UsageTotals {
-    /// Adds a message, in any order.
+    /// Adds a message. The order does not matter.
     pub fn add(&mut self, message: &Message) {
         if let Body::Progress(progress) = &message.body {
-            let answer = progress.content.as_ref().and_then(of_sub_agent);
-            if let Some((name, mut answer)) = answer {
+            let answer = progress.content.as_ref().and_then(sub_agent_answer);
+            if let Some((id, mut answer)) = answer {
                 answer.at = answer.at.or(message.created_at);
-                self.count(name, answer);
+                self.add_answer(id, answer);
             }
             return;
         }
         let Some(usage) = message.usage.as_deref() else {
             return;
         };
-        let name = message
-            .response_id
-            .as_deref()
-            .unwrap_or(&message.id)
-            .to_string();
+        let id = message.response_id.as_deref().unwrap_or(&message.id);
         let answer = AnswerUsage {
             model: message.model.clone(),
             at: message.created_at,
             usage: TokenUsage {
-                extra: analects_core::RawMap::new(),
+                extra: RawMap::new(),
                 ..usage.clone()
             },
             cost_usd: message.cost_usd,
         };
-        self.count(name, answer);
+        self.add_answer(id.to_string(), answer);
     }
 
-    fn count(&mut self, name: String, answer: AnswerUsage) {
+    /// Adds a record of an answer. The first time and the highest counts are kept.
+    fn add_answer(&mut self, id: String, answer: AnswerUsage) {
         if answer.model.as_deref() == Some(SYNTHETIC) {
             return;
         }
-        let Some(known) = self.answers.get_mut(&name) else {
-            self.answers.insert(name, answer);
+        let Some(known) = self.answers.get_mut(&id) else {
+            self.answers.insert(id, answer);
             return;
         };
-        let at = match (known.at, answer.at) {
+        let first = match (known.at, answer.at) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         };
-        let output = |answer: &AnswerUsage| answer.usage.output_tokens.unwrap_or(0);
-        if output(&answer) > output(known) {
+        if answer.usage.output_tokens.unwrap_or(0) > known.usage.output_tokens.unwrap_or(0) {
             *known = answer;
         }
-        known.at = at;
+        known.at = first;
     }
 
-    /// The answers, in no particular order, by their names.
+    /// Returns the answers with their ids, in no particular order.
     pub fn answers(&self) -> impl Iterator<Item = (&str, &AnswerUsage)> {
         self.answers
             .iter()
             .map(|(name, answer)| (name.as_str(), answer))
     }
 
-    /// The sum over all answers.
+    /// Returns the sums over all answers.
     pub fn sum(&self) -> TokenSums {
         let mut sum = TokenSums::default();
-        self.answers.values().for_each(|answer| sum.add(answer));
+        for answer in self.answers.values() {
+            sum.add(answer);
+        }
         sum
     }
 
-    /// The sums of each model; of answers without one, under the empty name.
+    /// Returns the sums of each model. Answers without a model are under an empty name.
     pub fn by_model(&self) -> BTreeMap<&str, TokenSums> {
         let mut sums: BTreeMap<&str, TokenSums> = BTreeMap::new();
         for answer in self.answers.values() {
@@ -151,31 +150,36 @@ impl TokenSums {
             (&mut self.cache_creation_1h, usage.cache_creation_1h_tokens),
             (&mut self.cache_read, usage.cache_read_input_tokens),
         ] {
-            // Counts are what a file says, and a file may say anything.
+            // A file can claim any number.
             *sum = sum.saturating_add(count.unwrap_or(0));
         }
     }
 }
 
-/// The answer of a sub-agent in the progress of its call.
-fn of_sub_agent(content: &Raw) -> Option<(String, AnswerUsage)> {
+/// Returns the answer of a sub-agent in the progress of its call, with its id.
+fn sub_agent_answer(content: &Raw) -> Option<(String, AnswerUsage)> {
     let data = content.as_object()?;
-    data.get("type")
-        .and_then(Raw::as_string)
-        .filter(|kind| kind == "agent_progress")?;
+    if text(data.get("type"))? != "agent_progress" {
+        return None;
+    }
     let record = data.get("message")?.as_object()?;
     let inner = record.get("message")?.as_object()?;
-    let text = |raw: Option<&Raw>| raw.and_then(Raw::as_string).filter(|text| !text.is_empty());
-    let usage = usage_of(inner.get("usage")?, &mut Vec::new())?;
-    let name = text(inner.get("id")).or(text(record.get("uuid")))?;
+    let usage = read_usage(inner.get("usage")?, &mut Vec::new())?;
+    let id = text(inner.get("id")).or_else(|| text(record.get("uuid")))?;
+    let time = text(record.get("timestamp"));
     let answer = AnswerUsage {
         model: text(inner.get("model")),
-        at: text(record.get("timestamp")).and_then(|time| time.parse().ok()),
+        at: time.and_then(|time| time.parse().ok()),
         usage: TokenUsage {
-            extra: analects_core::RawMap::new(),
+            extra: RawMap::new(),
             ..usage
         },
         cost_usd: None,
     };
-    Some((name, answer))
+    Some((id, answer))
+}
+
+/// Returns a string, unless it is empty.
+fn text(raw: Option<&Raw>) -> Option<String> {
+    raw.and_then(Raw::as_string).filter(|text| !text.is_empty())
 }

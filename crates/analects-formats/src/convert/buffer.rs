@@ -1,33 +1,35 @@
-//! Pieces of a file put together: into lines, or into the whole. Both have limits, so that no file, however
-//! hostile, takes more memory than that.
+//! Buffers that put the chunks of a file together: into lines, or into the whole file. Both have limits, so that even a
+//! hostile file takes no more memory than that.
 
 use analects_core::Problem;
 
-use super::ReadOutput;
+use super::{FormatReader, ReadOptions, ReadOutput};
 
-/// The longest line that is read.
+/// The longest line that is read, in bytes.
 pub const LINE_LIMIT: usize = 64 << 20;
 
-/// How much is kept of a longer one: the names of a record stand at its beginning.
-const BEGINNING: usize = 16 << 10;
-
-/// Past this, a line gets all the room at once that it may need: to grow, it would have to be copied. Memory that
-/// nothing is written to costs nothing.
-const SHORT: usize = 1 << 20;
-
-/// The longest file that is read by formats that need all of it.
+/// The largest file that is read as a whole, in bytes.
 pub const WHOLE_LIMIT: usize = 512 << 20;
 
-/// Cuts what comes in pieces into lines.
+/// How many bytes are kept of a line that is too long. The ids of a record are at its beginning.
+const BEGINNING_SIZE: usize = 16 << 10;
+
+/// Above this size, a line gets all the memory at once that it may need, because growing would copy it. Reserved memory
+/// that nothing is written to costs nothing.
+const SMALL_LINE: usize = 1 << 20;
+
+/// Splits chunks of bytes into lines.
 #[derive(Debug)]
 pub struct LineSplitter {
-    rest: Vec<u8>,
+    /// The start of the current line, or only its beginning if the line is too long.
+    buffer: Vec<u8>,
+    /// The number of complete lines.
     number: usize,
     limit: usize,
-    /// Whether the current line is already too long; what comes of it is let go, but for its beginning.
-    too_long: bool,
-    /// Where the current line begins in the file, and how much of it has come.
-    at: u64,
+    is_too_long: bool,
+    /// Where the current line starts in the file.
+    start: u64,
+    /// How many bytes of the current line were fed.
     length: u64,
 }
 
@@ -36,30 +38,31 @@ pub struct LineSplitter {
 pub struct FileLine<'a> {
     /// Its number, from 1.
     pub number: usize,
-    /// Where it begins in the file.
+    /// The offset in the file where it starts.
     pub at: u64,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: u64,
-    /// Its bytes with its line end, which the last one may lack; `None` if there are too many.
+    /// Its bytes with the line end, which the last line may lack. `None` if the line is too long.
     pub bytes: Option<&'a [u8]>,
-    /// How it begins: all of it, unless there are too many.
+    /// Its first bytes if it is too long; otherwise all of them.
     pub beginning: &'a [u8],
 }
 
 impl FileLine<'_> {
-    /// Says that a problem is about this line.
-    pub fn place(&self, mut problem: Problem) -> Problem {
-        (problem.line, problem.column) = (self.number, 1);
+    /// Points a problem to this line.
+    pub fn locate(&self, mut problem: Problem) -> Problem {
+        problem.line = self.number;
+        problem.column = 1;
         problem
     }
 
-    /// What is wrong with a line that has too many bytes.
+    /// Returns the problem of a line that is too long.
     pub fn too_long(&self) -> Problem {
         let FileLine { at, length, .. } = self;
         let text =
             format!("this line, at byte {at}, has {length} bytes, and may have {LINE_LIMIT}");
         let hint = "it is left out; to keep it, move its pictures or other large content to files";
-        self.place(Problem::error("long-line", text).hint(hint))
+        self.locate(Problem::error("long-line", text).hint(hint))
     }
 }
 
@@ -70,76 +73,88 @@ impl Default for LineSplitter {
 }
 
 impl LineSplitter {
-    /// Lines of at most `limit` bytes.
+    /// Creates a splitter for lines of at most `limit` bytes.
     pub fn with_limit(limit: usize) -> LineSplitter {
         LineSplitter {
-            rest: Vec::new(),
+            buffer: Vec::new(),
             number: 0,
             limit,
-            too_long: false,
-            at: 0,
+            is_too_long: false,
+            start: 0,
             length: 0,
         }
     }
 
-    /// Takes more bytes; `each` gets the lines that are complete.
+    /// Takes more bytes and passes each complete line to `each`.
     pub fn feed(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(FileLine<'_>)) {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end + 1);
             bytes = rest;
-            if self.rest.is_empty() && line.len() <= self.limit {
+            if self.buffer.is_empty() && line.len() <= self.limit {
+                // The line is in one chunk: no copy is needed.
                 self.length = line.len() as u64;
-                each(self.next(Some(line), line));
+                each(self.complete_line(Some(line), line));
                 continue;
             }
-            self.keep(line);
-            self.give(each);
+            self.push(line);
+            self.flush(each);
         }
-        self.keep(bytes);
+        self.push(bytes);
     }
 
-    /// There are no more bytes: gives the last line, if it has no end.
+    /// Ends the file. A last line without a line end is passed to `each`.
     pub fn finish(&mut self, each: &mut dyn FnMut(FileLine<'_>)) {
-        if !self.rest.is_empty() {
-            self.give(each);
+        if !self.buffer.is_empty() {
+            self.flush(each);
         }
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    /// Adds bytes to the current line.
+    fn push(&mut self, bytes: &[u8]) {
         self.length += bytes.len() as u64;
-        let was_too_long = self.too_long;
-        self.too_long |= self.rest.len() + bytes.len() > self.limit;
-        if !self.too_long {
-            if self.rest.len() + bytes.len() > SHORT {
-                self.rest.reserve_exact(self.limit - self.rest.len());
-            }
-            self.rest.extend_from_slice(bytes);
-        } else if !was_too_long {
-            let room = BEGINNING.saturating_sub(self.rest.len());
-            self.rest.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            self.rest.truncate(BEGINNING);
-            self.rest.shrink_to_fit();
+        if self.is_too_long {
+            return;
         }
+        let length = self.buffer.len() + bytes.len();
+        if length > self.limit {
+            self.is_too_long = true;
+            self.keep_beginning(bytes);
+            return;
+        }
+        if length > SMALL_LINE {
+            self.buffer.reserve_exact(self.limit - self.buffer.len());
+        }
+        self.buffer.extend_from_slice(bytes);
     }
 
-    fn give(&mut self, each: &mut dyn FnMut(FileLine<'_>)) {
-        let mut rest = std::mem::take(&mut self.rest);
-        let bytes = (!self.too_long).then_some(rest.as_slice());
-        each(self.next(bytes, &rest));
-        // The buffer is used again for the next line, unless it is a large one.
-        if rest.capacity() <= SHORT {
-            rest.clear();
-            self.rest = rest;
-        }
-        self.too_long = false;
+    /// Cuts the current line down to its beginning.
+    fn keep_beginning(&mut self, bytes: &[u8]) {
+        let room = BEGINNING_SIZE.saturating_sub(self.buffer.len());
+        self.buffer
+            .extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.buffer.truncate(BEGINNING_SIZE);
+        self.buffer.shrink_to_fit();
     }
 
-    /// The line that is complete; the next one begins behind it.
-    fn next<'l>(&mut self, bytes: Option<&'l [u8]>, beginning: &'l [u8]) -> FileLine<'l> {
+    /// Passes the buffered line to `each`.
+    fn flush(&mut self, each: &mut dyn FnMut(FileLine<'_>)) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let bytes = (!self.is_too_long).then_some(buffer.as_slice());
+        each(self.complete_line(bytes, &buffer));
+        // Reuse the memory for the next line, unless it is much.
+        if buffer.capacity() <= SMALL_LINE {
+            buffer.clear();
+            self.buffer = buffer;
+        }
+        self.is_too_long = false;
+    }
+
+    /// Returns the current line and moves on to the next one.
+    fn complete_line<'l>(&mut self, bytes: Option<&'l [u8]>, beginning: &'l [u8]) -> FileLine<'l> {
         self.number += 1;
         let length = std::mem::take(&mut self.length);
-        let at = self.at;
-        self.at += length;
+        let at = self.start;
+        self.start += length;
         FileLine {
             number: self.number,
             at,
@@ -150,33 +165,65 @@ impl LineSplitter {
     }
 }
 
-/// Puts a file together that is needed as a whole.
+/// Collects a whole file.
 #[derive(Debug, Default)]
 pub struct WholeFile {
     bytes: Vec<u8>,
-    too_large: bool,
+    is_too_large: bool,
 }
 
 impl WholeFile {
-    /// Takes more bytes. Of a file that is too large, nothing is kept.
+    /// Takes more bytes. Drops everything once the file is too large.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.too_large |= self.bytes.len() + bytes.len() > WHOLE_LIMIT;
-        if self.too_large {
+        self.is_too_large |= self.bytes.len() + bytes.len() > WHOLE_LIMIT;
+        if self.is_too_large {
             self.bytes = Vec::new();
         } else {
             self.bytes.extend_from_slice(bytes);
         }
     }
 
-    /// The file; `None`, with a problem, if it is too large.
+    /// Returns the file. If it is too large, adds a problem and returns `None`.
     pub fn finish(self, out: &mut ReadOutput) -> Option<Vec<u8>> {
-        if self.too_large {
+        if self.is_too_large {
             let text = format!("this file has more than {WHOLE_LIMIT} bytes");
             let hint = "its format has to be read as a whole; cut it into several files";
-            out.problems
-                .push(Problem::error("file-too-large", text).hint(hint));
+            let problem = Problem::error("file-too-large", text);
+            out.problems.push(problem.hint(hint));
             return None;
         }
         Some(self.bytes)
+    }
+}
+
+/// Decodes a whole file into messages.
+type ReadFile = fn(Vec<u8>, &ReadOptions, &mut ReadOutput);
+
+/// A reader for formats that need the whole file at once.
+pub(super) struct WholeFileReader {
+    file: WholeFile,
+    options: ReadOptions,
+    read_file: ReadFile,
+}
+
+impl WholeFileReader {
+    pub(super) fn boxed(options: &ReadOptions, read_file: ReadFile) -> Box<dyn FormatReader> {
+        Box::new(WholeFileReader {
+            file: WholeFile::default(),
+            options: options.clone(),
+            read_file,
+        })
+    }
+}
+
+impl FormatReader for WholeFileReader {
+    fn feed(&mut self, bytes: &[u8], _: &mut ReadOutput) {
+        self.file.feed(bytes);
+    }
+
+    fn finish(self: Box<Self>, out: &mut ReadOutput) {
+        if let Some(bytes) = self.file.finish(out) {
+            (self.read_file)(bytes, &self.options, out);
+        }
     }
 }

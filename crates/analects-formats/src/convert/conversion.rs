@@ -1,20 +1,20 @@
-//! A conversation on its way from one format to another: bytes in, bytes out, and an account of it. In two
-//! passes for formats in which what comes late changes what is written early, such as a revision of an early message:
-//! the first one keeps a few facts of each message, and the second one writes.
+//! The conversion of a file from one format to another: bytes in, bytes out, and an account of it. Some formats take
+//! two passes, because a late message can change what is written early, such as a revision of an early message. The
+//! first pass collects a few facts about each message, and the second pass writes.
 
 use std::borrow::Cow;
 
 use analects_core::verbs::{self, View};
 use analects_core::{Message, Problem, Severity};
 
-use super::{FormatReader, FormatWriter, ReadOutput, WriteOutput};
+use super::{FormatReader, FormatWriter, ReadOutput, WriteOptions, WriteOutput};
 use crate::Loss;
 use crate::msgfile::LeftBehind;
 
-/// How many problems and losses are kept; of a file with more, they would take more memory than the file.
-const MOST: usize = 10_000;
+/// How many problems and losses are kept. More of them could take more memory than the file.
+pub(crate) const LIST_LIMIT: usize = 10_000;
 
-/// What is odd about a file: the first of it, and a count of the rest.
+/// Problems, up to a limit, and the number of those beyond it.
 #[derive(Debug, Clone, Default)]
 pub struct ProblemList {
     kept: Vec<Problem>,
@@ -24,89 +24,114 @@ pub struct ProblemList {
 impl ProblemList {
     /// Adds a problem.
     pub fn add(&mut self, problem: Problem) {
-        if self.kept.len() < MOST {
+        if self.kept.len() < LIST_LIMIT {
             self.kept.push(problem);
         } else {
             self.more += 1;
         }
     }
 
-    /// Those that are kept, and a last one that says how many are not.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    pub(crate) fn sort_by_line(&mut self) {
+        self.kept.sort_by_key(|problem| problem.line);
+    }
+
+    /// Returns the problems. If some did not fit, a last problem says how many.
     pub fn list(&self) -> Vec<Problem> {
         let mut list = self.kept.clone();
         if self.more > 0 {
-            let text = format!(
-                "there are {} more problems, which are not listed",
-                self.more
-            );
-            list.push(Problem::warning("more-problems", text));
+            list.push(more_problems(self.more));
         }
         list
     }
 }
 
-/// The first pass over a file whose conversion takes two. The second one is a [`Conversion`] with the writer that this
-/// gives, over the same bytes.
+/// The problem that says how many others are not listed.
+pub(crate) fn more_problems(count: usize) -> Problem {
+    let text = format!("there are {count} more problems, which are not listed");
+    Problem::warning("more-problems", text)
+}
+
+/// Looks at all messages of a conversation before they come again to be written.
+pub trait FirstPass {
+    /// Takes the next message.
+    fn observe(&mut self, message: &Message);
+
+    /// Returns whether the pass is only about revisions. Then a conversation without revisions does not need it.
+    fn is_for_revisions(&self) -> bool {
+        false
+    }
+
+    /// Ends the pass and returns the writer for the second one.
+    fn writer(self: Box<Self>) -> Box<dyn FormatWriter>;
+}
+
+/// Runs the first pass over a file. For the second pass, feed the same bytes to a [`Conversion`] with the writer that
+/// [`finish`](FirstPassRunner::finish) returns.
 pub struct FirstPassRunner {
     reader: Box<dyn FormatReader>,
-    survey: Box<dyn FirstPass>,
+    first_pass: Box<dyn FirstPass>,
 }
 
 impl FirstPassRunner {
-    /// Of what `reader` reads.
-    pub fn new(reader: Box<dyn FormatReader>, survey: Box<dyn FirstPass>) -> FirstPassRunner {
-        FirstPassRunner { reader, survey }
+    /// Starts a pass over the messages that `reader` reads.
+    pub fn new(reader: Box<dyn FormatReader>, first_pass: Box<dyn FirstPass>) -> FirstPassRunner {
+        FirstPassRunner { reader, first_pass }
     }
 
     /// Takes the next bytes of the file.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut read = ReadOutput::default();
         self.reader.feed(bytes, &mut read);
-        read.messages
-            .iter()
-            .for_each(|message| self.survey.meet(message));
+        observe_all(&mut *self.first_pass, &read);
     }
 
-    /// There are no more bytes; gives what writes the other file.
+    /// Ends the file and returns the writer for the second pass.
     pub fn finish(mut self) -> Box<dyn FormatWriter> {
         let mut read = ReadOutput::default();
         self.reader.finish(&mut read);
-        read.messages
-            .iter()
-            .for_each(|message| self.survey.meet(message));
-        self.survey.writer()
+        observe_all(&mut *self.first_pass, &read);
+        self.first_pass.writer()
     }
 }
 
-/// A conversion that is under way.
+fn observe_all(first_pass: &mut dyn FirstPass, read: &ReadOutput) {
+    for message in &read.messages {
+        first_pass.observe(message);
+    }
+}
+
+/// A conversion in progress.
 pub struct Conversion {
     reader: Option<Box<dyn FormatReader>>,
     writer: Option<Box<dyn FormatWriter>>,
-    /// How many bytes went in.
+    /// How many bytes were read.
     pub bytes_read: u64,
     /// How many messages were read.
     pub messages: u64,
-    /// How many records were left out because they are no conversation.
+    /// How many records were skipped because they are not part of the conversation.
     pub left_out: usize,
-    /// What is odd about the file that is read: the first of it, if there is very much. It is here at the end.
+    /// The problems of the source file, up to a limit. Empty until the end.
     pub problems: Vec<Problem>,
-    /// How many of the problems are errors: what could not be read. All of them count.
+    /// How many problems are errors, including those beyond the limit.
     pub errors: usize,
-    /// What is odd so far.
-    noted: ProblemList,
-    /// What has no place in the file that is written: the first of it, if there is very much.
+    found_problems: ProblemList,
+    /// What the written file cannot represent, up to a limit.
     pub losses: Vec<Loss>,
-    /// How many losses are not kept.
+    /// How many losses are beyond the limit.
     pub more_losses: usize,
-    /// What stands at the end of the file that is written, behind all other bytes. Whoever takes it on the way
-    /// puts it there.
+    /// The end of the written file, which comes after all other bytes. You may take parts of it early, to write them
+    /// there yourself.
     pub tail: Vec<u8>,
-    /// What a readable message file leaves out.
+    /// Counts what a readable message file leaves out.
     pub left_behind: LeftBehind,
 }
 
 impl Conversion {
-    /// From what `reader` reads to what `writer` writes.
+    /// Starts a conversion of what `reader` reads to what `writer` writes.
     pub fn new(reader: Box<dyn FormatReader>, writer: Box<dyn FormatWriter>) -> Conversion {
         Conversion {
             reader: Some(reader),
@@ -116,7 +141,7 @@ impl Conversion {
             left_out: 0,
             problems: Vec::new(),
             errors: 0,
-            noted: ProblemList::default(),
+            found_problems: ProblemList::default(),
             losses: Vec::new(),
             more_losses: 0,
             tail: Vec::new(),
@@ -124,52 +149,52 @@ impl Conversion {
         }
     }
 
-    /// Takes the next bytes of the file; gives the next bytes of the other.
+    /// Takes the next bytes of the source and returns the next bytes of the result.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.bytes_read += bytes.len() as u64;
         let mut read = ReadOutput::default();
         if let Some(reader) = &mut self.reader {
             reader.feed(bytes, &mut read);
         }
-        self.pass_on(read)
+        self.write(read)
     }
 
-    /// There are no more bytes; gives the last ones of the other file, with its tail.
+    /// Ends the source and returns the last bytes of the result, with its tail.
     pub fn finish(&mut self) -> Vec<u8> {
         let mut bytes = self.finish_body();
         bytes.append(&mut self.tail);
         bytes
     }
 
-    /// There are no more bytes; gives the last ones of the other file before its tail.
+    /// Ends the source and returns the last bytes of the result before its tail.
     pub fn finish_body(&mut self) -> Vec<u8> {
         let mut read = ReadOutput::default();
         if let Some(reader) = self.reader.take() {
             reader.finish(&mut read);
         }
-        let mut bytes = self.pass_on(read);
+        let mut bytes = self.write(read);
         let mut written = WriteOutput::default();
         if let Some(writer) = self.writer.take() {
             writer.finish(&mut written);
         }
         self.left_behind = written.left_behind;
-        bytes.extend(self.take(written));
-        self.problems = self.noted.list();
+        bytes.extend(self.take_bytes(written));
+        self.problems = self.found_problems.list();
         bytes
     }
 
-    /// Whether the other file says all that this one says: nothing has no place, and nothing could not be
-    /// read.
+    /// Returns whether the result says everything that the source says.
     pub fn is_exact(&self) -> bool {
         self.losses.is_empty() && self.more_losses == 0 && self.errors == 0
     }
 
-    fn pass_on(&mut self, read: ReadOutput) -> Vec<u8> {
+    /// Writes what was read, and returns the bytes.
+    fn write(&mut self, read: ReadOutput) -> Vec<u8> {
         for problem in read.problems {
             self.errors += usize::from(problem.severity == Severity::Error);
-            self.noted.add(problem);
+            self.found_problems.add(problem);
         }
-        self.lose(read.losses);
+        self.add_losses(read.losses);
         self.left_out += read.left_out;
         self.messages += read.messages.len() as u64;
         let mut written = WriteOutput::default();
@@ -178,46 +203,32 @@ impl Conversion {
                 writer.push(message, &mut written);
             }
         }
-        self.take(written)
+        self.take_bytes(written)
     }
 
-    fn take(&mut self, written: WriteOutput) -> Vec<u8> {
-        self.lose(written.losses);
+    fn take_bytes(&mut self, written: WriteOutput) -> Vec<u8> {
+        self.add_losses(written.losses);
         self.tail.extend(written.tail);
         written.bytes
     }
 
-    fn lose(&mut self, losses: Vec<Loss>) {
-        let kept = losses.len().min(MOST.saturating_sub(self.losses.len()));
-        self.more_losses += losses.len() - kept;
-        self.losses.extend(losses.into_iter().take(kept));
+    fn add_losses(&mut self, losses: Vec<Loss>) {
+        let room = LIST_LIMIT.saturating_sub(self.losses.len());
+        self.more_losses += losses.len().saturating_sub(room);
+        self.losses.extend(losses.into_iter().take(room));
     }
 }
 
-/// Looks at all messages of a conversation, in their order, before they come again to be written.
-pub trait FirstPass {
-    /// The next message.
-    fn meet(&mut self, message: &Message);
-
-    /// Whether it looks for revisions and for nothing else: then a conversation without any needs no such pass.
-    fn is_for_revisions(&self) -> bool {
-        false
-    }
-
-    /// There are no more; gives what writes them when they come again.
-    fn writer(self: Box<Self>) -> Box<dyn FormatWriter>;
-}
-
-/// A writer for those who have one pass: it holds the messages until all of them were seen.
+/// Does both passes at once: holds all messages until the first pass is complete.
 pub(crate) struct BufferedWriter {
-    survey: Box<dyn FirstPass>,
+    first_pass: Box<dyn FirstPass>,
     messages: Vec<Message>,
 }
 
 impl BufferedWriter {
-    pub(crate) fn boxed(survey: Box<dyn FirstPass>) -> Box<dyn FormatWriter> {
+    pub(crate) fn boxed(first_pass: Box<dyn FirstPass>) -> Box<dyn FormatWriter> {
         Box::new(BufferedWriter {
-            survey,
+            first_pass,
             messages: Vec::new(),
         })
     }
@@ -225,12 +236,12 @@ impl BufferedWriter {
 
 impl FormatWriter for BufferedWriter {
     fn push(&mut self, message: &Message, _: &mut WriteOutput) {
-        self.survey.meet(message);
+        self.first_pass.observe(message);
         self.messages.push(message.clone());
     }
 
     fn finish(self: Box<Self>, out: &mut WriteOutput) {
-        let mut writer = self.survey.writer();
+        let mut writer = self.first_pass.writer();
         for message in &self.messages {
             writer.push(message, out);
         }
@@ -238,13 +249,44 @@ impl FormatWriter for BufferedWriter {
     }
 }
 
-/// The survey of a format that has no place for revisions: each message is written as its last revision says it.
+/// Encodes a whole conversation.
+type WriteFile = fn(Vec<Message>, &WriteOptions, &mut WriteOutput);
+
+/// A writer for formats that need the whole conversation at once.
+pub(super) struct CollectingWriter {
+    messages: Vec<Message>,
+    options: WriteOptions,
+    write_file: WriteFile,
+}
+
+impl CollectingWriter {
+    pub(super) fn new(options: &WriteOptions, write_file: WriteFile) -> CollectingWriter {
+        CollectingWriter {
+            messages: Vec::new(),
+            options: options.clone(),
+            write_file,
+        }
+    }
+}
+
+impl FormatWriter for CollectingWriter {
+    fn push(&mut self, message: &Message, _: &mut WriteOutput) {
+        self.messages.push(message.clone());
+    }
+
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
+        (self.write_file)(self.messages, &self.options, out);
+    }
+}
+
+/// The first pass for formats without revisions: collects them, so that each message is written in its last version.
 pub(crate) struct RevisionPass {
     survey: verbs::Survey,
     writer: Box<dyn FormatWriter>,
 }
 
 impl RevisionPass {
+    /// Wraps the writer that gets the revised messages.
     pub(crate) fn boxed(writer: impl FormatWriter + 'static) -> Box<dyn FirstPass> {
         Box::new(RevisionPass {
             survey: verbs::Survey::default(),
@@ -254,7 +296,7 @@ impl RevisionPass {
 }
 
 impl FirstPass for RevisionPass {
-    fn meet(&mut self, message: &Message) {
+    fn observe(&mut self, message: &Message) {
         self.survey.meet(message);
     }
 
@@ -270,7 +312,7 @@ impl FirstPass for RevisionPass {
     }
 }
 
-/// Writes the messages as their revisions say them.
+/// Passes each message on in its last version.
 struct RevisedWriter {
     view: View,
     writer: Box<dyn FormatWriter>,
@@ -278,8 +320,8 @@ struct RevisedWriter {
 
 impl FormatWriter for RevisedWriter {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
-        self.writer
-            .push(&self.view.next(Cow::Borrowed(message)), out);
+        let revised = self.view.next(Cow::Borrowed(message));
+        self.writer.push(&revised, out);
     }
 
     fn finish(self: Box<Self>, out: &mut WriteOutput) {

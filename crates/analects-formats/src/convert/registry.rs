@@ -1,4 +1,4 @@
-//! Which formats there are, and which one a file has, by its beginning and its name.
+//! The list of all formats, and how the format of a file is detected from its first bytes and its name.
 
 use analects_core::RawMap;
 use memchr::memmem;
@@ -12,7 +12,7 @@ use crate::claude_code::ClaudeCodeFormat;
 use crate::openai::OpenAiFormat;
 use crate::page::MarkdownPageFormat;
 
-/// All formats. Where two are equally sure of a file, the first of them has it.
+/// All formats. If two are equally confident about a file, the first one gets it.
 pub static FORMATS: &[&dyn Format] = &[
     &MessageFileFormat,
     &ChatMarkdownFormat,
@@ -24,71 +24,78 @@ pub static FORMATS: &[&dyn Format] = &[
     &MarkdownPageFormat,
 ];
 
-/// The format of that name.
+/// Returns the format with this id, such as `chatmd`.
 pub fn format_by_id(id: &str) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.id() == id)
 }
 
-/// The format of a file, by its beginning, and by its name where that does not tell.
+/// Detects the format of a file from its first bytes. Among equally confident formats, the name decides. Returns `None`
+/// if no format recognises the file.
 pub fn detect(head: &[u8], name: &str) -> Option<&'static dyn Format> {
-    let mut best: Option<(&'static dyn Format, (Confidence, usize))> = None;
+    let mut best: Option<&'static dyn Format> = None;
+    let mut best_rank = (Confidence::No, usize::MAX);
     for format in FORMATS.iter().copied() {
-        let sure = (format.recognise(head, name), ending(format, name));
-        let is_better = best.is_none_or(|(_, known)| sure > known);
-        if sure.0 > Confidence::No && is_better {
-            best = Some((format, sure));
+        let rank = (format.recognise(head, name), matching_ending(format, name));
+        if rank > best_rank {
+            best = Some(format);
+            best_rank = rank;
         }
     }
-    best.map(|(format, _)| format)
+    best
 }
 
-/// What a name says about the format of a file that is to be written.
+/// What a file's name says about the format to write.
 #[derive(Clone)]
 pub enum FormatChoice {
-    /// It can only be this one.
+    /// Only this format fits.
     One(&'static dyn Format),
-    /// It can be any of these.
+    /// These formats fit equally well.
     Several(Vec<&'static dyn Format>),
-    /// It says nothing.
+    /// No format fits.
     Unknown,
 }
 
-/// The format that a file of this name is to have.
+/// Chooses the format to write from the ending of the file's name.
 pub fn format_for_name(name: &str) -> FormatChoice {
-    let is_written = |format: &&dyn Format| format.writer(&WriteOptions::default()).is_some();
-    let formats = || FORMATS.iter().copied().filter(is_written);
-    let longest = formats()
-        .map(|format| ending(format, name))
-        .max()
-        .unwrap_or(0);
-    if longest == 0 {
-        return FormatChoice::Unknown;
+    let mut longest = 1;
+    let mut fitting: Vec<&'static dyn Format> = Vec::new();
+    for format in FORMATS.iter().copied() {
+        let length = matching_ending(format, name);
+        if length < longest || format.writer(&WriteOptions::default()).is_none() {
+            continue;
+        }
+        if length > longest {
+            longest = length;
+            fitting.clear();
+        }
+        fitting.push(format);
     }
-    let fits = |format: &&'static dyn Format| ending(*format, name) == longest;
-    let mut found: Vec<&'static dyn Format> = formats().filter(fits).collect();
-    if found.len() > 1 {
-        return FormatChoice::Several(found);
+    match fitting.as_slice() {
+        [] => FormatChoice::Unknown,
+        [one] => FormatChoice::One(*one),
+        _ => FormatChoice::Several(fitting),
     }
-    found.pop().map_or(FormatChoice::Unknown, FormatChoice::One)
 }
 
-/// The length of the longest of a format's endings that a name has.
-fn ending(format: &dyn Format, name: &str) -> usize {
-    let endings = format
+/// Returns the length of the longest ending of a format that a name has, or 0.
+fn matching_ending(format: &dyn Format, name: &str) -> usize {
+    format
         .endings()
         .iter()
-        .filter(|ending| name.ends_with(**ending));
-    endings.map(|ending| ending.len()).max().unwrap_or(0)
+        .filter(|ending| name.ends_with(**ending))
+        .map(|ending| ending.len())
+        .max()
+        .unwrap_or(0)
 }
 
-/// The beginning of a file.
+/// The first bytes of a file, to search for signs of a format. The JSON may be cut off, so it is searched as text.
 #[derive(Debug, Clone, Copy)]
 pub struct FileHead<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> FileHead<'a> {
-    /// Looks at a beginning, without a byte-order mark and blanks before it.
+    /// Skips a byte-order mark and white space.
     pub fn new(bytes: &'a [u8]) -> FileHead<'a> {
         let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         FileHead {
@@ -96,47 +103,43 @@ impl<'a> FileHead<'a> {
         }
     }
 
-    /// What it holds.
     pub(crate) fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Whether it begins with this.
+    /// Returns whether the file starts with `text`.
     pub fn starts_with(self, text: &str) -> bool {
         self.bytes.starts_with(text.as_bytes())
     }
 
-    /// Whether a JSON key of this name stands somewhere in it, or looks as if it did.
+    /// Returns whether a JSON key of this name seems to be there.
     pub fn has_key(self, key: &str) -> bool {
-        let quoted = format!("\"{key}\"");
-        memmem::find_iter(self.bytes, quoted.as_bytes()).any(|at| {
-            let rest = self.bytes.get(at + quoted.len()..).unwrap_or_default();
-            rest.trim_ascii_start().starts_with(b":")
-        })
+        self.values(key).next().is_some()
     }
 
-    /// Whether a JSON key of this name stands somewhere in it with this string as its value.
+    /// Returns whether a JSON key of this name seems to be there with this string as its value.
     pub fn has(self, key: &str, value: &str) -> bool {
-        self.values(key)
-            .any(|rest| rest.starts_with(format!("\"{value}\"").as_bytes()))
+        self.has_value(key, &format!("\"{value}\""))
     }
 
-    /// Whether a JSON key of this name stands somewhere in it with a value that begins like this.
+    /// Returns whether a JSON key of this name seems to be there with a value that starts with `beginning`.
     pub fn has_value(self, key: &str, beginning: &str) -> bool {
         self.values(key)
-            .any(|rest| rest.starts_with(beginning.as_bytes()))
+            .any(|value| value.starts_with(beginning.as_bytes()))
     }
 
+    /// Returns the bytes from the value on, for each place where this key seems to be.
     fn values(self, key: &str) -> impl Iterator<Item = &'a [u8]> {
         let quoted = format!("\"{key}\"");
-        let places: Vec<usize> = memmem::find_iter(self.bytes, quoted.as_bytes()).collect();
-        places.into_iter().filter_map(move |at| {
-            let rest = self.bytes.get(at + quoted.len()..)?.trim_ascii_start();
-            rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start)
+        let starts: Vec<usize> = memmem::find_iter(self.bytes, quoted.as_bytes()).collect();
+        starts.into_iter().filter_map(move |start| {
+            let rest = self.bytes.get(start + quoted.len()..)?;
+            let value = rest.trim_ascii_start().strip_prefix(b":")?;
+            Some(value.trim_ascii_start())
         })
     }
 
-    /// The fields of the first line, if that line is a JSON object and is all there.
+    /// Parses the first line; `None` unless it is one complete JSON object.
     pub fn first_object(self) -> Option<RawMap> {
         let line = self.bytes.split(|byte| *byte == b'\n').next()?;
         RawMap::parse(std::str::from_utf8(line).ok()?).ok()

@@ -1,38 +1,29 @@
-//! A message of the API in, a message out.
+//! Decodes messages of the API.
 
 use analects_core::{
     Assistant, Block, Body, Content, Json, Message, Raw, RawMap, System, Text, ToolResult, ToolUse,
     User,
 };
 
-use crate::chatmd::session_json::{FieldReader, read_part};
-use crate::requests::implied_stop;
+use crate::chatmd::session_json::{FieldReader, non_empty, read_part};
+use crate::requests::implied_stop_reason;
 
-/// The extra field for the arguments of a call as they were spelled, where that is not plain JSON.
+/// The extra field for the arguments of a call as they are spelled, if that is not plain JSON.
 pub(super) const ARGUMENTS: &str = "arguments";
 
-/// Takes what is known from the fields of a message; `None` for a role that nobody knows.
+/// Reads a message and takes the fields that it understands; `None` for an unknown role.
 pub(super) fn message(fields: &mut FieldReader) -> Option<Message> {
     let role = fields.take("role", Raw::as_string)?;
     let body = match role.as_str() {
         "system" | "developer" => Body::System(System {
-            content: content(fields),
+            content: take_content(fields),
         }),
         "user" => Body::User(User {
-            content: content(fields),
+            content: take_content(fields),
             ..User::default()
         }),
         "assistant" => Body::Assistant(assistant(fields)),
-        "tool" => {
-            let some = |raw: &Raw| raw.as_string().filter(|id| !id.is_empty());
-            let tool_use_id = fields.take("tool_call_id", some).unwrap_or_default();
-            let content = inside_result(content(fields));
-            Body::ToolResult(ToolResult {
-                tool_use_id,
-                content,
-                ..ToolResult::default()
-            })
-        }
+        "tool" => Body::ToolResult(tool_result(fields)),
         _ => return None,
     };
     let mut message = Message::new("", body);
@@ -43,13 +34,16 @@ pub(super) fn message(fields: &mut FieldReader) -> Option<Message> {
     Some(message)
 }
 
-/// Whether a name can be a message's `name`.
+/// Returns whether a text can be the `name` of a message.
 pub(super) fn is_name(name: &str) -> bool {
-    let is_odd = |c: char| c.is_whitespace() || c.is_control() || "<|\\/>".contains(c);
-    !name.is_empty() && !name.chars().any(is_odd)
+    !name.is_empty() && !name.chars().any(is_forbidden_in_name)
 }
 
-fn content(fields: &mut FieldReader) -> Content {
+fn is_forbidden_in_name(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || "<|\\/>".contains(c)
+}
+
+fn take_content(fields: &mut FieldReader) -> Content {
     fields.take("content", read_content).unwrap_or_default()
 }
 
@@ -57,47 +51,53 @@ fn read_content(raw: &Raw) -> Option<Content> {
     if let Some(text) = Text::from_raw(raw) {
         return Some(Content::Text(text));
     }
-    Some(Content::Blocks(raw.as_array()?.iter().map(part).collect()))
+    let parts = raw.as_array()?;
+    Some(Content::Blocks(parts.iter().map(read_block).collect()))
 }
 
-/// A part of a content. One of another API's is what it is there.
-fn part(raw: &Raw) -> Block {
+/// Reads a part of a content. Also understands the blocks of other APIs.
+fn read_block(raw: &Raw) -> Block {
     let block = read_part(raw);
-    let is_foreign = matches!(block, Block::Other(_));
-    if is_foreign {
-        Block::read(raw, &mut Vec::new()).unwrap_or(block)
-    } else {
-        block
+    if !matches!(block, Block::Other(_)) {
+        return block;
+    }
+    Block::read(raw, &mut Vec::new()).unwrap_or(block)
+}
+
+fn tool_result(fields: &mut FieldReader) -> ToolResult {
+    let tool_use_id = fields.take("tool_call_id", non_empty).unwrap_or_default();
+    let mut content = take_content(fields);
+    if let Content::Blocks(blocks) = &mut content {
+        blocks.iter_mut().for_each(keep_nested_result);
+    }
+    ToolResult {
+        tool_use_id,
+        content,
+        ..ToolResult::default()
     }
 }
 
-/// Results inside of results stay as they are, as everywhere.
-fn inside_result(content: Content) -> Content {
-    let Content::Blocks(mut blocks) = content else {
-        return content;
-    };
-    for block in &mut blocks {
-        if let Block::ToolResult(_) = block
-            && let Ok(raw) = Raw::parse(&block.to_json())
-        {
-            *block = Block::Other(raw);
-        }
+/// Keeps a result inside a result as JSON, like all formats do.
+fn keep_nested_result(block: &mut Block) {
+    if let Block::ToolResult(_) = block
+        && let Ok(raw) = Raw::parse(&block.to_json())
+    {
+        *block = Block::Other(raw);
     }
-    Content::Blocks(blocks)
 }
 
-/// What the model said, and then what it called.
+/// Reads an answer: its content first, then its calls.
 fn assistant(fields: &mut FieldReader) -> Assistant {
-    let said = content(fields);
-    let calls = fields.take("tool_calls", calls).unwrap_or_default();
-    let stop_reason = implied_stop(!calls.is_empty());
+    let content = take_content(fields);
+    let calls = fields.take("tool_calls", read_calls).unwrap_or_default();
+    let stop_reason = Some(implied_stop_reason(!calls.is_empty()));
     if calls.is_empty() {
         return Assistant {
-            content: said,
+            content,
             stop_reason,
         };
     }
-    let mut blocks = match said {
+    let mut blocks = match content {
         Content::Empty => Vec::new(),
         Content::Text(text) => vec![Block::from_text(text)],
         Content::Blocks(blocks) => blocks,
@@ -109,13 +109,13 @@ fn assistant(fields: &mut FieldReader) -> Assistant {
     }
 }
 
-/// The calls, if all of them are of functions and there are some.
-fn calls(raw: &Raw) -> Option<Vec<ToolUse>> {
-    let calls: Option<Vec<ToolUse>> = raw.as_array()?.iter().map(call).collect();
+/// Reads a list of calls; `None` if it is empty, or if not all of them are calls of functions.
+fn read_calls(raw: &Raw) -> Option<Vec<ToolUse>> {
+    let calls: Option<Vec<ToolUse>> = raw.as_array()?.iter().map(read_call).collect();
     calls.filter(|calls| !calls.is_empty())
 }
 
-fn call(raw: &Raw) -> Option<ToolUse> {
+fn read_call(raw: &Raw) -> Option<ToolUse> {
     let mut fields = FieldReader::of(&raw.as_object()?);
     fields.take("type", |raw| {
         raw.as_string().filter(|kind| kind == "function")
@@ -123,18 +123,19 @@ fn call(raw: &Raw) -> Option<ToolUse> {
     let id = fields.take("id", Raw::as_string)?;
     let mut function = FieldReader::of(&fields.take("function", Raw::as_object)?);
     let name = function.take("name", Raw::as_string)?;
-    let spelled = function.take("arguments", Raw::as_string)?;
-    let is_all = fields.rest().is_empty() && function.rest().is_empty();
-    let input = Raw::parse(&spelled).ok();
-    let mut extra = RawMap::new();
-    if input.as_ref().is_none_or(|input| input.as_str() != spelled) {
-        extra.push(ARGUMENTS, Raw::string(&spelled));
+    let arguments = function.take("arguments", Raw::as_string)?;
+    if !fields.rest().is_empty() || !function.rest().is_empty() {
+        return None;
     }
-    let input = input.unwrap_or_else(Raw::empty_object);
-    is_all.then_some(ToolUse {
+    let input = Raw::parse(&arguments).ok();
+    let mut extra = RawMap::new();
+    if input.as_ref().map(Raw::as_str) != Some(&arguments) {
+        extra.push(ARGUMENTS, Raw::string(&arguments));
+    }
+    Some(ToolUse {
         id,
         name,
-        input,
+        input: input.unwrap_or_else(Raw::empty_object),
         extra,
     })
 }

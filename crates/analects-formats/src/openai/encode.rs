@@ -1,28 +1,32 @@
-//! A message in, messages of the API out. What has no place is left out here, and found missing by whoever
-//! reads them again.
+//! Encodes messages as messages of the API. What the API cannot represent is left out here, and found missing when the
+//! result is read back.
 
 use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap, ToolResult, ToolUse};
 
+use super::ChatCompletionsApi;
 use super::decode::{ARGUMENTS, is_name};
 use crate::chatmd::session_json::write_part;
-use crate::requests::{RequestApi, array};
+use crate::requests::RequestApi;
 
-/// The messages of the API that say this one.
+/// Encodes a message, usually as one message of the API.
 pub(super) fn messages(message: &Message) -> Vec<RawMap> {
     match &message.body {
-        Body::System(body) => vec![said(message, "system", &body.content)],
-        Body::User(body) => user(message, &body.content),
-        Body::Assistant(body) => vec![assistant(message, &body.content)],
+        Body::System(body) => vec![plain_message(message, "system", &body.content)],
+        Body::User(body) => user_messages(message, &body.content),
+        Body::Assistant(body) => vec![assistant_message(message, &body.content)],
         Body::ToolUse(call) => {
-            vec![assistant(
-                message,
-                &Content::Blocks(vec![Block::ToolUse(call.clone())]),
-            )]
+            let content = Content::Blocks(vec![Block::ToolUse(call.clone())]);
+            vec![assistant_message(message, &content)]
         }
-        Body::ToolResult(body) => vec![result(message, body)],
-        Body::Summary(body) => vec![said(message, "user", &Content::Text(body.text.clone()))],
-        Body::Attachment(body) if !body.content.is_empty() => user(message, &body.content),
-        Body::Notification(body) if !body.content.is_empty() => user(message, &body.content),
+        Body::ToolResult(result) => vec![tool_message(message, result)],
+        Body::Summary(body) => {
+            let content = Content::Text(body.text.clone());
+            vec![plain_message(message, "user", &content)]
+        }
+        Body::Attachment(body) if !body.content.is_empty() => user_messages(message, &body.content),
+        Body::Notification(body) if !body.content.is_empty() => {
+            user_messages(message, &body.content)
+        }
         Body::Progress(_)
         | Body::Attachment(_)
         | Body::Notification(_)
@@ -34,113 +38,112 @@ pub(super) fn messages(message: &Message) -> Vec<RawMap> {
     }
 }
 
-/// An object with a role and a name.
-fn start(message: &Message, role: &str) -> RawMap {
+/// Encodes a message with a role, a name and a content.
+fn plain_message(message: &Message, role: &str, content: &Content) -> RawMap {
     let mut fields = RawMap::new();
-    let own = message
-        .extra
-        .get(<super::ChatCompletionsApi as RequestApi>::ID)
-        .and_then(Raw::as_object);
-    if own.is_none_or(|own| own.get("role").is_none()) {
+    let extra = message.extra.get(ChatCompletionsApi::ID);
+    let own_role = extra.and_then(|extra| extra.as_object()?.get("role").cloned());
+    // A role of its own, such as `developer`, is added with the other extra fields.
+    if own_role.is_none() {
         fields.push("role", Raw::string(role));
     }
     if let Some(author) = message.author.as_deref().filter(|name| is_name(name)) {
         fields.push("name", Raw::string(author));
     }
-    fields
-}
-
-fn said(message: &Message, role: &str, content: &Content) -> RawMap {
-    let mut fields = start(message, role);
-    if let Some(content) = write_content(content) {
+    if let Some(content) = encode_content(content) {
         fields.push("content", content);
     }
     fields
 }
 
-/// A string, or a list of parts.
-fn write_content(content: &Content) -> Option<Raw> {
+/// Encodes a content as a string or a list of parts.
+fn encode_content(content: &Content) -> Option<Raw> {
     match content {
         Content::Empty => None,
         Content::Text(text) => Raw::parse(&text.to_json()).ok(),
-        Content::Blocks(blocks) => Some(array(blocks.iter().filter_map(write_part))),
-    }
-}
-
-/// What a person said; results of tools are messages of their own, and come first.
-fn user(message: &Message, content: &Content) -> Vec<RawMap> {
-    let Content::Blocks(blocks) = content else {
-        return vec![said(message, "user", content)];
-    };
-    let is_result = |block: &&Block| matches!(block, Block::ToolResult(_));
-    let mut items: Vec<RawMap> = Vec::new();
-    for block in blocks {
-        if let Block::ToolResult(body) = block {
-            items.push(result(message, body));
+        Content::Blocks(blocks) => {
+            let parts: Vec<Raw> = blocks.iter().filter_map(write_part).collect();
+            Some(Raw::array(&parts))
         }
     }
-    let rest: Vec<Block> = blocks
-        .iter()
-        .filter(|block| !is_result(block))
-        .cloned()
-        .collect();
-    if !rest.is_empty() || items.is_empty() {
-        items.push(said(message, "user", &Content::Blocks(rest)));
-    }
-    items
 }
 
-fn result(message: &Message, body: &ToolResult) -> RawMap {
-    let mut fields = said(message, "tool", &body.content);
-    if !body.tool_use_id.is_empty() {
-        fields.push("tool_call_id", Raw::string(&body.tool_use_id));
+/// Encodes a user's message. Results of tools are messages of their own and come first.
+fn user_messages(message: &Message, content: &Content) -> Vec<RawMap> {
+    let Content::Blocks(blocks) = content else {
+        return vec![plain_message(message, "user", content)];
+    };
+    let mut messages = Vec::new();
+    let mut rest = Vec::new();
+    for block in blocks {
+        match block {
+            Block::ToolResult(result) => messages.push(tool_message(message, result)),
+            block => rest.push(block.clone()),
+        }
+    }
+    if !rest.is_empty() || messages.is_empty() {
+        messages.push(plain_message(message, "user", &Content::Blocks(rest)));
+    }
+    messages
+}
+
+fn tool_message(message: &Message, result: &ToolResult) -> RawMap {
+    let mut fields = plain_message(message, "tool", &result.content);
+    if !result.tool_use_id.is_empty() {
+        fields.push("tool_call_id", Raw::string(&result.tool_use_id));
     }
     fields
 }
 
-fn assistant(message: &Message, content: &Content) -> RawMap {
+/// Encodes an answer. Its calls are in a field of their own.
+fn assistant_message(message: &Message, content: &Content) -> RawMap {
     let Content::Blocks(blocks) = content else {
-        return said(message, "assistant", content);
+        return plain_message(message, "assistant", content);
     };
-    let is_call = |block: &&Block| matches!(block, Block::ToolUse(_));
-    let is_part = |block: &&Block| !is_call(block) && write_part(block).is_some();
-    let texts: Vec<Block> = blocks.iter().filter(is_part).cloned().collect();
-    let calls: Vec<Raw> = blocks.iter().filter_map(call).collect();
-    if calls.is_empty() {
-        return said(message, "assistant", content);
+    let mut calls = Vec::new();
+    let mut parts = Vec::new();
+    for block in blocks {
+        if let Block::ToolUse(call) = block {
+            calls.push(encode_call(call));
+        } else if write_part(block).is_some() {
+            parts.push(block.clone());
+        }
     }
-    // Beside calls, one text is a string, and none is nothing at all.
-    let text = match texts.as_slice() {
+    if calls.is_empty() {
+        return plain_message(message, "assistant", content);
+    }
+    // Beside calls, one text is a string, and no text is no content.
+    let content = match parts.as_slice() {
         [] => Content::Empty,
         [Block::Text(block)] if block.extra.is_empty() => Content::Text(block.text.clone()),
-        _ => Content::Blocks(texts),
+        _ => Content::Blocks(parts),
     };
-    let mut fields = said(message, "assistant", &text);
-    fields.push("tool_calls", array(calls));
+    let mut fields = plain_message(message, "assistant", &content);
+    fields.push("tool_calls", Raw::array(&calls));
     fields
 }
 
-fn call(block: &Block) -> Option<Raw> {
-    let Block::ToolUse(ToolUse {
-        id,
-        name,
-        input,
-        extra,
-    }) = block
-    else {
-        return None;
-    };
-    let spelled = extra.get(ARGUMENTS).and_then(Raw::as_string);
-    let means = |text: &String| Raw::parse(text).unwrap_or_else(|_| Raw::empty_object()) == *input;
-    let arguments = spelled
-        .filter(means)
-        .unwrap_or_else(|| input.as_str().to_string());
-    let mut function = RawMap::new();
-    function.push("name", Raw::string(name));
-    function.push("arguments", Raw::string(&arguments));
-    let mut call = RawMap::new();
-    call.push("id", Raw::string(id));
-    call.push("type", Raw::string("function"));
-    call.push("function", function.to_raw());
-    Some(call.to_raw())
+fn encode_call(call: &ToolUse) -> Raw {
+    let function = RawMap::from([
+        ("name", Raw::string(&call.name)),
+        ("arguments", Raw::string(&arguments(call))),
+    ]);
+    let fields = RawMap::from([
+        ("id", Raw::string(&call.id)),
+        ("type", Raw::string("function")),
+        ("function", function.to_raw()),
+    ]);
+    fields.to_raw()
+}
+
+/// Returns the arguments of a call as they were spelled, if they still mean the same.
+fn arguments(call: &ToolUse) -> String {
+    let spelled = call.extra.get(ARGUMENTS).and_then(Raw::as_string);
+    if let Some(spelled) = spelled {
+        let value = Raw::parse(&spelled).unwrap_or_else(|_| Raw::empty_object());
+        if value == call.input {
+            return spelled;
+        }
+    }
+    call.input.as_str().to_string()
 }

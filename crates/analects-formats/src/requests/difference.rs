@@ -1,70 +1,131 @@
-//! What of a message is lost: what it says and what is read back do not say alike, by name. And
-//! whether two JSON texts have the same value at all.
+//! What a message loses in a request: the parts that differ when it is read back, by name. Also decides whether two JSON
+//! texts have the same value.
 
 use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap};
 
-use super::array;
 use crate::Loss;
 
 const NO_PLACE: &str = "there is no place for it";
+const NOT_EXACT: &str = "it cannot be said as it is";
 
-/// What `read` does not say of `wanted`. Both have the same name and place.
-pub(super) fn difference(wanted: &Message, read: &Message) -> Vec<Loss> {
-    let mut losses = Vec::new();
-    if wanted == read {
-        return losses;
+/// Fields of a body that repeat what its blocks say.
+const BODY_FIELDS: [&str; 4] = ["content", "block", "text", "stop_reason"];
+
+/// Lists what a message loses if it is read back as `read`.
+pub(super) fn difference(message: &Message, read: &Message) -> Vec<Loss> {
+    if message == read {
+        return Vec::new();
     }
-    let mut lose = |what: String, why: &str| losses.push(Loss::of(&wanted.id, what, why));
-    let fields = |message: &Message| RawMap::parse(&message.to_json()).unwrap_or_default();
-    let (said, kept) = (fields(wanted), fields(read));
-    let (kind, other) = (wanted.body.type_name(), read.body.type_name());
-    if kind != other {
-        lose(
-            kind.to_string(),
-            &format!("it becomes a message of type {other}"),
-        );
-        let blocks = |message: &Message| array(blocks(message).iter().map(raw));
-        let (said, kept) = (blocks(wanted), blocks(read));
-        if said != kept {
-            content(&said, &kept, &mut lose);
-        }
+    let mut comparison = Comparison {
+        message,
+        has_other_type: message.body.type_name() != read.body.type_name(),
+        losses: Vec::new(),
+    };
+    if comparison.has_other_type {
+        comparison.compare_blocks(read);
     }
-    // What a message of another type says otherwise has been compared block by block.
-    let is_done = |name: &str| name == "type" || (kind != other && BODY.contains(&name));
-    for (key, value) in said.iter() {
-        let name = key.as_string().unwrap_or_else(|| key.as_str().to_string());
-        match kept.get(&name) {
-            Some(same) if same == value => {}
-            _ if is_done(&name) => {}
-            _ if name == "id" || name == "parent_id" => lose(name.clone(), place(&name)),
-            Some(other) if name == "content" => content(value, other, &mut lose),
-            other if name == "extra" => extra(value, other, &mut lose),
-            Some(_) => lose(name, "it cannot be said as it is"),
-            None => lose(name, NO_PLACE),
-        }
+    comparison.compare_fields(read);
+    if comparison.losses.is_empty() {
+        // Unknown fields may be repeated or in another order.
+        comparison.lose("message", NOT_EXACT);
     }
-    for (key, _) in kept.iter() {
-        let name = key.as_string().unwrap_or_default();
-        if said.get(&name).is_none() && !is_done(&name) {
-            lose(name.clone(), place(&name));
-        }
-    }
-    if losses.is_empty() {
-        // Fields that nobody knows may stand twice, or in another order.
-        losses.push(Loss::of(
-            &wanted.id,
-            "message",
-            "it cannot be said as it is",
-        ));
-    }
-    losses
+    comparison.losses
 }
 
-/// Fields of a body that say what its blocks say.
-const BODY: [&str; 4] = ["content", "block", "text", "stop_reason"];
+struct Comparison<'a> {
+    message: &'a Message,
+    has_other_type: bool,
+    losses: Vec<Loss>,
+}
 
-/// Why a field comes back otherwise that has to do with a message's place.
-fn place(name: &str) -> &'static str {
+impl Comparison<'_> {
+    fn lose(&mut self, what: impl Into<String>, why: &str) {
+        self.losses.push(Loss::of(&self.message.id, what, why));
+    }
+
+    /// Compares the content of messages of different types.
+    fn compare_blocks(&mut self, read: &Message) {
+        let becomes = format!("it becomes a message of type {}", read.body.type_name());
+        self.lose(self.message.body.type_name(), &becomes);
+        let wanted = blocks_as_json(self.message);
+        let kept = blocks_as_json(read);
+        if wanted != kept {
+            self.compare_content(&wanted, &kept);
+        }
+    }
+
+    fn compare_fields(&mut self, read: &Message) {
+        let wanted = fields_of(self.message);
+        let kept = fields_of(read);
+        for (key, value) in wanted.iter() {
+            let name = key_name(key);
+            let other = kept.get(&name);
+            if other != Some(value) && !self.is_compared(&name) {
+                self.compare_field(&name, value, other);
+            }
+        }
+        for (key, _) in kept.iter() {
+            let name = key.as_string().unwrap_or_default();
+            if wanted.get(&name).is_none() && !self.is_compared(&name) {
+                self.lose(name.clone(), why_position(&name));
+            }
+        }
+    }
+
+    /// Returns whether a field was compared as a part of the body.
+    fn is_compared(&self, name: &str) -> bool {
+        name == "type" || (self.has_other_type && BODY_FIELDS.contains(&name))
+    }
+
+    fn compare_field(&mut self, name: &str, value: &Raw, kept: Option<&Raw>) {
+        match (name, kept) {
+            ("id" | "parent_id", _) => self.lose(name, why_position(name)),
+            ("content", Some(kept)) => self.compare_content(value, kept),
+            ("extra", kept) => self.compare_extra(value, kept),
+            (_, Some(_)) => self.lose(name, NOT_EXACT),
+            (_, None) => self.lose(name, NO_PLACE),
+        }
+    }
+
+    fn compare_extra(&mut self, wanted: &Raw, kept: Option<&Raw>) {
+        let kept = kept.and_then(Raw::as_object).unwrap_or_default();
+        for (key, value) in wanted.as_object().unwrap_or_default().iter() {
+            let name = key_name(key);
+            if kept.get(&name) != Some(value) {
+                self.lose(format!("extra.{name}"), NO_PLACE);
+            }
+        }
+    }
+
+    fn compare_content(&mut self, wanted: &Raw, kept: &Raw) {
+        let (Some(wanted), Some(mut rest)) = (wanted.as_array(), kept.as_array()) else {
+            self.lose("content", NOT_EXACT);
+            return;
+        };
+        let mut is_complete = true;
+        for block in &wanted {
+            if let Some(at) = rest.iter().position(|kept| kept == block) {
+                rest.remove(at);
+                continue;
+            }
+            is_complete = false;
+            let name = block_name(block);
+            let why = if rest.iter().any(|kept| block_name(kept) == name) {
+                NOT_EXACT
+            } else {
+                "there is no place for such a block; it is left out"
+            };
+            self.lose(name, why);
+        }
+        if is_complete {
+            let why = "the blocks come back in another order, or others beside them";
+            self.lose("order", why);
+        }
+    }
+}
+
+/// Explains why a field differs that depends on the position of the message.
+fn why_position(name: &str) -> &'static str {
     match name {
         "parent_id" => "messages follow one another; branches have no place",
         "id" => "messages are named by their place",
@@ -72,7 +133,16 @@ fn place(name: &str) -> &'static str {
     }
 }
 
-/// What a message says, as blocks.
+fn fields_of(message: &Message) -> RawMap {
+    RawMap::parse(&message.to_json()).unwrap_or_default()
+}
+
+/// Returns a key as text. A key that is not Unicode stays JSON.
+fn key_name(key: &Raw) -> String {
+    key.as_string().unwrap_or_else(|| key.as_str().to_string())
+}
+
+/// Returns the content of a message as blocks.
 pub(super) fn blocks(message: &Message) -> Vec<Block> {
     let content = match &message.body {
         Body::ToolUse(call) => return vec![Block::ToolUse(call.clone())],
@@ -97,61 +167,25 @@ pub(super) fn blocks(message: &Message) -> Vec<Block> {
     }
 }
 
-fn raw(block: &Block) -> Raw {
-    Raw::parse(&block.to_json()).unwrap_or_else(|_| Raw::empty_object())
-}
-
-fn extra(said: &Raw, kept: Option<&Raw>, lose: &mut impl FnMut(String, &str)) {
-    let kept = kept.and_then(Raw::as_object).unwrap_or_default();
-    for (key, value) in said.as_object().unwrap_or_default().iter() {
-        let name = key.as_string().unwrap_or_else(|| key.as_str().to_string());
-        if kept.get(&name) != Some(value) {
-            lose(format!("extra.{name}"), NO_PLACE);
-        }
-    }
-}
-
-fn content(said: &Raw, kept: &Raw, lose: &mut impl FnMut(String, &str)) {
-    let (Some(said), Some(kept)) = (said.as_array(), kept.as_array()) else {
-        return lose("content".to_string(), "it cannot be said as it is");
-    };
-    let mut rest = kept.clone();
-    let mut found = false;
-    for block in &said {
-        match rest.iter().position(|kept| kept == block) {
-            Some(at) => {
-                rest.remove(at);
-            }
-            None => {
-                found = true;
-                let name = block_name(block);
-                match rest.iter().position(|kept| block_name(kept) == name) {
-                    Some(_) => lose(name, "it cannot be said as it is"),
-                    None => lose(name, "there is no place for such a block; it is left out"),
-                }
-            }
-        }
-    }
-    if !found {
-        lose(
-            "order".to_string(),
-            "the blocks come back in another order, or others beside them",
-        );
-    }
+fn blocks_as_json(message: &Message) -> Raw {
+    let blocks: Vec<Raw> = blocks(message)
+        .iter()
+        .map(|block| Raw::parse(&block.to_json()).unwrap_or_else(|_| Raw::empty_object()))
+        .collect();
+    Raw::array(&blocks)
 }
 
 fn block_name(block: &Raw) -> String {
-    let kind = block
-        .as_object()
-        .and_then(|fields| fields.get("type")?.as_string());
-    kind.unwrap_or_else(|| "block".to_string())
+    let fields = block.as_object();
+    let name = fields.and_then(|fields| fields.get("type")?.as_string());
+    name.unwrap_or_else(|| "block".to_string())
 }
 
-/// How deep the order of keys and the spelling of strings are looked through. What lies deeper came from the
-/// same text, or is taken for different.
+/// The nesting depth down to which the order of keys and the escapes of strings are ignored. Deeper values are the same
+/// only if their texts are.
 const DEPTH: usize = 12;
 
-/// Whether both are the same value.
+/// Returns whether two JSON texts have the same value.
 pub(crate) fn same(left: &Raw, right: &Raw) -> bool {
     same_to(left, right, DEPTH)
 }
@@ -163,15 +197,14 @@ fn same_to(left: &Raw, right: &Raw, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
         return false;
     };
-    match (
-        left.as_str().as_bytes().first(),
-        right.as_str().as_bytes().first(),
-    ) {
-        (Some(b'{'), Some(b'{')) => same_objects(left, right, depth),
-        (Some(b'['), Some(b'[')) => same_arrays(left, right, depth),
-        (Some(b'"'), Some(b'"')) => left
-            .as_string()
-            .is_some_and(|left| Some(left) == right.as_string()),
+    let first = left.as_str().as_bytes().first();
+    if first != right.as_str().as_bytes().first() {
+        return false;
+    }
+    match first {
+        Some(b'{') => same_objects(left, right, depth),
+        Some(b'[') => same_arrays(left, right, depth),
+        Some(b'"') => left.as_string().is_some() && left.as_string() == right.as_string(),
         _ => false,
     }
 }
@@ -184,24 +217,23 @@ fn same_arrays(left: &Raw, right: &Raw, depth: usize) -> bool {
     left.len() == right.len() && pairs.all(|(left, right)| same_to(left, right, depth))
 }
 
-/// Repeated keys count each; what has some must have them in the same order.
+/// Compares objects in any order of their keys. Repeated keys must be in the same order.
 fn same_objects(left: &Raw, right: &Raw, depth: usize) -> bool {
     let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else {
         return false;
     };
-    let sorted = |map: &analects_core::RawMap| {
-        let entry = |(key, value): (&Raw, &Raw)| {
-            (
-                key.as_string().unwrap_or_else(|| key.as_str().to_string()),
-                value.clone(),
-            )
-        };
-        let mut entries: Vec<(String, Raw)> = map.iter().map(entry).collect();
-        entries.sort_by(|left, right| left.0.cmp(&right.0));
-        entries
-    };
-    let (left, right) = (sorted(&left), sorted(&right));
+    let left = sorted_entries(&left);
+    let right = sorted_entries(&right);
     let mut pairs = left.iter().zip(&right);
     left.len() == right.len()
         && pairs.all(|(left, right)| left.0 == right.0 && same_to(&left.1, &right.1, depth))
+}
+
+fn sorted_entries(map: &RawMap) -> Vec<(String, Raw)> {
+    let mut entries: Vec<(String, Raw)> = map
+        .iter()
+        .map(|(key, value)| (key_name(key), value.clone()))
+        .collect();
+    entries.sort_by(|left, right| left.0.cmp(&right.0));
+    entries
 }

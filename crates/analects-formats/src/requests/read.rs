@@ -1,56 +1,65 @@
-//! Requests in, messages out: from one JSON value, or from one on each line.
+//! Reads requests: from one JSON value, or from one value per line.
 
 use std::marker::PhantomData;
 
-use analects_core::{Body, Message, Other, Problem, Raw, RawMap, SessionId};
+use analects_core::{Body, Message, MessageId, Other, Problem, Raw, RawMap, SessionId};
 
 use super::difference::same;
-use super::{FOREIGN, FileShape, ITEM, RequestApi, RequestInfo, item_id, verbatim_key};
+use super::write::write_plain;
+use super::{
+    FOREIGN_FIELD, FOREIGN_TYPE, FileShape, RequestApi, RequestInfo, message_id, verbatim_key,
+};
 use crate::chatmd::session_json::FieldReader;
 use crate::convert::{FileLine, FormatReader, LINE_LIMIT, LineSplitter, ReadOutput, WholeFile};
 use crate::msgfile::session_of;
 
+const HINT: &str = "expected {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}]}, or one such object a line";
+
 /// Reads a file of requests.
-pub(crate) struct RequestReader<W> {
-    file: InputForm,
-    parts: RequestParser<W>,
+pub(crate) struct RequestReader<A> {
+    input: RequestInput,
+    parser: RequestParser<A>,
 }
 
-enum InputForm {
-    /// It is not clear yet whether there is one value a line: the bytes after the first blanks, and how many of
-    /// them were searched for a line end.
-    Undecided(Vec<u8>, usize),
+/// The bytes that are not parsed yet.
+enum RequestInput {
+    /// It is not clear yet whether there is one value per line.
+    Undecided {
+        bytes: Vec<u8>,
+        /// How many bytes were searched for a line end.
+        searched: usize,
+    },
     Lines(LineSplitter),
     Whole(WholeFile),
-    /// It is no JSON; what comes of it is let go.
-    Other,
+    /// The file is not JSON and is ignored.
+    Ignored,
 }
 
-impl<W: RequestApi> RequestReader<W> {
-    pub(crate) fn new(name: &str) -> RequestReader<W> {
-        let (conversations, open, silent, style) = (0, None, None, PhantomData);
-        let parts = RequestParser {
-            name: name.to_string(),
-            conversations,
-            open,
-            silent,
-            style,
-        };
+impl<A: RequestApi> RequestReader<A> {
+    pub(crate) fn new(name: &str) -> RequestReader<A> {
         RequestReader {
-            file: InputForm::Undecided(Vec::new(), 0),
-            parts,
+            input: RequestInput::Undecided {
+                bytes: Vec::new(),
+                searched: 0,
+            },
+            parser: RequestParser {
+                name: name.to_string(),
+                conversations: 0,
+                open: None,
+                empty: None,
+                api: PhantomData,
+            },
         }
     }
 
-    /// Decides as soon as the first line is complete: an object there, and nothing else, starts a file of
-    /// lines.
+    /// Decides how to read the file, once the first line is complete. If the line is one object, there is one per line.
     fn decide(&mut self, is_end: bool, out: &mut ReadOutput) {
-        let InputForm::Undecided(bytes, searched) = &mut self.file else {
+        let RequestInput::Undecided { bytes, searched } = &mut self.input else {
             return;
         };
         let start = text_start(bytes);
         if bytes.get(start).is_some_and(|byte| !b"{[".contains(byte)) {
-            self.file = InputForm::Other;
+            self.input = RequestInput::Ignored;
             let problem = Problem::error("no-messages", "this is neither a JSON object nor a list");
             out.problems.push(problem.hint(HINT));
             return;
@@ -61,241 +70,243 @@ impl<W: RequestApi> RequestReader<W> {
         if end.is_none() && !is_end && bytes.len() <= LINE_LIMIT {
             return;
         }
-        let line = &bytes[start..end.unwrap_or(bytes.len())];
-        let is_object = end.is_some()
-            && std::str::from_utf8(line).is_ok_and(|line| RawMap::parse(line).is_ok());
+        let has_lines = end.is_some_and(|end| is_object(&bytes[start..end]));
         let bytes = std::mem::take(bytes);
-        self.file = match is_object {
-            true => InputForm::Lines(LineSplitter::default()),
-            false => InputForm::Whole(WholeFile::default()),
+        self.input = if has_lines {
+            RequestInput::Lines(LineSplitter::default())
+        } else {
+            RequestInput::Whole(WholeFile::default())
         };
-        self.pass(&bytes, out);
+        self.push(&bytes, out);
     }
 
-    fn pass(&mut self, bytes: &[u8], out: &mut ReadOutput) {
-        match &mut self.file {
-            InputForm::Undecided(kept, _) => {
-                kept.extend_from_slice(bytes);
-                // Blanks before the first sign say nothing, however many there are.
-                let mark = if kept.starts_with("\u{feff}".as_bytes()) {
-                    3
-                } else {
-                    0
-                };
-                if kept.len() > mark && kept[mark..].iter().all(u8::is_ascii_whitespace) {
-                    kept.truncate(mark);
+    fn push(&mut self, chunk: &[u8], out: &mut ReadOutput) {
+        match &mut self.input {
+            RequestInput::Undecided { bytes, .. } => {
+                bytes.extend_from_slice(chunk);
+                // Drop leading white space, of which there may be any amount.
+                if text_start(bytes) == bytes.len() {
+                    bytes.truncate(mark_length(bytes));
                 }
             }
-            InputForm::Lines(lines) => lines.feed(bytes, &mut |line| self.parts.line(line, out)),
-            InputForm::Whole(whole) => whole.feed(bytes),
-            InputForm::Other => {}
+            RequestInput::Lines(lines) => {
+                lines.feed(chunk, &mut |line| self.parser.read_line(line, out));
+            }
+            RequestInput::Whole(whole) => whole.feed(chunk),
+            RequestInput::Ignored => {}
         }
     }
 }
 
-/// Where a file's text starts: after a byte-order mark and blanks.
-fn text_start(bytes: &[u8]) -> usize {
-    let mark = if bytes.starts_with("\u{feff}".as_bytes()) {
-        3
+/// Returns the length of the byte-order mark.
+fn mark_length(bytes: &[u8]) -> usize {
+    let mark = "\u{feff}".as_bytes();
+    if bytes.starts_with(mark) {
+        mark.len()
     } else {
         0
-    };
-    let blanks = bytes[mark..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count();
-    mark + blanks
+    }
 }
 
-impl<W: RequestApi> FormatReader for RequestReader<W> {
+/// Returns where the text starts, after a byte-order mark and white space.
+fn text_start(bytes: &[u8]) -> usize {
+    let mark = mark_length(bytes);
+    let rest = bytes[mark..].iter();
+    mark + rest.take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+fn is_object(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok_and(|line| RawMap::parse(line).is_ok())
+}
+
+impl<A: RequestApi> FormatReader for RequestReader<A> {
     fn feed(&mut self, bytes: &[u8], out: &mut ReadOutput) {
-        self.pass(bytes, out);
+        self.push(bytes, out);
         self.decide(false, out);
     }
 
     fn finish(mut self: Box<Self>, out: &mut ReadOutput) {
         self.decide(true, out);
-        let mut parts = self.parts;
-        match self.file {
-            InputForm::Undecided(..) | InputForm::Other => {}
-            InputForm::Lines(mut lines) => lines.finish(&mut |line| parts.line(line, out)),
-            InputForm::Whole(whole) => {
+        let mut parser = self.parser;
+        match self.input {
+            RequestInput::Undecided { .. } | RequestInput::Ignored => {}
+            RequestInput::Lines(mut lines) => {
+                lines.finish(&mut |line| parser.read_line(line, out));
+            }
+            RequestInput::Whole(whole) => {
                 if let Some(bytes) = whole.finish(out) {
-                    parts.whole(&bytes[text_start(&bytes)..], out);
+                    parser.read_file(&bytes[text_start(&bytes)..], out);
                 }
             }
         }
     }
 }
 
-/// A file, part by part.
-struct RequestParser<W> {
+/// Turns JSON values into conversations.
+struct RequestParser<A> {
+    /// The file's name.
     name: String,
+    /// How many conversations were started.
     conversations: usize,
-    /// The conversation whose messages stand on lines of their own.
+    /// The conversation whose messages are on lines of their own.
     open: Option<MessageSequence>,
-    /// The first conversation, if nothing was said in it. Unless there are others, that says nothing.
-    silent: Option<MessageSequence>,
-    style: PhantomData<W>,
+    /// The first conversation, if it is empty. It only matters if there are others.
+    empty: Option<MessageSequence>,
+    api: PhantomData<A>,
 }
 
-/// A conversation whose messages come one after the other.
+/// A conversation whose messages follow one another.
 struct MessageSequence {
     session: SessionId,
-    last: Option<Message>,
-    ordinal: usize,
+    last: Option<MessageId>,
+    /// The number of messages so far, without the request's information.
+    count: usize,
 }
 
-impl<W: RequestApi> RequestParser<W> {
-    /// A file that is one JSON value.
-    fn whole(&mut self, bytes: &[u8], out: &mut ReadOutput) {
+impl<A: RequestApi> RequestParser<A> {
+    /// Reads a file that is one JSON value.
+    fn read_file(&mut self, bytes: &[u8], out: &mut ReadOutput) {
         let text = String::from_utf8_lossy(bytes);
         let raw = match Raw::parse(&text) {
             Ok(raw) => raw,
+            Err(_) if looks_like_lines(&text) => return self.read_lines(bytes, out),
             Err(error) => {
-                let is_lines =
-                    bytes.starts_with(b"{") && memchr::memmem::find(bytes, b"\n{").is_some();
-                if is_lines && !text.contains("\n ") {
-                    // One a line, of which the first is damaged.
-                    let mut lines = LineSplitter::default();
-                    lines.feed(bytes, &mut |line| self.line(line, out));
-                    lines.finish(&mut |line| self.line(line, out));
-                    return;
-                }
-                let problem =
-                    Problem::error("no-messages", format!("this cannot be read: {error}"));
-                out.problems.push(problem.hint(HINT));
+                let text = format!("this cannot be read: {error}");
+                let problem = Problem::error("no-messages", text).hint(HINT);
+                out.problems.push(problem);
                 return;
             }
         };
         if std::str::from_utf8(bytes).is_err() {
-            let text = "this file holds bytes that are not UTF-8";
             out.problems
-                .push(Problem::error("not-utf8", text).hint("they are read as U+FFFD"));
+                .push(not_utf8("this file holds bytes that are not UTF-8"));
         }
         match raw.as_array() {
-            Some(items) if items.iter().any(is_conversation) => {
-                items
-                    .iter()
-                    .for_each(|item| self.value(item, Some(FileShape::List), out));
+            Some(items) if items.iter().any(is_request) => {
+                for item in &items {
+                    self.read_request(item, Some(FileShape::List), out);
+                }
             }
             Some(items) => {
-                let facts = RequestInfo {
-                    shape: Some(FileShape::Array),
-                    fields: RawMap::new(),
-                };
-                self.conversation(facts, None, &items, out);
+                let info = RequestInfo::with_shape(FileShape::Array);
+                self.add_conversation(&info, None, &items, out);
             }
-            None if is_message(&raw) => self.message_line(&raw, out),
-            None => self.value(&raw, None, out),
+            None => self.read_object(&raw, out),
         }
     }
 
-    fn line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
+    /// Reads a file with one value per line whose first line is damaged.
+    fn read_lines(&mut self, bytes: &[u8], out: &mut ReadOutput) {
+        let mut lines = LineSplitter::default();
+        lines.feed(bytes, &mut |line| self.read_line(line, out));
+        lines.finish(&mut |line| self.read_line(line, out));
+    }
+
+    fn read_line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
         let Some(bytes) = line.bytes else {
             out.problems.push(line.too_long());
             return;
         };
-        let start = text_start(bytes);
-        let text = String::from_utf8_lossy(bytes[start..].trim_ascii_end());
+        let text = String::from_utf8_lossy(bytes[text_start(bytes)..].trim_ascii_end());
         if text.is_empty() {
             return;
         }
+        let first_problem = out.problems.len();
         if std::str::from_utf8(bytes).is_err() {
-            let text = "this line holds bytes that are not UTF-8";
-            let problem = Problem::error("not-utf8", text).hint("they are read as U+FFFD");
-            out.problems.push(line.place(problem));
+            out.problems
+                .push(not_utf8("this line holds bytes that are not UTF-8"));
         }
-        let known = out.problems.len();
         match Raw::parse(&text) {
-            Ok(raw) if is_message(&raw) => self.message_line(&raw, out),
-            Ok(raw) => self.value(&raw, None, out),
+            Ok(raw) => self.read_object(&raw, out),
             Err(error) => {
                 let text = format!("this line is no conversation: {error}");
                 let hint = "the line is left out; every other line is read";
-                out.problems
-                    .push(Problem::error("unreadable-line", text).hint(hint));
+                let problem = Problem::error("unreadable-line", text).hint(hint);
+                out.problems.push(problem);
             }
         }
-        let placed = out
-            .problems
-            .drain(known..)
-            .map(|problem| line.place(problem));
-        let placed: Vec<Problem> = placed.collect();
-        out.problems.extend(placed);
+        let problems = out.problems.split_off(first_problem);
+        for problem in problems {
+            out.problems.push(line.locate(problem));
+        }
     }
 
-    /// One object with messages.
-    fn value(&mut self, raw: &Raw, shape: Option<FileShape>, out: &mut ReadOutput) {
+    fn read_object(&mut self, raw: &Raw, out: &mut ReadOutput) {
+        if is_message(raw) {
+            self.read_message_line(raw, out);
+        } else {
+            self.read_request(raw, None, out);
+        }
+    }
+
+    /// Reads an object with messages.
+    fn read_request(&mut self, raw: &Raw, shape: Option<FileShape>, out: &mut ReadOutput) {
         self.open = None;
-        let fields = raw.as_object().unwrap_or_default();
-        let mut fields = FieldReader::of(&fields);
+        let mut fields = FieldReader::of(&raw.as_object().unwrap_or_default());
         let Some(items) = fields.take("messages", Raw::as_array) else {
             let text = "there is no list of messages in this";
-            out.problems
-                .push(Problem::error("no-messages", text).hint(HINT));
+            let problem = Problem::error("no-messages", text).hint(HINT);
+            out.problems.push(problem);
             return;
         };
-        let top = W::read_top(&mut fields);
-        self.conversation(
-            RequestInfo {
-                shape,
-                fields: fields.rest(),
-            },
-            top,
-            &items,
-            out,
-        );
+        let system = A::read_system(&mut fields);
+        let info = RequestInfo {
+            shape,
+            fields: fields.rest(),
+        };
+        self.add_conversation(&info, system, &items, out);
     }
 
-    fn conversation(
+    fn add_conversation(
         &mut self,
-        facts: RequestInfo,
-        top: Option<Message>,
+        info: &RequestInfo,
+        system: Option<Message>,
         items: &[Raw],
         out: &mut ReadOutput,
     ) {
-        let mut chain = self.start();
-        let is_empty = items.is_empty() && top.is_none() && facts == RequestInfo::default();
+        let mut sequence = self.start_sequence();
+        let has_info = *info != RequestInfo::default();
+        let is_empty = items.is_empty() && system.is_none() && !has_info;
         if is_empty && self.conversations == 1 {
-            self.silent = Some(chain);
+            self.empty = Some(sequence);
             return;
         }
-        // Where nothing was said, it must be said that somebody was there.
-        if let Some(mut silent) = self.silent.take() {
-            silent.add(RequestInfo::default().record::<W>(&silent.session), out);
+        self.add_empty(out);
+        if has_info || is_empty {
+            sequence.add_info::<A>(info, out);
         }
-        if facts != RequestInfo::default() || is_empty {
-            chain.add(facts.record::<W>(&chain.session), out);
+        if let Some(system) = system {
+            sequence.add_numbered::<A>(system, out);
         }
-        if let Some(top) = top {
-            chain.number::<W>(top, out);
+        for item in items {
+            sequence.read_item::<A>(item, out);
         }
-        items.iter().for_each(|item| chain.item::<W>(item, out));
     }
 
-    /// A line that is a message. Such lines are one conversation together.
-    fn message_line(&mut self, raw: &Raw, out: &mut ReadOutput) {
-        let mut chain = match self.open.take() {
-            Some(chain) => chain,
+    /// Adds the information of a first, empty conversation. Otherwise it would get lost beside the others.
+    fn add_empty(&mut self, out: &mut ReadOutput) {
+        if let Some(mut empty) = self.empty.take() {
+            empty.add_info::<A>(&RequestInfo::default(), out);
+        }
+    }
+
+    /// Reads a line that is a message. Such lines form one conversation.
+    fn read_message_line(&mut self, raw: &Raw, out: &mut ReadOutput) {
+        let mut sequence = match self.open.take() {
+            Some(sequence) => sequence,
             None => {
-                if let Some(mut silent) = self.silent.take() {
-                    silent.add(RequestInfo::default().record::<W>(&silent.session), out);
-                }
-                let mut chain = self.start();
-                let facts = RequestInfo {
-                    shape: Some(FileShape::Lines),
-                    fields: RawMap::new(),
-                };
-                chain.add(facts.record::<W>(&chain.session), out);
-                chain
+                self.add_empty(out);
+                let mut sequence = self.start_sequence();
+                let info = RequestInfo::with_shape(FileShape::Lines);
+                sequence.add_info::<A>(&info, out);
+                sequence
             }
         };
-        chain.item::<W>(raw, out);
-        self.open = Some(chain);
+        sequence.read_item::<A>(raw, out);
+        self.open = Some(sequence);
     }
 
-    fn start(&mut self) -> MessageSequence {
+    fn start_sequence(&mut self) -> MessageSequence {
         self.conversations += 1;
         let session = match self.conversations {
             1 => session_of(&self.name),
@@ -304,16 +315,23 @@ impl<W: RequestApi> RequestParser<W> {
         MessageSequence {
             session,
             last: None,
-            ordinal: 0,
+            count: 0,
         }
     }
 }
 
-const HINT: &str = "expected {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}]}, or one such object a line";
+fn not_utf8(text: &str) -> Problem {
+    Problem::error("not-utf8", text).hint("they are read as U+FFFD")
+}
 
-fn is_conversation(raw: &Raw) -> bool {
-    raw.as_object()
-        .is_some_and(|fields| fields.get("messages").is_some())
+/// Returns whether a text that is not JSON seems to have one object per line.
+fn looks_like_lines(text: &str) -> bool {
+    text.starts_with('{') && text.contains("\n{") && !text.contains("\n ")
+}
+
+fn is_request(raw: &Raw) -> bool {
+    let fields = raw.as_object();
+    fields.is_some_and(|fields| fields.get("messages").is_some())
 }
 
 fn is_message(raw: &Raw) -> bool {
@@ -322,65 +340,76 @@ fn is_message(raw: &Raw) -> bool {
 }
 
 impl MessageSequence {
-    /// Adds a message after those before it.
+    /// Adds a message that follows the last one.
     fn add(&mut self, mut message: Message, out: &mut ReadOutput) {
         message.session_id = self.session.clone();
-        message.parent_id = self.last.take().map(|last| last.id);
-        self.last = Some(Message::new(
-            message.id.clone(),
-            Body::Other(Other::default()),
-        ));
+        message.parent_id = self.last.replace(message.id.clone());
         out.messages.push(message);
     }
 
-    /// Adds a message that is named by its place.
-    fn number<W: RequestApi>(&mut self, mut message: Message, out: &mut ReadOutput) {
-        self.ordinal += 1;
-        message.id = item_id::<W>(&self.session, self.ordinal);
+    fn add_info<A: RequestApi>(&mut self, info: &RequestInfo, out: &mut ReadOutput) {
+        let message = info.to_message::<A>(&self.session);
         self.add(message, out);
     }
 
-    fn item<W: RequestApi>(&mut self, raw: &Raw, out: &mut ReadOutput) {
-        let message = read_item::<W>(raw);
+    /// Adds a message with an id that is derived from its position.
+    fn add_numbered<A: RequestApi>(&mut self, mut message: Message, out: &mut ReadOutput) {
+        self.count += 1;
+        message.id = message_id::<A>(&self.session, self.count);
+        self.add(message, out);
+    }
+
+    fn read_item<A: RequestApi>(&mut self, raw: &Raw, out: &mut ReadOutput) {
+        let message = read_item::<A>(raw);
         if matches!(message.body, Body::Other(_)) {
-            let text = format!(
-                "message {} has no role that is known; it is kept",
-                self.ordinal + 1
-            );
+            let number = self.count + 1;
+            let text = format!("message {number} has no role that is known; it is kept");
             let problem = Problem::warning("unknown-role", text);
             out.problems
                 .push(problem.hint("expected user, assistant, system or tool"));
         }
-        self.number::<W>(message, out);
+        self.add_numbered::<A>(message, out);
     }
 }
 
-/// A message, without a name. Whatever it is, it can be written as it was.
-pub(super) fn read_item<W: RequestApi>(raw: &Raw) -> Message {
-    let Some(mut message) = read_plain::<W>(raw) else {
-        let body = Body::Other(Other {
-            type_name: Some(FOREIGN.to_string()),
-        });
-        let mut message = Message::new("", body);
-        message.unknown.push(ITEM, raw.clone());
-        return message;
+/// Reads a message of the API, without an id. It can always be written again as it was.
+pub(super) fn read_item<A: RequestApi>(raw: &Raw) -> Message {
+    let Some(mut message) = read_plain::<A>(raw) else {
+        return foreign_message(raw);
     };
-    let written = super::write::write_plain::<W>(&message);
-    // Where a key is repeated, the same value may still be read otherwise.
-    let reads = |one: &Raw| read_plain::<W>(one).as_ref() == Some(&message);
-    if !matches!(written.as_slice(), [one] if same(one, raw) && reads(one)) {
-        message.extra.push(&verbatim_key::<W>(), raw.clone());
+    if !is_written_back::<A>(&message, raw) {
+        message.extra.push(&verbatim_key::<A>(), raw.clone());
     }
     message
 }
 
-/// A message, read field by field.
-pub(super) fn read_plain<W: RequestApi>(raw: &Raw) -> Option<Message> {
+/// Wraps a message with an unknown role.
+fn foreign_message(raw: &Raw) -> Message {
+    let body = Body::Other(Other {
+        type_name: Some(FOREIGN_TYPE.to_string()),
+    });
+    let mut message = Message::new("", body);
+    message.unknown.push(FOREIGN_FIELD, raw.clone());
+    message
+}
+
+/// Returns whether the fields of a message give the same value again.
+fn is_written_back<A: RequestApi>(message: &Message, raw: &Raw) -> bool {
+    let written = write_plain::<A>(message);
+    let [one] = written.as_slice() else {
+        return false;
+    };
+    // With a repeated key, the same value can still be read differently.
+    same(one, raw) && read_plain::<A>(one).as_ref() == Some(message)
+}
+
+/// Reads a message field by field. Unknown fields go to `extra`. `None` for an unknown role.
+pub(super) fn read_plain<A: RequestApi>(raw: &Raw) -> Option<Message> {
     let mut fields = FieldReader::of(&raw.as_object()?);
-    let mut message = W::read(&mut fields)?;
+    let mut message = A::read(&mut fields)?;
     let rest = fields.rest();
     if !rest.is_empty() {
-        message.extra.push(W::ID, rest.to_raw());
+        message.extra.push(A::ID, rest.to_raw());
     }
     Some(message)
 }

@@ -1,4 +1,4 @@
-//! Messages in, requests out: an object for each conversation, with what was said and what was lost.
+//! Writes requests: one object per conversation. What a message loses is found by reading it back.
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -9,194 +9,204 @@ use analects_core::{
 
 use super::difference::{blocks, difference};
 use super::read::{read_item, read_plain};
-use super::{FOREIGN, FileShape, ITEM, RequestApi, RequestInfo, item_id, verbatim_key};
+use super::{
+    FOREIGN_FIELD, FOREIGN_TYPE, FileShape, RequestApi, RequestInfo, message_id, verbatim_key,
+};
 use crate::Loss;
+use crate::chatmd::session_json::FieldReader;
 use crate::convert::{FormatWriter, WriteOutput, is_derived_id};
 use crate::transcript::OwnedLink;
 
-/// Marks what is read back of a message that became several.
+/// Marks what is read back of a message that became several messages of the API.
 const SEVERAL: &str = "several";
 
 /// Writes a file of requests.
-pub(crate) struct RequestWriter<W> {
-    /// Whether the file is to have one conversation a line.
+pub(crate) struct RequestWriter<A> {
+    /// Whether the file is to have one conversation per line.
     is_lines: bool,
-    conversations: Vec<RequestDraft>,
-    style: PhantomData<W>,
+    requests: Vec<RequestDraft>,
+    api: PhantomData<A>,
 }
 
+/// The request of one conversation.
 #[derive(Default)]
 struct RequestDraft {
     session: SessionId,
-    /// Whether others stood between its messages: then it falls into two.
-    is_again: bool,
-    facts: RequestInfo,
-    /// Whether its source says that it was there, whatever is in it.
-    is_said: bool,
-    top: Option<(&'static str, Raw)>,
-    /// What is said, each with the place of the message that says it.
-    items: Vec<(usize, Raw)>,
-    /// All messages in their order, for the way that leads to the last one.
-    names: Vec<OwnedLink>,
-    /// How many messages its reader will have found.
-    ordinal: usize,
+    /// Whether it continues an earlier conversation that others interrupted. The file then has two.
+    is_continued: bool,
+    info: RequestInfo,
+    /// Whether the source had information about the request, so that the request is written even if it is empty.
+    has_info: bool,
+    /// The system prompt as a field of the request.
+    system: Option<(&'static str, Raw)>,
+    items: Vec<RequestItem>,
+    /// The links of all messages so far, to find the branch that leads to the last one.
+    links: Vec<OwnedLink>,
+    /// How many messages a reader of the request finds.
+    count: usize,
+    /// The last message that is not left out.
     last: Option<MessageId>,
 }
 
-impl<W: RequestApi> RequestWriter<W> {
-    pub(crate) fn new(name: &str) -> RequestWriter<W> {
-        let is_lines = name.ends_with(".jsonl");
+/// A message of the API.
+struct RequestItem {
+    /// The position of its message in `links`.
+    at: usize,
+    json: Raw,
+}
+
+impl<A: RequestApi> RequestWriter<A> {
+    pub(crate) fn new(name: &str) -> RequestWriter<A> {
         RequestWriter {
-            is_lines,
-            conversations: Vec::new(),
-            style: PhantomData,
+            is_lines: name.ends_with(".jsonl"),
+            requests: Vec::new(),
+            api: PhantomData,
         }
     }
 
-    /// The conversation that a message belongs to.
-    fn conversation(&mut self, message: &Message, losses: &mut Vec<Loss>) -> &mut RequestDraft {
+    /// Returns the request that a message belongs to, which is the last one, or a new one.
+    fn request(&mut self, message: &Message, losses: &mut Vec<Loss>) -> &mut RequestDraft {
         let session = &message.session_id;
-        let is_new = self
-            .conversations
-            .last()
-            .is_none_or(|last| last.session != *session);
-        if is_new {
-            let is_again = self
-                .conversations
-                .iter()
-                .any(|known| known.session == *session);
-            let session = session.clone();
-            self.conversations.push(RequestDraft {
-                session,
-                is_again,
+        let last = self.requests.last();
+        if last.is_none_or(|last| last.session != *session) {
+            let is_continued = self.requests.iter().any(|known| known.session == *session);
+            self.requests.push(RequestDraft {
+                session: session.clone(),
+                is_continued,
                 ..RequestDraft::default()
             });
         }
-        let last = self.conversations.len() - 1;
-        let conversation = &mut self.conversations[last];
-        if conversation.is_again || !is_derived_id(session) {
+        let last = self.requests.len() - 1;
+        let request = &mut self.requests[last];
+        if request.is_continued || !is_derived_id(session) {
             let why = "a conversation is named by its file and its place in it";
             losses.push(Loss::of(&message.id, "session_id", why));
         }
-        conversation
+        request
+    }
+
+    /// Returns the shape of the file that its conversations came from, if the file can have it.
+    fn shape(&self) -> Option<FileShape> {
+        let shape = self.stated_shape()?;
+        let has_objects = !matches!(shape, FileShape::Array | FileShape::Lines);
+        let can_have = has_objects || self.requests.iter().all(RequestDraft::is_bare);
+        can_have.then_some(shape)
+    }
+
+    fn stated_shape(&self) -> Option<FileShape> {
+        let is_list = |request: &RequestDraft| request.info.shape == Some(FileShape::List);
+        match self.requests.as_slice() {
+            [] => None,
+            [one] => one.info.shape,
+            several => several.iter().all(is_list).then_some(FileShape::List),
+        }
+    }
+
+    /// Returns the text of the file.
+    fn encode(&self, shape: Option<FileShape>) -> String {
+        let lines = self.requests.iter().map(|request| request.encode(""));
+        let lines: Vec<String> = lines.collect();
+        match (shape, self.requests.as_slice()) {
+            (Some(FileShape::List), _) => format!("[\n{}\n]\n", lines.join(",\n")),
+            (Some(FileShape::Array), [one]) => format!("{}\n", one.encode_items("\n")),
+            (Some(FileShape::Lines), [one]) => one.encode_lines(),
+            (_, []) => "{\"messages\":[]}\n".to_string(),
+            (_, [one]) if !self.is_lines => format!("{}\n", one.encode("\n")),
+            _ => format!("{}\n", lines.join("\n")),
+        }
     }
 }
 
-impl<W: RequestApi> FormatWriter for RequestWriter<W> {
+impl<A: RequestApi> FormatWriter for RequestWriter<A> {
     fn push(&mut self, message: &Message, out: &mut WriteOutput) {
-        let conversation = self.conversation(message, &mut out.losses);
-        conversation.push::<W>(message, &mut out.losses);
+        let request = self.request(message, &mut out.losses);
+        request.push::<A>(message, &mut out.losses);
     }
 
     fn finish(mut self: Box<Self>, out: &mut WriteOutput) {
-        for conversation in &mut self.conversations {
-            conversation.leave_out_branches(&mut out.losses);
+        for request in &mut self.requests {
+            request.leave_out_branches(&mut out.losses);
         }
-        // One of which nothing could be said.
-        self.conversations
-            .retain(|c| c.is_said || c.top.is_some() || !c.items.is_empty());
-        let shapes: Vec<Option<FileShape>> =
-            self.conversations.iter().map(|c| c.facts.shape).collect();
-        let shape = match shapes.as_slice() {
-            [Some(one)] => Some(*one),
-            several => several
-                .iter()
-                .all(|shape| *shape == Some(FileShape::List))
-                .then_some(FileShape::List),
-        };
-        let shape = shape.filter(|_| !self.conversations.is_empty());
-        let fits = |c: &&RequestDraft| match shape {
-            Some(FileShape::Array | FileShape::Lines) => {
-                c.top.is_none() && c.facts.fields.is_empty()
-            }
-            _ => true,
-        };
-        let shape = shape.filter(|_| self.conversations.iter().all(|c| fits(&c)));
-        if shapes.iter().any(|said| said.is_some() && *said != shape) {
+        self.requests.retain(|request| !request.is_empty());
+        let shape = self.shape();
+        let mut stated = self.requests.iter().map(|request| request.info.shape);
+        if stated.any(|stated| stated.is_some() && stated != shape) {
             let why = "the file holds its messages in another way";
             out.losses.push(Loss::of_session("shape", why));
         }
-        out.bytes
-            .extend(file(&self.conversations, shape, self.is_lines).into_bytes());
+        out.bytes.extend(self.encode(shape).into_bytes());
     }
-}
-
-/// The text of a file.
-fn file(conversations: &[RequestDraft], shape: Option<FileShape>, is_lines: bool) -> String {
-    let each = |write: fn(&RequestDraft) -> String| -> Vec<String> {
-        conversations.iter().map(write).collect()
-    };
-    match (shape, conversations) {
-        (Some(FileShape::List), _) => format!("[\n{}\n]\n", each(RequestDraft::line).join(",\n")),
-        (Some(FileShape::Array), [one]) => format!("{}\n", list(&one.items, "\n")),
-        (Some(FileShape::Lines), [one]) => one
-            .items
-            .iter()
-            .map(|(_, item)| format!("{}\n", item.as_str()))
-            .collect(),
-        (_, []) => "{\"messages\":[]}\n".to_string(),
-        (_, [one]) if !is_lines => format!("{}\n", one.object("\n")),
-        _ => format!("{}\n", each(RequestDraft::line).join("\n")),
-    }
-}
-
-/// A list of messages, with `end` after each.
-fn list(items: &[(usize, Raw)], end: &str) -> String {
-    let items: Vec<&str> = items.iter().map(|(_, item)| item.as_str()).collect();
-    if items.is_empty() {
-        return "[]".to_string();
-    }
-    format!("[{end}{}{end}]", items.join(&format!(",{end}")))
 }
 
 impl RequestDraft {
-    fn line(&self) -> String {
-        self.object("")
+    /// Returns whether nothing of the conversation can be written.
+    fn is_empty(&self) -> bool {
+        !self.has_info && self.system.is_none() && self.items.is_empty()
     }
 
-    fn object(&self, end: &str) -> String {
-        let mut fields = RawMap::new();
-        for (key, value) in self.facts.fields.iter() {
-            fields.push_raw(key.clone(), value.clone());
-        }
-        if let Some((key, value)) = &self.top {
+    /// Returns whether it has nothing but messages.
+    fn is_bare(&self) -> bool {
+        self.system.is_none() && self.info.fields.is_empty()
+    }
+
+    /// Encodes the request as an object, with `line_end` after each message.
+    fn encode(&self, line_end: &str) -> String {
+        let mut fields = self.info.fields.clone();
+        if let Some((key, value)) = &self.system {
             fields.push(key, value.clone());
         }
         let mut text = fields.to_raw().as_str().to_string();
         text.pop();
         let comma = if fields.is_empty() { "" } else { "," };
-        format!("{text}{comma}\"messages\":{}}}", list(&self.items, end))
+        format!(
+            "{text}{comma}\"messages\":{}}}",
+            self.encode_items(line_end)
+        )
     }
 
-    fn push<W: RequestApi>(&mut self, message: &Message, losses: &mut Vec<Loss>) {
-        self.names.push(OwnedLink::of(&Link::of(message)));
-        let is_first = self.ordinal == 0 && self.last.is_none();
-        if is_first && let Some(facts) = RequestInfo::of::<W>(message) {
-            (self.facts, self.is_said) = (facts, true);
+    /// Encodes the messages as a list, with `line_end` after each.
+    fn encode_items(&self, line_end: &str) -> String {
+        if self.items.is_empty() {
+            return "[]".to_string();
+        }
+        let items: Vec<&str> = self.items.iter().map(|item| item.json.as_str()).collect();
+        let items = items.join(&format!(",{line_end}"));
+        format!("[{line_end}{items}{line_end}]")
+    }
+
+    /// Encodes the messages on lines of their own.
+    fn encode_lines(&self) -> String {
+        let mut lines = String::new();
+        for item in &self.items {
+            lines.push_str(item.json.as_str());
+            lines.push('\n');
+        }
+        lines
+    }
+
+    fn push<A: RequestApi>(&mut self, message: &Message, losses: &mut Vec<Loss>) {
+        self.links.push(OwnedLink::of(&Link::of(message)));
+        let is_first = self.count == 0 && self.last.is_none();
+        if is_first && let Some(info) = RequestInfo::from_message::<A>(message) {
+            self.info = info;
+            self.has_info = true;
             self.last = Some(message.id.clone());
             return;
         }
-        if message.history == History::Exclude {
-            let why = "the model does not see it, so it is left out";
+        if let Some(why) = why_not_sent(message) {
             losses.push(Loss::of(&message.id, "message", why));
             return;
         }
-        if message.is_api_error_message {
-            let why = "it is an error, which the model does not see, so it is left out";
-            losses.push(Loss::of(&message.id, "message", why));
-            return;
-        }
-        let before = self.last.replace(message.id.clone());
-        let read = self.write::<W>(message);
-        let Some(mut read) = read else {
+        let previous = self.last.replace(message.id.clone());
+        let Some(mut read) = self.write::<A>(message) else {
             let name = Some(message.body.type_name()).filter(|name| !name.is_empty());
             let why = "there is no place for such a message; it is left out";
             losses.push(Loss::of(&message.id, name.unwrap_or("message"), why));
             return;
         };
         read.session_id = message.session_id.clone();
-        if message.parent_id == before {
-            read.parent_id = before;
+        if message.parent_id == previous {
+            read.parent_id = previous;
         }
         if read.unknown.remove(SEVERAL).is_some() {
             let why = "it becomes several: results of tools are messages of their own";
@@ -205,114 +215,141 @@ impl RequestDraft {
         losses.extend(difference(message, &read));
     }
 
-    /// A request is one conversation: what was dropped, what was abandoned for another branch, and side chains, have
-    /// no place in it.
+    /// Removes what is not on the branch that leads to the last message: a request is one conversation.
     fn leave_out_branches(&mut self, losses: &mut Vec<Loss>) {
-        let tree = Tree::new(self.names.iter().map(OwnedLink::link).collect());
+        let tree = Tree::new(self.links.iter().map(OwnedLink::link).collect());
         let Some(leaf) = tree.leaf(None) else { return };
-        let path: HashSet<usize> = tree.ancestors(leaf).collect();
-        // Where nobody says what follows what, everything is one conversation.
+        let branch: HashSet<usize> = tree.ancestors(leaf).collect();
+        // Without any links, all messages are one conversation.
         let has_links = (0..tree.len()).any(|at| tree.parent(at).is_some());
-        let why_not = |at: usize| match () {
-            () if tree.link(at).agent.is_some() => Some("it is in a side chain, so it is left out"),
-            () if tree.is_hidden(at) => Some("it was dropped, so it is left out"),
-            () if has_links && !path.contains(&at) => {
-                Some("it is on another branch, so it is left out")
+        let mut last_lost = None;
+        for item in std::mem::take(&mut self.items) {
+            let is_elsewhere = has_links && !branch.contains(&item.at);
+            let Some(why) = why_off_branch(&tree, item.at, is_elsewhere) else {
+                self.items.push(item);
+                continue;
+            };
+            // Several items may be of one message.
+            if last_lost != Some(item.at) {
+                last_lost = Some(item.at);
+                losses.push(Loss::of(&tree.link(item.at).id.into(), "message", why));
             }
-            () => None,
-        };
-        let said = self.items.iter().map(|(at, _)| *at);
-        let mut lost: Vec<(usize, &str)> = said
-            .filter_map(|at| why_not(at).map(|why| (at, why)))
-            .collect();
-        lost.dedup();
-        self.items.retain(|(at, _)| why_not(*at).is_none());
-        for (at, why) in lost {
-            losses.push(Loss::of(&tree.link(at).id.into(), "message", why));
         }
     }
 
-    /// Writes a message; gives what is read back of it, if anything is.
-    fn write<W: RequestApi>(&mut self, message: &Message) -> Option<Message> {
-        if self.ordinal == 0
-            && let Some((key, value)) = W::write_top(message)
+    /// Writes a message, and returns what is read back. `None` if the API has no place for it.
+    fn write<A: RequestApi>(&mut self, message: &Message) -> Option<Message> {
+        if self.count == 0
+            && let Some(read) = self.write_system::<A>(message)
         {
-            let mut map = RawMap::new();
-            map.push(key, value.clone());
-            let mut fields = crate::chatmd::session_json::FieldReader::of(&map);
-            if let Some(read) = W::read_top(&mut fields) {
-                self.top = Some((key, value));
-                self.ordinal += 1;
-                return Some(self.named::<W>(read, message));
-            }
+            return Some(self.add_read::<A>(read, message));
         }
-        let items = write_item::<W>(message);
-        let mut read = read_item::<W>(items.first()?);
-        self.ordinal += 1;
-        read = self.named::<W>(read, message);
-        self.ordinal += items.len() - 1;
+        let items = write_item::<A>(message);
+        let read = read_item::<A>(items.first()?);
+        let mut read = self.add_read::<A>(read, message);
         if items.len() > 1 {
-            // None of what is read back is this message, but together they may say what it says.
-            let said = items.iter().flat_map(|item| blocks(&read_item::<W>(item)));
-            let said = Content::Blocks(said.collect());
-            read.body = Body::User(User {
-                content: said,
-                ..User::default()
-            });
+            self.count += items.len() - 1;
+            read.body = joined_body::<A>(&items);
             read.unknown.push(SEVERAL, Raw::empty_object());
         }
-        let at = self.names.len() - 1;
-        self.items.extend(items.into_iter().map(|item| (at, item)));
+        let at = self.links.len() - 1;
+        let items = items.into_iter().map(|json| RequestItem { at, json });
+        self.items.extend(items);
         Some(read)
     }
 
-    /// Gives a message the name that it will have; its own, if that is the same.
-    fn named<W: RequestApi>(&self, mut read: Message, message: &Message) -> Message {
-        read.id = item_id::<W>(&message.session_id, self.ordinal);
+    /// Writes the first message as a field of the request, if the API has one for it.
+    fn write_system<A: RequestApi>(&mut self, message: &Message) -> Option<Message> {
+        let (key, value) = A::write_system(message)?;
+        let fields = RawMap::from([(key, value.clone())]);
+        let read = A::read_system(&mut FieldReader::of(&fields))?;
+        self.system = Some((key, value));
+        Some(read)
+    }
+
+    /// Counts a message that is read back, and gives it the id that its reader derives.
+    fn add_read<A: RequestApi>(&mut self, mut read: Message, message: &Message) -> Message {
+        self.count += 1;
+        read.id = message_id::<A>(&message.session_id, self.count);
         read
     }
 }
 
-/// The messages of the API that say this one.
-fn write_item<W: RequestApi>(message: &Message) -> Vec<Raw> {
-    if let Some(item) = foreign(message) {
-        return vec![item];
+/// Explains why a message is not sent to a model; `None` if it is.
+fn why_not_sent(message: &Message) -> Option<&'static str> {
+    if message.history == History::Exclude {
+        return Some("the model does not see it, so it is left out");
     }
-    let key = verbatim_key::<W>();
-    if let Some(raw) = message.extra.get(&key) {
-        let mut plain = read_plain::<W>(raw);
-        if let Some(plain) = &mut plain {
-            plain.extra.push(&key, raw.clone());
-        }
-        let is_same = |plain: &Message| plain.body == message.body && plain.extra == message.extra;
-        if plain.as_ref().is_some_and(is_same) {
-            return vec![raw.clone()];
-        }
+    if message.is_api_error_message {
+        return Some("it is an error, which the model does not see, so it is left out");
     }
-    write_plain::<W>(message)
+    None
 }
 
-/// The same, field by field.
-pub(super) fn write_plain<W: RequestApi>(message: &Message) -> Vec<Raw> {
-    let mut items = W::write(message);
-    let extra = message
-        .extra
-        .get(W::ID)
-        .and_then(Raw::as_object)
-        .unwrap_or_default();
+/// Explains why a message is not part of the conversation; `None` if it is.
+fn why_off_branch(tree: &Tree, at: usize, is_elsewhere: bool) -> Option<&'static str> {
+    if tree.link(at).agent.is_some() {
+        return Some("it is in a side chain, so it is left out");
+    }
+    if tree.is_hidden(at) {
+        return Some("it was dropped, so it is left out");
+    }
+    if is_elsewhere {
+        return Some("it is on another branch, so it is left out");
+    }
+    None
+}
+
+/// Joins the blocks of several items. None of them is the whole message, but together they may be.
+fn joined_body<A: RequestApi>(items: &[Raw]) -> Body {
+    let read = items.iter().map(|item| read_item::<A>(item));
+    Body::User(User {
+        content: Content::Blocks(read.flat_map(|message| blocks(&message)).collect()),
+        ..User::default()
+    })
+}
+
+/// Writes a message as messages of the API. A message that was kept verbatim and has not changed is written verbatim.
+fn write_item<A: RequestApi>(message: &Message) -> Vec<Raw> {
+    if let Some(item) = foreign_item(message) {
+        return vec![item];
+    }
+    if let Some(raw) = message.extra.get(&verbatim_key::<A>())
+        && is_unchanged::<A>(message, raw)
+    {
+        return vec![raw.clone()];
+    }
+    write_plain::<A>(message)
+}
+
+/// Returns whether a message still says what its verbatim copy says.
+fn is_unchanged<A: RequestApi>(message: &Message, raw: &Raw) -> bool {
+    let Some(mut plain) = read_plain::<A>(raw) else {
+        return false;
+    };
+    plain.extra.push(&verbatim_key::<A>(), raw.clone());
+    plain.body == message.body && plain.extra == message.extra
+}
+
+/// Writes a message field by field.
+pub(super) fn write_plain<A: RequestApi>(message: &Message) -> Vec<Raw> {
+    let mut items = A::write(message);
     if let [one] = items.as_mut_slice() {
-        for (key, value) in extra.iter() {
-            one.push_raw(key.clone(), value.clone());
-        }
+        let extra = message.extra.get(A::ID).and_then(Raw::as_object);
+        one.extend(extra.unwrap_or_default().iter());
     }
     items.iter().map(RawMap::to_raw).collect()
 }
 
-/// The message of the API that a message of a role that nobody knows stands for.
-fn foreign(message: &Message) -> Option<Raw> {
+/// Returns the API's message with an unknown role that a message wraps.
+fn foreign_item(message: &Message) -> Option<Raw> {
     let Body::Other(other) = &message.body else {
         return None;
     };
-    let is_foreign = other.type_name.as_deref() == Some(FOREIGN);
-    message.unknown.get(ITEM).filter(|_| is_foreign).cloned()
+    let is_foreign = other.type_name.as_deref() == Some(FOREIGN_TYPE);
+    message
+        .unknown
+        .get(FOREIGN_FIELD)
+        .filter(|_| is_foreign)
+        .cloned()
 }

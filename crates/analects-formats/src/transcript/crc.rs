@@ -1,11 +1,12 @@
-//! The checksum of a record: CRC-32C (Castagnoli), as iSCSI and ext4 have it, sixteen bytes at a time.
+//! The checksum of a record: CRC-32C (Castagnoli), as in iSCSI and ext4. Computed for sixteen bytes at a time.
 
-/// The polynomial, with its bits in reverse.
+/// The polynomial, with its bits reversed.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// What a byte does to the checksum, for each of the sixteen places it may be at.
+/// The effect of each byte value on the checksum, for each of the sixteen positions.
 static TABLES: [[u32; 256]; 16] = tables();
 
+/// Computes [`TABLES`] at compile time. `for` loops are not allowed there yet.
 const fn tables() -> [[u32; 256]; 16] {
     let mut tables = [[0; 256]; 16];
     let mut byte = 0;
@@ -36,7 +37,7 @@ const fn tables() -> [[u32; 256]; 16] {
     tables
 }
 
-/// The CRC-32C of some bytes.
+/// Computes the CRC-32C of `bytes`.
 pub fn crc32c(bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<16>();
     let mut crc = u32::MAX;

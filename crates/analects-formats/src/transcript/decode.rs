@@ -1,11 +1,11 @@
-//! Lines in, messages out. A line that cannot be read costs that line only.
+//! Decodes a transcript in memory. A line that cannot be read does not affect other lines.
 
 use analects_core::{LineIndex, Span};
 
 use super::line::read_line;
 use crate::DecodedFile;
 
-/// Reads a transcript. Torn, damaged and foreign lines are problems with their place.
+/// Reads a transcript. Torn, damaged and foreign lines are problems with their position.
 pub fn decode(bytes: &[u8]) -> DecodedFile {
     let lines = LineIndex::new(bytes);
     let mut decoded = DecodedFile::default();
@@ -15,9 +15,9 @@ pub fn decode(bytes: &[u8]) -> DecodedFile {
         start = span.end;
         let read = read_line(line);
         decoded.messages.extend(read.messages);
-        decoded
-            .problems
-            .extend(read.problems.into_iter().map(|odd| odd.at(span, &lines)));
+        for problem in read.problems {
+            decoded.problems.push(problem.at(span, &lines));
+        }
     }
     decoded
 }

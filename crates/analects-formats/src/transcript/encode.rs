@@ -1,4 +1,4 @@
-//! Messages in, lines out.
+//! Encodes messages as lines of a transcript.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -7,12 +7,12 @@ use analects_core::{Json, Message};
 
 use super::crc::crc32c;
 
-/// What stands before the checksum, which is that of everything before this.
+/// The text before the checksum. The checksum covers everything before this text.
 pub(super) const SEAL: &str = ",\"crc\":\"";
-/// The length of the checksum and of all around it.
+/// The length of the checksum with this text and the closing `"}`.
 pub(super) const SEAL_LENGTH: usize = SEAL.len() + 8 + 2;
 
-/// The line of a message, with its checksum and its line end.
+/// Encodes a message as a line, with its checksum and its line end.
 ///
 /// ```
 /// use analects_core::Message;
@@ -27,17 +27,17 @@ pub fn encode(message: &Message) -> String {
     line
 }
 
-/// Appends the line of a message to a buffer.
+/// Appends the line of a message to a buffer, like [`encode`].
 pub fn encode_to(out: &mut String, message: &Message) {
     let start = out.len();
     without_seal(message).write(out);
-    // An object ends with a brace, and a message has at least one field before it.
+    // Remove the closing brace. There is at least one field before it.
     out.pop();
     let crc = crc32c(&out.as_bytes()[start..]);
     let _ = writeln!(out, "{SEAL}{crc:08x}\"}}");
 }
 
-/// The message without a checksum that it brought from elsewhere.
+/// Returns the message without a `crc` field of its own, such as one from another program.
 fn without_seal(message: &Message) -> Cow<'_, Message> {
     if message.unknown.get("crc").is_none() {
         return Cow::Borrowed(message);

@@ -1,28 +1,27 @@
-//! What of a message's body can be said, block by block.
+//! Reduces the body of a message, block by block.
 
 use analects_core::{
     Assistant, Block, Body, CompactBoundary, CompactTrigger, Content, Image, Other, RawMap, Span,
     StopReason, System, Text, TextBlock, ToolResult, User,
 };
 
-use super::Reducer;
+use super::{ChatTarget, Reducer, soften, soften_value};
 use crate::chatmd::content::{address, image_line, read_image, source};
 use crate::chatmd::messages::{CHAT_ITEM, foreign_item};
-use crate::chatmd::reduce::ChatTarget;
-use crate::chatmd::reduce::{soften, soften_value};
 use crate::chatmd::session_json;
 use crate::msgfile::decode::trimmed;
 use crate::msgfile::encode::open_fence;
 
+const NO_BLOCK: &str = "there is no place for such a block; it is left out";
+
 impl Reducer<'_> {
-    /// The items that a message becomes: mostly one.
+    /// Returns the bodies of the items that the message becomes, usually one.
     pub(super) fn bodies(&mut self) -> Vec<Body> {
         let message = self.message;
         match &message.body {
             Body::System(body) => {
-                vec![Body::System(System {
-                    content: self.content(&body.content, false),
-                })]
+                let content = self.content(&body.content, false);
+                vec![Body::System(System { content })]
             }
             Body::User(body) => self.user(body),
             Body::Assistant(body) => vec![self.assistant(body)],
@@ -53,7 +52,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// Whether this is an item of a kind that is not known, of the very format that is written.
+    /// Returns whether the message holds an item of an unknown kind from the format that is written.
     fn is_foreign_item(&self) -> bool {
         match self.target {
             ChatTarget::Ours => foreign_item(self.message).is_some(),
@@ -71,10 +70,11 @@ impl Reducer<'_> {
         let Content::Blocks(blocks) = &user.content else {
             return vec![user_body(self.content(&user.content, false))];
         };
-        let is_result = |block: &&Block| matches!(block, Block::ToolResult(_));
         let mut bodies = Vec::new();
-        for block in blocks.iter().filter(is_result) {
+        let mut rest = Vec::new();
+        for block in blocks {
             let Block::ToolResult(result) = block else {
+                rest.push(block.clone());
                 continue;
             };
             if let Some(body) = self.result(result) {
@@ -82,12 +82,7 @@ impl Reducer<'_> {
                 bodies.push(body);
             }
         }
-        let rest: Vec<Block> = blocks
-            .iter()
-            .filter(|block| !is_result(block))
-            .cloned()
-            .collect();
-        // A message of nothing but results needs no item beside them.
+        // Results alone need no item beside them.
         if !rest.is_empty() || blocks.is_empty() {
             bodies.push(user_body(self.content(&Content::Blocks(rest), false)));
         }
@@ -112,11 +107,9 @@ impl Reducer<'_> {
         }
         self.lose_if(result.is_error.is_some(), "is_error");
         self.lose_if(!result.extra.is_empty(), "extra fields of a tool_result");
-        let content = self.content(&result.content, false);
-        let tool_use_id = result.tool_use_id.clone();
         Some(Body::ToolResult(ToolResult {
-            tool_use_id,
-            content,
+            tool_use_id: result.tool_use_id.clone(),
+            content: self.content(&result.content, false),
             ..ToolResult::default()
         }))
     }
@@ -131,34 +124,33 @@ impl Reducer<'_> {
         self.lose_if(boundary.tokens_after.is_some(), "tokens_after");
         self.lose_if(boundary.summary_id.is_some(), "summary_id");
         self.lose_if(boundary.kept_from.is_some(), "kept_from");
-        let trigger = Some(CompactTrigger::Separator);
         Some(Body::CompactBoundary(CompactBoundary {
-            trigger,
+            trigger: Some(CompactTrigger::Separator),
             ..CompactBoundary::default()
         }))
     }
 
-    /// What of a content can be said. Answers are blocks where nothing else is known, all else is text.
+    /// Reduces a content. Markdown gives it the usual shape of an answer or of another message.
     fn content(&mut self, content: &Content, is_answer: bool) -> Content {
         if *self.target == ChatTarget::Json {
             return self.json_content(content);
         }
-        let said = match content {
+        let reduced = match content {
             Content::Empty => Content::Empty,
             Content::Text(text) => Content::from(self.text(text)),
             Content::Blocks(blocks) => Content::Blocks(self.blocks(blocks)),
         };
         if !self.target.is_plugin() {
-            return said;
+            return reduced;
         }
-        let usual = usual_shape(&said, is_answer);
-        if usual != *content && usual != said {
+        let usual = usual_shape(&reduced, is_answer);
+        if usual != *content && usual != reduced {
             self.lose("content", "whether it is a string or blocks is not kept");
         }
         usual
     }
 
-    /// A text, exact, or as the plugin can read it.
+    /// Reduces a text. For the plugin, it may change a little.
     fn text(&mut self, text: &Text) -> String {
         if matches!(text, Text::Broken(_)) {
             self.lose("text", "half of a surrogate pair becomes U+FFFD");
@@ -169,29 +161,25 @@ impl Reducer<'_> {
         }
         let soft = soften(&text);
         if soft != text {
-            self.lose(
-                "text",
-                "the plugin cannot read it as it is; blanks or a closing line differ",
-            );
+            let why = "the plugin cannot read it as it is; blanks or a closing line differ";
+            self.lose("text", why);
         }
         soft
     }
 
     fn blocks(&mut self, blocks: &[Block]) -> Vec<Block> {
-        let mut said: Vec<Block> = blocks
-            .iter()
-            .filter_map(|block| self.block(block))
-            .collect();
+        let reduced = blocks.iter().filter_map(|block| self.block(block));
+        let mut reduced: Vec<Block> = reduced.collect();
         if self.target.is_plugin() {
-            said = self.texts_first(said);
+            reduced = self.texts_first(reduced);
         }
-        if let [Block::Text(_)] | [] = said.as_slice() {
-            return said;
+        if let [Block::Text(_)] | [] = reduced.as_slice() {
+            return reduced;
         }
-        self.joined(said)
+        self.join_texts(reduced)
     }
 
-    /// A block that is text or a picture, with what it has and nothing else.
+    /// Reduces a block to a plain text or a picture.
     fn block(&mut self, block: &Block) -> Option<Block> {
         match block {
             Block::Text(TextBlock { text, extra }) => {
@@ -199,18 +187,15 @@ impl Reducer<'_> {
                 Some(Block::from_text(self.text(text)))
             }
             Block::Image(image) => {
-                let said = self.image(image);
-                match &said {
-                    None => self.lose("image", "its source is of a kind that has no place"),
-                    Some(said) if said != image => {
-                        self.lose(
-                            "image",
-                            "its source or its extra fields cannot be said in full",
-                        );
-                    }
-                    Some(_) => {}
+                let Some(reduced) = self.image(image) else {
+                    self.lose("image", "its source is of a kind that has no place");
+                    return None;
+                };
+                if reduced != *image {
+                    let why = "its source or its extra fields cannot be said in full";
+                    self.lose("image", why);
                 }
-                said.map(Block::Image)
+                Some(Block::Image(reduced))
             }
             block @ (Block::ToolUse(_)
             | Block::ToolResult(_)
@@ -218,111 +203,105 @@ impl Reducer<'_> {
             | Block::RedactedThinking(_)
             | Block::Document(_)
             | Block::Other(_)) => {
-                let name = block_name(block);
-                self.lose(name, "there is no place for such a block; it is left out");
+                self.lose(block_name(block), NO_BLOCK);
                 None
             }
         }
     }
 
-    fn image(&mut self, image: &Image) -> Option<Image> {
+    fn image(&self, image: &Image) -> Option<Image> {
         let line = image_line(image)?;
         if !self.target.is_plugin() {
             return read_image(line.as_bytes());
         }
-        let source = source(&plugin_address(&address(&image.source)?));
+        let address = plugin_address(&address(&image.source)?);
         Some(Image {
-            source,
+            source: source(&address),
             extra: RawMap::new(),
         })
     }
 
-    /// The plugin reads one text, and then pictures.
+    /// Moves texts before pictures, because the plugin reads one text and then pictures.
     fn texts_first(&mut self, blocks: Vec<Block>) -> Vec<Block> {
-        let is_text = |block: &Block| matches!(block, Block::Text(_));
-        let sorted = blocks.is_sorted_by_key(|block| !is_text(block));
-        if !sorted {
-            self.lose(
-                "order",
-                "the plugin reads the text first and the pictures after it",
-            );
+        if !blocks.is_sorted_by_key(|block| !is_text(block)) {
+            let why = "the plugin reads the text first and the pictures after it";
+            self.lose("order", why);
         }
         let (texts, images): (Vec<Block>, Vec<Block>) = blocks.into_iter().partition(is_text);
         texts.into_iter().chain(images).collect()
     }
 
-    /// Texts that stand next to each other are joined, and those beside pictures lose the blank lines
-    /// around them: only so can they be told apart again.
-    fn joined(&mut self, blocks: Vec<Block>) -> Vec<Block> {
-        let mut said: Vec<Block> = Vec::new();
-        // Texts in a row, of which each is as it would be alone.
+    /// Joins texts in a row, and trims texts beside pictures. Otherwise a reader could not tell them apart.
+    fn join_texts(&mut self, blocks: Vec<Block>) -> Vec<Block> {
+        let mut joined: Vec<Block> = Vec::new();
         let mut row: Vec<String> = Vec::new();
         for block in blocks {
             let Some(text) = block.text() else {
-                self.end_row(&mut row, &mut said);
-                said.push(block);
+                self.end_row(&mut row, &mut joined);
+                joined.push(block);
                 continue;
             };
-            let alone = piece(&text);
-            if alone != text {
-                self.lose(
-                    "text",
-                    "beside other blocks, blank lines around it or an open code block are not kept",
-                );
+            let trimmed = trimmed_text(&text);
+            if trimmed != text {
+                let why =
+                    "beside other blocks, blank lines around it or an open code block are not kept";
+                self.lose("text", why);
             }
-            row.extend(Some(alone).filter(|alone| !alone.is_empty()));
+            if !trimmed.is_empty() {
+                row.push(trimmed);
+            }
         }
-        self.end_row(&mut row, &mut said);
-        said
+        self.end_row(&mut row, &mut joined);
+        joined
     }
 
-    /// Joins the texts of a row.
-    fn end_row(&mut self, row: &mut Vec<String>, said: &mut Vec<Block>) {
+    /// Adds a row of texts as one block.
+    fn end_row(&mut self, row: &mut Vec<String>, joined: &mut Vec<Block>) {
         let mut texts = row.drain(..);
-        let Some(mut joined) = texts.next() else {
+        let Some(mut text) = texts.next() else {
             return;
         };
         let mut is_one = true;
-        for text in texts {
+        for next in texts {
             self.lose("text", "two texts in a row become one");
-            joined.push_str(if joined.ends_with('\r') {
+            let gap = if text.ends_with('\r') {
                 "\r\n\r\n"
             } else {
                 "\n\n"
-            });
-            joined.push_str(&text);
+            };
+            text.push_str(gap);
+            text.push_str(&next);
             is_one = false;
         }
-        // What closed a code block of its own may open one behind a list.
-        said.push(Block::from_text(if is_one {
-            joined
-        } else {
-            piece(&joined)
-        }));
+        if !is_one {
+            // A line that closed the code block of one text may open one in the joined text.
+            text = trimmed_text(&text);
+        }
+        joined.push(Block::from_text(text));
     }
 
-    /// JSON has parts for texts and pictures, and keeps every part that it does not know.
+    /// Reduces a content for JSON, which has parts for texts and pictures, and keeps unknown parts.
     fn json_content(&mut self, content: &Content) -> Content {
         let Content::Blocks(blocks) = content else {
             return content.clone();
         };
-        let mut said = Vec::new();
+        let mut parts = Vec::new();
         for block in blocks {
-            match session_json::said(block) {
-                Some(part) => {
-                    if part != *block {
-                        self.lose(block_name(block), "not all of its fields have a place");
-                    }
-                    said.push(part);
-                }
-                None => {
-                    let why = "there is no place for such a block; it is left out";
-                    self.lose(block_name(block), why);
-                }
+            let Some(part) = session_json::read_back(block) else {
+                self.lose(block_name(block), NO_BLOCK);
+                continue;
+            };
+            if part != *block {
+                self.lose(block_name(block), "not all of its fields have a place");
             }
+            parts.push(part);
         }
-        Content::Blocks(said)
+        Content::Blocks(parts)
     }
+}
+
+fn is_text(block: &Block) -> bool {
+    matches!(block, Block::Text(_))
 }
 
 fn user_body(content: Content) -> Body {
@@ -332,21 +311,26 @@ fn user_body(content: Content) -> Body {
     })
 }
 
-/// A text as it can stand beside pictures.
-fn piece(text: &str) -> String {
+/// Trims blank lines around a text and closes its last code block, so that it can stand beside pictures.
+fn trimmed_text(text: &str) -> String {
     let span = trimmed(text.as_bytes(), Span::new(0, text.len()));
-    let mut piece = text
+    let mut trimmed = text
         .get(span.start..span.end)
         .unwrap_or_default()
         .to_string();
-    if let Some(closer) = open_fence(&piece) {
-        piece.push_str(if piece.ends_with('\r') { "\r\n" } else { "\n" });
-        piece.push_str(&closer);
+    if let Some(closer) = open_fence(&trimmed) {
+        let line_end = if trimmed.ends_with('\r') {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        trimmed.push_str(line_end);
+        trimmed.push_str(&closer);
     }
-    piece
+    trimmed
 }
 
-/// An address as it can stand in quotes for a reader that knows no entities.
+/// Changes an address so that it can be in quotes for a reader that does not know entities.
 fn plugin_address(address: &str) -> String {
     let encoded = address
         .replace('"', "%22")
@@ -355,7 +339,8 @@ fn plugin_address(address: &str) -> String {
     soften_value(&encoded)
 }
 
-/// The shape that a reader gives a content if nobody says anything about it.
+/// Returns a content of one text in the shape that a reader assumes: blocks in an answer, text in other messages. Any
+/// other content stays as it is.
 pub(in crate::chatmd) fn usual_shape(content: &Content, is_answer: bool) -> Content {
     let text = match content {
         Content::Empty => String::new(),
@@ -366,15 +351,19 @@ pub(in crate::chatmd) fn usual_shape(content: &Content, is_answer: bool) -> Cont
             _ => return content.clone(),
         },
     };
-    match (is_answer, text.is_empty()) {
-        (true, true) => Content::Blocks(Vec::new()),
-        (true, false) => Content::Blocks(vec![Block::from_text(text)]),
-        (false, true) => Content::Empty,
-        (false, false) => Content::from(text),
+    if is_answer && text.is_empty() {
+        Content::Blocks(Vec::new())
+    } else if is_answer {
+        Content::Blocks(vec![Block::from_text(text)])
+    } else if text.is_empty() {
+        Content::Empty
+    } else {
+        Content::from(text)
     }
 }
 
-pub(super) fn block_name(block: &Block) -> String {
+/// Returns the name of a block in a list of losses.
+fn block_name(block: &Block) -> String {
     match block {
         Block::Text(_) => "text".to_string(),
         Block::Image(_) => "image".to_string(),

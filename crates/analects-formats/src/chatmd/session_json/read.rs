@@ -1,4 +1,4 @@
-//! JSON in, messages out. What cannot be read is kept, and is a problem.
+//! Reads the plugin's JSON. Items that cannot be read are kept, and are problems.
 
 use analects_core::{
     Assistant, Block, Body, CompactBoundary, CompactTrigger, Content, History, Message, MessageId,
@@ -6,113 +6,118 @@ use analects_core::{
 };
 use jiff::Timestamp;
 
-use super::{FOREIGN, SHAPE, SYSTEM_ID, item_id, read_part, system_id, system_prompt};
+use super::{FOREIGN_TYPE, SHAPE, SYSTEM_ID, item_id, read_part, system_id, system_prompt};
 use crate::DecodedFile;
 use crate::chatmd::ChatSessionInfo;
 
-/// Reads the plugin's JSON: the conversation as a whole, and its messages.
+const HINT: &str = "a chat session is a JSON object with items";
+
+/// Reads the plugin's JSON: the facts about the conversation, and its messages.
 pub fn decode(bytes: &[u8]) -> (ChatSessionInfo, DecodedFile) {
     decode_named(bytes, &SessionId::default())
 }
 
-/// The same, with a name for the conversation if it has none of its own.
+/// Like [`decode`], with an id for the conversation in case it has none.
 pub fn decode_named(bytes: &[u8], name: &SessionId) -> (ChatSessionInfo, DecodedFile) {
     let mut decoded = DecodedFile::default();
-    let read = std::str::from_utf8(bytes)
-        .map_err(|error| error.to_string())
-        .and_then(|text| {
-            RawMap::parse(text.trim_start_matches('\u{feff}')).map_err(|error| error.to_string())
-        });
-    let mut fields = match read {
+    let mut fields = match parse(bytes) {
         Ok(map) => FieldReader::of(&map),
         Err(error) => {
             let text = format!("this is no chat session: {error}");
-            decoded.problems.push(
-                Problem::error("not-a-chat-session", text)
-                    .hint("a chat session is a JSON object with items"),
-            );
+            let problem = Problem::error("not-a-chat-session", text).hint(HINT);
+            decoded.problems.push(problem);
             return (ChatSessionInfo::default(), decoded);
         }
     };
     let mut session = read_session(&mut fields);
     let id = session.id.clone().map_or(name.clone(), SessionId::from);
-    if let Some(system) = read_system(&mut fields, &id) {
-        decoded.messages.push(system);
-    }
-    match fields.take("items", Raw::as_array) {
-        Some(items) => items
-            .iter()
-            .for_each(|item| read_item(item, &id, &mut decoded)),
-        None => decoded.problems.push(
-            Problem::error(
-                "not-a-chat-session",
-                "this chat session has no list of items",
-            )
-            .hint("a chat session is a JSON object with items"),
-        ),
+    decoded.messages.extend(read_system(&mut fields, &id));
+    if let Some(items) = fields.take("items", Raw::as_array) {
+        for item in &items {
+            read_item(item, &id, &mut decoded);
+        }
+    } else {
+        let text = "this chat session has no list of items";
+        let problem = Problem::error("not-a-chat-session", text).hint(HINT);
+        decoded.problems.push(problem);
     }
     session.extra = fields.rest();
     (session, decoded)
 }
 
-/// The fields of an object, from which those that are known are taken. Of a repeated one, the last counts.
+fn parse(bytes: &[u8]) -> Result<RawMap, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    let text = text.trim_start_matches('\u{feff}');
+    RawMap::parse(text).map_err(|error| error.to_string())
+}
+
+/// The fields of an object. Readers take the fields that they understand. If a key is repeated, the last one counts.
 pub(crate) struct FieldReader(Vec<(Raw, Raw)>);
 
 impl FieldReader {
     pub(crate) fn of(map: &RawMap) -> FieldReader {
-        FieldReader(
-            map.iter()
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect(),
-        )
+        let entries = map.iter().map(|(key, value)| (key.clone(), value.clone()));
+        FieldReader(entries.collect())
     }
 
+    /// Removes a field if `read` understands its value, and returns what it read.
     pub(crate) fn take<T>(&mut self, key: &str, read: impl FnOnce(&Raw) -> Option<T>) -> Option<T> {
-        let is_key = |name: &Raw| name.as_string().as_deref() == Some(key);
-        let at = self.0.iter().rposition(|(name, _)| is_key(name))?;
+        let is_key = |entry: &(Raw, Raw)| entry.0.as_string().as_deref() == Some(key);
+        let at = self.0.iter().rposition(is_key)?;
         let value = read(&self.0[at].1)?;
         self.0.remove(at);
         Some(value)
     }
 
+    /// Removes a field if it is this string, and returns whether it was.
+    fn take_word(&mut self, key: &str, word: &str) -> bool {
+        let read = |raw: &Raw| raw.as_string().filter(|text| text == word);
+        self.take(key, read).is_some()
+    }
+
+    /// Appends a field.
     pub(crate) fn put(&mut self, key: &str, value: Raw) {
         self.0.push((Raw::string(key), value));
     }
 
+    /// Returns the fields that were not taken.
     pub(crate) fn rest(self) -> RawMap {
         let mut map = RawMap::new();
-        self.0
-            .into_iter()
-            .for_each(|(key, value)| map.push_raw(key, value));
+        for (key, value) in self.0 {
+            map.push_raw(key, value);
+        }
         map
     }
 }
 
+/// Reads a string that is not empty.
+pub(crate) fn non_empty(raw: &Raw) -> Option<String> {
+    raw.as_string().filter(|text| !text.is_empty())
+}
+
 fn read_session(fields: &mut FieldReader) -> ChatSessionInfo {
-    let some = |raw: &Raw| raw.as_string().filter(|text| !text.is_empty());
-    let tags = |raw: &Raw| {
-        let tags: Option<Vec<String>> = raw.as_array()?.iter().map(Raw::as_string).collect();
-        tags.filter(|tags| !tags.is_empty())
-    };
     ChatSessionInfo {
-        id: fields.take("id", some),
+        id: fields.take("id", non_empty),
         title: fields.take("title", Raw::as_string),
         timestamp: fields.take("timestamp", milliseconds),
         updated: fields.take("updated", milliseconds),
-        tags: fields.take("tags", tags).unwrap_or_default(),
-        preamble: fields.take("preamble", some),
+        tags: fields.take("tags", read_tags).unwrap_or_default(),
+        preamble: fields.take("preamble", non_empty),
         extra: RawMap::new(),
     }
+}
+
+fn read_tags(raw: &Raw) -> Option<Vec<String>> {
+    let tags: Option<Vec<String>> = raw.as_array()?.iter().map(Raw::as_string).collect();
+    tags.filter(|tags| !tags.is_empty())
 }
 
 fn read_system(fields: &mut FieldReader, session: &SessionId) -> Option<Message> {
     let text = fields.take("sysPrompt", |raw| {
         Text::from_raw(raw).filter(|text| !text.is_empty())
     })?;
-    let own = |raw: &Raw| raw.as_string().filter(|id| !id.is_empty());
-    let id = fields
-        .take(SYSTEM_ID, own)
-        .map_or_else(|| system_id(session), MessageId::from);
+    let id = fields.take(SYSTEM_ID, non_empty);
+    let id = id.map_or_else(|| system_id(session), MessageId::from);
     let body = Body::System(System {
         content: Content::Text(text),
     });
@@ -122,20 +127,15 @@ fn read_system(fields: &mut FieldReader, session: &SessionId) -> Option<Message>
     })
 }
 
+/// Reads an item. One of an unknown kind is kept as a message of type [`FOREIGN_TYPE`].
 fn read_item(item: &Raw, session: &SessionId, decoded: &mut DecodedFile) {
     let ordinal = decoded.messages.len() + 1;
     let mut message = known_item(item).unwrap_or_else(|| {
         let text = format!("item {ordinal} of this chat session is of no known kind; it is kept");
-        decoded.problems.push(
-            Problem::warning("unknown-item", text)
-                .hint("an item has a type, and a message with the role of who speaks"),
-        );
-        let body = Body::Other(Other {
-            type_name: Some(FOREIGN.to_string()),
-        });
-        let mut message = Message::new("", body);
-        message.unknown.push("item", item.clone());
-        message
+        let hint = "an item has a type, and a message with the role of who speaks";
+        let problem = Problem::warning("unknown-item", text).hint(hint);
+        decoded.problems.push(problem);
+        foreign_message(item)
     });
     if message.id.is_empty() {
         message.id = item_id(session, ordinal);
@@ -143,82 +143,72 @@ fn read_item(item: &Raw, session: &SessionId, decoded: &mut DecodedFile) {
     message.session_id = session.clone();
     message.parent_id = decoded.messages.last().map(|last| last.id.clone());
     if ordinal == 1 && system_prompt(&message).is_some() {
-        // Else it would be written as `sysPrompt`.
+        // Without this mark, it would be written as `sysPrompt`.
         message.extra.push("type", Raw::string("message"));
     }
     decoded.messages.push(message);
 }
 
-/// Whether an item is of a kind that is known.
+fn foreign_message(item: &Raw) -> Message {
+    let body = Body::Other(Other {
+        type_name: Some(FOREIGN_TYPE.to_string()),
+    });
+    let mut message = Message::new("", body);
+    message.unknown.push("item", item.clone());
+    message
+}
+
+/// Returns whether an item is of a known kind.
 pub(super) fn is_known_item(item: &Raw) -> bool {
     known_item(item).is_some()
 }
 
-/// Reads an item of a kind that is known.
+/// Reads an item of a known kind.
 pub(super) fn known_item(item: &Raw) -> Option<Message> {
     let mut fields = FieldReader::of(&item.as_object()?);
-    let is = |word: &'static str| move |raw: &Raw| raw.as_string().filter(|kind| kind == word);
-    let mut message = if fields.take("type", is("message")).is_some() {
+    let mut message = if fields.take_word("type", "message") {
         read_message(&mut fields)?
     } else {
-        let separator = fields.take("type", is("seperator")).is_some();
-        // The later spelling stays a field, so that it is written as it was.
-        let later = fields.take("type", |raw| is("separator")(raw).map(|_| raw.clone()));
-        let trigger = Some(CompactTrigger::Separator);
-        let boundary = CompactBoundary {
-            trigger,
-            ..CompactBoundary::default()
-        };
-        let mut message = Message::new("", Body::CompactBoundary(boundary));
-        match later {
-            Some(word) => message.extra.push("type", word),
-            None => separator.then_some(())?,
-        }
-        message
+        read_separator(&mut fields)?
     };
-    read_shared(&mut fields, &mut message);
+    read_common_fields(&mut fields, &mut message);
     message.extra.extend(fields.rest().iter());
     Some(message)
 }
 
-/// The body of a message, with the fields of `message` that are not known among its extra ones.
+/// Reads a separator. The plugin spells it "seperator"; the other spelling stays a field, to be written again.
+fn read_separator(fields: &mut FieldReader) -> Option<Message> {
+    let is_usual = fields.take_word("type", "seperator");
+    let corrected = fields.take("type", |raw| {
+        (raw.as_string()? == "separator").then(|| raw.clone())
+    });
+    if !is_usual && corrected.is_none() {
+        return None;
+    }
+    let body = Body::CompactBoundary(CompactBoundary {
+        trigger: Some(CompactTrigger::Separator),
+        ..CompactBoundary::default()
+    });
+    let mut message = Message::new("", body);
+    if let Some(word) = corrected {
+        message.extra.push("type", word);
+    }
+    Some(message)
+}
+
+/// Reads the `message` of an item. Its unknown fields stay in `extra`.
 fn read_message(fields: &mut FieldReader) -> Option<Message> {
-    let inner = fields.take("message", Raw::as_object)?;
-    let mut inner = FieldReader::of(&inner);
+    let mut inner = FieldReader::of(&fields.take("message", Raw::as_object)?);
     let role = inner.take("role", Raw::as_string)?;
     let is_answer = role == "assistant";
-    let shape = fields.take(SHAPE, |raw| {
-        raw.as_string().filter(|shape| is_answer && shape == "text")
-    });
-    let read = |raw: &Raw| read_content(raw, is_answer && shape.is_none());
-    let content = inner.take("content", read).unwrap_or_default();
-    let parts = inner_is_one_part(&content, is_answer, shape.is_some());
-    let body = match role.as_str() {
-        "user" => Body::User(User {
-            content: content.0,
-            ..User::default()
-        }),
-        "system" => Body::System(System { content: content.0 }),
-        "assistant" => {
-            let stop_reason = Some(StopReason::EndTurn);
-            Body::Assistant(Assistant {
-                content: content.0,
-                stop_reason,
-            })
-        }
-        "tool" => {
-            let some = |raw: &Raw| raw.as_string().filter(|id| !id.is_empty());
-            let tool_use_id = inner.take("tool_call_id", some).unwrap_or_default();
-            Body::ToolResult(ToolResult {
-                tool_use_id,
-                content: content.0,
-                ..ToolResult::default()
-            })
-        }
-        _ => return None,
-    };
+    let is_text = is_answer && fields.take_word(SHAPE, "text");
+    let content = inner.take("content", |raw| read_content(raw, is_answer && !is_text));
+    let content = content.unwrap_or_default();
+    // An answer of one text is written as a string, unless this says otherwise.
+    let is_list_of_one = is_answer && !is_text && content.is_list && content.is_one_text();
+    let body = read_body(&role, content.content, &mut inner)?;
     let mut message = Message::new("", body);
-    if parts {
+    if is_list_of_one {
         message.extra.push(SHAPE, Raw::string("blocks"));
     }
     let rest = inner.rest();
@@ -228,47 +218,78 @@ fn read_message(fields: &mut FieldReader) -> Option<Message> {
     Some(message)
 }
 
-/// A content, and whether it came as a list of parts.
-type FromParts = (Content, bool);
+/// Builds the body for a role; `None` for an unknown one.
+fn read_body(role: &str, content: Content, inner: &mut FieldReader) -> Option<Body> {
+    Some(match role {
+        "user" => Body::User(User {
+            content,
+            ..User::default()
+        }),
+        "system" => Body::System(System { content }),
+        "assistant" => Body::Assistant(Assistant {
+            content,
+            stop_reason: Some(StopReason::EndTurn),
+        }),
+        "tool" => Body::ToolResult(ToolResult {
+            tool_use_id: inner.take("tool_call_id", non_empty).unwrap_or_default(),
+            content,
+            ..ToolResult::default()
+        }),
+        _ => return None,
+    })
+}
 
-/// Whether an answer came as a list of one text, which would otherwise be written as a string.
-fn inner_is_one_part((content, parts): &FromParts, is_answer: bool, is_text: bool) -> bool {
-    let one = matches!(content, Content::Blocks(blocks) if is_one_text(blocks));
-    is_answer && *parts && one && !is_text
+/// A content, and whether it was a list of parts.
+#[derive(Default)]
+struct ListedContent {
+    content: Content,
+    is_list: bool,
+}
+
+impl ListedContent {
+    fn is_one_text(&self) -> bool {
+        matches!(&self.content, Content::Blocks(blocks) if is_one_text(blocks))
+    }
 }
 
 pub(super) fn is_one_text(blocks: &[Block]) -> bool {
     matches!(blocks, [Block::Text(block)] if block.extra.is_empty())
 }
 
-fn read_content(raw: &Raw, as_blocks: bool) -> Option<FromParts> {
+/// Reads a string or a list of parts. `as_blocks` makes a string a block.
+fn read_content(raw: &Raw, as_blocks: bool) -> Option<ListedContent> {
     if let Some(text) = Text::from_raw(raw) {
         let content = if as_blocks {
             Content::Blocks(vec![Block::from_text(text)])
         } else {
             Content::Text(text)
         };
-        return Some((content, false));
+        return Some(ListedContent {
+            content,
+            is_list: false,
+        });
     }
     let parts = raw.as_array()?;
-    Some((Content::Blocks(parts.iter().map(read_part).collect()), true))
+    Some(ListedContent {
+        content: Content::Blocks(parts.iter().map(read_part).collect()),
+        is_list: true,
+    })
 }
 
-fn read_shared(fields: &mut FieldReader, message: &mut Message) {
-    let some = |raw: &Raw| raw.as_string().filter(|text| !text.is_empty());
-    message.id = fields.take("id", some).unwrap_or_default().into();
+/// Reads the fields that items of all kinds may have.
+fn read_common_fields(fields: &mut FieldReader, message: &mut Message) {
+    message.id = fields.take("id", non_empty).unwrap_or_default().into();
     message.author = fields.take("author", Raw::as_string);
     message.created_at = fields.take("timestamp", milliseconds);
     message.usage = fields.take("usage", read_usage).map(Box::new);
     let hidden = fields.take("hidden", |raw| (raw.as_str() == "true").then_some(()));
-    message.history = if hidden.is_some() {
-        History::Exclude
-    } else {
-        History::Include
+    message.history = match hidden {
+        Some(()) => History::Exclude,
+        None => History::Include,
     };
 }
 
-/// A time in milliseconds since 1970.
+/// Reads a time in milliseconds since 1970; `None` unless it is written the same way again.
 pub(super) fn milliseconds(raw: &Raw) -> Option<Timestamp> {
     let number: i64 = raw.to()?;
     Timestamp::from_millisecond(number)
@@ -276,7 +297,7 @@ pub(super) fn milliseconds(raw: &Raw) -> Option<Timestamp> {
         .filter(|_| number.to_string() == raw.as_str())
 }
 
-/// Counts of tokens, if there is nothing else among them.
+/// Reads counts of tokens; `None` if there are other fields.
 pub(super) fn read_usage(raw: &Raw) -> Option<TokenUsage> {
     let mut fields = FieldReader::of(&raw.as_object()?);
     let usage = TokenUsage {

@@ -1,4 +1,4 @@
-//! RecordReader to make sessions of, and what was read from them.
+//! Records to make sessions of, and what was read from them.
 
 use super::*;
 

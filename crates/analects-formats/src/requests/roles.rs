@@ -1,12 +1,12 @@
-//! Whose messages stand at the beginning of a file of requests, found by their place in the JSON. The beginning
-//! may end anywhere, and what is no JSON is passed over.
+//! Finds the roles of the messages at the beginning of a file of requests, by their position in the JSON. The beginning
+//! may be cut off anywhere, and invalid JSON is skipped.
 
 use memchr::{memchr, memchr2};
 
 use crate::convert::FileHead;
 
-/// What a message can say itself in. Without any of them, it says nothing that an API would take.
-const CONTENTS: [&[u8]; 6] = [
+/// The fields that hold content. A message without any of them is useless to an API.
+const CONTENT_FIELDS: [&[u8]; 6] = [
     b"content",
     b"tool_calls",
     b"function_call",
@@ -15,80 +15,90 @@ const CONTENTS: [&[u8]; 6] = [
     b"reasoning_content",
 ];
 
-/// What was found.
+/// The messages at the beginning of a file.
 #[derive(Debug, Default)]
 pub(crate) struct FoundRoles<'a> {
-    /// The roles of the messages that say something, or may do so beyond the end.
+    /// The roles of messages with content. A message that is cut off counts.
     roles: Vec<&'a [u8]>,
-    /// The same of messages that stand by themselves, one a line.
+    /// The roles of messages that stand alone, one per line.
     alone: Vec<&'a [u8]>,
-    /// Whether the end came inside of a content, before the role.
+    /// Whether the file is cut off inside of a content, before the role.
     is_cut: bool,
-    /// Whether a request has a field `system` beside its messages.
+    /// Whether a request has a field `system`.
     pub(crate) has_system: bool,
 }
 
 impl FoundRoles<'_> {
-    /// Whether there are messages for an API that knows these roles.
+    /// Returns whether there are messages for an API that knows these roles.
     pub(crate) fn is_for(&self, roles: &[&str]) -> bool {
         self.is_cut || self.has_role(roles)
     }
 
-    /// Whether a message is by one of these.
+    /// Returns whether a message has one of these roles.
     pub(crate) fn has_role(&self, roles: &[&str]) -> bool {
         let mut all = self.roles.iter().chain(&self.alone);
         all.any(|found| roles.iter().any(|role| role.as_bytes() == *found))
     }
 
-    /// Whether messages stand by themselves, and nowhere else.
+    /// Returns whether all messages stand alone, one per line.
     pub(crate) fn is_lines(&self) -> bool {
         !self.alone.is_empty() && self.roles.is_empty()
     }
 }
 
-/// An object or a list that is open.
-#[derive(Debug, Default)]
-struct JsonLevel<'a> {
-    is_list: bool,
-    /// The last key of an object, and whether its value is next.
-    key: &'a [u8],
-    keys: usize,
-    is_value: bool,
-    /// Where messages can be: the role of this one, and whether it says something.
-    role: Option<&'a [u8]>,
-    has_content: bool,
-}
-
-/// Looks for messages: in a list, in a field `messages`, in a list of objects with that field, or an object a line.
-pub(crate) fn scan_roles(head: FileHead<'_>) -> FoundRoles<'_> {
+/// Finds the messages of a list, of a field `messages`, of a list of objects with that field, and objects on lines.
+pub(crate) fn find_roles(head: FileHead<'_>) -> FoundRoles<'_> {
     let head = head.bytes();
-    let mut skim = RoleScanner {
+    let mut scanner = RoleScanner {
         levels: Vec::new(),
         found: FoundRoles::default(),
     };
     let mut at = 0;
     while let Some(byte) = head.get(at) {
         at += 1;
-        if skim.levels.is_empty() && !b"{[ \t\r\n".contains(byte) {
-            // A text that has some JSON in it.
+        if scanner.levels.is_empty() && !b"{[ \t\r\n".contains(byte) {
+            // This is text with some JSON in it.
             break;
         }
         match byte {
-            b'"' => at = skim.string(head, at),
-            b'{' | b'[' => skim.open(*byte == b'['),
-            b'}' | b']' => skim.close(true),
-            b':' => skim.go_on(true),
-            b',' => skim.go_on(false),
+            b'"' => at = scanner.read_string(head, at),
+            b'{' | b'[' => scanner.open(*byte == b'['),
+            b'}' | b']' => scanner.close(true),
+            b':' => scanner.expect_value(true),
+            b',' => scanner.expect_value(false),
             _ => {}
         }
     }
-    while !skim.levels.is_empty() {
-        skim.close(false);
+    while !scanner.levels.is_empty() {
+        scanner.close(false);
     }
-    skim.found
+    scanner.found
+}
+
+/// An open object or list.
+#[derive(Debug, Default)]
+struct JsonLevel<'a> {
+    is_list: bool,
+    /// The last key of an object.
+    key: &'a [u8],
+    /// The number of keys so far.
+    keys: usize,
+    /// Whether the value of the last key comes next.
+    is_value: bool,
+    /// The role, if the object may be a message.
+    role: Option<&'a [u8]>,
+    has_content: bool,
+}
+
+impl JsonLevel<'_> {
+    /// Returns whether it is an object whose last key is `messages`.
+    fn is_request(&self) -> bool {
+        !self.is_list && self.key == b"messages"
+    }
 }
 
 struct RoleScanner<'a> {
+    /// The open levels, the innermost last.
     levels: Vec<JsonLevel<'a>>,
     found: FoundRoles<'a>,
 }
@@ -101,12 +111,13 @@ impl<'a> RoleScanner<'a> {
         });
     }
 
-    fn go_on(&mut self, is_value: bool) {
+    fn expect_value(&mut self, is_value: bool) {
         if let Some(level) = self.levels.last_mut() {
             level.is_value = is_value;
         }
     }
 
+    /// Closes the innermost level. `is_complete` is false at the end of the head.
     fn close(&mut self, is_complete: bool) {
         let is_message = self.is_message();
         let is_alone = self.levels.len() == 1;
@@ -114,10 +125,7 @@ impl<'a> RoleScanner<'a> {
             return;
         };
         match level.role {
-            Some(role) if level.has_content || !is_complete => match is_alone {
-                true => self.found.alone.push(role),
-                false => self.found.roles.push(role),
-            },
+            Some(role) if level.has_content || !is_complete => self.add_role(role, is_alone),
             None if !is_complete && !is_alone => {
                 self.found.is_cut |= level.keys == 1 && level.key == b"content";
             }
@@ -125,52 +133,63 @@ impl<'a> RoleScanner<'a> {
         }
     }
 
-    /// Takes the string that starts there; the answer is where it ends.
-    fn string(&mut self, head: &'a [u8], start: usize) -> usize {
+    fn add_role(&mut self, role: &'a [u8], is_alone: bool) {
+        if is_alone {
+            self.found.alone.push(role);
+        } else {
+            self.found.roles.push(role);
+        }
+    }
+
+    /// Reads the string whose text starts at `start`. Returns where to go on.
+    fn read_string(&mut self, head: &'a [u8], start: usize) -> usize {
         let Some(end) = string_end(head, start) else {
             return head.len();
         };
         let text = &head[start..end];
-        if memchr(b'\n', text).is_some() {
-            // JSON has no line ends in strings: a line was cut off, and the next one starts anew.
+        if let Some(line_end) = memchr(b'\n', text) {
+            // JSON strings have no line ends: a line was cut off, and the next one starts anew.
             self.levels.clear();
-            return start + memchr(b'\n', text).unwrap_or_default();
+            return start + line_end;
         }
-        let is_request = matches!(&*self.levels, [top] if !top.is_list)
-            || matches!(&*self.levels, [top, item] if top.is_list && !item.is_list);
-        let Some(level) = self.levels.last_mut() else {
-            return end + 1;
-        };
-        if level.is_list {
-            return end + 1;
-        }
-        if !level.is_value {
-            level.key = text;
-            level.keys += 1;
-            level.has_content |= CONTENTS.contains(&text);
-            self.found.has_system |= is_request && text == b"system";
-        } else if level.key == b"role" {
-            level.role = Some(text);
+        let is_in_request = self.is_in_request();
+        if let Some(level) = self.levels.last_mut().filter(|level| !level.is_list) {
+            if !level.is_value {
+                level.key = text;
+                level.keys += 1;
+                level.has_content |= CONTENT_FIELDS.contains(&text);
+                self.found.has_system |= is_in_request && text == b"system";
+            } else if level.key == b"role" {
+                level.role = Some(text);
+            }
         }
         end + 1
     }
 
-    /// Whether the innermost level is where a message can be.
-    fn is_message(&self) -> bool {
-        let is_messages = |level: &JsonLevel<'_>| !level.is_list && level.key == b"messages";
+    /// Returns whether the innermost level is where a request can be.
+    fn is_in_request(&self) -> bool {
         match &*self.levels {
-            [one] => !one.is_list,
-            [list, one] => list.is_list && !one.is_list,
-            [request, list, one] => is_messages(request) && list.is_list && !one.is_list,
-            [all, request, list, one] => {
-                all.is_list && is_messages(request) && list.is_list && !one.is_list
+            [request] => !request.is_list,
+            [list, request] => list.is_list && !request.is_list,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the innermost level is where a message can be.
+    fn is_message(&self) -> bool {
+        match &*self.levels {
+            [message] => !message.is_list,
+            [list, message] => list.is_list && !message.is_list,
+            [request, list, message] => request.is_request() && list.is_list && !message.is_list,
+            [requests, request, list, message] => {
+                requests.is_list && request.is_request() && list.is_list && !message.is_list
             }
             _ => false,
         }
     }
 }
 
-/// Where a string ends whose text starts there.
+/// Returns the offset of the closing quote of a string whose text starts at `start`.
 fn string_end(head: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     loop {
@@ -190,7 +209,7 @@ mod tests {
 
     fn check(head: &str, roles: &[&str]) {
         let expected: Vec<&[u8]> = roles.iter().map(|role| role.as_bytes()).collect();
-        let found = scan_roles(FileHead::new(head.as_bytes()));
+        let found = find_roles(FileHead::new(head.as_bytes()));
         let all: Vec<&[u8]> = found.roles.iter().chain(&found.alone).copied().collect();
         assert_eq!(all, expected, "{head}");
     }
@@ -241,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_content_may_be_longer_than_what_is_looked_at() {
-        let is_cut = |head: &str| scan_roles(FileHead::new(head.as_bytes())).is_cut;
+        let is_cut = |head: &str| find_roles(FileHead::new(head.as_bytes())).is_cut;
         assert!(is_cut(r#"{"model":"m","messages":[{"content":"And so "#));
         assert!(is_cut(
             r#"{"model":"m","messages":[{"content":[{"type":"text","text":"And so "#

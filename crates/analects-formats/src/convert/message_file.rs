@@ -1,0 +1,214 @@
+//! The message file as a format that conversations are converted from and to.
+
+use analects_core::{Ids, Message, SessionId, verbs};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::buffer::WholeFileReader;
+use super::{
+    BufferedWriter, Confidence, FirstPass, Format, FormatReader, FormatWriter, ReadOptions,
+    ReadOutput, StoredMessages, WriteOptions, WriteOutput,
+};
+use crate::Loss;
+use crate::msgfile::{self, Cell, Document, DocumentKind, ExactWriter, ReadableWriter};
+
+/// The message file.
+#[derive(Debug)]
+pub struct MessageFileFormat;
+
+impl Format for MessageFileFormat {
+    fn id(&self) -> &'static str {
+        "msgfile"
+    }
+
+    fn about(&self) -> &'static str {
+        "message file: Markdown with cells (*.msg.md, or *.md with a message section)"
+    }
+
+    fn endings(&self) -> &'static [&'static str] {
+        &[".msg.md", ".md"]
+    }
+
+    fn recognise(&self, head: &[u8], name: &str) -> Confidence {
+        let has_own_ending = name.ends_with(".msg.md");
+        let named = msgfile::decode_named(head, name);
+        if named.kind() == DocumentKind::Section {
+            return Confidence::Yes;
+        }
+        let document = if has_own_ending {
+            named
+        } else {
+            msgfile::decode(head)
+        };
+        if document.cells().any(Cell::is_sealed) {
+            return Confidence::Yes;
+        }
+        let has_cells = document.cells().len() > 0;
+        let is_markdown = name.ends_with(".md") || !name.contains('.');
+        match (has_own_ending, has_cells) {
+            (true, true) => Confidence::Yes,
+            (true, false) => Confidence::ByName,
+            // Scripts have lines that look like cells, too.
+            (false, true) if is_markdown => Confidence::Maybe,
+            (false, _) => Confidence::No,
+        }
+    }
+
+    fn reader(&self, options: &ReadOptions) -> Option<Box<dyn FormatReader>> {
+        Some(WholeFileReader::boxed(options, read_file))
+    }
+
+    fn writer(&self, options: &WriteOptions) -> Option<Box<dyn FormatWriter>> {
+        if options.full {
+            return Some(Box::new(ExactFileWriter::default()));
+        }
+        self.first_pass(options).map(BufferedWriter::boxed)
+    }
+
+    fn first_pass(&self, options: &WriteOptions) -> Option<Box<dyn FirstPass>> {
+        if options.full {
+            return None;
+        }
+        Some(Box::new(ReadableFilePass::default()))
+    }
+}
+
+fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
+    let mut document = msgfile::decode_named(bytes, &options.name);
+    if document.kind() == DocumentKind::Plain {
+        // The caller chose this format, or the cells gave it away. The name does not matter then.
+        document = msgfile::decode(document.into_source());
+    }
+    let session = msgfile::session_of(&options.name);
+    let decoded = match &options.stored_messages {
+        Some(StoredMessages(stored)) => {
+            msgfile::messages_with_known(&document, &session, &**stored)
+        }
+        None => msgfile::messages(&document, &session),
+    };
+    out.problems.extend(document.problems());
+    out.problems.extend(decoded.problems);
+    out.losses.extend(losses_outside_messages(&document));
+    out.add_messages(decoded.messages, options.full);
+}
+
+/// Lists the parts of a message file that messages cannot represent.
+fn losses_outside_messages(document: &Document) -> Vec<Loss> {
+    let front = document.frontmatter();
+    let preamble = document.preamble().of(document.source());
+    let mut lost = Vec::new();
+    if front.title.is_some() {
+        lost.push("title".to_string());
+    }
+    if front.default_agent.is_some() {
+        lost.push("default_agent".to_string());
+    }
+    if !preamble.trim_ascii().is_empty() {
+        lost.push("preamble".to_string());
+    }
+    for agent in document.agents() {
+        lost.push(format!("agent {}", agent.name));
+    }
+    for cell in document.cells() {
+        if cell.role().is_user() && !cell.title().is_empty() {
+            lost.push(format!("title of cell {}", cell.name()));
+        }
+    }
+    let why = "only a message file has a place for it";
+    lost.into_iter()
+        .map(|what| Loss::of_session(what, why))
+        .collect()
+}
+
+/// Writes a message file that holds everything, message by message. The inner writer starts with the first message,
+/// which names the session.
+#[derive(Default)]
+struct ExactFileWriter(Option<ExactWriter<'static>>);
+
+impl FormatWriter for ExactFileWriter {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
+        let session = &message.session_id;
+        let writer = self
+            .0
+            .get_or_insert_with(|| ExactWriter::new(session, DerivedIds::new(session)));
+        writer.push(message, &mut out.bytes, &mut out.tail);
+    }
+
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
+        if let Some(writer) = self.0 {
+            writer.finish(&mut out.bytes, &mut out.tail);
+        }
+    }
+}
+
+/// The first pass for a readable message file: finds out what later messages change about earlier ones.
+#[derive(Default)]
+struct ReadableFilePass {
+    session: Option<SessionId>,
+    survey: verbs::Survey,
+}
+
+impl FirstPass for ReadableFilePass {
+    fn observe(&mut self, message: &Message) {
+        if self.session.is_none() {
+            self.session = Some(message.session_id.clone());
+        }
+        self.survey.meet(message);
+    }
+
+    fn writer(self: Box<Self>) -> Box<dyn FormatWriter> {
+        let ids = DerivedIds::new(&self.session.unwrap_or_default());
+        let writer = ReadableWriter::new(self.survey.finish(), ids);
+        Box::new(ReadableFileWriter(writer))
+    }
+}
+
+struct ReadableFileWriter(ReadableWriter<'static>);
+
+impl FormatWriter for ReadableFileWriter {
+    fn push(&mut self, message: &Message, out: &mut WriteOutput) {
+        self.0.push(message, &mut out.bytes);
+    }
+
+    fn finish(self: Box<Self>, out: &mut WriteOutput) {
+        out.left_behind = self.0.finish(&mut out.bytes);
+    }
+}
+
+/// Derives ids from the session's, so that the same input always gives the same file.
+struct DerivedIds {
+    session: SessionId,
+    count: u64,
+}
+
+impl DerivedIds {
+    fn new(session: &SessionId) -> DerivedIds {
+        DerivedIds {
+            session: session.clone(),
+            count: 0,
+        }
+    }
+
+    fn next(&mut self) -> Uuid {
+        self.count += 1;
+        let name = format!("{} {}", &*self.session, self.count);
+        Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes())
+    }
+}
+
+impl Ids for DerivedIds {
+    fn uuid(&mut self, _: Timestamp) -> String {
+        self.next().to_string()
+    }
+
+    fn nonce(&mut self) -> String {
+        const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+        let bits = self.next().as_u128();
+        // The first character is a letter, so that the name is not taken for a number.
+        let mut name = String::from("k");
+        for at in 0..7 {
+            name.push(DIGITS[(bits >> (at * 5) & 31) as usize] as char);
+        }
+        name
+    }
+}
