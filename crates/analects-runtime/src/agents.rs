@@ -1,8 +1,6 @@
-//! Who answers: the agent and the model that a person, the conversation, the last answer or the configuration names,
-//! in this order.
-//!
-//! A conversation may name models, but no recording, which is a path on this machine. So a recording has no agent in a
-//! conversation, and its answers are marked `replay`.
+//! Finds who answers: the agent and model that the person names, or else the conversation, the last answer or the
+//! configuration, in this order. A conversation may name models but no recording, which is a path on this machine. So
+//! answers of a recording are marked `replay`, and no agent of the conversation gives them.
 
 use std::error::Error;
 
@@ -14,12 +12,12 @@ use crate::{AskOptions, PrepareError, Responders, agent_name};
 /// The author of recorded answers.
 pub const RECORDING_AUTHOR: &str = "replay";
 
-/// What is configured: agents, and words that stand for models.
+/// The configured agents, and the configured models behind words such as `default`.
 pub trait AgentSource {
-    /// The agent of that name.
+    /// The configured agent of that name; `None` if there is none.
     fn agent(&self, name: &str) -> Result<Option<Agent>, Box<dyn Error + Send + Sync>>;
 
-    /// The names of all agents.
+    /// The names of all configured agents.
     fn agent_names(&self) -> Vec<String>;
 
     /// The model that a word such as `default` stands for; `None` for any other word, or if nothing is configured.
@@ -29,7 +27,7 @@ pub trait AgentSource {
     fn is_pointer(&self, word: &str) -> bool;
 }
 
-/// Nothing is configured.
+/// An empty configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NothingConfigured;
 
@@ -51,21 +49,21 @@ impl AgentSource for NothingConfigured {
     }
 }
 
-/// An agent, and the model that answers in its name.
+/// An agent and the model that answers for it.
 #[derive(Debug, Clone)]
 pub struct ResolvedAgent {
     /// The agent.
     pub agent: Agent,
     /// The model.
     pub model: Model,
-    /// The name under which that model is asked.
+    /// The name by which the model was requested, such as `openai/gpt-5`.
     pub requested_model: String,
-    /// Whether the agent comes from the configuration, and the conversation does not know it yet.
+    /// Whether the agent comes from the configuration and is new to the conversation.
     pub is_configured: bool,
 }
 
 impl ResolvedAgent {
-    /// An agent whose model is asked by this name. A recording answers for itself.
+    /// Resolves the model of an agent. A recording gets an agent of its own.
     pub fn new(
         agent: Agent,
         model: &str,
@@ -73,7 +71,7 @@ impl ResolvedAgent {
     ) -> Result<ResolvedAgent, Box<ClientError>> {
         let requested_model = model.to_string();
         let model = resolve(model, environment)?;
-        // Before anything is written because of it.
+        // Fail before anything is written for this model.
         model.check()?;
         let mut resolved = ResolvedAgent {
             agent,
@@ -82,9 +80,8 @@ impl ResolvedAgent {
             is_configured: false,
         };
         if resolved.is_recording() {
-            let name = RECORDING_AUTHOR.to_string();
             resolved.agent = Agent {
-                name,
+                name: RECORDING_AUTHOR.to_string(),
                 models: Vec::new(),
                 ..Agent::default()
             };
@@ -92,31 +89,31 @@ impl ResolvedAgent {
         Ok(resolved)
     }
 
-    /// Whether the answer is a recorded one.
+    /// Whether the answer comes from a recording.
     pub fn is_recording(&self) -> bool {
         matches!(self.model.transport, Transport::Replay(_))
     }
 }
 
-/// What is worth telling about who answers.
+/// Something about the choice of agent and model that a person should know.
 #[derive(Debug)]
 pub enum ResponderNote {
-    /// A model of an agent cannot be asked, and another one answers: it may be a slip of the pen.
+    /// A model of an agent cannot be asked, so the next one answers. Its name may be misspelt.
     ModelSkipped {
         /// The agent.
         agent: String,
-        /// The model that is not asked.
+        /// The model that was skipped.
         model: String,
         /// Why it cannot be asked; `None` for a recording.
         why: Option<ClientError>,
-        /// The model that answers.
+        /// The model that answers instead.
         instead: String,
     },
     /// The agent that answered last is not configured here, so its instructions are missing.
     AgentNotConfigured(String),
 }
 
-/// Finds who answers.
+/// Finds who answers, and collects notes about the choice.
 pub(crate) struct Resolver<'a> {
     pub(crate) options: &'a AskOptions<'a>,
     pub(crate) responders: &'a Responders,
@@ -124,137 +121,132 @@ pub(crate) struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// The one who answers, if the questions are meant for `meant_for`.
+    /// Finds who answers questions that name the agent `meant_for`, or no agent.
     pub(crate) fn find(&mut self, meant_for: Option<&str>) -> Result<ResolvedAgent, PrepareError> {
-        let model = self
-            .options
-            .model
-            .map(|name| self.model_named(name))
-            .transpose()?;
-        if let Some(name) = self.options.agent.or(meant_for) {
-            return match model {
-                Some(model) if self.is_new_agent(name) => {
-                    self.resolved(Agent::of_model(name, model.as_str()), &model, true)
-                }
-                model => self.agent_named(name, model),
-            };
-        }
-        let Some(model) = model else {
-            return self.usual();
+        let model = match self.options.model {
+            Some(name) => Some(self.model_named(name)?),
+            None => None,
         };
-        self.by_model(&model, true)
+        match (self.options.agent.or(meant_for), model) {
+            (Some(name), Some(model)) if self.is_new_agent(name) => {
+                let agent = Agent::of_model(name, model.as_str());
+                self.resolve(agent, &model, true)
+            }
+            (Some(name), model) => self.by_name(name, model),
+            (None, Some(model)) => self.by_model(&model, true),
+            (None, None) => self.unnamed(),
+        }
     }
 
-    /// The one who answers if nobody is named.
-    fn usual(&mut self) -> Result<ResolvedAgent, PrepareError> {
+    /// Who answers if the person names neither agent nor model.
+    fn unnamed(&mut self) -> Result<ResolvedAgent, PrepareError> {
         if let Some(agent) = self.default_agent().cloned() {
-            let model = self.model_of(&agent).unwrap_or_default();
-            return self.resolved(agent, &model, true);
+            let model = self.usable_model(&agent).unwrap_or_default();
+            return self.resolve(agent, &model, true);
         }
-        let last = self
-            .responders
-            .models
-            .iter()
-            .find(|model| is_askable(model))
-            .cloned();
-        if let Some(name) = self.last_configured()? {
-            return self.agent_named(&name, last);
+        let responders = self.responders;
+        let last_model = responders.models.iter().find(|model| is_askable(model));
+        if let Some(name) = self.last_configured_agent()? {
+            return self.by_name(&name, last_model.cloned());
         }
-        // An answer from elsewhere may be by a model that nobody has a key for here.
-        let mut foreign = self
-            .responders
-            .foreign_models
-            .iter()
-            .filter(|model| is_askable(model));
-        let first_foreign = foreign.clone().next().cloned();
-        let usable = foreign.find(|model| resolve(model, self.options.environment).is_ok());
-        let has_agents = !self.responders.agents.is_empty();
-        let default = || {
-            self.options
-                .agents
-                .pointer("default")
-                .filter(|_| !has_agents)
-        };
-        let name = last.or(usable.cloned()).or_else(default).or(first_foreign);
-        match name {
-            Some(name) => self.by_model(&name, false),
-            None => Err(self.nobody(self.responders.agents.first())),
+        let model = last_model.cloned().or_else(|| self.unnamed_model());
+        match model {
+            Some(model) => self.by_model(&model, false),
+            None => Err(no_model(responders.agents.first())),
         }
+    }
+
+    /// The model that answers if no earlier answer names one: a model of an answer from elsewhere that has a key here, or
+    /// the configured default, or a model without a key, so that the error says which key is missing.
+    fn unnamed_model(&self) -> Option<String> {
+        let foreign = || self.foreign_models();
+        foreign()
+            .find(|model| resolve(model, self.options.environment).is_ok())
+            .cloned()
+            .or_else(|| self.default_model())
+            .or_else(|| foreign().next().cloned())
+    }
+
+    fn foreign_models(&self) -> impl Iterator<Item = &String> {
+        let models = self.responders.foreign_models.iter();
+        models.filter(|model| is_askable(model))
+    }
+
+    /// The configured default model. A conversation that defines agents does not use it.
+    fn default_model(&self) -> Option<String> {
+        if !self.responders.agents.is_empty() {
+            return None;
+        }
+        self.options.agents.pointer("default")
     }
 
     /// The agent of the conversation that answers unless another is named.
     fn default_agent(&self) -> Option<&Agent> {
-        let name = self.responders.default.as_ref()?;
-        self.responders
-            .agents
-            .iter()
-            .find(|agent| agent.name == *name)
+        self.agent_of_conversation(self.responders.default.as_ref()?)
     }
 
-    /// The agent of the conversation that asks this model, or a new one.
+    fn agent_of_conversation(&self, name: &str) -> Option<&Agent> {
+        let mut agents = self.responders.agents.iter();
+        agents.find(|agent| agent.name == name)
+    }
+
+    /// The agent of the conversation that has this model, or a new agent.
     fn by_model(&self, model: &str, is_named: bool) -> Result<ResolvedAgent, PrepareError> {
-        let mut known = self
-            .default_agent()
-            .into_iter()
-            .chain(&self.responders.agents);
-        let agent = match known.find(|agent| agent.models.iter().any(|known| known == model)) {
+        let agents = &self.responders.agents;
+        let mut candidates = self.default_agent().into_iter().chain(agents);
+        let agent = match candidates.find(|agent| has_model(agent, model)) {
             Some(agent) => agent.clone(),
-            None => {
-                let name = free_name(agent_name(model), &self.responders.agents);
-                Agent::of_model(name, model)
-            }
+            None => Agent::of_model(free_name(agent_name(model), agents), model),
         };
-        self.resolved(agent, model, is_named)
+        self.resolve(agent, model, is_named)
     }
 
-    /// The agent of that name: the conversation's, or else the one that is configured.
-    fn agent_named(
+    /// The agent of that name, from the conversation or else from the configuration.
+    fn by_name(
         &mut self,
         name: &str,
         model: Option<String>,
     ) -> Result<ResolvedAgent, PrepareError> {
-        let known = self
-            .responders
-            .agents
-            .iter()
-            .find(|agent| agent.name == name)
-            .cloned();
+        let known = self.agent_of_conversation(name).cloned();
         let is_configured = known.is_none();
         let agent = match known {
-            Some(agent) => agent,
-            None => self
-                .configured(name)?
-                .ok_or_else(|| PrepareError::UnknownAgent {
-                    name: name.to_string(),
-                    known: self.known_names(),
-                })?,
+            Some(agent) => Some(agent),
+            None => self.configured(name)?,
         };
-        let model = model.or_else(|| self.model_of(&agent));
-        let model = model.ok_or_else(|| self.nobody(Some(&agent)))?;
-        let resolved = self.resolved(agent, &model, true)?;
-        let is_configured = is_configured && !resolved.is_recording();
-        Ok(ResolvedAgent {
-            is_configured,
-            ..resolved
-        })
+        let Some(agent) = agent else {
+            return Err(self.unknown_agent(name));
+        };
+        let Some(model) = model.or_else(|| self.usable_model(&agent)) else {
+            return Err(no_model(Some(&agent)));
+        };
+        let mut resolved = self.resolve(agent, &model, true)?;
+        resolved.is_configured = is_configured && !resolved.is_recording();
+        Ok(resolved)
     }
 
-    fn resolved(
+    fn unknown_agent(&self, name: &str) -> PrepareError {
+        PrepareError::UnknownAgent {
+            name: name.to_string(),
+            known: self.known_names(),
+        }
+    }
+
+    /// Resolves the model of an agent. `is_named` says whether the person or the conversation named the model.
+    fn resolve(
         &self,
         agent: Agent,
         model: &str,
         is_named: bool,
     ) -> Result<ResolvedAgent, PrepareError> {
-        ResolvedAgent::new(agent, model, self.options.environment).map_err(|error| {
-            PrepareError::Model {
-                error,
-                model: model.to_string(),
-                is_named,
-            }
+        let resolved = ResolvedAgent::new(agent, model, self.options.environment);
+        resolved.map_err(|error| PrepareError::Model {
+            error,
+            model: model.to_string(),
+            is_named,
         })
     }
 
-    /// The model that a person means: a word may stand for another.
+    /// The model that the person names, which may be a word such as `default`.
     fn model_named(&self, wanted: &str) -> Result<String, PrepareError> {
         if !self.options.agents.is_pointer(wanted) {
             return Ok(wanted.to_string());
@@ -264,14 +256,12 @@ impl Resolver<'_> {
     }
 
     fn configured(&self, name: &str) -> Result<Option<Agent>, PrepareError> {
-        self.options
-            .agents
-            .agent(name)
-            .map_err(PrepareError::Configuration)
+        let agent = self.options.agents.agent(name);
+        agent.map_err(PrepareError::Configuration)
     }
 
-    /// The configured agent that answered last.
-    fn last_configured(&mut self) -> Result<Option<String>, PrepareError> {
+    /// The configured agent that answered last. Adds a note if it is not configured here.
+    fn last_configured_agent(&mut self) -> Result<Option<String>, PrepareError> {
         let Some(name) = self.responders.last_configured.clone() else {
             return Ok(None);
         };
@@ -282,76 +272,82 @@ impl Resolver<'_> {
         Ok(None)
     }
 
-    /// The model that answers for an agent: the first of its list that can be asked from here, or else the first that
-    /// could be, so that asking tells what is missing.
-    fn model_of(&mut self, agent: &Agent) -> Option<String> {
-        // Also where nothing is sent, it is the one to which it would be.
+    /// The first model of an agent that has a key here. Without one, the first model that could be asked, so that the
+    /// error says which key is missing.
+    fn usable_model(&mut self, agent: &Agent) -> Option<String> {
+        // A dry run without keys should show the model that a real run would ask.
         let mut environment = self.options.environment.clone();
         environment.allow_no_key = false;
         let can_be_asked = |name: &String| is_askable(name) && resolve(name, &environment).is_ok();
-        let Some(usable) = agent.models.iter().position(can_be_asked) else {
-            return agent.models.iter().find(|model| is_askable(model)).cloned();
+        let models = &agent.models;
+        let Some(first_usable) = models.iter().position(can_be_asked) else {
+            return models.iter().find(|model| is_askable(model)).cloned();
         };
-        for model in &agent.models[..usable] {
+        for model in &models[..first_usable] {
             self.notes.push(ResponderNote::ModelSkipped {
                 agent: agent.name.clone(),
                 model: model.clone(),
                 why: resolve(model, &environment).err(),
-                instead: agent.models[usable].clone(),
+                instead: models[first_usable].clone(),
             });
         }
-        Some(agent.models[usable].clone())
+        Some(models[first_usable].clone())
     }
 
+    /// The names of all agents, sorted.
     fn known_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self
-            .responders
-            .agents
-            .iter()
-            .map(|agent| agent.name.clone())
-            .collect();
-        names.extend(self.options.agents.agent_names());
+        let mut names = self.options.agents.agent_names();
+        names.extend(
+            self.responders
+                .agents
+                .iter()
+                .map(|agent| agent.name.clone()),
+        );
         names.sort();
         names.dedup();
         names
     }
 
-    /// Whether a conversation could define an agent of this name: nobody has it, nor one that is so near to it that it
-    /// may be meant.
+    /// Whether the conversation may define a new agent of this name. A name much like that of an existing agent is taken
+    /// for a typing error.
     fn is_new_agent(&self, name: &str) -> bool {
-        let names = self.known_names();
-        self.responders.defines_agents
-            && agent_name(name) == name
-            && !names.iter().any(|known| known == name)
-            && nearest(name, names.iter().map(String::as_str)).is_none()
-    }
-
-    fn nobody(&self, agent: Option<&Agent>) -> PrepareError {
-        match agent {
-            Some(agent) => PrepareError::NoModelOfAgent(agent.name.clone()),
-            None => PrepareError::NoModel,
+        if !self.responders.defines_agents || agent_name(name) != name {
+            return false;
         }
+        let names = self.known_names();
+        let is_known = names.iter().any(|known| known == name);
+        !is_known && nearest(name, names.iter().map(String::as_str)).is_none()
     }
 }
 
-/// Whether a model is named in a way that this version understands, and is no recording. Whether there is a key for
-/// it, asking will tell.
-pub fn is_askable(model: &str) -> bool {
-    let is_recording = model.starts_with("replay:");
-    let is_unknown = || {
-        matches!(
-            resolve(model, &Surroundings::default()),
-            Err(ClientError::UnknownModel(_))
-        )
-    };
-    !is_recording && !is_unknown()
+/// The error if no model can be asked, for `agent` or for nobody in particular.
+fn no_model(agent: Option<&Agent>) -> PrepareError {
+    match agent {
+        Some(agent) => PrepareError::NoModelOfAgent(agent.name.clone()),
+        None => PrepareError::NoModel,
+    }
 }
 
-/// The name for a new agent: as it is, or with the first number that makes it new.
+fn has_model(agent: &Agent, model: &str) -> bool {
+    agent.models.iter().any(|name| name == model)
+}
+
+/// Whether this version understands the name of a model, and it is no recording. There may still be no key for it.
+pub fn is_askable(model: &str) -> bool {
+    if model.starts_with("replay:") {
+        return false;
+    }
+    let resolved = resolve(model, &Surroundings::default());
+    !matches!(resolved, Err(ClientError::UnknownModel(_)))
+}
+
+/// The name for a new agent, with the first number behind it that makes it unique if it is taken.
 fn free_name(name: String, agents: &[Agent]) -> String {
-    let is_free =
-        |name: &String| name != RECORDING_AUTHOR && agents.iter().all(|agent| agent.name != *name);
-    let numbered = (2..).map(|number| format!("{name}-{number}"));
-    let mut names = std::iter::once(name.clone()).chain(numbered);
-    names.find(is_free).unwrap_or(name)
+    let mut candidate = name.clone();
+    let mut number = 2;
+    while candidate == RECORDING_AUTHOR || agents.iter().any(|agent| agent.name == candidate) {
+        candidate = format!("{name}-{number}");
+        number += 1;
+    }
+    candidate
 }

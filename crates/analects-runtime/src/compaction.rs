@@ -1,14 +1,14 @@
-//! Compaction with a real model, in three steps: it is decided what a summary would stand for, the summary is asked
-//! for, and it is put into the conversation if that is still what it was made of.
+//! Compaction with a real model, in three steps: decide what a summary replaces, request the summary, and write it into
+//! the conversation if nobody changed that meanwhile.
 
-use analects_client::{ClientError, Model};
+use analects_client::{Client, ClientError, Model};
 use analects_context::{
     Budget, Compaction, Count, Counter, FileFreshness, FileText, Freshness, NotNow, Useless,
     attachments, summary_request,
 };
 use analects_core::verbs;
 use analects_core::{
-    Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Message, Request, StopReason,
+    Agent, AttachmentKind, Body, Chain, CompactTrigger, Fold, Folded, Message, Request, StopReason,
 };
 use analects_store::{OsIds, StoreError};
 use jiff::Timestamp;
@@ -18,51 +18,51 @@ use crate::network::Network;
 use crate::turn_config::{TurnSetup, budget};
 use crate::{Conversation, Snapshot, files};
 
-/// The most files that are shown again with a summary.
-const FILES: usize = 5;
-
-/// The part of its window that a model may fill with a summary.
-const SUMMARY: u64 = 8;
-/// No model has a smaller window than this.
-const SMALLEST: u64 = 256;
+/// How many files are shown again after a summary, at most.
+const MOST_FILES: usize = 5;
+/// A summary may fill this part of the window of its model: an eighth.
+const SUMMARY_PART: u64 = 8;
+/// No model has a smaller window than this, in tokens.
+const SMALLEST_WINDOW: u64 = 256;
 
 /// What a compaction did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompactionReport {
-    /// How many messages the summary stands for.
+    /// How many messages the summary replaces.
     pub messages: u64,
     /// Tokens in the context before.
     pub before: u64,
-    /// Tokens in the context after, as far as that can be told.
+    /// Tokens in the context after, estimated.
     pub after: u64,
-    /// Whether the summary was made without a model, since none could make it.
+    /// Whether the summary was made without a model, because none could write it.
     pub is_fallback: bool,
-    /// How many bytes of the conversation come before what it stands for and are not in it: there was no room.
+    /// How many bytes of the conversation come before the summarised part and are not in the summary, because there was
+    /// no room for them. 0 if nothing was left out.
     pub earlier_bytes: u64,
-    /// The files that were read again, as the conversation calls them.
+    /// The files that are shown again, by their names in the conversation.
     pub files: Vec<String>,
 }
 
 /// Why a conversation was not compacted.
 #[derive(Debug, thiserror::Error)]
 pub enum CompactionError {
-    /// There is nothing to be won.
+    /// A compaction would gain nothing now.
     #[error("{0}")]
     NotNow(NotNow),
-    /// A choice is sent this time: a summary of it would stand for the whole in every later call, and one of the
-    /// whole would send what is kept back.
+    /// Only chosen messages are sent this time. A summary of them would replace the whole conversation in later calls,
+    /// and a summary of the whole would send what was left out on purpose.
     #[error("no summary is made while cells are chosen for one call")]
     CellsChosen,
     /// The person stopped it.
     #[error("it was stopped")]
     Stopped,
-    /// It may not be spent.
+    /// The summary would exceed the cost limit.
     #[error(transparent)]
     OverBudget(#[from] CostLimitError),
-    /// The model's side failed.
+    /// The request failed.
     #[error("{0}")]
     Failed(Box<ClientError>),
-    /// What it answered is no summary.
+    /// The answer is no summary.
     #[error("{0}")]
     Useless(Useless),
     /// The conversation could not be written.
@@ -71,7 +71,7 @@ pub enum CompactionError {
 }
 
 impl CompactionError {
-    /// The reason in words without addresses and paths: others may read the record.
+    /// The reason without addresses and paths, since others may read the conversation.
     pub fn public_message(&self) -> String {
         match self {
             CompactionError::Failed(error) => error.public_message(),
@@ -79,7 +79,7 @@ impl CompactionError {
         }
     }
 
-    /// Whether it was tried and came to nothing, so that the next try should wait.
+    /// Whether a model was asked in vain, so that the next attempt should wait.
     pub(crate) fn is_failed_attempt(&self) -> bool {
         match self {
             CompactionError::Failed(_) | CompactionError::Useless(_) => true,
@@ -91,7 +91,7 @@ impl CompactionError {
         }
     }
 
-    /// The window that the model's side names, if it says that the request is too long.
+    /// The window in tokens that the provider named when it refused the request as too long.
     fn window(&self) -> Option<u64> {
         match self {
             CompactionError::Failed(error) => error.context_window(),
@@ -99,35 +99,43 @@ impl CompactionError {
         }
     }
 
-    /// Whether the model's side says that the request for the summary is too long.
+    /// Whether the provider refused the request for the summary as too long.
     fn is_too_long(&self) -> bool {
         matches!(self, CompactionError::Failed(error) if error.is_context_overflow())
     }
 }
 
-/// A compaction that is worth it, before anybody is asked.
+/// A decision about what a summary replaces, before a model is asked for it.
 pub(crate) struct CompactionPlan {
     snapshot: Snapshot,
     trigger: CompactTrigger,
+    /// Tokens in the context now.
     before: Count,
-    /// What fits, as far as that is known.
+    /// The window in tokens, as far as it is known.
     window: u64,
+    /// Whether the model that is configured for summaries may write this one.
+    uses_summary_model: bool,
+    /// Whether the summary is made without a model.
+    is_fallback: bool,
     compaction: Compaction,
 }
 
-/// The messages of a compaction, not yet in the conversation.
+/// A finished summary and what belongs to it, not yet in the conversation.
 pub(crate) struct FinishedCompaction {
     messages: Vec<Message>,
-    compacted: CompactionReport,
-    /// The files that are shown again.
+    report: CompactionReport,
+    /// The files that the model is shown again.
     files: Vec<FileText>,
-    /// What the model saw when it was made.
-    seen: Vec<Message>,
+    /// What the model saw before.
+    expected: Vec<Message>,
 }
 
 impl FinishedCompaction {
-    /// Puts it into the conversation.
-    pub fn keep(self, conversation: &mut dyn Conversation) -> Result<CompactionReport, StoreError> {
+    /// Writes the compaction into the conversation, if that still holds what was summarised.
+    pub fn write_to(
+        self,
+        conversation: &mut dyn Conversation,
+    ) -> Result<CompactionReport, StoreError> {
         let now = Timestamp::now();
         let mut notes = conversation.notes();
         for FileText { path, facts, .. } in self.files {
@@ -140,13 +148,12 @@ impl FinishedCompaction {
             name: String::new(),
             error,
         })?;
-        conversation.apply(changes, &self.seen, now)?;
-        Ok(self.compacted)
+        conversation.apply(changes, &self.expected, now)?;
+        Ok(self.report)
     }
 }
 
-/// Puts a summary in the place of the earlier part of a conversation because somebody asked for it. What is there
-/// stays in the record.
+/// Compacts a conversation because a person asked for it.
 pub(crate) fn compact(
     setup: &TurnSetup,
     conversation: &mut dyn Conversation,
@@ -156,200 +163,231 @@ pub(crate) fn compact(
     let snapshot = conversation.snapshot();
     let plan = CompactionPlan::new(setup, snapshot, CompactTrigger::Manual, None, &mut counter);
     let plan = plan.map_err(CompactionError::NotNow)?;
-    let mut limit = CostLimit::default();
-    let made = plan.make(setup, &*conversation, &mut counter, &mut limit, network)?;
-    Ok(made.keep(conversation)?)
+    let mut summariser = Summariser {
+        setup,
+        counter: &mut counter,
+        limit: &mut CostLimit::default(),
+        network,
+    };
+    let compaction = plan.summarise(&*conversation, &mut summariser)?;
+    Ok(compaction.write_to(conversation)?)
 }
 
-/// A window that somebody else names, if that can be: no model has less than the smallest, and what was refused
-/// did not fit into the one that was thought to be there.
-fn believed(named: Option<u64>, thought: u64) -> Option<u64> {
-    named.filter(|named| (SMALLEST..thought).contains(named))
-}
-
-fn planned(
-    setup: &TurnSetup,
-    chain: &Chain<'_>,
-    window: u64,
-    trigger: CompactTrigger,
-    before: Count,
-    counter: &mut Counter<'_>,
-) -> Result<Compaction, NotNow> {
-    let (_, writer) = writer(setup, before.tokens, window);
-    Compaction::plan(
-        chain,
-        &setup.asking(),
-        window,
-        &writer,
-        trigger,
-        before,
-        counter,
-    )
+/// The window that a refusal names, if it is plausible: no model has less than the smallest, and what was refused did
+/// not fit into the `assumed` one.
+fn plausible_window(named: Option<u64>, assumed: u64) -> Option<u64> {
+    named.filter(|named| (SMALLEST_WINDOW..assumed).contains(named))
 }
 
 impl CompactionPlan {
-    /// Decides what a summary would stand for. Nothing is asked yet. `named` is the window that a refusal names.
+    /// Decides what the summary replaces. `named_window` is the window that a refusal named.
     pub fn new(
         setup: &TurnSetup,
         snapshot: Snapshot,
         trigger: CompactTrigger,
-        named: Option<u64>,
+        named_window: Option<u64>,
         counter: &mut Counter<'_>,
     ) -> Result<CompactionPlan, NotNow> {
         let chain = snapshot.chain();
         let before = setup.count(&chain, counter);
         let mut window = setup.budget().window;
         if trigger == CompactTrigger::Reactive {
-            // It is smaller than was thought: what was refused does not fit.
-            let guessed = window.min(before.tokens / 4 * 3).max(SMALLEST);
-            window = believed(named, window).unwrap_or(guessed);
+            // The provider refused the prompt, so the window is smaller than assumed.
+            let guess = window.min(before.tokens / 4 * 3).max(SMALLEST_WINDOW);
+            window = plausible_window(named_window, window).unwrap_or(guess);
         }
-        let compaction = planned(setup, &chain, window, trigger.clone(), before, counter)?;
+        let writer = choose_writer(setup, true, before.tokens, window);
+        let compaction = Compaction::plan(
+            &chain,
+            &setup.agent_with_one_model(),
+            window,
+            &writer.agent,
+            trigger.clone(),
+            before,
+            counter,
+        )?;
         Ok(CompactionPlan {
             snapshot,
             trigger,
             before,
             window,
+            uses_summary_model: true,
+            is_fallback: false,
             compaction,
         })
     }
 
-    /// Asks for the summary, in as many requests as it takes, and makes the messages to add. The answers are paid
-    /// for, also if it comes to nothing.
-    pub fn make(
-        mut self,
-        setup: &TurnSetup,
-        conversation: &dyn Conversation,
-        counter: &mut Counter<'_>,
-        limit: &mut CostLimit,
-        network: &mut Network<'_>,
-    ) -> Result<FinishedCompaction, CompactionError> {
-        let snapshot = std::mem::take(&mut self.snapshot);
-        let earlier_bytes = snapshot.earlier_bytes;
-        let chain = snapshot.chain();
-        let mut without = setup.clone();
-        without.config.summariser = None;
-        let mut setup = setup;
-        let (chosen, _) = writer(setup, self.before.tokens, self.window);
-        if setup.config.summariser.is_some() && setup.ready(chosen).is_none() {
-            // The model that answers can write the summary, too, in pieces that fit there.
-            setup = &without;
-            let trigger = self.trigger.clone();
-            let again = planned(setup, &chain, self.window, trigger, self.before, counter);
-            self.compaction = again.map_err(CompactionError::NotNow)?;
-        }
-        let done = self.ask_until_it_fits(setup, &chain, counter, limit, network);
-        let is_fallback = done.is_err();
-        match done {
-            Err(CompactionError::Stopped) => return Err(CompactionError::Stopped),
-            // The prompt does not fit as it is, so any summary is better than none.
-            Err(_) if self.trigger == CompactTrigger::Reactive => {
-                self.compaction = self.compaction.without_model(&chain, counter);
-            }
-            Err(why) => return Err(why),
-            Ok(()) => {}
-        }
-        let now = Timestamp::now();
-        let messages = self.compaction.finish(counter, &mut OsIds, now);
-        let mut messages = messages.ok_or(CompactionError::NotNow(NotNow::NothingToGain))?;
-        let grants = setup.config.grants.as_ref();
-        let mut files = files::important(conversation, grants, FILES);
-        let mut shown = still_shown(&chain, &messages);
-        files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
-        let files = with_files(files, self.window, &mut messages, counter, now);
-        let names = files.iter().map(|file| file.path.clone()).collect();
-        let compacted = CompactionReport {
-            earlier_bytes,
-            ..told(&messages, is_fallback, names)
-        };
-        let seen = chain.messages.into_iter().cloned().collect();
-        Ok(FinishedCompaction {
-            messages,
-            compacted,
-            files,
-            seen,
-        })
-    }
-
-    /// Asks for the summary. If even that is too long, the window is smaller still.
-    fn ask_until_it_fits(
+    /// Decides again, after the window or the writer of the summary changed.
+    fn replan(
         &mut self,
         setup: &TurnSetup,
         chain: &Chain<'_>,
         counter: &mut Counter<'_>,
-        limit: &mut CostLimit,
-        network: &mut Network<'_>,
-    ) -> Result<(), CompactionError> {
-        let mut done = self.ask(setup, counter, limit, network);
-        // A refusal is believed once: one that names a little less each time would never end.
-        let mut is_believed = true;
-        while done.as_ref().is_err_and(CompactionError::is_too_long) && self.window / 2 >= SMALLEST
-        {
-            let named = done
-                .as_ref()
-                .err()
-                .and_then(CompactionError::window)
-                .filter(|_| is_believed);
-            is_believed = false;
-            self.window = believed(named, self.window).unwrap_or(self.window / 2);
-            let trigger = self.trigger.clone();
-            match planned(setup, chain, self.window, trigger, self.before, counter) {
-                Ok(compaction) => self.compaction = compaction,
-                Err(_) => break,
-            }
-            done = self.ask(setup, counter, limit, network);
-        }
-        done
+    ) -> Result<(), NotNow> {
+        let writer = self.writer(setup).agent;
+        self.compaction = Compaction::plan(
+            chain,
+            &setup.agent_with_one_model(),
+            self.window,
+            &writer,
+            self.trigger.clone(),
+            self.before,
+            counter,
+        )?;
+        Ok(())
     }
 
-    fn ask(
+    fn writer<'s>(&self, setup: &'s TurnSetup) -> SummaryWriter<'s> {
+        choose_writer(
+            setup,
+            self.uses_summary_model,
+            self.before.tokens,
+            self.window,
+        )
+    }
+
+    /// Requests the summary, in as many requests as it takes, and makes the messages to add. The cost of the answers
+    /// counts even if there is no summary in the end.
+    pub fn summarise(
+        mut self,
+        conversation: &dyn Conversation,
+        summariser: &mut Summariser<'_, '_, '_>,
+    ) -> Result<FinishedCompaction, CompactionError> {
+        let setup = summariser.setup;
+        let snapshot = std::mem::take(&mut self.snapshot);
+        let chain = snapshot.chain();
+        if setup.config.summariser.is_some() && setup.ready(self.writer(setup).model).is_none() {
+            // The model that answers writes the summary, from parts that fit into its window.
+            self.uses_summary_model = false;
+            self.replan(setup, &chain, summariser.counter)
+                .map_err(CompactionError::NotNow)?;
+        }
+        match self.request_until_it_fits(&chain, summariser) {
+            Ok(()) => {}
+            Err(CompactionError::Stopped) => return Err(CompactionError::Stopped),
+            Err(_) if self.trigger == CompactTrigger::Reactive => {
+                self = self.without_model(&chain, summariser.counter);
+            }
+            Err(error) => return Err(error),
+        }
+        self.finish(snapshot.earlier_bytes, &chain, conversation, summariser)
+    }
+
+    /// After a refused prompt, any summary is better than none.
+    fn without_model(mut self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> CompactionPlan {
+        self.compaction = self.compaction.without_model(chain, counter);
+        self.is_fallback = true;
+        self
+    }
+
+    /// Requests the summary. If the provider refuses even that as too long, tries again with a smaller window.
+    fn request_until_it_fits(
         &mut self,
-        setup: &TurnSetup,
-        counter: &mut Counter<'_>,
-        limit: &mut CostLimit,
-        network: &mut Network<'_>,
+        chain: &Chain<'_>,
+        summariser: &mut Summariser<'_, '_, '_>,
     ) -> Result<(), CompactionError> {
-        let (model, _) = writer(setup, self.before.tokens, self.window);
-        let silent = || ClientError::Unsupported("the server of the local model cannot be started");
-        let ready = setup
-            .ready(model)
-            .ok_or_else(|| CompactionError::Failed(Box::new(silent())))?;
+        let mut result = self.request(summariser);
+        // Believe the window of a refusal only once: one that names a little less each time would never end.
+        let mut is_believed = true;
+        while let Err(error) = &result
+            && error.is_too_long()
+            && self.window / 2 >= SMALLEST_WINDOW
+        {
+            let named = error.window().filter(|_| is_believed);
+            is_believed = false;
+            self.window = plausible_window(named, self.window).unwrap_or(self.window / 2);
+            if self
+                .replan(summariser.setup, chain, summariser.counter)
+                .is_err()
+            {
+                break;
+            }
+            result = self.request(summariser);
+        }
+        result
+    }
+
+    fn request(&mut self, summariser: &mut Summariser<'_, '_, '_>) -> Result<(), CompactionError> {
+        let setup = summariser.setup;
+        let writer = self.writer(setup);
+        let Some(model) = setup.ready(writer.model) else {
+            let error = "the server of the local model cannot be started";
+            return Err(failed(ClientError::Unsupported(error)));
+        };
         while let Some(request) = self.compaction.next_request() {
-            let answer = answer(setup, &ready, request, counter, limit, network)?;
+            let answer = summariser.ask(&model, request)?;
             self.compaction
-                .answer(&answer, counter)
+                .answer(&answer, summariser.counter)
                 .map_err(CompactionError::Useless)?;
         }
         Ok(())
     }
+
+    /// Makes the messages of the compaction and adds the files that matter and are no longer in the context.
+    fn finish(
+        self,
+        earlier_bytes: u64,
+        chain: &Chain<'_>,
+        conversation: &dyn Conversation,
+        summariser: &mut Summariser<'_, '_, '_>,
+    ) -> Result<FinishedCompaction, CompactionError> {
+        let now = Timestamp::now();
+        let counter = &mut *summariser.counter;
+        let mut messages = self
+            .compaction
+            .finish(counter, &mut OsIds, now)
+            .ok_or(CompactionError::NotNow(NotNow::NothingToGain))?;
+        let grants = summariser.setup.config.grants.as_ref();
+        let mut files = files::important(conversation, grants, MOST_FILES);
+        let mut shown = files_still_shown(chain, &messages);
+        files.retain(|file| shown.check(&file.path, file.facts.as_ref()) != Freshness::Fresh);
+        let files = add_files(files, self.window, &mut messages, counter, now);
+        let report = CompactionReport {
+            earlier_bytes,
+            is_fallback: self.is_fallback,
+            files: files.iter().map(|file| file.path.clone()).collect(),
+            ..report_of(&messages)
+        };
+        Ok(FinishedCompaction {
+            messages,
+            report,
+            files,
+            expected: chain
+                .messages
+                .iter()
+                .map(|message| (*message).clone())
+                .collect(),
+        })
+    }
 }
 
-/// The files in the part of a conversation that a compaction keeps.
-fn still_shown(chain: &Chain<'_>, made: &[Message]) -> FileFreshness {
-    let kept_from = made.iter().find_map(|message| {
+/// The files in the part of a conversation that the compaction keeps.
+fn files_still_shown(chain: &Chain<'_>, compaction: &[Message]) -> FileFreshness {
+    let kept_from = compaction.iter().find_map(|message| {
         let Body::CompactBoundary(boundary) = &message.body else {
             return None;
         };
         boundary.kept_from.as_ref()
     });
-    let from = chain
+    let first_kept = chain
         .messages
         .iter()
-        .position(|message| Some(&message.id) == kept_from);
-    let kept = chain
-        .messages
-        .iter()
-        .skip(from.unwrap_or(chain.messages.len()));
-    // Reminders only tell of files.
-    let shows = |message: &&Message| {
-        matches!(&message.body, Body::Attachment(body) if body.kind == AttachmentKind::File)
-            && message.why_not_sent().is_none()
-    };
-    FileFreshness::recorded(kept.copied().filter(shows))
+        .position(|message| Some(&message.id) == kept_from)
+        .unwrap_or(chain.messages.len());
+    let kept = &chain.messages[first_kept..];
+    FileFreshness::recorded(kept.iter().copied().filter(|message| shows_file(message)))
 }
 
-/// Adds files, as far as there is room for them; those that were added.
-fn with_files(
+/// Whether the model sees a whole file in this message. A reminder only names the file.
+fn shows_file(message: &Message) -> bool {
+    let Body::Attachment(attachment) = &message.body else {
+        return false;
+    };
+    attachment.kind == AttachmentKind::File && message.why_not_sent().is_none()
+}
+
+/// Adds as many files as there is room for. Returns those that were added.
+fn add_files(
     mut files: Vec<FileText>,
     window: u64,
     messages: &mut Vec<Message>,
@@ -360,26 +398,30 @@ fn with_files(
         return Vec::new();
     };
     let shown = attachments(&files, window, &parent, counter, &mut OsIds, now);
-    let is_shown = |file: &FileText| {
-        let Body::Attachment(attached) = analects_context::attach(file).body else {
-            return false;
-        };
-        shown.iter().any(
-            |message| matches!(&message.body, Body::Attachment(body) if body.data == attached.data),
-        )
-    };
-    files.retain(is_shown);
-    count_in(messages, &shown, counter);
+    files.retain(|file| is_attached(file, &shown));
+    count_files(messages, &shown, counter);
     messages.extend(shown);
     files
 }
 
-/// Lets the boundary count what is shown again after it.
-fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'_>) {
-    let contents = shown.iter().filter_map(|message| message.body.content());
-    let tokens: u64 = contents
-        .map(|content| counter.content(content).tokens)
-        .sum();
+fn is_attached(file: &FileText, attachments: &[Message]) -> bool {
+    let Body::Attachment(wanted) = analects_context::attach(file).body else {
+        return false;
+    };
+    attachments
+        .iter()
+        .any(|message| matches!(&message.body, Body::Attachment(body) if body.data == wanted.data))
+}
+
+/// Adds the tokens of the files to what the boundary says about the context afterwards.
+fn count_files(messages: &mut [Message], attachments: &[Message], counter: &mut Counter<'_>) {
+    let mut tokens = 0;
+    for content in attachments
+        .iter()
+        .filter_map(|message| message.body.content())
+    {
+        tokens += counter.content(content).tokens;
+    }
     for message in messages {
         if let Body::CompactBoundary(boundary) = &mut message.body {
             boundary.tokens_after = boundary.tokens_after.map(|after| after + tokens);
@@ -387,115 +429,138 @@ fn count_in(messages: &mut [Message], shown: &[Message], counter: &mut Counter<'
     }
 }
 
-fn told(messages: &[Message], is_fallback: bool, files: Vec<String>) -> CompactionReport {
-    let mut compacted = CompactionReport {
-        messages: 0,
-        before: 0,
-        after: 0,
-        is_fallback,
-        earlier_bytes: 0,
-        files,
-    };
+/// What the messages of a compaction say about it.
+fn report_of(messages: &[Message]) -> CompactionReport {
+    let mut report = CompactionReport::default();
     for message in messages {
-        if let Body::Summary(summary) = &message.body {
-            compacted.messages = summary.count.unwrap_or(0);
-        }
-        if let Body::CompactBoundary(boundary) = &message.body {
-            compacted.before = boundary.tokens_before.unwrap_or(0);
-            compacted.after = boundary.tokens_after.unwrap_or(0);
+        match &message.body {
+            Body::Summary(summary) => report.messages = summary.count.unwrap_or(0),
+            Body::CompactBoundary(boundary) => {
+                report.before = boundary.tokens_before.unwrap_or(0);
+                report.after = boundary.tokens_after.unwrap_or(0);
+            }
+            _ => {}
         }
     }
-    compacted
+    report
 }
 
-/// Who writes the summary: the model that is set for it, if all of it fits there, else the one that answers, into
-/// which no more than `window` fits.
-fn writer(setup: &TurnSetup, tokens: u64, window: u64) -> (&Model, Agent) {
-    let answering = &setup.agent.model;
-    let own = writing(answering, &setup.agent.agent, window);
-    let Some(model) = &setup.config.summariser else {
-        return (answering, own);
+/// The model that writes a summary, and the settings that it writes with.
+struct SummaryWriter<'s> {
+    model: &'s Model,
+    agent: Agent,
+}
+
+/// Chooses who writes the summary of so many tokens: the model that is configured for summaries if `may_use_other` and
+/// everything fits into its window, or else the one that answers, into which no more than `window` fits.
+fn choose_writer(
+    setup: &TurnSetup,
+    may_use_other: bool,
+    tokens: u64,
+    window: u64,
+) -> SummaryWriter<'_> {
+    let own = SummaryWriter {
+        model: &setup.agent.model,
+        agent: writing_agent(&setup.agent.model, &setup.agent.agent, window),
+    };
+    let Some(model) = setup.config.summariser.as_ref().filter(|_| may_use_other) else {
+        return own;
     };
     let usual = Agent::default();
-    let known = budget(&usual, model);
-    let other = Agent {
-        context_window: Some(known.window),
-        ..writing(model, &usual, window)
+    let other_window = budget(&usual, model).window;
+    let agent = Agent {
+        context_window: Some(other_window),
+        ..writing_agent(model, &usual, window)
     };
-    let room = known.window.saturating_sub(other.max_output_tokens);
-    if tokens < room || other.context_window >= own.context_window {
-        (model, other)
+    let room = other_window.saturating_sub(agent.max_output_tokens);
+    if tokens < room || agent.context_window >= own.agent.context_window {
+        SummaryWriter { model, agent }
     } else {
-        (answering, own)
+        own
     }
 }
 
 /// An agent that writes a summary with a model.
-fn writing(model: &Model, agent: &Agent, window: u64) -> Agent {
+fn writing_agent(model: &Model, agent: &Agent, window: u64) -> Agent {
     let budget = budget(agent, model);
     let budget = Budget::new(budget.window.min(window), budget.reserved);
+    let longest = budget.window / SUMMARY_PART;
     Agent {
         models: vec![model.name.clone()],
         context_window: Some(budget.window),
-        // A summary that fills the window leaves no room for what it is made of.
-        max_output_tokens: budget.reserved.min(budget.window / SUMMARY).max(1),
+        // A summary that fills the window leaves no room for what it summarises.
+        max_output_tokens: budget.reserved.min(longest).max(1),
         ..agent.clone()
     }
 }
 
-/// Asks for the summary of one message of which nothing else may be sent.
-pub(crate) fn summary_of(
-    setup: &TurnSetup,
-    message: &Message,
-    counter: &mut Counter<'_>,
-    limit: &mut CostLimit,
-    network: &mut Network<'_>,
-) -> Result<String, CompactionError> {
-    let model = &setup.agent.model;
-    let request = summary_request(&model.name, setup.budget().reserved.max(1), message);
-    let answer = answer(setup, model, request, counter, limit, network)?;
-    let text = answer.text();
-    match text.trim() {
-        "" => Err(failed(ClientError::Unsupported(
-            "the model gave no summary",
-        ))),
-        text => Ok(text.to_string()),
+/// Asks models for summaries on behalf of one turn.
+pub(crate) struct Summariser<'a, 'c, 's> {
+    /// Who answers, and which model writes summaries.
+    pub setup: &'a TurnSetup,
+    pub counter: &'a mut Counter<'c>,
+    /// What all summaries of this step may cost.
+    pub limit: &'a mut CostLimit,
+    pub network: &'a mut Network<'s>,
+}
+
+impl Summariser<'_, '_, '_> {
+    /// Requests the summary of a message that may only be sent as a summary.
+    pub fn summarise_message(&mut self, message: &Message) -> Result<String, CompactionError> {
+        let setup = self.setup;
+        let model = &setup.agent.model;
+        let most_tokens = setup.budget().reserved.max(1);
+        let answer = self.ask(model, summary_request(&model.name, most_tokens, message))?;
+        let text = answer.text();
+        let text = text.trim();
+        if text.is_empty() {
+            let error = ClientError::Unsupported("the model gave no summary");
+            return Err(failed(error));
+        }
+        Ok(text.to_string())
+    }
+
+    /// Sends one request, if the limit allows it, and waits for the whole answer.
+    fn ask(&mut self, model: &Model, mut request: Request) -> Result<Message, CompactionError> {
+        let count = self.counter.request(&request);
+        self.limit.allow_summary(model, count, &mut request)?;
+        let asking = whole_answer(&self.setup.config.client, model, &request);
+        let result = self.network.wait(asking).ok_or(CompactionError::Stopped)?;
+        let folded = result.map_err(failed)?;
+        self.limit.pay(model, &folded.message);
+        complete(folded)
     }
 }
 
-/// The whole answer to a request for a summary, if there is money for it.
-fn answer(
-    setup: &TurnSetup,
+async fn whole_answer(
+    client: &Client,
     model: &Model,
-    mut request: Request,
-    counter: &mut Counter<'_>,
-    limit: &mut CostLimit,
-    network: &mut Network<'_>,
-) -> Result<Message, CompactionError> {
-    let count = counter.request(&request);
-    limit.allow_summary(model, count, &mut request)?;
-    let client = &setup.config.client;
-    let asking = async {
-        let mut stream = client.stream(model, &request).await?;
-        let mut fold = Fold::default();
-        while let Some(event) = stream.next().await {
-            fold.push(&event?);
-        }
-        Ok(fold.finish(Message::assistant("", "")))
-    };
-    let folded = network
-        .wait(asking)
-        .ok_or(CompactionError::Stopped)?
-        .map_err(failed)?;
-    limit.pay(model, &folded.message);
-    let is_cut = matches!(&folded.message.body, Body::Assistant(body)
-        if body.stop_reason == Some(StopReason::MaxTokens));
-    match folded.error {
-        Some(error) => Err(failed(ClientError::BrokeOff(error))),
-        // A summary that breaks off at its limit still says more than none.
-        None if folded.complete || is_cut => Ok(folded.message),
-        None => Err(failed(ClientError::Unsupported("the summary broke off"))),
+    request: &Request,
+) -> Result<Folded, ClientError> {
+    let mut stream = client.stream(model, request).await?;
+    let mut fold = Fold::default();
+    while let Some(event) = stream.next().await {
+        fold.push(&event?);
     }
+    Ok(fold.finish(Message::assistant("", "")))
+}
+
+/// The answer, unless it broke off. A summary that reached its token limit still says more than none.
+fn complete(folded: Folded) -> Result<Message, CompactionError> {
+    if let Some(error) = folded.error {
+        return Err(failed(ClientError::BrokeOff(error)));
+    }
+    if folded.complete || is_cut_at_limit(&folded.message) {
+        return Ok(folded.message);
+    }
+    Err(failed(ClientError::Unsupported("the summary broke off")))
+}
+
+fn is_cut_at_limit(answer: &Message) -> bool {
+    let Body::Assistant(body) = &answer.body else {
+        return false;
+    };
+    body.stop_reason == Some(StopReason::MaxTokens)
 }
 
 fn failed(error: ClientError) -> CompactionError {

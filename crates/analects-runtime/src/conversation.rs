@@ -1,5 +1,5 @@
-//! A place where a conversation is kept, whatever the place, what a turn has to know of it, and the messages that a turn
-//! itself makes for it.
+//! The trait for anything that stores a conversation, what a turn reads from it, and the messages that a turn itself
+//! adds.
 
 use std::path::PathBuf;
 
@@ -14,37 +14,39 @@ use jiff::Timestamp;
 
 use crate::ResolvedAgent;
 
-/// A conversation that can be continued. What a method reports as done is on disk, but for the text of an answer that
-/// is still coming. All methods may wait for the disk: none is for a thread that must not.
+/// A conversation that can be continued, wherever it is stored.
+///
+/// When a method returns, its change is on disk; only the text of an unfinished answer may follow later. All methods may
+/// wait for the disk, so do not call them on a thread of an asynchronous runtime.
 pub trait Conversation {
-    /// What was said so far, and what waits for an answer.
+    /// The messages so far and the questions that wait for an answer.
     fn snapshot(&self) -> Snapshot;
 
-    /// Who may answer in it.
+    /// The agents and models that may answer.
     fn responders(&self) -> Responders;
 
-    /// Sees to it that all is there that a model with a window of so many tokens can be sent. A place that holds
-    /// everything has nothing to do.
+    /// Loads as much as fits into a window of so many tokens. A place that always loads everything does nothing.
     fn load_for(&mut self, _window: u64) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Sets who answers from now on. A place that defines agents keeps one that it does not know yet.
+    /// Sets who answers from now on. A place that defines agents stores an agent that is new to it.
     fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError>;
 
-    /// Gets ready for an answer to these questions, whose author, model and time `base` has: from now on others see
-    /// that the questions are being answered.
-    fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError>;
+    /// Prepares for an answer to these questions. `base` holds its author, model and time. From now on other programs
+    /// can see that the questions are being answered.
+    fn begin_answer(&mut self, questions: &[Question], base: &Message) -> Result<(), StoreError>;
 
-    /// Keeps a piece of the answer, so that a kill does not cost it.
+    /// Stores a piece of the answer, so that it survives a kill.
     fn push(&mut self, piece: AnswerDelta<'_>);
 
-    /// Adds the answer in its final form.
+    /// Adds the finished answer.
     fn finish(&mut self, answer: Message) -> Result<(), StoreError>;
 
-    /// Makes changes, all of them or none. Each message that is added follows the one before. If the `expected` messages
-    /// do not say any more what they said, nothing is changed: [`StoreError::Refused`]. For a compaction, nothing may
-    /// have come between them either.
+    /// Makes all changes or none. Each added message follows the one before.
+    ///
+    /// Fails with [`StoreError::Refused`] if somebody changed one of the `expected` messages, or, for a compaction, added
+    /// a message between them.
     fn apply(
         &mut self,
         changes: Vec<Change>,
@@ -52,35 +54,34 @@ pub trait Conversation {
         now: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// What a person would call a message: its cell, or its id.
+    /// The name that a person knows a message by: its cell, or its id.
     fn name_of(&self, message: &MessageId) -> String;
 
-    /// What is known beside what was said.
+    /// What is known about the conversation besides its messages.
     fn notes(&self) -> Notes;
 
-    /// Keeps that, with the next thing that is written; what stands in messages is not kept twice.
+    /// Stores these notes with the next change. What messages say already is not stored again.
     fn set_notes(&mut self, notes: &Notes);
 }
 
-/// What a conversation holds at one moment.
+/// The content of a conversation at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
-    /// Everything said so far, or what the model sees of it.
+    /// All messages so far; with `view`, only those that the model sees.
     pub messages: Vec<Message>,
-    /// What is odd about it.
+    /// Problems in the conversation.
     pub problems: Vec<Problem>,
-    /// What waits for an answer, in order.
+    /// The messages that wait for an answer, in order.
     pub questions: Vec<Question>,
-    /// The boundary of the last compaction, for a place that keeps what the model sees apart from the rest; then the
-    /// messages are what it sees.
+    /// Set by a place that loads only what the model sees: the boundary of the last compaction, or `Some(None)` without
+    /// one. `None` means that `messages` holds everything.
     pub view: Option<Option<Message>>,
-    /// How many bytes of the place come before what is here and could be sent if there was more room; 0 if nothing
-    /// does.
+    /// How many bytes before `messages` were not loaded because there is no room for them. 0 if everything is there.
     pub earlier_bytes: u64,
 }
 
 impl Snapshot {
-    /// What the model sees.
+    /// The messages that the model sees.
     pub fn chain(&self) -> Chain<'_> {
         match &self.view {
             Some(boundary) => Chain {
@@ -92,7 +93,7 @@ impl Snapshot {
         }
     }
 
-    /// What the model sees, and nothing else.
+    /// Takes the messages that the model sees.
     pub(crate) fn into_visible_messages(self) -> Vec<Message> {
         if self.view.is_some() {
             return self.messages;
@@ -106,47 +107,47 @@ impl Snapshot {
 pub struct Question {
     /// Its id.
     pub message: MessageId,
-    /// What a person would call it.
+    /// The name that a person knows it by.
     pub name: String,
-    /// A name of its own, which it keeps when others are added above it.
+    /// A name that does not change when cells are added above it; `None` if it has no such name.
     pub key: Option<String>,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// The agent that it is meant for.
+    /// The agent that should answer; `None` for any.
     pub agent: Option<String>,
-    /// Where it stands in its place.
-    pub(crate) place: usize,
+    /// The index of its cell in a message file; 0 elsewhere.
+    pub(crate) cell_index: usize,
 }
 
 /// Who may answer in a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Responders {
-    /// The agents that it defines.
+    /// The agents that the conversation defines.
     pub agents: Vec<Agent>,
-    /// Whether it can define more.
+    /// Whether the conversation can define new agents.
     pub defines_agents: bool,
-    /// The one of these that answers unless another is named.
+    /// The name of the agent that answers unless another is named.
     pub default: Option<String>,
-    /// The agent of the configuration that gave the last answer, if one did.
+    /// The configured agent that gave the last answer, if a configured one did.
     pub last_configured: Option<String>,
-    /// The names under which models were asked, the last first.
+    /// The names by which models were requested, the last first.
     pub models: Vec<String>,
-    /// The names that models have in answers from elsewhere, the last first.
+    /// The model names in answers that another program recorded, the last first. Often these cannot be requested.
     pub foreign_models: Vec<String>,
 }
 
-/// What is known about a conversation beside what was said in it.
+/// What is known about a conversation besides its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Notes {
     /// Which files the model has seen.
     pub files: FileFreshness,
-    /// What was learnt about counting its tokens.
+    /// How the estimated token counts compare with those of the provider.
     pub calibration: Calibration,
-    /// The folder that relative paths in it start from. The place knows it: it cannot be set.
+    /// The folder that relative paths start from. [`Conversation::set_notes`] ignores it.
     pub folder: PathBuf,
 }
 
-/// A conversation that somebody else keeps.
+/// Lets a turn borrow a conversation.
 impl<C: Conversation + ?Sized> Conversation for &mut C {
     fn snapshot(&self) -> Snapshot {
         (**self).snapshot()
@@ -164,8 +165,8 @@ impl<C: Conversation + ?Sized> Conversation for &mut C {
         (**self).set_responder(agent)
     }
 
-    fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError> {
-        (**self).begin_answer(asked, base)
+    fn begin_answer(&mut self, questions: &[Question], base: &Message) -> Result<(), StoreError> {
+        (**self).begin_answer(questions, base)
     }
 
     fn push(&mut self, piece: AnswerDelta<'_>) {
@@ -198,7 +199,7 @@ impl<C: Conversation + ?Sized> Conversation for &mut C {
     }
 }
 
-/// Messages as changes that add them.
+/// Changes that add these messages.
 pub(crate) fn additions(messages: impl IntoIterator<Item = Message>) -> Vec<Change> {
     messages
         .into_iter()
@@ -206,22 +207,18 @@ pub(crate) fn additions(messages: impl IntoIterator<Item = Message>) -> Vec<Chan
         .collect()
 }
 
-/// The summary of a single message, of which nothing else may be sent: not a compaction, which stands for many.
+/// The summary of one message that may only be sent as a summary. Unlike a compaction, it replaces just that message.
 pub(crate) fn single_summary(message: &MessageId, text: &str) -> Message {
-    let from = Some(message.clone());
-    let to = Some(message.clone());
-    Message::new(
-        "",
-        Body::Summary(Summary {
-            text: text.into(),
-            from,
-            to,
-            count: Some(1),
-        }),
-    )
+    let summary = Summary {
+        text: text.into(),
+        from: Some(message.clone()),
+        to: Some(message.clone()),
+        count: Some(1),
+    };
+    Message::new("", Body::Summary(summary))
 }
 
-/// The message that a summary stands for, if that is one alone, and what it says of it.
+/// The message that a summary replaces, and its text, if it replaces just one.
 pub(crate) fn as_single_summary(message: &Message) -> Option<(&MessageId, String)> {
     let Body::Summary(Summary {
         text,
@@ -244,26 +241,26 @@ pub(crate) fn calls_of(answer: &Message) -> impl Iterator<Item = &ToolUse> {
     blocks.iter().filter_map(Block::as_tool_use)
 }
 
-/// The results of calls that nobody runs; `None` if the answer has no calls. Nobody runs tools yet: every call gets a
-/// result that says so, since a conversation with an open call cannot be gone on with.
-pub(crate) fn results_of_unrun(answer: &Message) -> Option<Message> {
-    let results: Vec<Block> = calls_of(answer).map(failed).collect();
-    let content = Content::Blocks(results);
-    let said = User {
-        content: content.clone(),
+/// A message with a result for each call of an answer, which says that the tool was not run; `None` if the answer has no
+/// calls. No tools run yet, and providers refuse a conversation that leaves a call without a result.
+pub(crate) fn results_of_unrun_calls(answer: &Message) -> Option<Message> {
+    let results: Vec<Block> = calls_of(answer).map(unrun_result).collect();
+    if results.is_empty() {
+        return None;
+    }
+    let user = User {
+        content: Content::Blocks(results),
         ..User::default()
     };
-    (!content.is_empty()).then(|| Message::new("", Body::User(said)))
+    Some(Message::new("", Body::User(user)))
 }
 
-fn failed(call: &ToolUse) -> Block {
+fn unrun_result(call: &ToolUse) -> Block {
+    let name = &call.name;
+    let text = format!("{name} was not run: there is no tool of that name here");
     Block::ToolResult(ToolResult {
         tool_use_id: call.id.clone(),
-        content: format!(
-            "{} was not run: there is no tool of that name here",
-            call.name
-        )
-        .into(),
+        content: text.into(),
         is_error: Some(true),
         extra: RawMap::new(),
     })

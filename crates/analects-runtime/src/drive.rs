@@ -1,19 +1,19 @@
-//! Does what a [`Turn`] says: from the conversation so far to the answer on disk, whatever happens on the way. It runs
-//! on one thread, and waits for the network where [`Network`] does.
+//! Carries out what a [`Turn`] says, from the conversation so far to the answer on disk. It runs on one thread and waits
+//! for the network only in [`Network`].
 
 use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, cost};
 use analects_context::{Counter, FileFreshness, Plan, TooLarge};
 use analects_core::{
-    ApiError, ApiErrorKind, CompactTrigger, Content, Delta, Fold, Message, MessageId, Problem,
-    StreamEvent,
+    ApiError, ApiErrorKind, Chain, CompactTrigger, Content, Delta, Fold, Message, MessageId,
+    Problem, StreamEvent,
 };
 use analects_store::{AnswerDelta, StoreError};
 use jiff::Timestamp;
 
-use crate::compaction::{self, CompactionError, CompactionPlan, CompactionReport};
-use crate::conversation::{additions, calls_of, results_of_unrun, single_summary};
+use crate::compaction::{CompactionError, CompactionPlan, CompactionReport, Summariser};
+use crate::conversation::{additions, calls_of, results_of_unrun_calls, single_summary};
 use crate::cost_limit::{CostLimit, affordable, least_cost};
 use crate::network::Network;
 use crate::turn::{AnswerResult, Effect, EndReason, MissingItem, PlanResult, Turn, TurnInput};
@@ -21,91 +21,92 @@ use crate::turn_config::TurnSetup;
 use crate::waiting::Scope;
 use crate::{Conversation, Question, Snapshot, files};
 
-/// What a person may want to see of a turn while it goes on.
+/// What happens during a turn, for a caller that shows it.
 #[derive(Debug)]
 pub enum TurnEvent {
-    /// Something of the answer.
+    /// A part of the answer arrived.
     Stream(StreamEvent),
-    /// All of an answer, before it is recorded: whatever becomes of that, it was seen.
+    /// The answer ended and is about to be recorded.
     Answer(Box<Message>),
-    /// The model is told that a file changed.
+    /// The model gets this reminder of a file that changed.
     Reminded(String),
-    /// A message gets its summary.
+    /// A summary of the message with this name is being requested.
     Summarising(String),
-    /// A summary of the conversation is asked for.
+    /// A summary of the conversation is being requested.
     Compacting(CompactTrigger),
-    /// It stands for the earlier part from now on.
+    /// The summary replaces the earlier part from now on.
     Compacted(CompactionReport),
-    /// It came to nothing, and the conversation is as it was.
+    /// The compaction failed and the conversation is unchanged.
     NotCompacted(CompactionError),
-    /// The model is asked once more, after what it answered or after a refusal that led to a summary.
+    /// The model is asked again: it called tools, or it refused a prompt that is shorter now.
     AskingAgain,
 }
 
-/// What came of a turn. What the model said is in the conversation already.
+/// The result of a turn. The conversation already holds the answer.
 #[derive(Debug)]
 pub struct Outcome {
     /// The answer, or the error as a message; `None` if the model was not asked.
     pub answer: Option<Message>,
-    /// How it ended.
+    /// Why the turn ended.
     pub end: TurnEnd,
-    /// What was odd, in the conversation or in the answer.
+    /// Problems in the conversation, the request or the answer.
     pub problems: Vec<Problem>,
 }
 
-/// How a turn ended.
+/// Why a turn ended.
 #[derive(Debug)]
 pub enum TurnEnd {
-    /// The model has said what it had to say.
+    /// The model finished its answer.
     Done,
-    /// The model's side failed, or the answer broke off.
+    /// The request failed, or the answer broke off.
     Failed(Box<ClientError>),
-    /// The person stopped it.
+    /// The person stopped the turn.
     Stopped,
-    /// What has to be sent does not fit.
+    /// What must be sent does not fit into the window.
     TooLarge(TooLarge),
-    /// Somebody took the question away before it was asked.
+    /// Somebody removed the question before the model was asked.
     QuestionRemoved,
-    /// Somebody took away, or changed, what was chosen to be sent or to be kept back.
+    /// Somebody removed or changed a message that was chosen to be sent or to be left out.
     ChoiceRemoved,
-    /// The model asked for tools that nobody runs.
+    /// The model called tools, and none of them can run.
     ToolsNotRun,
-    /// Only a summary of a message may be sent, and there is none to be had.
+    /// A message may only be sent as a summary, and there is none.
     NoSummary {
-        /// What a person would call the message.
+        /// The name that a person knows the message by.
         name: String,
-        /// Why there is none, where that is known.
+        /// Why there is no summary, if that is known.
         why: Option<Box<CompactionError>>,
     },
-    /// So many questions were asked, and the model is not done.
+    /// The turn sent this many requests, and the model is not done.
     TooManyQuestions(u32),
-    /// The next question would cost more than is allowed.
+    /// The next answer would exceed the cost limit.
     TooCostly {
         /// What all answers of this turn cost so far, in US dollars.
         spent: f64,
-        /// The least that the next one costs.
+        /// The lowest possible cost of the next answer, in US dollars.
         next: f64,
-        /// What is allowed.
+        /// The limit, in US dollars.
         limit: f64,
     },
-    /// There is a limit for the cost, and the price is not known.
+    /// There is a cost limit, and the price of the model is unknown.
     PriceUnknown,
 }
 
-/// A turn at work.
+/// Runs one turn of a conversation.
 pub(crate) struct TurnDriver<'d, 's> {
-    pub(crate) setup: &'d TurnSetup,
-    pub(crate) conversation: &'d mut dyn Conversation,
-    pub(crate) events: &'d mut dyn FnMut(TurnEvent),
-    pub(crate) network: Network<'s>,
-    pub(crate) scope: &'d Scope,
+    setup: &'d TurnSetup,
+    conversation: &'d mut dyn Conversation,
+    events: &'d mut dyn FnMut(TurnEvent),
+    network: Network<'s>,
+    scope: &'d Scope,
     counter: Counter<'d>,
+    /// The plan of the last request.
     plan: Plan,
-    /// What waits for the next answer.
-    asked: Vec<Question>,
+    /// The questions that the next answer is for.
+    questions: Vec<Question>,
     /// What this turn sends of the conversation, if nothing was written since it was read.
-    read: Option<Snapshot>,
-    /// Whether somebody's words waited for an answer when the next one was first planned.
+    fresh_snapshot: Option<Snapshot>,
+    /// Whether a question was waiting when the next answer was first planned.
     had_question: Option<bool>,
     answer: Option<Message>,
     error: Option<ClientError>,
@@ -137,8 +138,8 @@ impl<'d, 's> TurnDriver<'d, 's> {
             scope,
             counter,
             plan: Plan::default(),
-            asked: Vec::new(),
-            read: None,
+            questions: Vec::new(),
+            fresh_snapshot: None,
             had_question: None,
             answer: None,
             error: None,
@@ -150,11 +151,11 @@ impl<'d, 's> TurnDriver<'d, 's> {
     /// Asks the model to continue the conversation, which reads as `snapshot`, and records the answer to the last word
     /// that arrives.
     pub fn run(mut self, snapshot: Snapshot) -> Result<Outcome, StoreError> {
-        // Others are to know from the beginning that this is being answered.
-        self.asked = self.scope.waiting(&snapshot).now;
+        // From the start, others can see that these questions are being answered.
+        self.questions = self.scope.waiting(&snapshot).now;
         self.begin_answer(Timestamp::now())?;
-        // What is missing ends the turn when it is planned.
-        self.read = self.scope.narrow(snapshot).ok();
+        // If something is missing, planning ends the turn.
+        self.fresh_snapshot = self.scope.narrow(snapshot).ok();
         let (mut turn, mut effect) = Turn::begin(self.setup.config.limits);
         loop {
             let limit = CostLimit::new(turn.left_to_spend());
@@ -166,30 +167,37 @@ impl<'d, 's> TurnDriver<'d, 's> {
                 Effect::Ask => self.ask(turn.left_to_spend())?,
                 Effect::Record => self.record()?,
                 Effect::RunTools => self.run_tools()?,
-                Effect::End(ending) => return Ok(self.end(ending)),
+                Effect::End(reason) => return Ok(self.end(reason)),
             };
             effect = turn.next(input);
         }
     }
 
     fn begin_answer(&mut self, began: Timestamp) -> Result<(), StoreError> {
-        self.conversation
-            .begin_answer(&self.asked, &self.setup.base(began, Duration::ZERO))
+        let base = self.setup.answer_base(began, Duration::ZERO);
+        self.conversation.begin_answer(&self.questions, &base)
     }
 
     fn tell(&mut self, event: TurnEvent) {
         (self.events)(event);
     }
 
+    /// What this turn sends of the conversation: what was read last, or else what is there now.
+    fn take_snapshot(&mut self) -> Result<Snapshot, MissingItem> {
+        match self.fresh_snapshot.take() {
+            Some(snapshot) => Ok(snapshot),
+            None => self.scope.narrow(self.conversation.snapshot()),
+        }
+    }
+
     fn remind(&mut self) -> Result<TurnInput, StoreError> {
-        let read = self.read.take();
-        let snapshot = read.or_else(|| self.scope.narrow(self.conversation.snapshot()).ok());
-        let Some(snapshot) = snapshot else {
+        // If something is missing, planning ends the turn.
+        let Ok(snapshot) = self.take_snapshot() else {
             return Ok(TurnInput::Reminded);
         };
-        let texts = remind_of(self.conversation, self.setup, &snapshot)?;
+        let texts = remind_of_files_in(&snapshot, self.conversation, self.setup)?;
         if texts.is_empty() {
-            self.read = Some(snapshot);
+            self.fresh_snapshot = Some(snapshot);
         }
         for text in texts {
             self.tell(TurnEvent::Reminded(text));
@@ -198,30 +206,19 @@ impl<'d, 's> TurnDriver<'d, 's> {
     }
 
     fn plan(&mut self) -> TurnInput {
-        let read = self.read.take().map(Ok);
-        let snapshot = read.unwrap_or_else(|| self.scope.narrow(self.conversation.snapshot()));
-        let snapshot = match snapshot {
+        let snapshot = match self.take_snapshot() {
             Ok(snapshot) => snapshot,
-            Err(gone) => return TurnInput::Planned(missing(gone)),
+            Err(missing) => return planned_without(missing),
         };
-        self.asked = self.scope.waiting(&snapshot).now;
-        let has_question = !self.asked.is_empty();
-        let had_question = *self.had_question.get_or_insert(has_question);
-        if had_question && !has_question {
-            return TurnInput::Planned(missing(MissingItem::Question));
+        self.questions = self.scope.waiting(&snapshot).now;
+        if self.is_question_removed() {
+            return planned_without(MissingItem::Question);
         }
         let chain = snapshot.chain();
-        let agent = self.setup.asking();
+        let agent = self.setup.agent_with_one_model();
         self.plan = self.setup.planner(&agent).plan(&chain, &mut self.counter);
         let is_full = self.setup.is_full(&self.plan, &chain, &mut self.counter);
-        // Those of the last plan count: an earlier one was not sent.
-        self.problems = snapshot
-            .problems
-            .iter()
-            .chain(&chain.problems)
-            .cloned()
-            .collect();
-        self.problems.extend(self.plan.notes.iter().cloned());
+        self.problems = self.planning_problems(&snapshot, &chain);
         TurnInput::Planned(PlanResult {
             needs_summary: self.plan.needs_summary.clone(),
             is_full,
@@ -229,6 +226,21 @@ impl<'d, 's> TurnDriver<'d, 's> {
             missing: None,
             least_cost: least_cost(&self.setup.agent.model, self.plan.count),
         })
+    }
+
+    /// Whether somebody removed the questions since the next answer was first planned.
+    fn is_question_removed(&mut self) -> bool {
+        let has_question = !self.questions.is_empty();
+        let had_question = *self.had_question.get_or_insert(has_question);
+        had_question && !has_question
+    }
+
+    /// The problems of the last plan. Those of earlier plans do not count: nothing was sent by them.
+    fn planning_problems(&self, snapshot: &Snapshot, chain: &Chain<'_>) -> Vec<Problem> {
+        let mut problems = snapshot.problems.clone();
+        problems.extend_from_slice(&chain.problems);
+        problems.extend_from_slice(&self.plan.notes);
+        problems
     }
 
     fn summarise(
@@ -240,38 +252,40 @@ impl<'d, 's> TurnDriver<'d, 's> {
             let name = self.conversation.name_of(id);
             self.tell(TurnEvent::Summarising(name));
             match self.summarise_one(id, &mut limit) {
-                Ok(true) => {}
-                Ok(false) => return Ok(TurnInput::Summarised(Some(id.clone()), limit.spent)),
+                Ok(true) => continue,
+                Ok(false) => {}
                 Err(CompactionError::Stopped) => return Ok(TurnInput::Stopped),
-                Err(CompactionError::Store(error))
-                    if !matches!(error, StoreError::Refused { .. }) =>
-                {
-                    return Err(error);
-                }
-                Err(error) => {
-                    self.summary_error = Some(error);
-                    return Ok(TurnInput::Summarised(Some(id.clone()), limit.spent));
-                }
+                Err(CompactionError::Store(error)) if !is_refused(&error) => return Err(error),
+                Err(error) => self.summary_error = Some(error),
             }
+            let failed = Some(id.clone());
+            let cost = limit.spent;
+            return Ok(TurnInput::Summarised { failed, cost });
         }
-        Ok(TurnInput::Summarised(None, limit.spent))
+        let cost = limit.spent;
+        Ok(TurnInput::Summarised { failed: None, cost })
     }
 
-    /// Asks for the summary of a message, and keeps it; `false` if the message is gone.
+    /// Requests the summary of a message and stores it. False if the message is gone.
     fn summarise_one(
         &mut self,
         id: &MessageId,
         limit: &mut CostLimit,
     ) -> Result<bool, CompactionError> {
-        let mut all = self.conversation.snapshot().messages.into_iter();
-        let Some(message) = all.find(|message| message.id == *id) else {
+        let mut messages = self.conversation.snapshot().messages.into_iter();
+        let Some(message) = messages.find(|message| message.id == *id) else {
             return Ok(false);
         };
-        let network = &mut self.network;
-        let text = compaction::summary_of(self.setup, &message, &mut self.counter, limit, network)?;
-        let change = additions([single_summary(id, &text)]);
+        let mut summariser = Summariser {
+            setup: self.setup,
+            counter: &mut self.counter,
+            limit,
+            network: &mut self.network,
+        };
+        let text = summariser.summarise_message(&message)?;
+        let changes = additions([single_summary(id, &text)]);
         self.conversation
-            .apply(change, &[message], Timestamp::now())?;
+            .apply(changes, &[message], Timestamp::now())?;
         Ok(true)
     }
 
@@ -281,24 +295,21 @@ impl<'d, 's> TurnDriver<'d, 's> {
         mut limit: CostLimit,
     ) -> Result<TurnInput, StoreError> {
         let is_refused = trigger == CompactTrigger::Reactive;
-        // Nobody asked for it, unless the prompt was refused.
-        let is_told = is_refused || self.plan.drops();
         if !self.scope.chosen.is_empty() {
-            if is_told {
+            // Say so only if the request is refused or trimmed without a compaction.
+            if is_refused || self.plan.drops() {
                 self.tell(TurnEvent::NotCompacted(CompactionError::CellsChosen));
             }
-            return Ok(TurnInput::NotCompacted(0.0));
+            return Ok(TurnInput::NotCompacted { cost: 0.0 });
         }
         let Ok(snapshot) = self.scope.narrow(self.conversation.snapshot()) else {
-            return Ok(TurnInput::NotCompacted(0.0));
+            return Ok(TurnInput::NotCompacted { cost: 0.0 });
         };
-        let refusal = self.error.as_ref().filter(|_| is_refused);
-        let named = refusal.and_then(ClientError::context_window);
         let plan = CompactionPlan::new(
             self.setup,
             snapshot,
             trigger.clone(),
-            named,
+            self.window_of_refusal(&trigger),
             &mut self.counter,
         );
         let plan = match plan {
@@ -307,133 +318,157 @@ impl<'d, 's> TurnDriver<'d, 's> {
                 if is_refused {
                     self.tell(TurnEvent::NotCompacted(CompactionError::NotNow(why)));
                 }
-                return Ok(TurnInput::NotCompacted(0.0));
+                return Ok(TurnInput::NotCompacted { cost: 0.0 });
             }
         };
         self.tell(TurnEvent::Compacting(trigger));
-        let network = &mut self.network;
-        let conversation = &*self.conversation;
-        let made = plan.make(
-            self.setup,
-            conversation,
-            &mut self.counter,
-            &mut limit,
-            network,
-        );
-        let kept = made.and_then(|made| Ok(made.keep(self.conversation)?));
-        self.compacted(kept, limit.spent)
+        let result = self.compact_by(plan, &mut limit);
+        self.after_compaction(result, limit.spent)
     }
 
-    /// Tells what came of a compaction.
-    fn compacted(
+    /// The window that the provider named when it refused the prompt.
+    fn window_of_refusal(&self, trigger: &CompactTrigger) -> Option<u64> {
+        if *trigger != CompactTrigger::Reactive {
+            return None;
+        }
+        self.error.as_ref()?.context_window()
+    }
+
+    fn compact_by(
         &mut self,
-        kept: Result<CompactionReport, CompactionError>,
-        spent: f64,
+        plan: CompactionPlan,
+        limit: &mut CostLimit,
+    ) -> Result<CompactionReport, CompactionError> {
+        let mut summariser = Summariser {
+            setup: self.setup,
+            counter: &mut self.counter,
+            limit,
+            network: &mut self.network,
+        };
+        let compaction = plan.summarise(&*self.conversation, &mut summariser)?;
+        Ok(compaction.write_to(self.conversation)?)
+    }
+
+    /// Reports the result of a compaction to the caller and to the turn.
+    fn after_compaction(
+        &mut self,
+        result: Result<CompactionReport, CompactionError>,
+        cost: f64,
     ) -> Result<TurnInput, StoreError> {
-        match kept {
-            Ok(compacted) => self.tell(TurnEvent::Compacted(compacted)),
-            // A refusal is no answer that there would be to keep.
+        match result {
+            Ok(report) => self.tell(TurnEvent::Compacted(report)),
             Err(CompactionError::Stopped) => {
-                (self.answer, self.error) = (None, None);
+                // What the provider refused before is not an answer worth keeping.
+                self.answer = None;
+                self.error = None;
                 return Ok(TurnInput::Stopped);
             }
-            // Somebody has changed it meanwhile.
-            Err(error @ CompactionError::Store(StoreError::Refused { .. })) => {
-                self.tell(TurnEvent::NotCompacted(error));
-            }
-            Err(CompactionError::Store(error)) => return Err(error),
-            Err(not) => {
-                let failed = not.is_failed_attempt().then(|| not.public_message());
-                self.tell(TurnEvent::NotCompacted(not));
-                if let Some(why) = failed {
-                    let failed = analects_context::compaction_failed(&why);
-                    self.conversation
-                        .apply(additions([failed]), &[], Timestamp::now())?;
-                }
-                return Ok(TurnInput::NotCompacted(spent));
+            Err(CompactionError::Store(error)) if !is_refused(&error) => return Err(error),
+            // Somebody changed the conversation meanwhile, so the turn plans anew.
+            Err(error @ CompactionError::Store(_)) => self.tell(TurnEvent::NotCompacted(error)),
+            Err(error) => {
+                self.after_failed_compaction(error)?;
+                return Ok(TurnInput::NotCompacted { cost });
             }
         }
-        Ok(TurnInput::Compacted(spent))
+        Ok(TurnInput::Compacted { cost })
+    }
+
+    /// Notes a failed attempt in the conversation, so that later turns wait before they try again.
+    fn after_failed_compaction(&mut self, error: CompactionError) -> Result<(), StoreError> {
+        let failure = error.is_failed_attempt().then(|| error.public_message());
+        self.tell(TurnEvent::NotCompacted(error));
+        let Some(failure) = failure else {
+            return Ok(());
+        };
+        let note = analects_context::compaction_failed(&failure);
+        self.conversation
+            .apply(additions([note]), &[], Timestamp::now())
     }
 
     fn ask(&mut self, left_to_spend: Option<f64>) -> Result<TurnInput, StoreError> {
         if self.answer.take().is_some() {
             self.tell(TurnEvent::AskingAgain);
         }
-        let (began, clock) = (Timestamp::now(), Instant::now());
-        let model = &self.setup.agent.model;
-        // The plan is made anew before anybody is asked again, so its request need not stay as it was.
-        if let Some(left) = left_to_spend {
-            let wanted = self.plan.request.max_output_tokens;
-            self.plan.request.max_output_tokens = affordable(model, self.plan.count, left, wanted);
-        }
+        let began = Timestamp::now();
+        let clock = Instant::now();
+        self.limit_answer(left_to_spend);
         self.begin_answer(began)?;
         let mut fold = Fold::default();
-        let asking = self.setup.config.client.stream(model, &self.plan.request);
-        let end = match self.network.wait(asking) {
-            Some(Ok(mut stream)) => {
-                self.problems.extend_from_slice(stream.left_out());
-                self.receive(&mut stream, &mut fold)
-            }
-            None => StreamEnd::Stopped,
-            Some(Err(error)) => StreamEnd::Failed(error),
+        let end = self.stream_answer(&mut fold);
+        let mut folded = fold.finish(self.setup.answer_base(began, clock.elapsed()));
+        self.problems.append(&mut folded.problems);
+        let is_stopped = matches!(end, StreamEnd::Stopped);
+        let error = match end {
+            StreamEnd::Failed(error) => Some(error),
+            StreamEnd::Complete if !folded.complete => Some(broke_off(folded.error)),
+            StreamEnd::Complete | StreamEnd::Stopped => None,
         };
-        let folded = fold.finish(self.setup.base(began, clock.elapsed()));
-        let (error, stopped) = match end {
-            StreamEnd::Failed(error) => (Some(error), false),
-            StreamEnd::Stopped => (None, true),
-            StreamEnd::Complete if folded.complete => (None, false),
-            StreamEnd::Complete => (Some(broke_off(folded.error)), false),
-        };
-        self.problems.extend(folded.problems);
         let mut answer = folded.message;
-        answer.cost_usd = cost(model, answer.usage.as_deref());
+        answer.cost_usd = cost(&self.setup.agent.model, answer.usage.as_deref());
         let is_too_long = error.as_ref().is_some_and(ClientError::is_context_overflow);
-        let answered = AnswerResult {
+        let result = AnswerResult {
             is_too_long: is_too_long && is_empty(&answer),
-            failed: error.is_some(),
-            stopped,
-            calls: calls_of(&answer).next().is_some(),
+            is_failed: error.is_some(),
+            is_stopped,
+            has_calls: calls_of(&answer).next().is_some(),
             cost: answer.cost_usd,
         };
         self.tell(TurnEvent::Answer(Box::new(answer.clone())));
         self.answer = Some(as_error_if_empty(answer, error.as_ref()));
         self.error = error;
-        Ok(TurnInput::Answered(answered))
+        Ok(TurnInput::Answered(result))
     }
 
-    /// Takes events until the stream ends. Words are kept before they are shown, so that a kill costs nothing that
-    /// somebody has seen.
+    /// Limits the length of the answer to what may be spent. The next request gets a new plan, so this changes the
+    /// request in place.
+    fn limit_answer(&mut self, left_to_spend: Option<f64>) {
+        let Some(left) = left_to_spend else { return };
+        let model = &self.setup.agent.model;
+        let wanted = self.plan.request.max_output_tokens;
+        self.plan.request.max_output_tokens = affordable(model, self.plan.count, left, wanted);
+    }
+
+    /// Sends the request and takes events until the stream ends.
+    fn stream_answer(&mut self, fold: &mut Fold) -> StreamEnd {
+        let client = &self.setup.config.client;
+        let sent = client.stream(&self.setup.agent.model, &self.plan.request);
+        let mut stream = match self.network.wait(sent) {
+            None => return StreamEnd::Stopped,
+            Some(Err(error)) => return StreamEnd::Failed(error),
+            Some(Ok(stream)) => stream,
+        };
+        self.problems.extend_from_slice(stream.left_out());
+        self.receive(&mut stream, fold)
+    }
+
+    /// Takes events until the stream ends. Text is stored before it is shown, so that a kill loses nothing that anyone
+    /// has seen.
     fn receive(&mut self, stream: &mut EventStream, fold: &mut Fold) -> StreamEnd {
         loop {
-            let Some(event) = self.network.wait(stream.next()) else {
+            let Some(next) = self.network.wait(stream.next()) else {
                 return StreamEnd::Stopped;
             };
-            match event {
+            let event = match next {
                 None => return StreamEnd::Complete,
                 Some(Err(error)) => return StreamEnd::Failed(error),
-                Some(Ok(event)) => {
-                    fold.push(&event);
-                    self.keep(&event);
-                    self.tell(TurnEvent::Stream(event));
-                }
-            }
+                Some(Ok(event)) => event,
+            };
+            fold.push(&event);
+            self.store_text(&event);
+            self.tell(TurnEvent::Stream(event));
         }
     }
 
-    /// Keeps the words of an event as they come.
-    fn keep(&mut self, event: &StreamEvent) {
-        match event {
-            StreamEvent::BlockDelta {
-                delta: Delta::Text(text),
-                ..
-            } => {
+    fn store_text(&mut self, event: &StreamEvent) {
+        let StreamEvent::BlockDelta { delta, .. } = event else {
+            return;
+        };
+        match delta {
+            Delta::Text(text) => {
                 self.conversation.push(AnswerDelta::Text(&text.as_str()));
             }
-            StreamEvent::BlockDelta {
-                delta: Delta::Thinking(text),
-                ..
-            } => {
+            Delta::Thinking(text) => {
                 self.conversation
                     .push(AnswerDelta::Thinking(&text.as_str()));
             }
@@ -443,24 +478,28 @@ impl<'d, 's> TurnDriver<'d, 's> {
 
     fn record(&mut self) -> Result<TurnInput, StoreError> {
         self.had_question = None;
-        let Some(answer) = &self.answer else {
+        let Some(answer) = self.answer.clone() else {
             return Ok(TurnInput::Recorded);
         };
-        if let Some(usage) = &answer.usage {
-            let mut notes = self.conversation.notes();
-            self.plan.learn(usage, &mut notes.calibration);
-            self.counter.calibrate(&notes.calibration);
-            self.conversation.set_notes(&notes);
-        }
-        // Of an answer that was stopped before its first word there is nothing to keep.
-        if self.error.is_some() || !is_empty(answer) {
-            self.conversation.finish(answer.clone())?;
+        self.learn_from(&answer);
+        // An answer that was stopped before its first word leaves no trace.
+        if self.error.is_some() || !is_empty(&answer) {
+            self.conversation.finish(answer)?;
         }
         Ok(TurnInput::Recorded)
     }
 
+    /// Compares the estimated tokens of the request with what the provider counted.
+    fn learn_from(&mut self, answer: &Message) {
+        let Some(usage) = &answer.usage else { return };
+        let mut notes = self.conversation.notes();
+        self.plan.learn(usage, &mut notes.calibration);
+        self.counter.calibrate(&notes.calibration);
+        self.conversation.set_notes(&notes);
+    }
+
     fn run_tools(&mut self) -> Result<TurnInput, StoreError> {
-        let results = self.answer.as_ref().and_then(results_of_unrun);
+        let results = self.answer.as_ref().and_then(results_of_unrun_calls);
         if let Some(results) = results {
             self.conversation
                 .apply(additions([results]), &[], Timestamp::now())?;
@@ -468,20 +507,30 @@ impl<'d, 's> TurnDriver<'d, 's> {
         Ok(TurnInput::ToolsRan(false))
     }
 
-    fn end(self, ending: EndReason) -> Outcome {
-        // What would have been odd about a request that was never made interests nobody.
-        let is_unasked = matches!(ending, EndReason::Stopped | EndReason::ItemMissing(_));
-        let is_silent = self.answer.is_none() && is_unasked;
-        let problems = if is_silent { Vec::new() } else { self.problems };
-        let limit = self.setup.config.limits.cost.unwrap_or_default();
-        let end = match ending {
+    fn end(mut self, reason: EndReason) -> Outcome {
+        let is_unasked = matches!(reason, EndReason::Stopped | EndReason::ItemMissing(_));
+        if is_unasked && self.answer.is_none() {
+            // Problems of a request that was never sent are noise.
+            self.problems.clear();
+        }
+        let end = self.turn_end(reason);
+        Outcome {
+            answer: self.answer,
+            end,
+            problems: self.problems,
+        }
+    }
+
+    /// Adds to the reason what only the driver knows.
+    fn turn_end(&mut self, reason: EndReason) -> TurnEnd {
+        match reason {
             EndReason::Done => TurnEnd::Done,
-            EndReason::Failed => match self.error {
-                Some(error) => TurnEnd::Failed(Box::new(error)),
-                None => TurnEnd::Failed(Box::new(broke_off(None))),
-            },
+            EndReason::Failed => {
+                let error = self.error.take().unwrap_or_else(|| broke_off(None));
+                TurnEnd::Failed(Box::new(error))
+            }
             EndReason::Stopped => TurnEnd::Stopped,
-            EndReason::TooLarge => match self.plan.too_large {
+            EndReason::TooLarge => match self.plan.too_large.take() {
                 Some(too_large) => TurnEnd::TooLarge(too_large),
                 None => TurnEnd::QuestionRemoved,
             },
@@ -490,90 +539,84 @@ impl<'d, 's> TurnDriver<'d, 's> {
             EndReason::ToolsNotRun => TurnEnd::ToolsNotRun,
             EndReason::NoSummary(id) => TurnEnd::NoSummary {
                 name: self.conversation.name_of(&id),
-                why: self.summary_error.map(Box::new),
+                why: self.summary_error.take().map(Box::new),
             },
             EndReason::TooManyQuestions(asked) => TurnEnd::TooManyQuestions(asked),
-            EndReason::TooCostly { spent, next } => TurnEnd::TooCostly { spent, next, limit },
+            EndReason::TooCostly { spent, next } => TurnEnd::TooCostly {
+                spent,
+                next,
+                limit: self.setup.config.limits.cost.unwrap_or_default(),
+            },
             EndReason::PriceUnknown => TurnEnd::PriceUnknown,
-        };
-        Outcome {
-            answer: self.answer,
-            end,
-            problems,
         }
     }
 }
 
-/// Reminds the model of files that changed, of those that it sees in this turn; what it is told.
+/// Reminds the model of files that changed since it saw them, if this turn sends them. Returns the reminders.
 pub(crate) fn remind(
     conversation: &mut dyn Conversation,
     setup: &TurnSetup,
     scope: &Scope,
 ) -> Result<Vec<String>, StoreError> {
-    // In most conversations no file was shown.
+    // Most conversations have no files, so this saves reading them.
     if conversation.notes().files.is_empty() {
         return Ok(Vec::new());
     }
-    // What is missing ends the turn when it is planned.
+    // If something is missing, planning ends the turn.
     let Ok(snapshot) = scope.narrow(conversation.snapshot()) else {
         return Ok(Vec::new());
     };
-    remind_of(conversation, setup, &snapshot)
+    remind_of_files_in(&snapshot, conversation, setup)
 }
 
-/// The same of what was read of the conversation.
-fn remind_of(
+fn remind_of_files_in(
+    snapshot: &Snapshot,
     conversation: &mut dyn Conversation,
     setup: &TurnSetup,
-    snapshot: &Snapshot,
 ) -> Result<Vec<String>, StoreError> {
     let seen = FileFreshness::recorded(snapshot.chain().messages);
-    files::remind(
-        conversation,
-        &seen,
-        setup.config.grants.as_ref(),
-        Timestamp::now(),
-    )
+    let grants = setup.config.grants.as_ref();
+    files::remind(conversation, &seen, grants, Timestamp::now())
 }
 
-fn missing(missing: MissingItem) -> PlanResult {
-    PlanResult {
+fn planned_without(missing: MissingItem) -> TurnInput {
+    TurnInput::Planned(PlanResult {
         missing: Some(missing),
         ..PlanResult::default()
-    }
+    })
 }
 
-/// The error of an answer that ended before its end.
+/// Whether the store refused a change because the conversation is no longer what it was.
+fn is_refused(error: &StoreError) -> bool {
+    matches!(error, StoreError::Refused { .. })
+}
+
+/// The error of an answer that ended early. `error` is what the provider said about it, if anything.
 fn broke_off(error: Option<ApiError>) -> ClientError {
-    let silent = || {
-        ApiError::new(
-            ApiErrorKind::Network,
-            "the provider stopped in the middle of it",
-        )
-    };
-    ClientError::BrokeOff(error.unwrap_or_else(silent))
+    let error = error.unwrap_or_else(|| {
+        let text = "the provider stopped in the middle of it";
+        ApiError::new(ApiErrorKind::Network, text)
+    });
+    ClientError::BrokeOff(error)
 }
 
-/// A turn of which nothing came but an error is recorded as that error, in words without addresses
-/// and paths: others may read the record.
+/// Turns an empty answer into a message that holds the error. The message names no addresses and no paths, since others
+/// may read the conversation.
 fn as_error_if_empty(answer: Message, error: Option<&ClientError>) -> Message {
-    match error {
-        Some(error) if is_empty(&answer) => {
-            let text = Message::assistant("", error.public_message());
-            // Words that no model said are not the response of that name.
-            let response_id = None;
-            Message {
-                is_api_error_message: true,
-                body: text.body,
-                response_id,
-                ..answer
-            }
-        }
-        _ => answer,
+    let Some(error) = error.filter(|_| is_empty(&answer)) else {
+        return answer;
+    };
+    let text = Message::assistant("", error.public_message());
+    Message {
+        is_api_error_message: true,
+        body: text.body,
+        // The response of that id does not say this.
+        response_id: None,
+        ..answer
     }
 }
 
-/// Whether nothing came: no text, no thought, no call.
+/// Whether an answer has no text, no thought and no call.
 fn is_empty(answer: &Message) -> bool {
     answer.body.content().is_none_or(Content::is_empty)
 }

@@ -1,4 +1,5 @@
-//! A conversation in a message file: the file is the record, and the journal holds how its answers travelled.
+//! A conversation in a message file. The file is the record; the journal adds what its cells do not say, and holds
+//! unfinished answers.
 
 mod access;
 mod pictures;
@@ -11,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
-use analects_core::verbs::{Change, Choice};
+use analects_core::verbs::{Change, Choice, Target};
 use analects_core::{Agent, Body, Content, History, Message, MessageId, SessionId, Text, User};
 use analects_formats::DecodedFile;
 use analects_formats::msgfile::item::ItemError;
 use analects_formats::msgfile::{
-    self, AnswerDetail, Cell, CellEdit, CellMessages, CellRole, Document, MetaKey, NewCell, Splice,
-    frontmatter,
+    self, AnswerDetail, Cell, CellEdit, CellMessages, CellRole, ChosenCell, Document, MetaKey,
+    NewCell, Splice, frontmatter,
 };
 use analects_store::{
     AllowedPictures, AnswerDelta, AnswerDestination, AnswerEntry, Journal, OsIds, PictureConsent,
@@ -30,70 +31,56 @@ use crate::conversation::as_single_summary;
 use crate::{ChosenMessages, Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot};
 use access::FileAccess;
 
-/// How long a conversation waits for somebody else who writes to its file.
+/// How long to wait for another program that is writing to the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A conversation in a message file.
 #[derive(Debug)]
 pub struct FileConversation {
-    /// The pictures that a person allowed.
+    /// The pictures that a person allowed to send.
     pictures: AllowedPictures,
-    /// Who answers.
+    /// The name of the agent that answers.
     author: String,
     file: FileAccess,
-    /// The answer that is on its way.
+    /// The journal entry of the answer that is arriving.
     entry: Option<AnswerEntry>,
-    /// Where the last answer went.
+    /// Where the last answer is in the file.
     place: Option<AnswerDestination>,
-    /// How much the file says of an answer.
+    /// How much detail the file holds about an answer.
     detail: AnswerDetail,
-    /// What was learnt about counting, for as long as this lives.
+    /// How the estimated token counts compare with the provider's. Lost when this value is dropped.
     calibration: Calibration,
 }
 
 impl FileConversation {
-    /// Opens the file, or gets ready to make it. What came of an answer that broke off comes into it first. A question
-    /// that somebody else is getting an answer to is refused: [`StoreError::AlreadyAnswering`].
+    /// Opens the file, or prepares to create it. First writes answers into the file that broke off earlier.
+    ///
+    /// Fails with [`StoreError::AlreadyAnswering`] if another program is asking a question of this file.
     pub fn open(path: &Path, places: &StoreFolders) -> Result<FileConversation, StoreError> {
         let file = FileAccess::open(path, places, PATIENCE)?;
         if file
             .journal()
             .is_being_answered(file.document(), file.path())
         {
-            return Err(StoreError::AlreadyAnswering {
-                path: path.to_path_buf(),
-            });
+            let path = path.to_path_buf();
+            return Err(StoreError::AlreadyAnswering { path });
         }
         Ok(FileConversation::of(file, places))
     }
 
-    /// Reads a file, or what would be a new one, to see what would be sent. It takes no lock, and changes are made in
-    /// memory alone; no answer can be recorded.
-    pub fn rehearse(path: &Path, places: &StoreFolders) -> Result<FileConversation, StoreError> {
-        let document = match analects_store::read_message_file(path) {
-            Err(error) if error.is_not_found() => {
-                msgfile::decode_named(*b"", &path.to_string_lossy())
-            }
-            read => read?,
-        };
-        FileConversation::dry_run_document(path, document, places)
-    }
-
-    /// The same of a file that would hold this.
+    /// Opens a document as if it were the content of the file at `path`, to see what would be sent. Takes no lock and
+    /// makes changes in memory only; it cannot record an answer.
     pub fn dry_run_document(
         path: &Path,
         document: Document,
         places: &StoreFolders,
     ) -> Result<FileConversation, StoreError> {
         if document.kind() == msgfile::DocumentKind::Plain {
-            return Err(StoreError::NotAMessageFile {
-                path: path.to_path_buf(),
-            });
+            let path = path.to_path_buf();
+            return Err(StoreError::NotAMessageFile { path });
         }
-        Ok(FileConversation::of(
-            FileAccess::in_memory(path, document, places),
-            places,
-        ))
+        let file = FileAccess::in_memory(path, document, places);
+        Ok(FileConversation::of(file, places))
     }
 
     fn of(file: FileAccess, places: &StoreFolders) -> FileConversation {
@@ -108,32 +95,32 @@ impl FileConversation {
         }
     }
 
-    /// Allows other pictures than those that a person has allowed for this file before.
+    /// Replaces the pictures that a person allowed for this file.
     pub fn allow_pictures(&mut self, pictures: AllowedPictures) {
         self.pictures = pictures;
     }
 
-    /// Chooses how much the file says of answers.
+    /// Sets how much detail the file holds about answers.
     pub fn set_detail(&mut self, detail: AnswerDetail) {
         self.detail = detail;
     }
 
-    /// The path of the file, without symbolic links.
+    /// The path of the file, with symbolic links resolved.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// What the file holds.
+    /// The content of the file.
     pub fn document(&self) -> &Document {
         self.file.document()
     }
 
-    /// What the file holds, for whoever needs it no longer open.
+    /// Closes the conversation and returns the content of the file.
     pub fn into_document(self) -> Document {
         self.file.into_document()
     }
 
-    /// The journal of its answers.
+    /// The journal that holds unfinished answers and details of the cells.
     pub fn journal(&self) -> &Journal {
         self.file.journal()
     }
@@ -143,17 +130,17 @@ impl FileConversation {
         self.file.kept()
     }
 
-    /// Answers that had broken off, and came into the file when it was opened.
+    /// The answers that had broken off and that [`FileConversation::open`] wrote into the file.
     pub fn recovered(&self) -> &[RecoveredAnswer] {
         self.file.recovered()
     }
 
-    /// Where the last answer went; `None` before there is one.
+    /// Where the last answer is in the file; `None` before there is one.
     pub fn answer_place(&self) -> Option<&AnswerDestination> {
         self.place.as_ref()
     }
 
-    /// The messages of the cells in lists such as `1,3-5`, for one call.
+    /// Chooses the messages of cells for one call, by lists such as `1,3-5`. Two empty lists choose everything.
     pub fn choose(
         &self,
         include: &[String],
@@ -165,33 +152,34 @@ impl FileConversation {
         let session = self.session();
         let include = msgfile::chosen_cells(self.document(), &session, include)?;
         let exclude = msgfile::chosen_cells(self.document(), &session, exclude)?;
-        let mut placed = Vec::new();
-        if include
-            .iter()
-            .chain(&exclude)
-            .any(|cell| cell.is_named_by_place)
-        {
-            let messages = self.read(self.document()).messages;
-            for cell in include
-                .iter()
-                .chain(&exclude)
-                .filter(|cell| cell.is_named_by_place)
-            {
-                let message = messages
-                    .iter()
-                    .find(|message| message.id == cell.target.message);
-                placed.extend(message.map(|message| (message.id.clone(), message.body.clone())));
-            }
-        }
-        let include = include.into_iter().map(|cell| cell.target).collect();
-        let exclude = exclude.into_iter().map(|cell| cell.target).collect();
+        let positioned = self.content_of_positioned(include.iter().chain(&exclude));
         Ok(ChosenMessages {
-            choice: Choice { include, exclude },
-            placed,
+            choice: Choice {
+                include: targets(include),
+                exclude: targets(exclude),
+            },
+            positioned,
         })
     }
 
-    /// The name of the first cell of a message.
+    /// The content of the chosen messages whose ids come from their position.
+    fn content_of_positioned<'c>(
+        &self,
+        cells: impl Iterator<Item = &'c ChosenCell>,
+    ) -> Vec<(MessageId, Body)> {
+        let mut cells = cells.filter(|cell| cell.is_named_by_place).peekable();
+        if cells.peek().is_none() {
+            return Vec::new();
+        }
+        let messages = self.read(self.document()).messages;
+        let find = |id: &MessageId| messages.iter().find(|message| message.id == *id);
+        cells
+            .filter_map(|cell| find(&cell.target.message))
+            .map(|message| (message.id.clone(), message.body.clone()))
+            .collect()
+    }
+
+    /// The name of the first cell of a message; `None` if the file has no such message.
     pub fn cell_of(&self, message: &MessageId) -> Option<String> {
         msgfile::cell_of(self.document(), &self.session(), message)
     }
@@ -201,7 +189,7 @@ impl FileConversation {
         msgfile::cell_names(self.document(), &self.session())
     }
 
-    /// The pictures that the file names, and which of them are sent.
+    /// The pictures that the file names, and whether each is sent.
     pub fn named_pictures(&self) -> Vec<NamedPicture> {
         named_pictures(self.document(), self.path(), &self.pictures)
     }
@@ -214,18 +202,18 @@ impl FileConversation {
         self.file.try_edit(change)
     }
 
-    /// The cells that the next answer is for: those that are asked, or else the last one, such as the result of a
+    /// The cells that the next answer is for: those of the questions, or else the last one, such as the result of a
     /// call.
-    fn asked_cells(&self, asked: &[Question]) -> Vec<QuestionCell> {
+    fn asked_cells(&self, questions: &[Question]) -> Vec<QuestionCell> {
         let document = self.document();
-        let places: HashSet<usize> = asked.iter().map(|question| question.place).collect();
-        let mut cells: Vec<Cell<'_>> = Vec::with_capacity(asked.len());
-        if !places.is_empty() {
-            cells.extend(
-                document
-                    .cells()
-                    .filter(|cell| places.contains(&(cell.ordinal() - 1))),
-            );
+        let indexes: HashSet<usize> = questions
+            .iter()
+            .map(|question| question.cell_index)
+            .collect();
+        let mut cells: Vec<Cell<'_>> = Vec::with_capacity(questions.len());
+        if !indexes.is_empty() {
+            let is_asked = |cell: &Cell<'_>| indexes.contains(&cell_index(cell));
+            cells.extend(document.cells().filter(is_asked));
         }
         if cells.is_empty() {
             cells.extend(document.cells().rfind(|cell| !cell.is_ready()));
@@ -233,7 +221,7 @@ impl FileConversation {
         QuestionCell::all(document, &cells)
     }
 
-    /// What the file says, with what the journal knows of it.
+    /// The messages of a version of the file, completed from the journal.
     fn read(&self, document: &Document) -> DecodedFile {
         let session = self.session();
         file_messages(
@@ -249,33 +237,28 @@ impl FileConversation {
         msgfile::session_of(&self.file.session_name().to_string_lossy())
     }
 
-    /// Adds messages that a program makes. What their cells do not say is in the journal before they are in the file.
+    /// Adds messages that a program made. The journal stores what their cells do not say before the file changes.
     fn add(&mut self, messages: &[Message], expected: &[Message]) -> Result<(), StoreError> {
         let session = self.session();
         let path = self.file.path().to_path_buf();
         let pictures = self.pictures.clone();
         self.file.try_edit_keeping(|document, known| {
-            let mut made = messages.to_vec();
+            let mut messages = messages.to_vec();
             if !expected.is_empty() {
                 let decoded = file_messages(document, &session, &path, &pictures, known);
                 let seen = analects_core::chain(&decoded.messages).messages;
-                let is_same =
-                    |(now, then): (&&Message, &Message)| now.id == then.id && now.body == then.body;
-                if seen.len() < expected.len() || !seen.iter().zip(expected).all(is_same) {
+                let Some(newer) = strip_expected(&seen, expected) else {
                     let why = "the conversation was changed while its summary was being written";
                     return Err(refused(&path, why.to_string()));
-                }
-                keep_from(
-                    &mut made,
-                    seen.get(expected.len()).map(|message| &message.id),
-                );
+                };
+                keep_newer(&mut messages, newer.first().copied());
             }
-            let added = msgfile::put_messages(document, &session, &made, &mut OsIds);
+            let added = msgfile::put_messages(document, &session, &messages, &mut OsIds);
             added.map_err(|error| refused(&path, error.to_string()))
         })
     }
 
-    /// Keeps the summary of a message of which nothing else may be sent, if it still says the same.
+    /// Stores the summary of a message that may only be sent as a summary, unless somebody changed the message.
     fn summarise(
         &mut self,
         id: &MessageId,
@@ -287,24 +270,21 @@ impl FileConversation {
         let pictures = self.pictures.clone();
         self.file.try_edit_knowing(|document, known| {
             let now = file_messages(document, &session, &path, &pictures, known).messages;
-            let is_there = |then: &Message| {
-                now.iter()
-                    .any(|now| now.id == then.id && now.body == then.body)
-            };
-            if !expected.iter().all(is_there) {
+            let is_unchanged = |then: &Message| now.iter().any(|now| says_the_same(now, then));
+            if !expected.iter().all(is_unchanged) {
                 let why = "it was changed while its summary was being written";
                 return Err(refused(&path, why.to_string()));
             }
             let cell = CellMessages::of(document, &session).head(id);
             let cell = cell.ok_or_else(|| no_message(&path, id))?;
-            let summary = CellEdit::set(cell, MetaKey::Summary, summary);
-            let after = msgfile::edit_cells(document, &[summary]);
+            let edit = CellEdit::set(cell, MetaKey::Summary, summary);
+            let after = msgfile::edit_cells(document, &[edit]);
             let after = after.map_err(|error| refused(&path, error.to_string()))?;
             Ok(Splice::between(document.source(), after.source()))
         })
     }
 
-    /// Makes changes of what is there.
+    /// Changes messages that are in the file already.
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let session = self.session();
         let path = self.file.path().to_path_buf();
@@ -317,19 +297,42 @@ impl FileConversation {
     }
 }
 
+fn targets(cells: Vec<ChosenCell>) -> Vec<Target> {
+    cells.into_iter().map(|cell| cell.target).collect()
+}
+
+/// The position of a cell in its file, from 0.
+fn cell_index(cell: &Cell<'_>) -> usize {
+    cell.ordinal() - 1
+}
+
 /// A cell that waits for an answer.
-fn question(cell: Cell<'_>, message: MessageId) -> Question {
+fn question(cell: &Cell<'_>, message: MessageId) -> Question {
+    let agent = cell.attribute("agent").filter(|name| !name.is_empty());
     Question {
         message,
         name: cell.name().into_owned(),
         key: cell.id().map(str::to_string),
         text: cell.content().into_owned(),
-        agent: cell
-            .attribute("agent")
-            .filter(|name| !name.is_empty())
-            .map(str::to_string),
-        place: cell.ordinal() - 1,
+        agent: agent.map(str::to_string),
+        cell_index: cell_index(cell),
     }
+}
+
+fn says_the_same(now: &Message, then: &Message) -> bool {
+    now.id == then.id && now.body == then.body
+}
+
+/// The messages after the expected ones; `None` if the expected ones are not there unchanged.
+fn strip_expected<'m, 's>(
+    seen: &'s [&'m Message],
+    expected: &[Message],
+) -> Option<&'s [&'m Message]> {
+    let (first, newer) = seen.split_at_checked(expected.len())?;
+    let mut pairs = first.iter().zip(expected);
+    pairs
+        .all(|(now, then)| says_the_same(now, then))
+        .then_some(newer)
 }
 
 fn no_message(path: &Path, id: &MessageId) -> StoreError {
@@ -346,19 +349,19 @@ fn refused(path: &Path, why: String) -> StoreError {
     }
 }
 
-/// A boundary that keeps nothing keeps what was said since it was planned.
-fn keep_from(made: &mut [Message], first_since: Option<&MessageId>) {
-    for message in made {
+/// Lets a boundary that keeps no messages keep those that were added since it was planned.
+fn keep_newer(messages: &mut [Message], first_newer: Option<&Message>) {
+    for message in messages {
         if let Body::CompactBoundary(boundary) = &mut message.body
             && boundary.kept_from.is_none()
         {
-            boundary.kept_from = first_since.cloned();
+            boundary.kept_from = first_newer.map(|message| message.id.clone());
         }
     }
 }
 
-/// What a person says, in words alone: it becomes a cell as they would type it.
-fn prompt_in(messages: &[Message]) -> Option<&str> {
+/// The text of a plain prompt, which becomes a cell as a person would type it. `None` for anything else.
+fn plain_prompt(messages: &[Message]) -> Option<&str> {
     let [message] = messages else { return None };
     let Body::User(User {
         content: Content::Text(Text::Plain(text)),
@@ -374,20 +377,19 @@ impl Conversation for FileConversation {
     fn snapshot(&self) -> Snapshot {
         let document = self.document();
         let waiting = document.unanswered();
-        let places: Vec<usize> = waiting.iter().map(|cell| cell.ordinal() - 1).collect();
+        let indexes: Vec<usize> = waiting.iter().map(cell_index).collect();
         let session = self.session();
         let known = self.file.known();
-        let (decoded, messages) = msgfile::messages_with_cells(document, &session, known, &places);
-        let DecodedFile {
-            messages: said,
-            problems,
-        } = completed(decoded, document, self.file.path(), &self.pictures);
-        let questions = waiting.into_iter().zip(messages);
-        let questions = questions.filter_map(|(cell, message)| Some(question(cell, message?)));
+        let (decoded, ids) = msgfile::messages_with_cells(document, &session, known, &indexes);
+        let decoded = completed(decoded, document, self.file.path(), &self.pictures);
+        let mut questions = Vec::new();
+        for (cell, id) in waiting.iter().zip(ids) {
+            questions.extend(id.map(|id| question(cell, id)));
+        }
         Snapshot {
-            messages: said,
-            problems,
-            questions: questions.collect(),
+            messages: decoded.messages,
+            problems: decoded.problems,
+            questions,
             ..Snapshot::default()
         }
     }
@@ -403,8 +405,8 @@ impl Conversation for FileConversation {
         }
     }
 
-    /// An agent that the file does not know is written into its frontmatter, so that the next call need not name it
-    /// again; but not one that no later call could ask for by that name, such as a recorded one.
+    /// Writes an agent that is new to the file into its frontmatter, so that the next call need not name it. Does not
+    /// write an agent of a recording, which no later call could ask by that name.
     fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError> {
         self.author.clone_from(&agent.agent.name);
         let agents = self.document().agents();
@@ -412,27 +414,16 @@ impl Conversation for FileConversation {
         if is_known || agent.is_recording() {
             return Ok(());
         }
-        self.try_edit(|document| {
-            let span = document.frontmatter_span();
-            Ok(
-                match frontmatter::add_agent(document.source(), span, &agent.agent) {
-                    Ok(splice) => splice,
-                    // Frontmatter that nobody can change is the person's own.
-                    Err(_) => {
-                        msgfile::append(document, &NewCell::agent(document.next_id(), &agent.agent))
-                    }
-                },
-            )
-        })
+        self.try_edit(|document| Ok(add_agent(document, &agent.agent)))
     }
 
-    fn begin_answer(&mut self, asked: &[Question], base: &Message) -> Result<(), StoreError> {
-        let asked = self.asked_cells(asked);
-        if self
+    fn begin_answer(&mut self, questions: &[Question], base: &Message) -> Result<(), StoreError> {
+        let asked = self.asked_cells(questions);
+        let is_begun = self
             .entry
             .as_ref()
-            .is_some_and(|entry| entry.questions() == asked)
-        {
+            .is_some_and(|entry| entry.questions() == asked);
+        if is_begun {
             return Ok(());
         }
         self.entry = None;
@@ -449,13 +440,12 @@ impl Conversation for FileConversation {
 
     fn finish(&mut self, answer: Message) -> Result<(), StoreError> {
         if self.entry.is_none() {
-            let asked = self.snapshot().questions;
-            self.begin_answer(&asked, &answer)?;
+            let questions = self.snapshot().questions;
+            self.begin_answer(&questions, &answer)?;
         }
         let Some(entry) = self.entry.take() else {
-            return Err(StoreError::InvalidState {
-                path: self.file.path().to_path_buf(),
-            });
+            let path = self.file.path().to_path_buf();
+            return Err(StoreError::InvalidState { path });
         };
         let answer = Message {
             author: Some(self.author.clone()),
@@ -485,13 +475,8 @@ impl Conversation for FileConversation {
         if !others.is_empty() {
             self.change(&others)?;
         }
-        if let Some(prompt) = prompt_in(&added) {
-            return self.try_edit(|document| {
-                Ok(msgfile::append(
-                    document,
-                    &NewCell::message(document.next_id(), prompt),
-                ))
-            });
+        if let Some(prompt) = plain_prompt(&added) {
+            return self.try_edit(|document| Ok(append_prompt(document, prompt)));
         }
         if let [message] = &added[..]
             && let Some((id, text)) = as_single_summary(message)
@@ -499,10 +484,9 @@ impl Conversation for FileConversation {
             return self.summarise(id, &text, expected);
         }
         if added.is_empty() {
-            Ok(())
-        } else {
-            self.add(&added, expected)
+            return Ok(());
         }
+        self.add(&added, expected)
     }
 
     fn name_of(&self, message: &MessageId) -> String {
@@ -510,24 +494,18 @@ impl Conversation for FileConversation {
             .map_or_else(|| message.to_string(), |name| format!("cell {name}"))
     }
 
-    /// Which files the model has seen stands in the cells that show them.
+    /// The cells of attached files say which files the model has seen.
     fn notes(&self) -> Notes {
-        let files = if self.document().has_role(CellRole::Attachment) {
+        let mut files = FileFreshness::default();
+        if self.document().has_role(CellRole::Attachment) {
             let messages = self.read(self.document()).messages;
-            FileFreshness::recorded(analects_core::chain(&messages).messages)
-        } else {
-            FileFreshness::default()
-        };
-        let folder = self
-            .file
-            .path()
-            .parent()
-            .map(Path::to_path_buf)
-            .unwrap_or_default();
+            files = FileFreshness::recorded(analects_core::chain(&messages).messages);
+        }
+        let folder = self.file.path().parent();
         Notes {
             files,
             calibration: self.calibration.clone(),
-            folder,
+            folder: folder.map(Path::to_path_buf).unwrap_or_default(),
         }
     }
 
@@ -536,18 +514,33 @@ impl Conversation for FileConversation {
     }
 }
 
-/// The name of an agent that asks the model of that name: its last part, in the characters that a
-/// type word may have, and none of the words that mean something else.
+/// Adds an agent to the frontmatter. If the frontmatter cannot be changed, adds an agent cell at the end instead.
+fn add_agent(document: &Document, agent: &Agent) -> Splice {
+    let span = document.frontmatter_span();
+    frontmatter::add_agent(document.source(), span, agent)
+        .unwrap_or_else(|_| msgfile::append(document, &NewCell::agent(document.next_id(), agent)))
+}
+
+fn append_prompt(document: &Document, prompt: &str) -> Splice {
+    msgfile::append(document, &NewCell::message(document.next_id(), prompt))
+}
+
+/// A name for an agent with this model: the last part of the model's name, with characters replaced that a type word
+/// cannot have. A word with a fixed meaning gets a suffix.
 pub fn agent_name(model: &str) -> String {
     let last = model.rsplit('/').next().unwrap_or(model);
-    let allowed = |c: char| c.is_alphanumeric() || "._-".contains(c);
-    let name: String = last
-        .chars()
-        .map(|c| if allowed(c) { c } else { '-' })
-        .collect();
+    let name: String = last.chars().map(to_name_character).collect();
     if name.is_empty() || msgfile::is_fixed_word(&name) {
         format!("{name}-agent")
     } else {
         name
+    }
+}
+
+fn to_name_character(c: char) -> char {
+    if c.is_alphanumeric() || "._-".contains(c) {
+        c
+    } else {
+        '-'
     }
 }

@@ -1,11 +1,13 @@
-//! The files of the person, as a conversation has to do with them: shown to the model, and watched from then
-//! on. A file is read through a [`FileGrant`], which a person gives and this machine remembers; the conversation only
-//! names it. What the facts of a file mean is decided in [`analects_context`].
+//! Files that a person attaches to a conversation. The model sees a file once and is reminded when it changes. Reading
+//! one takes a [`FileGrant`], which a person gives and this machine stores; the conversation holds only the file's name.
+//! [`analects_context`] decides what a change means.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use analects_context::{FileFacts, FileFreshness, FileText, REMINDERS, attach, reminders};
+use analects_context::{
+    FileFacts, FileFreshness, FileText, REMINDERS, StaleFile, attach, reminders,
+};
 use analects_core::{Body, Message};
 use analects_store::{FileGrant, FileGrants, FileState, OsIds, StoreError};
 use jiff::Timestamp;
@@ -13,19 +15,19 @@ use jiff::Timestamp;
 use crate::Conversation;
 use crate::conversation::additions;
 
-/// Why a file cannot be shown to a model.
+/// Why a file cannot be attached.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// There is no such file, or it cannot be read.
+    /// The file does not exist or cannot be read.
     #[error("{0}: there is no such file, or it cannot be read")]
     Unreadable(PathBuf),
     /// It is a folder, a pipe or a device.
     #[error("{0}: a folder, a pipe or a device, not a file")]
     NoFile(PathBuf),
-    /// The kernel makes it up.
+    /// The kernel makes the content up, as in `/proc`, so it cannot be watched.
     #[error("{0}: a file of /proc or /sys, which is not read")]
     MadeUp(PathBuf),
-    /// It is no text.
+    /// It is not UTF-8 text, or too large.
     #[error("{0}: not text in UTF-8, or larger than 64 MB")]
     NoText(PathBuf),
     /// The conversation could not be written.
@@ -33,8 +35,8 @@ pub enum AttachError {
     Store(#[from] StoreError),
 }
 
-/// Shows a text file that a person named to the model: it goes into the conversation as it is now, and when it changes
-/// later, the model is reminded of that. `by` says for the record who named it, and where.
+/// Adds a text file that a person named to the conversation, as it is now. When it changes, later turns remind the model
+/// of that. `by` records who named the file, and where.
 pub fn attach_file(
     conversation: &mut dyn Conversation,
     grants: Option<&FileGrants>,
@@ -59,7 +61,7 @@ pub fn attach_file(
     Ok(())
 }
 
-/// What [`attach_file`] would add to a conversation in this folder. Nothing is written.
+/// The message that [`attach_file`] would add to a conversation in this folder. Writes nothing.
 pub fn attachment_preview(folder: &Path, path: &Path) -> Result<Message, AttachError> {
     let (_, file) = read_named(folder, path)?;
     Ok(attach(&file))
@@ -72,31 +74,29 @@ fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), Attac
     let Some((state, text)) = grant.read() else {
         return Err(why_not_read(path, grant.is_virtual()));
     };
-    let text = text.ok_or_else(|| AttachError::NoText(path.to_path_buf()))?;
-    let path = name(folder, grant.path());
-    let facts = Some(facts(&state));
-    Ok((
-        grant,
-        FileText {
-            path,
-            text,
-            facts,
-            grant: None,
-        },
-    ))
+    let Some(text) = text else {
+        return Err(AttachError::NoText(path.to_path_buf()));
+    };
+    let file = FileText {
+        path: name_in(folder, grant.path()),
+        text,
+        facts: Some(facts_of(&state)),
+        grant: None,
+    };
+    Ok((grant, file))
 }
 
 fn why_not_read(path: &Path, is_made_up: bool) -> AttachError {
     let path = path.to_path_buf();
     match path.metadata() {
-        Ok(facts) if !facts.is_file() => AttachError::NoFile(path),
+        Ok(metadata) if !metadata.is_file() => AttachError::NoFile(path),
         Ok(_) if is_made_up => AttachError::MadeUp(path),
         _ => AttachError::Unreadable(path),
     }
 }
 
-/// The files of a conversation that may be read again, by the names that they have in it: those that a grant of this
-/// machine stands for.
+/// The files of a conversation that this machine has a grant for, by their names in the conversation. Only these are
+/// read again.
 #[derive(Debug, Default)]
 struct GrantedFiles {
     grants: BTreeMap<String, FileGrant>,
@@ -104,41 +104,42 @@ struct GrantedFiles {
 
 impl GrantedFiles {
     fn of(files: &FileFreshness, grants: Option<&FileGrants>) -> GrantedFiles {
-        let mut found = BTreeMap::new();
+        let mut granted = GrantedFiles::default();
+        let Some(grants) = grants else {
+            return granted;
+        };
         for path in files.paths() {
-            let id = files.grant(path);
-            if let Some(grant) = grants
-                .zip(id)
-                .and_then(|(grants, id)| grants.find(id, path))
-            {
-                found.insert(path.to_string(), grant);
+            let grant = files.grant(path).and_then(|id| grants.find(id, path));
+            if let Some(grant) = grant {
+                granted.grants.insert(path.to_string(), grant);
             }
         }
-        GrantedFiles { grants: found }
+        granted
     }
 
     fn contains(&self, path: &str) -> bool {
         self.grants.contains_key(path)
     }
 
+    /// The facts of a file as it is now; `None` if it is gone.
     fn facts(&self, path: &str) -> Option<FileFacts> {
         let (state, _) = self.grants.get(path)?.read()?;
-        Some(facts(&state))
+        Some(facts_of(&state))
     }
 
+    /// A file as it is now; `None` if it is gone or no longer text.
     fn text(&self, path: &str, files: &FileFreshness) -> Option<FileText> {
         let (state, text) = self.grants.get(path)?.read()?;
-        let grant = files.grant(path).map(str::to_string);
         Some(FileText {
             path: path.to_string(),
             text: text?,
-            facts: Some(facts(&state)),
-            grant,
+            facts: Some(facts_of(&state)),
+            grant: files.grant(path).map(str::to_string),
         })
     }
 }
 
-/// Reminds the model of files that changed since it saw them, of those in `seen`; what it is told.
+/// Reminds the model of the files in `seen` that changed since it saw them. Returns the texts of the reminders.
 pub(crate) fn remind(
     conversation: &mut dyn Conversation,
     seen: &FileFreshness,
@@ -147,36 +148,37 @@ pub(crate) fn remind(
 ) -> Result<Vec<String>, StoreError> {
     let mut notes = conversation.notes();
     notes.files.retain(|path| seen.facts(path).is_some());
-    let (made, texts) = due_reminders(&mut notes.files, grants, now);
-    if !made.is_empty() {
+    let stale = stale_files(&mut notes.files, grants);
+    let texts: Vec<String> = stale.iter().map(|file| file.text.clone()).collect();
+    let messages = reminder_messages(&stale, &texts, now);
+    if !messages.is_empty() {
         conversation.set_notes(&notes);
-        conversation.apply(additions(made), &[], now)?;
+        conversation.apply(additions(messages), &[], now)?;
     }
     Ok(texts)
 }
 
-/// The reminders of files that changed since the model saw them, and what they say. Of a file without a grant of this
-/// machine, the model is not even told whether it is there.
-fn due_reminders(
-    files: &mut FileFreshness,
-    grants: Option<&FileGrants>,
-    now: Timestamp,
-) -> (Vec<Message>, Vec<String>) {
+/// The files that changed since the model saw them. Files without a grant are left out: the model must not even learn
+/// whether they exist.
+fn stale_files(files: &mut FileFreshness, grants: Option<&FileGrants>) -> Vec<StaleFile> {
     let granted = GrantedFiles::of(files, grants);
     files.retain(|path| granted.contains(path));
-    let stale = files.reminders(REMINDERS, |path| granted.facts(path));
-    let texts: Vec<String> = stale.iter().map(|stale| stale.text.clone()).collect();
-    // Where they belong is the business of the conversation.
-    let mut made = reminders(&texts, &Message::user("", ""), &mut OsIds, now);
-    for (message, stale) in made.iter_mut().zip(&stale) {
+    files.reminders(REMINDERS, |path| granted.facts(path))
+}
+
+fn reminder_messages(stale: &[StaleFile], texts: &[String], now: Timestamp) -> Vec<Message> {
+    // The conversation links the messages itself, so their parent does not matter.
+    let parent = Message::user("", "");
+    let mut messages = reminders(texts, &parent, &mut OsIds, now);
+    for (message, stale) in messages.iter_mut().zip(stale) {
         if let Body::Attachment(attachment) = &mut message.body {
             attachment.data = Some(stale.data());
         }
     }
-    (made, texts)
+    messages
 }
 
-/// The files that the model had to do with last, as they are now: at most `most`, and only those with a grant.
+/// The files that the model used last, as they are now: at most `most`, and only those with a grant.
 pub(crate) fn important(
     conversation: &dyn Conversation,
     grants: Option<&FileGrants>,
@@ -185,11 +187,13 @@ pub(crate) fn important(
     let mut files = conversation.notes().files;
     let granted = GrantedFiles::of(&files, grants);
     files.retain(|path| granted.contains(path));
-    let read = |path: &str| granted.text(path, &files);
-    files.important(most).into_iter().filter_map(read).collect()
+    let paths = files.important(most).into_iter();
+    paths
+        .filter_map(|path| granted.text(path, &files))
+        .collect()
 }
 
-fn facts(state: &FileState) -> FileFacts {
+fn facts_of(state: &FileState) -> FileFacts {
     let (seconds, nanoseconds) = state.modified;
     let nanoseconds = i32::try_from(nanoseconds).unwrap_or(0);
     FileFacts {
@@ -199,10 +203,10 @@ fn facts(state: &FileState) -> FileFacts {
     }
 }
 
-/// What a file is called in a conversation: from its folder on where it is in there, so that both can be moved
-/// together. The folder may be a stranger's word, so it is only compared and never looked up.
-fn name(folder: &Path, file: &Path) -> String {
-    let is_plain = folder.is_absolute() && folder.parent().is_some();
-    let inside = file.strip_prefix(folder).ok().filter(|_| is_plain);
+/// The name of a file in a conversation: relative to the conversation's folder if it is inside, so that both can be
+/// moved together. A stranger may have chosen the folder, so it is compared as text and never opened.
+fn name_in(folder: &Path, file: &Path) -> String {
+    let is_below_root = folder.is_absolute() && folder.parent().is_some();
+    let inside = file.strip_prefix(folder).ok().filter(|_| is_below_root);
     inside.unwrap_or(file).to_string_lossy().into_owned()
 }

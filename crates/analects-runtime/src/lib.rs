@@ -108,4 +108,4 @@ pub use network::NetworkError;
 pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, WriteProgress, prepare};
 pub use stored::{Branches, StoredConversation, size_in_words};
 pub use turn_config::{ServerStarter, TurnConfig, budget};
-pub use waiting::{AnswerQueue, ChosenMessages, QueueReport, WaitingQuestions, broken_answer};
+pub use waiting::{AnswerQueue, ChosenMessages, QueueReport, broken_answer};

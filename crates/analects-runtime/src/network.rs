@@ -1,9 +1,7 @@
-//! The only place that waits for the network. A turn is ordinary code on one thread, which may wait for the disk as
-//! long as it takes; only what comes from a provider is asynchronous, and this waits for it. So no disk call is ever
-//! made inside an `async` function, and no reactor of an embedding program stands still while a file is synced.
-//!
-//! A turn for asynchronous programs runs on a thread that the runtime keeps for work that waits, and what happens comes
-//! back over a channel. Whoever drops the future stops the answer, which is kept as far as it came.
+//! The only place that waits for the network. A turn is ordinary code on one thread, which may block on the disk; only
+//! talking to a provider is asynchronous, and this module waits for it. So no disk call happens inside an `async`
+//! function, and syncing a file never blocks the executor of an embedding program. [`Prepared::ask`] runs the turn on a
+//! blocking thread and receives its events over a channel. Dropping that future stops the answer and keeps its beginning.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,32 +12,35 @@ use tokio::task::spawn_blocking;
 
 use crate::{AskError, Conversation, Outcome, Prepared, TurnEvent};
 
-/// What cannot be waited for.
+/// Why a turn cannot wait for the network.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// This thread belongs to a runtime, which must not stand still.
+    /// This thread belongs to an asynchronous runtime, which must not block.
     #[error("a thread of an asynchronous runtime cannot wait for an answer")]
     InsideRuntime,
-    /// The system has no means for it.
+    /// The system could not create what is needed to wait.
     #[error("cannot wait for an answer: {0}")]
     Setup(String),
 }
 
-/// Waits for the network, until the person says that it is enough.
+/// Waits for the network until the stop signal.
 pub(crate) struct Network<'s> {
-    waiter: Waiter,
+    runtime: TurnRuntime,
     stop: Pin<Box<dyn Future<Output = ()> + 's>>,
-    /// Whether the person has said so. Then nothing else is waited for.
+    /// Whether the signal came. Then every further wait ends at once.
     is_stopped: bool,
 }
 
-enum Waiter {
+/// The runtime that a turn waits on.
+enum TurnRuntime {
+    /// A runtime just for this turn.
     Own(Runtime),
-    Of(Handle),
+    /// The runtime of the embedding program.
+    Shared(Handle),
 }
 
 impl<'s> Network<'s> {
-    /// For a thread that belongs to no runtime.
+    /// For a thread that belongs to no runtime. `stop` is the stop signal.
     pub fn new(stop: impl Future<Output = ()> + 's) -> Result<Network<'s>, NetworkError> {
         if Handle::try_current().is_ok() {
             return Err(NetworkError::InsideRuntime);
@@ -47,57 +48,56 @@ impl<'s> Network<'s> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| NetworkError::Setup(error.to_string()))?;
         Ok(Network {
-            waiter: Waiter::Own(runtime),
+            runtime: TurnRuntime::Own(runtime),
             stop: Box::pin(stop),
             is_stopped: false,
         })
     }
 
-    /// For a thread that a runtime keeps for work that waits.
-    pub fn of(handle: Handle, stop: impl Future<Output = ()> + 's) -> Network<'s> {
+    /// For a thread that a runtime keeps for blocking work.
+    pub fn on(handle: Handle, stop: impl Future<Output = ()> + 's) -> Network<'s> {
         Network {
-            waiter: Waiter::Of(handle),
+            runtime: TurnRuntime::Shared(handle),
             stop: Box::pin(stop),
             is_stopped: false,
         }
     }
 
-    /// What comes of some work; `None` if the person stops it before.
+    /// Waits for `work`; `None` if the stop signal comes first.
     pub fn wait<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         if self.is_stopped {
             return None;
         }
         let stop = &mut self.stop;
-        let either = async {
+        let work_or_stop = async {
             tokio::select! {
-                done = work => Some(done),
+                result = work => Some(result),
                 () = stop => None,
             }
         };
-        let done = match &self.waiter {
-            Waiter::Own(runtime) => runtime.block_on(either),
-            Waiter::Of(handle) => handle.block_on(either),
+        let result = match &self.runtime {
+            TurnRuntime::Own(runtime) => runtime.block_on(work_or_stop),
+            TurnRuntime::Shared(handle) => handle.block_on(work_or_stop),
         };
-        self.is_stopped = done.is_none();
-        done
+        self.is_stopped = result.is_none();
+        result
     }
 }
 
 impl<C: Conversation + Send + 'static> Prepared<C> {
-    /// Writes what the person says, asks the model, and records what comes, to the last word that came. `events` sees
-    /// what happens.
+    /// Writes the prompt, asks the model and records the answer. `events` sees what happens meanwhile.
     pub async fn ask(self, events: impl FnMut(TurnEvent)) -> Result<Outcome, AskError> {
         self.ask_until(events, std::future::pending()).await
     }
 
-    /// The same; when `stop` is ready, the answer ends as it is.
+    /// Like [`Prepared::ask`], but ends the answer where it is as soon as `stop` is ready. What arrived is recorded.
     pub async fn ask_until(
         mut self,
         mut events: impl FnMut(TurnEvent),
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Outcome, AskError> {
         let (sender, mut receiver) = mpsc::unbounded_channel();
-        // This goes away with the future.
+        // Dropping this future drops `_alive` too, which stops the turn.
         let (_alive, dropped) = oneshot::channel::<()>();
         let handle = Handle::current();
         let turn = spawn_blocking(move || {
@@ -107,9 +107,9 @@ impl<C: Conversation + Send + 'static> Prepared<C> {
                     _ = dropped => {}
                 }
             };
-            // Whoever does not listen any more does not miss it.
+            // Sending fails once nobody listens any more, and then nobody misses the event.
             let mut tell = |event| drop(sender.send(event));
-            self.ask_on(&mut tell, Network::of(handle, stop))
+            self.ask_on(&mut tell, Network::on(handle, stop))
         });
         while let Some(event) = receiver.recv().await {
             events(event);

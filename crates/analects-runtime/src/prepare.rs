@@ -1,5 +1,5 @@
-//! The one way into a turn: who answers, what waits, what broke off and what is sent are found before anything is
-//! written; [`Prepared::ask`] and [`Prepared::ask_blocking`] are the only ways to a model.
+//! Prepares a turn. Before anything is written, [`prepare`] finds who answers, which questions wait and what is sent. Only
+//! [`Prepared::ask`] and [`Prepared::ask_blocking`] send anything to a model.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -20,43 +20,43 @@ use crate::turn_config::{TurnSetup, budget};
 use crate::waiting::{Scope, WaitingQuestions};
 use crate::{
     AgentSource, AnswerQueue, ChosenMessages, CompactionError, CompactionReport, Conversation,
-    NothingConfigured, Outcome, QueueReport, ResolvedAgent, ResponderNote, Snapshot, TurnConfig,
-    TurnEvent, broken_answer,
+    NothingConfigured, Outcome, QueueReport, ResolvedAgent, ResponderNote, Responders, Snapshot,
+    TurnConfig, TurnEvent, broken_answer,
 };
 
-/// What is wanted of one call.
+/// What a caller wants of one call.
 #[derive(Clone)]
 pub struct AskOptions<'a> {
     /// The agents and models that are configured.
     pub agents: &'a dyn AgentSource,
-    /// Keys and addresses.
+    /// The keys and addresses of providers.
     pub environment: &'a Surroundings,
-    /// The model to ask, or a word that the configuration gives one for.
+    /// The model to ask, or a word such as `default` that the configuration has a model for.
     pub model: Option<&'a str>,
-    /// The agent that is to answer.
+    /// The agent that should answer.
     pub agent: Option<&'a str>,
-    /// What the person says; without it, what waits is asked.
+    /// The prompt; without one, the questions that wait in the conversation are asked.
     pub prompt: Option<&'a str>,
-    /// Files that the model is shown along with that.
+    /// Files to attach before the prompt.
     pub files: &'a [PathBuf],
-    /// Who named these files, and where, for the record.
+    /// Who named these files and where, as the grants record it.
     pub files_named_by: &'a str,
-    /// The temperature, for this call.
+    /// The temperature for this call; `None` for that of the agent.
     pub temperature: Option<f64>,
-    /// The most tokens of the answer, for this call.
+    /// The most tokens of the answer for this call; `None` for what the agent says.
     pub max_output_tokens: Option<u64>,
-    /// What is sent of the conversation.
+    /// The messages to send, if not all.
     pub chosen: ChosenMessages,
-    /// Whether the choice holds for every later call, too.
+    /// Whether to store the choice for later calls.
     pub saves_choice: bool,
-    /// Whether it is an error if nothing waits for an answer.
+    /// Whether preparing fails if no question waits for an answer.
     pub needs_question: bool,
-    /// How the turn goes.
+    /// The settings of the turn.
     pub config: TurnConfig,
 }
 
 impl<'a> AskOptions<'a> {
-    /// Asks what waits, of whoever usually answers.
+    /// Options that ask the waiting questions of the agent that usually answers.
     pub fn new(environment: &'a Surroundings) -> AskOptions<'a> {
         AskOptions {
             agents: &NothingConfigured,
@@ -75,55 +75,55 @@ impl<'a> AskOptions<'a> {
         }
     }
 
-    /// Whether the person says what is asked, or of whom: then all that waits is asked together.
+    /// Whether all waiting questions are asked together: the person wrote a prompt or named who answers.
     fn asks_all(&self) -> bool {
         self.prompt.is_some() || self.model.is_some() || self.agent.is_some()
     }
 }
 
-/// Why nobody can be asked.
+/// Why a turn cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// There is nothing to ask.
+    /// No question waits for an answer.
     #[error("nothing waits for an answer")]
     NothingToAsk,
-    /// What waits for an answer is excluded.
+    /// The choice leaves out every question that waits.
     #[error("what waits for an answer is excluded")]
     QuestionExcluded,
-    /// The choice is to hold for good, and excludes the summary that stands for what came before.
+    /// The choice to store leaves out the summary that replaces the earlier messages. Holds the name of the summary.
     #[error("{0} is the summary of a compaction, and stands for what came before")]
     SummaryExcluded(String),
-    /// Nobody named a model, and nobody knows one.
+    /// Neither the person, the conversation nor the configuration names a model.
     #[error("no model to ask")]
     NoModel,
     /// The agent names no model that can be asked.
     #[error("the agent {0} names no model that can be asked")]
     NoModelOfAgent(String),
-    /// There is no agent of that name.
+    /// The conversation and the configuration have no agent of this name.
     #[error("there is no agent {name}")]
     UnknownAgent {
         /// The name.
         name: String,
-        /// The agents that there are.
+        /// The names of all agents.
         known: Vec<String>,
     },
     /// No model is configured for a word such as `default`.
     #[error("no model is configured as {0}")]
     UnknownPointer(String),
-    /// The model cannot be asked from here.
+    /// The model cannot be asked, for example because its key is missing.
     #[error("{error}")]
     Model {
-        /// Why.
+        /// Why not.
         error: Box<ClientError>,
-        /// The name by which it would be asked.
+        /// The name by which the model was requested.
         model: String,
-        /// Whether the person or the conversation named it.
+        /// Whether the person or the conversation named the model.
         is_named: bool,
     },
     /// The configuration cannot be read.
     #[error("{0}")]
     Configuration(Box<dyn Error + Send + Sync>),
-    /// A file cannot be shown.
+    /// A file cannot be attached.
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// The conversation cannot be read.
@@ -132,7 +132,7 @@ pub enum PrepareError {
 }
 
 impl PrepareError {
-    /// Whether nobody is there to answer, though something is asked.
+    /// Whether the error is about who answers, not about what is asked.
     pub fn is_about_responder(&self) -> bool {
         !matches!(
             self,
@@ -145,74 +145,73 @@ impl PrepareError {
     }
 }
 
-/// Why a turn could not be brought to its end.
+/// Why a turn failed without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// The conversation could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file cannot be shown.
+    /// A file cannot be attached.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// What was chosen is not there any more.
+    /// Somebody removed a message that was chosen.
     #[error("what was chosen is not there any more")]
     ChoiceRemoved,
-    /// The network cannot be waited for.
+    /// The turn cannot wait for the network.
     #[error(transparent)]
     Network(#[from] NetworkError),
 }
 
-/// What is in the conversation by now of what a person says.
+/// How much of a call is in the conversation already, in case it fails halfway.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteProgress {
-    /// Whether whoever answers is set.
-    is_introduced: bool,
-    /// How many of the files, from the first one on.
+    /// Whether the conversation knows who answers.
+    is_agent_stored: bool,
+    /// How many of the files are attached, in their order.
     pub files: usize,
-    /// Whether the prompt is.
+    /// Whether the prompt is written.
     pub has_prompt: bool,
 }
 
-/// What would be sent.
+/// A plan of what a turn would send.
 #[derive(Debug)]
 pub struct TurnPlan {
-    /// The request, and what becomes of each message.
+    /// The request, and whether it has each message in full, trimmed or not at all.
     pub plan: Plan,
-    /// The messages that the model sees, as the rows of the plan have them.
+    /// The messages that the model sees, in the order of the plan's rows.
     pub messages: Vec<Message>,
-    /// What is odd about the conversation.
+    /// Problems in the conversation.
     pub problems: Vec<Problem>,
-    /// How large the context is: what the model's side counted up to the last answer, and the best count of what came
-    /// since.
+    /// The tokens of the context: what the provider counted up to the last answer, and an estimate of the rest.
     pub used: Count,
-    /// Whether a turn would compact the conversation before it asks.
+    /// Whether a turn would compact the conversation first.
     pub would_compact: bool,
-    /// How many bytes of the conversation come before all of this, for which there is no room; 0 if nothing does.
+    /// How many bytes of the conversation come before these messages and are not sent for lack of room; 0 if none.
     pub earlier_bytes: u64,
-    /// What the model is told of files that changed.
+    /// The reminders of changed files that the model would get.
     pub reminders: Vec<String>,
 }
 
-/// Everything that one turn needs, found before anything is written.
+/// Everything that one turn needs. Nothing is written or sent yet.
 #[derive(Debug)]
 pub struct Prepared<C> {
     pub(crate) conversation: C,
     pub(crate) setup: TurnSetup,
-    /// The agent as the conversation gets to know it.
-    introduced: ResolvedAgent,
+    /// The agent to store in the conversation.
+    agent_to_store: ResolvedAgent,
     pub(crate) scope: Scope,
     saves_choice: bool,
     prompt: Option<String>,
     files: Vec<PathBuf>,
     files_named_by: String,
     progress: WriteProgress,
-    /// Once the turn has begun: the last answer before it, if that broke off.
+    /// Set when the turn begins: the last answer before it, if that broke off.
     broken_before: Option<Option<MessageId>>,
     report: Option<QueueReport>,
     notes: Vec<ResponderNote>,
 }
 
-/// Finds who answers what waits in a conversation, or the prompt. Nothing is written or asked.
+/// Finds who answers the prompt, or the questions that wait in the conversation. Writes and sends nothing.
 pub fn prepare<C: Conversation>(
     conversation: C,
     options: &AskOptions<'_>,
@@ -222,16 +221,13 @@ pub fn prepare<C: Conversation>(
 }
 
 impl AnswerQueue {
-    /// Prepares the next answer of a call that gets one after the other; `None` if what waits does not belong to it.
+    /// Prepares the next answer of a call that gets several. `None` if no question of this call is left.
     pub fn prepare<C: Conversation>(
         &mut self,
         mut conversation: C,
         options: &AskOptions<'_>,
     ) -> Result<Option<Prepared<C>>, PrepareError> {
-        let folder = conversation.notes().folder;
-        for file in options.files {
-            attachment_preview(&folder, file)?;
-        }
+        check_files(&conversation, options)?;
         let mut scope = Scope {
             chosen: options.chosen.clone(),
             current_agent: None,
@@ -242,6 +238,9 @@ impl AnswerQueue {
         if !self.take(&waiting) {
             return Ok(None);
         }
+        if !waiting.later.is_empty() {
+            scope.current_agent = Some(waiting.agent.clone());
+        }
         let responders = conversation.responders();
         let mut resolver = Resolver {
             options,
@@ -250,25 +249,19 @@ impl AnswerQueue {
         };
         let agent = resolver.find(waiting.agent.as_deref())?;
         let notes = resolver.notes;
-        if !waiting.later.is_empty() {
-            scope.current_agent = Some(waiting.agent.clone());
-        }
-        let is_known = responders
-            .agents
-            .iter()
-            .any(|known| known.name == agent.agent.name);
         let tuned = tuned(&agent, options);
         conversation.load_for(budget(&tuned.agent, &tuned.model).window)?;
-        // A new agent for a model keeps the settings of its first call.
-        let introduced = if agent.is_configured || is_known {
-            agent
-        } else {
+        // A new agent that is just a model keeps the settings of its first call.
+        let is_just_a_model = !agent.is_configured && !is_known(&agent, &responders);
+        let agent_to_store = if is_just_a_model {
             tuned.clone()
+        } else {
+            agent
         };
         Ok(Some(Prepared {
             conversation,
             setup: TurnSetup::new(tuned, options.config.clone()),
-            introduced,
+            agent_to_store,
             scope,
             saves_choice: options.saves_choice,
             prompt: options.prompt.map(str::to_string),
@@ -281,8 +274,8 @@ impl AnswerQueue {
         }))
     }
 
-    /// The questions that this call answers next, which are none if it has a prompt; `None` if the call is done. The
-    /// conversation is read only if that decides something.
+    /// The questions that this call answers next; none if it has a prompt. `None` if the call is done. Reads the
+    /// conversation only if it has to.
     fn find_waiting<C: Conversation>(
         &self,
         conversation: &C,
@@ -295,7 +288,7 @@ impl AnswerQueue {
         let snapshot = conversation.snapshot();
         let waiting = scope.waiting(&snapshot);
         if options.prompt.is_none() && options.needs_question {
-            if snapshot.questions.is_empty() && self.is_begun() {
+            if snapshot.questions.is_empty() && self.has_begun() {
                 return Ok(None);
             }
             if snapshot.questions.is_empty() {
@@ -309,14 +302,30 @@ impl AnswerQueue {
             return Err(PrepareError::SummaryExcluded(conversation.name_of(&id)));
         }
         if options.asks_all() {
-            Ok(Some(WaitingQuestions::default()))
-        } else {
-            Ok(Some(WaitingQuestions::first(waiting.now)))
+            return Ok(Some(WaitingQuestions::default()));
         }
+        Ok(Some(WaitingQuestions::first(waiting.now)))
     }
 }
 
-/// The summary of the compaction that counts, if a choice that is kept excludes it.
+/// Fails if a file cannot be attached, before anything is written.
+fn check_files(
+    conversation: &impl Conversation,
+    options: &AskOptions<'_>,
+) -> Result<(), AttachError> {
+    let folder = conversation.notes().folder;
+    for file in options.files {
+        attachment_preview(&folder, file)?;
+    }
+    Ok(())
+}
+
+fn is_known(agent: &ResolvedAgent, responders: &Responders) -> bool {
+    let mut agents = responders.agents.iter();
+    agents.any(|known| known.name == agent.agent.name)
+}
+
+/// The summary of the last compaction, if the choice to store leaves it out.
 fn excluded_summary(snapshot: &Snapshot, options: &AskOptions<'_>) -> Option<MessageId> {
     if !options.saves_choice {
         return None;
@@ -332,7 +341,7 @@ fn excluded_summary(snapshot: &Snapshot, options: &AskOptions<'_>) -> Option<Mes
         .then(|| summary.clone())
 }
 
-/// An agent with the settings of this call.
+/// The agent with the settings of this call.
 fn tuned(agent: &ResolvedAgent, options: &AskOptions<'_>) -> ResolvedAgent {
     let mut agent = agent.clone();
     if let Some(temperature) = options.temperature {
@@ -351,27 +360,27 @@ impl<C: Conversation> Prepared<C> {
         &self.setup.agent
     }
 
-    /// The model that answers, for those who have to make it ready first.
+    /// The model that answers, for a caller that changes its address first.
     pub fn model_mut(&mut self) -> &mut Model {
         &mut self.setup.agent.model
     }
 
-    /// How the turn goes.
+    /// The settings of the turn.
     pub fn config_mut(&mut self) -> &mut TurnConfig {
         &mut self.setup.config
     }
 
-    /// What is worth telling about who answers.
+    /// What a person should know about the choice of agent and model.
     pub fn notes(&self) -> &[ResponderNote] {
         &self.notes
     }
 
-    /// What is answered now, and what waits beside it; `None` if nothing does.
+    /// What is answered now and what waits; `None` if nothing else waits.
     pub fn report(&self) -> Option<&QueueReport> {
         self.report.as_ref()
     }
 
-    /// The answer that broke off in this turn, if one did.
+    /// The answer that broke off in this turn; `None` if none did.
     pub fn broken(&self) -> Option<MessageId> {
         let before = self.broken_before.as_ref()?;
         let now = broken_answer(&self.conversation.snapshot());
@@ -383,31 +392,38 @@ impl<C: Conversation> Prepared<C> {
         &self.conversation
     }
 
-    /// The conversation, for changes that belong before the question.
+    /// The conversation, for changes before the question.
     pub fn conversation_mut(&mut self) -> &mut C {
         &mut self.conversation
     }
 
-    /// What is in the conversation by now of what the person says.
+    /// How much of this call is in the conversation already.
     pub fn write_progress(&self) -> WriteProgress {
         self.progress
     }
 
-    /// Sets who answers in the conversation, which may be a change of it.
-    pub fn introduce(&mut self) -> Result<(), AskError> {
-        if !self.progress.is_introduced {
-            self.conversation.set_responder(&self.introduced)?;
-            self.progress.is_introduced = true;
+    /// Tells the conversation who answers, which may change it on disk.
+    pub fn store_agent(&mut self) -> Result<(), AskError> {
+        if !self.progress.is_agent_stored {
+            self.conversation.set_responder(&self.agent_to_store)?;
+            self.progress.is_agent_stored = true;
         }
         Ok(())
     }
 
-    /// Puts what the person shows and says into the conversation, and keeps the choice if that is wanted.
+    /// Writes the files and the prompt into the conversation, and stores the choice if the options say so. Calling it
+    /// again writes only what is missing.
     pub fn write(&mut self) -> Result<(), AskError> {
-        self.introduce()?;
+        self.store_agent()?;
         let now = Timestamp::now();
+        self.attach_files(now)?;
+        self.write_prompt(now)?;
+        self.save_choice(now)
+    }
+
+    fn attach_files(&mut self, now: Timestamp) -> Result<(), AskError> {
+        let grants = self.setup.config.grants.as_ref();
         for file in &self.files[self.progress.files..] {
-            let grants = self.setup.config.grants.as_ref();
             attach_file(
                 &mut self.conversation,
                 grants,
@@ -417,24 +433,34 @@ impl<C: Conversation> Prepared<C> {
             )?;
             self.progress.files += 1;
         }
-        if let Some(prompt) = self.prompt.as_ref().filter(|_| !self.progress.has_prompt) {
-            self.conversation
-                .apply(additions([Message::user("", prompt.as_str())]), &[], now)?;
-            self.progress.has_prompt = true;
-        }
-        if self.saves_choice {
-            let changes = self.scope.changes(&self.conversation.snapshot());
-            let changes = changes.map_err(|_| AskError::ChoiceRemoved)?;
-            self.conversation.apply(changes, &[], now)?;
-            // The conversation says it from now on.
-            self.saves_choice = false;
-            self.scope.chosen = ChosenMessages::default();
-        }
         Ok(())
     }
 
-    /// What would be sent. The prompt and the files count: of a conversation that was opened for a rehearsal, nothing
-    /// of that reaches the disk.
+    fn write_prompt(&mut self, now: Timestamp) -> Result<(), AskError> {
+        let Some(prompt) = self.prompt.as_ref().filter(|_| !self.progress.has_prompt) else {
+            return Ok(());
+        };
+        let message = Message::user("", prompt.as_str());
+        self.conversation.apply(additions([message]), &[], now)?;
+        self.progress.has_prompt = true;
+        Ok(())
+    }
+
+    fn save_choice(&mut self, now: Timestamp) -> Result<(), AskError> {
+        if !self.saves_choice {
+            return Ok(());
+        }
+        let changes = self.scope.changes(&self.conversation.snapshot());
+        let changes = changes.map_err(|_| AskError::ChoiceRemoved)?;
+        self.conversation.apply(changes, &[], now)?;
+        // From now on the conversation itself says what is sent.
+        self.saves_choice = false;
+        self.scope.chosen = ChosenMessages::default();
+        Ok(())
+    }
+
+    /// Plans what would be sent, with the prompt and the files. This writes them into the conversation, so use a
+    /// conversation that was opened for a dry run.
     pub fn plan(&mut self, precision: Precision) -> Result<TurnPlan, AskError> {
         self.write()?;
         let reminders = remind(&mut self.conversation, &self.setup, &self.scope)?;
@@ -442,35 +468,29 @@ impl<C: Conversation> Prepared<C> {
         let snapshot = snapshot.map_err(|_| AskError::ChoiceRemoved)?;
         let chain = snapshot.chain();
         let mut counter = self.setup.counter(&self.conversation.notes().calibration);
-        let agent = self.setup.asking();
+        let agent = self.setup.agent_with_one_model();
         let planner = self.setup.planner(&agent).with_precision(precision);
         let plan = planner.plan(&chain, &mut counter);
         let used = self.setup.count(&chain, &mut counter);
-        // Of what is chosen for one call no summary is made.
-        let would_compact =
-            self.scope.chosen.is_empty() && self.setup.is_full(&plan, &chain, &mut counter);
-        let problems = snapshot
-            .problems
-            .iter()
-            .chain(&chain.problems)
-            .cloned()
-            .collect();
-        let earlier_bytes = snapshot.earlier_bytes;
-        let messages = snapshot.into_visible_messages();
+        // A turn never compacts while messages are chosen for one call.
+        let may_compact = self.scope.chosen.is_empty();
+        let would_compact = may_compact && self.setup.is_full(&plan, &chain, &mut counter);
+        let mut problems = snapshot.problems.clone();
+        problems.extend_from_slice(&chain.problems);
         Ok(TurnPlan {
             plan,
-            messages,
             problems,
             used,
             would_compact,
-            earlier_bytes,
             reminders,
+            earlier_bytes: snapshot.earlier_bytes,
+            messages: snapshot.into_visible_messages(),
         })
     }
 
-    /// Writes what the person says, asks the model, and records what comes, to the last word that came; waits for all
-    /// of that. `events` sees what happens; when `stop` is ready, the answer ends as it is. Not for a thread of an
-    /// asynchronous runtime: that has [`Prepared::ask`].
+    /// Writes the prompt, asks the model and records the answer, blocking until all of that is done. `events` sees what
+    /// happens meanwhile. When `stop` is ready, the answer ends where it is and what arrived is recorded. Fails on a
+    /// thread of an asynchronous runtime; use [`Prepared::ask`] there.
     pub fn ask_blocking(
         &mut self,
         events: &mut dyn FnMut(TurnEvent),
@@ -493,8 +513,8 @@ impl<C: Conversation> Prepared<C> {
         Ok(driver.run(snapshot)?)
     }
 
-    /// Puts a summary in the place of the earlier part of the conversation, and waits for it. What is there stays in
-    /// the record.
+    /// Replaces the earlier part of the conversation with a summary, blocking until that is done. The summarised messages
+    /// stay in the record.
     pub fn compact_blocking(
         &mut self,
         stop: impl Future<Output = ()>,

@@ -232,7 +232,7 @@ impl StoredConversation {
             key: Some(last.id.to_string()),
             text: last.text(),
             agent: None,
-            place: 0,
+            cell_index: 0,
         }]
     }
 

@@ -1,6 +1,5 @@
-//! The turn as a pure state machine: what happened goes in, what is to be done next comes out. It knows no
-//! model, no file and no clock, so every way through a turn can be tested; [`Prepared::ask`](crate::Prepared::ask) does
-//! what it says.
+//! One turn as a pure state machine: you report what happened, it says what to do next. It knows no model, file or
+//! clock, so tests can take every path through a turn. [`Prepared::ask`](crate::Prepared::ask) carries out what it says.
 //!
 //! ```text
 //! remind → plan → (summarise → plan) → (compact → plan) → ask → record → (run tools → plan …) → end
@@ -8,17 +7,17 @@
 //!                                            └─ too long ───┘
 //! ```
 //!
-//! It cannot go round for ever: before each question there is at most one compaction of each kind and one
-//! round of summaries, and the questions are counted.
+//! A turn always ends: each question is preceded by at most one compaction of each kind and one round of summaries, and
+//! the number of questions is limited.
 
 use analects_core::{CompactTrigger, MessageId};
 
-/// What a turn may take.
+/// Limits of a turn. A turn that reaches one ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TurnLimits {
-    /// The most questions to the model, of which each but the first follows results of tools.
+    /// How many requests a turn may send to the model. Each request but the first carries the results of tools.
     pub questions: u32,
-    /// The most that all answers may cost together, in US dollars.
+    /// How much all answers may cost together, in US dollars. `None` means no limit.
     pub cost: Option<f64>,
 }
 
@@ -31,121 +30,131 @@ impl Default for TurnLimits {
     }
 }
 
-/// What happened.
+/// What happened: the result of the last [`Effect`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnInput {
-    /// The model was reminded of what changed, if anything did.
+    /// The model was reminded of changed files, if there were any.
     Reminded,
-    /// What would be sent is known.
+    /// The next request is planned.
     Planned(PlanResult),
-    /// Summaries of single messages were asked for: the message whose summary failed, if one did, and what
-    /// they cost.
-    Summarised(Option<MessageId>, f64),
-    /// The conversation may be another one after a compaction: what it cost. Whether it fits, the next plan shows.
-    Compacted(f64),
-    /// A compaction came to nothing, and the conversation is as it was: what it cost.
-    NotCompacted(f64),
-    /// The model answered, as well as it did.
+    /// Summaries of single messages were requested.
+    Summarised {
+        /// The message whose summary failed; `None` if all succeeded.
+        failed: Option<MessageId>,
+        /// What the summaries cost, in US dollars.
+        cost: f64,
+    },
+    /// The conversation was compacted, or somebody else changed it meanwhile. The next plan shows whether it fits.
+    Compacted {
+        /// What the compaction cost, in US dollars.
+        cost: f64,
+    },
+    /// The compaction failed and the conversation is unchanged.
+    NotCompacted {
+        /// What the attempt cost, in US dollars.
+        cost: f64,
+    },
+    /// The model answered, or failed to.
     Answered(AnswerResult),
     /// The answer is on disk.
     Recorded,
-    /// Every call of the answer has its result: whether any of them was run.
+    /// Every call of the answer has a result. True if at least one tool really ran.
     ToolsRan(bool),
-    /// The person wants it to end here.
+    /// The person stopped the turn.
     Stopped,
 }
 
-/// What would be sent.
+/// What a plan of the next request says.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlanResult {
-    /// Messages of which only a summary may be sent, and that have none.
+    /// Messages that may only be sent as a summary and have none yet.
     pub needs_summary: Vec<MessageId>,
-    /// Whether the context is so full that it should be compacted.
+    /// Whether the context is full enough to be compacted.
     pub is_full: bool,
-    /// Whether it fits, perhaps after trimming.
+    /// Whether the request fits into the window, perhaps after trimming.
     pub fits: bool,
-    /// What is not there any more that the turn is about.
+    /// What the turn is about but is no longer in the conversation.
     pub missing: Option<MissingItem>,
-    /// The least that the answer costs, for what is sent alone; `None` if the price is not known.
+    /// The lowest possible cost of the next answer, in US dollars; `None` if the price of the model is unknown.
     pub least_cost: Option<f64>,
 }
 
-/// What a turn is about and somebody took away.
+/// What a turn is about and somebody removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingItem {
     /// The question.
     Question,
-    /// A message that was chosen to be sent, or not to be.
+    /// A message that was chosen to be sent or to be left out.
     Choice,
 }
 
-/// What came back.
+/// How the model answered.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AnswerResult {
-    /// Whether the model's side said that the prompt is too long, before any word of an answer.
+    /// Whether the provider refused the prompt as too long before it sent anything.
     pub is_too_long: bool,
-    /// Whether it failed, or broke off.
-    pub failed: bool,
-    /// Whether the person stopped it.
-    pub stopped: bool,
-    /// Whether it calls tools.
-    pub calls: bool,
-    /// What it cost, where that is known.
+    /// Whether the request failed or the answer broke off.
+    pub is_failed: bool,
+    /// Whether the person stopped the answer.
+    pub is_stopped: bool,
+    /// Whether the answer calls tools.
+    pub has_calls: bool,
+    /// What the answer cost, in US dollars; `None` if the price or the usage is unknown.
     pub cost: Option<f64>,
 }
 
-/// What is to be done next. Each but the last is answered by the input that says how it went.
+/// What to do next. Report the result of every effect but [`Effect::End`] as a [`TurnInput`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Remind the model of files that changed.
     Remind,
-    /// Plan what is sent.
+    /// Plan the next request.
     Plan,
-    /// Ask for summaries of these messages, and keep them.
+    /// Request summaries of these messages and store them.
     Summarise(Vec<MessageId>),
-    /// Put a summary in the place of what came before.
+    /// Replace the earlier part of the conversation with a summary.
     Compact(CompactTrigger),
     /// Ask the model.
     Ask,
-    /// Bring the answer to the disk.
+    /// Write the answer to disk.
     Record,
-    /// Give every call of the answer its result.
+    /// Give every call of the answer a result.
     RunTools,
     /// Nothing: the turn is over.
     End(EndReason),
 }
 
-/// How a turn ended.
+/// Why a turn ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndReason {
-    /// The model has said what it had to say.
+    /// The model finished its answer.
     Done,
-    /// The model's side failed.
+    /// The request failed, or the answer broke off.
     Failed,
-    /// The person stopped it.
+    /// The person stopped the turn.
     Stopped,
-    /// What has to be sent does not fit.
+    /// What must be sent does not fit into the window.
     TooLarge,
-    /// Somebody took the question, or what was chosen to go with it, away before it was asked.
+    /// Somebody removed the question, or a chosen message, before the model was asked.
     ItemMissing(MissingItem),
-    /// The model asked for tools that nobody runs.
+    /// The model called tools, and none of them can run.
     ToolsNotRun,
-    /// Only a summary of this message may be sent, and there is none to be had.
+    /// This message may only be sent as a summary, and there is none.
     NoSummary(MessageId),
-    /// So many questions were asked, and the model is not done.
+    /// The turn sent this many requests, and the model is not done.
     TooManyQuestions(u32),
-    /// The next question would cost more than is allowed.
+    /// The next answer would exceed the cost limit.
     TooCostly {
-        /// What all answers of this turn cost so far.
+        /// What all answers of this turn cost so far, in US dollars.
         spent: f64,
-        /// The least that the next one costs.
+        /// The lowest possible cost of the next answer, in US dollars.
         next: f64,
     },
-    /// There is a limit for the cost, and the price is not known.
+    /// There is a cost limit, and the price of the model is unknown.
     PriceUnknown,
 }
 
-/// Where a turn is.
+/// Which result the turn is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Reminding,
@@ -158,7 +167,7 @@ enum State {
     Over,
 }
 
-/// What follows when an answer is on disk.
+/// What follows once an answer is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AfterRecording {
     Done,
@@ -167,67 +176,68 @@ enum AfterRecording {
     Tools,
 }
 
-/// One turn.
+/// The state of one turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
     limits: TurnLimits,
     state: State,
+    /// How many requests were sent, without those that were refused as too long.
     asked: u32,
+    /// What the turn cost so far, in US dollars.
     spent: f64,
-    /// What was done already for the question that comes next.
-    summarised: bool,
-    compacted: bool,
-    compacted_after_refusal: bool,
+    preparation: Preparation,
+}
+
+/// What was already tried for the next question. Each is tried at most once.
+#[derive(Debug, Clone, Default)]
+struct Preparation {
+    is_summarised: bool,
+    is_compacted: bool,
+    is_compacted_after_refusal: bool,
 }
 
 impl Turn {
-    /// Begins a turn: what to do first.
+    /// Starts a turn and returns the first effect.
     pub fn begin(limits: TurnLimits) -> (Turn, Effect) {
         let turn = Turn {
             limits,
             state: State::Reminding,
             asked: 0,
             spent: 0.0,
-            summarised: false,
-            compacted: false,
-            compacted_after_refusal: false,
+            preparation: Preparation::default(),
         };
         (turn, Effect::Remind)
     }
 
-    /// What to do next. An input that answers nothing that was to be done ends the turn as failed.
+    /// Returns what to do next. An input that does not belong to the last effect ends the turn as failed.
     pub fn next(&mut self, input: TurnInput) -> Effect {
         match (self.state, input) {
             (State::Over, _) => self.end(EndReason::Failed),
             (_, TurnInput::Stopped) => self.end(EndReason::Stopped),
             (State::Reminding, TurnInput::Reminded) => self.plan(),
-            (State::Planning, TurnInput::Planned(planned)) => self.planned(planned),
-            (State::Summarising, TurnInput::Summarised(failed, cost)) => {
-                self.spent += cost;
-                match failed {
-                    Some(id) => self.end(EndReason::NoSummary(id)),
-                    None => self.plan(),
-                }
+            (State::Planning, TurnInput::Planned(plan)) => self.after_plan(plan),
+            (State::Summarising, TurnInput::Summarised { failed, cost }) => {
+                self.after_summaries(failed, cost)
             }
-            (State::Compacting, TurnInput::Compacted(cost)) => {
+            (State::Compacting, TurnInput::Compacted { cost }) => {
                 self.spent += cost;
                 self.plan()
             }
-            (State::Compacting, TurnInput::NotCompacted(cost)) => {
-                self.spent += cost;
-                match self.compacted_after_refusal {
-                    // The same prompt would be refused again.
-                    true => self.go(State::Recording(AfterRecording::Failed), Effect::Record),
-                    // What is sent is trimmed.
-                    false => self.plan(),
-                }
+            (State::Compacting, TurnInput::NotCompacted { cost }) => {
+                self.after_failed_compaction(cost)
             }
-            (State::Asking, TurnInput::Answered(answered)) => self.answered(&answered),
-            (State::Recording(after), TurnInput::Recorded) => self.recorded(after),
+            (State::Asking, TurnInput::Answered(answer)) => self.after_answer(&answer),
+            (State::Recording(after), TurnInput::Recorded) => self.after_recording(after),
             (State::RunningTools, TurnInput::ToolsRan(true)) => self.plan(),
             (State::RunningTools, TurnInput::ToolsRan(false)) => self.end(EndReason::ToolsNotRun),
             _ => self.end(EndReason::Failed),
         }
+    }
+
+    /// How much may still be spent, in US dollars; `None` without a limit.
+    pub fn left_to_spend(&self) -> Option<f64> {
+        let limit = self.limits.cost?;
+        Some((limit - self.spent).max(0.0))
     }
 
     fn go(&mut self, state: State, effect: Effect) -> Effect {
@@ -235,90 +245,107 @@ impl Turn {
         effect
     }
 
-    fn end(&mut self, ending: EndReason) -> Effect {
-        self.go(State::Over, Effect::End(ending))
+    fn end(&mut self, reason: EndReason) -> Effect {
+        self.go(State::Over, Effect::End(reason))
     }
 
     fn plan(&mut self) -> Effect {
         self.go(State::Planning, Effect::Plan)
     }
 
-    fn planned(&mut self, planned: PlanResult) -> Effect {
-        let PlanResult {
-            needs_summary,
-            is_full,
-            fits,
-            missing,
-            least_cost,
-        } = planned;
-        if let Some(missing) = missing {
+    fn record(&mut self, after: AfterRecording) -> Effect {
+        self.go(State::Recording(after), Effect::Record)
+    }
+
+    fn compact(&mut self, trigger: CompactTrigger) -> Effect {
+        self.preparation.is_compacted = true;
+        self.go(State::Compacting, Effect::Compact(trigger))
+    }
+
+    fn after_plan(&mut self, plan: PlanResult) -> Effect {
+        if let Some(missing) = plan.missing {
             return self.end(EndReason::ItemMissing(missing));
         }
-        // Summaries cost as much as a question, and are asked for first.
-        if let Some(ending) = self.over_limits(least_cost) {
-            return self.end(ending);
+        // Summaries cost as much as a question, so the limits apply to them too.
+        if let Some(reason) = self.exceeded_limit(plan.least_cost) {
+            return self.end(reason);
         }
-        if let Some(first) = needs_summary.first().cloned() {
-            if std::mem::replace(&mut self.summarised, true) {
-                return self.end(EndReason::NoSummary(first));
-            }
-            return self.go(State::Summarising, Effect::Summarise(needs_summary));
+        if !plan.needs_summary.is_empty() {
+            return self.summarise(plan.needs_summary);
         }
-        if is_full && !std::mem::replace(&mut self.compacted, true) {
-            return self.go(State::Compacting, Effect::Compact(CompactTrigger::Auto));
+        if plan.is_full && !self.preparation.is_compacted {
+            return self.compact(CompactTrigger::Auto);
         }
-        if !fits {
+        if !plan.fits {
             return self.end(EndReason::TooLarge);
         }
         self.asked += 1;
         self.go(State::Asking, Effect::Ask)
     }
 
-    /// What may still be spent; `None` if there is no limit.
-    pub fn left_to_spend(&self) -> Option<f64> {
-        Some((self.limits.cost? - self.spent).max(0.0))
+    /// Requests summaries, unless that was tried for this question before.
+    fn summarise(&mut self, mut messages: Vec<MessageId>) -> Effect {
+        if self.preparation.is_summarised {
+            return self.end(EndReason::NoSummary(messages.swap_remove(0)));
+        }
+        self.preparation.is_summarised = true;
+        self.go(State::Summarising, Effect::Summarise(messages))
     }
 
-    fn over_limits(&self, least_cost: Option<f64>) -> Option<EndReason> {
+    fn exceeded_limit(&self, least_cost: Option<f64>) -> Option<EndReason> {
         if self.asked >= self.limits.questions {
             return Some(EndReason::TooManyQuestions(self.asked));
         }
         let limit = self.limits.cost?;
-        match least_cost {
-            None => Some(EndReason::PriceUnknown),
-            Some(next) if self.spent + next > limit => Some(EndReason::TooCostly {
-                spent: self.spent,
-                next,
-            }),
-            Some(_) => None,
-        }
-    }
-
-    fn answered(&mut self, answered: &AnswerResult) -> Effect {
-        self.spent += answered.cost.unwrap_or(0.0);
-        let again = answered.is_too_long && !answered.stopped;
-        if again && !std::mem::replace(&mut self.compacted_after_refusal, true) {
-            // The refused question was no question.
-            self.asked -= 1;
-            self.compacted = true;
-            return self.go(State::Compacting, Effect::Compact(CompactTrigger::Reactive));
-        }
-        let after = match answered {
-            AnswerResult { stopped: true, .. } => AfterRecording::Stopped,
-            AnswerResult { failed: true, .. } => AfterRecording::Failed,
-            AnswerResult { calls: true, .. } => AfterRecording::Tools,
-            _ => AfterRecording::Done,
+        let Some(next) = least_cost else {
+            return Some(EndReason::PriceUnknown);
         };
-        self.go(State::Recording(after), Effect::Record)
+        let spent = self.spent;
+        (spent + next > limit).then_some(EndReason::TooCostly { spent, next })
     }
 
-    fn recorded(&mut self, after: AfterRecording) -> Effect {
-        // The next question is another one.
-        (
-            self.summarised,
-            self.compacted,
-            self.compacted_after_refusal,
-        ) = (false, false, false);
+    fn after_summaries(&mut self, failed: Option<MessageId>, cost: f64) -> Effect {
+        self.spent += cost;
+        match failed {
+            Some(id) => self.end(EndReason::NoSummary(id)),
+            None => self.plan(),
+        }
+    }
+
+    fn after_failed_compaction(&mut self, cost: f64) -> Effect {
+        self.spent += cost;
+        if self.preparation.is_compacted_after_refusal {
+            // The provider would refuse the same prompt again.
+            self.record(AfterRecording::Failed)
+        } else {
+            // The plan trims what it sends.
+            self.plan()
+        }
+    }
+
+    fn after_answer(&mut self, answer: &AnswerResult) -> Effect {
+        self.spent += answer.cost.unwrap_or(0.0);
+        let is_refused = answer.is_too_long && !answer.is_stopped;
+        if is_refused && !self.preparation.is_compacted_after_refusal {
+            self.preparation.is_compacted_after_refusal = true;
+            // A refused request does not count.
+            self.asked -= 1;
+            return self.compact(CompactTrigger::Reactive);
+        }
+        if answer.is_stopped {
+            self.record(AfterRecording::Stopped)
+        } else if answer.is_failed {
+            self.record(AfterRecording::Failed)
+        } else if answer.has_calls {
+            self.record(AfterRecording::Tools)
+        } else {
+            self.record(AfterRecording::Done)
+        }
+    }
+
+    fn after_recording(&mut self, after: AfterRecording) -> Effect {
+        // The next question may be summarised and compacted again.
+        self.preparation = Preparation::default();
         match after {
             AfterRecording::Done => self.end(EndReason::Done),
             AfterRecording::Failed => self.end(EndReason::Failed),

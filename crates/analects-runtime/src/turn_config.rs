@@ -1,5 +1,5 @@
-//! How a turn goes, whoever answers: limits, helpers, what the model is to know. With the agent, it decides what is
-//! sent.
+//! The settings of a turn that do not depend on who answers: limits, the client, and what goes into the system prompt.
+//! Together with the agent, they decide what is sent.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,32 +17,33 @@ use jiff::{Timestamp, Unit};
 use crate::ResolvedAgent;
 use crate::turn::TurnLimits;
 
-/// Makes a model ready to be asked whose server this machine runs. Nobody is asked before that is needed.
+/// Starts the server of a local model just before the first request to it.
 pub trait ServerStarter: std::fmt::Debug + Send + Sync {
-    /// The model with the way to its server; `None` if there is none to be had, which it has told.
+    /// Returns the model with the address of its server. `None` if the server cannot be started; the implementation
+    /// reports why.
     fn start(&self, model: &Model) -> Option<Model>;
 }
 
-/// How a turn goes, whoever answers.
+/// The settings of a turn that do not depend on who answers.
 #[derive(Debug, Clone)]
 pub struct TurnConfig {
-    /// The way to the providers.
+    /// Sends the requests.
     pub client: Arc<Client>,
-    /// The model that writes summaries of the conversation, if it is not the one that answers.
+    /// The model that writes summaries of the conversation; `None` for the one that answers.
     pub summariser: Option<Model>,
-    /// What starts the server of a model that has none yet.
+    /// Starts the servers of local models; `None` if they need no start.
     pub starter: Option<Arc<dyn ServerStarter>>,
-    /// The model's own vocabulary, where it can be asked.
+    /// Counts tokens with the vocabulary of the model; `None` to estimate.
     pub tokenizer: Option<Arc<dyn Tokenizer + Send>>,
-    /// Documents of the project, for the system prompt.
+    /// Documents of the project that go into the system prompt.
     pub documents: Vec<ProjectDocument>,
-    /// What else the model is to know, for the system prompt: names and values.
+    /// Names and values that go into the system prompt, such as the date.
     pub context: Vec<(String, String)>,
-    /// The files that may be read again; `None` for none.
+    /// The permissions to read attached files again; `None` to read none.
     pub grants: Option<FileGrants>,
-    /// What the turn may take.
+    /// When the turn has to end.
     pub limits: TurnLimits,
-    /// How full the context must be to be compacted without anybody asking; `None` for never.
+    /// How full the context must be for an automatic compaction; `None` for never.
     pub threshold: Option<Threshold>,
 }
 
@@ -62,21 +63,25 @@ impl Default for TurnConfig {
     }
 }
 
-/// What fits into a request: what the agent's settings say, but never more than is known of the model.
+/// How many tokens fit into a request and its answer: what the agent's settings say, but at most what is known about the
+/// model.
 pub fn budget(agent: &Agent, model: &Model) -> Budget {
     let facts = model.facts.as_ref();
-    let known = facts.and_then(|facts| facts.context_window);
-    let window = known.unwrap_or(agent.context_window.unwrap_or(Agent::USUAL_WINDOW));
-    let window = agent
-        .context_window
-        .map_or(window, |wanted| wanted.min(window));
-    let answer = facts
-        .and_then(|facts| facts.max_output_tokens)
-        .unwrap_or(u64::MAX);
-    Budget::new(window, agent.max_output_tokens.min(answer))
+    let known_window = facts.and_then(|facts| facts.context_window);
+    let window = match (known_window, agent.context_window) {
+        (Some(known), Some(wanted)) => wanted.min(known),
+        (Some(window), None) | (None, Some(window)) => window,
+        (None, None) => Agent::USUAL_WINDOW,
+    };
+    let longest_answer = facts.and_then(|facts| facts.max_output_tokens);
+    let answer = agent.max_output_tokens;
+    Budget::new(
+        window,
+        longest_answer.map_or(answer, |most| answer.min(most)),
+    )
 }
 
-/// Who answers, and how the turn goes.
+/// Who answers, and the settings of the turn.
 #[derive(Debug, Clone)]
 pub(crate) struct TurnSetup {
     pub(crate) agent: ResolvedAgent,
@@ -84,7 +89,7 @@ pub(crate) struct TurnSetup {
 }
 
 impl TurnSetup {
-    /// A recorded answer is an answer to any question, and no summary.
+    /// A recording answers every question with the same text, so it cannot write summaries.
     pub(crate) fn new(agent: ResolvedAgent, mut config: TurnConfig) -> TurnSetup {
         if agent.is_recording() {
             config.summariser = None;
@@ -93,12 +98,12 @@ impl TurnSetup {
         TurnSetup { agent, config }
     }
 
-    /// What fits into a request.
+    /// How many tokens fit into a request and its answer.
     pub(crate) fn budget(&self) -> Budget {
         budget(&self.agent.agent, &self.agent.model)
     }
 
-    /// A model that can be asked: as it is, or with its server started.
+    /// The model, with its server started if it is a local one; `None` if the server cannot be started.
     pub(crate) fn ready<'m>(&self, model: &'m Model) -> Option<Cow<'m, Model>> {
         match (&model.transport, &self.config.starter) {
             (Transport::Local, Some(starter)) => starter.start(model).map(Cow::Owned),
@@ -106,7 +111,7 @@ impl TurnSetup {
         }
     }
 
-    /// Whether the context is so full that the conversation is compacted before anybody is asked.
+    /// Whether the context is full enough to compact the conversation before the model is asked.
     pub(crate) fn is_full(
         &self,
         plan: &Plan,
@@ -116,27 +121,25 @@ impl TurnSetup {
         let Some(threshold) = self.config.threshold else {
             return false;
         };
-        // Before anything is left out, a summary is worth its price, however much room an answer takes.
+        // If the plan leaves messages out, any context counts as full: a summary is better than nothing.
         let window = if plan.drops() { 0 } else { plan.budget.window };
-        // Counting properly costs as much as planning; mostly there is no need for it.
-        let used = count_tokens_from_usage(&chain.messages).map_or(0, |used| used.count.tokens);
-        let most = used.saturating_add(plan.count.tokens + plan.count.error_bound);
-        if (most as f64) < threshold.share() * window as f64 {
+        if (most_tokens(plan, chain) as f64) < threshold.share() * window as f64 {
             return false;
         }
         let count = self.count(chain, counter);
-        let (messages, back_off) = (chain.messages.len(), BackOff::of(chain));
-        should_compact(count, window, messages, threshold, &back_off).is_ok()
+        let back_off = BackOff::of(chain);
+        should_compact(count, window, chain.messages.len(), threshold, &back_off).is_ok()
     }
 
-    /// The agent, with the one model that is asked.
-    pub(crate) fn asking(&self) -> Agent {
+    /// The agent with just the model that answers.
+    pub(crate) fn agent_with_one_model(&self) -> Agent {
         Agent {
             models: vec![self.agent.model.name.clone()],
             ..self.agent.agent.clone()
         }
     }
 
+    /// A planner for this agent, with the documents and values of the configuration in the system prompt.
     pub(crate) fn planner<'p>(&self, agent: &'p Agent) -> Planner<'p> {
         let planner = Planner::new(agent).with_budget(budget(agent, &self.agent.model));
         let TurnConfig {
@@ -151,6 +154,7 @@ impl TurnSetup {
         ))
     }
 
+    /// Counts tokens for the model that answers.
     pub(crate) fn counter(&self, calibration: &Calibration) -> Counter<'_> {
         let counter = Counter::of_model(&self.agent.model.name).with_calibration(calibration);
         match &self.config.tokenizer {
@@ -159,14 +163,14 @@ impl TurnSetup {
         }
     }
 
-    /// How large the context of a conversation is, whether or not it fits.
+    /// The tokens of the whole context, whether or not it fits.
     pub(crate) fn count(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Count {
-        let agent = self.asking();
+        let agent = self.agent_with_one_model();
         self.planner(&agent).count(chain, counter)
     }
 
-    /// What is known about an answer beside what it says.
-    pub(crate) fn base(&self, began: Timestamp, took: Duration) -> Message {
+    /// An empty answer with its author, model, start and duration.
+    pub(crate) fn answer_base(&self, began: Timestamp, took: Duration) -> Message {
         let mut base = Message::assistant("", "");
         base.created_at = began.round(Unit::Millisecond).ok();
         base.author = Some(self.agent.agent.name.clone());
@@ -174,4 +178,10 @@ impl TurnSetup {
         base.duration_ms = u64::try_from(took.as_millis()).ok();
         base
     }
+}
+
+/// An upper estimate of the tokens of a context. It saves a proper count, which takes as long as planning.
+fn most_tokens(plan: &Plan, chain: &Chain<'_>) -> u64 {
+    let counted = count_tokens_from_usage(&chain.messages).map_or(0, |used| used.count.tokens);
+    counted.saturating_add(plan.count.tokens + plan.count.error_bound)
 }

@@ -1,5 +1,5 @@
-//! What waits for an answer, and who is to give it: questions for different agents are answered one after the other,
-//! in their order.
+//! What waits for an answer, and which of it one answer is for: questions for different agents are answered one after
+//! the other, in their order.
 
 use analects_core::verbs::{Change, Choice, Target, choose, with_history};
 use analects_core::{Body, History, Message, MessageId, StopReason};
@@ -8,45 +8,39 @@ use analects_formats::msgfile::is_same_text;
 use crate::turn::MissingItem;
 use crate::{Question, Snapshot};
 
-/// The questions that are answered together, and those that come after them.
+/// The questions that one answer is for, and those that come later.
 #[derive(Debug, Clone, Default)]
-pub struct WaitingQuestions {
-    /// The agent that those of now are meant for, if they say so.
+pub(crate) struct WaitingQuestions {
+    /// The agent that the questions in `now` name, if they name one.
     pub agent: Option<String>,
-    /// Those that are asked next, in their order.
+    /// The questions that are asked next, in their order.
     pub now: Vec<Question>,
-    /// Those that come after these.
+    /// The questions that come after them.
     pub later: Vec<Question>,
 }
 
 impl WaitingQuestions {
-    /// The first ones, as many as are meant for one agent, and the others.
+    /// Takes the first questions that name the same agent.
     pub(crate) fn first(questions: Vec<Question>) -> WaitingQuestions {
-        let agent = questions
-            .first()
-            .and_then(|question| question.agent.clone());
+        let first = questions.first();
+        let agent = first.and_then(|question| question.agent.clone());
         WaitingQuestions::for_agent(questions, agent)
     }
 
-    /// The same in the middle of a turn of this agent: none, if somebody has taken its questions away. What was typed
-    /// above them is asked with them.
+    /// Takes the first questions that name this agent, and the questions above them. Takes none if no question names the
+    /// agent: then somebody removed them during the turn.
     fn for_agent(mut now: Vec<Question>, agent: Option<String>) -> WaitingQuestions {
-        let is_own = |question: &Question| question.agent == agent;
-        let first = now.iter().position(is_own);
-        let count = first.map_or(0, |first| {
-            first
-                + now[first..]
-                    .iter()
-                    .take_while(|question| is_own(question))
-                    .count()
-        });
+        let is_own = |question: &&Question| question.agent == agent;
+        let above = now.iter().take_while(|question| !is_own(question)).count();
+        let own = now[above..].iter().take_while(is_own).count();
+        let count = if own == 0 { 0 } else { above + own };
         let later = now.split_off(count);
         WaitingQuestions { agent, now, later }
     }
 }
 
 impl Question {
-    /// Whether it is the same question, though the conversation has changed.
+    /// Whether it is the same question in a changed conversation.
     fn is(&self, other: &Question) -> bool {
         match (&self.key, &other.key) {
             (Some(key), Some(other)) => key == other,
@@ -59,99 +53,105 @@ impl Question {
 /// while it runs.
 #[derive(Debug, Default)]
 pub struct AnswerQueue {
-    /// Whether one answer is all that this call gets.
-    is_one: bool,
-    is_begun: bool,
-    /// What is still to be asked.
+    /// Whether this call gets just one answer.
+    is_limited_to_one: bool,
+    has_begun: bool,
+    /// The questions that are still to be asked.
     next: Vec<Question>,
     asked: Vec<Question>,
 }
 
-/// What one answer of a call is for, and what waits beside it, by name.
+/// The names of the questions that one answer of a call is for, and of those that wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueReport {
-    /// What is answered now.
+    /// The questions that are answered now.
     pub now: Vec<String>,
-    /// What the same call asks after that.
+    /// The questions that the same call asks after that.
     pub next: Vec<String>,
-    /// What is left to a further call.
+    /// The questions that are left to another call.
     pub left: Vec<String>,
 }
 
 impl AnswerQueue {
-    /// A queue of a call that gets one answer.
+    /// A queue for a call that gets just one answer.
     pub fn only_first() -> AnswerQueue {
         AnswerQueue {
-            is_one: true,
+            is_limited_to_one: true,
             ..AnswerQueue::default()
         }
     }
 
     /// Whether an answer was prepared.
-    pub fn is_begun(&self) -> bool {
-        self.is_begun
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun
     }
 
-    /// Whether another answer is to be prepared.
+    /// Whether this call asks more questions.
     pub fn has_more(&self) -> bool {
         !self.next.is_empty()
     }
 
-    /// Takes the next questions; `false` if they do not belong to this call.
+    /// Takes the next questions. False if they do not belong to this call.
     pub(crate) fn take(&mut self, waiting: &WaitingQuestions) -> bool {
-        if self.is_begun {
-            let mut all = waiting.now.iter().chain(&waiting.later);
-            let is_new =
-                |question| contains(&self.next, question) || !contains(&self.asked, question);
-            if !all.any(|question| contains(&self.next, question))
-                || !waiting.now.iter().any(is_new)
-            {
-                return false;
+        if !self.has_begun {
+            self.has_begun = true;
+            if !self.is_limited_to_one {
+                self.next.clone_from(&waiting.later);
             }
+        } else if self.is_expected(waiting) {
             take_out(&mut self.next, &waiting.now);
         } else {
-            self.is_begun = true;
-            self.next = if self.is_one {
-                Vec::new()
-            } else {
-                waiting.later.clone()
-            };
+            return false;
         }
         self.asked.extend_from_slice(&waiting.now);
         true
     }
 
-    /// What is answered now, and what waits beside it; `None` if this is the only answer.
+    /// Whether a question of this call still waits, and the next answer is for one that was not asked before.
+    fn is_expected(&self, waiting: &WaitingQuestions) -> bool {
+        let mut all = waiting.now.iter().chain(&waiting.later);
+        let mut now = waiting.now.iter();
+        all.any(|question| contains(&self.next, question))
+            && now.any(|question| self.is_new(question))
+    }
+
+    fn is_new(&self, question: &Question) -> bool {
+        contains(&self.next, question) || !contains(&self.asked, question)
+    }
+
+    /// Describes what is answered now and what waits; `None` if this is the only answer.
     pub(crate) fn report(&self, waiting: &WaitingQuestions) -> Option<QueueReport> {
         if waiting.later.is_empty() && self.asked.len() <= waiting.now.len() {
             return None;
         }
-        let mut next = self.next.clone();
-        let left = take_out(&mut next, &waiting.later);
-        let is_left = |question: &&Question| left.contains(&question.name);
-        let next = waiting.later.iter().filter(|question| !is_left(question));
+        let left = take_out(&mut self.next.clone(), &waiting.later);
+        let mut next = names(&waiting.later);
+        next.retain(|name| !left.contains(name));
         Some(QueueReport {
-            now: waiting
-                .now
-                .iter()
-                .map(|question| question.name.clone())
-                .collect(),
-            next: next.map(|question| question.name.clone()).collect(),
+            now: names(&waiting.now),
+            next,
             left,
         })
     }
+}
+
+fn names(questions: &[Question]) -> Vec<String> {
+    questions
+        .iter()
+        .map(|question| question.name.clone())
+        .collect()
 }
 
 fn contains(questions: &[Question], question: &Question) -> bool {
     questions.iter().any(|known| known.is(question))
 }
 
-/// Takes questions out of some, each once; the names of those that are not among them.
+/// Removes each of these questions once. Returns the names of those that were not there.
 fn take_out(from: &mut Vec<Question>, questions: &[Question]) -> Vec<String> {
     let mut missing = Vec::new();
     for question in questions {
         match from.iter().position(|known| known.is(question)) {
-            Some(found) => drop(from.remove(found)),
+            Some(index) => drop(from.remove(index)),
             None => missing.push(question.name.clone()),
         }
     }
@@ -162,91 +162,92 @@ fn take_out(from: &mut Vec<Question>, questions: &[Question]) -> Vec<String> {
 #[derive(Debug, Clone, Default)]
 pub struct ChosenMessages {
     pub(crate) choice: Choice,
-    /// What those say that only their place names: a place is another one when somebody types something above it.
-    pub(crate) placed: Vec<(MessageId, Body)>,
+    /// The content of chosen messages that have no id of their own. Their ids come from their position, which changes
+    /// when somebody types something above them.
+    pub(crate) positioned: Vec<(MessageId, Body)>,
 }
 
 impl ChosenMessages {
-    /// Whether nothing was chosen, so that all is sent.
+    /// Whether nothing was chosen, so that everything is sent.
     pub fn is_empty(&self) -> bool {
         self.choice.is_empty()
     }
 
-    /// The choice among the messages as they are now; `None` if one of them is not there any more.
-    fn now(&self, messages: &[Message]) -> Option<Choice> {
+    /// The choice with the ids that the messages have now; `None` if one of them is gone.
+    fn resolve(&self, messages: &[Message]) -> Option<Choice> {
         let mut choice = self.choice.clone();
         for target in choice.include.iter_mut().chain(&mut choice.exclude) {
-            let placed = self.placed.iter().find(|(id, _)| *id == target.message);
-            let is_here = |message: &Message| {
-                message.id == target.message && placed.is_none_or(|(_, body)| message.body == *body)
-            };
-            if messages.iter().any(is_here) {
-                continue;
-            }
-            let (_, body) = placed?;
-            let mut same = messages.iter().filter(|message| message.body == *body);
-            let only = same.next().filter(|_| same.next().is_none())?;
-            target.message = only.id.clone();
+            target.message = self.current_id(&target.message, messages)?;
         }
         Some(choice)
     }
+
+    /// The id that a chosen message has now. A message that moved is found by its content, if just one has that content.
+    fn current_id(&self, chosen: &MessageId, messages: &[Message]) -> Option<MessageId> {
+        let mut positioned = self.positioned.iter();
+        let content = positioned
+            .find(|(id, _)| id == chosen)
+            .map(|(_, body)| body);
+        let is_unmoved = |message: &Message| {
+            message.id == *chosen && content.is_none_or(|body| message.body == *body)
+        };
+        if messages.iter().any(is_unmoved) {
+            return Some(chosen.clone());
+        }
+        let content = content?;
+        let mut same = messages.iter().filter(|message| message.body == *content);
+        let only = same.next().filter(|_| same.next().is_none())?;
+        Some(only.id.clone())
+    }
+
+    fn excludes(&self, question: &Question) -> bool {
+        let mut exclude = self.choice.exclude.iter();
+        exclude.any(|target| target.message == question.message)
+    }
 }
 
-/// What of a conversation one turn is about.
+/// The part of a conversation that one turn is about.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scope {
     pub(crate) chosen: ChosenMessages,
-    /// Whom the questions are meant for that are asked, if others are left for later: these are not sent.
+    /// Set if questions for other agents wait as well, which this turn does not send: the agent that its own questions
+    /// name, if they name one.
     pub(crate) current_agent: Option<Option<String>>,
 }
 
 impl Scope {
-    /// What waits, as this turn asks it.
+    /// The waiting questions that this turn asks, and those that it leaves for later.
     pub(crate) fn waiting(&self, snapshot: &Snapshot) -> WaitingQuestions {
-        let is_left_out = |question: &Question| {
-            let mut exclude = self.chosen.choice.exclude.iter();
-            exclude.any(|target| target.message == question.message)
-        };
-        let questions = snapshot
-            .questions
-            .iter()
-            .filter(|question| !is_left_out(question));
-        let now: Vec<Question> = questions.cloned().collect();
+        let mut questions = snapshot.questions.clone();
+        questions.retain(|question| !self.chosen.excludes(question));
         match &self.current_agent {
-            Some(agent) => WaitingQuestions::for_agent(now, agent.clone()),
+            Some(agent) => WaitingQuestions::for_agent(questions, agent.clone()),
             None => WaitingQuestions {
-                now,
+                now: questions,
                 ..WaitingQuestions::default()
             },
         }
     }
 
-    /// The changes that leave what was chosen, for good.
+    /// The changes that make the choice permanent.
     pub(crate) fn changes(&self, snapshot: &Snapshot) -> Result<Vec<Change>, MissingItem> {
-        let choice = self
-            .chosen
-            .now(&snapshot.messages)
-            .ok_or(MissingItem::Choice)?;
-        let asked: Vec<MessageId> = self
-            .waiting(snapshot)
-            .now
+        let choice = self.chosen.resolve(&snapshot.messages);
+        let choice = choice.ok_or(MissingItem::Choice)?;
+        let questions = self.waiting(snapshot).now;
+        let asked: Vec<MessageId> = questions
             .into_iter()
             .map(|question| question.message)
             .collect();
         Ok(choose(&snapshot.messages, &choice, &asked))
     }
 
-    /// Hides what this turn does not send. What was chosen and is not there any more is not guessed.
+    /// Hides what this turn does not send. Fails if a chosen message is gone.
     pub(crate) fn narrow(&self, mut snapshot: Snapshot) -> Result<Snapshot, MissingItem> {
         let mut changes = Vec::new();
         if !self.chosen.is_empty() {
             changes = self.changes(&snapshot)?;
         }
-        let later = self.waiting(&snapshot).later;
-        changes.extend(later.into_iter().map(|question| Change::SetHistory {
-            target: Target::message(question.message),
-            history: History::Exclude,
-        }));
+        changes.extend(self.waiting(&snapshot).later.into_iter().map(hide));
         if !changes.is_empty() {
             snapshot.messages = with_history(snapshot.messages, &changes);
         }
@@ -254,18 +255,27 @@ impl Scope {
     }
 }
 
-/// The last answer that the model sees, if it broke off. What came of it stays, and counts as an answer.
+fn hide(question: Question) -> Change {
+    Change::SetHistory {
+        target: Target::message(question.message),
+        history: History::Exclude,
+    }
+}
+
+/// The last answer that the model sees, if it broke off. What arrived of it stays and counts as an answer.
 pub fn broken_answer(snapshot: &Snapshot) -> Option<MessageId> {
     let chain = snapshot.chain();
-    let is_answer = |message: &&&Message| {
-        matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
-    };
-    let last = chain.messages.iter().rev().find(is_answer)?;
+    let mut latest_first = chain.messages.iter().rev();
+    let last = latest_first.find(|message| is_visible_answer(message))?;
     let Body::Assistant(answer) = &last.body else {
         return None;
     };
     let is_broken = answer.stop_reason == Some(StopReason::Interrupted);
     is_broken.then(|| last.id.clone())
+}
+
+fn is_visible_answer(message: &Message) -> bool {
+    matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
 }
 
 #[cfg(test)]
@@ -281,17 +291,13 @@ mod tests {
             key: Some((*name).to_string()),
             text: format!("text {name}"),
             agent: Some((*agent).to_string()).filter(|agent| !agent.is_empty()),
-            place: 0,
+            cell_index: 0,
         };
         WaitingQuestions::first(questions.iter().map(question).collect())
     }
 
-    fn names(questions: &[Question]) -> String {
-        questions
-            .iter()
-            .map(|question| question.name.as_str())
-            .collect::<Vec<_>>()
-            .join(",")
+    fn joined(questions: &[Question]) -> String {
+        names(questions).join(",")
     }
 
     #[test]
@@ -309,7 +315,7 @@ mod tests {
         ] {
             let waiting = waiting(questions);
             assert_eq!(
-                (names(&waiting.now), names(&waiting.later)),
+                (joined(&waiting.now), joined(&waiting.later)),
                 (now.into(), later.into())
             );
         }

@@ -17,7 +17,7 @@ fn answered() -> TurnInput {
 
 fn calling() -> AnswerResult {
     AnswerResult {
-        calls: true,
+        has_calls: true,
         ..AnswerResult::default()
     }
 }
@@ -67,7 +67,7 @@ fn a_full_context_is_compacted_once_before_a_question() {
     let inputs = [
         TurnInput::Reminded,
         full(),
-        TurnInput::Compacted(0.0),
+        TurnInput::Compacted { cost: 0.0 },
         full(),
     ];
     let expected = [
@@ -84,14 +84,14 @@ fn a_full_context_is_compacted_once_before_a_question() {
 fn what_was_refused_is_not_asked_again_as_it_is() {
     let refused = AnswerResult {
         is_too_long: true,
-        failed: true,
+        is_failed: true,
         ..AnswerResult::default()
     };
     let inputs = [
         TurnInput::Reminded,
         planned(),
         TurnInput::Answered(refused),
-        TurnInput::NotCompacted(0.0),
+        TurnInput::NotCompacted { cost: 0.0 },
         TurnInput::Recorded,
     ];
     let expected = [
@@ -114,7 +114,7 @@ fn what_was_refused_is_not_asked_again_as_it_is() {
     let inputs = [
         TurnInput::Reminded,
         full(),
-        TurnInput::NotCompacted(0.0),
+        TurnInput::NotCompacted { cost: 0.0 },
         full(),
     ];
     let done = effects(TurnLimits::default(), inputs);
@@ -126,7 +126,7 @@ fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
     let refused = || {
         TurnInput::Answered(AnswerResult {
             is_too_long: true,
-            failed: true,
+            is_failed: true,
             ..AnswerResult::default()
         })
     };
@@ -134,7 +134,7 @@ fn a_prompt_that_is_too_long_is_compacted_once_and_asked_again() {
         TurnInput::Reminded,
         planned(),
         refused(),
-        TurnInput::Compacted(0.0),
+        TurnInput::Compacted { cost: 0.0 },
         planned(),
         refused(),
         TurnInput::Recorded,
@@ -171,7 +171,10 @@ fn a_summary_is_asked_for_once() {
     let asked = effects(TurnLimits::default(), begin.clone()).pop();
     assert_eq!(asked, Some(Effect::Summarise(vec!["m".into()])));
     let none = || EndReason::NoSummary("m".into());
-    let failed = TurnInput::Summarised(Some("m".into()), 0.0);
+    let failed = TurnInput::Summarised {
+        failed: Some("m".into()),
+        cost: 0.0,
+    };
     assert_eq!(
         ends(
             TurnLimits::default(),
@@ -179,7 +182,13 @@ fn a_summary_is_asked_for_once() {
         ),
         none()
     );
-    let kept_nothing = [TurnInput::Summarised(None, 0.0), lacking()];
+    let kept_nothing = [
+        TurnInput::Summarised {
+            failed: None,
+            cost: 0.0,
+        },
+        lacking(),
+    ];
     assert_eq!(
         ends(TurnLimits::default(), begin.into_iter().chain(kept_nothing)),
         none()
@@ -274,7 +283,7 @@ fn the_cost_is_kept_within_its_limit() {
     let inputs = [
         TurnInput::Reminded,
         full(Some(0.5)),
-        TurnInput::Compacted(0.75),
+        TurnInput::Compacted { cost: 0.75 },
         costs(Some(0.5)),
     ];
     assert_eq!(ends(limits, inputs), too_costly(0.75, 0.5));
@@ -285,21 +294,21 @@ fn what_came_is_recorded_when_it_is_stopped_or_fails() {
     for (answered, ending) in [
         (
             AnswerResult {
-                stopped: true,
+                is_stopped: true,
                 ..calling()
             },
             EndReason::Stopped,
         ),
         (
             AnswerResult {
-                failed: true,
+                is_failed: true,
                 ..calling()
             },
             EndReason::Failed,
         ),
         (
             AnswerResult {
-                stopped: true,
+                is_stopped: true,
                 is_too_long: true,
                 ..AnswerResult::default()
             },
@@ -344,7 +353,12 @@ fn a_question_that_was_taken_away_is_not_asked() {
         missing: Some(MissingItem::Question),
         ..PlanResult::default()
     });
-    let inputs = [TurnInput::Reminded, full, TurnInput::Compacted(0.0), gone];
+    let inputs = [
+        TurnInput::Reminded,
+        full,
+        TurnInput::Compacted { cost: 0.0 },
+        gone,
+    ];
     assert_eq!(
         ends(TurnLimits::default(), inputs),
         EndReason::ItemMissing(MissingItem::Question)
@@ -369,9 +383,9 @@ fn any_answered() -> impl Strategy<Value = AnswerResult> {
     (any::<bool>(), seldom(), seldom(), prop::bool::weighted(0.9)).prop_map(
         |(is_too_long, failed, stopped, calls)| AnswerResult {
             is_too_long,
-            failed,
-            stopped,
-            calls,
+            is_failed: failed,
+            is_stopped: stopped,
+            has_calls: calls,
             cost: None,
         },
     )
@@ -394,8 +408,8 @@ proptest! {
             let input = match effect {
                 Effect::Remind => TurnInput::Reminded,
                 Effect::Plan => TurnInput::Planned(plans.next().unwrap_or_default()),
-                Effect::Summarise(_) => TurnInput::Summarised(None, 0.0),
-                Effect::Compact(_) => TurnInput::Compacted(0.0),
+                Effect::Summarise(_) => TurnInput::Summarised { failed: None, cost: 0.0 },
+                Effect::Compact(_) => TurnInput::Compacted { cost: 0.0 },
                 Effect::Ask => {
                     asked += 1;
                     TurnInput::Answered(answers.next().unwrap_or_default())
@@ -417,9 +431,9 @@ proptest! {
         let inputs = [
             TurnInput::Reminded,
             planned(),
-            TurnInput::Summarised(None, 0.0),
-            TurnInput::Compacted(0.0),
-            TurnInput::NotCompacted(0.0),
+            TurnInput::Summarised { failed: None, cost: 0.0 },
+            TurnInput::Compacted { cost: 0.0 },
+            TurnInput::NotCompacted { cost: 0.0 },
             answered(),
             TurnInput::Recorded,
             TurnInput::ToolsRan(true),

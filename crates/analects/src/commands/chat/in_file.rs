@@ -161,7 +161,7 @@ fn write(
     path: &Path,
     prepared: &mut Prepared<&mut FileConversation>,
 ) -> Result<(), Failure> {
-    prepared.introduce()?;
+    prepared.store_agent()?;
     if let Some(name) = &call.args.set_default_agent {
         let conversation = prepared.conversation_mut();
         conversation.try_edit(|document| set::default_agent(document, path, name))?;
