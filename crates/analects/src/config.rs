@@ -1,8 +1,8 @@
-//! The configuration: what the person's `config.toml` and a project's `.analects.toml` say, which of
-//! them counts, and where each value came from. The environment is `surroundings.rs`.
+//! The configuration: what your `config.toml` and a project's `.analects.toml` say, which of them wins, and where each
+//! value came from. For environment variables see `environment.rs`.
 //!
-//! A project's file comes with the project, so it is input like any other: it may define agents,
-//! name models, and say when a conversation is compacted, and nothing else. No configuration names a recording, which is a path on this machine.
+//! A project's file comes with the project, so it is untrusted: it may define agents, name models, and say when to
+//! compact, and nothing else. No configuration names a recording, which is a path on this machine.
 
 mod agent_file;
 mod read;
@@ -11,18 +11,18 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use analects_client::{ClientError, Surroundings as Models, resolve};
+use analects_client::{ClientError, Surroundings, resolve};
 use analects_context::Threshold;
 use analects_core::{Agent, nearest};
 use analects_runtime::AgentSource;
 
-use crate::failure::{Failure, words};
+use crate::environment::{DEFAULT_MODEL, Environment};
+use crate::failure::{Failure, io_error_text};
 use crate::hints::Advice;
-use crate::surroundings::{DEFAULT_MODEL, Surroundings};
 use crate::ui;
-use read::{CompactAt, Layer, Owner};
+use read::{AgentDefinition, CompactAt, ConfigFile, Owner};
 
-/// The words that stand for models of the person's choice.
+/// The words that stand for models of your choice.
 pub const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
 
 /// Where a value came from.
@@ -30,7 +30,7 @@ pub const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compa
 pub enum Origin {
     /// The environment variable of that name.
     Variable(&'static str),
-    /// Nowhere: neither that variable nor another says anything.
+    /// Nowhere. This variable could set it.
     Unset(&'static str),
     /// A line of a configuration file.
     File { path: PathBuf, line: usize },
@@ -53,18 +53,22 @@ impl fmt::Display for Origin {
 pub struct Setting {
     /// Its name, with dots.
     pub key: String,
-    /// Its value; for a secret only `set` or `not set`.
+    /// Its value. For a secret only `set` or `not set`.
     pub value: serde_json::Value,
     /// Where it came from.
     pub origin: Origin,
 }
 
 impl Setting {
-    /// A value that is a text.
+    /// A setting whose value is a string.
     pub fn new(key: impl Into<String>, value: impl Into<String>, origin: Origin) -> Setting {
+        Setting::of_json(key, value.into().into(), origin)
+    }
+
+    fn of_json(key: impl Into<String>, value: serde_json::Value, origin: Origin) -> Setting {
         Setting {
             key: key.into(),
-            value: serde_json::Value::String(value.into()),
+            value,
             origin,
         }
     }
@@ -73,29 +77,26 @@ impl Setting {
 /// What the configuration files say.
 #[derive(Debug, Default)]
 pub struct Config {
-    /// The project's file before the person's: the first that says something counts.
-    layers: Vec<Layer>,
-    /// The person's folder of agents, one file each.
+    /// The project's file before yours: the first that sets a value wins.
+    files: Vec<ConfigFile>,
+    /// Your folder of agents, one file each.
     agents: PathBuf,
-    /// The default that the environment names, which counts before the files.
+    /// The default model that the environment names. It wins over the files.
     default: Option<String>,
 }
 
 impl Config {
-    /// Reads the files that count here, and says on stderr what is odd about them.
-    pub fn read(surroundings: &Surroundings) -> Result<Config, Failure> {
-        let config = Config::read_silently(surroundings)?;
-        let warnings = config.layers.iter().flat_map(|layer| &layer.warnings);
-        warnings.for_each(|warning| ui::remark(warning));
+    /// Reads the configuration, and warns about keys that it does not know.
+    pub fn read(environment: &Environment) -> Result<Config, Failure> {
+        let config = Config::read_silently(environment)?;
+        for warning in config.files.iter().flat_map(|file| &file.warnings) {
+            ui::remark(warning);
+        }
         Ok(config)
     }
 
-    fn read_silently(surroundings: &Surroundings) -> Result<Config, Failure> {
-        let project = project_file(&surroundings.folder, surroundings.home.as_deref());
-        let user = surroundings.config.join("config.toml");
-        let files = project.map(|path| (path, Owner::Project)).into_iter();
-        let agents = surroundings.config.join("agents");
-        let default = surroundings.default_model.clone();
+    fn read_silently(environment: &Environment) -> Result<Config, Failure> {
+        let default = environment.default_model.clone();
         if let Some(name) = default.as_deref().filter(|name| is_recording(name)) {
             let message = format!("{DEFAULT_MODEL} is {name}, which is a recording");
             return Err(Failure::usage(
@@ -103,167 +104,158 @@ impl Config {
                 "name a model, such as local/smollm2",
             ));
         }
-        let mut config = Config {
-            layers: Vec::new(),
-            agents,
-            default,
-        };
-        for (path, owner) in files.chain([(user, Owner::Person)]) {
-            let Some(text) = read_text(&path)? else {
-                continue;
-            };
-            let layer = read::read(&text, &path, owner)?;
-            config.layers.push(layer);
+        let mut files = Vec::new();
+        if let Some(path) = project_file(&environment.folder, environment.home.as_deref()) {
+            files.extend(read_file(&path, Owner::Project)?);
         }
-        Ok(config)
+        let path = environment.config.join("config.toml");
+        files.extend(read_file(&path, Owner::Person)?);
+        Ok(Config {
+            files,
+            agents: environment.config.join("agents"),
+            default,
+        })
     }
 
-    /// Reads the configuration. If the person named a model and nothing else, hardly anything in it
-    /// matters, and what is wrong with it does not at all.
+    /// Reads the configuration for a call with these options. If the call names a model and no agent, hardly anything
+    /// in the configuration matters, so errors in it do not count.
     pub fn read_for(
         model: Option<&str>,
         agent: Option<&str>,
-        surroundings: &Surroundings,
+        environment: &Environment,
     ) -> Result<Config, Failure> {
         match (model, agent) {
             (Some(model), None) if !POINTERS.contains(&model) => {
-                Ok(Config::read_silently(surroundings).unwrap_or_default())
+                Ok(Config::read_silently(environment).unwrap_or_default())
             }
-            _ => Config::read(surroundings),
+            _ => Config::read(environment),
         }
     }
 
-    /// The model that a pointer stands for.
+    /// The model that a pointer stands for. `None` if it is not configured.
     pub fn pointer(&self, name: &str) -> Option<&str> {
-        match self.default.as_deref().filter(|_| name == "default") {
+        match self.default_for(name) {
             Some(pointer) if POINTERS.contains(&pointer) => self.configured(pointer),
             Some(model) => Some(model),
             None => self.configured(name),
         }
     }
 
-    /// How full the context must be for a conversation to be compacted by itself; `None` for never.
+    /// What the environment says about this pointer.
+    fn default_for(&self, name: &str) -> Option<&str> {
+        self.default.as_deref().filter(|_| name == "default")
+    }
+
+    /// The model that the files give for a pointer.
+    fn configured(&self, name: &str) -> Option<&str> {
+        self.first(|file| Some(file.pointer(name)?.model.as_str()))
+    }
+
+    /// The value of the first file that has one.
+    fn first<'c, T>(&'c self, value: impl Fn(&'c ConfigFile) -> Option<T>) -> Option<T> {
+        self.files.iter().find_map(value)
+    }
+
+    /// How full the context must be before a conversation is compacted automatically. `None` means never.
     pub fn compact_at(&self) -> Option<Threshold> {
-        match self.layers.iter().find_map(|layer| layer.compact_at) {
+        match self.first(|file| file.compact_at) {
             Some((CompactAt::Share(share), _)) => Some(share),
             Some((CompactAt::Never, _)) => None,
             None => Some(Threshold::default()),
         }
     }
 
-    /// Whether the pictures of message files are sent without asking.
+    /// Whether to send the pictures of message files without asking.
     pub fn pictures(&self) -> bool {
-        self.layers
-            .iter()
-            .find_map(|layer| layer.pictures)
+        self.first(|file| file.pictures)
             .is_some_and(|(is_on, _)| is_on)
     }
 
-    /// Whether message files say everything about an answer.
+    /// Whether message files get all details of an answer.
     pub fn details(&self) -> bool {
-        self.layers
-            .iter()
-            .find_map(|layer| layer.details)
+        self.first(|file| file.details)
             .is_some_and(|(is_on, _)| is_on)
     }
 
-    /// The model that the files give for a pointer.
-    fn configured(&self, name: &str) -> Option<&str> {
-        self.layers
-            .iter()
-            .find_map(|layer| Some(layer.pointer(name)?.model.as_str()))
-    }
-
-    /// Says where a model stands that nobody named in this call.
-    pub fn told_where(&self, failure: Failure, model: &str) -> Failure {
+    /// Adds a hint that says where the configuration names this model, if it does.
+    pub fn with_model_origin(&self, failure: Failure, model: &str) -> Failure {
         if self.default.as_deref() == Some(model) {
             return failure.and_hint(format!("{DEFAULT_MODEL} names it"));
         }
-        let found = self.layers.iter().find_map(|layer| {
-            let pointer = layer
-                .pointers
-                .iter()
-                .find(|pointer| pointer.model == model)?;
-            Some((pointer, layer))
-        });
-        match found {
-            Some((pointer, layer)) => {
-                let (path, line) = (layer.path.display(), pointer.line);
-                failure.and_hint(format!("it is the {} model of {path}:{line}", pointer.name))
+        for file in &self.files {
+            let pointer = file.pointers.iter().find(|pointer| pointer.model == model);
+            if let Some(pointer) = pointer {
+                let name = pointer.name;
+                let path = file.path.display();
+                let line = pointer.line;
+                return failure.and_hint(format!("it is the {name} model of {path}:{line}"));
             }
-            None => failure,
         }
+        failure
     }
 
-    /// The model that the person means: a pointer stands for another, any other name for itself.
+    /// The model that a name stands for: a pointer for another model, any other name for itself.
     pub fn model(&self, wanted: &str) -> Result<String, Failure> {
         if !POINTERS.contains(&wanted) {
             return Ok(wanted.to_string());
         }
-        let model = self.pointer(wanted).map(str::to_string);
-        model.ok_or_else(|| no_such_pointer(wanted))
-    }
-
-    /// The agent of that name. One without models gets the default one.
-    pub fn agent(&self, name: &str) -> Result<Option<Agent>, Failure> {
-        let mut known = self.layers.iter().flat_map(|layer| &layer.agents);
-        let agent = match known.find(|known| known.agent.name == name) {
-            Some(known) => Some(known.agent.clone()),
-            None => agent_file::read(&self.agents, name)?.map(|found| found.agent),
-        };
-        Ok(agent.map(|mut agent| {
-            if agent.models.is_empty() {
-                agent
-                    .models
-                    .extend(self.pointer("default").map(str::to_string));
-            }
-            agent
-        }))
-    }
-
-    /// The names of the agents that are configured.
-    pub fn agent_names(&self) -> Vec<String> {
-        let defined = self.layers.iter().flat_map(|layer| &layer.agents);
-        let defined = defined.map(|known| known.agent.name.clone());
-        defined.chain(agent_file::names(&self.agents)).collect()
-    }
-
-    /// Every value that counts, and where it came from.
-    pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
-        let mut settings = Vec::new();
-        for name in POINTERS {
-            let key = format!("models.{name}");
-            if let Some(model) = self.default.as_deref().filter(|_| name == "default") {
-                settings.push(Setting::new(key, model, Origin::Variable(DEFAULT_MODEL)));
-                continue;
-            }
-            let origin = self.origin(|layer| Some(layer.pointer(name)?.line));
-            settings.push(Setting::new(
-                key,
-                self.configured(name).unwrap_or("not set"),
-                origin,
-            ));
+        match self.pointer(wanted) {
+            Some(model) => Ok(model.to_string()),
+            None => Err(no_such_pointer(wanted)),
         }
-        let origin = self.origin(|layer| Some(layer.compact_at?.1));
-        let share = self
-            .compact_at()
-            .map(|at| format!("{:.0}%", at.share() * 100.0));
-        let share = share.unwrap_or_else(|| "never".to_string());
-        settings.push(Setting::new("context.compact_at", share, origin));
-        let key = "context.pictures".to_string();
-        let origin = self.origin(|layer| Some(layer.pictures?.1));
-        settings.push(Setting {
-            key,
-            value: self.pictures().into(),
-            origin,
-        });
-        let key = "files.details".to_string();
-        let origin = self.origin(|layer| Some(layer.details?.1));
-        settings.push(Setting {
-            key,
-            value: self.details().into(),
-            origin,
-        });
+    }
+
+    /// The agent with this name. One without models gets the default model.
+    pub fn agent(&self, name: &str) -> Result<Option<Agent>, Failure> {
+        let Some((definition, _)) = self.definition(name)? else {
+            return Ok(None);
+        };
+        let mut agent = definition.agent;
+        if agent.models.is_empty() {
+            agent
+                .models
+                .extend(self.pointer("default").map(str::to_string));
+        }
+        Ok(Some(agent))
+    }
+
+    /// The definition of an agent, and the file that it is in.
+    fn definition(&self, name: &str) -> Result<Option<(AgentDefinition, PathBuf)>, Failure> {
+        let in_files = self.first(|file| Some((file.agent(name)?.clone(), file.path.clone())));
+        if in_files.is_some() {
+            return Ok(in_files);
+        }
+        let definition = agent_file::read(&self.agents, name)?;
+        Ok(definition.map(|definition| (definition, agent_file::path(&self.agents, name))))
+    }
+
+    /// The names of the agents that are configured. A name may occur twice.
+    pub fn agent_names(&self) -> Vec<String> {
+        let agents = self.files.iter().flat_map(|file| &file.agents);
+        let mut names: Vec<String> = agents
+            .map(|definition| definition.agent.name.clone())
+            .collect();
+        names.extend(agent_file::names(&self.agents));
+        names
+    }
+
+    /// Every setting of the configuration files, with defaults, and where it came from.
+    pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
+        let mut settings: Vec<Setting> = POINTERS
+            .into_iter()
+            .map(|name| self.pointer_setting(name))
+            .collect();
+        settings.push(self.compact_at_setting());
+        settings.push(Setting::of_json(
+            "context.pictures",
+            self.pictures().into(),
+            self.origin(|file| Some(file.pictures?.1)),
+        ));
+        settings.push(Setting::of_json(
+            "files.details",
+            self.details().into(),
+            self.origin(|file| Some(file.details?.1)),
+        ));
         let mut names = self.agent_names();
         names.sort();
         names.dedup();
@@ -273,50 +265,52 @@ impl Config {
         Ok(settings)
     }
 
-    /// Where the first file that says something says it, by the line.
-    fn origin(&self, line: impl Fn(&Layer) -> Option<usize>) -> Origin {
-        let found = self
-            .layers
-            .iter()
-            .find_map(|layer| Some((&layer.path, line(layer)?)));
-        found.map_or(Origin::BuiltIn, |(path, line)| Origin::File {
-            path: path.clone(),
-            line,
-        })
+    fn pointer_setting(&self, name: &str) -> Setting {
+        let key = format!("models.{name}");
+        if let Some(model) = self.default_for(name) {
+            return Setting::new(key, model, Origin::Variable(DEFAULT_MODEL));
+        }
+        let origin = self.origin(|file| Some(file.pointer(name)?.line));
+        Setting::new(key, self.configured(name).unwrap_or("not set"), origin)
+    }
+
+    fn compact_at_setting(&self) -> Setting {
+        let value = match self.compact_at() {
+            Some(threshold) => format!("{:.0}%", threshold.share() * 100.0),
+            None => "never".to_string(),
+        };
+        let origin = self.origin(|file| Some(file.compact_at?.1));
+        Setting::new("context.compact_at", value, origin)
+    }
+
+    /// Where the first file that has this value has it. `line` gives the value's line in a file.
+    fn origin(&self, line: impl Fn(&ConfigFile) -> Option<usize>) -> Origin {
+        let found = self.first(|file| Some((file.path.clone(), line(file)?)));
+        match found {
+            Some((path, line)) => Origin::File { path, line },
+            None => Origin::BuiltIn,
+        }
     }
 
     fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {
-        let found = self.layers.iter().find_map(|layer| {
-            let known = layer.agents.iter().find(|known| known.agent.name == name)?;
-            Some((known.clone(), layer.path.clone()))
-        });
-        let found = match found {
-            Some(found) => Some(found),
-            None => agent_file::read(&self.agents, name)?
-                .map(|found| (found, agent_file::path(&self.agents, name))),
-        };
-        let Some((known, path)) = found else {
+        let Some((definition, path)) = self.definition(name)? else {
             return Ok(Vec::new());
         };
-        let json = serde_json::to_value(&known.agent).unwrap_or_default();
-        let setting = |property: &&str| {
-            let line = known
-                .lines
-                .iter()
-                .find(|(key, _)| key == property)
-                .map(|(_, line)| *line);
-            let origin = line.map_or(Origin::BuiltIn, |line| Origin::File {
-                path: path.clone(),
-                line,
-            });
-            let value = json.get(*property).cloned().unwrap_or_default();
-            Setting {
-                key: format!("agents.{name}.{property}"),
-                value,
-                origin,
-            }
-        };
-        Ok(Agent::PROPERTIES.iter().map(setting).collect())
+        let json = serde_json::to_value(&definition.agent).unwrap_or_default();
+        let mut settings = Vec::new();
+        for property in Agent::PROPERTIES {
+            let origin = match definition.line_of(property) {
+                Some(line) => Origin::File {
+                    path: path.clone(),
+                    line,
+                },
+                None => Origin::BuiltIn,
+            };
+            let value = json.get(property).cloned().unwrap_or_default();
+            let key = format!("agents.{name}.{property}");
+            settings.push(Setting::of_json(key, value, origin));
+        }
+        Ok(settings)
     }
 }
 
@@ -338,14 +332,14 @@ impl AgentSource for Config {
     }
 }
 
-/// Says that no model is configured for a word that stands for one.
+/// Says that no model is configured for this pointer.
 pub fn no_such_pointer(word: &str) -> Failure {
     let message = format!("no model is configured as {word}");
     let hint = format!("set {word} under [models] in config.toml, or name a model");
     Failure::not_found(message).or_hint(hint)
 }
 
-/// Says that there is no such agent, and which there are.
+/// Says that an agent does not exist, and which ones do.
 pub fn no_such_agent(name: &str, known: &[String]) -> Failure {
     let advice = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => Advice::Text(format!("did you mean {near}?")),
@@ -355,20 +349,20 @@ pub fn no_such_agent(name: &str, known: &[String]) -> Failure {
     Failure::not_found(format!("there is no agent {name}")).or_hint(advice)
 }
 
-/// Why no file may name a recording.
-pub const RECORDING_NAMED: &str = "a recording is named on the command line of chat only";
+/// Why no file and no variable may name a recording.
+pub const NO_RECORDING_HERE: &str = "a recording is named on the command line of chat only";
 
-/// Whether a model can be named in a file: by a name that this version understands, and no
-/// recording. Whether there is a key for it, asking will tell.
+/// Checks that a file can name this model: this version understands the name, and it is no recording. A missing key is
+/// no error; asking the model reports it.
 pub fn check_model(name: &str) -> Result<(), Failure> {
     if is_recording(name) {
-        let message = format!("{name}: {RECORDING_NAMED}");
+        let message = format!("{name}: {NO_RECORDING_HERE}");
         return Err(Failure::usage(
             message,
             "name a model, such as openai/gpt-5-mini",
         ));
     }
-    match resolve(name, &Models::default()) {
+    match resolve(name, &Surroundings::default()) {
         Err(error @ ClientError::UnknownModel(_)) => Err(error.into()),
         _ => Ok(()),
     }
@@ -379,37 +373,49 @@ fn is_recording(name: &str) -> bool {
     name.starts_with("replay:")
 }
 
-/// The text of a file; nothing where there is none.
-fn read_text(path: &Path) -> Result<Option<String>, Failure> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        // The configuration's folder may be a file, such as in a home that is none.
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(None),
-        Err(error) => {
-            let message = format!("{}: cannot read: {}", path.display(), words(&error));
-            return Err(Failure::input(message));
-        }
-    };
-    let text = String::from_utf8(bytes);
-    text.map(Some).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let message = format!("{}: the bytes at offset {at} are not UTF-8", path.display());
-        Failure::input(message).or_hint("convert the file to UTF-8")
-    })
+/// Reads a configuration file. `None` if it does not exist.
+fn read_file(path: &Path, owner: Owner) -> Result<Option<ConfigFile>, Failure> {
+    match read_text(path)? {
+        Some(text) => Ok(Some(read::read(&text, path, owner)?)),
+        None => Ok(None),
+    }
 }
 
-/// The file that a project may have.
+/// The text of a file. `None` if it does not exist.
+fn read_text(path: &Path) -> Result<Option<String>, Failure> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+
+    let name = path.display();
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        // The configuration's folder may be a file, such as below a home that does not exist.
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => return Ok(None),
+        Err(error) => {
+            let reason = io_error_text(&error);
+            return Err(Failure::input(format!("{name}: cannot read: {reason}")));
+        }
+    };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let message = format!("{name}: the bytes at offset {at} are not UTF-8");
+            Err(Failure::input(message).or_hint("convert the file to UTF-8"))
+        }
+    }
+}
+
+/// The name of a project's configuration file.
 const PROJECT_FILE: &str = ".analects.toml";
 
-/// The nearest project file. The search ends with the home folder and where another file system
-/// begins; and a folder that everybody may write to is nobody's project, so it ends there too, and
-/// what lies in it does not count.
+/// The nearest project file, in this folder or above it. The search ends at your home folder and at the border of the
+/// file system. It also ends at a folder that everybody can write to, and ignores a file there: anybody could have put
+/// it there.
 fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let start = Facts::of(folder)?;
+    let start = FolderInfo::of(folder)?;
     for folder in folder.ancestors() {
-        let facts = Facts::of(folder)?;
-        if facts.device != start.device || facts.is_everybodys {
+        let info = FolderInfo::of(folder)?;
+        if info.device != start.device || info.is_world_writable {
             return None;
         }
         let file = folder.join(PROJECT_FILE);
@@ -423,31 +429,34 @@ fn project_file(folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     None
 }
 
+/// Whether two paths lead to the same folder. The second has no links in it.
 fn is_same(one: &Path, other: &Path) -> bool {
     one == other || std::fs::canonicalize(one).is_ok_and(|one| one == other)
 }
 
-struct Facts {
+/// What the search for a project file needs to know about a folder.
+struct FolderInfo {
+    /// The number of its file system.
     device: u64,
-    is_everybodys: bool,
+    is_world_writable: bool,
 }
 
-impl Facts {
+impl FolderInfo {
     #[cfg(unix)]
-    fn of(folder: &Path) -> Option<Facts> {
+    fn of(folder: &Path) -> Option<FolderInfo> {
         use std::os::unix::fs::MetadataExt;
-        let facts = std::fs::metadata(folder).ok()?;
-        Some(Facts {
-            device: facts.dev(),
-            is_everybodys: facts.mode() & 0o002 != 0,
+        let metadata = std::fs::metadata(folder).ok()?;
+        Some(FolderInfo {
+            device: metadata.dev(),
+            is_world_writable: metadata.mode() & 0o002 != 0,
         })
     }
 
     #[cfg(not(unix))]
-    fn of(folder: &Path) -> Option<Facts> {
-        folder.is_dir().then_some(Facts {
+    fn of(folder: &Path) -> Option<FolderInfo> {
+        folder.is_dir().then_some(FolderInfo {
             device: 0,
-            is_everybodys: false,
+            is_world_writable: false,
         })
     }
 }
@@ -478,7 +487,7 @@ mod tests {
             project_file(&deep, Some(&home)),
             Some(home.join("project").join(PROJECT_FILE))
         );
-        // A folder is no file.
+        // A folder with that name does not count.
         std::fs::create_dir(deep.join(PROJECT_FILE)).unwrap();
         assert_eq!(
             project_file(&deep, Some(&home)),
@@ -488,7 +497,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_folder_of_everybody_is_nobodys_project() {
+    fn the_search_ends_at_a_folder_that_everybody_can_write_to() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let open = folder.path().join("open");

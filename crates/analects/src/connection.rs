@@ -1,5 +1,5 @@
-//! What every verb that asks a model lets the person say: about the connection, what a turn may take, and who
-//! writes summaries. And what it says of how an answer ended.
+//! What every verb that asks a model has in common: the options of the connection, the limits of a turn, the model for
+//! summaries, and a warning if an answer ended in an unusual way.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -14,14 +14,14 @@ use analects_runtime::turn::TurnLimits;
 use analects_store::FileGrants;
 
 use crate::config::Config;
-use crate::failure::{Failure, words};
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
 use crate::local::LocalStarter;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Options of the connection to a model.
 #[derive(Debug, Default, clap::Args)]
-pub struct Connection {
+pub struct ConnectionArgs {
     /// Give up after this many seconds without data [default: 120 until the first byte, then 90]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     timeout: Option<Duration>,
@@ -35,116 +35,114 @@ pub struct Connection {
     allow_http: bool,
 }
 
-impl Connection {
-    /// Lets the surroundings know what is allowed here.
-    pub fn allow(&self, surroundings: &mut Surroundings) {
-        surroundings.models.allow_http |= self.allow_http;
+impl ConnectionArgs {
+    /// Passes `--allow-http` on to the environment, where models are looked up.
+    pub fn allow(&self, environment: &mut Environment) {
+        environment.models.allow_http |= self.allow_http;
     }
 
-    /// The options of the client.
-    pub fn options(&self, surroundings: &Surroundings) -> Result<Options, Failure> {
-        if let Some(path) = &self.record {
+    /// The options of the client. Fails if the answer cannot be recorded.
+    pub fn options(&self, environment: &Environment) -> Result<Options, Failure> {
+        let record = self.record.clone();
+        if let Some(path) = &record {
             check_recording(path)?;
         }
-        let usual = Options::default();
-        let on_wait = |waiting: &Waiting| {
-            let seconds = waiting.wait.as_secs_f64();
-            ui::remark(&format!(
-                "{}; trying again in {seconds:.1} s",
-                waiting.error
-            ));
-        };
-        let recording = self.record.clone().unwrap_or_default();
-        let on_lost = move |error: &io::Error| {
-            let (path, words) = (recording.display(), words(error));
-            ui::remark(&format!(
-                "warning: {path}: the answer could not be recorded: {words}"
-            ));
-        };
+        let recording = record.clone().unwrap_or_default();
+        let on_lost = move |error: &io::Error| remark_lost_recording(&recording, error);
+        let defaults = Options::default();
         Ok(Options {
-            first_byte: self.timeout.unwrap_or(usual.first_byte),
-            idle: self.timeout.unwrap_or(usual.idle),
-            proxies: surroundings.proxies.clone(),
-            record: self.record.clone(),
+            first_byte: self.timeout.unwrap_or(defaults.first_byte),
+            idle: self.timeout.unwrap_or(defaults.idle),
+            proxies: environment.proxies.clone(),
+            record,
             on_lost: Some(Arc::new(on_lost)),
-            on_wait: Some(Arc::new(on_wait)),
-            ..usual
+            on_wait: Some(Arc::new(remark_wait)),
+            ..defaults
         })
     }
 
-    /// Refuses to record an answer in the file that the conversation is in, which would be gone.
-    pub fn spare(&self, file: &Path) -> Result<(), Failure> {
+    /// Refuses to record an answer in the conversation's own file, which would overwrite it.
+    pub fn check_not_recorded_over(&self, file: &Path) -> Result<(), Failure> {
         match &self.record {
-            Some(recording) if place(recording) == place(file) => Err(taken(recording)),
+            Some(recording) if target(recording) == target(file) => Err(file_exists(recording)),
             _ => Ok(()),
         }
     }
 }
 
-/// Whether an answer can be recorded there, before it is asked for and paid. No file is overwritten:
-/// it may hold anything.
+fn remark_wait(waiting: &Waiting) {
+    let error = &waiting.error;
+    let seconds = waiting.wait.as_secs_f64();
+    ui::remark(&format!("{error}; trying again in {seconds:.1} s"));
+}
+
+fn remark_lost_recording(path: &Path, error: &io::Error) {
+    let path = path.display();
+    let reason = io_error_text(error);
+    ui::remark(&format!(
+        "warning: {path}: the answer could not be recorded: {reason}"
+    ));
+}
+
+/// Checks that an answer can be recorded at this path, before it is asked for and paid. No file is overwritten: it may
+/// hold anything.
 fn check_recording(path: &Path) -> Result<(), Failure> {
-    let fail = |error: io::Error| {
-        Failure::input(format!(
-            "{}: cannot record there: {}",
-            path.display(),
-            words(&error)
-        ))
-    };
-    match std::fs::metadata(path) {
-        Ok(facts) if facts.is_file() && facts.len() > 0 => Err(taken(path)),
-        Ok(facts) if facts.is_dir() => Err(fail(io::ErrorKind::IsADirectory.into())),
-        Ok(facts) if facts.is_file() => OpenOptions::new()
-            .append(true)
-            .open(path)
-            .map(drop)
-            .map_err(fail),
-        // To open a pipe would take it away from whoever waits at its other end.
+    let result = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if metadata.is_file() && metadata.len() > 0 => return Err(file_exists(path)),
+        Ok(metadata) if metadata.is_file() => OpenOptions::new().append(true).open(path).map(drop),
+        // Opening a pipe would take it away from the process that waits at its other end.
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let made = OpenOptions::new().write(true).create_new(true).open(path);
-            made.and_then(|_| std::fs::remove_file(path)).map_err(fail)
+        Err(error) if error.kind() == io::ErrorKind::NotFound => try_create(path),
+        Err(error) => Err(error),
+    };
+    result.map_err(|error| {
+        let reason = io_error_text(&error);
+        Failure::input(format!("{}: cannot record there: {reason}", path.display()))
+    })
+}
+
+/// Creates a file and removes it again.
+fn try_create(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(path)?;
+    std::fs::remove_file(path)
+}
+
+fn file_exists(path: &Path) -> Failure {
+    Failure::input(format!("{}: there is a file already", path.display()))
+        .or_hint("choose another name for the recording, or remove that file")
+}
+
+/// The absolute path that a file has, or will have, with all links resolved.
+fn target(path: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(path).ok()?;
+    let folder = whole.parent()?.canonicalize().ok()?;
+    if let Ok(existing) = whole.canonicalize() {
+        return Some(existing);
+    }
+    Some(folder.join(whole.file_name()?))
+}
+
+/// Parses a number of seconds, from a millisecond to a day.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => {
+            Ok(Duration::from_secs_f64(seconds))
         }
-        Err(error) => Err(fail(error)),
+        _ => Err("expected seconds, such as 30 or 2.5".to_string()),
     }
 }
 
-fn taken(path: &Path) -> Failure {
-    let failure = Failure::input(format!("{}: there is a file already", path.display()));
-    failure.or_hint("name another one for the recording, or remove that one")
-}
-
-/// Where a file is, or will be, whatever way leads there.
-fn place(path: &Path) -> Option<PathBuf> {
-    let whole = std::path::absolute(path).ok()?;
-    let folder = whole.parent()?.canonicalize().ok()?;
-    whole
-        .canonicalize()
-        .ok()
-        .or_else(|| Some(folder.join(whole.file_name()?)))
-}
-
-/// A time, as people type it.
-pub fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text
-        .parse::<f64>()
-        .ok()
-        .filter(|seconds| (0.001..=86_400.0).contains(seconds));
-    let seconds = seconds.ok_or("expected seconds, such as 30 or 2.5")?;
-    Ok(Duration::from_secs_f64(seconds))
-}
-
-/// Runs what waits for a model.
-pub fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+/// Runs a future on this thread until it is done.
+pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build();
-    let runtime =
-        runtime.map_err(|error| Failure::ours(format!("cannot start: {}", words(&error))))?;
-    Ok(runtime.block_on(work))
+        .build()
+        .map_err(|error| Failure::internal(format!("cannot start: {}", io_error_text(&error))))?;
+    Ok(runtime.block_on(future))
 }
 
-/// What a turn may take, as a person says it.
+/// TurnLimits on a turn.
 #[derive(Debug, Default, Clone, Copy, clap::Args)]
 pub struct LimitArgs {
     /// Send at most N requests for one prompt; each request after the first sends tool results [default:
@@ -158,44 +156,46 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
+    /// The limits, with defaults for the options that are not given.
     pub fn limits(self) -> TurnLimits {
-        let usual = TurnLimits::default();
+        let defaults = TurnLimits::default();
         TurnLimits {
-            questions: self.max_turns.unwrap_or(usual.questions),
+            questions: self.max_turns.unwrap_or(defaults.questions),
             cost: self.max_cost,
         }
     }
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
-    let amount = text.trim_start_matches('$').parse::<f64>().ok();
-    let amount = amount.filter(|amount| amount.is_finite() && *amount >= 0.0);
-    amount.ok_or_else(|| "expected US dollars, such as 0.05".to_string())
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
+        _ => Err("expected US dollars, such as 0.05".to_string()),
+    }
 }
 
-/// How a turn goes, as the person and the configuration say it.
+/// How to run a turn, from the options of the call and the configuration.
 pub fn turn_config(
     options: Options,
     limits: TurnLimits,
     config: &Config,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> TurnConfig {
     let turn = TurnConfig {
         client: Arc::new(Client::new(options)),
-        // The server of a local model that writes summaries is started when one is due.
-        starter: Some(Arc::new(LocalStarter::new(surroundings))),
-        grants: Some(FileGrants::new(&surroundings.places)),
+        // Starts the server of a local model for summaries when one is due.
+        starter: Some(Arc::new(LocalStarter::new(environment))),
+        grants: Some(FileGrants::new(&environment.places)),
         limits,
         ..TurnConfig::default()
     };
-    configure(turn, config, surroundings)
+    with_config(turn, config, environment)
 }
 
-/// The same with another configuration.
-pub fn configure(turn: TurnConfig, config: &Config, surroundings: &Surroundings) -> TurnConfig {
+/// The same turn with the summaries of another configuration.
+pub fn with_config(turn: TurnConfig, config: &Config, environment: &Environment) -> TurnConfig {
     let summariser = config
         .pointer("compact")
-        .and_then(|name| summariser(name, surroundings));
+        .and_then(|name| summariser(name, environment));
     TurnConfig {
         summariser,
         threshold: config.compact_at(),
@@ -203,9 +203,9 @@ pub fn configure(turn: TurnConfig, config: &Config, surroundings: &Surroundings)
     }
 }
 
-/// The model that is configured for summaries, if it can be asked.
-fn summariser(name: &str, surroundings: &Surroundings) -> Option<Model> {
-    match resolve(name, &surroundings.models) {
+/// The configured model for summaries. If it cannot be asked, warns and returns `None`.
+fn summariser(name: &str, environment: &Environment) -> Option<Model> {
+    match resolve(name, &environment.models) {
         Ok(model) => Some(model),
         Err(error) => {
             ui::remark(&format!(
@@ -216,26 +216,24 @@ fn summariser(name: &str, surroundings: &Surroundings) -> Option<Model> {
     }
 }
 
-/// Why a complete answer may not be what the person expects.
-pub fn what_is_odd(answer: &Message) -> Option<String> {
+/// Why a complete answer may not be what you expect. `None` if it ended as usual.
+pub fn stop_reason_warning(answer: &Message) -> Option<String> {
     let Body::Assistant(body) = &answer.body else {
         return None;
     };
-    let silent = answer.text().trim().is_empty();
+    let is_silent = answer.text().trim().is_empty();
     let text = match &body.stop_reason {
-        Some(StopReason::MaxTokens) if silent => {
+        Some(StopReason::MaxTokens) if is_silent => {
             "the answer was cut at the token limit before any text came"
         }
         Some(StopReason::MaxTokens) => "the answer was cut at the token limit",
         Some(StopReason::Refusal) => "the model or its provider refused to answer",
-        Some(StopReason::ToolUse) => "the model asks for a tool, and tools are not run",
+        Some(StopReason::ToolUse) => "the model asks for a tool, but this program runs no tools",
         Some(reason @ (StopReason::PauseTurn | StopReason::Other(_))) => {
-            return Some(format!(
-                "the answer ended for an unusual reason: {}",
-                reason.as_str()
-            ));
+            let reason = reason.as_str();
+            return Some(format!("the answer ended for an unusual reason: {reason}"));
         }
-        _ if silent => "the answer holds no text",
+        _ if is_silent => "the answer holds no text",
         _ => return None,
     };
     Some(text.to_string())

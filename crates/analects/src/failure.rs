@@ -1,4 +1,4 @@
-//! Errors as a person meets them: one line, a hint, and an exit code.
+//! Errors as you see them: one line, hints, and an exit code.
 
 use std::fmt;
 use std::io;
@@ -12,61 +12,108 @@ use analects_store::StoreError;
 use crate::hints::{self, Advice, ConversationName, Interface};
 use crate::interrupt;
 
-/// Why a command failed, in the classes that exit codes tell apart.
+/// The kinds of failure that exit codes and the predicates of [`Failure`] tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FailureKind {
+    /// Something given to the command is wrong.
     Input,
+    /// The command was called wrongly.
     Usage,
+    /// Something that the command needs does not exist.
     NotFound,
     /// Somebody else has the file, and nothing was done.
     Busy,
+    /// Somebody else has or changed the file, and only part of the work was done.
     Locked,
+    /// The model, its provider or the connection failed.
     Model,
+    /// You interrupted the command.
     Interrupted,
-    /// Interrupted before anything came.
-    Unanswered,
-    Ours,
+    /// You interrupted it before the answer started.
+    InterruptedBeforeAnswer,
+    /// A bug in this program, or a system that refuses the basics.
+    Internal,
 }
 
 /// A failed command.
 #[derive(Debug)]
 pub struct Failure {
-    kind: Kind,
+    kind: FailureKind,
     /// What went wrong: lower case, no full stop.
     pub message: String,
-    /// What to do about it.
+    /// What to do about it, most useful first.
     advice: Vec<Advice>,
     /// The file or folder that could not be used.
     path: Option<PathBuf>,
 }
 
 impl Failure {
-    fn new(kind: Kind, message: impl Into<String>, advice: Option<Advice>) -> Failure {
-        let advice = advice.into_iter().collect();
+    fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
         Failure {
             kind,
             message: message.into(),
-            advice,
+            advice: Vec::new(),
             path: None,
         }
     }
 
     /// The command was called in a way that makes no sense.
     pub fn usage(message: impl Into<String>, advice: impl Into<Advice>) -> Failure {
-        Failure::new(Kind::Usage, message, Some(advice.into()))
+        Failure::new(FailureKind::Usage, message).and_hint(advice)
     }
 
-    /// What was given to the command is at fault.
+    /// Something given to the command is wrong.
     pub fn input(message: impl Into<String>) -> Failure {
-        Failure::new(Kind::Input, message, None)
+        Failure::new(FailureKind::Input, message)
     }
 
-    /// Something that was asked for is not there.
+    /// Something that the command needs does not exist.
     pub fn not_found(message: impl Into<String>) -> Failure {
-        Failure::new(Kind::NotFound, message, None)
+        Failure::new(FailureKind::NotFound, message)
     }
 
-    /// Adds what to do about it, unless that is said already.
+    /// The program is at fault.
+    pub fn internal(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Internal, message)
+    }
+
+    /// The model, its provider or the connection failed.
+    pub fn model(message: impl Into<String>) -> Failure {
+        Failure::new(FailureKind::Model, message)
+    }
+
+    /// The connection closed in the middle of an answer, without a reason.
+    pub fn incomplete_answer() -> Failure {
+        Failure::model("the answer stopped before it was complete")
+    }
+
+    /// You interrupted an answer, and its beginning is in the conversation.
+    pub fn interrupted() -> Failure {
+        Failure::new(
+            FailureKind::Interrupted,
+            "interrupted; the partial answer is kept",
+        )
+    }
+
+    /// You interrupted before the answer started; your question is in the conversation.
+    pub fn interrupted_before_answer() -> Failure {
+        Failure::new(
+            FailureKind::InterruptedBeforeAnswer,
+            "interrupted before the answer started; your question is kept",
+        )
+    }
+
+    /// You interrupted the command, and nothing is kept.
+    pub fn cancelled() -> Failure {
+        Failure::new(FailureKind::Interrupted, "interrupted")
+    }
+
+    /// A signal ended the whole process.
+    pub fn ended_by(signal: &str) -> Failure {
+        Failure::new(FailureKind::Interrupted, format!("ended by {signal}"))
+    }
+
+    /// Adds a hint, unless there is one already.
     pub fn or_hint(self, advice: impl Into<Advice>) -> Failure {
         if self.advice.is_empty() {
             self.and_hint(advice)
@@ -75,136 +122,101 @@ impl Failure {
         }
     }
 
-    /// Adds one more thing to do about it.
-    pub fn and_hint(mut self, more: impl Into<Advice>) -> Failure {
-        self.advice.push(more.into());
+    /// Adds a hint to those that there are.
+    pub fn and_hint(mut self, advice: impl Into<Advice>) -> Failure {
+        self.advice.push(advice.into());
         self
     }
 
-    /// Takes away what to do about it.
+    /// Removes all hints.
     pub fn without_hint(mut self) -> Failure {
         self.advice.clear();
         self
     }
 
-    /// What to do about it, in words.
+    /// Replaces the hints of a question without an answer by how to ask it again.
+    pub fn ask_again_in(self, conversation: ConversationName) -> Failure {
+        if self.kind != FailureKind::InterruptedBeforeAnswer {
+            return self;
+        }
+        self.without_hint().and_hint(Advice::AskAgain(conversation))
+    }
+
+    /// All hints in one text, or `None` if there are none.
     pub fn hint(&self, interface: Interface) -> Option<String> {
-        let parts = self.advice.iter().map(|advice| advice.in_words(interface));
+        let parts = self.advice.iter().map(|advice| advice.text(interface));
         parts.reduce(|hint, more| {
-            // What follows a list is no part of its last row.
-            let between = if hint.contains('\n') { "\n" } else { "; " };
-            hint + between + &more
+            // A hint after a list starts on its own line.
+            let separator = if hint.contains('\n') { "\n" } else { "; " };
+            hint + separator + &more
         })
     }
 
-    /// Whether it says how to get an answer to a question that is in the conversation.
-    pub fn tells_how_to_ask(&self) -> bool {
-        self.advice.iter().any(Advice::tells_how_to_ask)
+    /// Whether a hint says how to ask a question that is in the conversation.
+    pub fn says_how_to_ask(&self) -> bool {
+        self.advice.iter().any(Advice::says_how_to_ask)
     }
 
-    /// The program is at fault.
-    pub fn ours(message: impl Into<String>) -> Failure {
-        Failure::new(Kind::Ours, message, None)
-    }
-
-    /// The model's side stopped in the middle of an answer, and did not say why.
-    pub fn broke_off() -> Failure {
-        Failure::new(Kind::Model, "the answer broke off before its end", None)
-    }
-
-    /// The model's side failed, in a way that the program knows more about than the answer says.
-    pub fn of_model(message: impl Into<String>) -> Failure {
-        Failure::new(Kind::Model, message, None)
-    }
-
-    /// The person stopped it, and what came is in the conversation.
-    pub fn interrupted() -> Failure {
-        Failure::new(
-            Kind::Interrupted,
-            "interrupted; what came so far is kept",
-            None,
-        )
-    }
-
-    /// The person stopped it before anything came; what they said is in the conversation.
-    pub fn unanswered() -> Failure {
-        let message = "interrupted before anything came; your question is kept";
-        Failure::new(Kind::Unanswered, message, None)
-    }
-
-    /// Says how to ask again what was stopped before anything came.
-    pub fn ask_again_in(self, conversation: ConversationName) -> Failure {
-        if self.kind == Kind::Unanswered {
-            return self.without_hint().and_hint(Advice::AskAgain(conversation));
-        }
-        self
-    }
-
-    /// The person stopped it, and nothing is kept.
-    pub fn stopped() -> Failure {
-        Failure::new(Kind::Interrupted, "interrupted", None)
-    }
-
-    /// A signal told the whole process to end.
-    pub fn told_to_end(signal: &str) -> Failure {
-        Failure::new(Kind::Interrupted, format!("ended by {signal}"), None)
-    }
-
-    /// Whether something in that folder could not be used.
+    /// Whether it is about a file in this folder that could not be used.
     pub fn is_about(&self, folder: &Path) -> bool {
         self.path
             .as_ref()
             .is_some_and(|path| path.starts_with(folder))
     }
 
-    /// Whether the person stopped it.
+    /// Whether you interrupted the command.
     pub fn is_interrupted(&self) -> bool {
-        matches!(self.kind, Kind::Interrupted | Kind::Unanswered)
+        matches!(
+            self.kind,
+            FailureKind::Interrupted | FailureKind::InterruptedBeforeAnswer
+        )
     }
 
     /// Whether the command was called wrongly.
     pub fn is_usage(&self) -> bool {
-        self.kind == Kind::Usage
+        self.kind == FailureKind::Usage
     }
 
-    /// Whether what it was to work with is not there.
+    /// Whether something that the command needs does not exist.
     pub fn is_not_found(&self) -> bool {
-        self.kind == Kind::NotFound
+        self.kind == FailureKind::NotFound
     }
 
-    /// Whether somebody else had the file, so that nothing was done and it can be tried again.
+    /// Whether somebody else had the file, so that nothing was done and the command can be repeated.
     pub fn is_busy(&self) -> bool {
-        self.kind == Kind::Busy
+        self.kind == FailureKind::Busy
     }
 
-    /// Whether the model's side is at fault.
-    pub fn is_of_model(&self) -> bool {
-        self.kind == Kind::Model
+    /// Whether the model, its provider or the connection failed.
+    pub fn is_model(&self) -> bool {
+        self.kind == FailureKind::Model
     }
 
     /// The exit code, as documented.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
-            Kind::Input => 1,
-            Kind::Usage => 2,
-            Kind::NotFound => 3,
-            Kind::Busy | Kind::Locked => 4,
-            Kind::Model => 5,
-            Kind::Interrupted | Kind::Unanswered => interrupt::exit_code(),
-            Kind::Ours => 255,
+            FailureKind::Input => 1,
+            FailureKind::Usage => 2,
+            FailureKind::NotFound => 3,
+            FailureKind::Busy | FailureKind::Locked => 4,
+            FailureKind::Model => 5,
+            FailureKind::Interrupted | FailureKind::InterruptedBeforeAnswer => {
+                interrupt::exit_code()
+            }
+            FailureKind::Internal => 255,
         }
     }
 
-    /// The word for the class, in JSON.
+    /// The name of the kind in JSON.
     pub fn kind(&self) -> &'static str {
         match self.kind {
-            Kind::Input => "input",
-            Kind::Usage => "usage",
-            Kind::NotFound => "not_found",
-            Kind::Busy | Kind::Locked => "locked",
-            Kind::Model => "model",
-            Kind::Interrupted | Kind::Unanswered => "interrupted",
-            Kind::Ours => "internal",
+            FailureKind::Input => "input",
+            FailureKind::Usage => "usage",
+            FailureKind::NotFound => "not_found",
+            FailureKind::Busy | FailureKind::Locked => "locked",
+            FailureKind::Model => "model",
+            FailureKind::Interrupted | FailureKind::InterruptedBeforeAnswer => "interrupted",
+            FailureKind::Internal => "internal",
         }
     }
 }
@@ -223,10 +235,10 @@ impl From<AskError> for Failure {
             AskError::Store(error) => error.into(),
             AskError::Attach(error) => error.into(),
             AskError::ChoiceRemoved => {
-                Failure::input("a chosen cell was changed or removed meanwhile")
+                Failure::input("a chosen cell was changed or removed in the meantime")
                     .or_hint("choose the cells again")
             }
-            AskError::Network(error) => Failure::ours(error.to_string()),
+            AskError::Network(error) => Failure::internal(error.to_string()),
         }
     }
 }
@@ -236,9 +248,9 @@ impl From<AttachError> for Failure {
         match error {
             AttachError::Unreadable(_) => Failure::not_found(error.to_string()),
             AttachError::NoFile(_) | AttachError::MadeUp(_) => Failure::input(error.to_string())
-                .or_hint("what a command prints can come on stdin: git diff | analects chat …"),
+                .or_hint("to send the output of a command, pipe it: git diff | analects chat …"),
             AttachError::NoText(_) => Failure::input(error.to_string())
-                .or_hint("a picture goes into a message file as a line ![name](path)"),
+                .or_hint("to send a picture, add a line ![name](path) to a message file"),
             AttachError::Store(error) => error.into(),
         }
     }
@@ -249,38 +261,42 @@ impl From<StoreError> for Failure {
         if let StoreError::AnswerNotWritten { error, is_kept } = error {
             return answer_not_written(*error, is_kept);
         }
-        let advice = hints::of_store(&error);
-        let kind = match &error {
-            StoreError::NotFound { .. }
-            | StoreError::SessionNotFound { .. }
-            | StoreError::MessageNotFound { .. } => Kind::NotFound,
-            StoreError::Locked { .. }
-            | StoreError::AlreadyAnswering { .. }
-            | StoreError::InUse { .. } => Kind::Busy,
-            StoreError::KeepsChanging { .. }
-            | StoreError::Conflict { .. }
-            | StoreError::ConcurrentWrite { .. } => Kind::Locked,
-            StoreError::NotAMessageFile { .. } => Kind::Usage,
-            _ => Kind::Input,
-        };
-        let message = match &error {
-            StoreError::Io {
-                path,
-                action,
-                source,
-            } => {
-                format!("{}: cannot {action}: {}", path.display(), words(source))
-            }
-            other => other.to_string(),
-        };
-        let path = match &error {
-            StoreError::Io { path, .. } | StoreError::NotFound { path } => Some(path.clone()),
-            _ => None,
-        };
-        Failure {
-            path,
-            ..Failure::new(kind, message, advice)
+        let mut failure = Failure::new(kind_of_store_error(&error), store_error_text(&error));
+        failure.advice.extend(hints::for_store_error(&error));
+        if let StoreError::Io { path, .. } | StoreError::NotFound { path } = error {
+            failure.path = Some(path);
         }
+        failure
+    }
+}
+
+fn kind_of_store_error(error: &StoreError) -> FailureKind {
+    match error {
+        StoreError::NotFound { .. }
+        | StoreError::SessionNotFound { .. }
+        | StoreError::MessageNotFound { .. } => FailureKind::NotFound,
+        StoreError::Locked { .. }
+        | StoreError::AlreadyAnswering { .. }
+        | StoreError::InUse { .. } => FailureKind::Busy,
+        StoreError::KeepsChanging { .. }
+        | StoreError::Conflict { .. }
+        | StoreError::ConcurrentWrite { .. } => FailureKind::Locked,
+        StoreError::NotAMessageFile { .. } => FailureKind::Usage,
+        _ => FailureKind::Input,
+    }
+}
+
+fn store_error_text(error: &StoreError) -> String {
+    match error {
+        StoreError::Io {
+            path,
+            action,
+            source,
+        } => {
+            let reason = io_error_text(source);
+            format!("{}: cannot {action}: {reason}", path.display())
+        }
+        other => other.to_string(),
     }
 }
 
@@ -288,11 +304,11 @@ impl From<StoreError> for Failure {
 fn answer_not_written(error: StoreError, is_kept: bool) -> Failure {
     let mut failure = Failure::from(error);
     if failure.is_busy() {
-        // It was shown before anybody tried to write it.
-        failure.kind = Kind::Locked;
+        // The model has answered already, so something was done.
+        failure.kind = FailureKind::Locked;
     }
     if is_kept {
-        failure.and_hint("the answer is kept, and comes into the file with its next change")
+        failure.and_hint("the answer is kept, and the next change to the file adds it")
     } else {
         failure.and_hint("the answer is not in the file")
     }
@@ -301,47 +317,50 @@ fn answer_not_written(error: StoreError, is_kept: bool) -> Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let kind = match &error {
-            ClientError::UnknownModel(_) => Kind::Usage,
-            ClientError::Replay { .. } if error.is_not_found() => Kind::NotFound,
-            ClientError::Replay { .. } => Kind::Input,
-            _ => Kind::Model,
+            ClientError::UnknownModel(_) => FailureKind::Usage,
+            ClientError::Replay { .. } if error.is_not_found() => FailureKind::NotFound,
+            ClientError::Replay { .. } => FailureKind::Input,
+            _ => FailureKind::Model,
         };
-        Failure::new(kind, error.to_string(), hints::of_client(&error))
+        let mut failure = Failure::new(kind, error.to_string());
+        failure.advice.extend(hints::for_client_error(&error));
+        failure
     }
 }
 
 impl From<LocalError> for Failure {
     fn from(error: LocalError) -> Failure {
         let kind = match &error {
-            error if error.is_not_found() => Kind::NotFound,
-            error if error.is_input() => Kind::Input,
-            _ => Kind::Model,
+            error if error.is_not_found() => FailureKind::NotFound,
+            error if error.is_input() => FailureKind::Input,
+            _ => FailureKind::Model,
         };
-        let path = error.path().map(Path::to_path_buf);
-        let failure = Failure::new(kind, error.to_string(), hints::of_local(&error));
-        Failure { path, ..failure }
+        let mut failure = Failure::new(kind, error.to_string());
+        failure.advice.extend(hints::for_local_error(&error));
+        failure.path = error.path().map(Path::to_path_buf);
+        failure
     }
 }
 
-/// What the system said, without the number that says nothing to a reader.
-pub fn words(error: &io::Error) -> String {
+/// The system's message for an error: lower case, and without its number, which tells you nothing.
+pub fn io_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();
-    chars
-        .next()
-        .map(|first| first.to_lowercase().chain(chars).collect())
-        .unwrap_or_default()
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    //! The classes of errors.
+    //! The kinds of errors.
 
     use super::*;
 
     #[test]
-    fn a_file_that_changed_on_disk_is_told_apart() {
+    fn a_file_that_somebody_else_has_gives_exit_code_4() {
         let (path, kept) = (PathBuf::from("a"), PathBuf::from("b"));
         let conflict = analects_formats::msgfile::item::Conflict {
             reason: String::new(),

@@ -1,5 +1,5 @@
-//! The command as a whole, with its verbs in groups: clap knows no groups of verbs, so the list that
-//! its help shows is made here. Wrong use is told in the form of every other error: one line, a hint, exit code 2.
+//! The help of the command as a whole, with its verbs in groups, which clap cannot do. And errors in the arguments, in
+//! the form of every other error: one line, a hint, exit code 2.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory};
 use crate::Cli;
 use crate::failure::Failure;
 
-/// The verbs, in the order in which people meet them. Every verb stands in one group.
+/// The verbs in groups, in the order in which you meet them. Every verb is in one group.
 pub const GROUPS: [(&str, &[&str]); 6] = [
     ("Ask", &["chat", "ask"]),
     (
@@ -37,10 +37,10 @@ Run analects VERB --help for details, and analects config show for your configur
 /// The command with all of its verbs.
 pub fn command() -> Command {
     let command = Cli::command();
-    let verbs = verbs(&command);
+    let verbs = grouped_verbs(&command);
+    let options = heading("Options");
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}\n{}\n{{options}}{{after-help}}",
-        heading("Options")
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}\n{options}\n{{options}}{{after-help}}"
     );
     command
         .help_template(StyledStr::from(template))
@@ -48,23 +48,23 @@ pub fn command() -> Command {
 }
 
 /// The verbs in their groups, a line each.
-fn verbs(command: &Command) -> String {
-    let width = GROUPS
-        .iter()
-        .flat_map(|(_, verbs)| *verbs)
-        .map(|verb| verb.len())
-        .max();
-    let width = width.unwrap_or(0);
-    let line = |verb: &&str| {
-        let about = command.find_subcommand(verb).and_then(Command::get_about);
-        let about = about.map(ToString::to_string).unwrap_or_default();
-        format!("  {verb:width$}  {about}\n")
-    };
-    let group = |(name, verbs): &(&str, &[&str])| {
-        let lines: String = verbs.iter().map(line).collect();
-        format!("{}\n{lines}", heading(name))
-    };
-    GROUPS.iter().map(group).collect()
+fn grouped_verbs(command: &Command) -> String {
+    let mut text = String::new();
+    for (name, verbs) in GROUPS {
+        text += &format!("{}\n", heading(name));
+        for verb in verbs {
+            let about = command.find_subcommand(verb).and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let width = longest_verb();
+            text += &format!("  {verb:width$}  {about}\n");
+        }
+    }
+    text
+}
+
+fn longest_verb() -> usize {
+    let verbs = GROUPS.iter().flat_map(|(_, verbs)| *verbs);
+    verbs.map(|verb| verb.len()).max().unwrap_or(0)
 }
 
 /// A built command without its hidden verbs, for shell completions: clap_complete offers those too.
@@ -86,35 +86,38 @@ pub fn visible_verbs(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|verb| !verb.is_hide_set())
 }
 
-/// A heading in clap's style; clap takes the style off where it is not wanted.
+/// A heading in clap's style. Clap removes the style where colour is not wanted.
 fn heading(name: &str) -> String {
-    let style = clap::builder::Styles::styled();
-    let style = style.get_header();
+    let styles = clap::builder::Styles::styled();
+    let style = styles.get_header();
     format!("{style}{name}:{style:#}")
 }
 
-/// Whether errors are to be JSON, also if the arguments cannot be read.
+/// Whether the arguments ask for JSON, even if they cannot be parsed.
 pub fn asks_for_json(args: &[OsString]) -> bool {
     args.iter()
         .take_while(|arg| *arg != "--")
         .any(|arg| arg == "--json")
 }
 
-/// What is wrong with the arguments, and how the command is used.
-pub fn wrong_use(error: &clap::Error, args: &[OsString]) -> Failure {
+/// Says what is wrong with the arguments, and how to use the command.
+pub fn usage_failure(error: &clap::Error, args: &[OsString]) -> Failure {
     let text = error.render().to_string();
-    let mut parts = text.split("\n\n");
-    let message = one_line(parts.next().unwrap_or_default());
+    let mut paragraphs = text.split("\n\n").map(one_line);
+    let message = paragraphs.next().unwrap_or_default();
     let message = message.strip_prefix("error: ").unwrap_or(&message);
-    let tips = parts
-        .map(one_line)
-        .filter_map(|part| Some(part.strip_prefix("tip: ")?.to_string()));
-    let hint: Vec<String> = tips.chain(usage(args)).collect();
-    Failure::usage(message, hint.join("; "))
+    let mut hints: Vec<String> = paragraphs
+        .filter_map(|paragraph| Some(paragraph.strip_prefix("tip: ")?.to_string()))
+        .collect();
+    let verb = verb_among(args);
+    hints.push(usage_line(verb.clone()));
+    let name = verb.get_bin_name().unwrap_or(verb.get_name());
+    hints.push(format!("see {name} --help"));
+    Failure::usage(message, hints.join("; "))
 }
 
-/// How to use the verb among the arguments, or the command as a whole.
-fn usage(args: &[OsString]) -> [String; 2] {
+/// The verb among the arguments, or the command as a whole.
+fn verb_among(args: &[OsString]) -> Command {
     let mut command = command();
     command.build();
     // A verb may have verbs of its own, such as `set default`.
@@ -123,21 +126,22 @@ fn usage(args: &[OsString]) -> [String; 2] {
             command = verb.clone();
         }
     }
-    let name = command
-        .get_bin_name()
-        .unwrap_or(command.get_name())
-        .to_string();
-    let usage = one_line(&command.render_usage().to_string()).replacen("Usage:", "usage:", 1);
-    [usage, format!("see {name} --help")]
+    command
 }
 
+fn usage_line(mut command: Command) -> String {
+    let usage = command.render_usage().to_string();
+    one_line(&usage).replacen("Usage:", "usage:", 1)
+}
+
+/// A text on one line, with single blanks.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
 mod tests {
-    //! The groups and the verbs are the same.
+    //! Every verb has a group.
 
     use super::*;
 

@@ -1,136 +1,146 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first one asks the turn to end and keep what came, the second one ends the
-//! process. After SIGTERM and SIGHUP, a session or a watch ends, too.
+//! Ctrl-C, SIGTERM and SIGHUP. The first one asks the answer to end and keeps what came; the second one ends the
+//! process. SIGTERM and SIGHUP also end a session or a watch.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError, mpsc};
 use std::thread;
 
+use tokio::runtime::Runtime;
+
 use crate::ui;
 
-/// What a shell expects of a process that Ctrl-C ended.
+/// The exit code that shells expect after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// The same for one that lost its terminal, and for those that were told to end.
+/// The exit codes that shells expect after the other signals.
 const HUNG_UP: u8 = 129;
 #[cfg(unix)]
-const TOLD_TO_END: u8 = 143;
+const TERMINATED: u8 = 143;
 #[cfg(unix)]
-const TOLD_TO_QUIT: u8 = 131;
-/// The signal of Ctrl-Z.
+const QUIT: u8 = 131;
+/// The signal that Ctrl-Z sends.
 #[cfg(unix)]
 const STOP: i32 = rustix::process::Signal::TSTP.as_raw();
 
-/// The exit code for the signal that told the process to end; 0 as long as none did.
-static TOLD: AtomicU8 = AtomicU8::new(0);
-/// How often Ctrl-C was pressed in this answer, or a signal came that means the same.
-static PRESSED: AtomicUsize = AtomicUsize::new(0);
-/// Whether that counts: not between two answers of a session.
-static COUNTS: AtomicBool = AtomicBool::new(false);
-static WATCH: Once = Once::new();
-/// The mark of a line that is being read, if the terminal itself reads it.
-static MARK: Mutex<Option<&'static str>> = Mutex::new(None);
+/// The exit code for the signal that told the process to end, or 0 if none came.
+static END_CODE: AtomicU8 = AtomicU8::new(0);
+/// How many interrupting signals came during this answer.
+static SIGNAL_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Whether an answer is coming, so that a second signal ends the process.
+static IS_ANSWERING: AtomicBool = AtomicBool::new(false);
+/// Starts the thread that watches for signals.
+static WATCHER: Once = Once::new();
+/// The mark of the line that the terminal itself reads, if it reads one.
+static LINE_MARK: Mutex<Option<&'static str>> = Mutex::new(None);
+/// Whether Ctrl-C cleared that line.
+static HAS_CLEARED: AtomicBool = AtomicBool::new(false);
 
-static CLEARED: AtomicBool = AtomicBool::new(false);
-
-/// What is said to those who press Ctrl-C where there is nothing to end.
+/// What to say after Ctrl-C when there is nothing to interrupt.
 pub const HOW_TO_LEAVE: &str = "to end the session, press Ctrl-D or type /quit";
 
-/// The exit code of a command that was interrupted: what a shell expects for the signal that did it.
+/// The exit code of an interrupted command: what a shell expects for the signal that interrupted it.
 pub fn exit_code() -> u8 {
-    match TOLD.load(Ordering::SeqCst) {
+    match END_CODE.load(Ordering::SeqCst) {
         0 => INTERRUPTED,
         code => code,
     }
 }
 
-/// The name of the signal that told the process to end. Ctrl-C ends an answer and is none.
-pub fn told_by() -> Option<&'static str> {
-    match TOLD.load(Ordering::SeqCst) {
+/// The name of the signal that told the process to end. Ctrl-C only ends an answer, so it does not count.
+pub fn end_signal() -> Option<&'static str> {
+    match END_CODE.load(Ordering::SeqCst) {
         0 => None,
         HUNG_UP => Some("SIGHUP"),
         _ => Some("SIGTERM"),
     }
 }
 
-/// An answer begins: the second Ctrl-C in it ends the process at once. A thread of its own watches for
-/// it, because the one that does the work may be stuck, such as in writing to a pipe that nobody
-/// reads. Without such a thread, the first one alone has an effect.
-pub fn exit_on_second() {
-    PRESSED.store(0, Ordering::SeqCst);
-    COUNTS.store(true, Ordering::SeqCst);
-    WATCH.call_once(watch);
+/// Call this when an answer begins: from now on, a second Ctrl-C ends the process at once. A thread of its own watches
+/// for it, because the main thread may be stuck, for example in a write to a pipe that nobody reads. If the thread
+/// cannot start, only the first Ctrl-C has an effect.
+pub fn begin_answer() {
+    SIGNAL_COUNT.store(0, Ordering::SeqCst);
+    IS_ANSWERING.store(true, Ordering::SeqCst);
+    WATCHER.call_once(watch);
 }
 
-/// No answer is coming: Ctrl-C ends nothing, and is the business of whoever reads the keys.
-pub fn rest() {
-    COUNTS.store(false, Ordering::SeqCst);
-    WATCH.call_once(watch);
+/// Call this when no answer is coming: Ctrl-C is then left to whatever reads the keys.
+pub fn end_answer() {
+    IS_ANSWERING.store(false, Ordering::SeqCst);
+    WATCHER.call_once(watch);
 }
 
-/// While the terminal itself reads a line, which then has this mark, Ctrl-C clears it and is told how to
-/// leave.
-pub fn hint(mark: Option<&'static str>) {
-    *MARK.lock().unwrap_or_else(PoisonError::into_inner) = mark;
+/// Sets the mark of a line that the terminal itself reads, or `None` afterwards. While it is set, Ctrl-C clears the
+/// line and says how to leave.
+pub fn set_line_mark(mark: Option<&'static str>) {
+    *LINE_MARK.lock().unwrap_or_else(PoisonError::into_inner) = mark;
 }
 
-/// Whether Ctrl-C has cleared what was typed, since the last call.
-pub fn has_cleared() -> bool {
-    CLEARED.swap(false, Ordering::SeqCst)
+/// Whether Ctrl-C has cleared the line since the last call.
+pub fn take_cleared() -> bool {
+    HAS_CLEARED.swap(false, Ordering::SeqCst)
 }
 
-fn say_hint() {
-    let mark = *MARK.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(mark) = mark {
-        CLEARED.store(true, Ordering::SeqCst);
-        ui::remark("");
-        ui::remark(HOW_TO_LEAVE);
-        ui::prompt(mark);
-    }
-}
-
-fn watch() {
-    let (ready, watching) = mpsc::channel();
-    let watch = move || -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        runtime.block_on(async {
-            let mut signals = Signals::new()?;
-            let _ = ready.send(());
-            loop {
-                let code = signals.recv().await;
-                if code == HUNG_UP {
-                    // The system and the shell may both send it: it never counts as a second one.
-                    PRESSED.fetch_max(1, Ordering::SeqCst);
-                    continue;
-                }
-                let pressed = PRESSED.fetch_add(1, Ordering::SeqCst) + 1;
-                if pressed > 1 && COUNTS.load(Ordering::SeqCst) {
-                    ui::keys::give_up();
-                    std::process::exit(code.into())
-                }
-                if code == INTERRUPTED {
-                    say_hint();
-                }
-            }
-        })
+/// If the terminal reads a line, says how to leave and shows the mark again.
+fn remark_how_to_leave() {
+    let mark = *LINE_MARK.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(mark) = mark else {
+        return;
     };
-    if thread::Builder::new().spawn(watch).is_ok() {
+    HAS_CLEARED.store(true, Ordering::SeqCst);
+    ui::remark("");
+    ui::remark(HOW_TO_LEAVE);
+    ui::prompt(mark);
+}
+
+/// Starts the thread that counts signals, and waits until it is ready.
+fn watch() {
+    let (ready, started) = mpsc::channel();
+    if thread::Builder::new()
+        .spawn(move || count_signals(ready))
+        .is_ok()
+    {
         // An error here means that the thread has ended already.
-        let _ = watching.recv();
+        let _ = started.recv();
     }
 }
 
-/// Calls `stop` when Ctrl-C is pressed for the first time, or the process is told to end, from a thread of its
-/// own. Without such a thread, either ends the process.
-pub fn on_first(stop: impl FnOnce() + Send + 'static) {
-    let (ready, watching) = mpsc::channel();
-    let watch = move || -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        runtime.block_on(async {
+/// Counts signals for ever. The second one in an answer ends the process. `ready` hears when the handlers stand.
+fn count_signals(ready: mpsc::Sender<()>) -> io::Result<()> {
+    runtime()?.block_on(async {
+        let mut signals = Signals::new()?;
+        let _ = ready.send(());
+        loop {
+            let code = signals.recv().await;
+            if code == HUNG_UP {
+                // The system and the shell may both send it, so it never counts as a second signal.
+                SIGNAL_COUNT.fetch_max(1, Ordering::SeqCst);
+                continue;
+            }
+            let count = SIGNAL_COUNT.fetch_add(1, Ordering::SeqCst) + 1;
+            if count > 1 && IS_ANSWERING.load(Ordering::SeqCst) {
+                ui::keys::restore_for_exit();
+                std::process::exit(code.into())
+            }
+            if code == INTERRUPTED {
+                remark_how_to_leave();
+            }
+        }
+    })
+}
+
+fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
+
+/// Calls `stop` on a thread of its own at the first signal. If the thread cannot start, the signal ends the process.
+pub fn call_on_first(stop: impl FnOnce() + Send + 'static) {
+    let (ready, started) = mpsc::channel();
+    let wait = move || -> io::Result<()> {
+        runtime()?.block_on(async {
             let mut signals = Signals::new()?;
             let _ = ready.send(());
             signals.recv().await;
@@ -138,68 +148,67 @@ pub fn on_first(stop: impl FnOnce() + Send + 'static) {
             Ok(())
         })
     };
-    if thread::Builder::new().spawn(watch).is_ok() {
-        let _ = watching.recv();
+    if thread::Builder::new().spawn(wait).is_ok() {
+        let _ = started.recv();
     }
 }
 
-/// From now on, what ends or stops the process from outside leaves the terminal as it was found. In an answer,
-/// SIGTERM and SIGHUP end that first, and whoever asked has to end then. Without a thread for it, the terminal stays
-/// as it is.
+/// From now on, a signal that ends or stops the process leaves the terminal as it was found. During an answer, SIGTERM
+/// and SIGHUP end the answer first, and the caller has to end the process. If the thread for this cannot start, the
+/// terminal keeps its settings.
 #[cfg(unix)]
-pub fn keep_terminal() {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let watch = || -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        runtime.block_on(async {
-            let mut ends = Ends::new()?;
-            // Ctrl-\ in an answer.
-            let mut told_to_quit = signal(SignalKind::quit())?;
-            // Ctrl-Z, in an answer.
-            let mut told_to_stop = signal(SignalKind::from_raw(STOP))?;
-            loop {
-                let code = tokio::select! {
-                    code = ends.recv() => code,
-                    _ = told_to_quit.recv() => TOLD_TO_QUIT,
-                    _ = told_to_stop.recv() => {
-                        ui::keys::stop().await;
-                        continue;
-                    }
-                };
-                if code != TOLD_TO_QUIT && COUNTS.load(Ordering::SeqCst) {
-                    continue;
-                }
-                ui::keys::leave();
-                std::process::exit(code.into())
-            }
-        })
-    };
-    let _ = thread::Builder::new().spawn(watch);
+pub fn restore_terminal_at_end() {
+    let _ = thread::Builder::new().spawn(restore_terminal_on_signals);
 }
 
 /// There are no such signals.
 #[cfg(not(unix))]
-pub fn keep_terminal() {}
+pub fn restore_terminal_at_end() {}
 
-/// Ready when Ctrl-C is pressed or the process is told to end, also if that was while the answer began.
-pub async fn first() {
+#[cfg(unix)]
+fn restore_terminal_on_signals() -> io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    runtime()?.block_on(async {
+        let mut end_signals = EndSignals::new()?;
+        // Ctrl-\ in an answer.
+        let mut quit = signal(SignalKind::quit())?;
+        // Ctrl-Z in an answer.
+        let mut stop = signal(SignalKind::from_raw(STOP))?;
+        loop {
+            let code = tokio::select! {
+                code = end_signals.recv() => code,
+                _ = quit.recv() => QUIT,
+                _ = stop.recv() => {
+                    ui::keys::stop_process().await;
+                    continue;
+                }
+            };
+            if code != QUIT && IS_ANSWERING.load(Ordering::SeqCst) {
+                continue;
+            }
+            ui::keys::reset_for_exit();
+            std::process::exit(code.into())
+        }
+    })
+}
+
+/// Waits for the first signal of this answer, which may have come while it began.
+pub async fn wait_for_first() {
     let Ok(mut signals) = Signals::new() else {
         // Without a handler the signal ends the process, and the file keeps what came.
         return std::future::pending().await;
     };
-    if PRESSED.load(Ordering::SeqCst) == 0 && told_by().is_none() {
+    if SIGNAL_COUNT.load(Ordering::SeqCst) == 0 && end_signal().is_none() {
         signals.recv().await;
     }
 }
 
-/// What asks an answer to end.
+/// The signals that ask an answer to end.
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
-    ends: Ends,
+    end_signals: EndSignals,
 }
 
 #[cfg(unix)]
@@ -208,43 +217,43 @@ impl Signals {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
-            ends: Ends::new()?,
+            end_signals: EndSignals::new()?,
         })
     }
 
-    /// The next one, as an exit code.
+    /// Waits for the next signal and gives its exit code.
     async fn recv(&mut self) -> u8 {
         tokio::select! {
             _ = self.interrupt.recv() => INTERRUPTED,
-            code = self.ends.recv() => code,
+            code = self.end_signals.recv() => code,
         }
     }
 }
 
-/// What asks the process to end.
+/// The signals that ask the process to end.
 #[cfg(unix)]
-struct Ends {
+struct EndSignals {
     terminate: tokio::signal::unix::Signal,
     /// `None` for a process that `nohup` started.
     hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
-impl Ends {
-    fn new() -> io::Result<Ends> {
+impl EndSignals {
+    fn new() -> io::Result<EndSignals> {
         use tokio::signal::unix::{SignalKind, signal};
         let hang_up = if ignores_hang_up() {
             None
         } else {
             Some(signal(SignalKind::hangup())?)
         };
-        Ok(Ends {
+        Ok(EndSignals {
             terminate: signal(SignalKind::terminate())?,
             hang_up,
         })
     }
 
-    /// The next one, as an exit code.
+    /// Waits for the next signal, and notes and gives its exit code.
     async fn recv(&mut self) -> u8 {
         let hang_up = async {
             match &mut self.hang_up {
@@ -253,26 +262,34 @@ impl Ends {
             }
         };
         let code = tokio::select! {
-            _ = self.terminate.recv() => TOLD_TO_END,
+            _ = self.terminate.recv() => TERMINATED,
             _ = hang_up => HUNG_UP,
         };
-        TOLD.store(code, Ordering::SeqCst);
+        END_CODE.store(code, Ordering::SeqCst);
         code
     }
 }
 
-/// Whether whoever started the process wants it to outlive the terminal, as `nohup` does. Only Linux tells; elsewhere
-/// SIGHUP ends a process that `nohup` started.
+/// Whether the process was started to outlive the terminal, as `nohup` does. Only Linux tells; elsewhere SIGHUP ends a
+/// process that `nohup` started.
 #[cfg(unix)]
 fn ignores_hang_up() -> bool {
     static IGNORES: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *IGNORES.get_or_init(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-        let bit = rustix::process::Signal::HUP.as_raw() - 1;
-        mask.is_some_and(|mask| mask >> bit & 1 == 1)
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigIgn:"))
+            .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+            .is_some_and(is_hang_up_in)
     })
+}
+
+/// Whether SIGHUP is in this mask of signals.
+#[cfg(unix)]
+fn is_hang_up_in(mask: u64) -> bool {
+    let bit = rustix::process::Signal::HUP.as_raw() - 1;
+    mask >> bit & 1 == 1
 }
 
 #[cfg(windows)]

@@ -1,5 +1,4 @@
-//! The models of this machine, as the command uses them: what is said while one is fetched and its
-//! server is started.
+//! Local models, as the command uses them: downloads them, starts their servers, and says how far that is.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,64 +9,71 @@ use analects_local::{LEASE, Local, LocalError, Pulling, Serving, Starting};
 use analects_providers::vendors;
 use analects_runtime::ServerStarter;
 
-use crate::failure::{Failure, words};
-use crate::surroundings::{self, Surroundings};
+use crate::environment::{self, Environment};
+use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
-/// The models of this machine.
-pub fn local(surroundings: &Surroundings) -> Result<Local, Failure> {
-    let program = std::env::current_exe();
-    let program =
-        program.map_err(|error| Failure::ours(format!("cannot find myself: {}", words(&error))))?;
+/// The local models of this environment.
+pub fn models(environment: &Environment) -> Result<Local, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::internal(format!("cannot find myself: {}", io_error_text(&error)))
+    })?;
     // A program that was replaced while it runs is found by another name.
     let program = if program.is_file() {
         program
     } else {
         "/proc/self/exe".into()
     };
-    let keys = vendors().iter().flat_map(|vendor| vendor.key_variables);
+    let secrets = vendors()
+        .iter()
+        .flat_map(|vendor| vendor.key_variables)
+        .map(|name| (*name).to_string())
+        .collect();
     Ok(Local {
-        data: surroundings.places.data.clone(),
-        state: surroundings.places.state.clone(),
-        search_path: surroundings.search_path.clone(),
+        data: environment.places.data.clone(),
+        state: environment.places.state.clone(),
+        search_path: environment.search_path.clone(),
         program,
-        lease: surroundings.lease.unwrap_or(LEASE),
-        secrets: keys.map(|name| (*name).to_string()).collect(),
-        python_environment: Some(surroundings::for_python()),
+        lease: environment.lease.unwrap_or(LEASE),
+        secrets,
+        python_environment: Some(environment::for_python()),
     })
 }
 
-/// If this is a model of this machine, starts its server and puts the way to it into the model. What
-/// it needs is fetched if the person named it: `wanted` is what stands on the command line.
-pub fn ready(
+/// If this is a local model, starts its server and sets the model's transport to it. Downloads what is missing only if
+/// you named the model; `wanted` is the name on the command line. `None` for any other model.
+pub fn ensure_running(
     model: &mut Model,
     wanted: Option<&str>,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<Option<Arc<Serving>>, Failure> {
     if model.transport != Transport::Local {
         return Ok(None);
     }
-    let local = local(surroundings)?;
-    let named = wanted.or(surroundings.default_model.as_deref());
-    let has_consent = named.is_some_and(|named| {
-        named == model.name
-            || named
-                .split_once('/')
-                .is_some_and(|(_, name)| name == model.name)
-    });
-    let serving = match serve(&local, &model.name) {
-        Err(LocalError::NotPulled(_) | LocalError::NoEngine(_)) if has_consent => {
-            pull(&local, &model.name)?;
-            serve(&local, &model.name)
-        }
-        served => served,
-    };
-    let serving = serving.map_err(|error| surroundings.explain(error.into()))?;
-    model.transport = way_to(&serving)?;
+    let local = models(environment)?;
+    let named = wanted.or(environment.default_model.as_deref());
+    let may_download = named.is_some_and(|named| names_model(named, &model.name));
+    let mut serving = serve(&local, &model.name);
+    let is_missing = matches!(
+        serving,
+        Err(LocalError::NotPulled(_) | LocalError::NoEngine(_))
+    );
+    if is_missing && may_download {
+        pull(&local, &model.name)?;
+        serving = serve(&local, &model.name);
+    }
+    let serving = serving.map_err(|error| environment.explain(error.into()))?;
+    model.transport = transport_to(&serving)?;
     Ok(Some(Arc::new(serving)))
 }
 
-fn way_to(serving: &Serving) -> Result<Transport, Failure> {
+/// Whether `named`, with or without its provider, is this model.
+fn names_model(named: &str, model: &str) -> bool {
+    let without_provider = named.split_once('/').map(|(_, name)| name);
+    named == model || without_provider == Some(model)
+}
+
+fn transport_to(serving: &Serving) -> Result<Transport, Failure> {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
     Ok(Transport::Http {
         base_url,
@@ -76,25 +82,33 @@ fn way_to(serving: &Serving) -> Result<Transport, Failure> {
     })
 }
 
+/// Starts the server of a model, or joins one that runs.
 fn serve(local: &Local, name: &str) -> Result<Serving, LocalError> {
     let serving = local.serve(name, &mut |starting| match starting {
         Starting::Waiting | Starting::Begin => ui::progress(&format!("starting local/{name} …")),
         Starting::DoesNotAnswer => ui::remark(&format!(
-            "the server of local/{name} does not answer; it is ended and started again"
+            "the server of local/{name} does not answer; restarting it"
         )),
     });
     ui::progress("");
     serving
 }
 
-/// Fetches what a model needs, with a word before, between and after; false if nothing was missing.
+/// Downloads what a model needs, and shows the progress. `false` if nothing was missing.
 pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
-    let mb = |bytes: u64| bytes.div_ceil(1_000_000);
-    let pulled = local.pull(name, &mut |pulling| match pulling {
+    let pulled = local.pull(name, &mut |pulling| show_progress(name, pulling));
+    pulled.map_err(|error| {
+        ui::progress("");
+        error.into()
+    })
+}
+
+fn show_progress(model: &str, pulling: Pulling<'_>) {
+    match pulling {
         Pulling::Waiting => ui::remark("another process is fetching a model; waiting for it"),
         Pulling::Damaged { name } => {
             ui::remark(&format!(
-                "the weights of local/{name} are damaged, and are fetched again"
+                "the weights of local/{name} are damaged; fetching them again"
             ));
         }
         Pulling::Begin {
@@ -106,57 +120,73 @@ pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
             if let Some(about) = about {
                 ui::remark(&format!("local/{name} is {about}"));
             }
-            let (download, disk) = (mb(download), mb(disk));
+            let download = megabytes(download);
+            let disk = megabytes(disk);
             ui::remark(&format!(
                 "fetching {download} MB; it takes {disk} MB of disk"
             ));
         }
         Pulling::Fetched { bytes, of } => {
-            ui::progress(&format!("{} of {} MB", bytes / 1_000_000, mb(of)));
+            ui::progress(&format!("{} of {} MB", bytes / 1_000_000, megabytes(of)));
         }
         Pulling::Done => {
             ui::progress("");
-            ui::remark(&format!("local/{name} is ready"));
+            ui::remark(&format!("local/{model} is ready"));
         }
-    });
-    pulled.map_err(|error| {
-        ui::progress("");
-        error.into()
-    })
+    }
 }
 
-/// Starts the server of a local model that is needed only later, such as for a summary, and keeps it. Nothing is
-/// fetched: nobody named the model for this call.
+/// Bytes in MB, rounded up.
+fn megabytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1_000_000)
+}
+
+/// Starts the server of a local model only when it is needed, such as for a summary, and keeps it running. Downloads
+/// nothing, since you did not name the model in this call.
 #[derive(Debug)]
 pub struct LocalStarter {
     local: Option<Local>,
-    /// By name; a model whose server did not start is not tried again.
-    started: Mutex<HashMap<String, Option<(Model, Serving)>>>,
+    /// By name. `None` for a server that did not start, which is not tried again.
+    started: Mutex<HashMap<String, Option<StartedModel>>>,
+}
+
+/// A model whose transport leads to its running server.
+#[derive(Debug)]
+struct StartedModel {
+    model: Model,
+    /// Keeps the server running.
+    _serving: Serving,
 }
 
 impl LocalStarter {
-    pub fn new(surroundings: &Surroundings) -> LocalStarter {
+    /// A starter that has started nothing yet.
+    pub fn new(environment: &Environment) -> LocalStarter {
         LocalStarter {
-            local: local(surroundings).ok(),
+            local: models(environment).ok(),
             started: Mutex::default(),
         }
     }
 
-    fn serve(&self, model: &Model) -> Option<(Model, Serving)> {
-        let served = serve(self.local.as_ref()?, &model.name).map_err(Failure::from);
-        let served = served.and_then(|serving| Ok((way_to(&serving)?, serving)));
-        match served {
-            Ok((transport, serving)) => Some((
-                Model {
-                    transport,
-                    ..model.clone()
-                },
-                serving,
-            )),
+    fn try_start(local: &Local, model: &Model) -> Result<StartedModel, Failure> {
+        let serving = serve(local, &model.name)?;
+        let model = Model {
+            transport: transport_to(&serving)?,
+            ..model.clone()
+        };
+        Ok(StartedModel {
+            model,
+            _serving: serving,
+        })
+    }
+
+    /// The model with its server, or `None` after a warning.
+    fn start_or_warn(&self, model: &Model) -> Option<StartedModel> {
+        match LocalStarter::try_start(self.local.as_ref()?, model) {
+            Ok(started) => Some(started),
             Err(failure) => {
-                let why = failure.message;
+                let reason = failure.message;
                 ui::remark(&format!(
-                    "warning: the model for summaries cannot be asked: {why}"
+                    "warning: the model for summaries cannot be asked: {reason}"
                 ));
                 None
             }
@@ -169,37 +199,34 @@ impl ServerStarter for LocalStarter {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         let started = started
             .entry(model.name.clone())
-            .or_insert_with(|| self.serve(model));
-        started.as_ref().map(|(model, _)| model.clone())
+            .or_insert_with(|| self.start_or_warn(model));
+        started.as_ref().map(|started| started.model.clone())
     }
 }
 
-/// Adds to a failed answer what is known about the server that gave it.
-pub fn explain(failure: Failure, serving: Option<&Serving>) -> Failure {
-    let Some(serving) = serving.filter(|_| failure.is_of_model()) else {
+/// Replaces the failure of an answer if the local server that gave it has ended.
+pub fn explain_failure(failure: Failure, serving: Option<&Serving>) -> Failure {
+    let Some(serving) = serving.filter(|_| failure.is_model()) else {
         return failure;
     };
     let Some(words) = serving.last_words() else {
         return failure;
     };
-    let said = if words.is_empty() {
+    let output = if words.is_empty() {
         String::new()
     } else {
         format!("; it said: {words}")
     };
-    let message = format!("the server of the local model has ended{said}");
-    let hint = format!(
-        "ask again: it is started anew; its log is {}",
-        serving.log.display()
-    );
-    Failure::of_model(message).or_hint(hint)
+    let log = serving.log.display();
+    Failure::model(format!("the server of the local model has ended{output}"))
+        .or_hint(format!("ask again to restart it; its log is {log}"))
 }
 
-/// The vocabulary of a model that is being served.
+/// Counts tokens with the vocabulary of a model that is being served.
 #[derive(Debug)]
-pub struct Vocabulary(pub Arc<Serving>);
+pub struct LocalTokenizer(pub Arc<Serving>);
 
-impl Tokenizer for Vocabulary {
+impl Tokenizer for LocalTokenizer {
     fn name(&self) -> &str {
         "the local model's own"
     }
@@ -209,12 +236,12 @@ impl Tokenizer for Vocabulary {
     }
 }
 
-/// The server of a local model that is on this machine already, for its vocabulary. Nothing is fetched, and what
-/// goes wrong is no reason not to estimate.
-pub fn vocabulary(model: &Model, surroundings: &Surroundings) -> Option<Vocabulary> {
+/// A tokenizer for a local model, whose server it starts. `None` for any other model, for one that is not downloaded,
+/// and after any error: the caller estimates then.
+pub fn tokenizer(model: &Model, environment: &Environment) -> Option<LocalTokenizer> {
     if model.transport != Transport::Local {
         return None;
     }
-    let serving = serve(&local(surroundings).ok()?, &model.name).ok()?;
-    Some(Vocabulary(Arc::new(serving)))
+    let serving = serve(&models(environment).ok()?, &model.name).ok()?;
+    Some(LocalTokenizer(Arc::new(serving)))
 }

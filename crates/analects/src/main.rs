@@ -1,28 +1,28 @@
-//! The command `analects`: terminal, environment, exit codes. What it does is in the other crates.
+//! The `analects` command: arguments, terminal, environment and exit codes. The other crates do the work.
 //!
-//! Each verb is a file under `commands/`, and its `Args` doc comment is its help, of which the
-//! reference is generated; [`help`] puts the verbs in groups. Printing happens in [`ui`] only;
-//! [`failure`] turns every error into one line, a hint and an exit code. What is configured is in [`config`], what the environment says in [`surroundings`].
+//! Each verb is a file under `commands/`; the doc comment of its arguments is its help and its section of the
+//! reference. [`help`] groups the verbs. Only [`ui`] prints. [`failure`] turns every error into one line, a hint and
+//! an exit code. [`config`] reads configuration files, and [`environment`] reads environment variables.
 
 mod commands;
 mod config;
 mod connection;
+mod environment;
 mod failure;
 mod help;
 mod hints;
+mod input;
 mod interrupt;
 mod local;
-mod outgoing;
+mod message_file;
+mod no_model_help;
 mod pictures;
-mod piped;
 #[cfg(test)]
 mod reference;
+mod request_preview;
 mod sessions;
 mod shell;
-mod surroundings;
 mod ui;
-mod ways;
-mod writing;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -32,8 +32,8 @@ use clap::{FromArgMatches, Parser};
 
 use failure::Failure;
 
-/// Reading and planning a long conversation takes millions of small pieces of memory, which the system's allocator
-/// is slow to give and slower to take back.
+/// Reading and planning a long conversation makes millions of small allocations, which the system allocator serves
+/// slowly and returns even more slowly.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -47,32 +47,41 @@ struct Cli {
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
+    // The process that looks after a local model's server is this program, too.
     if let Some(code) = analects_local::hidden(&args) {
         return ExitCode::from(code);
     }
-    let (as_json, done) = match parse(&args) {
-        Ok(cli) => (
-            cli.command.speaks_json(),
-            cli.command.run().map(|()| ExitCode::SUCCESS),
-        ),
-        Err(error) => (false, explain(&error, &args)),
+    let (as_json, result) = match parse(&args) {
+        Ok(cli) => run(cli),
+        Err(error) => (false, explain_arguments(&error, &args)),
     };
     #[cfg(debug_assertions)]
-    note_decodes();
-    done.unwrap_or_else(|failure| {
-        ui::report(&failure, as_json || help::asks_for_json(&args));
-        ExitCode::from(failure.exit_code())
-    })
+    write_decode_count();
+    match result {
+        Ok(code) => code,
+        Err(failure) => {
+            ui::report(&failure, as_json || help::asks_for_json(&args));
+            ExitCode::from(failure.exit_code())
+        }
+    }
 }
 
-/// Notes for a test how often message files were read as a whole, in the file that it names. Not in a release.
+/// Runs a verb. The first value is whether its errors are printed as JSON.
+fn run(cli: Cli) -> (bool, Result<ExitCode, Failure>) {
+    let as_json = cli.command.speaks_json();
+    let result = cli.command.run();
+    (as_json, result.map(|()| ExitCode::SUCCESS))
+}
+
+/// Writes how many whole message files this process decoded into the file that `ANALECTS_NOTE_DECODES` names. Only
+/// tests use it, so release builds do not have it.
 #[cfg(debug_assertions)]
-fn note_decodes() {
+fn write_decode_count() {
     let Some(path) = std::env::var_os("ANALECTS_NOTE_DECODES") else {
         return;
     };
     let count = analects_formats::msgfile::DECODES.load(std::sync::atomic::Ordering::Relaxed);
-    // A test that finds no file fails.
+    // A test that finds no file fails, so an error needs no report.
     let _ = std::fs::write(path, count.to_string());
 }
 
@@ -81,15 +90,17 @@ fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut help::command()))
 }
 
-/// Help where the person asked for it or gave no arguments; else what is wrong with them.
-fn explain(error: &clap::Error, args: &[OsString]) -> Result<ExitCode, Failure> {
+/// Prints help if you asked for it or gave no arguments. Otherwise says what is wrong with the arguments.
+fn explain_arguments(error: &clap::Error, args: &[OsString]) -> Result<ExitCode, Failure> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            ui::print_help(error).map(|()| ExitCode::SUCCESS)
+            ui::print_help(error)?;
+            Ok(ExitCode::SUCCESS)
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            ui::print_help(error).map(|()| ExitCode::from(2))
+            ui::print_help(error)?;
+            Ok(ExitCode::from(2))
         }
-        _ => Err(help::wrong_use(error, args)),
+        _ => Err(help::usage_failure(error, args)),
     }
 }

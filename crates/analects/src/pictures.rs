@@ -1,4 +1,4 @@
-//! Which pictures of a message file a call may send. A person decides, and a yes is remembered for the file.
+//! Which pictures of a message file a call may send. You decide, and a yes is remembered for the file.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
@@ -8,48 +8,48 @@ use analects_runtime::named_pictures;
 use analects_store::{AllowedPictures, PictureConsent, read_message_file};
 
 use crate::config::Config;
-use crate::failure::{Failure, words};
-use crate::surroundings::Surroundings;
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
-/// The pictures of the file at `path` that may be sent. `is_wanted` is the flag of this call.
+/// The pictures of the file at `path` that may be sent. `is_wanted` says whether the call has `--pictures`.
 pub fn allowed(
     path: &Path,
     is_wanted: bool,
     config: &Config,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> AllowedPictures {
     if is_wanted || config.pictures() {
         return AllowedPictures::all();
     }
-    PictureConsent::of(path, &surroundings.places).allowed()
+    PictureConsent::of(path, &environment.places).allowed()
 }
 
-/// Remembers that the person allows the pictures that they name in their own words.
-pub fn allow(path: &Path, names: &[String], surroundings: &Surroundings) -> Result<(), Failure> {
-    let consent = PictureConsent::of(path, &surroundings.places);
+/// Allows the pictures with these names for good: you named them in your own prompt.
+pub fn allow(path: &Path, names: &[String], environment: &Environment) -> Result<(), Failure> {
+    let consent = PictureConsent::of(path, &environment.places);
     for name in names {
         consent.allow(name)?;
     }
     Ok(())
 }
 
-/// Asks the person at the terminal about pictures that the file names and nobody has allowed yet. A yes is remembered
-/// for this file. Where nobody can be asked, they are not sent.
+/// Asks at the terminal whether to send the pictures of the file that are not allowed yet, and remembers a yes.
+/// Without a terminal it asks nothing, and the pictures are not sent.
 pub fn ask(
     path: &Path,
     is_wanted: bool,
     config: &Config,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<(), Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(());
     }
-    // What is wrong with the file is said by whoever opens it.
+    // Whoever opens the file next reports what is wrong with it.
     let Ok(document) = read_message_file(path) else {
         return Ok(());
     };
-    let allowed = allowed(path, is_wanted, config, surroundings);
+    let allowed = allowed(path, is_wanted, config, environment);
     let names = not_allowed(&document, path, &allowed);
     if names.is_empty() {
         return Ok(());
@@ -57,20 +57,32 @@ pub fn ask(
     let list = names.join(", ");
     ui::remark(&format!("{} shows pictures: {list}", path.display()));
     ui::prompt("send them to the model? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    read.map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
-    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
-        PictureConsent::of(path, &surroundings.places).allow_all()?;
+    if is_yes(&read_answer()?) {
+        PictureConsent::of(path, &environment.places).allow_all()?;
     }
     Ok(())
 }
 
+fn read_answer() -> Result<String, Failure> {
+    let mut answer = String::new();
+    match io::stdin().lock().read_line(&mut answer) {
+        Ok(_) => Ok(answer),
+        Err(error) => {
+            let reason = io_error_text(&error);
+            Err(Failure::input(format!("cannot read stdin: {reason}")))
+        }
+    }
+}
+
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
 /// The pictures that would be sent if they were allowed.
 fn not_allowed(document: &Document, path: &Path, allowed: &AllowedPictures) -> Vec<String> {
-    let all = named_pictures(document, path, &AllowedPictures::all());
-    let sendable = all.into_iter().filter(|picture| picture.facts.is_ok());
-    sendable
+    named_pictures(document, path, &AllowedPictures::all())
+        .into_iter()
+        .filter(|picture| picture.facts.is_ok())
         .map(|picture| picture.name)
         .filter(|name| !allowed.contains(name))
         .collect()

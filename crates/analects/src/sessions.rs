@@ -1,4 +1,4 @@
-//! The transcript store as the verbs see it: which session and which message a person means.
+//! Finds sessions of the store and their messages by the names that you type.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -11,157 +11,188 @@ use analects_store::{
 };
 use jiff::Timestamp;
 
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 
-/// The word for the session that was written to last.
+/// The name for the session that was written to last.
 const LAST: &str = "last";
-/// How much of an id is shown, unless more is needed to tell two apart.
-const SHORT: usize = 13;
-/// How many of several are named.
-const NAMED: usize = 5;
+/// How many characters of an id are shown, unless it takes more to tell two apart.
+const SHORT_ID: usize = 13;
+/// How many candidates an ambiguous name lists.
+const MAX_CANDIDATES: usize = 5;
 
-/// The sessions of a store, seen from a folder.
+/// The sessions of the store, as seen from the current folder.
 pub struct Sessions {
+    /// The store.
     pub store: Arc<JsonlStore>,
-    /// The name of the folder's project.
+    /// The name of the current folder's project.
     pub project: String,
 }
 
 impl Sessions {
-    pub fn of(surroundings: &Surroundings) -> Sessions {
-        let store = Arc::new(JsonlStore::new(&surroundings.places));
+    /// The sessions of the store that the environment names.
+    pub fn of(environment: &Environment) -> Sessions {
         Sessions {
-            store,
-            project: StoreFolders::project_name(&surroundings.folder),
+            store: Arc::new(JsonlStore::new(&environment.places)),
+            project: StoreFolders::project_name(&environment.folder),
         }
     }
 
-    /// A name for a session that is not there yet.
+    /// A name for a new session.
     pub fn new_name(&self) -> ChainName {
         ChainName::new(&self.project, OsIds.uuid(Timestamp::now()))
     }
 
-    /// The session that is meant: one of this folder before one of any other.
+    /// The session with this name: its id, the beginning of it, or `last`, which `None` stands for, too. Sessions of
+    /// the current folder come before those of others.
     pub fn find(&self, word: Option<&str>) -> Result<ChainName, Failure> {
         let wanted = word.filter(|word| *word != LAST);
         let mut found = find(&*self.store, Some(&self.project), wanted)?;
         if found == SessionMatch::None && wanted.is_some() {
             found = find(&*self.store, None, wanted)?;
         }
-        match (found, wanted) {
-            (SessionMatch::One(name), _) => Ok(name),
-            (SessionMatch::Many(names), wanted) => {
-                let word = wanted.unwrap_or_default();
+        match found {
+            SessionMatch::One(name) => Ok(name),
+            SessionMatch::Many(names) => {
                 let ids = names.iter().map(|name| name.session.to_string());
+                let word = wanted.unwrap_or_default();
                 Err(ambiguous("session", word, ids.collect()))
             }
-            (SessionMatch::None, Some(word)) => {
-                Err(Failure::not_found(format!("there is no session {word:?}"))
-                    .or_hint("analects session list --all shows those that there are"))
-            }
-            (SessionMatch::None, None) => Err(Failure::not_found(
-                "no conversation in this folder yet",
-            )
-            .or_hint(
-                "start one, such as analects chat \"Hello\", or see analects session list --all",
-            )),
+            SessionMatch::None => Err(no_session(wanted)),
         }
     }
 
-    /// The session that is meant, or the side chain of an agent of it.
+    /// The session with this name, or the side chain of one of its agents.
     pub fn chain(&self, word: Option<&str>, agent: Option<&str>) -> Result<ChainName, Failure> {
         let name = self.find(word)?;
-        let Some(agent) = agent else { return Ok(name) };
-        let known = self.store.side_chains(&name)?;
-        if !known.iter().any(|known| known == agent) {
-            let failure = Failure::not_found(format!("{name} has no side chain {agent:?}"));
-            return Err(if known.is_empty() {
-                failure
-            } else {
-                failure.or_hint(format!("there are {}", known.join(", ")))
-            });
-        }
-        Ok(name.side(agent))
-    }
-
-    /// The summary of the compaction that counts in a session.
-    pub fn summary(&self, of: &ChainName) -> Result<Option<MessageId>, Failure> {
-        let boundary = LoadedChain::load_end(&*self.store, of, LoadLimit::of_text(0))?.boundary;
-        let Some(Body::CompactBoundary(body)) = boundary.map(|boundary| boundary.body) else {
-            return Ok(None);
+        let Some(agent) = agent else {
+            return Ok(name);
         };
-        Ok(body.summary_id)
+        let known = self.store.side_chains(&name)?;
+        if known.iter().any(|known| known == agent) {
+            return Ok(name.side(agent));
+        }
+        let failure = Failure::not_found(format!("{name} has no side chain {agent:?}"));
+        if known.is_empty() {
+            return Err(failure);
+        }
+        Err(failure.or_hint(format!("its side chains are: {}", known.join(", "))))
     }
 
-    /// The message of a session that is meant: by its id, or the beginning of it. Of records that begin so, one that
-    /// people see is meant, for what changes the state is mostly written in the same moment.
+    /// The summary of the compaction in effect in a session. `None` if it is not compacted.
+    pub fn summary(&self, of: &ChainName) -> Result<Option<MessageId>, Failure> {
+        let loaded = LoadedChain::load_end(&*self.store, of, LoadLimit::of_text(0))?;
+        match loaded.boundary.map(|boundary| boundary.body) {
+            Some(Body::CompactBoundary(body)) => Ok(body.summary_id),
+            _ => Ok(None),
+        }
+    }
+
+    /// The message with this id, or whose id begins so. If several begin so, visible messages come first: records
+    /// that change the state are mostly written in the same moment, so their ids look alike.
     pub fn message(&self, of: &ChainName, word: &str) -> Result<MessageId, Failure> {
-        let (mut shown, mut others) = (BTreeSet::new(), BTreeSet::new());
-        let mut exact = None;
+        let mut candidates = Candidates::default();
         visit_links(&*self.store, of, &mut |link| {
-            if link.id == word {
-                exact = Some(link.id.into());
-                return ControlFlow::Break(());
-            }
-            if link.id.starts_with(word) && !word.is_empty() {
-                let begins = if link.is_shown() {
-                    &mut shown
-                } else {
-                    &mut others
-                };
-                begins.insert(MessageId::from(link.id));
-            }
-            ControlFlow::Continue(())
+            candidates.add(link.id, word, link.is_shown())
         })?;
-        let begins: Vec<MessageId> = if shown.is_empty() { others } else { shown }
-            .into_iter()
-            .collect();
-        match (exact, &begins[..]) {
-            (Some(id), _) => Ok(id),
-            (None, [id]) => Ok(id.clone()),
-            (None, []) => {
-                let (name, id) = (of.to_string(), word.to_string());
-                Err(
-                    Failure::from(StoreError::MessageNotFound { name, id }).or_hint(format!(
-                        "analects session tail {} shows the last ones",
-                        &*of.session
-                    )),
-                )
-            }
-            (None, several) => {
-                let ids = several.iter().map(|id| id.to_string()).collect();
-                Err(ambiguous("message", word, ids))
-            }
+        if let Some(id) = candidates.exact {
+            return Ok(id);
+        }
+        let ids = if candidates.visible.is_empty() {
+            candidates.hidden
+        } else {
+            candidates.visible
+        };
+        if ids.len() > 1 {
+            let ids = ids.iter().map(ToString::to_string).collect();
+            return Err(ambiguous("message", word, ids));
+        }
+        match ids.into_iter().next() {
+            Some(id) => Ok(id),
+            None => Err(no_message(of, word)),
         }
     }
 }
 
+/// The messages that a name may stand for.
+#[derive(Default)]
+struct Candidates {
+    exact: Option<MessageId>,
+    visible: BTreeSet<MessageId>,
+    hidden: BTreeSet<MessageId>,
+}
+
+impl Candidates {
+    /// Adds a message if its id is the word or begins with it. Stops at an exact match.
+    fn add(&mut self, id: &str, word: &str, is_visible: bool) -> ControlFlow<()> {
+        if id == word {
+            self.exact = Some(id.into());
+            return ControlFlow::Break(());
+        }
+        if id.starts_with(word) && !word.is_empty() {
+            let ids = if is_visible {
+                &mut self.visible
+            } else {
+                &mut self.hidden
+            };
+            ids.insert(MessageId::from(id));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn no_session(wanted: Option<&str>) -> Failure {
+    match wanted {
+        Some(word) => Failure::not_found(format!("there is no session {word:?}"))
+            .or_hint("analects session list --all lists all sessions"),
+        None => Failure::not_found("no conversation in this folder yet").or_hint(
+            "start one, such as analects chat \"Hello\", or see analects session list --all",
+        ),
+    }
+}
+
+fn no_message(of: &ChainName, word: &str) -> Failure {
+    let error = StoreError::MessageNotFound {
+        name: of.to_string(),
+        id: word.to_string(),
+    };
+    let tail = format!("analects session tail {} shows the last ones", &*of.session);
+    Failure::from(error).or_hint(tail)
+}
+
+/// Says that several sessions or messages, as `what` says, begin with this word.
 fn ambiguous(what: &str, word: &str, ids: Vec<String>) -> Failure {
-    let more = if ids.len() > NAMED { ", …" } else { "" };
-    let named: Vec<&str> = ids.iter().take(NAMED).map(String::as_str).collect();
-    let text = format!("{word:?} may be any of {} {what}s", ids.len());
+    let count = ids.len();
+    let mut candidates = ids[..count.min(MAX_CANDIDATES)].join(", ");
+    if count > MAX_CANDIDATES {
+        candidates += ", …";
+    }
     Failure::usage(
-        text,
-        format!("say more of its id: {}{more}", named.join(", ")),
+        format!("{word:?} may be any of {count} {what}s"),
+        format!("type more of its id: {candidates}"),
     )
 }
 
-/// The beginnings of ids that tell them apart.
+/// The shortest beginnings of these ids that tell them apart, though at least [`SHORT_ID`] characters.
 pub fn short_ids(ids: &[&str]) -> Vec<String> {
-    // In their order, an id shares most with its neighbours.
-    let sorted: BTreeSet<&str> = ids.iter().copied().collect();
-    let sorted: Vec<&str> = sorted.into_iter().collect();
-    let short = |id: &&str| {
-        let at = sorted.partition_point(|other| other < id);
-        let near = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
-        let near = near.filter_map(|at| sorted.get(at));
-        let shared = near.map(|other| shared_start(id, other)).max().unwrap_or(0);
-        id.chars().take(SHORT.max(shared + 1)).collect()
-    };
-    ids.iter().map(short).collect()
+    // In sorted order, an id shares most with its neighbours.
+    let unique: BTreeSet<&str> = ids.iter().copied().collect();
+    let sorted: Vec<&str> = unique.into_iter().collect();
+    ids.iter().map(|id| short_id(id, &sorted)).collect()
 }
 
+fn short_id(id: &str, sorted: &[&str]) -> String {
+    let at = sorted.partition_point(|other| *other < id);
+    let mut shared = 0;
+    for neighbour in [at.checked_sub(1), Some(at + 1)].into_iter().flatten() {
+        if let Some(other) = sorted.get(neighbour) {
+            shared = shared.max(shared_start(id, other));
+        }
+    }
+    id.chars().take(SHORT_ID.max(shared + 1)).collect()
+}
+
+/// How many characters two texts have in common at their beginning.
 fn shared_start(one: &str, other: &str) -> usize {
     one.chars()
         .zip(other.chars())

@@ -1,31 +1,34 @@
-//! Commands that are printed for people to paste into a shell.
+//! Quotes words and paths in the commands that hints print, so that you can paste them into a shell.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-/// A word as it has to be typed: in quotes where the shell would read it as something else.
+/// A word as you have to type it: in quotes if the shell would read it as something else.
 pub fn word(text: &str) -> Cow<'_, str> {
-    let is_plain =
-        |c: char| c.is_alphanumeric() || "_-./:,@%+=".contains(c) || (cfg!(windows) && c == '\\');
     if !text.is_empty() && text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
     if cfg!(windows) {
-        // No file has such quotes in its name there.
+        // File names cannot contain this quote there.
         format!("\"{text}\"").into()
     } else {
         format!("'{}'", text.replace('\'', r"'\''")).into()
     }
 }
 
-/// A path as it has to be typed: also one that would be taken for an option.
+/// Whether a shell reads this character as itself.
+fn is_plain(c: char) -> bool {
+    c.is_alphanumeric() || "_-./:,@%+=".contains(c) || (cfg!(windows) && c == '\\')
+}
+
+/// A path as you have to type it. One that looks like an option gets a `./` in front.
 pub fn path(path: &Path) -> String {
     let text = path.to_string_lossy();
     let here = if text.starts_with('-') { "./" } else { "" };
     word(&format!("{here}{text}")).into_owned()
 }
 
-/// A file as it was named, or a session by its id.
+/// The name of a file, or the id of a session, as you have to type it.
 pub fn target(name: &str) -> String {
     path(Path::new(name))
 }

@@ -1,8 +1,8 @@
-//! Everything that reaches the terminal. Data goes to stdout, all else to stderr, and nothing that
-//! a file or a model wrote reaches a terminal as an escape code.
+//! Everything that the command prints. Data goes to stdout, everything else to stderr, and nothing that a file or a
+//! model wrote reaches a terminal as an escape code.
 //!
-//! What cannot be said on stderr is not said: there is nobody left to tell. What cannot be written
-//! to stdout is a failure, unless the reader has gone away, who has then seen enough.
+//! Errors in writing to stderr are ignored: there is nowhere left to report them. Errors in writing to stdout are
+//! failures, unless the reader closed the pipe and so has seen enough.
 
 mod answer;
 mod colour;
@@ -19,15 +19,15 @@ use analects_core::Problem;
 use serde::Serialize;
 use terminal_size::{Height, Width, terminal_size_of};
 
-pub use answer::Answer;
+pub use answer::AnswerPrinter;
 use colour::Colour;
 pub use diagnostic::count;
-use text::{escape_json, safe, safe_lines};
+use text::{escape_json, escape_line, escape_lines};
 
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, io_error_text};
 use crate::hints::Interface;
 
-/// Prints an error: one line, and a hint for a call.
+/// Prints an error for a call of the command: one line and a hint, or JSON.
 pub fn report(failure: &Failure, as_json: bool) {
     if as_json {
         let hint = failure.hint(Interface::Call);
@@ -40,28 +40,28 @@ pub fn report(failure: &Failure, as_json: bool) {
     report_in(Interface::Call, failure);
 }
 
-/// Prints an error: one line, and a hint for somebody who is there.
+/// Prints an error: one line, and a hint for this interface.
 pub fn report_in(interface: Interface, failure: &Failure) {
-    say(&safe(&format!("analects: {}", failure.message)));
+    say(&escape_line(&format!("analects: {}", failure.message)));
     if let Some(hint) = failure.hint(interface) {
-        // Lines to type stay lines.
-        say(&safe_lines(&format!("hint: {hint}")));
+        // A hint may have lines to type.
+        say(&escape_lines(&format!("hint: {hint}")));
     }
 }
 
-/// How wide lines of a file are shown where there is no terminal to ask.
-const WIDTH: usize = 100;
+/// The width of lines where there is no terminal, in columns.
+const DEFAULT_WIDTH: usize = 100;
 
-/// Prints problems of a file, each with its place, its line, and a hint for a call. `source` is what they were found
-/// in.
+/// Prints the problems of a file, each with its position, its line, and a hint for a call. `source` is the text of the
+/// file.
 pub fn report_problems(path: &str, source: &[u8], problems: &[Problem]) {
     report_problems_in(Interface::Call, path, source, problems);
 }
 
-/// The same with hints for somebody who is there.
+/// Prints the problems of a file with hints for this interface.
 pub fn report_problems_in(interface: Interface, path: &str, source: &[u8], problems: &[Problem]) {
     let stderr = io::stderr();
-    let width = columns(terminal_size_of(&stderr)).unwrap_or(WIDTH);
+    let width = columns(terminal_size_of(&stderr)).unwrap_or(DEFAULT_WIDTH);
     let colour = Colour::of(&stderr);
     let text = diagnostic::Renderer {
         path,
@@ -74,41 +74,44 @@ pub fn report_problems_in(interface: Interface, path: &str, source: &[u8], probl
     let _ = stderr.lock().write_all(text.as_bytes());
 }
 
-/// The columns of a terminal.
+/// The width of a terminal. `None` if it does not say.
 fn columns(size: Option<(Width, Height)>) -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0))
         .filter(|width| *width > 0)
 }
 
-/// Shows how far something is, on a line that the next call replaces; without a terminal, nothing.
+/// Shows progress on a line that the next call replaces. Without a terminal, does nothing.
 pub fn progress(text: &str) {
     let mut stderr = io::stderr().lock();
     if stderr.is_terminal() {
-        let width = columns(terminal_size_of(&stderr)).unwrap_or(WIDTH);
-        let text: String = safe(text).chars().take(width.saturating_sub(1)).collect();
+        let width = columns(terminal_size_of(&stderr)).unwrap_or(DEFAULT_WIDTH);
+        let text: String = escape_line(text)
+            .chars()
+            .take(width.saturating_sub(1))
+            .collect();
         let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
     }
 }
 
-/// Prints something that a person should know, though nothing failed.
+/// Prints something that you should know, although nothing failed.
 pub fn remark(text: &str) {
-    say(&safe(text));
+    say(&escape_line(text));
 }
 
-/// Prints a text of the person again, each line marked.
+/// Prints your own text again, each line with a `>` in front.
 pub fn quote(text: &str) {
-    text.lines()
-        .for_each(|line| say(&safe(&format!("> {line}"))));
+    for line in text.lines() {
+        say(&escape_line(&format!("> {line}")));
+    }
 }
 
-/// Asks for a line.
+/// Shows the mark of a line to type, without a line end.
 pub fn prompt(mark: &str) {
     let mut stderr = io::stderr().lock();
-    let _ = write!(stderr, "{}", safe(mark)).and_then(|()| stderr.flush());
+    let _ = write!(stderr, "{}", escape_line(mark)).and_then(|()| stderr.flush());
 }
 
-/// Whether lines can be edited on the terminal: it shows the keys and the answers, and can do more than
-/// print.
+/// Whether the terminal can edit lines: it shows both the keys and the answers, and understands escape codes.
 pub fn can_edit_lines() -> bool {
     !colour::is_dumb()
         && io::stdin().is_terminal()
@@ -116,24 +119,25 @@ pub fn can_edit_lines() -> bool {
         && io::stderr().is_terminal()
 }
 
-/// Whether data is meant for the person at the terminal, and not for whatever stdout is.
-static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+/// Whether data goes to stderr, so that you see it although stdout is no terminal.
+static DATA_ON_STDERR: AtomicBool = AtomicBool::new(false);
 
-/// While this runs, data goes to the terminal, which is stderr where stdout is none.
-pub fn aside<T>(act: impl FnOnce() -> T) -> T {
-    IS_ASIDE.store(!io::stdout().is_terminal(), Ordering::SeqCst);
-    let done = act();
-    IS_ASIDE.store(false, Ordering::SeqCst);
-    done
+/// Runs something whose data is for you and not for a file behind stdout: if stdout is no terminal, the data goes to
+/// stderr.
+pub fn with_data_on_stderr<T>(act: impl FnOnce() -> T) -> T {
+    DATA_ON_STDERR.store(!io::stdout().is_terminal(), Ordering::SeqCst);
+    let result = act();
+    DATA_ON_STDERR.store(false, Ordering::SeqCst);
+    result
 }
 
-fn is_aside() -> bool {
-    IS_ASIDE.load(Ordering::SeqCst)
+fn data_is_on_stderr() -> bool {
+    DATA_ON_STDERR.load(Ordering::SeqCst)
 }
 
-/// The columns that data has, on a terminal.
+/// The width of the terminal that data goes to. `None` if it goes elsewhere.
 fn columns_of_data() -> Option<usize> {
-    let size = if is_aside() {
+    let size = if data_is_on_stderr() {
         terminal_size_of(io::stderr())
     } else {
         terminal_size_of(io::stdout())
@@ -141,54 +145,53 @@ fn columns_of_data() -> Option<usize> {
     columns(size)
 }
 
-/// How wide lines of text on stdout can be.
+/// The width for lines of text on stdout.
 pub fn width() -> usize {
-    columns_of_data().unwrap_or(WIDTH)
+    columns_of_data().unwrap_or(DEFAULT_WIDTH)
 }
 
-/// Whether what is said has colour.
+/// Whether stderr gets colour.
 pub fn has_colour() -> bool {
     Colour::of(&io::stderr()).is_on()
 }
 
 /// Prints lines of data.
 pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
-    let text: String = lines.into_iter().map(|line| safe(&line) + "\n").collect();
+    let text: String = lines
+        .into_iter()
+        .map(|line| escape_line(&line) + "\n")
+        .collect();
     write_out(&text)
 }
 
-/// Prints a line of data, however long.
+/// Prints a line of data, whole.
 pub fn print_line(line: &str) -> Result<(), Failure> {
-    write_out(&(safe(line) + "\n"))
+    write_out(&(escape_line(line) + "\n"))
 }
 
-/// Prints rows of data, cut to the width of a terminal; without a terminal, whole.
+/// Prints rows of data in columns. On a terminal, cuts them to its width.
 pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
-    let lines = text::lines(rows, columns_of_data());
-    write_out(
-        &lines
-            .into_iter()
-            .map(|line| line + "\n")
-            .collect::<String>(),
-    )
+    let lines = text::align_rows(rows, columns_of_data());
+    let text: String = lines.into_iter().map(|line| line + "\n").collect();
+    write_out(&text)
 }
 
-/// Whether data goes to a person's eyes.
-pub fn is_terminal() -> bool {
+/// Whether stdout is a terminal.
+pub fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Prints a text as it is; to a terminal, without what it would obey or hide, and with a line end.
+/// Prints a text. To anything but a terminal, byte for byte; to a terminal, escaped and with a line end.
 pub fn print_text(bytes: &[u8]) -> Result<(), Failure> {
-    if !is_terminal() && !is_aside() {
+    if !stdout_is_terminal() && !data_is_on_stderr() {
         return write_bytes(bytes).or_else(quiet_if_closed);
     }
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
     let line_end = if text.ends_with('\n') { "" } else { "\n" };
-    write_out(&(safe_lines(&text) + line_end))
+    write_out(&(escape_lines(&text) + line_end))
 }
 
-/// Prints bytes that are no text.
+/// Prints bytes that need not be text.
 pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     write_bytes(bytes).or_else(quiet_if_closed)
 }
@@ -196,11 +199,11 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 /// Prints a value as one line of JSON.
 pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     let json = serde_json::to_string(value);
-    let json = json.map_err(|error| Failure::ours(format!("cannot print as JSON: {error}")))?;
+    let json = json.map_err(|error| Failure::internal(format!("cannot print as JSON: {error}")))?;
     write_out(&(escape_json(&json) + "\n"))
 }
 
-/// Prints a path: to a terminal harmless, to anything else as it is, so that a program can use it.
+/// Prints a path. To anything but a terminal, byte for byte, so that a program can use it; to a terminal, escaped.
 pub fn print_path(path: &std::path::Path) -> Result<(), Failure> {
     if io::stdout().is_terminal() {
         return print_lines([path.to_string_lossy().into_owned()]);
@@ -212,10 +215,10 @@ pub fn print_path(path: &std::path::Path) -> Result<(), Failure> {
         .or_else(quiet_if_closed)
 }
 
-/// Prints a value as JSON, piece by piece. What a terminal would obey or hide is escaped, so that it is seen and
-/// still means the same.
+/// Prints a value as indented JSON, without holding all of it in memory. Characters that a terminal would obey or hide
+/// are escaped, which keeps their meaning.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    if is_aside() {
+    if data_is_on_stderr() {
         let _ = write_json(io::stderr().lock(), value);
         return Ok(());
     }
@@ -223,25 +226,25 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
-    let mut out = Escaping(BufWriter::with_capacity(JSON_PIECE, out));
+    let mut out = JsonEscaper(BufWriter::with_capacity(JSON_BUFFER, out));
     serde_json::to_writer_pretty(&mut out, value)?;
     out.0.write_all(b"\n")?;
     out.0.flush()
 }
 
-/// How much JSON is written at once.
-const JSON_PIECE: usize = 64 << 10;
+/// How many bytes of JSON are written at once.
+const JSON_BUFFER: usize = 64 << 10;
 
-/// Escapes in JSON what a terminal would obey or hide. Whoever writes JSON writes whole characters.
-struct Escaping<W: Write>(BufWriter<W>);
+/// Escapes the characters in JSON that a terminal would obey or hide. Each write must end with a whole character.
+struct JsonEscaper<W: Write>(BufWriter<W>);
 
-impl<W: Write> Write for Escaping<W> {
+impl<W: Write> Write for JsonEscaper<W> {
     fn write(&mut self, json: &[u8]) -> io::Result<usize> {
         if json.iter().all(|byte| (b' '..b'\x7f').contains(byte)) {
             self.0.write_all(json)?;
         } else {
-            self.0
-                .write_all(escape_json(&String::from_utf8_lossy(json)).as_bytes())?;
+            let text = String::from_utf8_lossy(json);
+            self.0.write_all(escape_json(&text).as_bytes())?;
         }
         Ok(json.len())
     }
@@ -251,7 +254,7 @@ impl<W: Write> Write for Escaping<W> {
     }
 }
 
-/// Prints what clap has to say: help and version to stdout, help that nobody asked for to stderr.
+/// Prints the help or the version: to stdout if you asked for it, else to stderr.
 pub fn print_help(help: &clap::Error) -> Result<(), Failure> {
     match help.print() {
         Err(error) if !help.use_stderr() => quiet_if_closed(error),
@@ -259,14 +262,14 @@ pub fn print_help(help: &clap::Error) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to stderr.
+/// Writes a line to stderr. Ignores errors.
 fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Writes data at once.
+/// Writes data and flushes it.
 fn write_out(text: &str) -> Result<(), Failure> {
-    if is_aside() {
+    if data_is_on_stderr() {
         let _ = io::stderr().lock().write_all(text.as_bytes());
         return Ok(());
     }
@@ -282,12 +285,13 @@ fn write_bytes(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
+/// Turns an error in writing to stdout into a failure, unless the reader closed the pipe.
 fn quiet_if_closed(error: io::Error) -> Result<(), Failure> {
     match error.kind() {
         ErrorKind::BrokenPipe => Ok(()),
         _ => Err(Failure::input(format!(
             "cannot write to stdout: {}",
-            words(&error)
+            io_error_text(&error)
         ))),
     }
 }

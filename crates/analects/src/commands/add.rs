@@ -10,9 +10,9 @@ use analects_formats::msgfile::output::{self, OutputChunk};
 use analects_formats::msgfile::{self, Cell, CellRole, Document, NewCell, Splice, base64, code};
 use analects_store::OsIds;
 
-use crate::failure::{Failure, words};
-use crate::surroundings::Surroundings;
-use crate::{ui, writing};
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
+use crate::{message_file, ui};
 use placement::CellPlacement;
 
 /// In a larger file, `check` reads back only the new cell instead of the whole file.
@@ -91,9 +91,9 @@ pub fn run(args: &AddArgs) -> Result<(), Failure> {
     if given.is_empty() && !args.output {
         return Err(nothing());
     }
-    let surroundings = Surroundings::of_process()?;
-    let name = add(args, &attributes, &given, &surroundings);
-    let name = name.map_err(|failure| surroundings.explain(failure))?;
+    let environment = Environment::read()?;
+    let name = add(args, &attributes, &given, &environment);
+    let name = name.map_err(|failure| environment.explain(failure))?;
     if args.json {
         let path = args.file.to_string_lossy();
         return ui::print_json(&serde_json::json!({ "path": path, "name": name }));
@@ -106,9 +106,9 @@ fn add(
     args: &AddArgs,
     attributes: &[(String, String)],
     given: &CellInput,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<String, Failure> {
-    let mut file = writing::open(&args.file, &surroundings.places).map_err(|failure| {
+    let mut file = message_file::open(&args.file, &environment.places).map_err(|failure| {
         // The store does not know the verbs, so the hint comes from here.
         if failure.is_usage() {
             return failure.and_hint("new NOTES.md makes such a file");
@@ -218,7 +218,7 @@ fn check(document: &Document, splice: &Splice, cell: &NewCell) -> Result<(), Fai
         document.with_source(splice.apply(document.source()))
     };
     let Some(written) = after.cells().rev().find(|cell| !cell.is_ready()) else {
-        return Err(Failure::ours("the cell is not in the file"));
+        return Err(Failure::internal("the cell is not in the file"));
     };
     check_text(written, cell)?;
     let mut problems = after.problems();
@@ -257,7 +257,7 @@ fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
             .iter()
             .all(|(key, value)| written.attribute(key) == Some(value));
     if !is_right {
-        return Err(Failure::ours(
+        return Err(Failure::internal(
             "the cell does not read as it was meant; nothing was written",
         ));
     }
@@ -289,9 +289,9 @@ impl CellInput {
             return Err(nothing());
         }
         let mut bytes = Vec::new();
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?;
+        std::io::stdin().read_to_end(&mut bytes).map_err(|error| {
+            Failure::input(format!("cannot read stdin: {}", io_error_text(&error)))
+        })?;
         Ok(CellInput { bytes })
     }
 

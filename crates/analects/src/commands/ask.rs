@@ -14,13 +14,13 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::config::Config;
-use crate::connection::what_is_odd;
-use crate::connection::{Connection, block_on};
-use crate::failure::{Failure, words};
+use crate::connection::stop_reason_warning;
+use crate::connection::{ConnectionArgs, block_on};
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
 use crate::hints::{self, Interface};
-use crate::piped::{piped, read_limited};
-use crate::surroundings::Surroundings;
-use crate::{interrupt, local, outgoing, ui, ways};
+use crate::input::{read_limited, read_stdin};
+use crate::{interrupt, local, no_model_help, request_preview, ui};
 
 /// Ask one question, and keep nothing
 ///
@@ -80,7 +80,7 @@ pub struct AskArgs {
     pub json: bool,
 
     #[command(flatten)]
-    connection: Connection,
+    connection: ConnectionArgs,
 }
 
 /// The token limit of an answer without `--max-tokens`.
@@ -96,30 +96,30 @@ fn temperature(text: &str) -> Result<f64, String> {
 }
 
 pub fn run(args: &AskArgs) -> Result<(), Failure> {
-    let mut surroundings = Surroundings::of_process()?;
-    args.connection.allow(&mut surroundings);
-    surroundings.models.allow_no_key |= args.dry_run;
-    let config = Config::read_for(args.model.as_deref(), None, &surroundings)?;
+    let mut environment = Environment::read()?;
+    args.connection.allow(&mut environment);
+    environment.models.allow_no_key |= args.dry_run;
+    let config = Config::read_for(args.model.as_deref(), None, &environment)?;
     let name = match (&args.model, config.pointer("default")) {
         (Some(wanted), _) => config.model(wanted)?,
         (None, Some(default)) => default.to_string(),
-        (None, None) => return Err(ways::no_model(&surroundings.models)),
+        (None, None) => return Err(no_model_help::no_model(&environment.models)),
     };
-    let mut model = resolve(&name, &surroundings.models).map_err(|error| match args.model {
+    let mut model = resolve(&name, &environment.models).map_err(|error| match args.model {
         Some(_) => error.into(),
-        None => config.told_where(error.into(), &name),
+        None => config.with_model_origin(error.into(), &name),
     })?;
     model.check()?;
     let request = request(args)?;
     if args.dry_run {
-        return outgoing::print(&model, &request);
+        return request_preview::print(&model, &request);
     }
-    let serving = local::ready(&mut model, args.model.as_deref(), &surroundings)?;
-    let adapter = ModelAdapter::new(model, args.connection.options(&surroundings)?);
-    interrupt::exit_on_second();
+    let serving = local::ensure_running(&mut model, args.model.as_deref(), &environment)?;
+    let adapter = ModelAdapter::new(model, args.connection.options(&environment)?);
+    interrupt::begin_answer();
     let asked = block_on(ask(args, &adapter, &request))?;
     let done = asked.and_then(|asked| conclude(args, adapter.model(), asked));
-    done.map_err(|failure| local::explain(failure, serving.as_deref()))
+    done.map_err(|failure| local::explain_failure(failure, serving.as_deref()))
 }
 
 /// The request in the form that all providers share.
@@ -130,7 +130,7 @@ fn request(args: &AskArgs) -> Result<Request, Failure> {
     for path in &args.files {
         blocks.push(block(path)?);
     }
-    let piped = piped()?;
+    let piped = read_stdin()?;
     blocks.extend((!piped.trim().is_empty()).then(|| Block::from_text(piped)));
     if blocks.is_empty() {
         let hint = "give it as an argument or on stdin, such as analects ask \"Hello\"";
@@ -188,10 +188,10 @@ async fn ask(
     }
     let opened = tokio::select! {
         stream = adapter.stream_message(request) => stream,
-        () = interrupt::first() => return Err(Failure::stopped()),
+        () = interrupt::wait_for_first() => return Err(Failure::cancelled()),
     };
     let mut stream = opened?;
-    let mut answer = (!args.json).then(ui::Answer::new);
+    let mut answer = (!args.json).then(ui::AnswerPrinter::new);
     let mut fold = Fold::default();
     let mut asked = receive(&mut stream, &mut fold, &mut answer, clock).await;
     if let Some(mut answer) = answer {
@@ -207,11 +207,11 @@ async fn ask(
 async fn receive(
     stream: &mut EventStream,
     fold: &mut Fold,
-    answer: &mut Option<ui::Answer>,
+    answer: &mut Option<ui::AnswerPrinter>,
     clock: Instant,
 ) -> AskResult {
     let (mut first_token, mut end) = (None, AskEnd::Finished);
-    let stop = interrupt::first();
+    let stop = interrupt::wait_for_first();
     let mut stop = std::pin::pin!(stop);
     loop {
         let event = tokio::select! {
@@ -250,7 +250,7 @@ async fn receive(
 }
 
 /// Prints text and thoughts as they arrive.
-fn show(answer: &mut Option<ui::Answer>, event: &StreamEvent) {
+fn show(answer: &mut Option<ui::AnswerPrinter>, event: &StreamEvent) {
     let (Some(answer), StreamEvent::BlockDelta { delta, .. }) = (answer, event) else {
         return;
     };
@@ -270,10 +270,10 @@ async fn ask_without_stream(
 ) -> Result<AskResult, Failure> {
     let response = tokio::select! {
         response = adapter.send_message(request) => response?,
-        () = interrupt::first() => return Err(Failure::stopped()),
+        () = interrupt::wait_for_first() => return Err(Failure::cancelled()),
     };
     if !args.json {
-        let mut answer = ui::Answer::new();
+        let mut answer = ui::AnswerPrinter::new();
         answer.print(&response.message.text());
         answer.end();
         answer.result()?;
@@ -321,7 +321,7 @@ fn conclude(args: &AskArgs, model: &Model, asked: AskResult) -> Result<(), Failu
         ui::remark(&usage_in_words(&folded.message, first_token, took));
     }
     let failure = match end {
-        AskEnd::Stopped => Some(Failure::stopped()),
+        AskEnd::Stopped => Some(Failure::cancelled()),
         AskEnd::OutputClosed => return Ok(()),
         AskEnd::Failed(error) => Some(error.into()),
         AskEnd::Finished => incomplete(folded.complete, folded.error),
@@ -329,7 +329,7 @@ fn conclude(args: &AskArgs, model: &Model, asked: AskResult) -> Result<(), Failu
     if let Some(failure) = failure {
         return Err(failure);
     }
-    if let Some(text) = what_is_odd(&folded.message) {
+    if let Some(text) = stop_reason_warning(&folded.message) {
         ui::remark(&format!("warning: {text}"));
     }
     Ok(())
@@ -338,7 +338,7 @@ fn conclude(args: &AskArgs, model: &Model, asked: AskResult) -> Result<(), Failu
 /// The failure for an answer that ended early, or `None` if it is complete.
 fn incomplete(complete: bool, error: Option<ApiError>) -> Option<Failure> {
     let told = error.map(|error| ClientError::BrokeOff(error).into());
-    told.or_else(|| (!complete).then(Failure::broke_off))
+    told.or_else(|| (!complete).then(Failure::incomplete_answer))
 }
 
 fn print_json(
@@ -349,7 +349,7 @@ fn print_json(
     ui::print_json(&AnswerReport {
         complete: folded.complete,
         first_token_ms: first_token.map(|time| time.as_millis() as u64),
-        message: outgoing::raw(folded.message.to_json())?,
+        message: request_preview::raw_json(folded.message.to_json())?,
         problems: problems
             .iter()
             .chain(&folded.problems)
@@ -395,7 +395,7 @@ impl AnswerProblem<'_> {
             line: problem.line,
             column: problem.column,
             message: &problem.message,
-            hint: hint.map(|hint| hints::in_words(hint, None, Interface::Call)),
+            hint: hint.map(|hint| hints::hint_text(hint, None, Interface::Call)),
         }
     }
 }
@@ -445,7 +445,7 @@ fn block(path: &Path) -> Result<Block, Failure> {
             failure.or_hint("what comes on stdin is sent anyway; leave out -f -")
         }
         std::io::ErrorKind::NotFound => Failure::not_found(format!("{name}: not found")),
-        _ => Failure::input(format!("{name}: cannot read: {}", words(&error))),
+        _ => Failure::input(format!("{name}: cannot read: {}", io_error_text(&error))),
     };
     let facts = std::fs::metadata(path).map_err(fail)?;
     if facts.is_dir() {

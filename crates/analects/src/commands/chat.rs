@@ -14,15 +14,15 @@ use std::time::Duration;
 use analects_formats::msgfile;
 
 use crate::config::Config;
-use crate::connection::{Connection, seconds};
+use crate::connection::{ConnectionArgs, seconds};
 use crate::connection::{LimitArgs, turn_config};
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::Interface;
-pub use crate::hints::to_ask_in_session;
+pub use crate::hints::ask_in_session_command;
+use crate::input::{read_stdin, stdin_is_terminal};
 use crate::pictures;
-use crate::piped::{is_terminal, piped};
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 pub use call::{CallArgs, ChatCall, UserInput, explain, report_notes};
 use in_file::{chat_in_file, hint_prompt_kept};
 use in_store::chat_in_store;
@@ -96,41 +96,41 @@ pub struct ChatArgs {
     call: CallArgs,
 
     #[command(flatten)]
-    connection: Connection,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: ChatArgs) -> Result<(), Failure> {
-    let mut surroundings = Surroundings::of_process()?;
-    args.connection.allow(&mut surroundings);
-    surroundings.models.allow_no_key |= args.call.dry_run;
-    let done = run_in(args, &surroundings);
-    done.map_err(|failure| surroundings.explain(failure))
+    let mut environment = Environment::read()?;
+    args.connection.allow(&mut environment);
+    environment.models.allow_no_key |= args.call.dry_run;
+    let done = run_in(args, &environment);
+    done.map_err(|failure| environment.explain(failure))
 }
 
 /// Decides between a single call, an interactive session and `--watch`.
-fn run_in(mut args: ChatArgs, surroundings: &Surroundings) -> Result<(), Failure> {
-    let options = args.connection.options(surroundings)?;
+fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> {
+    let options = args.connection.options(environment)?;
     let records = options.record.is_some();
     let (file, words) = split_file(std::mem::take(&mut args.words))?;
     match &file {
-        Some(file) => args.connection.spare(file)?,
+        Some(file) => args.connection.check_not_recorded_over(file)?,
         None => args.call.refuse_file_options()?,
     }
     // With `--watch`, questions come from the file, and stdin may be a pipe that never ends.
     let prompt = if args.watch { None } else { prompt(&words)? };
     let agent = args.agent.clone().or(args.call.set_default_agent.clone());
-    let config = Config::read_for(args.model.as_deref(), agent.as_deref(), surroundings)?;
-    let turn = turn_config(options, args.limits.limits(), &config, surroundings);
+    let config = Config::read_for(args.model.as_deref(), agent.as_deref(), environment)?;
+    let turn = turn_config(options, args.limits.limits(), &config, environment);
     let pictures = msgfile::pictures_in(&words.join(" "));
     if let Some(file) = &file
         && !args.call.dry_run
     {
-        pictures::allow(file, &pictures, surroundings)?;
-        pictures::ask(file, args.call.pictures, &config, surroundings)?;
+        pictures::allow(file, &pictures, environment)?;
+        pictures::ask(file, args.call.pictures, &config, environment)?;
     }
     let is_other = args.call.dry_run || args.watch;
-    if prompt.is_none() && !is_other && is_terminal() && !has_unanswered(file.as_deref()) {
-        let location = location(surroundings, file, args.continue_last)?;
+    if prompt.is_none() && !is_other && stdin_is_terminal() && !has_unanswered(file.as_deref()) {
+        let location = location(environment, file, args.continue_last)?;
         let (model, call, files) = (args.model, args.call, args.files);
         let session = InteractiveSession {
             config,
@@ -142,10 +142,10 @@ fn run_in(mut args: ChatArgs, surroundings: &Surroundings) -> Result<(), Failure
             agent,
             files,
         };
-        return session.run(surroundings);
+        return session.run(environment);
     }
     let call = ChatCall {
-        surroundings,
+        environment,
         config: &config,
         model: args.model.as_deref(),
         agent: agent.as_deref(),
@@ -167,7 +167,7 @@ fn run_in(mut args: ChatArgs, surroundings: &Surroundings) -> Result<(), Failure
         Some(_) if args.continue_last => Err(no_last_file()),
         Some(file) => {
             let done = chat_in_file(call, &file, &mut input);
-            let places = &surroundings.places;
+            let places = &environment.places;
             done.map_err(|failure| hint_prompt_kept(failure, &file, &input, places))
         }
         None => chat_in_store(call, args.continue_last, &mut input),
@@ -190,7 +190,7 @@ fn has_unanswered(file: Option<&Path>) -> bool {
 
 /// Where an interactive session keeps its conversation.
 fn location(
-    surroundings: &Surroundings,
+    environment: &Environment,
     file: Option<PathBuf>,
     continue_last: bool,
 ) -> Result<ChatLocation, Failure> {
@@ -198,7 +198,7 @@ fn location(
         Some(_) if continue_last => Err(no_last_file()),
         Some(path) => Ok(ChatLocation::File(path)),
         None => {
-            let sessions = Sessions::of(surroundings);
+            let sessions = Sessions::of(environment);
             let name = if continue_last {
                 sessions.find(None)?
             } else {
@@ -233,7 +233,7 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
 /// The prompt: the arguments, followed by stdin unless that is a terminal. `None` if it is blank.
 pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
     let mut prompt = words_given.join(" ");
-    let piped = piped()?;
+    let piped = read_stdin()?;
     if !prompt.is_empty() && !piped.is_empty() {
         prompt.push_str("\n\n");
     }

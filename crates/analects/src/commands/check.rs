@@ -17,9 +17,9 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::reading;
-use crate::failure::{Failure, words};
-use crate::surroundings::Surroundings;
-use crate::{hints, ui, writing};
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
+use crate::{hints, message_file, ui};
 
 /// Folders with generated files.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
@@ -85,7 +85,7 @@ struct Findings {
 }
 
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let places = Surroundings::of_process()?.places;
+    let places = Environment::read()?.places;
     let (files, bad_files, counted, unread) = (0, 0, Vec::new(), None);
     let mut findings = Findings {
         places,
@@ -149,7 +149,7 @@ impl Findings {
         self.files += 1;
         self.bad_files += usize::from(problems.iter().any(reading::is_serious));
         if self.as_json {
-            let problems_shown = hints::shown_problems(&problems, Path::new(&path));
+            let problems_shown = hints::problems_with_hints(&problems, Path::new(&path));
             ui::print_json_line(&CheckLine {
                 path: &path,
                 format,
@@ -209,7 +209,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let text = format!(
             "{}: cannot read this folder: {}",
             folder.display(),
-            words(&error)
+            io_error_text(&error)
         );
         Failure::input(text)
     };
@@ -268,7 +268,7 @@ fn read(path: &Path, places: &StoreFolders) -> Result<Option<CheckedFile>, Failu
         let format = convert::format_by_id("chatmd").filter(|_| is_chat);
         return format.map_or(Ok(None), |format| read_with_format(path, name, format));
     }
-    writing::remark_journal(path, &document, places);
+    message_file::remark_journal(path, &document, places);
     let mut problems = reading::problems(&document, &name);
     if let Some(problem) = find_interrupted_change(&Disk, places, path) {
         let end = document.source().len();

@@ -15,12 +15,12 @@ use super::chat::{self, in_words};
 use super::reading;
 use super::verbs::{Verb, VerbTarget};
 use crate::config::Config;
-use crate::connection::Connection;
+use crate::connection::ConnectionArgs;
 use crate::connection::turn_config;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::Advice;
-use crate::surroundings::Surroundings;
-use crate::{interrupt, local, ui, writing};
+use crate::{interrupt, local, message_file, ui};
 
 /// About how many tokens at the end of a session can go into a summary.
 const LONGEST: u64 = 4_000_000;
@@ -62,7 +62,7 @@ pub struct CompactArgs {
     pub json: bool,
 
     #[command(flatten)]
-    connection: Connection,
+    connection: ConnectionArgs,
 }
 
 /// The result as `--json` prints it.
@@ -77,37 +77,37 @@ struct CompactReport<'a> {
 }
 
 pub fn run(args: &CompactArgs) -> Result<(), Failure> {
-    let mut surroundings = Surroundings::of_process()?;
-    args.connection.allow(&mut surroundings);
-    let place = VerbTarget::named(&args.target, &surroundings)?;
+    let mut environment = Environment::read()?;
+    args.connection.allow(&mut environment);
+    let place = VerbTarget::named(&args.target, &environment)?;
     if args.undo {
-        return undo(&place, &surroundings);
+        return undo(&place, &environment);
     }
     let done = match &place {
         VerbTarget::File(path) => {
             reading::check_exists(path)?;
-            args.compact(&surroundings, &mut open(path, &surroundings)?)
+            args.compact(&environment, &mut open(path, &environment)?)
         }
         VerbTarget::Session { sessions, name } => {
             let mut conversation = chat::open(sessions, name.clone())?;
             conversation.load_for(LONGEST)?;
-            args.compact(&surroundings, &mut conversation)
+            args.compact(&environment, &mut conversation)
         }
     };
-    done.map_err(|failure| surroundings.explain(failure))
+    done.map_err(|failure| environment.explain(failure))
 }
 
 /// Opens a file, and reports answers that were recovered from the journal.
-fn open(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
-    let conversation = FileConversation::open(path, &surroundings.places)?;
-    writing::remark_kept(path, conversation.kept());
-    writing::remark_recovered(path, conversation.recovered());
+fn open(path: &Path, environment: &Environment) -> Result<FileConversation, Failure> {
+    let conversation = FileConversation::open(path, &environment.places)?;
+    message_file::remark_saved_copies(path, conversation.kept());
+    message_file::remark_recovered(path, conversation.recovered());
     Ok(conversation)
 }
 
 /// `--undo`: hides the last summary.
-fn undo(place: &VerbTarget, surroundings: &Surroundings) -> Result<(), Failure> {
-    place.perform(Verb::UndoCompaction, surroundings)?;
+fn undo(place: &VerbTarget, environment: &Environment) -> Result<(), Failure> {
+    place.perform(Verb::UndoCompaction, environment)?;
     ui::remark("the summary is hidden, and the model sees everything that it stood for");
     Ok(())
 }
@@ -118,31 +118,31 @@ impl CompactArgs {
     fn prepare<'c>(
         &self,
         config: &Config,
-        surroundings: &Surroundings,
+        environment: &Environment,
         conversation: &'c mut dyn Conversation,
     ) -> Result<Prepared<&'c mut dyn Conversation>, Failure> {
-        let mut environment = surroundings.models.clone();
-        environment.allow_no_key |= self.model.is_some();
+        let mut models = environment.models.clone();
+        models.allow_no_key |= self.model.is_some();
         let limits = analects_runtime::turn::TurnLimits::default();
-        let client = self.connection.options(surroundings)?;
+        let client = self.connection.options(environment)?;
         let mut options = AskOptions {
             agents: config,
             agent: self.agent.as_deref(),
             needs_question: false,
-            config: turn_config(client, limits, config, surroundings),
-            ..AskOptions::new(&environment)
+            config: turn_config(client, limits, config, environment),
+            ..AskOptions::new(&models)
         };
         if self.model.is_some() && prepare(&mut *conversation, &options).is_err() {
             options.model = self.model.as_deref();
         }
         let prepared = prepare(conversation, &options);
         let mut prepared =
-            prepared.map_err(|error| chat::explain(error, config, &surroundings.models))?;
+            prepared.map_err(|error| chat::explain(error, config, &environment.models))?;
         chat::report_notes(prepared.notes());
         if let Some(name) = &self.model {
             let name = config.model(name)?;
-            let mut model = resolve(&name, &surroundings.models)?;
-            local::ready(&mut model, Some(&name), surroundings)?;
+            let mut model = resolve(&name, &environment.models)?;
+            local::ensure_running(&mut model, Some(&name), environment)?;
             prepared.config_mut().summariser = Some(model);
         }
         Ok(prepared)
@@ -151,12 +151,12 @@ impl CompactArgs {
     /// Compacts the conversation and prints the summary.
     fn compact(
         &self,
-        surroundings: &Surroundings,
+        environment: &Environment,
         conversation: &mut dyn Conversation,
     ) -> Result<(), Failure> {
-        let config = Config::read(surroundings)?;
-        let mut prepared = self.prepare(&config, surroundings, conversation)?;
-        let compacted = run_compaction(&mut prepared, surroundings)?;
+        let config = Config::read(environment)?;
+        let mut prepared = self.prepare(&config, environment, conversation)?;
+        let compacted = run_compaction(&mut prepared, environment)?;
         drop(prepared);
         let summary = last_summary(conversation);
         if self.json {
@@ -191,15 +191,15 @@ pub fn last_summary(conversation: &dyn Conversation) -> String {
 /// Compacts a conversation now, and shows progress.
 pub fn run_compaction<C: Conversation>(
     prepared: &mut Prepared<C>,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<CompactionReport, Failure> {
     let writer = match prepared.config_mut().summariser.clone() {
         // If another model writes the summary, the one that answers needs no server yet.
         Some(writer) => writer,
         None => {
-            let serving = local::ready(prepared.model_mut(), None, surroundings)?;
+            let serving = local::ensure_running(prepared.model_mut(), None, environment)?;
             if let Some(serving) = serving {
-                let vocabulary = local::Vocabulary(serving);
+                let vocabulary = local::LocalTokenizer(serving);
                 prepared.config_mut().tokenizer = Some(Arc::new(vocabulary));
             }
             prepared.agent().model.clone()
@@ -209,8 +209,8 @@ pub fn run_compaction<C: Conversation>(
         "{}/{} writes a summary …",
         writer.provider, writer.name
     ));
-    interrupt::exit_on_second();
-    let done = prepared.compact_blocking(interrupt::first());
+    interrupt::begin_answer();
+    let done = prepared.compact_blocking(interrupt::wait_for_first());
     ui::progress("");
     done.map_err(explain)
 }
@@ -222,13 +222,13 @@ fn explain(not: CompactionError) -> Failure {
             let failure = Failure::input(format!("nothing to compact: {why}"));
             failure.or_hint("analects context shows what would be sent")
         }
-        CompactionError::Stopped => Failure::stopped(),
+        CompactionError::Stopped => Failure::cancelled(),
         CompactionError::CellsChosen | CompactionError::OverBudget(_) => {
-            Failure::of_model(not.to_string())
+            Failure::model(not.to_string())
         }
         CompactionError::Failed(error) => Failure::from(*error),
         CompactionError::Useless(why) => {
-            let failure = Failure::of_model(format!("nothing was changed: {why}"));
+            let failure = Failure::model(format!("nothing was changed: {why}"));
             failure.or_hint(Advice::NameAnotherModel)
         }
         CompactionError::Store(error) => Failure::from(error),

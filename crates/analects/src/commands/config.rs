@@ -4,8 +4,8 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::config::{Config, Origin, Setting};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Show your configuration
@@ -38,9 +38,9 @@ struct ConfigShowArgs {
 
 pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
     let ConfigCommand::Show(args) = &args.command;
-    let surroundings = Surroundings::of_process()?;
-    let mut settings = Surroundings::settings()?;
-    settings.extend(Config::read(&surroundings)?.settings()?);
+    let environment = Environment::read()?;
+    let mut settings = Environment::settings()?;
+    settings.extend(Config::read(&environment)?.settings()?);
     if args.json {
         let settings: Vec<Value> = settings.iter().map(as_json).collect();
         return ui::print_json(&json!({ "settings": settings }));

@@ -16,11 +16,11 @@ use serde::Serialize;
 
 use super::chat::{self, CallArgs, ChatCall, UserInput};
 use crate::config::Config;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::{self, Interface};
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
-use crate::{local, outgoing, pictures, ui, writing};
+use crate::{local, message_file, pictures, request_preview, ui};
 
 /// The width of the bar in characters.
 const BAR: usize = 40;
@@ -164,9 +164,9 @@ fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
 }
 
 pub fn run(args: &ContextArgs) -> Result<(), Failure> {
-    let mut surroundings = Surroundings::of_process()?;
-    surroundings.models.allow_no_key = true;
-    let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &surroundings)?;
+    let mut environment = Environment::read()?;
+    environment.models.allow_no_key = true;
+    let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &environment)?;
     let path = Path::new(&args.target);
     if args.target.ends_with(".jsonl") && path.is_file() {
         let text = format!("{}: a transcript is looked at as a session", args.target);
@@ -179,9 +179,9 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
         pictures: args.pictures,
         ..CallArgs::default()
     };
-    let grants = Some(FileGrants::new(&surroundings.places));
+    let grants = Some(FileGrants::new(&environment.places));
     let call = ChatCall {
-        surroundings: &surroundings,
+        environment: &environment,
         config: &config,
         model: args.model.as_deref(),
         agent: args.agent.as_deref(),
@@ -203,7 +203,7 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
             "leave them out, or name a message file",
         ));
     }
-    let sessions = Sessions::of(&surroundings);
+    let sessions = Sessions::of(&environment);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
     let mut conversation = conversation.into_dry_run();
     let prepared = call.prepare_without_question(&mut conversation)?;
@@ -212,13 +212,13 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
 
 /// Shows the plan for a message file.
 fn of_file(args: &ContextArgs, call: ChatCall<'_>, path: &Path) -> Result<(), Failure> {
-    let places = &call.surroundings.places;
+    let places = &call.environment.places;
     let document = analects_store::read_message_file(path)?;
     let mut conversation = FileConversation::dry_run_document(path, document, places)?;
     let is_wanted = args.pictures;
-    let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
+    let allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
     conversation.allow_pictures(allowed);
-    writing::remark_journal(path, conversation.document(), places);
+    message_file::remark_journal(path, conversation.document(), places);
     let input = UserInput::default();
     let chosen = call.args.choose(path, &conversation)?;
     let options = AskOptions {
@@ -245,7 +245,7 @@ fn show<C: Conversation>(
     pictures: &[NamedPicture],
 ) -> Result<(), Failure> {
     chat::report_notes(prepared.notes());
-    if let Some(vocabulary) = local::vocabulary(&prepared.agent().model, call.surroundings) {
+    if let Some(vocabulary) = local::tokenizer(&prepared.agent().model, call.environment) {
         prepared.config_mut().tokenizer = Some(Arc::new(vocabulary));
     }
     let precision = if args.request {
@@ -260,7 +260,7 @@ fn show<C: Conversation>(
     let ready = planned.plan.ready();
     let ready = ready.map_err(|why| Failure::input(why.to_string()).or_hint(why.hint()));
     if args.request {
-        return outgoing::print(&prepared.agent().model, ready?);
+        return request_preview::print(&prepared.agent().model, ready?);
     }
     if args.json {
         return ui::print_json(&as_json(
@@ -321,7 +321,7 @@ fn as_json<'a>(
         earlier_bytes: Some(planned.earlier_bytes).filter(|bytes| *bytes > 0),
         messages: plan.rows.iter().map(row).collect(),
         pictures: pictures.iter().map(ContextPicture::of).collect(),
-        notes: hints::shown_problems(&plan.notes, Path::new(target)),
+        notes: hints::problems_with_hints(&plan.notes, Path::new(target)),
     }
 }
 

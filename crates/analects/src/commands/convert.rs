@@ -18,8 +18,8 @@ use analects_store::{AllJournalMessages, Journal};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 use destination::{Destination, OnExisting};
 use report::ConvertReport;
 use source::{ConvertSource, SourceDigest};
@@ -339,7 +339,7 @@ impl ConvertJob<'_> {
 
 /// The details of answers that are only in the journal.
 fn journal_messages() -> Result<StoredMessages, Failure> {
-    let places = Surroundings::of_process()?.places;
+    let places = Environment::read()?.places;
     Ok(StoredMessages(Rc::new(AllJournalMessages(Journal::new(
         &places,
     )))))

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::verbs::{Verb, VerbOutcome, VerbTarget};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 use crate::{shell, ui};
 
 /// Hide a message from the model
@@ -61,18 +61,18 @@ pub struct RestoreArgs {
 }
 
 pub fn run(args: &DropArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let place = VerbTarget::named(&args.target, &surroundings)?;
-    let outcome = place.perform(Verb::Drop(&args.message), &surroundings)?;
+    let environment = Environment::read()?;
+    let place = VerbTarget::named(&args.target, &environment)?;
+    let outcome = place.perform(Verb::Drop(&args.message), &environment)?;
     let (word, target) = (place.word(), shell::word(&outcome.target));
     ui::remark(&format!("to undo this: analects restore {word} {target}"));
     print(&place, &outcome, true, args.json)
 }
 
 pub fn restore(args: &RestoreArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let place = VerbTarget::named(&args.target, &surroundings)?;
-    let outcome = place.perform(Verb::Restore(&args.message), &surroundings)?;
+    let environment = Environment::read()?;
+    let place = VerbTarget::named(&args.target, &environment)?;
+    let outcome = place.perform(Verb::Restore(&args.message), &environment)?;
     print(&place, &outcome, false, args.json)
 }
 

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use analects_formats::msgfile::{Cell, CellRole, Document};
 
-use super::chat::{self, to_ask_in_session};
+use super::chat::{self, ask_in_session_command};
 use super::verbs::{Verb, VerbOutcome, VerbTarget};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::piped::piped;
-use crate::surroundings::Surroundings;
+use crate::input::read_stdin;
 use crate::{shell, ui};
 
 /// Change the text of a message
@@ -44,21 +44,21 @@ pub struct EditArgs {
 }
 
 pub fn run(args: &EditArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
+    let environment = Environment::read()?;
     let text = match &args.text[..] {
-        [dash] if dash == "-" => piped()?,
+        [dash] if dash == "-" => read_stdin()?,
         words => words.join(" "),
     };
     if text.trim().is_empty() {
         let hint = "drop hides a message without putting another text in its place";
         return Err(Failure::usage("there is no text", hint));
     }
-    let place = VerbTarget::named(&args.target, &surroundings)?;
+    let place = VerbTarget::named(&args.target, &environment)?;
     let verb = Verb::Edit {
         message: &args.message,
         text: &text,
     };
-    let outcome = place.perform(verb, &surroundings)?;
+    let outcome = place.perform(verb, &environment)?;
     report_next_steps(&place, &outcome)?;
     if !args.json {
         return ui::print_line(&outcome.target);
@@ -88,7 +88,10 @@ fn report_next_steps(place: &VerbTarget, outcome: &VerbOutcome) -> Result<(), Fa
             let last = conversation.last_prompt()?;
             let is_last = last.is_some_and(|last| *last.id == *outcome.target);
             if is_last && conversation.is_unanswered() {
-                ui::remark(&format!("to ask it: {}", to_ask_in_session(&name.session)));
+                ui::remark(&format!(
+                    "to ask it: {}",
+                    ask_in_session_command(&name.session)
+                ));
             }
         }
     }

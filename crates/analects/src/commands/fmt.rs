@@ -6,9 +6,9 @@ use analects_formats::msgfile::{self, Document, DocumentKind, Splice};
 use analects_store::StoreError;
 
 use super::reading;
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
-use crate::{ui, writing};
+use crate::{message_file, ui};
 
 /// Tidy the heads and attribute lines of message files
 ///
@@ -35,19 +35,19 @@ pub struct FmtArgs {
 }
 
 pub fn run(args: &FmtArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
+    let environment = Environment::read()?;
     let (mut untidy, mut failed) = (0, None);
     for file in &args.files {
         let done = if args.check {
             check(file)
         } else {
-            tidy(file, &surroundings)
+            tidy(file, &environment)
         };
         match done {
             Ok(was_untidy) => untidy += usize::from(was_untidy),
             // Go on with the other files; the last failure is returned.
             Err(failure) => {
-                let earlier = failed.replace(surroundings.explain(failure));
+                let earlier = failed.replace(environment.explain(failure));
                 earlier
                     .iter()
                     .for_each(|failure| ui::report(failure, false));
@@ -82,10 +82,10 @@ fn check(path: &Path) -> Result<bool, Failure> {
 }
 
 /// Tidies a file. Returns whether it changed.
-fn tidy(path: &Path, surroundings: &Surroundings) -> Result<bool, Failure> {
+fn tidy(path: &Path, environment: &Environment) -> Result<bool, Failure> {
     // Opening to write would create a missing file.
     readable(path)?;
-    let mut file = writing::open(path, &surroundings.places)?;
+    let mut file = message_file::open(path, &environment.places)?;
     if msgfile::tidy(file.document()).is_empty() {
         return Ok(false);
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::verbs::{VerbTarget, fork_file, fork_session};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Copy a conversation, or only its beginning
@@ -55,12 +55,12 @@ struct ForkReport<'a> {
 }
 
 pub fn run(args: &ForkArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
+    let environment = Environment::read()?;
     let at = args.at.as_deref();
-    match VerbTarget::named(&args.session, &surroundings)? {
+    match VerbTarget::named(&args.session, &environment)? {
         VerbTarget::File(path) => {
-            let copy = fork_file(&path, at, args.output.as_deref(), args.force, &surroundings);
-            let copy = copy.map_err(|failure| surroundings.explain(failure))?;
+            let copy = fork_file(&path, at, args.output.as_deref(), args.force, &environment);
+            let copy = copy.map_err(|failure| environment.explain(failure))?;
             if !args.json {
                 return ui::print_path(&copy);
             }

@@ -10,9 +10,9 @@ use analects_formats::msgfile::{
 use serde::Serialize;
 
 use super::reading;
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
-use crate::{ui, writing};
+use crate::{message_file, ui};
 
 /// List the items, outputs, agents or tools of a message file
 ///
@@ -124,7 +124,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
         ListPart::Agent => print_agents(args, &path, &document),
         ListPart::Tool => print_tools(args, &path, &document),
     };
-    writing::remark_journal(&file, &document, &Surroundings::of_process()?.places);
+    message_file::remark_journal(&file, &document, &Environment::read()?.places);
     if !args.json {
         // Problems of messages take much longer to find; `check` reports them.
         let problems = document.problems().into_iter().filter(reading::is_serious);

@@ -6,7 +6,7 @@ use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, io_error_text};
 use crate::{help, ui};
 
 /// Print a manual page
@@ -57,8 +57,9 @@ fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failur
 fn render(command: &Command) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     let man = Man::new(command.clone()).source(concat!("analects ", env!("CARGO_PKG_VERSION")));
-    man.render(&mut page)
-        .map_err(|error| Failure::ours(format!("cannot write the page: {}", words(&error))))?;
+    man.render(&mut page).map_err(|error| {
+        Failure::internal(format!("cannot write the page: {}", io_error_text(&error)))
+    })?;
     Ok(page)
 }
 
@@ -68,7 +69,7 @@ fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
         Failure::input(format!(
             "{}: cannot {action}: {}",
             path.display(),
-            words(&error)
+            io_error_text(&error)
         ))
     };
     std::fs::create_dir_all(folder).map_err(|error| failed("create this folder", folder, error))?;

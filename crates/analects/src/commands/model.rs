@@ -10,10 +10,10 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::config::Config;
-use crate::connection::{Connection, block_on};
+use crate::connection::{ConnectionArgs, block_on};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
-use crate::ways::{is_running, on_this_machine};
+use crate::no_model_help::{is_running, on_this_machine};
 use crate::{local, ui};
 
 /// List providers and models, and run models on this machine
@@ -53,7 +53,7 @@ struct ModelListArgs {
     json: bool,
 
     #[command(flatten)]
-    connection: Connection,
+    connection: ConnectionArgs,
 }
 
 /// Show the limits, abilities and prices of a model
@@ -143,18 +143,18 @@ pub fn run(args: &ModelArgs) -> Result<(), Failure> {
 }
 
 fn list(args: &ModelListArgs) -> Result<(), Failure> {
-    let mut surroundings = Surroundings::of_process()?;
-    args.connection.allow(&mut surroundings);
+    let mut environment = Environment::read()?;
+    args.connection.allow(&mut environment);
     let Some(name) = &args.provider else {
-        return providers(args, &surroundings);
+        return providers(args, &environment);
     };
     let found = vendor(name).ok_or_else(|| no_such_provider(name))?;
     if found.name == LOCAL_VENDOR {
-        return list_local(&surroundings, args.json);
+        return list_local(&environment, args.json);
     }
     // Any model name will do: only the provider matters for the list.
-    let model = resolve(&format!("{}/-", found.name), &surroundings.models)?;
-    let adapter = ModelAdapter::new(model, args.connection.options(&surroundings)?);
+    let model = resolve(&format!("{}/-", found.name), &environment.models)?;
+    let adapter = ModelAdapter::new(model, args.connection.options(&environment)?);
     let mut models = block_on(adapter.list_models())??;
     models.sort_by(|one, other| one.name.cmp(&other.name));
     if args.json {
@@ -179,17 +179,17 @@ fn no_such_provider(name: &str) -> Failure {
 }
 
 /// Lists the providers. Sends nothing.
-fn providers(args: &ModelListArgs, surroundings: &Surroundings) -> Result<(), Failure> {
+fn providers(args: &ModelListArgs, environment: &Environment) -> Result<(), Failure> {
     if args.json {
-        let rows: Vec<Value> = vendors().iter().map(|v| as_json(v, surroundings)).collect();
+        let rows: Vec<Value> = vendors().iter().map(|v| as_json(v, environment)).collect();
         return ui::print_json(&json!({ "providers": rows }));
     }
     let row = |vendor: &Vendor| {
-        let ready = if is_ready(vendor, surroundings) {
+        let ready = if is_ready(vendor, environment) {
             "ready"
         } else if vendor.name == LOCAL_VENDOR {
             "not pulled"
-        } else if surroundings.models.can_ask(vendor) {
+        } else if environment.models.can_ask(vendor) {
             "not running"
         } else {
             "no key"
@@ -207,19 +207,19 @@ fn providers(args: &ModelListArgs, surroundings: &Surroundings) -> Result<(), Fa
 
 /// Whether you could ask a provider now. It needs a key, a model on this machine, or a running
 /// local server.
-fn is_ready(vendor: &Vendor, surroundings: &Surroundings) -> bool {
+fn is_ready(vendor: &Vendor, environment: &Environment) -> bool {
     if vendor.name == LOCAL_VENDOR {
-        return has_models(surroundings);
+        return has_models(environment);
     }
-    let models = &surroundings.models;
+    let models = &environment.models;
     models.can_ask(vendor) && on_this_machine(vendor, models).is_none_or(is_running)
 }
 
 /// A provider as `--json` prints it.
-fn as_json(vendor: &Vendor, surroundings: &Surroundings) -> Value {
+fn as_json(vendor: &Vendor, environment: &Environment) -> Value {
     json!({
         "name": vendor.name,
-        "ready": is_ready(vendor, surroundings),
+        "ready": is_ready(vendor, environment),
         "needs_key": vendor.needs_key,
         "key_variables": vendor.key_variables,
         "base_url_variables": vendor.base_url_variables,
@@ -228,10 +228,10 @@ fn as_json(vendor: &Vendor, surroundings: &Surroundings) -> Value {
 }
 
 fn info(args: &ModelInfoArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let config = Config::read_for(Some(&args.name), None, &surroundings)?;
+    let environment = Environment::read()?;
+    let config = Config::read_for(Some(&args.name), None, &environment)?;
     let name = config.model(&args.name)?;
-    let catalogue = surroundings.models.catalogue();
+    let catalogue = environment.models.catalogue();
     let (vendor, model) = provider_of(&name, catalogue)?;
     let (provider, facts) = (vendor.name, catalogue.facts(vendor.name, model));
     if args.json {
@@ -282,10 +282,10 @@ fn describe(facts: &ModelFacts) -> Vec<String> {
 }
 
 /// The environment and the models on this machine.
-fn machine() -> Result<(Surroundings, Local), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let local = local::local(&surroundings)?;
-    Ok((surroundings, local))
+fn machine() -> Result<(Environment, Local), Failure> {
+    let environment = Environment::read()?;
+    let local = local::models(&environment)?;
+    Ok((environment, local))
 }
 
 /// The name without `local/`.
@@ -294,9 +294,9 @@ fn without_prefix(name: &str) -> &str {
 }
 
 fn pull(args: &ModelPullArgs) -> Result<(), Failure> {
-    let (surroundings, local) = machine()?;
+    let (environment, local) = machine()?;
     let name = without_prefix(&args.name);
-    let pulled = local::pull(&local, name).map_err(|failure| surroundings.explain(failure))?;
+    let pulled = local::pull(&local, name).map_err(|failure| environment.explain(failure))?;
     if !pulled {
         ui::remark(&format!("local/{name} is here already"));
     }
@@ -304,17 +304,17 @@ fn pull(args: &ModelPullArgs) -> Result<(), Failure> {
 }
 
 fn add(args: &ModelAddArgs) -> Result<(), Failure> {
-    let (surroundings, local) = machine()?;
+    let (environment, local) = machine()?;
     let added = local.add(without_prefix(&args.name), &args.file);
-    let added = added.map_err(|error| surroundings.explain(error.into()))?;
+    let added = added.map_err(|error| environment.explain(error.into()))?;
     ui::remark(&format!("ask it with -m local/{}", added.name));
     Ok(())
 }
 
 fn rm(args: &ModelRemoveArgs) -> Result<(), Failure> {
-    let (surroundings, local) = machine()?;
+    let (environment, local) = machine()?;
     let removed = local.remove(without_prefix(&args.name));
-    removed.map_err(|error| surroundings.explain(explain_missing(error)))
+    removed.map_err(|error| environment.explain(explain_missing(error)))
 }
 
 /// Replaces the hint to download a model: you want to remove or stop it.
@@ -349,16 +349,16 @@ fn stop(args: &ModelStopArgs) -> Result<(), Failure> {
 }
 
 /// Whether a model on this machine could be asked.
-fn has_models(surroundings: &Surroundings) -> bool {
-    let here = local::local(surroundings)
+fn has_models(environment: &Environment) -> bool {
+    let here = local::models(environment)
         .ok()
         .and_then(|local| local.list().ok());
     here.is_some_and(|here| here.iter().any(|model| model.bytes.is_some()))
 }
 
 /// Lists the models on this machine, and those that can be downloaded.
-fn list_local(surroundings: &Surroundings, as_json: bool) -> Result<(), Failure> {
-    let here = local::local(surroundings)?.list()?;
+fn list_local(environment: &Environment, as_json: bool) -> Result<(), Failure> {
+    let here = local::models(environment)?.list()?;
     let pullable = Local::pullable()
         .iter()
         .filter(|model| here.iter().all(|h| h.name != model.model));

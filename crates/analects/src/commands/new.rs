@@ -9,8 +9,8 @@ use analects_runtime::agent_name;
 use analects_store::create_file;
 
 use crate::config::{Config, check_model, no_such_agent};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// The section of a plain Markdown file without `--section`.
@@ -63,9 +63,9 @@ pub fn run(args: &NewArgs) -> Result<(), Failure> {
     if fs::symlink_metadata(&args.file).is_ok() {
         return Err(already_exists(&args.file));
     }
-    let surroundings = Surroundings::of_process()?;
+    let environment = Environment::read()?;
     let (model, name) = (args.model.as_deref(), args.agent.as_deref());
-    let agent = agent(args, &Config::read_for(model, name, &surroundings)?)?;
+    let agent = agent(args, &Config::read_for(model, name, &environment)?)?;
     let text = text(section.as_deref(), agent.as_ref())?;
     write_new(&args.file, &text)?;
     if args.json {

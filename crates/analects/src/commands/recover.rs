@@ -11,9 +11,9 @@ use analects_store::{
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
-use crate::{shell, ui, writing};
+use crate::{message_file, shell, ui};
 
 /// How many characters of a record the list shows.
 const FIRST_WORDS: usize = 60;
@@ -88,8 +88,8 @@ struct RecoverRow<'r> {
 }
 
 pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let journal = Journal::new(&surroundings.places);
+    let environment = Environment::read()?;
+    let journal = Journal::new(&environment.places);
     if let Some(age) = args.older {
         let count = journal.forget_before(Timestamp::now() - age)?;
         return report_forgotten(args, count);
@@ -114,7 +114,7 @@ pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
     if args.cells.is_empty() {
         return list(args, path, &records);
     }
-    put_back(args, path, &records, &surroundings)
+    put_back(args, path, &records, &environment)
 }
 
 /// A record with the name of its cell. If several records belong to a cell, the newest has the
@@ -259,10 +259,10 @@ fn put_back(
     args: &RecoverArgs,
     path: &Path,
     records: &[NamedRecord],
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<(), Failure> {
     let chosen = chosen(args, records)?;
-    let mut file = writing::open(path, &surroundings.places)?;
+    let mut file = message_file::open(path, &environment.places)?;
     // Opening the file to write already recovers a partial answer.
     let mut come_in: Vec<String> = file
         .recovered()
@@ -306,7 +306,7 @@ fn put_back(
 /// model.
 fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String, Failure> {
     let Some(message) = &record.message else {
-        return Err(Failure::ours("a record without an answer"));
+        return Err(Failure::internal("a record without an answer"));
     };
     let journal = file.journal().clone();
     let mut cell = String::new();

@@ -10,8 +10,8 @@ use analects_store::{LINE_LIMIT, OsIds, RepairReport, repair_transcript};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::failure::{Failure, words};
-use crate::piped::open_regular;
+use crate::failure::{Failure, io_error_text};
+use crate::input::open_regular;
 use crate::{hints, shell, ui};
 
 /// Repair a damaged transcript into a new file
@@ -113,7 +113,7 @@ fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let read = open_regular(path)?
         .take(convert::HEAD_SIZE as u64)
         .read_to_end(&mut head);
-    read.map_err(|error| Failure::input(format!("{}: {}", path.display(), words(&error))))?;
+    read.map_err(|error| Failure::input(format!("{}: {}", path.display(), io_error_text(&error))))?;
     Ok(head)
 }
 
@@ -132,7 +132,7 @@ fn print_json(args: &RepairArgs, new: &Path, repaired: &RepairReport) -> Result<
             .rest
             .as_ref()
             .map(|rest| rest.to_string_lossy().into_owned()),
-        problems: hints::shown_problems(&repaired.problems, &args.path),
+        problems: hints::problems_with_hints(&repaired.problems, &args.path),
     })
 }
 

@@ -1,8 +1,8 @@
 //! `rewind`: goes back to an earlier message of a conversation.
 
 use super::verbs::{Verb, VerbTarget};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
 use crate::{shell, ui};
 
 /// Go back to an earlier message of a conversation
@@ -31,18 +31,18 @@ pub struct RewindArgs {
 }
 
 pub fn run(args: &RewindArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let place = VerbTarget::named(&args.target, &surroundings)?;
-    rewind_to(&place, Some(&args.message), &surroundings)
+    let environment = Environment::read()?;
+    let place = VerbTarget::named(&args.target, &environment)?;
+    rewind_to(&place, Some(&args.message), &environment)
 }
 
 /// Goes back to a message, or for `None` to before the first one, and prints how to undo that.
 pub fn rewind_to(
     place: &VerbTarget,
     to: Option<&str>,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<(), Failure> {
-    let outcome = place.perform(Verb::Rewind(to), surroundings)?;
+    let outcome = place.perform(Verb::Rewind(to), environment)?;
     let from = match (place, to) {
         (_, None) => "its beginning".to_string(),
         (VerbTarget::File(_), Some(_)) => format!("cell {}", outcome.target),

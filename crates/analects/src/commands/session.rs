@@ -12,9 +12,9 @@ use analects_store::TranscriptStore;
 use clap::Subcommand;
 
 use super::{drop, fork, rewind};
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// List, read, continue and import sessions
@@ -92,7 +92,7 @@ impl SessionArgs {
 
 /// Moves sessions to the trash folder, and prints where they are.
 fn prune(args: &PruneArgs) -> Result<(), Failure> {
-    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let sessions = Sessions::of(&Environment::read()?);
     // Look up all sessions before moving any.
     let names: Result<Vec<_>, Failure> = args
         .sessions

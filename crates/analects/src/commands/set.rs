@@ -7,9 +7,9 @@ use analects_formats::msgfile::{Document, Splice, frontmatter};
 use clap::Subcommand;
 
 use super::reading;
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::surroundings::Surroundings;
-use crate::{ui, writing};
+use crate::{message_file, ui};
 
 /// Change a setting of a message file
 #[derive(Debug, clap::Args)]
@@ -44,10 +44,10 @@ struct SetDefaultArgs {
 
 pub fn run(args: &SetArgs) -> Result<(), Failure> {
     let SetCommand::Default(args) = &args.command;
-    let surroundings = Surroundings::of_process()?;
+    let environment = Environment::read()?;
     // Opening to write would create a missing file.
     reading::read(&args.file)?;
-    set_default(args, &surroundings).map_err(|failure| surroundings.explain(failure))?;
+    set_default(args, &environment).map_err(|failure| environment.explain(failure))?;
     match args.json {
         true => ui::print_json(&serde_json::json!({
             "path": args.file.to_string_lossy(), "default_agent": args.agent,
@@ -56,8 +56,8 @@ pub fn run(args: &SetArgs) -> Result<(), Failure> {
     }
 }
 
-fn set_default(args: &SetDefaultArgs, surroundings: &Surroundings) -> Result<(), Failure> {
-    let mut file = writing::open(&args.file, &surroundings.places)?;
+fn set_default(args: &SetDefaultArgs, environment: &Environment) -> Result<(), Failure> {
+    let mut file = message_file::open(&args.file, &environment.places)?;
     file.try_edit(|document| default_agent(document, &args.file, &args.agent))
 }
 
@@ -68,7 +68,7 @@ pub fn default_agent(document: &Document, path: &Path, name: &str) -> Result<Spl
     }
     let (source, span) = (document.source(), document.frontmatter_span());
     let splice = frontmatter::set_string(source, span, "default_agent", name);
-    splice.map_err(|refusal| writing::refused(path, refusal))
+    splice.map_err(|refusal| message_file::frontmatter_refusal(path, refusal))
 }
 
 /// The failure for an unknown agent, with the nearest or all known ones.

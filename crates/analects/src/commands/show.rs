@@ -59,7 +59,7 @@ pub fn run(args: &ShowArgs) -> Result<(), Failure> {
 /// Prints the whole parsed file.
 fn print_json(document: &Document, file: &Path) -> Result<(), Failure> {
     let path = file.to_string_lossy();
-    let problems = hints::shown_problems(&reading::problems(document, &path), file);
+    let problems = hints::problems_with_hints(&reading::problems(document, &path), file);
     let shown = msgfile::show(document, &path)
         .with_problems(problems)
         .with_default_agent(reading::default_agent(document));

@@ -8,9 +8,9 @@ use analects_formats::convert::WHOLE_LIMIT;
 use serde::Serialize;
 
 use crate::config::{Config, check_model};
-use crate::failure::{Failure, words};
-use crate::piped::{open_regular, read_at_most};
-use crate::surroundings::Surroundings;
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
+use crate::input::{open_regular, read_at_most};
 use crate::{local, ui};
 
 /// Count the tokens of a text
@@ -48,8 +48,8 @@ struct TokenReport<'a> {
 }
 
 pub fn run(args: &TokensArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let config = Config::read_for(args.model.as_deref(), None, &surroundings)?;
+    let environment = Environment::read()?;
+    let config = Config::read_for(args.model.as_deref(), None, &environment)?;
     let named = args
         .model
         .as_deref()
@@ -59,8 +59,8 @@ pub fn run(args: &TokensArgs) -> Result<(), Failure> {
     let model = model.unwrap_or_else(|| USUAL.to_string());
     check_model(&model)?;
     let text = read(args)?;
-    let served = resolve(&model, &surroundings.models).ok();
-    let vocabulary = served.and_then(|model| local::vocabulary(&model, &surroundings));
+    let served = resolve(&model, &environment.models).ok();
+    let vocabulary = served.and_then(|model| local::tokenizer(&model, &environment));
     let mut counter = Counter::of_model(model.split_once('/').map_or(&*model, |(_, name)| name));
     if let Some(vocabulary) = &vocabulary {
         counter = counter.with_tokenizer(vocabulary);
@@ -95,8 +95,9 @@ fn read(args: &TokensArgs) -> Result<String, Failure> {
         }
         None => read_at_most(std::io::stdin().lock(), WHOLE_LIMIT as u64),
     };
-    let bytes =
-        read.map_err(|error| Failure::input(format!("{name}: cannot be read: {}", words(&error))))?;
+    let bytes = read.map_err(|error| {
+        Failure::input(format!("{name}: cannot be read: {}", io_error_text(&error)))
+    })?;
     let bytes = bytes
         .ok_or_else(|| Failure::input(format!("{name}: larger than {} MB", WHOLE_LIMIT >> 20)))?;
     String::from_utf8(bytes).map_err(|_| Failure::input("this is no text: it is not UTF-8"))

@@ -20,11 +20,11 @@ use jiff::Timestamp;
 
 use super::chat::CallArgs;
 use super::reading;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::Advice;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
-use crate::{shell, ui, writing};
+use crate::{message_file, shell, ui};
 
 /// From this many cells on, a remark names only the first and the last.
 const MAX_NAMED_CELLS: usize = 6;
@@ -109,11 +109,11 @@ impl VerbOutcome {
 
 impl VerbTarget {
     /// Finds the file or session with this name.
-    pub fn named(word: &str, surroundings: &Surroundings) -> Result<VerbTarget, Failure> {
+    pub fn named(word: &str, environment: &Environment) -> Result<VerbTarget, Failure> {
         if let Some(path) = file(word) {
             return Ok(VerbTarget::File(path.to_path_buf()));
         }
-        let sessions = Sessions::of(surroundings);
+        let sessions = Sessions::of(environment);
         let name = sessions.find(Some(word))?;
         Ok(VerbTarget::Session { sessions, name })
     }
@@ -131,13 +131,13 @@ impl VerbTarget {
     pub fn perform(
         &self,
         verb: Verb<'_>,
-        surroundings: &Surroundings,
+        environment: &Environment,
     ) -> Result<VerbOutcome, Failure> {
         let outcome = match self {
-            VerbTarget::File(path) => in_file(path, verb, surroundings),
+            VerbTarget::File(path) => in_file(path, verb, environment),
             VerbTarget::Session { sessions, name } => in_session(sessions, name, verb),
         };
-        let outcome = outcome.map_err(|failure| surroundings.explain(failure))?;
+        let outcome = outcome.map_err(|failure| environment.explain(failure))?;
         self.remark(verb, &outcome);
         Ok(outcome)
     }
@@ -177,11 +177,11 @@ fn edit_file(
     path: &Path,
     cell: &str,
     text: &str,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<VerbOutcome, Failure> {
     let mut outcome = VerbOutcome::default();
     let refused = |error: ItemError| explain(path, &error);
-    let file = change(path, surroundings, |document, journal, real| {
+    let file = change(path, environment, |document, journal, real| {
         let at = find_one(document, cell).map_err(refused)?;
         let after = msgfile::edit_text(document, at, text).map_err(refused)?;
         let new = after.cells().nth(at).map(|cell| cell.name().into_owned());
@@ -199,17 +199,13 @@ fn edit_file(
 }
 
 /// Performs a verb in a message file.
-fn in_file(
-    path: &Path,
-    verb: Verb<'_>,
-    surroundings: &Surroundings,
-) -> Result<VerbOutcome, Failure> {
+fn in_file(path: &Path, verb: Verb<'_>, environment: &Environment) -> Result<VerbOutcome, Failure> {
     if let Verb::Edit { message, text } = verb {
-        return edit_file(path, message, text, surroundings);
+        return edit_file(path, message, text, environment);
     }
     let mut outcome = VerbOutcome::default();
     let refused = |error: ItemError| explain(path, &error);
-    let file = change(path, surroundings, |document, _, _| {
+    let file = change(path, environment, |document, _, _| {
         let read = CellMessages::of(document, &SessionId::default());
         let place = verb
             .target_name()
@@ -415,7 +411,7 @@ pub fn fork_file(
     at: Option<&str>,
     copy: Option<&Path>,
     force: bool,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<PathBuf, Failure> {
     let document = reading::read(path)?;
     if document.kind() == DocumentKind::Plain {
@@ -436,15 +432,15 @@ pub fn fork_file(
     };
     let copy = copy.map_or_else(|| free_copy_name(path), Path::to_path_buf);
     check_copy(path, &copy, &document)?;
-    write_copy(&copy, &bytes, force, surroundings)?;
+    write_copy(&copy, &bytes, force, environment)?;
     if let Some((summary, earlier)) = lost_summary {
         let earlier = earlier.map(|cell| format!("cell {cell}"));
         warn_summary_not_counted(&format!("cell {summary}"), earlier.as_deref());
     }
     // In the same folder, the copy names the same pictures.
     if real_folder(&copy) == real_folder(path) {
-        let consent = PictureConsent::of(path, &surroundings.places);
-        PictureConsent::of(&copy, &surroundings.places).copy_from(&consent)?;
+        let consent = PictureConsent::of(path, &environment.places);
+        PictureConsent::of(&copy, &environment.places).copy_from(&consent)?;
     }
     Ok(copy)
 }
@@ -497,7 +493,7 @@ fn write_copy(
     copy: &Path,
     bytes: &[u8],
     force: bool,
-    surroundings: &Surroundings,
+    environment: &Environment,
 ) -> Result<(), Failure> {
     if create_file(copy, bytes)? {
         return Ok(());
@@ -506,7 +502,7 @@ fn write_copy(
         let failure = Failure::input(format!("{}: there is a file already", copy.display()));
         return Err(failure.or_hint("name another one with -o, or write over it with --force"));
     }
-    let mut file = writing::open(copy, &surroundings.places)?;
+    let mut file = message_file::open(copy, &environment.places)?;
     Ok(file.edit(|document| Splice::whole(document.source(), bytes.to_vec()))?)
 }
 
@@ -551,12 +547,12 @@ fn free_copy_name(path: &Path) -> PathBuf {
 /// links.
 fn change(
     path: &Path,
-    surroundings: &Surroundings,
+    environment: &Environment,
     mut make: impl FnMut(&Document, &Journal, &Path) -> Result<Document, Failure>,
 ) -> Result<LockedFile, Failure> {
     // Opening to write would create a missing file.
     reading::check_exists(path)?;
-    let mut file = writing::open(path, &surroundings.places)?;
+    let mut file = message_file::open(path, &environment.places)?;
     let journal = file.journal().clone();
     let real = file.path().to_path_buf();
     file.try_replace(|document| make(document, &journal, &real))?;

@@ -1,32 +1,34 @@
-//! An agent in a file of its own, `agents/NAME.md` in the configuration's folder: its settings are the
-//! frontmatter, and the rest is its system prompt.
+//! Reads an agent from a file of its own, `agents/NAME.md` in the configuration's folder: the frontmatter has its
+//! settings, and the rest is its system prompt.
 
 use std::path::{Component, Path, PathBuf};
 
 use analects_core::{Agent, Severity};
 use analects_formats::msgfile::{decode_named, frontmatter};
 
-use super::read::KnownAgent;
+use super::read::AgentDefinition;
 use super::read_text;
 use crate::failure::Failure;
 
-/// Where the agent of that name would be.
+/// The path of the file for the agent with this name.
 pub fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.md"))
 }
 
-/// The names of the agents that have files.
+/// The names of the agents that have files, sorted.
 pub fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let names = names.filter_map(|name| Some(name.strip_suffix(".md")?.to_string()));
-    let mut names: Vec<String> = names.filter(|name| is_file_name(name)).collect();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let file_name = entry.file_name();
+        let name = file_name.to_str().and_then(|name| name.strip_suffix(".md"));
+        names.extend(name.filter(|name| is_file_name(name)).map(str::to_string));
+    }
     names.sort();
     names
 }
 
-/// Reads the agent of that name, if it has a file.
-pub fn read(folder: &Path, name: &str) -> Result<Option<KnownAgent>, Failure> {
+/// Reads the agent with this name. `None` if it has no file.
+pub fn read(folder: &Path, name: &str) -> Result<Option<AgentDefinition>, Failure> {
     if !is_file_name(name) {
         return Ok(None);
     }
@@ -39,68 +41,84 @@ pub fn read(folder: &Path, name: &str) -> Result<Option<KnownAgent>, Failure> {
 
 /// Whether a name leads to a file in the folder and nowhere else.
 fn is_file_name(name: &str) -> bool {
+    if name.starts_with('.') || name.contains(['/', '\\', ':', '\0']) {
+        return false;
+    }
     let mut parts = Path::new(name).components();
-    let is_one = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
-    is_one && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(part)), None) => part == name,
+        _ => false,
+    }
 }
 
-fn parse(text: &str, name: &str, path: &Path) -> Result<KnownAgent, Failure> {
+fn parse(text: &str, name: &str, path: &Path) -> Result<AgentDefinition, Failure> {
     let document = decode_named(text.as_bytes(), "agent.md");
     let span = document.frontmatter_span();
-    let yaml = span.and_then(|span| frontmatter::text_span(text.as_bytes(), span));
-    let yaml = yaml.map_or("", |yaml| {
-        text.get(yaml.start..yaml.end).unwrap_or_default()
-    });
-    let rest = text
-        .get(span.map_or(0, |span| span.end)..)
+    let yaml = span
+        .and_then(|span| frontmatter::text_span(text.as_bytes(), span))
+        .and_then(|yaml| text.get(yaml.start..yaml.end))
         .unwrap_or_default();
-    // The settings are those of an agent of a message file, so they are read as one.
+    let rest = span.map_or(0, |span| span.end);
+    let rest = text.get(rest..).unwrap_or_default();
+    let mut definition = AgentDefinition {
+        agent: parse_settings(yaml, name).map_err(|message| failure(path, &message))?,
+        lines: lines_of_properties(yaml),
+    };
+    let prompt = rest.trim_start_matches(['\r', '\n']);
+    let above = text.len() - prompt.len();
+    let prompt = prompt.trim_end();
+    if prompt.is_empty() {
+        return Ok(definition);
+    }
+    if definition.agent.system_prompt.is_some() {
+        let hint = "keep either system_prompt or the text below the frontmatter";
+        return Err(failure(path, "the system prompt is there twice").or_hint(hint));
+    }
+    definition.agent.system_prompt = Some(prompt.to_string());
+    let line = text[..above].matches('\n').count() + 1;
+    definition.lines.push(("system_prompt", line));
+    Ok(definition)
+}
+
+fn failure(path: &Path, message: &str) -> Failure {
+    Failure::input(format!("{}: {message}", path.display()))
+}
+
+/// The settings of an agent, read as those of an agent in a message file. Fails with a message.
+fn parse_settings(yaml: &str, name: &str) -> Result<Agent, String> {
     let indented: String = yaml
         .split_inclusive('\n')
         .map(|line| format!("    {line}"))
         .collect();
     let quoted = serde_json::Value::from(name);
-    let front = frontmatter::read(&format!("agents:\n  {quoted}:\n{indented}"));
-    let worst = front
-        .problems
-        .iter()
-        .find(|problem| problem.severity > Severity::Hint);
-    let failure = |message: &str| Failure::input(format!("{}: {message}", path.display()));
-    if let Some(problem) = worst {
-        return Err(failure(&problem.message));
+    let frontmatter = frontmatter::read(&format!("agents:\n  {quoted}:\n{indented}"));
+    for problem in frontmatter.problems {
+        if problem.severity > Severity::Hint {
+            return Err(problem.message);
+        }
     }
-    // An agent without settings is no map.
-    let agent = front.agents.into_iter().next().unwrap_or_default();
-    let mut agent = analects_core::Agent {
+    // Without settings, there is no agent in the list.
+    let agent = frontmatter.agents.into_iter().next().unwrap_or_default();
+    Ok(Agent {
         name: name.to_string(),
         ..agent
-    };
-    let prompt = rest.trim_start_matches(['\r', '\n']).trim_end();
-    if !prompt.is_empty() {
-        if agent.system_prompt.is_some() {
-            let hint = "keep either system_prompt or the text below the frontmatter";
-            return Err(failure("the system prompt is there twice").or_hint(hint));
-        }
-        agent.system_prompt = Some(prompt.to_string());
-    }
-    let mut lines = lines_of_properties(yaml);
-    let below = text.len() - rest.trim_start_matches(['\r', '\n']).len();
-    if !prompt.is_empty() {
-        lines.push(("system_prompt", text[..below].matches('\n').count() + 1));
-    }
-    Ok(KnownAgent { agent, lines })
+    })
 }
 
-/// The line of each property in the file, whose first line is `---`.
+/// The lines of the properties in the file, whose first line is `---`.
 fn lines_of_properties(yaml: &str) -> Vec<(&'static str, usize)> {
-    let line_of = |property: &&'static str| {
-        let starts = |line: &str| {
-            line.strip_prefix(*property)
-                .is_some_and(|rest| rest.trim_start().starts_with(':'))
-        };
-        Some((*property, yaml.lines().position(starts)? + 2))
-    };
-    Agent::PROPERTIES.iter().filter_map(line_of).collect()
+    Agent::PROPERTIES
+        .into_iter()
+        .filter_map(|property| Some((property, line_of_property(yaml, property)?)))
+        .collect()
+}
+
+fn line_of_property(yaml: &str, property: &str) -> Option<usize> {
+    let index = yaml.lines().position(|line| {
+        line.strip_prefix(property)
+            .is_some_and(|rest| rest.trim_start().starts_with(':'))
+    })?;
+    Some(index + 2)
 }
 
 #[cfg(test)]
@@ -112,25 +130,25 @@ mod tests {
     #[test]
     fn the_frontmatter_is_settings_and_the_rest_is_the_prompt() {
         let text = "---\nmodels: [openai/big, openai/small]\ntemperature: 0.2\n---\n\nBe brief.\n\n# %% no cell\n";
-        let known = parse(text, "coder", Path::new("coder.md")).unwrap();
-        assert_eq!(known.agent.name, "coder");
-        assert_eq!(known.agent.models, ["openai/big", "openai/small"]);
-        assert_eq!(known.agent.temperature, 0.2);
+        let definition = parse(text, "coder", Path::new("coder.md")).unwrap();
+        assert_eq!(definition.agent.name, "coder");
+        assert_eq!(definition.agent.models, ["openai/big", "openai/small"]);
+        assert_eq!(definition.agent.temperature, 0.2);
         assert_eq!(
-            known.agent.system_prompt.as_deref(),
+            definition.agent.system_prompt.as_deref(),
             Some("Be brief.\n\n# %% no cell")
         );
         assert_eq!(
-            known.lines,
+            definition.lines,
             [("models", 2), ("temperature", 3), ("system_prompt", 6)]
         );
     }
 
     #[test]
     fn a_file_may_be_a_prompt_only() {
-        let known = parse("Be brief.\n", "x", Path::new("x.md")).unwrap();
-        assert_eq!(known.agent.system_prompt.as_deref(), Some("Be brief."));
-        assert!(known.agent.models.is_empty());
+        let definition = parse("Be brief.\n", "x", Path::new("x.md")).unwrap();
+        assert_eq!(definition.agent.system_prompt.as_deref(), Some("Be brief."));
+        assert!(definition.agent.models.is_empty());
         assert_eq!(
             parse("", "x", Path::new("x.md"))
                 .unwrap()
@@ -141,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_in_the_file_are_reported() {
         for (text, part) in [
             (
                 "---\ntemperature: hot\n---\n",

@@ -1,5 +1,5 @@
-//! One configuration file as values, each with its line. No message repeats a value: it may be a
-//! secret in the wrong place.
+//! Reads one configuration file into values, each with its line. No message repeats a value: it may be a secret in the
+//! wrong place.
 
 use std::path::{Path, PathBuf};
 
@@ -9,27 +9,29 @@ use analects_formats::msgfile::frontmatter;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{POINTERS, is_recording};
+use super::{NO_RECORDING_HERE, POINTERS, is_recording};
 use crate::failure::Failure;
 
-/// The keys that a configuration file has.
+/// The keys of a configuration file.
 const KEYS: [&str; 4] = ["models", "agents", "context", "files"];
 /// The keys of `[context]`.
 const CONTEXT_KEYS: [&str; 2] = ["compact_at", "pictures"];
-
 /// The keys of `[files]`.
 const FILES_KEYS: [&str; 1] = ["details"];
 
-/// Parts of names of things that a project must not decide for the person who works in it.
+/// Parts of the names of settings that a project must not decide for the person who works in it.
 const NOT_FOR_PROJECTS: [&str; 15] = [
     "url", "endpoint", "host", "key", "token", "secret", "password", "command", "exec", "hook",
     "server", "mcp", "store", "price", "prox",
 ];
 
+/// The endings of keys whose values are probably secret.
+const SECRET_ENDINGS: [&str; 3] = ["key", "token", "secret"];
+
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// The person's own.
+    /// Your own.
     Person,
     /// One that came with a project.
     Project,
@@ -37,114 +39,129 @@ pub enum Owner {
 
 /// What one file says.
 #[derive(Debug, Default)]
-pub struct Layer {
+pub struct ConfigFile {
     pub path: PathBuf,
-    pub pointers: Vec<Pointer>,
-    pub agents: Vec<KnownAgent>,
-    /// When a conversation is compacted by itself; the line.
+    pub pointers: Vec<ModelPointer>,
+    pub agents: Vec<AgentDefinition>,
+    /// When to compact a conversation automatically, and the line.
     pub compact_at: Option<(CompactAt, usize)>,
-    /// Whether the pictures of message files are sent without asking; the line.
+    /// Whether to send the pictures of message files without asking, and the line.
     pub pictures: Option<(bool, usize)>,
-    /// Whether message files say everything about an answer; the line.
+    /// Whether message files get all details of an answer, and the line.
     pub details: Option<(bool, usize)>,
-    /// What is odd, each in one line with its place.
+    /// Warnings, each in one line with its position.
     pub warnings: Vec<String>,
 }
 
-impl Layer {
-    /// What it says of a word that stands for a model.
-    pub fn pointer(&self, name: &str) -> Option<&Pointer> {
+impl ConfigFile {
+    /// The pointer with this name.
+    pub fn pointer(&self, name: &str) -> Option<&ModelPointer> {
         self.pointers.iter().find(|pointer| pointer.name == name)
+    }
+
+    /// The agent with this name.
+    pub fn agent(&self, name: &str) -> Option<&AgentDefinition> {
+        self.agents
+            .iter()
+            .find(|definition| definition.agent.name == name)
     }
 }
 
-/// When a conversation is compacted without anybody asking.
+/// When a conversation is compacted automatically.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CompactAt {
-    /// When so much of the window is full.
+    /// When this share of the window is full.
     Share(Threshold),
     Never,
 }
 
 /// A word that stands for a model.
 #[derive(Debug)]
-pub struct Pointer {
+pub struct ModelPointer {
     pub name: &'static str,
     pub model: String,
     pub line: usize,
 }
 
-/// An agent, and the lines of its properties.
+/// An agent, and the lines of the properties that are set.
 #[derive(Debug, Clone)]
-pub struct KnownAgent {
+pub struct AgentDefinition {
     pub agent: Agent,
     pub lines: Vec<(&'static str, usize)>,
+}
+
+impl AgentDefinition {
+    /// The line that sets this property. `None` for a default.
+    pub fn line_of(&self, property: &str) -> Option<usize> {
+        let entry = self.lines.iter().find(|(name, _)| *name == property)?;
+        Some(entry.1)
+    }
 }
 
 type Key<'i> = Spanned<std::borrow::Cow<'i, str>>;
 type Value<'i> = Spanned<DeValue<'i>>;
 
-/// Reads a file's text.
-pub fn read(text: &str, path: &Path, owner: Owner) -> Result<Layer, Failure> {
-    let mut reader = Reader {
+/// Reads the text of a file. Unknown keys give warnings. Fails on anything else that is wrong.
+pub fn read(text: &str, path: &Path, owner: Owner) -> Result<ConfigFile, Failure> {
+    let mut reader = ConfigReader {
         path,
         owner,
         lines: LineIndex::new(text.as_bytes()),
         warnings: vec![],
     };
-    // A byte-order mark is no part of TOML, but of some editors' files.
-    let blanked = text
+    // TOML does not know the byte-order mark that some editors write. Blanks keep the positions.
+    let without_mark = text
         .strip_prefix('\u{feff}')
         .map(|rest| format!("   {rest}"));
-    let text = blanked.as_deref().unwrap_or(text);
+    let text = without_mark.as_deref().unwrap_or(text);
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         reader.failure(at, error.message().lines().next().unwrap_or("not TOML"))
     })?;
-    let mut layer = Layer {
+    let mut file = ConfigFile {
         path: path.to_path_buf(),
-        ..Layer::default()
+        ..ConfigFile::default()
     };
     for (key, value) in table.get_ref() {
         match key.get_ref().as_ref() {
-            "models" => layer.pointers = reader.pointers(key, value)?,
-            "agents" => layer.agents = reader.agents(key, value)?,
-            "context" => reader.context(key, value, &mut layer)?,
-            "files" => reader.files(key, value, &mut layer)?,
+            "models" => file.pointers = reader.pointers(key, value)?,
+            "agents" => file.agents = reader.agents(key, value)?,
+            "context" => reader.context(key, value, &mut file)?,
+            "files" => reader.files(key, value, &mut file)?,
             _ => reader.unknown(key, value, "", &KEYS)?,
         }
     }
-    layer.warnings = reader.warnings;
-    Ok(layer)
+    file.warnings = reader.warnings;
+    Ok(file)
 }
 
-struct Reader<'a> {
+/// Reads the tables of one file.
+struct ConfigReader<'a> {
     path: &'a Path,
     owner: Owner,
     lines: LineIndex<'a>,
     warnings: Vec<String>,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     fn line(&self, key: &Key<'_>) -> usize {
         self.lines.position(key.span().start).0
     }
 
-    fn place(&self, at: usize) -> String {
+    /// A byte offset as `path:line:column`.
+    fn position(&self, at: usize) -> String {
         let (line, column) = self.lines.position(at);
         format!("{}:{line}:{column}", self.path.display())
     }
 
     fn failure(&self, at: usize, message: &str) -> Failure {
-        Failure::input(format!("{}: {message}", self.place(at)))
+        Failure::input(format!("{}: {message}", self.position(at)))
     }
 
-    fn wrong(&self, key: &Key<'_>, value: &Value<'_>, expected: &str) -> Failure {
-        let found = value.get_ref().type_str();
-        let found = if found == "table" {
-            "a table".to_string()
-        } else {
-            format!("of type {found}")
+    fn wrong_type(&self, key: &Key<'_>, value: &Value<'_>, expected: &str) -> Failure {
+        let found = match value.get_ref().type_str() {
+            "table" => "a table".to_string(),
+            other => format!("of type {other}"),
         };
         let message = format!("{} must be {expected}, and is {found}", key.get_ref());
         self.failure(value.span().start, &message)
@@ -158,10 +175,11 @@ impl Reader<'_> {
         value
             .get_ref()
             .as_table()
-            .ok_or_else(|| self.wrong(key, value, "a table"))
+            .ok_or_else(|| self.wrong_type(key, value, "a table"))
     }
 
-    /// A key that means nothing: a warning, or for some in a project's file an error.
+    /// Warns about a key that is not one of `known`. In a project's file, some are errors. `inside` is the name of its
+    /// table, with a dot.
     fn unknown(
         &mut self,
         key: &Key<'_>,
@@ -173,21 +191,22 @@ impl Reader<'_> {
         let hint = match nearest(key.get_ref(), known.iter().copied()) {
             Some(near) => format!("did you mean {near}?"),
             None if is_secret(key, value) => {
-                "keys are read from the environment only, so take it out of the file: analects config \
-                 show has the names of the variables"
+                "keys are read from the environment only, so remove it from the file; analects config show \
+                 lists the variables"
                     .to_string()
             }
             None => format!("expected one of {}", known.join(", ")),
         };
-        let place = self.place(key.span().start);
+        let position = self.position(key.span().start);
         self.warnings.push(format!(
-            "{place}: warning: unknown key {inside}{}; {hint}",
+            "{position}: warning: unknown key {inside}{}; {hint}",
             key.get_ref()
         ));
         Ok(())
     }
 
-    /// Looks for what a project must not decide, in a key that means nothing and everything below it.
+    /// Fails if an unknown key of a project's file, or any key below it, looks like a setting that a project must not
+    /// decide.
     fn refuse_for_projects(&self, key: &Key<'_>, value: &Value<'_>) -> Result<(), Failure> {
         if self.owner == Owner::Person {
             return Ok(());
@@ -203,9 +222,9 @@ impl Reader<'_> {
         while let Some(value) = open.pop() {
             match value {
                 DeValue::Table(table) => {
-                    table
-                        .iter()
-                        .try_for_each(|(key, value)| self.refuse_for_projects(key, value))?;
+                    for (key, value) in table {
+                        self.refuse_for_projects(key, value)?;
+                    }
                 }
                 DeValue::Array(items) => open.extend(items.iter().map(Spanned::get_ref)),
                 _ => {}
@@ -214,39 +233,36 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn pointers(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<Pointer>, Failure> {
+    fn pointers(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<ModelPointer>, Failure> {
         let mut pointers = Vec::new();
         for (key, value) in self.table(key, value)? {
-            let Some(name) = POINTERS
-                .iter()
-                .find(|name| **name == key.get_ref().as_ref())
-            else {
+            let name = POINTERS.into_iter().find(|name| *name == key.get_ref());
+            let Some(name) = name else {
                 self.unknown(key, value, "models.", &POINTERS)?;
                 continue;
             };
-            let model = self.model(key, value)?;
-            pointers.push(Pointer {
+            pointers.push(ModelPointer {
                 name,
-                model,
+                model: self.model(key, value)?,
                 line: self.line(key),
             });
         }
         Ok(pointers)
     }
 
-    /// The name of a model. Whether this version knows it, asking will tell: a configuration may be
-    /// older or newer than the program.
+    /// The name of a model. An unknown one is reported only when it is asked: a configuration may be older or newer
+    /// than the program.
     fn model(&self, key: &Key<'_>, value: &Value<'_>) -> Result<String, Failure> {
         let name = value
             .get_ref()
             .as_str()
-            .ok_or_else(|| self.wrong(key, value, "a text"))?;
+            .ok_or_else(|| self.wrong_type(key, value, "a string"))?;
         let at = value.span().start;
         if name.trim().is_empty() {
             return Err(self.failure(at, &format!("{} must name a model", key.get_ref())));
         }
         if is_recording(name) {
-            let failure = self.failure(at, "a recording is named on the command line of chat only");
+            let failure = self.failure(at, NO_RECORDING_HERE);
             return Err(failure.or_hint("name a model, such as openai/gpt-5-mini"));
         }
         Ok(name.to_string())
@@ -256,13 +272,13 @@ impl Reader<'_> {
         &mut self,
         key: &Key<'_>,
         value: &Value<'_>,
-        layer: &mut Layer,
+        file: &mut ConfigFile,
     ) -> Result<(), Failure> {
         for (key, value) in self.table(key, value)? {
             let line = self.line(key);
             match key.get_ref().as_ref() {
-                "compact_at" => layer.compact_at = Some((self.compact_at(value)?, line)),
-                "pictures" => layer.pictures = Some((self.pictures(key, value)?, line)),
+                "compact_at" => file.compact_at = Some((self.compact_at(value)?, line)),
+                "pictures" => file.pictures = Some((self.pictures(key, value)?, line)),
                 _ => self.unknown(key, value, "context.", &CONTEXT_KEYS)?,
             }
         }
@@ -273,11 +289,11 @@ impl Reader<'_> {
         &mut self,
         key: &Key<'_>,
         value: &Value<'_>,
-        layer: &mut Layer,
+        file: &mut ConfigFile,
     ) -> Result<(), Failure> {
         for (key, value) in self.table(key, value)? {
             if key.get_ref() == "details" {
-                layer.details = Some((self.truth(key, value)?, self.line(key)));
+                file.details = Some((self.bool(key, value)?, self.line(key)));
             } else {
                 self.unknown(key, value, "files.", &FILES_KEYS)?;
             }
@@ -285,11 +301,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn truth(&self, key: &Key<'_>, value: &Value<'_>) -> Result<bool, Failure> {
+    fn bool(&self, key: &Key<'_>, value: &Value<'_>) -> Result<bool, Failure> {
         value
             .get_ref()
             .as_bool()
-            .ok_or_else(|| self.wrong(key, value, "true or false"))
+            .ok_or_else(|| self.wrong_type(key, value, "true or false"))
     }
 
     fn compact_at(&self, value: &Value<'_>) -> Result<CompactAt, Failure> {
@@ -302,24 +318,30 @@ impl Reader<'_> {
         if text == "never" {
             return Ok(CompactAt::Never);
         }
-        let share = text.parse().map_err(|_| {
-            let message = "compact_at must be a share of the window, or never";
-            let failure = self.failure(value.span().start, message);
-            failure.or_hint("write 0.85, 85 or \"85%\"")
-        })?;
-        Ok(CompactAt::Share(share))
+        match text.parse() {
+            Ok(share) => Ok(CompactAt::Share(share)),
+            Err(_) => {
+                let message = "compact_at must be a share of the window, or never";
+                let failure = self.failure(value.span().start, message);
+                Err(failure.or_hint("write 0.85, 85 or \"85%\""))
+            }
+        }
     }
 
-    /// Whether pictures are sent without asking, which is the person's decision.
+    /// Whether to send pictures without asking. A project must not decide this.
     fn pictures(&self, key: &Key<'_>, value: &Value<'_>) -> Result<bool, Failure> {
         if self.owner == Owner::Project {
             let failure = self.failure(key.span().start, "a project may not set pictures");
             return Err(failure.or_hint("set it in your own config.toml, or pass --pictures"));
         }
-        self.truth(key, value)
+        self.bool(key, value)
     }
 
-    fn agents(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<KnownAgent>, Failure> {
+    fn agents(
+        &mut self,
+        key: &Key<'_>,
+        value: &Value<'_>,
+    ) -> Result<Vec<AgentDefinition>, Failure> {
         let mut agents = Vec::new();
         for (key, value) in self.table(key, value)? {
             agents.push(self.agent(key, value)?);
@@ -327,37 +349,32 @@ impl Reader<'_> {
         Ok(agents)
     }
 
-    fn agent(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<KnownAgent, Failure> {
-        let mut known = KnownAgent {
+    fn agent(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<AgentDefinition, Failure> {
+        let mut definition = AgentDefinition {
             agent: Agent {
                 name: key.get_ref().to_string(),
                 ..Agent::default()
             },
             lines: Vec::new(),
         };
-        // A name that no message file can hold is none.
-        if let Err(refusal) = frontmatter::add_agent(b"", None, &known.agent) {
+        // The name must fit into the frontmatter of a message file.
+        if let Err(refusal) = frontmatter::add_agent(b"", None, &definition.agent) {
             return Err(self.failure(key.span().start, &refusal.message));
         }
         for (property, value) in self.table(key, value)? {
-            let name = Agent::PROPERTIES
-                .iter()
-                .find(|name| **name == property.get_ref().as_ref());
-            let Some(name) = name else {
-                self.unknown(
-                    property,
-                    value,
-                    &format!("agents.{}.", key.get_ref()),
-                    &Agent::PROPERTIES,
-                )?;
+            let mut names = Agent::PROPERTIES.into_iter();
+            let Some(name) = names.find(|name| *name == property.get_ref()) else {
+                let inside = format!("agents.{}.", key.get_ref());
+                self.unknown(property, value, &inside, &Agent::PROPERTIES)?;
                 continue;
             };
-            self.property(&mut known.agent, name, property, value)?;
-            known.lines.push((name, self.line(property)));
+            self.property(&mut definition.agent, name, property, value)?;
+            definition.lines.push((name, self.line(property)));
         }
-        Ok(known)
+        Ok(definition)
     }
 
+    /// Sets a property of an agent. `key` is its position in the file.
     fn property(
         &self,
         agent: &mut Agent,
@@ -365,24 +382,27 @@ impl Reader<'_> {
         key: &Key<'_>,
         value: &Value<'_>,
     ) -> Result<(), Failure> {
-        let wrong = |expected: &str| self.wrong(key, value, expected);
-        let found = value.get_ref();
-        let count = || whole(found).ok_or_else(|| wrong("a whole number"));
         match name {
             "models" => agent.models = self.models(key, value)?,
-            "context_window" => agent.context_window = Some(count()?),
-            "max_output_tokens" => agent.max_output_tokens = count()?,
-            "reasoning" => agent.reasoning = self.truth(key, value)?,
-            "use_temperature" => agent.use_temperature = self.truth(key, value)?,
+            "context_window" => agent.context_window = Some(self.count(key, value)?),
+            "max_output_tokens" => agent.max_output_tokens = self.count(key, value)?,
+            "reasoning" => agent.reasoning = self.bool(key, value)?,
+            "use_temperature" => agent.use_temperature = self.bool(key, value)?,
             "temperature" => {
-                agent.temperature = number(found).ok_or_else(|| wrong("a number"))?;
+                agent.temperature = number(value.get_ref())
+                    .ok_or_else(|| self.wrong_type(key, value, "a number"))?;
             }
             _ => {
-                let text = found.as_str().ok_or_else(|| wrong("a text"))?;
+                let text = value.get_ref().as_str();
+                let text = text.ok_or_else(|| self.wrong_type(key, value, "a string"))?;
                 agent.system_prompt = Some(text.to_string());
             }
         }
         Ok(())
+    }
+
+    fn count(&self, key: &Key<'_>, value: &Value<'_>) -> Result<u64, Failure> {
+        whole_number(value.get_ref()).ok_or_else(|| self.wrong_type(key, value, "a whole number"))
     }
 
     fn models(&self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<String>, Failure> {
@@ -393,27 +413,31 @@ impl Reader<'_> {
     }
 }
 
-fn whole(value: &DeValue<'_>) -> Option<u64> {
-    let number = value.as_integer()?;
-    u64::from_str_radix(number.as_str().trim_start_matches('+'), number.radix()).ok()
+/// The value of an integer that is not negative.
+fn whole_number(value: &DeValue<'_>) -> Option<u64> {
+    let integer = value.as_integer()?;
+    u64::from_str_radix(integer.as_str().trim_start_matches('+'), integer.radix()).ok()
 }
 
+/// The value of a float, or of an integer that is not negative. `None` for infinity and for what is no number.
 fn number(value: &DeValue<'_>) -> Option<f64> {
-    let float = value
-        .as_float()
-        .and_then(|float| float.as_str().parse::<f64>().ok());
-    let number = float.or_else(|| whole(value).map(|number| number as f64));
-    number.filter(|number| number.is_finite())
+    let number = match value.as_float() {
+        Some(float) => float.as_str().parse::<f64>().ok()?,
+        None => whole_number(value)? as f64,
+    };
+    Some(number).filter(|number| number.is_finite())
 }
 
-/// Whether somebody keeps a key for a provider there.
+/// Whether this key, or a key below it, looks like a secret.
 fn is_secret(key: &Key<'_>, value: &Value<'_>) -> bool {
     let name = key.get_ref().to_lowercase();
-    let is_named = ["key", "token", "secret"]
-        .iter()
-        .any(|word| name.ends_with(word));
-    let inside = value.get_ref().as_table();
-    is_named || inside.is_some_and(|table| table.iter().any(|(key, value)| is_secret(key, value)))
+    if SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        return true;
+    }
+    match value.get_ref().as_table() {
+        Some(table) => table.iter().any(|(key, value)| is_secret(key, value)),
+        None => false,
+    }
 }
 
 #[cfg(test)]

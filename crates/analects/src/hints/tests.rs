@@ -11,8 +11,8 @@ use crate::failure::Failure;
 #[track_caller]
 fn check(advice: impl Into<Advice>, in_call: &str, in_session: &str) {
     let advice = advice.into();
-    assert_eq!(advice.in_words(Interface::Call), in_call);
-    assert_eq!(advice.in_words(Interface::Session), in_session);
+    assert_eq!(advice.text(Interface::Call), in_call);
+    assert_eq!(advice.text(Interface::Session), in_session);
 }
 
 /// The hint of a failure, in a call.
@@ -44,13 +44,13 @@ fn a_session_names_models_and_agents_by_commands() {
     );
     check(
         Advice::NameAgent(vec!["a".to_string(), "b".to_string()]),
-        "there are a, b; without --agent, -m MODEL makes a new one",
-        "there are a, b; /model MODEL makes a new one",
+        "the agents are: a, b; without --agent, -m MODEL makes a new one",
+        "the agents are: a, b; /model MODEL makes a new one",
     );
     check(
         Advice::SetKey("OPENAI_API_KEY"),
-        "set OPENAI_API_KEY; without a key, -m local/smollm2 answers on this machine",
-        "set OPENAI_API_KEY; without a key, /model local/smollm2 answers on this machine",
+        "set OPENAI_API_KEY; -m local/smollm2 needs no key and runs on this machine",
+        "set OPENAI_API_KEY; /model local/smollm2 needs no key and runs on this machine",
     );
 }
 
@@ -71,12 +71,12 @@ fn a_session_makes_conversations_shorter_by_a_command() {
 #[test]
 fn a_session_asks_again_by_a_command() {
     check(
-        Advice::NameModelForKept(file()),
+        Advice::NameModelForSavedPrompt(file()),
         "your prompt is kept in a b.msg.md: analects chat 'a b.msg.md' -m MODEL asks it",
         "your prompt is kept: /model NAME, then /retry, asks it",
     );
     check(
-        Advice::AskKept(file()),
+        Advice::AskSavedPrompt(file()),
         "your prompt is kept: analects chat 'a b.msg.md' asks it",
         &format!("your prompt is kept: {RETRY}"),
     );
@@ -90,19 +90,19 @@ fn a_session_asks_again_by_a_command() {
         "analects session resume s1, then /retry, asks it again",
         RETRY,
     );
-    let broken = || BrokenAnswer {
+    let partial = || PartialAnswer {
         conversation: ConversationName::File(file()),
         name: "3".to_string(),
     };
     check(
-        Advice::HideBroken(broken()),
-        "hide what came to ask again: analects drop 'a b.msg.md' 3",
-        RETRY_BROKEN,
+        Advice::HidePartialAnswer(partial()),
+        "hide the partial answer to ask again: analects drop 'a b.msg.md' 3",
+        RETRY_PARTIAL,
     );
     check(
-        Advice::PromptOrHideBroken(broken()),
-        "add a prompt, or hide what came to ask again: analects drop 'a b.msg.md' 3",
-        &format!("add a prompt, or {RETRY_BROKEN}"),
+        Advice::PromptOrHidePartialAnswer(partial()),
+        "add a prompt, or hide the partial answer to ask again: analects drop 'a b.msg.md' 3",
+        &format!("add a prompt, or {RETRY_PARTIAL}"),
     );
 }
 
@@ -129,14 +129,14 @@ fn several_hints_are_joined_and_the_first_stays() {
 }
 
 #[test]
-fn errors_of_the_store_are_advised_on() {
+fn errors_of_the_store_have_hints() {
     let path = file();
     let refused = StoreError::Refused {
         path: path.clone(),
         why: "no".to_string(),
     };
     let hint =
-        "nothing was written; try again, or see what is odd with analects check 'a b.msg.md'";
+        "nothing was written; try again, or look for problems with analects check 'a b.msg.md'";
     check_failure(refused, hint);
     let problem = Box::new(Problem::error("a-b", "odd").hint(Hint::ShowCells));
     let not_writable = StoreError::NotWritable {
@@ -148,7 +148,8 @@ fn errors_of_the_store_are_advised_on() {
         let error = Box::new(StoreError::Locked { path: file() });
         StoreError::AnswerNotWritten { error, is_kept }
     };
-    let hint = "try again when it is done; the answer is kept, and comes into the file with its next change";
+    let hint =
+        "try again when it is done; the answer is kept, and the next change to the file adds it";
     check_failure(locked(true), hint);
     check_failure(
         locked(false),
@@ -160,14 +161,11 @@ fn errors_of_the_store_are_advised_on() {
         action: "write",
         source,
     };
-    check_failure(
-        full,
-        "free some space; nothing that was in the file is lost",
-    );
+    check_failure(full, "free some space; nothing in the file is lost");
 }
 
 #[test]
-fn errors_of_the_client_are_advised_on() {
+fn errors_of_the_client_have_hints() {
     let unknown = |name: &str| ClientError::UnknownModel(name.to_string());
     check_failure(
         unknown("nobody/x"),
@@ -177,7 +175,10 @@ fn errors_of_the_client_are_advised_on() {
     let plain = ClientError::PlainHttp("http://example.org".to_string());
     check_failure(plain, "use https://, or allow it with --allow-http");
     let (name, models) = ("x".to_string(), vec!["a/x".to_string(), "b/x".to_string()]);
-    check_failure(ClientError::Ambiguous { name, models }, "say a/x or b/x");
+    check_failure(
+        ClientError::Ambiguous { name, models },
+        "name it as a/x or b/x",
+    );
     let api = |kind| {
         let url = "https://example.org".to_string();
         ClientError::Api {
@@ -188,7 +189,7 @@ fn errors_of_the_client_are_advised_on() {
     };
     check_failure(
         api(ApiErrorKind::Auth),
-        "check the key: analects config show has the names of the variables",
+        "check the key; analects config show lists the variables",
     );
     assert_eq!(
         Failure::from(api(ApiErrorKind::Timeout)).hint(Interface::Call),
@@ -209,7 +210,7 @@ fn errors_of_the_client_are_advised_on() {
 }
 
 #[test]
-fn errors_of_local_models_are_advised_on() {
+fn errors_of_local_models_have_hints() {
     let name = || "x".to_string();
     check_failure(
         LocalError::NotPulled(name()),
@@ -220,7 +221,7 @@ fn errors_of_local_models_are_advised_on() {
             name: name(),
             known: vec!["a".to_string(), "b".to_string()],
         },
-        "there are a, b; analects model add NAME FILE.gguf adds one",
+        "the models are: a, b; analects model add NAME FILE.gguf adds one",
     );
     check_failure(
         LocalError::Fetch {

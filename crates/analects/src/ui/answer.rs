@@ -1,44 +1,45 @@
-//! An answer that is printed while it comes, and the thoughts before it.
+//! Prints an answer while it streams in, and the thinking before it.
 
 use std::io::{self, IsTerminal, Write};
 
 use super::colour::{Colour, Ink};
 use super::markdown::Markdown;
-use super::text::safe_lines;
+use super::text::escape_lines;
 use super::{quiet_if_closed, try_write, width};
 use crate::failure::Failure;
 
 /// Goes back to the start of the line and clears it.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
-/// An answer that is printed while it comes. Where there is colour, its Markdown is made readable; to a
-/// terminal without, it goes without control characters, to anything else as it is. Thoughts go to
-/// stderr if that is a terminal, and nowhere else.
-pub struct Answer {
+/// Prints an answer piece by piece. Where there is colour, it renders Markdown; on a terminal without, it escapes control
+/// characters; elsewhere it prints the answer byte for byte. Thinking goes to stderr if that is a terminal, and nowhere
+/// else.
+pub struct AnswerPrinter {
     to_terminal: bool,
     markdown: Option<Markdown>,
     /// Whether the line of the cursor shows the end of a block that is not complete.
     has_preview: bool,
-    shows_thoughts: bool,
-    /// Whether the last line of what was printed is complete, there and there.
+    shows_thinking: bool,
+    /// Whether the last line of the answer is complete.
     ends_line: bool,
-    ends_thought: bool,
+    /// Whether the last line of the thinking is complete.
+    ends_thinking_line: bool,
     /// Why nothing more can be printed.
-    broken: Option<io::Error>,
+    error: Option<io::Error>,
 }
 
-impl Answer {
-    pub fn new() -> Answer {
-        Answer {
+impl AnswerPrinter {
+    /// A printer for stdout and stderr as they are now.
+    pub fn new() -> AnswerPrinter {
+        let has_colour = Colour::of(&io::stdout()).is_on();
+        AnswerPrinter {
             to_terminal: io::stdout().is_terminal(),
-            markdown: Colour::of(&io::stdout())
-                .is_on()
-                .then(|| Markdown::new(width())),
+            markdown: has_colour.then(|| Markdown::new(width())),
             has_preview: false,
-            shows_thoughts: io::stderr().is_terminal(),
+            shows_thinking: io::stderr().is_terminal(),
             ends_line: true,
-            ends_thought: true,
-            broken: None,
+            ends_thinking_line: true,
+            error: None,
         }
     }
 
@@ -47,12 +48,12 @@ impl Answer {
         if text.is_empty() {
             return;
         }
-        self.end_thought();
+        self.end_thinking_line();
         if self.markdown.is_some() {
             return self.print_markdown(|markdown| markdown.push(text));
         }
         if self.to_terminal {
-            self.write(&safe_lines(text))
+            self.write(&escape_lines(text))
         } else {
             self.write(text)
         }
@@ -85,24 +86,23 @@ impl Answer {
         }
     }
 
-    /// Prints a piece of a thought, dim where there is colour.
+    /// Prints a piece of the thinking, dim where there is colour.
     pub fn think(&mut self, text: &str) {
-        if !self.shows_thoughts || text.is_empty() {
+        if !self.shows_thinking || text.is_empty() {
             return;
         }
         if self.has_preview {
             self.write(CLEAR_LINE);
             self.has_preview = false;
         }
-        let thought = Colour::of(&io::stderr()).paint(Ink::Faint, &safe_lines(text));
-        let _ = write!(io::stderr().lock(), "{thought}");
-        self.ends_thought = text.ends_with('\n');
+        let thinking = Colour::of(&io::stderr()).paint(Ink::Faint, &escape_lines(text));
+        let _ = write!(io::stderr().lock(), "{thinking}");
+        self.ends_thinking_line = text.ends_with('\n');
     }
 
-    /// Ends the last line, so that what follows starts a new one. Whether all of it could be
-    /// printed, `result` says.
+    /// Prints what is left and ends the last line. `result` says whether everything could be printed.
     pub fn end(&mut self) {
-        self.end_thought();
+        self.end_thinking_line();
         self.print_markdown(Markdown::end);
         if !self.ends_line {
             self.write("\n");
@@ -110,26 +110,26 @@ impl Answer {
         }
     }
 
-    /// A failure if something could not be printed, for another reason than a reader who left.
+    /// A failure if something could not be printed, unless the reader closed the pipe.
     pub fn result(self) -> Result<(), Failure> {
-        self.broken.map_or(Ok(()), quiet_if_closed)
+        self.error.map_or(Ok(()), quiet_if_closed)
     }
 
-    /// Whether what is printed still reaches somebody.
+    /// Whether nothing has failed to print so far.
     pub fn is_heard(&self) -> bool {
-        self.broken.is_none()
+        self.error.is_none()
     }
 
-    fn end_thought(&mut self) {
-        if !self.ends_thought {
+    fn end_thinking_line(&mut self) {
+        if !self.ends_thinking_line {
             let _ = writeln!(io::stderr().lock());
-            self.ends_thought = true;
+            self.ends_thinking_line = true;
         }
     }
 
     fn write(&mut self, text: &str) {
-        if self.broken.is_none() {
-            self.broken = try_write(text).err();
+        if self.error.is_none() {
+            self.error = try_write(text).err();
         }
     }
 }

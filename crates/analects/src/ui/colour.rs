@@ -1,35 +1,37 @@
-//! Whether there is colour, decided in this one place, and the colours.
+//! The colours, and the decision whether to use them.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::IsTerminal;
 
-/// Paints text, or leaves it as it is.
+/// Paints text, or leaves it as it is, depending on where it goes.
 #[derive(Debug, Clone, Copy)]
 pub struct Colour {
     on: bool,
 }
 
-/// What a colour is used for.
+/// What a colour is for.
 #[derive(Debug, Clone, Copy)]
 pub enum Ink {
     Error,
     Warning,
     Hint,
-    Place,
+    /// The position of a problem.
+    Position,
+    /// What matters less.
     Faint,
 }
 
 impl Colour {
     /// The colour of what goes to `stream`.
     pub fn of(stream: &impl IsTerminal) -> Colour {
-        let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-        let on = is_wanted(
-            set("NO_COLOR").is_some(),
-            set("CLICOLOR_FORCE").is_some_and(|value| value != "0"),
-            env::var_os("TERM").is_some_and(|term| has_no_colour(&term.to_string_lossy())),
-            stream.is_terminal(),
-        );
-        Colour { on }
+        let forced = variable("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let is_plain =
+            env::var_os("TERM").is_some_and(|term| has_no_colour(&term.to_string_lossy()));
+        let is_never = variable("NO_COLOR").is_some();
+        Colour {
+            on: is_wanted(is_never, forced, is_plain, stream.is_terminal()),
+        }
     }
 
     /// Whether there is colour.
@@ -37,6 +39,7 @@ impl Colour {
         self.on
     }
 
+    /// The text in this colour, or as it is.
     pub fn paint(self, ink: Ink, text: &str) -> String {
         if !self.on || text.is_empty() {
             return text.to_string();
@@ -45,26 +48,31 @@ impl Colour {
             Ink::Error => "1;31",
             Ink::Warning => "1;33",
             Ink::Hint => "1;36",
-            Ink::Place => "1",
+            Ink::Position => "1",
             Ink::Faint => "2",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 }
 
-/// Whether the terminal can only print.
+/// A variable that is set to something.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Whether the terminal understands no escape codes.
 pub fn is_dumb() -> bool {
     env::var_os("TERM").is_some_and(|value| value == "dumb")
 }
 
-/// Whether a terminal's name says that it has no colours.
+/// Whether the name of a terminal says that it has no colours.
 fn has_no_colour(term: &str) -> bool {
     term == "dumb" || term.ends_with("-mono") || term.ends_with("-m")
 }
 
-/// Who asks for no colour gets none; who insists gets it everywhere; else a terminal gets it.
-fn is_wanted(never: bool, always: bool, has_none: bool, is_terminal: bool) -> bool {
-    !never && (always || (is_terminal && !has_none))
+/// `NO_COLOR` wins, then `CLICOLOR_FORCE`; otherwise a terminal with colours gets them.
+fn is_wanted(is_never: bool, is_forced: bool, is_plain: bool, is_terminal: bool) -> bool {
+    !is_never && (is_forced || (is_terminal && !is_plain))
 }
 
 #[cfg(test)]
@@ -75,12 +83,12 @@ impl Colour {
 
 #[cfg(test)]
 mod tests {
-    //! Who gets colour.
+    //! When there is colour.
 
     use super::*;
 
     #[test]
-    fn colour_is_for_terminals_and_for_those_who_insist() {
+    fn colour_is_for_terminals_unless_a_variable_says_otherwise() {
         for (never, always, dumb, terminal, on) in [
             (false, false, false, true, true),
             (false, false, false, false, false),

@@ -1,7 +1,7 @@
-//! A problem as a person meets it: its place, the line with the spot marked, and what to do.
+//! Renders problems: the position, the line with the spot marked, and a hint.
 //!
-//! Only a few hundred bytes around the spot are looked at, so a line may have any length. Whatever
-//! they are, what is shown is harmless, and the marks stand below what they mark.
+//! Only a few hundred bytes around the spot are looked at, so a line may have any length. Everything shown is escaped,
+//! and the marks stand below what they mark.
 
 use std::path::Path;
 
@@ -9,30 +9,33 @@ use analects_core::{Problem, Severity};
 use unicode_width::UnicodeWidthStr;
 
 use super::colour::{Colour, Ink};
-use super::text::{first_columns, fitting, safe, safe_lines};
+use super::text::{count_fitting, escape_line, escape_lines, fit_start};
 use crate::hints::{self, Interface};
 
-/// How many problems are shown of a file.
-const MOST: usize = 50;
+/// How many problems of a file are shown.
+const MAX_PROBLEMS: usize = 50;
 
 /// How many bytes before and after the start of a span are looked at.
 const WINDOW: usize = 600;
 
-/// How many columns of a line are shown, however wide the terminal.
-const WIDEST: usize = 200;
+/// The most columns of a line that are shown, however wide the terminal.
+const MAX_LINE_WIDTH: usize = 200;
 
-/// How many characters of a message are shown: it may quote the file.
-const LONGEST: usize = 400;
+/// The fewest columns of a line that are shown.
+const MIN_LINE_WIDTH: usize = 20;
 
-/// A tab takes this many columns.
+/// How many characters of a message are shown. A message may quote the file.
+const MAX_MESSAGE_LENGTH: usize = 400;
+
+/// What a tab looks like.
 const TAB: &str = "    ";
 
-/// How problems of a file are shown.
+/// How to show the problems of a file.
 pub struct Renderer<'a> {
     pub path: &'a str,
-    /// What the problems were found in.
+    /// The text that the problems were found in.
     pub source: &'a [u8],
-    /// In how many columns its lines are shown, at most.
+    /// The most columns that lines of the source may take.
     pub width: usize,
     pub colour: Colour,
     /// Where the hints are read.
@@ -40,12 +43,13 @@ pub struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// Problems of the file, each with its place.
+    /// The problems, and how many more there are.
     pub fn render_all(&self, problems: &[Problem]) -> String {
-        let shown = problems.iter().take(MOST);
-        let mut out: String = shown.map(|problem| self.render(problem)).collect();
-        if let Some(rest) = problems.get(MOST..).filter(|rest| !rest.is_empty()) {
-            let rest = format!("{}: and {} more", safe(self.path), count(rest));
+        let shown = &problems[..problems.len().min(MAX_PROBLEMS)];
+        let rest = &problems[shown.len()..];
+        let mut out: String = shown.iter().map(|problem| self.render(problem)).collect();
+        if !rest.is_empty() {
+            let rest = format!("{}: and {} more", escape_line(self.path), count(rest));
             out.push_str(&self.colour.paint(Ink::Faint, &rest));
             out.push('\n');
         }
@@ -53,68 +57,75 @@ impl Renderer<'_> {
     }
 
     fn render(&self, problem: &Problem) -> String {
-        let colour = self.colour;
-        let ink = match problem.severity {
-            Severity::Hint => Ink::Hint,
-            Severity::Warning => Ink::Warning,
-            Severity::Error => Ink::Error,
-        };
-        let place = match (self.path, problem.line) {
+        let mut out = self.heading(problem);
+        out.push_str(&self.marked_line(problem).unwrap_or_default());
+        let path = Path::new(self.path);
+        if let Some(hint) = hints::problem_hint(problem, path, self.interface) {
+            let label = self.colour.paint(Ink::Hint, "hint");
+            out.push_str(&format!("  {label}: {}\n", escape_line(&hint)));
+        }
+        out
+    }
+
+    /// The line with the position, the severity, the message and the code.
+    fn heading(&self, problem: &Problem) -> String {
+        let position = match (self.path, problem.line) {
             ("", _) => String::new(),
             (path, 0) => format!("{path}: "),
             (path, line) => format!("{path}:{line}:{}: ", problem.column),
         };
-        let message = safe(&shortened(&problem.message));
-        let mut out = format!(
-            "{}{}: {message} {}\n",
-            colour.paint(Ink::Place, &safe(&place)),
-            colour.paint(ink, word(problem.severity)),
-            colour.paint(Ink::Faint, &format!("[{}]", safe(&problem.code))),
-        );
+        let position = self.colour.paint(Ink::Position, &escape_line(&position));
+        let severity = self
+            .colour
+            .paint(ink_of(problem.severity), word_for(problem.severity));
+        let message = escape_line(&shorten(&problem.message));
+        let code = format!("[{}]", escape_line(&problem.code));
+        let code = self.colour.paint(Ink::Faint, &code);
+        format!("{position}{severity}: {message} {code}\n")
+    }
+
+    /// The line that the problem is on, and marks below it. `None` if the problem has no position in the source.
+    fn marked_line(&self, problem: &Problem) -> Option<String> {
+        let line = SourceLine::around(self.source, problem)?;
         let number = problem.line.to_string();
         let gutter = number.len() + 5;
-        if let Some(line) = Line::around(self.source, problem) {
-            let line = line.cut(self.width.saturating_sub(gutter).clamp(20, WIDEST));
-            let number = colour.paint(Ink::Faint, &format!("  {number} |"));
-            let below = colour.paint(Ink::Faint, &format!("{}|", " ".repeat(gutter - 2)));
-            let marks = colour.paint(ink, &"^".repeat(line.marked.width().max(1)));
-            let text = [&*line.before, &*line.marked, &*line.after].concat();
-            out.push_str(format!("{number} {text}").trim_end_matches(' '));
-            out.push_str(&format!(
-                "\n{below} {}{marks}\n",
-                " ".repeat(line.before.width())
-            ));
-        }
-        if let Some(hint) = hints::of_problem(problem, Path::new(self.path), self.interface) {
-            out.push_str(&format!(
-                "  {}: {}\n",
-                colour.paint(Ink::Hint, "hint"),
-                safe(&hint)
-            ));
-        }
-        out
+        let room = self.width.saturating_sub(gutter);
+        let line = line.cut(room.clamp(MIN_LINE_WIDTH, MAX_LINE_WIDTH));
+        let left = self.colour.paint(Ink::Faint, &format!("  {number} |"));
+        let text = [&*line.before, &*line.marked, &*line.after].concat();
+        let upper = format!("{left} {text}");
+        let upper = upper.trim_end_matches(' ');
+        let blank = format!("{}|", " ".repeat(gutter - 2));
+        let left = self.colour.paint(Ink::Faint, &blank);
+        let indent = " ".repeat(line.before.width());
+        let marks = "^".repeat(line.marked.width().max(1));
+        let marks = self.colour.paint(ink_of(problem.severity), &marks);
+        Some(format!("{upper}\n{left} {indent}{marks}\n"))
     }
 }
 
-/// How many problems of each severity, such as `2 errors, 1 hint`.
+/// How many problems there are of each severity, such as `2 errors, 1 hint`.
 pub fn count(problems: &[Problem]) -> String {
-    let words = [Severity::Error, Severity::Warning, Severity::Hint].map(|severity| {
+    let mut counts = Vec::new();
+    for severity in [Severity::Error, Severity::Warning, Severity::Hint] {
         let number = problems
             .iter()
             .filter(|problem| problem.severity == severity)
             .count();
-        let plural = if number == 1 { "" } else { "s" };
-        (number > 0).then(|| format!("{number} {}{plural}", word(severity)))
-    });
-    let words: Vec<String> = words.into_iter().flatten().collect();
-    if words.is_empty() {
-        "no problems".to_string()
-    } else {
-        words.join(", ")
+        let word = word_for(severity);
+        match number {
+            0 => {}
+            1 => counts.push(format!("1 {word}")),
+            _ => counts.push(format!("{number} {word}s")),
+        }
     }
+    if counts.is_empty() {
+        return "no problems".to_string();
+    }
+    counts.join(", ")
 }
 
-fn word(severity: Severity) -> &'static str {
+fn word_for(severity: Severity) -> &'static str {
     match severity {
         Severity::Hint => "hint",
         Severity::Warning => "warning",
@@ -122,15 +133,23 @@ fn word(severity: Severity) -> &'static str {
     }
 }
 
-fn shortened(message: &str) -> String {
-    match message.char_indices().nth(LONGEST) {
+fn ink_of(severity: Severity) -> Ink {
+    match severity {
+        Severity::Hint => Ink::Hint,
+        Severity::Warning => Ink::Warning,
+        Severity::Error => Ink::Error,
+    }
+}
+
+fn shorten(message: &str) -> String {
+    match message.char_indices().nth(MAX_MESSAGE_LENGTH) {
         Some((end, _)) => format!("{}…", &message[..end]),
         None => message.to_string(),
     }
 }
 
-/// A line in three parts, as it is shown: before the spot, the spot, and after it.
-struct Line {
+/// A line of the source, escaped, in three parts: before the spot, the spot, and after it.
+struct SourceLine {
     before: String,
     marked: String,
     after: String,
@@ -138,36 +157,23 @@ struct Line {
     is_cut: bool,
 }
 
-impl Line {
-    /// The line on which a problem starts; `None` where it has no place in this source.
-    fn around(source: &[u8], problem: &Problem) -> Option<Line> {
+impl SourceLine {
+    /// The line on which a problem starts. `None` if the problem has no position in this source.
+    fn around(source: &[u8], problem: &Problem) -> Option<SourceLine> {
         let span = problem.span?;
         let line_start = span.start.checked_sub(problem.column.checked_sub(1)?)?;
         let starts_line = line_start == 0 || source.get(line_start - 1) == Some(&b'\n');
         if span.start > source.len() || !starts_line {
             return None;
         }
-        let is_inside = |at: usize| source.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
         let from = line_start.max(span.start.saturating_sub(WINDOW));
-        let from = (from..span.start)
-            .take(4)
-            .find(|at| !is_inside(*at))
-            .unwrap_or(from);
+        let from = next_boundary(source, from, span.start);
         let to = source.len().min(span.start + WINDOW);
-        let to = (span.start..=to)
-            .rev()
-            .take(4)
-            .find(|at| !is_inside(*at))
-            .unwrap_or(to);
+        let to = previous_boundary(source, to, span.start);
         let rest = source.get(span.start..to)?;
-        let end = rest
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .map_or(rest.len(), |at| {
-                at - usize::from(at > 0 && rest[at - 1] == b'\r')
-            });
+        let end = end_of_line(rest);
         let marked = span.len().min(end);
-        Some(Line {
+        Some(SourceLine {
             before: displayed(source.get(from..span.start)?),
             marked: displayed(&rest[..marked]),
             after: displayed(&rest[marked..end]),
@@ -175,22 +181,20 @@ impl Line {
         })
     }
 
-    /// The same line in at most that many columns, with the spot in it.
-    fn cut(self, width: usize) -> Line {
+    /// The same line in at most this many columns, with the spot in it.
+    fn cut(self, width: usize) -> SourceLine {
         let room = width.saturating_sub(self.marked.width());
         let before = if self.is_cut || self.before.width() > room.max(width / 3) {
             // Some of the room is for what follows.
-            format!(
-                "…{}",
-                last_columns(&self.before, (room * 2 / 3).max(width / 3) - 1)
-            )
+            let columns = (room * 2 / 3).max(width / 3) - 1;
+            format!("…{}", fit_end(&self.before, columns))
         } else {
             self.before
         };
-        let marked = first_columns(self.marked, width.saturating_sub(before.width()));
+        let marked = fit_start(self.marked, width.saturating_sub(before.width()));
         let used = before.width() + marked.width();
-        let after = first_columns(self.after, width.saturating_sub(used));
-        Line {
+        let after = fit_start(self.after, width.saturating_sub(used));
+        SourceLine {
             before,
             marked,
             after,
@@ -199,21 +203,53 @@ impl Line {
     }
 }
 
-/// Bytes of a line as they can be shown anywhere.
+/// Whether a character continues at this byte.
+fn is_inside_char(source: &[u8], at: usize) -> bool {
+    source.get(at).is_some_and(|byte| byte & 0xc0 == 0x80)
+}
+
+/// The first position from `from` on where a character starts, before `limit`. Where the bytes are no text, `from`.
+fn next_boundary(source: &[u8], from: usize, limit: usize) -> usize {
+    (from..limit)
+        .take(4)
+        .find(|at| !is_inside_char(source, *at))
+        .unwrap_or(from)
+}
+
+/// The last position up to `to` where a character starts, from `limit` on. Where the bytes are no text, `to`.
+fn previous_boundary(source: &[u8], to: usize, limit: usize) -> usize {
+    (limit..=to)
+        .rev()
+        .take(4)
+        .find(|at| !is_inside_char(source, *at))
+        .unwrap_or(to)
+}
+
+/// Where the first line of these bytes ends, without its line end.
+fn end_of_line(bytes: &[u8]) -> usize {
+    match bytes.iter().position(|byte| *byte == b'\n') {
+        Some(at) if at > 0 && bytes[at - 1] == b'\r' => at - 1,
+        Some(at) => at,
+        None => bytes.len(),
+    }
+}
+
+/// Bytes of a line, escaped. Bytes that are no text are shown in hexadecimal.
 fn displayed(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
-        out.push_str(&safe_lines(chunk.valid()).replace('\t', TAB));
-        out.extend(chunk.invalid().iter().map(|byte| format!("<0x{byte:02X}>")));
+        out.push_str(&escape_lines(chunk.valid()).replace('\t', TAB));
+        for byte in chunk.invalid() {
+            out.push_str(&format!("<0x{byte:02X}>"));
+        }
     }
     out
 }
 
-fn last_columns(text: &str, width: usize) -> String {
-    let all = text.chars().count();
-    text.chars()
-        .skip(all - fitting(text.chars().rev(), width))
-        .collect()
+/// The end of a text that fits into this width.
+fn fit_end(text: &str, width: usize) -> String {
+    let skipped = text.chars().count() - count_fitting(text.chars().rev(), width);
+    text.chars().skip(skipped).collect()
 }
 
 #[cfg(test)]

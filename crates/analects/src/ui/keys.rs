@@ -1,15 +1,14 @@
-//! The keys of a terminal while nobody is asked: what is typed is not shown, and is kept for later. Whatever
-//! ends or stops the process, the terminal is then as it was found.
+//! The keys of a terminal while an answer comes: typing is hidden and kept for the next prompt. Whatever ends or stops
+//! the process, the terminal gets its settings back.
 
-/// What was typed, as the text that a person meant: keys that erase do, and others that only a line can
-/// follow are left out.
-fn meant(typed: &str) -> String {
+/// The text that typed keys stand for: keys that erase do so, and keys that move the cursor are ignored.
+fn text_of_keys(typed: &str) -> String {
     let mut text = String::new();
     let mut chars = typed.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => {
-                // The code of a key: its end is a letter, or a tilde.
+                // The code of a key ends with a letter or a tilde.
                 let is_long = chars.next_if(|c| matches!(c, '[' | 'O')).is_some();
                 while is_long && chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
                 chars.next();
@@ -34,49 +33,54 @@ fn meant(typed: &str) -> String {
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
-pub use unix::{Hushed, give_up, hush, leave, lend, listen, stop, typed, usual};
+pub use unix::{
+    HiddenTyping, collect, hide_typing, lend_terminal, reset_for_exit, restore, restore_for_exit,
+    stop_process, take_typed,
+};
 
 #[cfg(not(unix))]
-pub use elsewhere::{Hushed, give_up, hush, lend, listen, typed, usual};
+pub use elsewhere::{
+    HiddenTyping, collect, hide_typing, lend_terminal, restore, restore_for_exit, take_typed,
+};
 
 #[cfg(not(unix))]
 mod elsewhere {
-    //! Where a terminal has no such settings, keys are shown, and the line gets them.
+    //! Where terminals have no such settings, typing is shown and goes to the next line.
 
-    pub struct Hushed;
+    pub struct HiddenTyping;
 
-    impl Hushed {
-        pub fn new() -> Hushed {
-            Hushed
+    impl HiddenTyping {
+        pub fn new() -> HiddenTyping {
+            HiddenTyping
         }
     }
 
-    pub fn hush() {}
+    pub fn hide_typing() {}
 
-    pub fn usual() {}
+    pub fn restore() {}
 
-    pub fn lend<T>(act: impl FnOnce() -> T) -> T {
+    pub fn lend_terminal<T>(act: impl FnOnce() -> T) -> T {
         act()
     }
 
-    pub fn give_up() {}
+    pub fn restore_for_exit() {}
 
-    pub fn listen() {}
+    pub fn collect() {}
 
-    pub fn typed() -> String {
-        super::meant("")
+    pub fn take_typed() -> String {
+        super::text_of_keys("")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! What keys mean, and the terminal after a panic.
+    //! The text of keys, and the terminal after a panic.
 
-    use super::meant;
+    use super::text_of_keys;
 
-    /// Runs a test once more, on a terminal, and says whether that is then as it was before.
+    /// Runs a test again on a terminal, and checks that the terminal has its settings back.
     #[cfg(unix)]
-    const AGAIN: &str = "
+    const ON_TERMINAL: &str = "
 import os, subprocess, sys, termios
 _, terminal = os.openpty()
 before = termios.tcgetattr(terminal)
@@ -87,11 +91,11 @@ assert termios.tcgetattr(terminal) == before, termios.tcgetattr(terminal)
 
     #[cfg(unix)]
     #[test]
-    fn a_panic_leaves_the_terminal_as_it_was() {
+    fn a_panic_restores_the_terminal() {
         use std::process::Command;
         let mark = "ANALECTS_TEST_PANIC";
         if std::env::var_os(mark).is_some() {
-            let _hushed = super::Hushed::new();
+            let _hidden = super::HiddenTyping::new();
             let settings = rustix::termios::tcgetattr(std::io::stdin()).unwrap();
             assert!(
                 !settings
@@ -100,10 +104,10 @@ assert termios.tcgetattr(terminal) == before, termios.tcgetattr(terminal)
             );
             panic!("on purpose");
         }
-        let name = "ui::keys::tests::a_panic_leaves_the_terminal_as_it_was";
+        let name = "ui::keys::tests::a_panic_restores_the_terminal";
         let mut python = Command::new("python3");
         python
-            .args(["-c", AGAIN])
+            .args(["-c", ON_TERMINAL])
             .arg(std::env::current_exe().unwrap());
         python.args(["--exact", name, "--nocapture"]).env(mark, "1");
         // Without Python, there is no terminal.
@@ -117,7 +121,7 @@ assert termios.tcgetattr(terminal) == before, termios.tcgetattr(terminal)
     }
 
     #[test]
-    fn keys_are_text_without_what_only_a_line_can_follow() {
+    fn keys_become_text_without_cursor_movements() {
         for (typed, expected) in [
             ("", ""),
             ("hello\r", "hello"),
@@ -129,7 +133,7 @@ assert termios.tcgetattr(terminal) == before, termios.tcgetattr(terminal)
             ("a\u{3}\u{4}\u{0}b\u{1b}", "ab"),
             ("\u{7f}\u{15}\u{17}", ""),
         ] {
-            assert_eq!(meant(typed), expected, "{typed:?}");
+            assert_eq!(text_of_keys(typed), expected, "{typed:?}");
         }
     }
 }

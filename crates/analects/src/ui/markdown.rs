@@ -23,7 +23,7 @@ use prepare::{prepared, without_marks};
 use render::{Context, rendered};
 use style::{Style, StyledText, painted};
 
-use crate::ui::text::safe;
+use crate::ui::text::escape_line;
 
 /// A block that is longer than this is shown in parts.
 const LONGEST_BLOCK: usize = 16 << 10;
@@ -120,7 +120,7 @@ impl Markdown {
         } else {
             &self.line
         };
-        let text = safe(&without_marks(last.trim()));
+        let text = escape_line(&without_marks(last.trim()));
         let mut columns = 0;
         let mut start = text.len();
         for (at, c) in text.char_indices().rev() {

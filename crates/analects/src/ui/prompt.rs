@@ -1,15 +1,15 @@
-//! The line that a person types at: an editor of lines on a terminal that can show one, with history, completion and
-//! large pastes; and the person's own editor for longer texts. What a text means is the business of whoever reads it.
+//! The prompt of a session: a line editor on a terminal that can show one, with history, completion and large pastes;
+//! and your own editor for longer texts. The caller decides what a text means.
 
-mod complete;
+mod completion;
 mod editor;
 mod history;
-mod input;
-mod lines;
+mod line_ends;
 mod paste;
+mod reader;
 
-pub use complete::{Names, Offers};
-pub use editor::{Edited, edit};
+pub use completion::{CompletionNames, Completions};
+pub use editor::{EditedText, edit_in_editor};
 pub use history::History;
-pub use input::{Draft, Heard, Input};
-pub use lines::command;
+pub use line_ends::split_command;
+pub use reader::{LinePrefill, PromptEvent, PromptReader};

@@ -358,7 +358,7 @@ fn ask_refuses_endless_stdin() {
         );
     }
     let run = sandbox.run_with_stdin(&["ask", "-m", "openai/tiny", "--dry-run"], b"a\xff");
-    let told = "analects: stdin: no text: the bytes at offset 1 are not UTF-8\n";
+    let told = "analects: stdin: not text: the bytes at offset 1 are not UTF-8\n";
     assert_eq!((run.code, &*run.stderr), (Some(1), told));
 }
 

@@ -623,7 +623,7 @@ fn deleting_a_waiting_question_is_not_an_error() {
     });
     assert_eq!(said, "q2:- 2:poet", "{stderr}");
     assert!(
-        stderr.contains("analects recover a.msg.md has it"),
+        stderr.contains("to see it: analects recover a.msg.md"),
         "{stderr}"
     );
 }

@@ -237,10 +237,10 @@ fn ctrl_c_stops_the_answer_and_keeps_the_chat_open() {
     let steps = vec![
         press(PROMPT, "one\r"),
         press("half one", CTRL_C),
-        press("interrupted; what came so far is kept", ""),
+        press("interrupted; the partial answer is kept", ""),
         press(PROMPT, "two\r"),
         press("half two", CTRL_C),
-        press("interrupted; what came so far is kept", ""),
+        press("interrupted; the partial answer is kept", ""),
         press(PROMPT, "not this"),
         press("not this", CTRL_C),
         press(PROMPT, "three\r"),
@@ -277,7 +277,7 @@ fn ctrl_c_before_the_first_word_says_that_no_answer_came() {
             ),
             press("", CTRL_C),
             press(
-                "interrupted before anything came; your question is kept",
+                "interrupted before the answer started; your question is kept",
                 "",
             ),
             press("/retry asks it again", ""),

@@ -371,7 +371,7 @@ fn hints_name_slash_commands() {
     sandbox.write_config("config.toml", "[context]\ncompact_at = \"never\"\n");
     let steps = vec![
         press(PROMPT, "/agent zzz\r"),
-        press("there are tiny; /model MODEL makes a new one", ""),
+        press("the agents are: tiny; /model MODEL makes a new one", ""),
         press(PROMPT, "short\r"),
         press("Fine.", ""),
         press("hint: /compact, or choose a model", ""),

@@ -153,7 +153,7 @@ fn watch_treats_a_changed_question_as_new() {
     server.request();
     assert!(server.request().contains("first, changed?"));
     let run = watching.stop();
-    let told = "the question was changed while it was being answered";
+    let told = "the question changed while it was being answered";
     assert_eq!(run.stderr.matches(told).count(), 1, "{}", run.stderr);
     let offered = sandbox.recoverable_records("a.msg.md");
     assert!(

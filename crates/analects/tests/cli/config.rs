@@ -220,8 +220,8 @@ fn config_paths_do_not_depend_on_the_working_folder() {
     let mut add = sandbox.command(&["add", "a.msg.md", "x"]);
     CommandOutput::from(add.env("ANALECTS_HOME", "mine").output().unwrap()).assert_fails(
         2,
-        "analects: ANALECTS_HOME is mine, which depends on the folder\n\
-         hint: set it to a path from the root on\n",
+        "analects: ANALECTS_HOME is mine, which is not an absolute path\n\
+         hint: set it to a path that starts with /\n",
     );
     let mut add = sandbox.command(&["add", "a.msg.md", "x"]);
     add.env_remove("ANALECTS_HOME")

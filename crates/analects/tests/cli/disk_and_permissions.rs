@@ -155,7 +155,7 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
             "{}",
             run.stderr
         );
-        let kept = "the answer is kept, and comes into the file with its next change";
+        let kept = "the answer is kept, and the next change to the file adds it";
         assert!(run.stderr.contains(kept), "{}", run.stderr);
         assert!(
             !run.stderr.contains("asks it"),
@@ -167,7 +167,8 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
         let run = sandbox.run(&["check", "disk/a.msg.md"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(
-            run.stderr.contains("is kept, and comes into the file"),
+            run.stderr
+                .contains("is kept, and the next change to the file adds it"),
             "{}",
             run.stderr
         );
@@ -181,8 +182,7 @@ fn an_answer_without_disk_space_is_shown_and_saved_later() {
         let run = sandbox.run(&["add", "disk/a.msg.md", "next"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         assert!(
-            run.stderr
-                .contains("an answer that was not in the file yet"),
+            run.stderr.contains("added a missing answer as cell"),
             "{}",
             run.stderr
         );

@@ -92,7 +92,7 @@ fn a_moved_file_gets_its_answer_with_the_next_command() {
     std::fs::rename(sandbox.path("a.msg.md"), sandbox.path("b.msg.md")).unwrap();
     let stderr = finish_answer(&sandbox, child, 0);
     assert!(
-        stderr.contains("a.msg.md: the file is no longer there"),
+        stderr.contains("a.msg.md: the file no longer exists"),
         "{stderr}"
     );
     assert!(!sandbox.path("a.msg.md").exists());
@@ -269,7 +269,7 @@ fn change_during_answer(change: impl Fn(&Path)) -> String {
     assert_eq!(output.stdout, format!("{ANSWER}\n").as_bytes(), "{stderr}");
     let file = std::fs::read(&path).unwrap_or_default();
     if !String::from_utf8_lossy(&file).contains("second half") {
-        let said = "the answer is kept, and comes into the file with its next change\n";
+        let said = "the answer is kept, and the next change to the file adds it\n";
         assert!(stderr.contains(said), "{stderr}");
         let _ = std::fs::remove_dir(&path);
         sandbox.write("a.md", before);

@@ -32,8 +32,7 @@ fn a_kill_during_an_answer_keeps_the_part_received() {
         run.stderr
     );
     assert!(
-        run.stderr
-            .contains("what came of an answer that broke off is cell"),
+        run.stderr.contains("added a partial answer as cell"),
         "{}",
         run.stderr
     );
@@ -131,7 +130,7 @@ fn ctrl_c_keeps_the_part_received_and_says_so() {
     assert_eq!(output.status.code(), Some(130));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(
-        stderr.ends_with("analects: interrupted; what came so far is kept\n"),
+        stderr.ends_with("analects: interrupted; the partial answer is kept\n"),
         "{stderr}"
     );
     assert_eq!(
@@ -161,7 +160,7 @@ fn ctrl_c_before_the_first_word_keeps_the_question() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130));
         let stderr = String::from_utf8(output.stderr).unwrap();
-        let expected = "analects: interrupted before anything came; your question is kept\n";
+        let expected = "analects: interrupted before the answer started; your question is kept\n";
         assert!(
             stderr.contains(expected) && stderr.contains(again),
             "{stderr}"

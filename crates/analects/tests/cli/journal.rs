@@ -13,7 +13,7 @@ pub const FILE: &str = "a.msg.md";
 const LINK: &str = "link.msg.md";
 pub const QUESTION: &str = "\n# %% [^q]\n\n[^q]: [markdown]\n\nWhy?\n";
 const MISSING: &str = "the answer to cell q is no longer in the file";
-const WAITS: &str = "what came of the answer to cell q is kept, and comes into the file";
+const WAITS: &str = "the answer to cell q is kept, and the next change to the file adds it";
 
 /// A file with a question, a link to it, and a server that plays these scripts.
 fn sandbox_with_scripts(mut sandbox: Sandbox, scripts: Vec<Vec<Step>>) -> (Sandbox, Server) {
@@ -312,7 +312,7 @@ fn a_question_changed_during_its_answer_is_a_new_question() {
     sandbox.write(FILE, sandbox.read(FILE).replace("Why?", "Why not?"));
     let said = finish_answer(&sandbox, child).stderr;
     assert!(
-        said.contains("so the answer is not in the file; analects recover a.msg.md"),
+        said.contains("so the answer is not in the file; to see it: analects recover a.msg.md"),
         "{said}"
     );
     assert_eq!(sandbox.message_texts(FILE), ["Why not?"]);

@@ -125,7 +125,7 @@ fn ctrl_c_stops_an_answer_after_much_typing() {
     let steps = vec![
         press(PROMPT, "first\r"),
         press("begin", format!("{pasted}{CTRL_C}")),
-        press("interrupted; what came so far is kept", ""),
+        press("interrupted; the partial answer is kept", ""),
         press("> [pasted: 10001 lines]", "\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
@@ -171,7 +171,7 @@ fn ctrl_c_on_an_empty_line_says_how_to_quit() {
     let steps = vec![
         press(PROMPT, "one\r"),
         press("half", CTRL_C),
-        press("interrupted; what came so far is kept", ""),
+        press("interrupted; the partial answer is kept", ""),
         press(PROMPT, CTRL_C),
         press("to end the session, press Ctrl-D or type /quit", ""),
         press(PROMPT, "not this"),
@@ -203,7 +203,7 @@ fn a_dumb_terminal_hides_typed_keys_and_says_how_to_quit() {
         press("begin", "typed ahead\n"),
         shell_line("", "sleep 0.3; touch go"),
         press(" end.", ""),
-        press("what you typed was not sent; here it is, to be copied:", ""),
+        press("what you typed was not sent; copy it from here:", ""),
         press("> typed ahead", ""),
         press(PROMPT, "not this\\\n"),
         press("| ", format!("nor this{CTRL_C}")),

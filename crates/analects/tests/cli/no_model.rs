@@ -11,7 +11,7 @@ fn suggestions(run: &CommandOutput) -> Vec<String> {
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
     let (_, hint) = run
         .stderr
-        .split_once("\nhint: there are these ways:\n")
+        .split_once("\nhint: choose one of these:\n")
         .unwrap();
     hint.lines().map(|line| line.trim().to_string()).collect()
 }

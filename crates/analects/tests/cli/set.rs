@@ -94,7 +94,7 @@ fn set_default_explains_unknown_agents_and_files() {
             "x",
             2,
             "analects: notes.md: not a message file\n\
-             hint: name it notes.msg.md, or put message_section: into its frontmatter\n",
+             hint: rename it to notes.msg.md, or add message_section: to its frontmatter\n",
         ),
     ] {
         sandbox

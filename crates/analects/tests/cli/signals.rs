@@ -54,7 +54,7 @@ fn a_signal_keeps_the_part_received_in_a_file() {
         assert_ended(
             &output,
             code,
-            "analects: interrupted; what came so far is kept\n",
+            "analects: interrupted; the partial answer is kept\n",
         );
         assert_eq!(sandbox.message_texts("a.msg.md"), ["tell me", HALF]);
         assert!(
@@ -108,7 +108,7 @@ fn a_signal_ends_a_watch_during_and_between_answers() {
         sandbox.write("a.msg.md", format!("{file}\n# %%\n\nquestion?\n"));
         sandbox.wait_for_journal(HALF);
         let run = watching.end(signal);
-        let said = "analects: interrupted; what came so far is kept\n";
+        let said = "analects: interrupted; the partial answer is kept\n";
         assert_eq!((run.code, &*run.stderr), (Some(code), said));
         assert_eq!(sandbox.message_texts("a.msg.md"), ["question?", HALF]);
 

@@ -92,7 +92,7 @@ fn an_interrupted_session_answer_is_marked_and_can_be_retried() {
     assert_eq!(run.code, Some(5), "{}", run.stderr);
     let (session, ids) = (sandbox.last_session_id(), message_ids(&sandbox));
     let ways = format!(
-        "hide what came to ask again: analects drop {session} {}, then analects session resume {session}\n",
+        "hide the partial answer to ask again: analects drop {session} {}, then analects session resume {session}\n",
         ids[1]
     );
     assert!(run.stderr.ends_with(&ways), "{}", run.stderr);

@@ -153,7 +153,7 @@ fn damaged_weights_are_detected() {
         let run = run_without_path(&machine, &PULL);
         let expected = if is_good { Some(0) } else { Some(5) };
         assert_eq!(run.code, expected, "{}", run.stderr);
-        let damaged = "the weights of local/smollm2 are damaged, and are fetched again\n";
+        let damaged = "the weights of local/smollm2 are damaged; fetching them again\n";
         assert_eq!(run.stderr.contains(damaged), !is_good, "{}", run.stderr);
         assert!(
             weights.exists(),

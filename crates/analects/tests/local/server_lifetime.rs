@@ -231,7 +231,7 @@ fn a_server_crash_is_reported_and_the_next_answer_works() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("hint: ask again: it is started anew"),
+        run.stderr.contains("hint: ask again to restart it"),
         "{}",
         run.stderr
     );
@@ -249,7 +249,7 @@ fn a_hanging_server_is_restarted() {
     signal(server, "STOP");
     let run = machine.run(&ASK);
     assert_eq!(run.code, Some(0), "{run:?}");
-    let said = "the server of local/smollm2 does not answer; it is ended and started again\n";
+    let said = "the server of local/smollm2 does not answer; restarting it\n";
     assert_eq!(run.stderr, said);
     assert!(!is_alive(server) && machine.server_pid("smollm2").is_some());
     // During an answer, the timeout of the command decides.

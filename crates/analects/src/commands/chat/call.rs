@@ -14,12 +14,12 @@ use analects_runtime::{
 };
 
 use crate::commands::verbs;
-use crate::config::{Config, RECORDING_NAMED, no_such_agent, no_such_pointer};
+use crate::config::{Config, NO_RECORDING_HERE, no_such_agent, no_such_pointer};
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::{Advice, Interface};
-use crate::local::{self, Vocabulary};
-use crate::surroundings::Surroundings;
-use crate::{ui, ways};
+use crate::local::{self, LocalTokenizer};
+use crate::{no_model_help, ui};
 
 /// Reports list at most this many cells by name.
 const MAX_NAMED_CELLS: usize = 12;
@@ -137,7 +137,7 @@ impl CallArgs {
 /// The settings of a call, fixed before it reads the conversation.
 #[derive(Clone, Copy)]
 pub struct ChatCall<'a> {
-    pub surroundings: &'a Surroundings,
+    pub environment: &'a Environment,
     pub config: &'a Config,
     /// The model from `-m`: `provider/NAME` or a configured name such as `quick`.
     pub model: Option<&'a str>,
@@ -179,7 +179,7 @@ impl<'a> ChatCall<'a> {
             chosen,
             saves_choice: self.args.save,
             config: self.turn.clone(),
-            ..AskOptions::new(&self.surroundings.models)
+            ..AskOptions::new(&self.environment.models)
         }
     }
 
@@ -230,16 +230,16 @@ impl<'a> ChatCall<'a> {
         prepared: &mut Prepared<C>,
     ) -> Result<Option<Arc<Serving>>, Failure> {
         report_notes(prepared.notes());
-        let serving = local::ready(prepared.model_mut(), self.model, self.surroundings)?;
+        let serving = local::ensure_running(prepared.model_mut(), self.model, self.environment)?;
         if let Some(serving) = &serving {
-            prepared.config_mut().tokenizer = Some(Arc::new(Vocabulary(serving.clone())));
+            prepared.config_mut().tokenizer = Some(Arc::new(LocalTokenizer(serving.clone())));
         }
         Ok(serving)
     }
 
     /// Turns the reason why no model can be asked into a failure with a hint.
     pub fn explain(self, error: PrepareError) -> Failure {
-        explain(error, self.config, &self.surroundings.models)
+        explain(error, self.config, &self.environment.models)
     }
 }
 
@@ -247,7 +247,7 @@ impl<'a> ChatCall<'a> {
 pub fn explain(
     error: PrepareError,
     config: &Config,
-    environment: &analects_client::Surroundings,
+    models: &analects_client::Surroundings,
 ) -> Failure {
     match error {
         PrepareError::NothingToAsk => Failure::usage(
@@ -262,14 +262,14 @@ pub fn explain(
             "{name} cannot be hidden: it is the summary of a compaction, and stands for what came before"
         ))
         .or_hint(Hint::UndoCompaction),
-        PrepareError::NoModel => ways::no_model(environment),
+        PrepareError::NoModel => no_model_help::no_model(models),
         PrepareError::NoModelOfAgent(_) => {
             Failure::usage(error.to_string(), Advice::NameModelOfAgent)
         }
         PrepareError::UnknownAgent { name, known } => no_such_agent(&name, &known),
         PrepareError::UnknownPointer(word) => no_such_pointer(&word),
         PrepareError::Model { error, is_named: true, .. } => Failure::from(*error),
-        PrepareError::Model { error, model, .. } => config.told_where(Failure::from(*error), &model),
+        PrepareError::Model { error, model, .. } => config.with_model_origin(Failure::from(*error), &model),
         PrepareError::Configuration(error) => match error.downcast::<Failure>() {
             Ok(failure) => *failure,
             Err(error) => Failure::input(error.to_string()),
@@ -305,7 +305,7 @@ fn note_in_words(note: &ResponderNote) -> String {
                 // The text before this already names the model.
                 Some(ClientError::UnknownModel(_)) => "unknown model".to_string(),
                 Some(error) => error.to_string(),
-                None => RECORDING_NAMED.to_string(),
+                None => NO_RECORDING_HERE.to_string(),
             };
             format!("warning: {agent}: {model} is passed over ({why}); {instead} answers")
         }

@@ -16,14 +16,14 @@ use super::in_store;
 use super::turn::{ProblemSource, report_problems};
 use crate::commands::verbs;
 use crate::failure::Failure;
-use crate::{outgoing, pictures, ui, writing};
+use crate::{message_file, pictures, request_preview, ui};
 
 /// Prints the request that `chat FILE` would send.
 pub fn of_file(call: ChatCall<'_>, path: &Path, input: &UserInput) -> Result<(), Failure> {
     let mut conversation = rehearse(call, path, input)?;
-    writing::remark_journal(path, conversation.document(), &call.surroundings.places);
+    message_file::remark_journal(path, conversation.document(), &call.environment.places);
     let is_wanted = call.args.pictures;
-    let mut allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
+    let mut allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
     allowed.add(&input.pictures);
     conversation.allow_pictures(allowed);
     let chosen = call.args.choose(path, &conversation)?;
@@ -54,11 +54,11 @@ fn rehearse(
     path: &Path,
     input: &UserInput,
 ) -> Result<FileConversation, Failure> {
-    let mut document = writing::read_or_new(path)?;
+    let mut document = message_file::read_or_new(path)?;
     if document.kind() == DocumentKind::Plain && call.args.force && input.prompt.is_some() {
-        document = writing::with_section(&document, path)?;
+        document = message_file::with_section(&document, path)?;
     }
-    let places = &call.surroundings.places;
+    let places = &call.environment.places;
     FileConversation::dry_run_document(path, document, places).map_err(explain_open_error)
 }
 
@@ -118,5 +118,5 @@ fn print<C: Conversation>(
             "warning: {why}; chat would summarise the conversation first"
         ));
     }
-    outgoing::print(&prepared.agent().model, request)
+    request_preview::print(&prepared.agent().model, request)
 }

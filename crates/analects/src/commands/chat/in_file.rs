@@ -15,10 +15,10 @@ use super::call::{ChatCall, UserInput, unanswered_in_words};
 use super::dry_run;
 use super::turn::{ProblemSource, ask, broken_cell, hint_if_broken_off};
 use crate::commands::{set, verbs};
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::hints::{Advice, BrokenAnswer, ConversationName};
-use crate::surroundings::Surroundings;
-use crate::{local, pictures, shell, ui, writing};
+use crate::hints::{Advice, ConversationName, PartialAnswer};
+use crate::{local, message_file, pictures, shell, ui};
 
 /// Answers all questions of a file, one after the other, each with its own agent.
 pub fn chat_in_file(call: ChatCall<'_>, path: &Path, input: &mut UserInput) -> Result<(), Failure> {
@@ -86,11 +86,11 @@ fn take_next_turn(
     };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
     if prepared.conversation().answer_place() == Some(&AnswerDestination::Journal) {
-        ui::remark(&writing::kept_answer(path));
+        ui::remark(&message_file::answer_not_in_file(path));
     }
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::File(path.to_path_buf()));
-        let failure = local::explain(failure, serving.as_deref());
+        let failure = local::explain_failure(failure, serving.as_deref());
         hint_if_broken_off(failure, &prepared, |conversation, broken| {
             // A file that is not UTF-8 cannot be changed, so `drop` would not work.
             let cell = conversation.cell_of(&MessageId::from(broken))?;
@@ -106,7 +106,7 @@ fn take_next_turn(
 /// Opens a file to add an answer. Fails if the answer could not be saved, or if the mark of a
 /// rewind has disappeared.
 fn open_for_answer(call: ChatCall<'_>, path: &Path) -> Result<FileConversation, Failure> {
-    let mut conversation = open_file(path, call.surroundings)?;
+    let mut conversation = open_file(path, call.environment)?;
     let document = conversation.document();
     if let Some(problem) = document.old_format() {
         let problem = Box::new(problem);
@@ -123,12 +123,12 @@ fn open_for_answer(call: ChatCall<'_>, path: &Path) -> Result<FileConversation, 
     {
         return Err(lost_rewind(path, &lost));
     }
-    writing::remark_missing(path, document, conversation.path(), conversation.journal());
+    message_file::remark_missing(path, document, conversation.path(), conversation.journal());
     if call.config.details() {
         conversation.set_detail(AnswerDetail::All);
     }
     let is_wanted = call.args.pictures;
-    let allowed = pictures::allowed(path, is_wanted, call.config, call.surroundings);
+    let allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
     conversation.allow_pictures(allowed);
     Ok(conversation)
 }
@@ -202,7 +202,7 @@ fn explain_no_answer(
     let message = Box::new(Message::user("", prompt));
     conversation.apply(vec![Change::Append(message)], &[], Timestamp::now())?;
     input.written.has_prompt = true;
-    Ok(failure.and_hint(Advice::NameModelForKept(path.to_path_buf())))
+    Ok(failure.and_hint(Advice::NameModelForSavedPrompt(path.to_path_buf())))
 }
 
 /// For `--force`: turns a plain file into a message file, unless the call would fail anyway.
@@ -211,12 +211,12 @@ fn make_message_file_for(
     path: &Path,
     input: &UserInput,
 ) -> Result<(), Failure> {
-    let document = writing::read_or_new(path)?;
+    let document = message_file::read_or_new(path)?;
     if document.kind() != DocumentKind::Plain {
         return Ok(());
     }
-    let places = &call.surroundings.places;
-    let after = writing::with_section(&document, path)?;
+    let places = &call.environment.places;
+    let after = message_file::with_section(&document, path)?;
     let mut rehearsal = FileConversation::dry_run_document(path, after, places)?;
     if input.prompt.is_none() {
         return Err(nothing_to_ask(path, &rehearsal));
@@ -227,16 +227,16 @@ fn make_message_file_for(
         Err(error) if call.names_responder() || !error.is_about_responder() => {
             Err(call.explain(error))
         }
-        _ => writing::make_message_file(path, &call.surroundings.places),
+        _ => message_file::make_message_file(path, &call.environment.places),
     }
 }
 
 /// Opens a file, and reports answers that were recovered from the journal.
-pub fn open_file(path: &Path, surroundings: &Surroundings) -> Result<FileConversation, Failure> {
+pub fn open_file(path: &Path, environment: &Environment) -> Result<FileConversation, Failure> {
     let conversation =
-        FileConversation::open(path, &surroundings.places).map_err(explain_open_error)?;
-    writing::remark_kept(path, conversation.kept());
-    writing::remark_recovered(path, conversation.recovered());
+        FileConversation::open(path, &environment.places).map_err(explain_open_error)?;
+    message_file::remark_saved_copies(path, conversation.kept());
+    message_file::remark_recovered(path, conversation.recovered());
     Ok(conversation)
 }
 
@@ -276,15 +276,18 @@ pub fn hint_prompt_kept(
         .unanswered()
         .last()
         .is_some_and(|cell| cell.content() == prompt.as_str());
-    if !waits || failure.tells_how_to_ask() || writing::has_answer(path, &document, places) {
+    if !waits
+        || failure.says_how_to_ask()
+        || message_file::has_waiting_answer(path, &document, places)
+    {
         return failure;
     }
-    failure.and_hint(Advice::AskKept(path.to_path_buf()))
+    failure.and_hint(Advice::AskSavedPrompt(path.to_path_buf()))
 }
 
 /// Names an answer that broke off, for a hint.
-fn broken_answer_in(path: &Path, cell: String) -> BrokenAnswer {
-    BrokenAnswer {
+fn broken_answer_in(path: &Path, cell: String) -> PartialAnswer {
+    PartialAnswer {
         conversation: ConversationName::File(path.to_path_buf()),
         name: cell,
     }
@@ -304,7 +307,7 @@ pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
         let message = format!("nothing to ask: cell {cell} is an answer that broke off");
         return Failure::usage(
             message,
-            Advice::PromptOrHideBroken(broken_answer_in(path, cell)),
+            Advice::PromptOrHidePartialAnswer(broken_answer_in(path, cell)),
         );
     }
     let message = "nothing to ask: there is no prompt, and no cell waits for an answer";

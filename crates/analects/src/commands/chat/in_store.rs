@@ -10,7 +10,7 @@ use super::call::{ChatCall, UserInput};
 use super::dry_run;
 use super::turn::{ProblemSource, ask, hint_if_broken_off};
 use crate::failure::Failure;
-use crate::hints::{Advice, BrokenAnswer, ConversationName};
+use crate::hints::{Advice, ConversationName, PartialAnswer};
 use crate::local;
 use crate::sessions::Sessions;
 use crate::{shell, ui};
@@ -21,12 +21,12 @@ pub fn chat_in_store(
     continue_last: bool,
     input: &mut UserInput,
 ) -> Result<(), Failure> {
-    let sessions = Sessions::of(call.surroundings);
+    let sessions = Sessions::of(call.environment);
     let conversation = if continue_last {
         open(&sessions, sessions.find(None)?)?
     } else {
         let name = sessions.new_name();
-        StoredConversation::start(sessions.store.clone(), name, &call.surroundings.folder)
+        StoredConversation::start(sessions.store.clone(), name, &call.environment.folder)
     };
     if call.args.dry_run {
         return dry_run::of_session(call, conversation, input);
@@ -67,7 +67,7 @@ pub fn continue_session(
     let branches_reported = report_branches(prepared.conversation());
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::Session(name.clone()));
-        let failure = local::explain(failure, serving.as_deref());
+        let failure = local::explain_failure(failure, serving.as_deref());
         hint_if_broken_off(failure, &prepared, |_, broken| {
             Some(broken_answer_in(&name, broken))
         })
@@ -114,12 +114,12 @@ pub fn explain_no_answer(
     };
     let message = format!("nothing to ask: the last answer, {}, broke off", &*broken);
     let broken = broken_answer_in(&conversation.name().session, &broken);
-    Failure::usage(message, Advice::PromptOrHideBroken(broken))
+    Failure::usage(message, Advice::PromptOrHidePartialAnswer(broken))
 }
 
 /// Names an answer that broke off, for a hint.
-fn broken_answer_in(session: &str, message: &str) -> BrokenAnswer {
-    BrokenAnswer {
+fn broken_answer_in(session: &str, message: &str) -> PartialAnswer {
+    PartialAnswer {
         conversation: ConversationName::Session(session.to_string()),
         name: message.to_string(),
     }

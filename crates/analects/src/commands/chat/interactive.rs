@@ -16,12 +16,15 @@ use analects_runtime::{ResolvedAgent, TurnConfig, attachment_preview};
 
 use super::call::{CallArgs, ChatCall, UserInput};
 use crate::config::{Config, POINTERS};
-use crate::connection::configure;
+use crate::connection::with_config;
+use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::hints::{Interface, RETRY, RETRY_BROKEN};
-use crate::surroundings::Surroundings;
-use crate::ui::prompt::{Draft, Edited, Heard, History, Input, Names, Offers, command, edit};
-use crate::{interrupt, pictures, ui, writing};
+use crate::hints::{Interface, RETRY, RETRY_PARTIAL};
+use crate::ui::prompt::{
+    CompletionNames, Completions, EditedText, History, LinePrefill, PromptEvent, PromptReader,
+    edit_in_editor, split_command,
+};
+use crate::{interrupt, message_file, pictures, ui};
 pub use location::ChatLocation;
 use slash::{COMMANDS, SlashCommand, TypedLine};
 
@@ -42,7 +45,7 @@ pub struct InteractiveSession {
 
 impl InteractiveSession {
     /// Reads prompts and gets them answered, until you end the session.
-    pub fn run(self, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub fn run(self, environment: &Environment) -> Result<(), Failure> {
         if self.records {
             let message = "--record records one answer, and a session has many";
             return Err(Failure::usage(
@@ -53,7 +56,7 @@ impl InteractiveSession {
         self.call.refuse_cell_choice("a session has many")?;
         RunningSession {
             session: self,
-            surroundings,
+            environment,
             existed: false,
         }
         .run()
@@ -63,7 +66,7 @@ impl InteractiveSession {
 /// An interactive session while it runs.
 struct RunningSession<'a> {
     session: InteractiveSession,
-    surroundings: &'a Surroundings,
+    environment: &'a Environment,
     /// Whether the file or session has existed at some time during this session.
     existed: bool,
 }
@@ -79,7 +82,11 @@ enum NextStep {
 /// A prompt as it appears in the input line again: with a space before it if it looks like a
 /// command.
 fn as_input_line(prompt: &str) -> String {
-    let blank = if command(prompt).is_some() { " " } else { "" };
+    let blank = if split_command(prompt).is_some() {
+        " "
+    } else {
+        ""
+    };
     format!("{blank}{prompt}")
 }
 
@@ -105,33 +112,33 @@ impl RunningSession<'_> {
             "{location}, with {model}; /help for help, Ctrl-D to end"
         ));
         self.existed = self.session.location.has_started();
-        interrupt::rest();
-        let _hushed = ui::keys::Hushed::new();
-        interrupt::keep_terminal();
-        let offers = Offers::new(&COMMANDS);
-        let history = History::in_folder(&self.surroundings.places.state);
-        let mut input = Input::new(history, &offers);
-        let mut draft = Draft::default();
+        interrupt::end_answer();
+        let _hushed = ui::keys::HiddenTyping::new();
+        interrupt::restore_terminal_at_end();
+        let offers = Completions::new(&COMMANDS);
+        let history = History::in_folder(&self.environment.places.state);
+        let mut input = PromptReader::new(history, &offers);
+        let mut draft = LinePrefill::default();
         loop {
             offers.set(self.names());
             let heard = input.read(&draft)?;
-            draft = Draft::default();
+            draft = LinePrefill::default();
             match heard {
-                Heard::End => break,
-                Heard::Cleared => {}
-                Heard::Nothing => ui::remark(interrupt::HOW_TO_LEAVE),
-                Heard::Text(text) => {
-                    ui::keys::listen();
+                PromptEvent::End => break,
+                PromptEvent::Cleared => {}
+                PromptEvent::NothingToClear => ui::remark(interrupt::HOW_TO_LEAVE),
+                PromptEvent::Text(text) => {
+                    ui::keys::collect();
                     let next = self.handle_line(&text);
                     self.existed |= self.session.location.has_started();
-                    if interrupt::told_by().is_some() {
+                    if interrupt::end_signal().is_some() {
                         break;
                     }
                     match next {
                         NextStep::Prompt(unsent) => {
-                            draft = Draft {
+                            draft = LinePrefill {
                                 unsent,
-                                typed: ui::keys::typed(),
+                                typed: ui::keys::take_typed(),
                             }
                         }
                         NextStep::End => break,
@@ -142,8 +149,8 @@ impl RunningSession<'_> {
         if let Some(resume_hint) = self.session.location.resume_hint() {
             ui::remark(&resume_hint);
         }
-        match interrupt::told_by() {
-            Some(signal) => Err(Failure::told_to_end(signal)),
+        match interrupt::end_signal() {
+            Some(signal) => Err(Failure::ended_by(signal)),
             None => Ok(()),
         }
     }
@@ -154,7 +161,7 @@ impl RunningSession<'_> {
             ChatLocation::File(path)
                 if self.session.call.force && !path.to_string_lossy().ends_with(".msg.md") =>
             {
-                writing::make_message_file(path, &self.surroundings.places)
+                message_file::make_message_file(path, &self.environment.places)
             }
             _ => Ok(()),
         }
@@ -176,20 +183,20 @@ impl RunningSession<'_> {
         if let Err(failure) = done {
             self.report(failure);
         }
-        interrupt::rest();
+        interrupt::end_answer();
         NextStep::Prompt(String::new())
     }
 
     /// `/edit`: lets you write a prompt in an editor, and sends it. If nothing is sent, the text
     /// appears in the input line.
     fn edit(&mut self, text: &str) -> NextStep {
-        match edit(text, self.surroundings) {
-            Ok(Edited::Written(prompt)) => {
+        match edit_in_editor(text, self.environment) {
+            Ok(EditedText::Changed(prompt)) => {
                 ui::quote(&prompt);
                 return self.send_prompt(&prompt);
             }
-            Ok(Edited::Unchanged) => ui::remark("nothing was changed, so nothing is sent"),
-            Ok(Edited::Nothing) => {
+            Ok(EditedText::Unchanged) => ui::remark("nothing was changed, so nothing is sent"),
+            Ok(EditedText::Empty) => {
                 ui::remark("nothing was written, so nothing is sent");
                 return NextStep::Prompt(String::new());
             }
@@ -213,7 +220,7 @@ impl RunningSession<'_> {
         let done = self
             .allow_pictures(prompt)
             .and_then(|()| self.ask(&mut user_input));
-        interrupt::rest();
+        interrupt::end_answer();
         // Files that are in the conversation are not attached again.
         self.session.files.drain(..user_input.written.files);
         let Err(failure) = done else {
@@ -231,7 +238,7 @@ impl RunningSession<'_> {
     fn allow_pictures(&self, prompt: &str) -> Result<(), Failure> {
         match &self.session.location {
             ChatLocation::File(path) => {
-                pictures::allow(path, &pictures_in(prompt), self.surroundings)
+                pictures::allow(path, &pictures_in(prompt), self.environment)
             }
             ChatLocation::Store { .. } => Ok(()),
         }
@@ -263,7 +270,7 @@ impl RunningSession<'_> {
 
     /// Reports a failure, with hints that name slash commands.
     fn report(&self, failure: Failure) {
-        ui::report_in(Interface::Session, &self.surroundings.explain(failure));
+        ui::report_in(Interface::Session, &self.environment.explain(failure));
     }
 
     /// Asks, and adds hints for a question that stays in the conversation.
@@ -281,24 +288,24 @@ impl RunningSession<'_> {
 
     /// Adds how to retry, if the conversation ends with an unanswered question or a partial answer.
     fn add_retry_hint(&self, failure: Failure) -> Failure {
-        if failure.tells_how_to_ask() {
+        if failure.says_how_to_ask() {
             return failure;
         }
-        let (location, surroundings) = (&self.session.location, self.surroundings);
+        let (location, environment) = (&self.session.location, self.environment);
         // A partial answer may belong to an earlier question, so check this first.
-        if location.is_unanswered(surroundings).unwrap_or(false) {
+        if location.is_unanswered(environment).unwrap_or(false) {
             return failure.and_hint(format!("your prompt is kept: {RETRY}"));
         }
-        match location.has_broken_answer(surroundings) {
-            Ok(true) => failure.and_hint(RETRY_BROKEN),
+        match location.has_broken_answer(environment) {
+            Ok(true) => failure.and_hint(RETRY_PARTIAL),
             _ => failure,
         }
     }
 
     /// `/retry`: asks the last question again if it has no answer or a partial one.
     fn retry(&self) -> Result<(), Failure> {
-        let (location, surroundings) = (&self.session.location, self.surroundings);
-        if location.is_unanswered(surroundings)? || location.hide_broken_answer(surroundings)? {
+        let (location, environment) = (&self.session.location, self.environment);
+        if location.is_unanswered(environment)? || location.hide_broken_answer(environment)? {
             return self.ask(&mut UserInput::default());
         }
         Err(Failure::input(
@@ -317,7 +324,7 @@ impl RunningSession<'_> {
         match command {
             SlashCommand::Retry => self.retry(),
             // Only answers go to stdout; the output of commands goes to the terminal.
-            command => ui::aside(|| self.print_command(command)),
+            command => ui::with_data_on_stderr(|| self.print_command(command)),
         }
     }
 
@@ -330,8 +337,8 @@ impl RunningSession<'_> {
             SlashCommand::Model(Some(name)) => self.choose(Some(name), self.session.agent.clone()),
             SlashCommand::Context => self.session.location.context(self.call()),
             SlashCommand::Compact => self.session.location.compact(self.call()),
-            SlashCommand::Undo => self.session.location.undo(self.surroundings),
-            SlashCommand::Fork => self.session.location.fork(self.surroundings),
+            SlashCommand::Undo => self.session.location.undo(self.environment),
+            SlashCommand::Fork => self.session.location.fork(self.environment),
             // Handled before.
             SlashCommand::Retry | SlashCommand::Edit(_) | SlashCommand::Quit => Ok(()),
         }
@@ -340,7 +347,7 @@ impl RunningSession<'_> {
     /// The settings for the next prompt.
     fn call(&self) -> ChatCall<'_> {
         ChatCall {
-            surroundings: self.surroundings,
+            environment: self.environment,
             config: &self.session.config,
             model: self.session.model.as_deref(),
             agent: self.session.agent.as_deref(),
@@ -370,7 +377,7 @@ impl RunningSession<'_> {
 
     /// Switches to another model or agent, if it can be asked.
     fn choose(&mut self, model: Option<String>, agent: Option<String>) -> Result<(), Failure> {
-        let config = Config::read_for(model.as_deref(), agent.as_deref(), self.surroundings)?;
+        let config = Config::read_for(model.as_deref(), agent.as_deref(), self.environment)?;
         let call = ChatCall {
             config: &config,
             model: model.as_deref(),
@@ -379,7 +386,7 @@ impl RunningSession<'_> {
         };
         let responder = self.session.location.responder(call)?;
         ui::remark(&format!("{} answers from now on", model_name(&responder)));
-        self.session.turn = configure(self.session.turn.clone(), &config, self.surroundings);
+        self.session.turn = with_config(self.session.turn.clone(), &config, self.environment);
         self.session.config = config;
         self.session.model = model;
         self.session.agent = agent;
@@ -387,7 +394,7 @@ impl RunningSession<'_> {
     }
 
     /// The names that Tab completes.
-    fn names(&self) -> Names {
+    fn names(&self) -> CompletionNames {
         let known = self.session.location.agents();
         let mut agents: Vec<String> = known.iter().map(|agent| agent.name.clone()).collect();
         agents.extend(self.session.config.agent_names());
@@ -398,7 +405,7 @@ impl RunningSession<'_> {
             names.sort();
             names.dedup();
         }
-        Names { agents, models }
+        CompletionNames { agents, models }
     }
 }
 

@@ -6,9 +6,9 @@ use analects_runtime::{
     TurnEvent, broken_answer, size_in_words,
 };
 
-use crate::connection::what_is_odd;
+use crate::connection::stop_reason_warning;
 use crate::failure::Failure;
-use crate::hints::{Advice, BrokenAnswer, Interface};
+use crate::hints::{Advice, Interface, PartialAnswer};
 use crate::{interrupt, ui};
 
 /// What problems of a conversation refer to: its name, and its text before the answer, because the
@@ -26,14 +26,14 @@ pub fn ask<C: Conversation>(
     streams: bool,
     source: &ProblemSource,
 ) -> Result<(), Failure> {
-    let mut answer = ui::Answer::new();
-    interrupt::exit_on_second();
+    let mut answer = ui::AnswerPrinter::new();
+    interrupt::begin_answer();
     let mut events = |event: TurnEvent| match event {
         TurnEvent::Stream(_) if !streams => {}
         TurnEvent::Answer(complete) if !streams => answer.print(&complete.text()),
         event => show(event, &mut answer),
     };
-    let outcome = prepared.ask_blocking(&mut events, interrupt::first());
+    let outcome = prepared.ask_blocking(&mut events, interrupt::wait_for_first());
     // End the line of a partial answer before an error is printed.
     answer.end();
     conclude(outcome?, source)?;
@@ -41,7 +41,7 @@ pub fn ask<C: Conversation>(
 }
 
 /// Prints an event of the turn.
-fn show(event: TurnEvent, answer: &mut ui::Answer) {
+fn show(event: TurnEvent, answer: &mut ui::AnswerPrinter) {
     match event {
         TurnEvent::Stream(StreamEvent::BlockDelta {
             delta: Delta::Text(text),
@@ -131,12 +131,14 @@ fn conclude(outcome: Outcome, source: &ProblemSource) -> Result<(), Failure> {
         .and_then(|answer| answer.body.content());
     match outcome.end {
         TurnEnd::Done | TurnEnd::ToolsNotRun => {
-            if let Some(text) = outcome.answer.as_ref().and_then(what_is_odd) {
+            if let Some(text) = outcome.answer.as_ref().and_then(stop_reason_warning) {
                 ui::remark(&format!("warning: {text}"));
             }
             Ok(())
         }
-        TurnEnd::Stopped if content.is_none_or(Content::is_empty) => Err(Failure::unanswered()),
+        TurnEnd::Stopped if content.is_none_or(Content::is_empty) => {
+            Err(Failure::interrupted_before_answer())
+        }
         TurnEnd::Stopped => Err(Failure::interrupted()),
         TurnEnd::Failed(error) => Err((*error).into()),
         end => Err(explain_not_sent(end)),
@@ -179,7 +181,7 @@ fn explain_not_sent(end: TurnEnd) -> Failure {
             "if it is to be asked, write it again".into(),
         ),
     };
-    Failure::of_model(format!("not sent: {why}")).or_hint(hint)
+    Failure::model(format!("not sent: {why}")).or_hint(hint)
 }
 
 /// Why there is no summary of a cell with `history=summary`.
@@ -198,7 +200,7 @@ pub fn broken_cell(conversation: &FileConversation) -> Option<String> {
 pub fn hint_if_broken_off<C: Conversation>(
     failure: Failure,
     prepared: &Prepared<C>,
-    find: impl Fn(&C, &str) -> Option<BrokenAnswer>,
+    find: impl Fn(&C, &str) -> Option<PartialAnswer>,
 ) -> Failure {
     if failure.is_interrupted() {
         return failure;
@@ -207,7 +209,7 @@ pub fn hint_if_broken_off<C: Conversation>(
         .broken()
         .and_then(|broken| find(prepared.conversation(), &broken))
     {
-        Some(broken) => failure.and_hint(Advice::HideBroken(broken)),
+        Some(broken) => failure.and_hint(Advice::HidePartialAnswer(broken)),
         None => failure,
     }
 }

@@ -16,7 +16,7 @@ use notify::{Event, RecursiveMode, Watcher};
 use super::call::ChatCall;
 use super::in_file::{misplaced_question, take_turn};
 use crate::failure::Failure;
-use crate::writing::missing_answer;
+use crate::message_file::answer_missing;
 use crate::{interrupt, shell, ui};
 
 /// How long a file must stay unchanged before it is read, without `--settle`.
@@ -65,7 +65,7 @@ pub fn watch(
     }
     let (sender, wakes) = channel();
     let hints = sender.clone();
-    interrupt::on_first(move || drop(sender.send(WakeReason::Stop)));
+    interrupt::call_on_first(move || drop(sender.send(WakeReason::Stop)));
     // Without events, polling is enough.
     let _watcher = watch_folder(path, hints);
     ui::remark(&format!(
@@ -82,8 +82,8 @@ pub fn watch(
         last_reported: None,
     };
     watch.run()?;
-    match interrupt::told_by() {
-        Some(signal) => Err(Failure::told_to_end(signal)),
+    match interrupt::end_signal() {
+        Some(signal) => Err(Failure::ended_by(signal)),
         None => Ok(()),
     }
 }
@@ -230,7 +230,7 @@ impl FileWatch<'_> {
             return Ok(LookResult::Nothing);
         }
         let done = take_turn(self.call, self.path);
-        match done.map_err(|failure| self.call.surroundings.explain(failure)) {
+        match done.map_err(|failure| self.call.environment.explain(failure)) {
             Ok(_) => self.last_reported = None,
             Err(failure) => {
                 if let LookResult::Locked = self.handle_failure(failure, &questions)? {
@@ -245,12 +245,12 @@ impl FileWatch<'_> {
     /// Whether a question is new. If an editor saved an older text over an answer, its question is
     /// not asked again; a remark says once how to bring the answer back.
     fn has_new_questions(&self, document: &Document) -> bool {
-        let places = &self.call.surroundings.places;
+        let places = &self.call.environment.places;
         let journal = Journal::new(places);
         let path = real_path(&Disk, self.path).unwrap_or_else(|_| self.path.to_path_buf());
         for missing in journal.missing_answers(document, &path) {
             let again = format!("analects chat {} asks again", shell::path(self.path));
-            ui::remark(&format!("{}; {again}", missing_answer(self.path, &missing)));
+            ui::remark(&format!("{}; {again}", answer_missing(self.path, &missing)));
             // If this fails, the remark is repeated.
             let _ = journal.mark_reported(&missing);
         }
@@ -298,7 +298,7 @@ impl FileWatch<'_> {
         if !failure.is_usage() || self.read().is_none_or(is_open) {
             self.last_reported = None;
             let hint = "to ask again, save the file again";
-            self.report(if failure.is_of_model() {
+            self.report(if failure.is_model() {
                 failure.or_hint(hint)
             } else {
                 failure

@@ -11,7 +11,7 @@ use analects_store::{OsIds, real_path};
 use jiff::Timestamp;
 
 use super::spool::Spool;
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
 /// Where the output goes.
@@ -56,7 +56,7 @@ impl Destination {
 
     /// Stdout. Only with `--lossy` can anything be printed before the end.
     pub fn stdout(lossy: bool) -> Destination {
-        if ui::is_terminal() {
+        if ui::stdout_is_terminal() {
             Destination::Terminal(Vec::new())
         } else if lossy {
             Destination::Direct
@@ -210,7 +210,11 @@ fn folder_of(path: &Path) -> &Path {
 
 /// The failure for a file that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    let text = format!("{}: cannot be written: {}", path.display(), words(error));
+    let text = format!(
+        "{}: cannot be written: {}",
+        path.display(),
+        io_error_text(error)
+    );
     match error.kind() {
         io::ErrorKind::NotFound => Failure::not_found(text).or_hint("make its folder first"),
         _ => Failure::input(text),

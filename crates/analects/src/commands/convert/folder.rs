@@ -11,7 +11,7 @@ use analects_formats::convert::{FORMATS, Format};
 use super::destination::{Destination, OnExisting};
 use super::source::ConvertSource;
 use super::{ConvertJob, is_dash};
-use crate::failure::{Failure, words};
+use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
 /// Folders with generated files.
@@ -252,6 +252,6 @@ fn unusable(path: &Path, error: &io::Error) -> Failure {
     Failure::input(format!(
         "{}: this folder cannot be used: {}",
         path.display(),
-        words(error)
+        io_error_text(error)
     ))
 }

@@ -110,7 +110,7 @@ impl ConvertReport {
                 losses: &self.losses,
                 more_losses: self.more_losses,
                 left_behind: self.left_behind,
-                problems: hints::shown_problems(&self.problems, Path::new(&self.path)),
+                problems: hints::problems_with_hints(&self.problems, Path::new(&self.path)),
             });
         }
         let serious = |problem: &&Problem| reading::is_serious(problem);

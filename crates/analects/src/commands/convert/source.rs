@@ -9,8 +9,8 @@ use analects_formats::convert::HEAD_SIZE;
 
 use super::is_dash;
 use super::spool::{MEMORY_LIMIT, Spool, TempFile};
-use crate::failure::{Failure, words};
-use crate::piped::open_regular;
+use crate::failure::{Failure, io_error_text};
+use crate::input::open_regular;
 use crate::ui;
 
 /// The size of one read.
@@ -231,7 +231,7 @@ impl Read for SourceBytes {
 
 /// The failure for an input that cannot be read.
 fn unreadable(name: &str, error: &io::Error) -> Failure {
-    let text = format!("{name}: cannot be read: {}", words(error));
+    let text = format!("{name}: cannot be read: {}", io_error_text(error));
     match error.kind() {
         io::ErrorKind::NotFound => Failure::not_found(text),
         _ => Failure::input(text),

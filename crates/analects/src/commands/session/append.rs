@@ -14,9 +14,9 @@ use analects_store::{
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::failure::{Failure, words};
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Types of records that need further fields.
@@ -67,8 +67,8 @@ struct Acknowledgement<'a> {
 }
 
 pub fn run(args: &AppendArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let sessions = Sessions::of(&surroundings);
+    let environment = Environment::read()?;
+    let sessions = Sessions::of(&environment);
     let name = match &args.session {
         Some(word) => sessions.find(Some(word))?,
         None => sessions.new_name(),
@@ -85,8 +85,9 @@ pub fn run(args: &AppendArgs) -> Result<(), Failure> {
     loop {
         let read = match std::io::stdin().read(&mut chunk) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            read => read
-                .map_err(|error| Failure::input(format!("cannot read stdin: {}", words(&error))))?,
+            read => read.map_err(|error| {
+                Failure::input(format!("cannot read stdin: {}", io_error_text(&error)))
+            })?,
         };
         let done = match read {
             0 => lines.finish(),
@@ -97,7 +98,7 @@ pub fn run(args: &AppendArgs) -> Result<(), Failure> {
         let written = messages
             .chunks(at_once)
             .try_for_each(|part| writer.append(part));
-        written.map_err(|failure| surroundings.explain(failure))?;
+        written.map_err(|failure| environment.explain(failure))?;
         if let Some(wrong) = wrong {
             return Err(wrong);
         }

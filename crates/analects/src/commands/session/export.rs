@@ -12,9 +12,9 @@ use analects_store::{ChainName, OsIds, TranscriptStore};
 
 use crate::commands::convert::destination::{Destination, OnExisting};
 use crate::commands::convert::spool::Spool;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 use crate::{shell, ui};
 
 /// Print a session as a transcript, or write it to a file
@@ -52,7 +52,7 @@ pub struct ExportArgs {
 const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
-    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let sessions = Sessions::of(&Environment::read()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let Some(path) = &args.output else {
         for_each_row(&sessions, &name, &mut ui::print_text)?;

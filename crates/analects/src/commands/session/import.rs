@@ -13,10 +13,10 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::commands::reading;
-use crate::failure::{Failure, words};
-use crate::piped::open_regular;
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
+use crate::input::open_regular;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Import a conversation from a file as a session of this folder
@@ -51,11 +51,11 @@ struct ImportReport<'a> {
 }
 
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let sessions = Sessions::of(&surroundings);
+    let environment = Environment::read()?;
+    let sessions = Sessions::of(&environment);
     let path = args.file.to_string_lossy();
     let name = sessions.new_name();
-    let mut import = Importer::new(&sessions, &name, &surroundings);
+    let mut import = Importer::new(&sessions, &name, &environment);
     let source = import.read(&args.file)?;
     import.check(&path)?;
     report(&import, &path, &source, args.json);
@@ -87,7 +87,7 @@ const MAX_LOSSES: usize = 10_000;
 struct Importer<'a> {
     sessions: &'a Sessions,
     name: &'a ChainName,
-    surroundings: &'a Surroundings,
+    environment: &'a Environment,
     /// The new session, created with the first message.
     session: Option<Box<dyn NewSession + 'a>>,
     /// Whether the main chain has a message.
@@ -105,12 +105,12 @@ impl<'a> Importer<'a> {
     fn new(
         sessions: &'a Sessions,
         name: &'a ChainName,
-        surroundings: &'a Surroundings,
+        environment: &'a Environment,
     ) -> Importer<'a> {
         Importer {
             sessions,
             name,
-            surroundings,
+            environment,
             session: None,
             has_main: false,
             conversations: HashSet::new(),
@@ -126,8 +126,9 @@ impl<'a> Importer<'a> {
     /// it is large.
     fn read(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
         let path = file.to_string_lossy();
-        let unreadable =
-            |error: io::Error| Failure::input(format!("{path}: cannot be read: {}", words(&error)));
+        let unreadable = |error: io::Error| {
+            Failure::input(format!("{path}: cannot be read: {}", io_error_text(&error)))
+        };
         let mut opened = open_regular(file)?;
         let is_shown = opened
             .metadata()
@@ -216,7 +217,7 @@ impl<'a> Importer<'a> {
             return Ok(());
         }
         self.record(read.messages)
-            .map_err(|failure| self.surroundings.explain(failure))
+            .map_err(|failure| self.environment.explain(failure))
     }
 
     /// Stores messages in their chains, unchanged except for missing ids.
@@ -268,7 +269,7 @@ impl<'a> Importer<'a> {
             self.record(vec![Message::new(id, change.into())])?;
         }
         let finished = self.session.map_or(Ok(()), |session| session.finish());
-        finished.map_err(|error| self.surroundings.explain(error.into()))
+        finished.map_err(|error| self.environment.explain(error.into()))
     }
 }
 

@@ -3,9 +3,9 @@
 use analects_store::{ChainName, ListedSession, SessionSummary, TranscriptStore};
 use serde::Serialize;
 
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::{Sessions, short_ids};
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// List the sessions of this folder or of all folders
@@ -78,8 +78,8 @@ struct SessionListReport {
 }
 
 pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
-    let surroundings = Surroundings::of_process()?;
-    let sessions = Sessions::of(&surroundings);
+    let environment = Environment::read()?;
+    let sessions = Sessions::of(&environment);
     let project = (!args.all).then_some(sessions.project.as_str());
     let listed = sessions.store.list(project)?;
     let digests = sessions.store.summaries(&listed)?;

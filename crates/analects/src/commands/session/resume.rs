@@ -4,13 +4,13 @@ use crate::commands::chat::{
     self, CallArgs, ChatCall, ChatLocation, InteractiveSession, UserInput,
 };
 use crate::config::Config;
-use crate::connection::Connection;
+use crate::connection::ConnectionArgs;
 use crate::connection::{LimitArgs, turn_config};
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::Interface;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
-use crate::{piped, ui};
+use crate::{input, ui};
 
 /// Continue a session
 ///
@@ -41,20 +41,20 @@ pub struct ResumeArgs {
     limits: LimitArgs,
 
     #[command(flatten)]
-    connection: Connection,
+    connection: ConnectionArgs,
 }
 
 pub fn run(args: ResumeArgs) -> Result<(), Failure> {
-    let mut surroundings = Surroundings::of_process()?;
-    args.connection.allow(&mut surroundings);
-    let options = args.connection.options(&surroundings)?;
-    let sessions = Sessions::of(&surroundings);
+    let mut environment = Environment::read()?;
+    args.connection.allow(&mut environment);
+    let options = args.connection.options(&environment)?;
+    let sessions = Sessions::of(&environment);
     let name = sessions.find(Some(&args.session))?;
     let prompt = chat::prompt(&args.prompt)?;
-    let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &surroundings)?;
+    let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &environment)?;
     let conversation = chat::open(&sessions, name.clone())?;
     // Say so, because the files that the session speaks of are not the ones in this folder.
-    let here = surroundings.folder.to_string_lossy();
+    let here = environment.folder.to_string_lossy();
     if let Some(folder) = conversation
         .state()
         .cwd
@@ -64,9 +64,9 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
         ui::remark(&format!("this session works in {folder}"));
     }
     let records = options.record.is_some();
-    let turn = turn_config(options, args.limits.limits(), &config, &surroundings);
+    let turn = turn_config(options, args.limits.limits(), &config, &environment);
     let (model, agent, call) = (args.model, args.agent, CallArgs::default());
-    let done = if prompt.is_none() && piped::is_terminal() {
+    let done = if prompt.is_none() && input::stdin_is_terminal() {
         let (location, files) = (ChatLocation::Store { sessions, name }, Vec::new());
         let session = InteractiveSession {
             config,
@@ -78,10 +78,10 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
             agent,
             files,
         };
-        session.run(&surroundings)
+        session.run(&environment)
     } else {
         let call = ChatCall {
-            surroundings: &surroundings,
+            environment: &environment,
             config: &config,
             model: model.as_deref(),
             agent: agent.as_deref(),
@@ -99,5 +99,5 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
             },
         )
     };
-    done.map_err(|failure| surroundings.explain(failure))
+    done.map_err(|failure| environment.explain(failure))
 }

@@ -4,9 +4,9 @@ use analects_store::TranscriptStore;
 use serde::Serialize;
 
 use super::list::SessionEntry;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// Show the details of a session
@@ -36,7 +36,7 @@ struct SessionDetails {
 }
 
 pub fn run(args: &SessionShowArgs) -> Result<(), Failure> {
-    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let sessions = Sessions::of(&Environment::read()?);
     let name = sessions.find(args.session.as_deref())?;
     let digest = sessions.store.overview(&name)?.summary();
     let entry = SessionEntry::of(&sessions, &name, digest)?;

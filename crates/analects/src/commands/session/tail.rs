@@ -4,10 +4,10 @@ use analects_core::{Block, Content, Json, Message, Raw, RawMap, Unseen};
 use analects_store::tail;
 
 use crate::commands::reading::unseen_in_words;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
-use crate::{outgoing, ui};
+use crate::{request_preview, ui};
 
 /// Show the last messages of a session
 ///
@@ -41,12 +41,12 @@ pub struct TailArgs {
 }
 
 pub fn run(args: &TailArgs) -> Result<(), Failure> {
-    let sessions = Sessions::of(&Surroundings::of_process()?);
+    let sessions = Sessions::of(&Environment::read()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let tail = tail(&*sessions.store, &name, args.count)?;
     for (nth, (message, unseen)) in tail.messages.iter().zip(&tail.unseen).enumerate() {
         if args.json {
-            ui::print_json_line(&outgoing::raw(marked_json(message, *unseen))?)?;
+            ui::print_json_line(&request_preview::raw_json(marked_json(message, *unseen))?)?;
             continue;
         }
         let gap = if nth > 0 { "\n" } else { "" };

@@ -16,7 +16,7 @@ const MAX_SUGGESTIONS: usize = 3;
 pub fn print_content(document: &Document, path: &str, name: &str) -> Result<(), Failure> {
     let cell = find(document, path, name)?;
     let printed = match msgfile::binary_content(cell) {
-        Some(_) if ui::is_terminal() => return Err(refuse_binary(path, cell)),
+        Some(_) if ui::stdout_is_terminal() => return Err(refuse_binary(path, cell)),
         Some(bytes) => ui::print_bytes(&bytes),
         None => ui::print_text(&cell.content_bytes()),
     };
@@ -28,7 +28,7 @@ pub fn print_content(document: &Document, path: &str, name: &str) -> Result<(), 
 /// Prints the cell as an object, the same as in `show --json`.
 pub fn print_json(document: &Document, path: &str, name: &str) -> Result<(), Failure> {
     let cell = find(document, path, name)?;
-    let row = msgfile::show_cell(cell).ok_or_else(|| Failure::ours("the cell is not there"))?;
+    let row = msgfile::show_cell(cell).ok_or_else(|| Failure::internal("the cell is not there"))?;
     ui::print_json(&row)
 }
 

@@ -2,16 +2,16 @@
 
 use super::*;
 
-fn person(text: &str) -> Result<Layer, Failure> {
+fn person(text: &str) -> Result<ConfigFile, Failure> {
     read(text, Path::new("config.toml"), Owner::Person)
 }
 
-fn project(text: &str) -> Result<Layer, Failure> {
+fn project(text: &str) -> Result<ConfigFile, Failure> {
     read(text, Path::new(".analects.toml"), Owner::Project)
 }
 
 #[track_caller]
-fn message(read: Result<Layer, Failure>) -> String {
+fn message(read: Result<ConfigFile, Failure>) -> String {
     read.unwrap_err().message
 }
 
@@ -25,8 +25,8 @@ fn models_and_agents() {
         text.replace('\n', "\r\n"),
         format!("\u{feff}{text}"),
     ] {
-        let layer = project(&text).unwrap();
-        let pointers = layer
+        let file = project(&text).unwrap();
+        let pointers = file
             .pointers
             .iter()
             .map(|p| (p.name, p.model.as_str(), p.line));
@@ -35,7 +35,7 @@ fn models_and_agents() {
             pointers,
             [("default", "openai/big", 2), ("quick", "openai/small", 3)]
         );
-        let coder = layer
+        let coder = file
             .agents
             .iter()
             .find(|known| known.agent.name == "coder")
@@ -54,8 +54,8 @@ fn models_and_agents() {
                 .starts_with("Be brief.")
         );
         assert!(coder.lines.contains(&("system_prompt", 10)));
-        assert!(layer.agents.iter().any(|known| known.agent.name == "x y"));
-        assert_eq!(layer.warnings, [""; 0]);
+        assert!(file.agents.iter().any(|known| known.agent.name == "x y"));
+        assert_eq!(file.warnings, [""; 0]);
     }
 }
 
@@ -110,7 +110,7 @@ fn what_is_wrong_is_said_with_its_place() {
     for (text, expected) in [
         (
             "[models]\ndefault = 3\n",
-            "config.toml:2:11: default must be a text, and is of type integer",
+            "config.toml:2:11: default must be a string, and is of type integer",
         ),
         (
             "models = 'x'\n",
@@ -171,11 +171,11 @@ fn no_message_repeats_a_value() {
         let message = message(person(text));
         assert!(!message.contains("sk-secret"), "{message}");
     }
-    let layer = person("api_key = 'sk-secret'\n").unwrap();
+    let file = person("api_key = 'sk-secret'\n").unwrap();
     assert!(
-        !layer.warnings.join("").contains("sk-secret"),
+        !file.warnings.join("").contains("sk-secret"),
         "{:?}",
-        layer.warnings
+        file.warnings
     );
 }
 
@@ -190,8 +190,7 @@ fn hostile_files_are_errors_not_crashes() {
 
 #[test]
 fn models_of_other_versions_are_kept() {
-    let layer =
-        person("[models]\ndefault = 'somebody/new'\n[agents.a]\nmodels = 'bare'\n").unwrap();
-    assert_eq!(layer.pointers[0].model, "somebody/new");
-    assert_eq!(layer.agents[0].agent.models, ["bare"]);
+    let file = person("[models]\ndefault = 'somebody/new'\n[agents.a]\nmodels = 'bare'\n").unwrap();
+    assert_eq!(file.pointers[0].model, "somebody/new");
+    assert_eq!(file.agents[0].agent.models, ["bare"]);
 }

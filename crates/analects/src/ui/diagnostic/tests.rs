@@ -1,4 +1,4 @@
-//! Every line that a problem can be on, and that the marks stand where they should.
+//! Lines of every kind, and the marks below them.
 
 use analects_core::{Hint, LineIndex, Span};
 
@@ -51,7 +51,7 @@ fn check(source: impl AsRef<[u8]>, start: usize, end: usize, line: &str, marks: 
 }
 
 #[test]
-fn a_problem_is_told_with_its_line() {
+fn a_problem_is_shown_with_its_line() {
     let source = b"one\ntwo three\nfour\n";
     let problem = problem(source, 8, 13).hint("write four");
     assert_eq!(
@@ -95,7 +95,7 @@ fn a_hint_names_the_file_and_what_can_be_typed_there() {
 }
 
 #[test]
-fn a_problem_without_a_place_has_no_line() {
+fn a_problem_without_a_position_has_no_line() {
     let text = |path| render(path, b"x", &Problem::warning("a-b", "odd"), 60, Colour::OFF);
     assert_eq!(text("f"), "f: warning: odd [a-b]\n");
     assert_eq!(text(""), "warning: odd [a-b]\n");
@@ -103,7 +103,7 @@ fn a_problem_without_a_place_has_no_line() {
 
 /// Such as when the file has changed since it was read.
 #[test]
-fn a_place_that_is_not_in_the_source_shows_no_line() {
+fn a_position_outside_the_source_shows_no_line() {
     let problem = problem(b"one\ntwo\nthree\n", 8, 13);
     for source in [&b"one"[..], b"", b"something else\nof another length\n"] {
         let text = render("f", source, &problem, 60, Colour::OFF);
@@ -173,7 +173,7 @@ fn a_long_line_is_cut_around_the_spot() {
 }
 
 #[test]
-fn nothing_that_a_file_says_is_obeyed() {
+fn control_characters_of_a_file_are_escaped() {
     let bad = "\u{1b}]0;x\u{7}\u{9b}\u{202e}\u{200b}\n\r";
     let problem = Problem::error("a-b", format!("cannot read {bad}")).hint(format!("not {bad}"));
     let text = render(bad, b"", &problem, 60, Colour::OFF);

@@ -1,5 +1,5 @@
-//! The settings of the terminal, and the thread that takes the keys while an answer comes. A terminal has
-//! room for 4 096 bytes or less; once that is full, Ctrl-C waits behind what was typed, and does nothing.
+//! The settings of the terminal, and the thread that collects keys while an answer comes. A terminal buffers 4096 bytes
+//! or fewer. Once that is full, Ctrl-C waits behind what was typed and has no effect.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,250 +16,261 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::ui::colour::is_dumb;
 
-/// No more than this is kept of what was typed.
-const MOST: usize = 16 << 20;
-/// How long more is waited for, once something came: a terminal sends a paste in pieces.
+/// How many bytes of typing are kept.
+const MAX_TYPED: usize = 16 << 20;
+/// How long to wait for more after something came: a terminal sends a paste in pieces.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
-const NONE: Timespec = Timespec {
+const NO_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
 };
 
-/// The settings as they were found, if they were ever changed. Nobody holds this for long, since the end of
-/// the process needs it.
-static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
+/// The settings of the terminal before we changed them, if we did. Never hold this lock for long: the end of the process
+/// needs it.
+static ORIGINAL: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// Whether another program has the terminal, whose settings are then its own.
+/// Whether another program has the terminal and may have changed its settings.
 static IS_LENT: AtomicBool = AtomicBool::new(false);
 
-/// What is known of the keys. Whoever changes the settings or reads the keys holds it, so that nobody reads
-/// in a mode in which that would wait.
-struct Keys {
-    /// Whether keys are not shown.
-    is_hushed: bool,
-    /// Whether they are ours to take: not while a line is read.
-    listens: bool,
-    typed: Vec<u8>,
+/// What was typed, and who may read the keys. Hold the lock to change the settings or to read keys, so that nobody
+/// reads in a mode in which reading would block.
+struct TypedKeys {
+    /// Whether typing is hidden.
+    is_hidden: bool,
+    /// Whether the keys are ours to collect. They are not while a line is read.
+    collects: bool,
+    bytes: Vec<u8>,
     /// Whether more was typed than is kept.
     is_cut: bool,
 }
 
-static KEYS: Mutex<Keys> = Mutex::new(Keys {
-    is_hushed: false,
-    listens: false,
-    typed: Vec::new(),
+static KEYS: Mutex<TypedKeys> = Mutex::new(TypedKeys {
+    is_hidden: false,
+    collects: false,
+    bytes: Vec::new(),
     is_cut: false,
 });
-/// Told when there may be something to listen to.
+/// Notified when there may be keys to collect.
 static CHANGED: Condvar = Condvar::new();
-static LISTENER: Once = Once::new();
+/// Starts the thread that collects keys.
+static COLLECTOR: Once = Once::new();
 
-fn keys() -> MutexGuard<'static, Keys> {
+fn keys() -> MutexGuard<'static, TypedKeys> {
     KEYS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn found() -> MutexGuard<'static, Option<Termios>> {
-    FOUND.lock().unwrap_or_else(PoisonError::into_inner)
+fn original() -> MutexGuard<'static, Option<Termios>> {
+    ORIGINAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn set(settings: &Termios) {
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
 }
 
-impl Keys {
-    fn is_listening(&self) -> bool {
-        self.listens && self.is_hushed
+impl TypedKeys {
+    fn is_collecting(&self) -> bool {
+        self.collects && self.is_hidden
     }
 
-    fn be_usual(&mut self) {
-        self.is_hushed = false;
-        if let Some(settings) = &*found() {
+    fn restore_terminal(&mut self) {
+        self.is_hidden = false;
+        if let Some(settings) = &*original() {
             set(settings);
         }
     }
 
-    /// Takes what the terminal has; whether there was something. What is too much is read, too, or Ctrl-C
-    /// would wait behind it.
-    fn take(&mut self) -> bool {
-        let mut buffer = [0; 4096];
-        if !is_ready(&NONE) {
+    /// Reads what the terminal has, without blocking. `false` if there was nothing. What is too much is read as well,
+    /// or Ctrl-C would wait behind it.
+    fn read(&mut self) -> bool {
+        if !is_ready(&NO_WAIT) {
             return false;
         }
+        let mut buffer = [0; 4096];
         let count = rustix::io::read(io::stdin(), &mut buffer).unwrap_or(0);
-        let kept = count.min(MOST.saturating_sub(self.typed.len()));
-        self.typed.extend_from_slice(&buffer[..kept]);
+        let kept = count.min(MAX_TYPED.saturating_sub(self.bytes.len()));
+        self.bytes.extend_from_slice(&buffer[..kept]);
         self.is_cut |= kept < count;
         count > 0
     }
 
-    fn take_all(&mut self) {
-        while self.take() {}
+    fn read_all(&mut self) {
+        while self.read() {}
     }
 }
 
-/// Whether keys wait to be read, now or in time.
+/// Whether there are keys to read, now or within this time.
 fn is_ready(patience: &Timespec) -> bool {
     let stdin = io::stdin();
     let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
     poll(&mut keys, Some(patience)).is_ok_and(|count| count > 0)
 }
 
-/// Keys are not shown from now on, and wait to be read. Ctrl-C and Ctrl-Z do what they always do, but for
-/// one thing: what was typed before them is not thrown away.
-pub fn hush() {
+/// Hides typing from now on; the keys wait to be read. Ctrl-C and Ctrl-Z keep their effect, except that they no longer
+/// discard what was typed before them.
+pub fn hide_typing() {
     let mut keys = keys();
-    let mut found = found();
-    if found.is_none() {
-        *found = tcgetattr(io::stdin()).ok();
+    let mut original = original();
+    if original.is_none() {
+        *original = tcgetattr(io::stdin()).ok();
     }
-    if let Some(mut settings) = found.clone() {
-        settings.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
-        settings.local_modes |= LocalModes::NOFLSH;
-        set(&settings);
-        keys.is_hushed = true;
-        CHANGED.notify_all();
-    }
+    let Some(mut settings) = original.clone() else {
+        return;
+    };
+    settings.local_modes -= LocalModes::ECHO | LocalModes::ICANON;
+    settings.local_modes |= LocalModes::NOFLSH;
+    set(&settings);
+    keys.is_hidden = true;
+    CHANGED.notify_all();
 }
 
-/// The terminal is as it was found.
-pub fn usual() {
-    keys().be_usual();
+/// Gives the terminal its original settings.
+pub fn restore() {
+    keys().restore_terminal();
 }
 
-/// Lets another program have the terminal, as it was found, while this runs.
-pub fn lend<T>(act: impl FnOnce() -> T) -> T {
-    usual();
+/// Lends the terminal, with its original settings, to another program while `act` runs.
+pub fn lend_terminal<T>(act: impl FnOnce() -> T) -> T {
+    restore();
     IS_LENT.store(true, Ordering::SeqCst);
-    let done = act();
+    let result = act();
     IS_LENT.store(false, Ordering::SeqCst);
-    hush();
-    done
+    hide_typing();
+    result
 }
 
-/// The same for a process that ends in the middle of something: keys that were meant for it do not become
-/// commands of a shell. This waits for nobody.
-pub fn give_up() {
-    if let Some(settings) = &*found() {
+/// Restores the terminal for a process that ends in the middle of something. Discards keys that were meant for it, so
+/// that a shell does not run them. Takes no lock that others hold for long.
+pub fn restore_for_exit() {
+    if let Some(settings) = &*original() {
         set(settings);
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     }
 }
 
-/// As long as this lives, keys are not shown.
-pub struct Hushed;
+/// Hides typing as long as this value lives.
+pub struct HiddenTyping;
 
-impl Hushed {
-    pub fn new() -> Hushed {
-        hush();
-        Hushed
+impl HiddenTyping {
+    pub fn new() -> HiddenTyping {
+        hide_typing();
+        HiddenTyping
     }
 }
 
-impl Drop for Hushed {
+impl Drop for HiddenTyping {
     fn drop(&mut self) {
-        usual();
+        restore();
     }
 }
 
-/// The same as `give_up` for a process that is about to end, wherever it is: what an editor of lines switched
-/// on is off again.
-pub fn leave() {
-    give_up();
-    // Past the lock of others, and only if that does not wait: the end must not.
+/// Restores the terminal for a process that is about to end at any point, and also switches off what a line editor
+/// switched on.
+pub fn reset_for_exit() {
+    restore_for_exit();
+    // Writes past the locks of others, and only if that does not block: the end of the process must not wait.
     let stdout = io::stdout();
-    let mut way = [PollFd::new(&stdout, PollFlags::OUT)];
-    let is_free = poll(&mut way, Some(&NONE)).is_ok_and(|count| count > 0);
+    let mut out = [PollFd::new(&stdout, PollFlags::OUT)];
+    let is_free = poll(&mut out, Some(&NO_WAIT)).is_ok_and(|count| count > 0);
     if is_free && stdout.is_terminal() && !is_dumb() {
         let _ = rustix::io::write(&stdout, b"\x1b[?2004l\x1b[?25h\r\n");
     }
 }
 
-/// Stops the process, as Ctrl-Z does, with the terminal as it was found; then all is as before. The settings of
-/// a program that has the terminal are left to it: it may go on before we do.
-pub async fn stop() {
-    // A signal to the process may reach another thread first, so this one waits for the end of it.
-    let Ok(mut goes_on) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else {
+/// Stops the process, as Ctrl-Z does, with the terminal's original settings, and changes them back when it continues.
+/// If another program has the terminal, leaves its settings alone: it may continue before we do.
+pub async fn stop_process() {
+    // A signal to the process may reach another thread first, so this thread waits until it continues.
+    let Ok(mut continued) = signal(SignalKind::from_raw(Signal::CONT.as_raw())) else {
         return;
     };
-    let paused = (!IS_LENT.load(Ordering::SeqCst)).then(pause);
+    let before = (!IS_LENT.load(Ordering::SeqCst)).then(pause);
     if kill_process(getpid(), Signal::STOP).is_ok() {
-        goes_on.recv().await;
+        continued.recv().await;
     }
-    let Some((before, is_hushed)) = paused else {
-        return;
-    };
-    let mut keys = keys();
     if let Some(before) = before {
-        set(&before);
+        resume(&before);
     }
-    keys.is_hushed = is_hushed;
-    CHANGED.notify_all();
 }
 
-/// Makes the terminal as it was found, and gives what it was instead. Keys that are ours do not go to a shell.
-fn pause() -> (Option<Termios>, bool) {
+/// The state of the terminal before the process was stopped.
+struct PausedTerminal {
+    settings: Option<Termios>,
+    is_hidden: bool,
+}
+
+/// Restores the original settings and gives those before. Keys that are ours do not go to a shell.
+fn pause() -> PausedTerminal {
     let mut keys = keys();
-    let before = (tcgetattr(io::stdin()).ok(), keys.is_hushed);
-    if keys.is_listening() {
-        keys.take_all();
+    let before = PausedTerminal {
+        settings: tcgetattr(io::stdin()).ok(),
+        is_hidden: keys.is_hidden,
+    };
+    if keys.is_collecting() {
+        keys.read_all();
     }
-    keys.be_usual();
+    keys.restore_terminal();
     before
 }
 
-/// What is typed from now on is kept for `typed`. Without a thread for it, it waits in the terminal as long as
-/// there is room.
-pub fn listen() {
-    keys().listens = true;
+fn resume(before: &PausedTerminal) {
+    let mut keys = keys();
+    if let Some(settings) = &before.settings {
+        set(settings);
+    }
+    keys.is_hidden = before.is_hidden;
     CHANGED.notify_all();
-    LISTENER.call_once(|| drop(thread::Builder::new().spawn(take_keys)));
 }
 
-/// Takes keys whenever they are ours to take.
-fn take_keys() {
+/// Collects what is typed from now on for [`take_typed`]. If the thread for this cannot start, the keys wait in the
+/// terminal as long as it has room.
+pub fn collect() {
+    keys().collects = true;
+    CHANGED.notify_all();
+    COLLECTOR.call_once(|| drop(thread::Builder::new().spawn(collect_keys)));
+}
+
+/// Reads keys whenever they are ours to collect.
+fn collect_keys() {
     loop {
-        let waiting = CHANGED.wait_while(keys(), |keys| !keys.is_listening());
-        drop(waiting);
+        let ready = CHANGED.wait_while(keys(), |keys| !keys.is_collecting());
+        drop(ready);
         if !wait_for_keys() {
             return;
         }
-        // Meanwhile they may have become those of a line.
+        // A line may have begun meanwhile, and then the keys are its own.
         let mut keys = keys();
-        if keys.is_listening() && !keys.take() {
-            // The terminal is gone, or somebody was faster than we.
+        if keys.is_collecting() && !keys.read() {
+            // The terminal is gone, or somebody else was faster.
             drop(keys);
             thread::sleep(std::time::Duration::from_millis(50));
         }
     }
 }
 
-/// Waits, for ever if need be, until there is something to read; whether one can wait for that.
+/// Waits until there is something to read. `false` if that is impossible.
 fn wait_for_keys() -> bool {
     let stdin = io::stdin();
     let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
     matches!(poll(&mut keys, None), Ok(_) | Err(Errno::INTR))
 }
 
-/// What was typed since `listen`; from now on keys are those of a line.
-pub fn typed() -> String {
-    let (bytes, is_cut) = {
-        let mut keys = keys();
-        keys.listens = false;
-        keys.take_all();
-        while !keys.typed.is_empty() && is_ready(&PATIENCE) && keys.take() {}
-        (
-            std::mem::take(&mut keys.typed),
-            std::mem::take(&mut keys.is_cut),
-        )
-    };
+/// The text that was typed since [`collect`]. From now on, keys go to the next line.
+pub fn take_typed() -> String {
+    let mut keys = keys();
+    keys.collects = false;
+    keys.read_all();
+    while !keys.bytes.is_empty() && is_ready(&PATIENCE) && keys.read() {}
+    let bytes = std::mem::take(&mut keys.bytes);
+    let is_cut = std::mem::take(&mut keys.is_cut);
+    drop(keys);
     if is_cut {
-        let most = MOST >> 20;
+        let limit = MAX_TYPED >> 20;
         crate::ui::remark(&format!(
-            "more than {most} MB were typed meanwhile; the rest is lost"
+            "you typed more than {limit} MB meanwhile; the rest is lost"
         ));
     }
-    super::meant(&String::from_utf8_lossy(&bytes))
+    super::text_of_keys(&String::from_utf8_lossy(&bytes))
 }

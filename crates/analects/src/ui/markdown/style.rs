@@ -1,7 +1,7 @@
 //! How a piece of text looks, and the codes that make a terminal show it so. Only this module writes escape codes of
 //! styles, and every character of an answer passes through it.
 
-use crate::ui::text::safe_lines;
+use crate::ui::text::escape_lines;
 
 use super::prepare::without_marks;
 
@@ -96,7 +96,7 @@ impl StyledText {
 
     /// Text from an answer: without what a terminal would obey or hide.
     pub fn safe(style: Style, text: &str) -> StyledText {
-        let text = safe_lines(&without_marks(text)).replace('\t', "    ");
+        let text = escape_lines(&without_marks(text)).replace('\t', "    ");
         StyledText { style, text }
     }
 }

@@ -1,79 +1,87 @@
-//! A prompt that is written in the person's editor. What was written there and cannot be used is kept.
+//! Writes a prompt in your own editor. A text that cannot be used stays in its file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use super::history::{private, private_folder};
-use crate::failure::{Failure, words};
-use crate::surroundings::Surroundings;
+use super::history::{create_private_folder, make_private};
+use crate::environment::Environment;
+use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
-/// The editor of those who named none.
-const USUAL: &str = if cfg!(windows) { "notepad" } else { "vi" };
+/// The editor if `VISUAL` and `EDITOR` name none.
+const DEFAULT_EDITOR: &str = if cfg!(windows) { "notepad" } else { "vi" };
 
-/// What to do where an editor cannot be started.
-const NAME_ONE: &str = "set VISUAL or EDITOR to the editor that you use";
+/// What to do if an editor cannot be started.
+const NAME_AN_EDITOR: &str = "set VISUAL or EDITOR to the editor that you use";
+
+/// The exit codes of a shell for a program that does not exist or cannot be run.
+const CANNOT_RUN: [i32; 2] = [126, 127];
 
 /// What came out of the editor.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Edited {
-    Written(String),
-    /// The text that was given, as it was: who leaves without saving wants nothing to be sent.
+pub enum EditedText {
+    Changed(String),
+    /// The text that was passed in. If you leave without saving, nothing is sent.
     Unchanged,
-    Nothing,
+    Empty,
 }
 
-/// Lets the person write a text, from this one on.
-pub fn edit(text: &str, surroundings: &Surroundings) -> Result<Edited, Failure> {
-    let editor = surroundings.editor.as_deref().unwrap_or(USUAL);
-    let path = give(text, &surroundings.places.state)?;
-    let ran = ui::keys::lend(|| run(editor, &path));
-    let written = std::fs::read(&path);
-    let used = check(editor, ran).and_then(|()| read(text, &written, &path));
-    let Err(failure) = used else {
-        let _ = std::fs::remove_file(&path);
-        return used;
+/// Opens your editor on this text, and waits until you leave it.
+pub fn edit_in_editor(text: &str, environment: &Environment) -> Result<EditedText, Failure> {
+    let editor = environment.editor.as_deref().unwrap_or(DEFAULT_EDITOR);
+    let path = create_prompt_file(text, &environment.places.state)?;
+    let status = ui::keys::lend_terminal(|| run(editor, &path));
+    let bytes = std::fs::read(&path);
+    let result = match check_status(editor, status) {
+        Ok(()) => compare(text, &bytes, &path),
+        Err(failure) => Err(failure),
     };
-    if is_lost(text, &written) {
-        return Err(failure.and_hint(format!("what you wrote is kept in {}", path.display())));
+    if result.is_err() && has_other_text(text, &bytes) {
+        let path = path.display();
+        return result
+            .map_err(|failure| failure.and_hint(format!("what you wrote is kept in {path}")));
     }
     let _ = std::fs::remove_file(&path);
-    Err(failure)
+    result
 }
 
-/// Makes a file of its own with this text: another one may hold what could not be used.
-fn give(text: &str, folder: &Path) -> Result<PathBuf, Failure> {
+/// Creates a new file with this text. Other files of this kind may hold texts that could not be used.
+fn create_prompt_file(text: &str, folder: &Path) -> Result<PathBuf, Failure> {
+    create_private_folder(folder).map_err(|error| cannot_write(folder, &error))?;
     let name = format!("prompt-{}", std::process::id());
     let numbered = (2..).map(|number| format!("{name}-{number}.md"));
-    let fail = |path: &Path, error: &io::Error| {
-        Failure::input(format!(
-            "{}: cannot write: {}",
-            path.display(),
-            words(error)
-        ))
-    };
-    private_folder(folder).map_err(|error| fail(folder, &error))?;
     for name in std::iter::once(format!("{name}.md")).chain(numbered) {
         let path = folder.join(name);
-        let made = private(OpenOptions::new().write(true).create_new(true)).open(&path);
-        let written = match made {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-            made => made.and_then(|mut file: File| file.write_all(text.as_bytes())),
-        };
-        return written.map_err(|error| fail(&path, &error)).map(|()| path);
+        let mut options = OpenOptions::new();
+        match make_private(options.write(true).create_new(true)).open(&path) {
+            Ok(file) => {
+                write_text(file, text).map_err(|error| cannot_write(&path, &error))?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot_write(&path, &error)),
+        }
     }
-    Err(Failure::ours("there is no name for a prompt's file"))
+    Err(Failure::internal("there is no name for a prompt's file"))
 }
 
-/// Whether the editor came to its end.
-fn check(editor: &str, ran: io::Result<ExitStatus>) -> Result<(), Failure> {
-    // What a shell says of a program that is not there, or is none.
-    const NO_PROGRAM: [i32; 2] = [126, 127];
-    let status = ran.map_err(|error| {
-        let message = format!("cannot start the editor {editor}: {}", words(&error));
-        Failure::input(message).or_hint(NAME_ONE)
+fn write_text(mut file: File, text: &str) -> io::Result<()> {
+    file.write_all(text.as_bytes())
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    let reason = io_error_text(error);
+    Failure::input(format!("{}: cannot write: {reason}", path.display()))
+}
+
+/// Fails if the editor did not run to its end.
+fn check_status(editor: &str, status: io::Result<ExitStatus>) -> Result<(), Failure> {
+    let status = status.map_err(|error| {
+        let reason = io_error_text(&error);
+        Failure::input(format!("cannot start the editor {editor}: {reason}"))
+            .or_hint(NAME_AN_EDITOR)
     })?;
     if status.success() {
         return Ok(());
@@ -82,40 +90,41 @@ fn check(editor: &str, ran: io::Result<ExitStatus>) -> Result<(), Failure> {
         "the editor {editor} ended with {status}, so nothing is sent"
     ));
     match status.code() {
-        Some(code) if NO_PROGRAM.contains(&code) => Err(failure.or_hint(NAME_ONE)),
+        Some(code) if CANNOT_RUN.contains(&code) => Err(failure.or_hint(NAME_AN_EDITOR)),
         _ => Err(failure),
     }
 }
 
-/// What was written, from this text on.
-fn read(text: &str, written: &io::Result<Vec<u8>>, path: &Path) -> Result<Edited, Failure> {
-    let bytes = written.as_ref().map_err(|error| {
-        let (path, words) = (path.display(), words(error));
+/// Compares what is in the file with the text that was passed in.
+fn compare(text: &str, bytes: &io::Result<Vec<u8>>, path: &Path) -> Result<EditedText, Failure> {
+    let bytes = bytes.as_ref().map_err(|error| {
+        let path = path.display();
+        let reason = io_error_text(error);
         Failure::input(format!(
-            "{path}: cannot read what the editor wrote: {words}"
+            "{path}: cannot read what the editor wrote: {reason}"
         ))
     })?;
-    let written = str::from_utf8(bytes)
+    let edited = str::from_utf8(bytes)
         .map_err(|_| Failure::input("what the editor wrote is not UTF-8, so nothing is sent"))?;
-    Ok(match written.trim() {
-        "" => Edited::Nothing,
-        same if same == text.trim() => Edited::Unchanged,
-        written => Edited::Written(written.to_string()),
+    Ok(match edited.trim() {
+        "" => EditedText::Empty,
+        same if same == text.trim() => EditedText::Unchanged,
+        changed => EditedText::Changed(changed.to_string()),
     })
 }
 
-/// Whether something is in the file that is nowhere else.
-fn is_lost(text: &str, written: &io::Result<Vec<u8>>) -> bool {
-    match written {
+/// Whether the file holds a text that is nowhere else.
+fn has_other_text(text: &str, bytes: &io::Result<Vec<u8>>) -> bool {
+    match bytes {
         Ok(bytes) => {
-            let written = bytes.trim_ascii();
-            !written.is_empty() && written != text.trim().as_bytes()
+            let edited = bytes.trim_ascii();
+            !edited.is_empty() && edited != text.trim().as_bytes()
         }
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }
 
-/// Runs the editor. The variable is a line for the shell, as with other programs: it may have options.
+/// Runs the editor. Its variable is a line for the shell, as for other programs, so it may have options.
 fn run(editor: &str, path: &Path) -> io::Result<ExitStatus> {
     if cfg!(unix) {
         let line = format!("{editor} \"$@\"");
@@ -127,7 +136,7 @@ fn run(editor: &str, path: &Path) -> io::Result<ExitStatus> {
             .status();
     }
     let mut words = editor.split_whitespace();
-    Command::new(words.next().unwrap_or(USUAL))
+    Command::new(words.next().unwrap_or(DEFAULT_EDITOR))
         .args(words)
         .arg(path)
         .status()

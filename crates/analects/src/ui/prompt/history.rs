@@ -1,5 +1,5 @@
-//! What was typed in earlier sessions: a line of JSON for each text, in a file that only its owner can
-//! read. Nothing depends on it: what cannot be read is passed over, what cannot be written is not kept.
+//! The texts of earlier prompts: a line of JSON for each, in a file that only its owner can read. Nothing depends on it:
+//! what cannot be read is skipped, and what cannot be written is not kept.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,105 +7,109 @@ use std::path::{Path, PathBuf};
 
 use super::paste::is_harmless;
 
-/// How much is read of the file, from its end.
-const READ: u64 = 500_000;
-/// A file that is larger than this is made shorter.
-const LARGEST: u64 = 2_000_000;
-/// A longer text is not kept: whoever wants it again has it in the conversation.
-const LONGEST: usize = 16_000;
+/// How many bytes are read from the end of the file.
+const READ_SIZE: u64 = 500_000;
+/// A larger file is shortened, in bytes.
+const MAX_FILE_SIZE: u64 = 2_000_000;
+/// A longer text is not kept, in bytes. The conversation has it.
+const MAX_TEXT_LENGTH: usize = 16_000;
 /// How many texts are offered.
-pub const MOST: usize = 1_000;
+pub const MAX_TEXTS: usize = 1_000;
 
-/// The file of what was typed.
+/// The file with the texts of earlier prompts.
 #[derive(Debug)]
 pub struct History {
     path: PathBuf,
 }
 
 impl History {
+    /// The history in this folder, which need not exist.
     pub fn in_folder(folder: &Path) -> History {
         History {
             path: folder.join("prompts.jsonl"),
         }
     }
 
-    /// What was typed before, oldest first.
+    /// The texts, oldest first.
     pub fn read(&self) -> Vec<String> {
         let bytes = self.end_of_file().unwrap_or_default();
-        let text = |line: &[u8]| -> Option<String> {
-            let text: String = serde_json::from_slice(line).ok()?;
-            let text: String = text.chars().filter(|c| is_harmless(*c)).collect();
-            Some(text).filter(|text| !text.trim().is_empty() && text.len() <= LONGEST)
-        };
         let mut texts: Vec<String> = bytes
             .split(|byte| *byte == b'\n')
-            .filter_map(text)
+            .filter_map(parse_line)
             .collect();
         texts.dedup();
-        texts.split_off(texts.len().saturating_sub(MOST))
+        texts.split_off(texts.len().saturating_sub(MAX_TEXTS))
     }
 
     fn end_of_file(&self) -> io::Result<Vec<u8>> {
-        // To open a pipe would wait for whoever writes to it.
+        // Opening a pipe would wait for a writer.
         if !std::fs::metadata(&self.path)?.is_file() {
             return Ok(Vec::new());
         }
         let mut file = File::open(&self.path)?;
         let size = file.metadata()?.len();
-        file.seek(SeekFrom::Start(size.saturating_sub(READ)))?;
+        file.seek(SeekFrom::Start(size.saturating_sub(READ_SIZE)))?;
         let mut bytes = Vec::new();
-        file.take(READ).read_to_end(&mut bytes)?;
+        file.take(READ_SIZE).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Keeps a text.
+    /// Adds a text. Ignores errors.
     pub fn add(&self, text: &str) {
-        if text.len() <= LONGEST {
+        if text.len() <= MAX_TEXT_LENGTH {
             let _ = self.try_add(text);
         }
     }
 
     fn try_add(&self, text: &str) -> io::Result<()> {
         match std::fs::metadata(&self.path) {
-            Ok(facts) if !facts.is_file() => return Ok(()),
-            Ok(facts) if facts.len() > LARGEST => self.shorten()?,
+            Ok(metadata) if !metadata.is_file() => return Ok(()),
+            Ok(metadata) if metadata.len() > MAX_FILE_SIZE => self.shorten()?,
             _ => {}
         }
         let line = serde_json::to_string(text)? + "\n";
         if let Some(folder) = self.path.parent() {
-            private_folder(folder)?;
+            create_private_folder(folder)?;
         }
-        let mut file = private(OpenOptions::new().append(true).create(true)).open(&self.path)?;
-        // One write, so that two sessions do not mix their lines.
+        let mut options = OpenOptions::new();
+        let mut file = make_private(options.append(true).create(true)).open(&self.path)?;
+        // A single write, so that two sessions do not mix their lines.
         file.write_all(line.as_bytes())
     }
 
-    /// Keeps only what is read.
+    /// Rewrites the file with the texts that `read` gives.
     fn shorten(&self) -> io::Result<()> {
-        let kept = self
-            .read()
-            .iter()
-            .map(serde_json::to_string)
-            .collect::<Result<Vec<_>, _>>()?;
-        let new = self
-            .path
-            .with_extension(format!("{}.new", std::process::id()));
-        let mut file =
-            private(OpenOptions::new().write(true).create(true).truncate(true)).open(&new)?;
-        file.write_all((kept.join("\n") + "\n").as_bytes())?;
+        let mut lines = String::new();
+        for text in self.read() {
+            lines += &serde_json::to_string(&text)?;
+            lines.push('\n');
+        }
+        let extension = format!("{}.new", std::process::id());
+        let new = self.path.with_extension(extension);
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true);
+        let mut file = make_private(options).open(&new)?;
+        file.write_all(lines.as_bytes())?;
         std::fs::rename(new, &self.path)
     }
 }
 
-/// Lets only its owner read what is made.
-pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+/// The text of a line, without characters that the editor would not show. `None` if it is none of ours.
+fn parse_line(line: &[u8]) -> Option<String> {
+    let text: String = serde_json::from_slice(line).ok()?;
+    let text: String = text.chars().filter(|c| is_harmless(*c)).collect();
+    Some(text).filter(|text| !text.trim().is_empty() && text.len() <= MAX_TEXT_LENGTH)
+}
+
+/// Makes a new file readable for its owner only.
+pub fn make_private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
-/// Makes a folder that only its owner can enter.
-pub fn private_folder(path: &Path) -> io::Result<()> {
+/// Creates a folder, with its parents, that only its owner can enter.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -119,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_typed_comes_back() {
+    fn texts_come_back_without_repetitions() {
         let folder = tempfile::tempdir().unwrap();
         let history = History::in_folder(&folder.path().join("new"));
         assert_eq!(history.read(), Vec::<String>::new());
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_hurts_nobody() {
+    fn garbage_in_the_file_is_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let history = History::in_folder(folder.path());
         let garbage = b"\xff\xfe\0\n{}\n\"good\"\nnot json\n\"esc\\u001b[2J\"\n\"torn".to_vec();
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_in_its_place_hurts_nobody() {
+    fn a_folder_in_its_place_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let history = History::in_folder(folder.path());
         std::fs::create_dir(&history.path).unwrap();
@@ -164,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_grow_for_ever() {
+    fn a_large_file_is_shortened() {
         let folder = tempfile::tempdir().unwrap();
         let history = History::in_folder(folder.path());
         let line = serde_json::to_string(&"y".repeat(10_000)).unwrap() + "\n";
         std::fs::write(&history.path, line.repeat(250)).unwrap();
         history.add("last");
-        assert!(std::fs::metadata(&history.path).unwrap().len() < READ + 1_000);
+        assert!(std::fs::metadata(&history.path).unwrap().len() < READ_SIZE + 1_000);
         assert_eq!(history.read().last().unwrap(), "last");
     }
 }

@@ -1,125 +1,159 @@
-//! Large pastes: in the line a short mark stands for them, and when the line is sent, the text itself
-//! does. An editor of lines is slow with a megabyte in it, and nobody can read it there.
+//! Large pastes: in the line a short mark stands for them, and the text takes its place when the line is sent. A line
+//! editor is slow with a megabyte in it, and nobody can read it there.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
 
-/// A paste with more lines or bytes than this is a mark.
-const LINES: usize = 10;
-const BYTES: usize = 1_000;
-/// What comes back into the line is no paste, so it is shown, unless it is larger than this.
-const LARGEST: usize = 20_000;
+/// A paste with more lines or bytes than this becomes a mark.
+const MAX_LINES: usize = 10;
+const MAX_BYTES: usize = 1_000;
+/// A text that comes back into the line becomes a mark only if it is larger than this, in bytes.
+const MAX_RETURNED: usize = 20_000;
 
-/// The large pastes of this session, with the marks that stand for them.
+/// The large pastes of this session.
 #[derive(Debug, Default)]
 pub struct Pastes {
-    kept: Vec<(String, String)>,
+    pastes: Vec<Paste>,
+}
+
+/// A large paste, and the mark that stands for it.
+#[derive(Debug)]
+struct Paste {
+    mark: String,
+    text: String,
 }
 
 impl Pastes {
-    /// What is put into the line for a pasted text: itself if it is short, else a mark.
+    /// What to put into the line for a pasted text: the text if it is short, else a mark.
     pub fn put(&mut self, pasted: &str) -> String {
         let text = pasted.replace("\r\n", "\n").replace('\r', "\n");
         let lines = text.lines().count();
-        if lines <= LINES && text.len() <= BYTES {
-            return text.chars().filter(|c| is_harmless(*c)).collect();
+        if lines <= MAX_LINES && text.len() <= MAX_BYTES {
+            return harmless(&text);
         }
-        if let Some((mark, _)) = self.kept.iter().find(|(_, kept)| *kept == text) {
-            return mark.clone();
+        if let Some(paste) = self.pastes.iter().find(|paste| paste.text == text) {
+            return paste.mark.clone();
         }
-        let is_free = |mark: &String| self.kept.iter().all(|(known, _)| known != mark);
-        let what = if lines == 1 {
-            "1 line".to_string()
-        } else {
-            format!("{lines} lines")
-        };
-        let numbered = (2..).map(|number| format!("[pasted {number}: {what}]"));
-        let mut marks = std::iter::once(format!("[pasted: {what}]")).chain(numbered);
-        let mark = marks.find(is_free).unwrap_or_default();
-        self.kept.push((mark.clone(), text));
+        let mark = self.new_mark(lines);
+        self.pastes.push(Paste {
+            mark: mark.clone(),
+            text,
+        });
         mark
     }
 
-    /// What is put into the line for a text that was there before: what was pasted is a mark again, and the rest
-    /// can be read.
-    pub fn put_back(&mut self, text: &str) -> String {
-        let mut line = text.to_string();
-        for (mark, pasted) in &self.kept {
-            // The blanks around a prompt are not sent.
-            let pasted = pasted.trim();
-            if !pasted.is_empty() && line.contains(pasted) {
-                line = line.replacen(pasted, mark, 1);
-            }
+    /// A mark that no paste has yet.
+    fn new_mark(&self, lines: usize) -> String {
+        let size = match lines {
+            1 => "1 line".to_string(),
+            _ => format!("{lines} lines"),
+        };
+        let mut mark = format!("[pasted: {size}]");
+        let mut number = 1;
+        while self.pastes.iter().any(|paste| paste.mark == mark) {
+            number += 1;
+            mark = format!("[pasted {number}: {size}]");
         }
-        if line.len() > LARGEST {
-            self.put(text)
-        } else {
-            line.chars().filter(|c| is_harmless(*c)).collect()
-        }
+        mark
     }
 
-    /// The line with the texts in the place of their marks. A text that looks like a mark stays as it is.
+    /// What to put into the line for a text that was in it before: its pastes become marks again, and the rest stays
+    /// readable.
+    pub fn put_back(&mut self, text: &str) -> String {
+        let mut line = text.to_string();
+        for paste in &self.pastes {
+            // The blanks around a prompt were not sent.
+            let pasted = paste.text.trim();
+            if !pasted.is_empty() && line.contains(pasted) {
+                line = line.replacen(pasted, &paste.mark, 1);
+            }
+        }
+        if line.len() > MAX_RETURNED {
+            return self.put(text);
+        }
+        harmless(&line)
+    }
+
+    /// The line with the texts in the place of their marks. Anything else that looks like a mark stays.
     pub fn expand(&self, line: &str) -> String {
         let mut out = String::new();
         let mut rest = line;
         while let Some(at) = rest.find("[pasted") {
-            let found = self
-                .kept
-                .iter()
-                .find(|(mark, _)| rest[at..].starts_with(mark.as_str()));
-            let (length, text) = match found {
-                Some((mark, text)) => (mark.len(), text.as_str()),
-                None => (1, "["),
-            };
             out.push_str(&rest[..at]);
-            out.push_str(text);
-            rest = &rest[at + length..];
+            rest = &rest[at..];
+            let found = self
+                .pastes
+                .iter()
+                .find(|paste| rest.starts_with(&paste.mark));
+            match found {
+                Some(paste) => {
+                    out.push_str(&paste.text);
+                    rest = &rest[paste.mark.len()..];
+                }
+                None => {
+                    out.push('[');
+                    rest = &rest[1..];
+                }
+            }
         }
         out + rest
     }
 }
 
-/// Whether a character may stand in the line: the editor would show others as they are.
+/// A text without the characters that must not be in the line.
+fn harmless(text: &str) -> String {
+    text.chars().filter(|c| is_harmless(*c)).collect()
+}
+
+/// Whether a character may be in the line. The editor prints others as they are.
 pub fn is_harmless(c: char) -> bool {
     !c.is_control() || c == '\n' || c == '\t'
 }
 
-/// Pastes that the editor of lines and its reader share.
-pub type Shared = Arc<Mutex<Pastes>>;
+/// Pastes that the line editor and the reader of its lines share.
+pub type SharedPastes = Arc<Mutex<Pastes>>;
 
-/// The pastes, whoever had them last.
-pub fn lock(pastes: &Shared) -> MutexGuard<'_, Pastes> {
+/// Locks the pastes, even if a thread that had them panicked.
+pub fn lock(pastes: &SharedPastes) -> MutexGuard<'_, Pastes> {
     pastes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The usual keys, with large pastes as marks.
-pub struct Keys {
-    pub usual: Emacs,
-    pub pastes: Shared,
+/// The usual keys of the line editor, with marks for large pastes.
+pub struct PasteKeys {
+    pub inner: Emacs,
+    pub pastes: SharedPastes,
 }
 
-impl EditMode for Keys {
+impl PasteKeys {
+    /// Replaces a large paste by its mark. No key inserts more than a character, so any string is a paste.
+    fn replace_paste(&self, command: EditCommand) -> EditCommand {
+        match command {
+            EditCommand::InsertString(text) => {
+                EditCommand::InsertString(lock(&self.pastes).put(&text))
+            }
+            other => other,
+        }
+    }
+}
+
+impl EditMode for PasteKeys {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
-        match self.usual.parse_event(event) {
-            // No key puts in more than a character, so this is a paste.
-            ReedlineEvent::Edit(commands) => ReedlineEvent::Edit(
-                commands
-                    .into_iter()
-                    .map(|command| match command {
-                        EditCommand::InsertString(text) => {
-                            EditCommand::InsertString(lock(&self.pastes).put(&text))
-                        }
-                        other => other,
-                    })
-                    .collect(),
-            ),
+        match self.inner.parse_event(event) {
+            ReedlineEvent::Edit(commands) => {
+                let commands = commands.into_iter();
+                ReedlineEvent::Edit(
+                    commands
+                        .map(|command| self.replace_paste(command))
+                        .collect(),
+                )
+            }
             other => other,
         }
     }
 
     fn edit_mode(&self) -> PromptEditMode {
-        self.usual.edit_mode()
+        self.inner.edit_mode()
     }
 }
 
@@ -130,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_paste_is_itself_without_what_a_terminal_obeys() {
+    fn a_short_paste_goes_in_without_control_characters() {
         let mut pastes = Pastes::default();
         assert_eq!(pastes.put("a\r\nb\rc\u{1b}[2J\t学"), "a\nb\nc[2J\t学");
         assert_eq!(
@@ -140,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_paste_comes_back_whole() {
+    fn a_long_paste_is_a_mark_until_the_line_is_sent() {
         let mut pastes = Pastes::default();
         let [one, two] = ["one\r\n", "two\r"].map(|line| line.repeat(800));
         assert_eq!(pastes.put(&one), "[pasted: 800 lines]");
@@ -157,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_pasted_comes_back_as_a_mark() {
+    fn only_pastes_become_marks_again() {
         let mut pastes = Pastes::default();
         let typed = "word ".repeat(300) + &"line\n".repeat(20);
         assert_eq!(pastes.put_back(&typed), typed);

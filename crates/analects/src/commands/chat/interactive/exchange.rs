@@ -9,12 +9,12 @@ use super::location::nothing_to_undo;
 use crate::commands::reading;
 use crate::commands::rewind::rewind_to;
 use crate::commands::verbs::VerbTarget;
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::shell;
-use crate::surroundings::Surroundings;
 
 /// Goes back to before the last question of a file, or to its beginning. Nothing is deleted.
-pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(), Failure> {
+pub(super) fn undo_in_file(path: &Path, environment: &Environment) -> Result<(), Failure> {
     let document = reading::read(path)?;
     let exchange = last_exchange(&document).ok_or_else(nothing_to_undo)?;
     if exchange.before.is_none() && exchange.is_summed_up {
@@ -24,7 +24,7 @@ pub(super) fn undo_in_file(path: &Path, surroundings: &Surroundings) -> Result<(
         return Err(failure.or_hint(format!("analects compact {file} --undo hides the summary")));
     }
     let place = VerbTarget::File(path.to_path_buf());
-    rewind_to(&place, exchange.before.as_deref(), surroundings)
+    rewind_to(&place, exchange.before.as_deref(), environment)
 }
 
 /// The last question of a file, and what surrounds it.

@@ -20,9 +20,9 @@ use crate::commands::chat::{ChatCall, UserInput, in_words, report_notes};
 use crate::commands::compact::{last_summary, run_compaction};
 use crate::commands::verbs::{self, Verb};
 use crate::commands::{context, rewind};
+use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
-use crate::surroundings::Surroundings;
 use crate::ui;
 
 /// A message file, or a session in the store.
@@ -108,26 +108,26 @@ impl ChatLocation {
 
     /// The agent that would answer the next prompt.
     pub fn responder(&self, call: ChatCall<'_>) -> Result<ResolvedAgent, Failure> {
-        let mut conversation = self.open(call.surroundings)?;
+        let mut conversation = self.open(call.environment)?;
         let prepared = call.prepare_without_question(&mut *conversation)?;
         report_notes(prepared.notes());
         Ok(prepared.agent().clone())
     }
 
     /// Opens the conversation, in whichever form it is kept.
-    fn open(&self, surroundings: &Surroundings) -> Result<Box<dyn Conversation>, Failure> {
+    fn open(&self, environment: &Environment) -> Result<Box<dyn Conversation>, Failure> {
         match self {
-            ChatLocation::File(path) => Ok(Box::new(open_file(path, surroundings)?)),
-            ChatLocation::Store { .. } => Ok(Box::new(self.conversation(surroundings)?)),
+            ChatLocation::File(path) => Ok(Box::new(open_file(path, environment)?)),
+            ChatLocation::Store { .. } => Ok(Box::new(self.conversation(environment)?)),
         }
     }
 
     /// Opens the session, which may be new.
-    fn conversation(&self, surroundings: &Surroundings) -> Result<StoredConversation, Failure> {
+    fn conversation(&self, environment: &Environment) -> Result<StoredConversation, Failure> {
         let ChatLocation::Store { sessions, name } = self else {
-            return Err(Failure::ours("this conversation is not in the store"));
+            return Err(Failure::internal("this conversation is not in the store"));
         };
-        let (store, folder) = (sessions.store.clone(), &surroundings.folder);
+        let (store, folder) = (sessions.store.clone(), &environment.folder);
         Ok(StoredConversation::open_in(store, name.clone(), folder)?)
     }
 
@@ -136,7 +136,7 @@ impl ChatLocation {
         match self {
             ChatLocation::File(path) => chat_in_file(call, path, input),
             ChatLocation::Store { .. } => {
-                let conversation = self.conversation(call.surroundings)?;
+                let conversation = self.conversation(call.environment)?;
                 continue_session(call, conversation, input)
             }
         }
@@ -158,9 +158,9 @@ impl ChatLocation {
 
     /// `/compact`: replaces the messages so far with a summary.
     pub fn compact(&self, call: ChatCall<'_>) -> Result<(), Failure> {
-        let mut conversation = self.open(call.surroundings)?;
+        let mut conversation = self.open(call.environment)?;
         let mut prepared = call.prepare_without_question(&mut *conversation)?;
-        let compacted = run_compaction(&mut prepared, call.surroundings)?;
+        let compacted = run_compaction(&mut prepared, call.environment)?;
         let summary = last_summary(&*conversation);
         ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
         ui::remark(&in_words(&compacted));
@@ -169,28 +169,28 @@ impl ChatLocation {
 
     /// `/undo`: takes back the last prompt and its answer. Files that were attached stay attached
     /// for the next prompt.
-    pub fn undo(&self, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub fn undo(&self, environment: &Environment) -> Result<(), Failure> {
         match self {
             ChatLocation::File(path) => {
                 read(path)?.ok_or_else(nothing_to_undo)?;
-                undo_in_file(path, surroundings)?;
-                report_attached_files(&open_file(path, surroundings)?);
+                undo_in_file(path, environment)?;
+                report_attached_files(&open_file(path, environment)?);
             }
             ChatLocation::Store { sessions, name } => {
-                let last = self.conversation(surroundings)?.last_prompt()?;
+                let last = self.conversation(environment)?.last_prompt()?;
                 let last = last.ok_or_else(nothing_to_undo)?;
                 let session = Session::open(&*sessions.store, name.clone())?;
                 let before = message_before(&session, &last.id)?;
-                let place = self.as_verb_target(surroundings);
-                rewind::rewind_to(&place, before.as_deref(), surroundings)?;
-                report_attached_files(&self.conversation(surroundings)?);
+                let place = self.as_verb_target(environment);
+                rewind::rewind_to(&place, before.as_deref(), environment)?;
+                report_attached_files(&self.conversation(environment)?);
             }
         }
         Ok(())
     }
 
     /// `/fork`: makes a copy, and continues in it.
-    pub fn fork(&mut self, surroundings: &Surroundings) -> Result<(), Failure> {
+    pub fn fork(&mut self, environment: &Environment) -> Result<(), Failure> {
         if self.is_empty()? {
             return Err(Failure::input(
                 "nothing was said yet, so there is nothing to copy",
@@ -198,7 +198,7 @@ impl ChatLocation {
         }
         match self {
             ChatLocation::File(path) => {
-                let copy = verbs::fork_file(path, None, None, false, surroundings)?;
+                let copy = verbs::fork_file(path, None, None, false, environment)?;
                 let (old, new) = (path.display(), copy.display());
                 ui::remark(&format!("you are in {new} now; {old} stays as it is"));
                 *path = copy;
@@ -216,39 +216,39 @@ impl ChatLocation {
     }
 
     /// Whether a question has no answer.
-    pub fn is_unanswered(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
+    pub fn is_unanswered(&self, environment: &Environment) -> Result<bool, Failure> {
         match self {
             ChatLocation::File(path) => {
                 Ok(read(path)?.is_some_and(|document| !document.unanswered().is_empty()))
             }
-            ChatLocation::Store { .. } => Ok(self.conversation(surroundings)?.is_unanswered()),
+            ChatLocation::Store { .. } => Ok(self.conversation(environment)?.is_unanswered()),
         }
     }
 
     /// The cell or message of the last answer, if it broke off.
-    fn broken_answer(&self, surroundings: &Surroundings) -> Result<Option<String>, Failure> {
+    fn broken_answer(&self, environment: &Environment) -> Result<Option<String>, Failure> {
         match self {
             ChatLocation::File(path) => {
                 let Some(document) = read(path)? else {
                     return Ok(None);
                 };
-                let places = &surroundings.places;
+                let places = &environment.places;
                 let file = FileConversation::dry_run_document(path, document, places)?;
                 Ok(broken_cell(&file))
             }
             ChatLocation::Store { .. } => {
-                let broken = broken_answer(&self.conversation(surroundings)?.snapshot());
+                let broken = broken_answer(&self.conversation(environment)?.snapshot());
                 Ok(broken.map(|message| message.to_string()))
             }
         }
     }
 
     /// The same conversation as the target of a verb.
-    fn as_verb_target(&self, surroundings: &Surroundings) -> verbs::VerbTarget {
+    fn as_verb_target(&self, environment: &Environment) -> verbs::VerbTarget {
         match self {
             ChatLocation::File(path) => verbs::VerbTarget::File(path.clone()),
             ChatLocation::Store { name, .. } => {
-                let sessions = Sessions::of(surroundings);
+                let sessions = Sessions::of(environment);
                 verbs::VerbTarget::Session {
                     sessions,
                     name: name.clone(),
@@ -258,18 +258,18 @@ impl ChatLocation {
     }
 
     /// Whether the last answer broke off.
-    pub fn has_broken_answer(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
-        Ok(self.broken_answer(surroundings)?.is_some())
+    pub fn has_broken_answer(&self, environment: &Environment) -> Result<bool, Failure> {
+        Ok(self.broken_answer(environment)?.is_some())
     }
 
     /// Hides an answer that broke off, so that its question can be asked again. Returns whether
     /// there was one.
-    pub fn hide_broken_answer(&self, surroundings: &Surroundings) -> Result<bool, Failure> {
-        let Some(broken) = self.broken_answer(surroundings)? else {
+    pub fn hide_broken_answer(&self, environment: &Environment) -> Result<bool, Failure> {
+        let Some(broken) = self.broken_answer(environment)? else {
             return Ok(false);
         };
-        self.as_verb_target(surroundings)
-            .perform(Verb::Drop(&broken), surroundings)?;
+        self.as_verb_target(environment)
+            .perform(Verb::Drop(&broken), environment)?;
         Ok(true)
     }
 }

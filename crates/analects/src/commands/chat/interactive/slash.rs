@@ -4,7 +4,7 @@
 use analects_core::nearest;
 
 use crate::failure::Failure;
-use crate::ui::prompt::command;
+use crate::ui::prompt::split_command;
 
 /// A slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn parse(text: &str) -> Result<TypedLine, Failure> {
     if text.trim().is_empty() {
         return Ok(TypedLine::Nothing);
     }
-    let Some((name, rest)) = command(text) else {
+    let Some((name, rest)) = split_command(text) else {
         return Ok(TypedLine::Prompt(text.trim().to_string()));
     };
     let word = Some(rest.to_string()).filter(|rest| !rest.is_empty());

@@ -1,4 +1,4 @@
-//! A request as it would go out, for those who want to see it first.
+//! The request that would be sent, for `--dry-run` and `context --request`.
 
 use std::collections::BTreeMap;
 
@@ -10,41 +10,43 @@ use serde_json::value::RawValue;
 use crate::failure::Failure;
 use crate::ui;
 
-/// Prints the request as it would go out, but for the key.
+/// Prints the request that would be sent, without the key.
 pub fn print(model: &Model, request: &Request) -> Result<(), Failure> {
     let encoded = model.encode(request);
     let address = match &model.transport {
         Transport::Http { base_url, .. } => base_url.to_string(),
         Transport::Replay(_) => "replay:".to_string(),
-        // Its port is known when it runs.
+        // The port is known once the server runs.
         Transport::Local => "http://127.0.0.1/v1".to_string(),
     };
-    let body = raw(String::from_utf8_lossy(&encoded.body).into_owned())?;
-    let left_out = encoded
+    let body = raw_json(String::from_utf8_lossy(&encoded.body).into_owned())?;
+    let not_sent = encoded
         .left_out
         .iter()
-        .map(|problem| problem.message.clone());
-    ui::print_json(&Outgoing {
+        .map(|problem| problem.message.clone())
+        .collect();
+    ui::print_json(&RequestPreview {
         method: "POST",
         url: format!("{address}{}", encoded.path),
         headers: encoded.headers.iter().cloned().collect(),
         body,
-        not_sent: left_out.collect(),
+        not_sent,
     })
 }
 
-/// JSON that is printed as it is.
-pub fn raw(json: String) -> Result<Box<RawValue>, Failure> {
-    RawValue::from_string(json).map_err(|error| Failure::ours(format!("no JSON: {error}")))
+/// JSON that is printed byte for byte. Fails if it is not valid.
+pub fn raw_json(json: String) -> Result<Box<RawValue>, Failure> {
+    RawValue::from_string(json)
+        .map_err(|error| Failure::internal(format!("this is not JSON: {error}")))
 }
 
-/// A request as it would go out, but for the key.
+/// A request, without the key.
 #[derive(Serialize)]
-struct Outgoing {
+struct RequestPreview {
     method: &'static str,
     url: String,
     headers: BTreeMap<String, String>,
-    /// To the byte what would be sent.
+    /// Exactly the bytes that would be sent.
     body: Box<RawValue>,
     not_sent: Vec<String>,
 }
