@@ -94,14 +94,14 @@ pub fn read_or_new(path: &Path) -> Result<Document, Failure> {
     }
 }
 
-/// Names the partial answers that wait to be added to the file, and, once, the answers that are no longer in it.
+/// Names the answers, complete or partial, that wait to be added to the file, and, once, the answers that are no longer in it.
 pub fn remark_journal(path: &Path, document: &Document, places: &StoreFolders) {
     let journal = Journal::new(places);
     let real = real_or_given(path);
     let name = path.display();
     for cell in journal.recoverable_cells(document, &real) {
         ui::remark(&format!(
-            "{name}: there is a partial answer to cell {cell}; the next change to the file adds it"
+            "{name}: the answer to cell {cell} is kept, and the next change to the file adds it"
         ));
     }
     remark_missing(path, document, &real, &journal);
