@@ -1,5 +1,5 @@
-//! Edits of cells that are there already: attributes and texts change, and every other byte stays. A cell
-//! that a person typed without metadata gets some.
+//! Edits of existing cells: attributes and texts change, and no other byte does. A cell that a person typed without
+//! metadata gets some.
 
 use std::collections::HashSet;
 
@@ -16,10 +16,10 @@ use super::metadata::AttributeRef;
 use super::scan::{line_text, lines};
 use super::{Cell, Document, MetaKey, Splice};
 
-/// One edit of a cell, which is given by its place among the cells, from 0.
+/// One edit of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellEdit {
-    /// The cell.
+    /// The index of the cell, from 0.
     pub cell: usize,
     /// What changes.
     pub edit: Edit,
@@ -28,11 +28,11 @@ pub struct CellEdit {
 /// What changes about a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Edit {
-    /// An attribute gets this value; without one, it goes.
+    /// Sets an attribute, or removes it if the value is `None`.
     Attribute(MetaKey, Option<String>),
-    /// The text becomes this one.
+    /// Replaces the text.
     Text(String),
-    /// A cell without an id gets one.
+    /// Gives a cell without an id one.
     Id,
 }
 
@@ -61,7 +61,15 @@ impl CellEdit {
         }
     }
 
-    /// The attribute that it sets.
+    /// The attribute that it sets or removes.
+    fn key(&self) -> Option<MetaKey> {
+        match &self.edit {
+            Edit::Attribute(key, _) => Some(*key),
+            Edit::Text(_) | Edit::Id => None,
+        }
+    }
+
+    /// The attribute that it sets, and its value.
     fn set_value(&self) -> Option<(MetaKey, &str)> {
         match &self.edit {
             Edit::Attribute(key, Some(value)) => Some((*key, value)),
@@ -77,7 +85,7 @@ impl CellEdit {
         }
     }
 
-    /// Whether there is something to write. What is to go may not be there.
+    /// Whether the edit changes anything.
     fn is_needed(&self, cell: Cell<'_>) -> bool {
         match &self.edit {
             Edit::Attribute(key, None) => cell.get(*key).is_some(),
@@ -88,7 +96,8 @@ impl CellEdit {
     }
 }
 
-/// The document with some cells edited. Every other cell reads as before, or nothing is changed.
+/// The document with some cells edited. Fails if a cell would read differently from what the edits say, or if there is
+/// no such cell.
 ///
 /// ```
 /// use analects_formats::msgfile::{self, CellEdit, MetaKey};
@@ -107,74 +116,67 @@ pub fn edit_cells(document: &Document, edits: &[CellEdit]) -> Result<Document, I
     for group in edits.chunk_by(|one, other| one.cell == other.cell) {
         let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
         let cell = document.cell_at(group[0].cell).ok_or_else(missing)?;
-        let group = last_of_each(group, cell);
-        if group.is_empty() {
-            continue;
-        }
-        if let Some(text) = group.iter().find_map(|edit| edit.new_text()) {
-            let id = own_id(cell, &mut next_id);
-            splices.extend(in_body(cell, &id, text));
-        } else if cell.is_sealed() {
-            splices.extend(in_metadata(cell, &group));
-        } else {
-            let id = own_id(cell, &mut next_id);
-            splices.extend(sealing(cell, &group, &id));
+        let needed = needed_edits(group, cell);
+        if !needed.is_empty() {
+            splices.extend(splices_of(cell, &needed, &mut next_id));
         }
     }
-    checked(
-        document,
-        &edits,
-        Splice::apply_all(&splices, document.source()),
-    )
+    let source = Splice::apply_all(&splices, document.source());
+    checked(document, &edits, source)
 }
 
-/// The edits of a cell that are needed: of several of one attribute, the last.
-fn last_of_each<'e>(group: &[&'e CellEdit], cell: Cell<'_>) -> Vec<&'e CellEdit> {
-    let key = |edit: &CellEdit| match &edit.edit {
-        Edit::Attribute(key, _) => Some(*key),
-        Edit::Text(_) | Edit::Id => None,
-    };
-    let mut last: Vec<&CellEdit> = Vec::with_capacity(group.len());
+/// The splices that make the edits of one cell. A new text excludes other edits of the same cell.
+fn splices_of(cell: Cell<'_>, edits: &[&CellEdit], next_id: &mut u64) -> Vec<Splice> {
+    if let Some(text) = edits.iter().find_map(|edit| edit.new_text()) {
+        return replace_body(cell, &own_id(cell, next_id), text);
+    }
+    if cell.is_sealed() {
+        return edit_metadata(cell, edits);
+    }
+    seal(cell, edits, &own_id(cell, next_id))
+}
+
+/// The edits of a cell that change something. Of several edits of one attribute, the last one counts.
+fn needed_edits<'e>(group: &[&'e CellEdit], cell: Cell<'_>) -> Vec<&'e CellEdit> {
+    let mut needed: Vec<&CellEdit> = Vec::with_capacity(group.len());
     for edit in group {
-        if key(edit).is_some() {
-            last.retain(|other| key(other) != key(edit));
+        if let Some(key) = edit.key() {
+            needed.retain(|other| other.key() != Some(key));
         }
-        last.push(edit);
+        needed.push(edit);
     }
-    last.retain(|edit| edit.is_needed(cell));
-    last
+    needed.retain(|edit| edit.is_needed(cell));
+    needed
 }
 
-/// A changed document, if all cells say what they said, or what they are to say.
+/// The document with this source, if each of its cells says what the same cell said before, or what an edit made it
+/// say.
 fn checked(
     document: &Document,
     edits: &[&CellEdit],
     source: Vec<u8>,
 ) -> Result<Document, ItemError> {
     let after = document.with_source_within_section(source);
+    if document.cells().len() != after.cells().len() {
+        return Err(would_change_others());
+    }
     let mut texts = edits
         .iter()
         .filter_map(|edit| Some((edit.cell, edit.new_text()?)))
         .peekable();
-    let mut is_right = document.cells().len() == after.cells().len();
     for (old, new) in document.cells().zip(after.cells()) {
-        let text = texts
-            .next_if(|(cell, _)| *cell == old.at)
-            .map(|(_, text)| text);
-        let is_same_text = match text {
-            Some(text) => new.content() == text,
+        let is_same_text = match texts.next_if(|(cell, _)| *cell == old.at) {
+            Some((_, text)) => new.content() == text,
             None => old.bytes(old.body()) == new.bytes(new.body()),
         };
-        is_right &= old.kind() == new.kind() && old.level() == new.level() && is_same_text;
+        if !is_same_text || old.kind() != new.kind() || old.level() != new.level() {
+            return Err(would_change_others());
+        }
     }
-    if is_right {
-        Ok(after)
-    } else {
-        Err(would_change_others())
-    }
+    Ok(after)
 }
 
-/// The error of a change that would not stay where it is made.
+/// The error of a change that would affect other cells.
 pub(super) fn would_change_others() -> ItemError {
     ItemError::new(
         ItemErrorKind::Refused,
@@ -182,33 +184,27 @@ pub(super) fn would_change_others() -> ItemError {
     )
 }
 
-/// Changes in a metadata line: a value that is there is replaced, a new one goes to the front, where
-/// nothing that stands behind it can make it part of something else.
-fn in_metadata(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
+/// Edits the attributes of a sealed cell. An existing value is replaced; a new attribute becomes the first one, where
+/// nothing that follows it can turn it into something else.
+fn edit_metadata(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
     let mut splices = Vec::new();
     let mut new = String::new();
     for edit in edits {
         let Edit::Attribute(key, value) = &edit.edit else {
             continue;
         };
-        let mut text = String::new();
-        if let Some(value) = value {
-            write_attribute(&mut text, key.as_str(), value);
-        }
-        let found = cell
-            .attribute_refs()
-            .filter(|attribute| attribute.key() == Some(*key));
-        let spans: Vec<Span> = found.map(AttributeRef::span).collect();
-        match (spans.as_slice(), value) {
-            ([], _) => new.push_str(&text),
-            // Of a repeated one, the last counts.
-            ([.., last], Some(_)) => {
-                splices.push(Splice {
-                    at: *last,
-                    bytes: text.as_bytes()[1..].to_vec(),
-                });
+        let spans = attribute_spans(cell, *key);
+        match (spans.last(), value) {
+            // If an attribute is repeated, the last one counts.
+            (Some(last), Some(value)) => splices.push(Splice {
+                at: *last,
+                bytes: attribute_text(*key, value).trim_start().into(),
+            }),
+            (None, Some(value)) => new.push_str(&attribute_text(*key, value)),
+            (_, None) => {
+                let removed = spans.iter().map(|span| without_attribute(cell, *span));
+                splices.extend(removed);
             }
-            (all, None) => splices.extend(all.iter().map(|span| without_attribute(cell, *span))),
         }
     }
     if !new.is_empty() {
@@ -223,9 +219,25 @@ fn in_metadata(cell: Cell<'_>, edits: &[&CellEdit]) -> Vec<Splice> {
     splices
 }
 
-/// Another text in the place of a cell's own. Where its metadata has nothing to say of the text, before or after, only
-/// the text changes.
-fn in_body(cell: Cell<'_>, id: &str, text: &str) -> Vec<Splice> {
+/// Where the attributes with this key are, in order.
+fn attribute_spans(cell: Cell<'_>, key: MetaKey) -> Vec<Span> {
+    let attributes = cell.attribute_refs();
+    attributes
+        .filter(|attribute| attribute.key() == Some(key))
+        .map(AttributeRef::span)
+        .collect()
+}
+
+/// ` key="value"`.
+fn attribute_text(key: MetaKey, value: &str) -> String {
+    let mut text = String::new();
+    write_attribute(&mut text, key.as_str(), value);
+    text
+}
+
+/// Replaces the text of a cell. If neither text needs `stored`, only the text changes; else the whole cell is written
+/// anew.
+fn replace_body(cell: Cell<'_>, id: &str, text: &str) -> Vec<Splice> {
     let is_plain = !text.is_empty()
         && !text.ends_with('\r')
         && open_fence(text).is_none()
@@ -236,7 +248,7 @@ fn in_body(cell: Cell<'_>, id: &str, text: &str) -> Vec<Splice> {
     }
     let mut splices = Vec::new();
     if !cell.is_sealed() {
-        splices.extend(sealing(cell, &[], id));
+        splices.extend(seal(cell, &[], id));
     }
     splices.push(Splice {
         at: body,
@@ -245,7 +257,7 @@ fn in_body(cell: Cell<'_>, id: &str, text: &str) -> Vec<Splice> {
     splices
 }
 
-/// Takes an attribute out of its line, with the blank before it.
+/// Removes an attribute from its line, with the blank before it.
 fn without_attribute(cell: Cell<'_>, span: Span) -> Splice {
     let before = &cell.document.source()[..span.start];
     let start = if before.ends_with(b" ") {
@@ -259,7 +271,7 @@ fn without_attribute(cell: Cell<'_>, span: Span) -> Splice {
     }
 }
 
-/// Whether something follows right at this place of a line that must be kept apart from it.
+/// Whether text follows at this offset without a blank or a line end before it.
 fn is_followed(cell: Cell<'_>, at: usize) -> bool {
     let rest = &cell.document.source()[at..];
     rest.first()
@@ -267,22 +279,15 @@ fn is_followed(cell: Cell<'_>, at: usize) -> bool {
 }
 
 /// Gives a cell without metadata this id, if it has none, and metadata.
-fn sealing(cell: Cell<'_>, edits: &[&CellEdit], id: &str) -> Vec<Splice> {
-    let (source, head) = (cell.document.source(), cell.head());
-    let line_end = cell.document.line_end();
-    let text_end = head.start + line_text(head.of(source)).len();
+fn seal(cell: Cell<'_>, edits: &[&CellEdit], id: &str) -> Vec<Splice> {
     let mut splices = Vec::new();
     if cell.id().is_none() {
-        let kept = head.start + head_without_blanks(&source[head.start..text_end]);
-        let blank = if cell.title().is_empty() { " " } else { "" };
-        let bytes = format!("{blank}[^{id}]").into_bytes();
-        splices.push(Splice {
-            at: Span::new(kept, text_end),
-            bytes,
-        });
+        splices.push(add_id(cell, id));
     }
+    let head = cell.head();
+    let line_end = cell.document.line_end();
     let mut text = String::new();
-    if head.end == text_end {
+    if head.end == head_text_end(cell) {
         text.push_str(line_end);
     }
     text.push_str(&format!("{line_end}[^{id}]: [markdown]"));
@@ -290,9 +295,8 @@ fn sealing(cell: Cell<'_>, edits: &[&CellEdit], id: &str) -> Vec<Splice> {
         write_attribute(&mut text, key.as_str(), value);
     }
     text.push_str(line_end);
-    // An indented line right below would be taken for more attributes.
-    let next = lines(&source[..cell.span().end], head.end).next();
-    if next.is_some_and(|(_, line)| !is_blank_line(line_text(line))) {
+    if starts_with_text(cell) {
+        // An indented line right below would be read as more attributes.
         text.push_str(line_end);
     }
     splices.push(Splice {
@@ -302,7 +306,32 @@ fn sealing(cell: Cell<'_>, edits: &[&CellEdit], id: &str) -> Vec<Splice> {
     splices
 }
 
-/// The id for a cell: its own, else its ordinal, by which others may name it already, or a new one.
+/// Where the head's line ends, without its line end.
+fn head_text_end(cell: Cell<'_>) -> usize {
+    let head = cell.head();
+    head.start + line_text(cell.bytes(head)).len()
+}
+
+/// Whether the line right below the head is not blank.
+fn starts_with_text(cell: Cell<'_>) -> bool {
+    let source = &cell.document.source()[..cell.span().end];
+    let next = lines(source, cell.head().end).next();
+    next.is_some_and(|(_, line)| !is_blank_line(line_text(line)))
+}
+
+/// Adds an id at the end of a head, in place of trailing blanks.
+fn add_id(cell: Cell<'_>, id: &str) -> Splice {
+    let start = cell.head().start;
+    let end = head_text_end(cell);
+    let line = &cell.document.source()[start..end];
+    let blank = if cell.title().is_empty() { " " } else { "" };
+    Splice {
+        at: Span::new(start + length_without_blanks(line), end),
+        bytes: format!("{blank}[^{id}]").into_bytes(),
+    }
+}
+
+/// The id for a cell: its own, else its ordinal, by which other cells may name it already, or else a new number.
 fn own_id(cell: Cell<'_>, next_id: &mut u64) -> String {
     if let Some(id) = cell.id() {
         return id.to_string();
@@ -326,8 +355,8 @@ pub(super) fn with_ids(
     edit_cells(document, &edits.collect::<Vec<_>>())
 }
 
-/// The document with a number for each of these cells that has no id: one more than all that there are, or its
-/// place where another cell names it by that. The cells are in the order of the file. `None` if all have one.
+/// The document with an id for each of these cells that has none: a new number, or its ordinal if another cell names
+/// it by that. The cells are in the order of the file. `None` if all have an id.
 pub(super) fn with_numbers(
     document: &Document,
     places: &[usize],
@@ -346,18 +375,14 @@ pub(super) fn with_numbers(
             id = number.to_string();
             number += 1;
         }
-        splices.extend(sealing(cell, &[], &id));
+        splices.extend(seal(cell, &[], &id));
     }
-    checked(
-        document,
-        &[],
-        Splice::apply_all(&splices, document.source()),
-    )
-    .map(Some)
+    let source = Splice::apply_all(&splices, document.source());
+    checked(document, &[], source).map(Some)
 }
 
-/// The length of a head's line without the blanks at its end.
-fn head_without_blanks(line: &[u8]) -> usize {
+/// The length of a line without the blanks at its end.
+fn length_without_blanks(line: &[u8]) -> usize {
     line.iter()
         .rposition(|byte| !matches!(byte, b' ' | b'\t'))
         .map_or(0, |at| at + 1)

@@ -1,22 +1,23 @@
-//! Changes to a message file as splices: what goes where, and not a byte more.
+//! Changes to a message file as splices, each as small as possible: where new cells go, and which ids they get.
 
 use analects_core::Span;
 
 use super::decode::{BOM, common_start};
+use super::frontmatter::line_end;
 use super::ids::leading_number;
 use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, NewCell};
 
-/// Bytes to put in the place of others.
+/// A change of a file: some bytes replaced by others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Splice {
-    /// The bytes that go.
+    /// The bytes that are replaced.
     pub at: Span,
-    /// The bytes that come.
+    /// The bytes that replace them.
     pub bytes: Vec<u8>,
 }
 
 impl Splice {
-    /// A change of nothing.
+    /// A splice that changes nothing.
     pub fn nothing() -> Splice {
         Splice {
             at: Span::new(0, 0),
@@ -24,7 +25,7 @@ impl Splice {
         }
     }
 
-    /// A change of everything to `bytes`.
+    /// A splice that replaces the whole source by `bytes`.
     pub fn whole(source: &[u8], bytes: Vec<u8>) -> Splice {
         Splice {
             at: Span::new(0, source.len()),
@@ -32,14 +33,12 @@ impl Splice {
         }
     }
 
-    /// The smallest change from one source to another.
+    /// The smallest splice that turns one source into another.
     pub fn between(source: &[u8], bytes: &[u8]) -> Splice {
         let start = common_start(source, bytes);
-        let rest = source[start..]
-            .iter()
-            .rev()
-            .zip(bytes[start..].iter().rev());
-        let end = rest.take_while(|(one, other)| one == other).count();
+        let old = source[start..].iter().rev();
+        let new = bytes[start..].iter().rev();
+        let end = old.zip(new).take_while(|(old, new)| old == new).count();
         let at = Span::new(start, source.len() - end);
         Splice {
             at,
@@ -62,7 +61,7 @@ impl Splice {
         .concat()
     }
 
-    /// The source with several changes made, which are in order and do not overlap.
+    /// The source with several changes made, which must be in order and must not overlap.
     pub fn apply_all(splices: &[Splice], source: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(source.len());
         let mut at = 0;
@@ -77,118 +76,115 @@ impl Splice {
 }
 
 impl Document {
-    /// The id that a new cell gets: one more than every number that an id starts with, and than the places of
-    /// cells without an id, by which they are named. The empty cell whose place it takes does not count.
+    /// The id for a new cell: a number above every number that an id starts with, and above the ordinal of every cell
+    /// that is named by it. The empty cell that the new one replaces does not count.
     pub fn next_id(&self) -> String {
         let last = self
             .cells()
             .next_back()
             .filter(|cell| cell.id().is_none() && !cell.is_ready());
-        let loose = last.map(|cell| cell.at).or_else(|| self.last_without_id());
-        self.number_behind(loose).to_string()
+        let unnamed = last.map(|cell| cell.at).or_else(|| self.last_without_id());
+        self.number_after(unnamed).to_string()
     }
 
-    /// The number of a new cell if the cells at these places, in order, get other names.
+    /// The number for a new cell if the cells at these indexes, in order, get ids.
     pub(super) fn number_without(&self, places: &[usize]) -> u64 {
         let is_other = |cell: &Cell<'_>| places.binary_search(&cell.at).is_err();
-        let loose = self
+        let unnamed = self
             .cells()
             .rev()
             .find(|cell| is_other(cell) && cell.is_named_by_place());
-        self.number_behind(loose.map(|cell| cell.at))
+        self.number_after(unnamed.map(|cell| cell.at))
     }
 
-    fn number_behind(&self, loose: Option<usize>) -> u64 {
-        let mut largest = self.largest_id();
-        // The cell that is ready gives its number away.
-        if let Some(ready) = self
-            .ready_cell()
-            .and_then(Cell::id)
-            .and_then(leading_number)
-            && ready == largest
-        {
-            let ids = self.cells().rev().skip(1).filter_map(Cell::id);
-            largest = ids.filter_map(leading_number).max().unwrap_or(0);
+    /// The number after the largest one in an id, and after the ordinal of the last cell without an id.
+    fn number_after(&self, unnamed: Option<usize>) -> u64 {
+        let ordinal = unnamed.map_or(0, |at| at as u64 + 1);
+        self.largest_lasting_id().max(ordinal) + 1
+    }
+
+    /// The largest number that an id starts with, without the empty cell at the end, whose number becomes free.
+    fn largest_lasting_id(&self) -> u64 {
+        let largest = self.largest_id();
+        let ready = self.ready_cell().and_then(Cell::id);
+        if ready.and_then(leading_number) != Some(largest) {
+            return largest;
         }
-        largest.max(loose.map_or(0, |at| at as u64 + 1)) + 1
+        let ids = self.cells().rev().skip(1).filter_map(Cell::id);
+        ids.filter_map(leading_number).max().unwrap_or(0)
     }
 
-    /// The largest number that follows `prefix` in an id: 2 behind `1.` if there is `1.2`, or `1.2-3`.
+    /// The largest number that follows `prefix` in an id: 2 for `1.` if there is `1.2`, or `1.2-3`.
     pub(super) fn last_number(&self, prefix: &str) -> u64 {
-        let number = |cell: Cell<'_>| {
-            let rest = cell.id()?.strip_prefix(prefix)?;
-            let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
-            // A nonce may start with digits, and is no number.
-            let is_whole = behind.is_empty() || behind.starts_with(['-', '.']);
-            leading_number(rest).filter(|_| is_whole)
-        };
-        self.cells().filter_map(number).max().unwrap_or(0)
+        let ids = self.cells().filter_map(Cell::id);
+        let rests = ids.filter_map(|id| id.strip_prefix(prefix));
+        rests.filter_map(whole_number).max().unwrap_or(0)
     }
 
-    /// Whether a new cell cannot have that name. That of the empty cell whose place it takes is free.
+    /// Whether a cell has this name already, apart from the empty one that a new cell replaces.
     pub fn is_taken(&self, name: &str) -> bool {
-        let ready = self.ready_cell().map(Cell::ordinal);
-        self.cell(name)
-            .is_some_and(|cell| Some(cell.ordinal()) != ready)
+        let Some(cell) = self.cell(name) else {
+            return false;
+        };
+        !cell.is_ready()
     }
 
-    /// The number of `#` of new cells: one more than their section's heading, at most five.
+    /// The number of `#` of new cells: one more than the heading of their section, at most five.
     pub fn new_cell_level(&self) -> usize {
-        match self.kind {
-            DocumentKind::Section => self
-                .scan
-                .section
-                .map_or(3, |section| section.level + 1)
-                .min(5),
-            _ => 1,
+        if self.kind != DocumentKind::Section {
+            return 1;
         }
+        let section = self.scan.section;
+        section.map_or(3, |section| section.level + 1).min(5)
     }
 
-    /// The line end of the file's first line; `\n` where there is none.
+    /// The line end of the file's first line; `\n` if it has none.
     pub(super) fn line_end(&self) -> &'static str {
-        let first = memchr::memchr(b'\n', &self.source);
-        match first
-            .and_then(|at| at.checked_sub(1))
-            .map(|at| self.source[at])
-        {
-            Some(b'\r') => "\r\n",
-            _ => "\n",
-        }
+        line_end(&self.source)
     }
 
-    /// The empty `# %%` at the end of a file that waits for somebody to type into it. It is no message;
-    /// the next one takes its place.
+    /// The ready cell: an empty `# %%` at the end of a file, for a person to type into. It is not a message; the next
+    /// message takes its place.
     pub fn ready_cell(&self) -> Option<Cell<'_>> {
         self.cells().next_back().filter(|cell| cell.is_ready())
     }
 
-    /// Where a new cell goes, and what must stand before its head.
+    /// The bytes that a new cell replaces, and the text that must come before its head.
     pub(super) fn insertion_point(&self) -> (Span, String) {
         if let Some(ready) = self.ready_cell() {
             return (ready.span(), String::new());
         }
-        let (end, line_end) = (self.source.len(), self.line_end());
-        let mut before = String::new();
-        let is_first = end == 0 || self.source == BOM;
-        match self.source.last() {
-            _ if is_first => {}
-            Some(b'\n') => {}
-            Some(b'\r') => before.push_str("\r\n"),
-            _ => before.push_str(line_end),
-        }
-        if !is_first && !self.last_cell_waits_for_lines() {
-            before.push_str(line_end);
-        }
+        let end = self.source.len();
+        let mut before = self.gap_at_end();
         if let (DocumentKind::Section, None, Some(name)) =
             (self.kind, self.scan.section, &self.front.message_section)
         {
+            let line_end = self.line_end();
             before.push_str(&format!("## {name}{line_end}{line_end}"));
         }
         (Span::new(end, end), before)
     }
 
-    /// Whether the last cell has fewer lines than its `stored` says. One more, and it would read
-    /// differently, so nothing may be added between it and the next head.
+    /// What must be added at the end of the file so that it ends with a blank line.
+    fn gap_at_end(&self) -> String {
+        let mut gap = String::new();
+        if self.source.is_empty() || self.source == BOM {
+            return gap;
+        }
+        let line_end = self.line_end();
+        match self.source.last() {
+            Some(b'\n') => {}
+            Some(b'\r') => gap.push_str("\r\n"),
+            _ => gap.push_str(line_end),
+        }
+        if !self.last_cell_waits_for_lines() {
+            gap.push_str(line_end);
+        }
+        gap
+    }
+
+    /// Whether the last cell has fewer lines than its `stored` says. With one more line it could read differently, so
+    /// nothing may be added between it and the next head.
     fn last_cell_waits_for_lines(&self) -> bool {
         self.cells()
             .next_back()
@@ -197,7 +193,7 @@ impl Document {
 }
 
 impl Cell<'_> {
-    /// Whether it has no id and says something, so that people name it by its place.
+    /// Whether it has no id and is not empty, so that people name it by its ordinal.
     fn is_named_by_place(self) -> bool {
         self.id().is_none() && !(self.title().is_empty() && self.body().is_empty())
     }
@@ -210,7 +206,7 @@ impl Cell<'_> {
             && (self.id().is_none() && self.body().is_empty() || self.is_rewind_mark())
     }
 
-    /// Whether it is an empty message cell with a `parent`: what is said next follows that.
+    /// Whether it is a rewind mark: an empty message cell with a `parent`, which the next message follows.
     pub fn is_rewind_mark(self) -> bool {
         self.role() == CellRole::User
             && self.parent().is_some()
@@ -225,38 +221,34 @@ pub fn append(document: &Document, cell: &NewCell) -> Splice {
     append_all(document, std::slice::from_ref(cell))
 }
 
-/// Adds cells at the end of the file. An empty cell that is ready there is filled by a message, and
-/// stays behind what is no message. If that cell says which message is followed next, the first new one follows it.
+/// Adds cells at the end of the file. The first message takes the place of the [ready cell](Document::ready_cell); if
+/// that is a rewind mark, the message gets its `parent`. Cells that are not messages go before it. After an output,
+/// the file gets a new ready cell if it had one.
 pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
     let (at, mut text) = document.insertion_point();
+    let level = document.new_cell_level();
     let mark = document.ready_cell().filter(|ready| ready.is_rewind_mark());
-    if let (Some(mark), [first, rest @ ..]) = (mark, cells) {
-        if !first.is_message() {
-            text.push_str(&cells_text(document, cells, document.new_cell_level()));
+    match (mark, cells) {
+        (Some(_), [first, ..]) if !first.is_message() => {
+            text.push_str(&cells_text(document, cells, level));
             text.push_str(document.line_end());
             return Splice {
                 at: Span::new(at.start, at.start),
                 bytes: text.into_bytes(),
             };
         }
-        let mut first = first.clone();
-        if first
-            .attributes
-            .iter()
-            .all(|(key, _)| key != MetaKey::Parent.as_str())
-        {
-            first = first.with("parent", mark.parent().unwrap_or_default());
+        (Some(mark), [first, rest @ ..]) => {
+            let first = with_parent_of(mark, first);
+            text.push_str(&cells_text(document, &[first], level));
+            if !rest.is_empty() {
+                text.push_str(document.line_end());
+            }
+            text.push_str(&cells_text(document, rest, level));
         }
-        text.push_str(&cells_text(document, &[first], document.new_cell_level()));
-        if !rest.is_empty() {
-            text.push_str(document.line_end());
-        }
-        text.push_str(&cells_text(document, rest, document.new_cell_level()));
-    } else {
-        text.push_str(&cells_text(document, cells, document.new_cell_level()));
+        _ => text.push_str(&cells_text(document, cells, level)),
     }
     if document.ready_cell().is_some() && ends_with_output(cells) {
-        text.push_str(&typed_cell(document, document.new_cell_level(), ""));
+        text.push_str(&typed_cell(document, level, ""));
     }
     Splice {
         at,
@@ -264,7 +256,17 @@ pub fn append_all(document: &Document, cells: &[NewCell]) -> Splice {
     }
 }
 
-/// Adds an answer at the end of the file, and an empty cell that is ready for what is said next.
+/// The cell with the parent of a rewind mark, unless it has a parent of its own.
+fn with_parent_of(mark: Cell<'_>, cell: &NewCell) -> NewCell {
+    let key = MetaKey::Parent.as_str();
+    let cell = cell.clone();
+    if cell.attributes.iter().any(|(other, _)| other == key) {
+        return cell;
+    }
+    cell.with(key, mark.parent().unwrap_or_default())
+}
+
+/// Adds an answer at the end of the file, and a ready cell for the next message.
 pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
     let mut splice = append_all(document, cells);
     if document.ready_cell().is_none() && ends_with_output(cells) {
@@ -274,7 +276,7 @@ pub fn append_answer(document: &Document, cells: &[NewCell]) -> Splice {
     splice
 }
 
-/// Writes a cell in the place of another. Without a level of its own it keeps the other's.
+/// Replaces a cell by another one, which keeps its level unless it has one of its own.
 pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
     let mut text = cells_text(document, std::slice::from_ref(cell), old.level());
     if old.span().end < document.source.len() {
@@ -286,13 +288,14 @@ pub fn replace(document: &Document, old: Cell<'_>, cell: &NewCell) -> Splice {
     }
 }
 
-/// A cell as a person types it, with what stands before it.
+/// A cell without metadata, as a person types it, after a blank line.
 pub(super) fn typed_cell(document: &Document, level: usize, text: &str) -> String {
-    let (line_end, hashes) = (document.line_end(), "#".repeat(level));
-    match text {
-        "" => format!("{line_end}{hashes} %%{line_end}"),
-        _ => format!("{line_end}{hashes} %%{line_end}{line_end}{text}{line_end}"),
+    let line_end = document.line_end();
+    let head = format!("{line_end}{} %%{line_end}", "#".repeat(level));
+    if text.is_empty() {
+        return head;
     }
+    format!("{head}{line_end}{text}{line_end}")
 }
 
 fn ends_with_output(cells: &[NewCell]) -> bool {
@@ -304,29 +307,34 @@ fn ends_with_output(cells: &[NewCell]) -> bool {
 /// Cells as text, with a blank line between them.
 pub(super) fn cells_text(document: &Document, cells: &[NewCell], level: usize) -> String {
     let line_end = document.line_end();
-    let texts: Vec<String> = cells
-        .iter()
-        .map(|cell| cell.to_text(level, line_end))
-        .collect();
-    texts.join(line_end)
+    let texts = cells.iter().map(|cell| cell.to_text(level, line_end));
+    texts.collect::<Vec<String>>().join(line_end)
 }
 
-/// A cell with another text in the place of its own, and with everything else that it says of itself.
+/// Writes a cell anew with another text; its title and its other attributes stay.
 pub(super) fn replace_content(document: &Document, cell: Cell<'_>, id: &str, text: &str) -> Splice {
-    let of_the_text = [Some(MetaKey::Stored), Some(MetaKey::Title)];
-    let kept = cell
-        .attribute_refs()
-        .filter(|attribute| !of_the_text.contains(&attribute.key()));
+    let written_anew = [Some(MetaKey::Stored), Some(MetaKey::Title)];
+    let mut attributes = Vec::new();
+    for attribute in cell.attribute_refs() {
+        if !written_anew.contains(&attribute.key()) {
+            attributes.push((attribute.name().to_string(), attribute.value().to_string()));
+        }
+    }
     let new = NewCell {
         kind: cell.kind(),
         level: Some(cell.level()),
         title: cell.full_title().into_owned(),
         id: id.to_string(),
         type_word: cell.type_word().to_string(),
-        attributes: kept
-            .map(|kept| (kept.name().to_string(), kept.value().to_string()))
-            .collect(),
+        attributes,
         content: text.to_string(),
     };
     replace(document, cell, &new)
+}
+
+/// The number that the rest of an id starts with. A nonce may start with digits too, and is not a number.
+fn whole_number(rest: &str) -> Option<u64> {
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_whole = after.is_empty() || after.starts_with(['-', '.']);
+    leading_number(rest).filter(|_| is_whole)
 }

@@ -9,7 +9,7 @@ use super::code::code;
 use super::role::is_fixed_word;
 use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, base64, unseen_cells};
 
-/// A message file, as JSON. What its cells say is not held: it is taken from the document, cell by cell.
+/// A message file, as JSON. The contents of cells are taken from the document while it is serialized.
 #[derive(Debug, Clone, Serialize)]
 pub struct Show<'d> {
     path: String,
@@ -22,7 +22,7 @@ pub struct Show<'d> {
     problems: Vec<ShowProblem>,
 }
 
-/// The cells of a document, as JSON.
+/// The cells of a document, which get their content while they are serialized.
 #[derive(Debug, Clone)]
 struct ShowCells<'d> {
     document: &'d Document,
@@ -32,20 +32,16 @@ struct ShowCells<'d> {
 
 impl Serialize for ShowCells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(
-            self.outline
-                .iter()
-                .zip(self.document.cells())
-                .map(|(row, cell)| {
-                    let mut row = row.clone();
-                    fill(&mut row, cell);
-                    row
-                }),
-        )
+        let rows = self.outline.iter().zip(self.document.cells());
+        serializer.collect_seq(rows.map(|(row, cell)| {
+            let mut row = row.clone();
+            fill(&mut row, cell);
+            row
+        }))
     }
 }
 
-/// A cell, as JSON.
+/// A cell, as JSON. The field names are documented and fixed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ShowCell {
     /// The id, if it has one.
@@ -70,7 +66,7 @@ pub struct ShowCell {
     /// The attributes in the order of their keys; of a repeated one, the last.
     #[serde(serialize_with = "as_map")]
     pub attributes: Vec<(String, String)>,
-    /// The text; nothing in an outline, and for binary content.
+    /// The text; `None` in an outline, and for binary content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
     /// The bytes of binary content, in base64 without line ends.
@@ -86,13 +82,13 @@ pub struct ShowCell {
     pub parent: Option<String>,
     /// The names of the cells that belong to it.
     pub outputs: Vec<String>,
-    /// Why the model does not see it, in one of the words of [`Unseen`]; nothing if it does.
+    /// Why the model does not see it, as a word of [`Unseen`]; `None` if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unseen: Option<&'static str>,
 }
 
 impl ShowCell {
-    /// The value of an attribute.
+    /// The value of an attribute, by its key.
     pub fn attribute(&self, key: &str) -> Option<&str> {
         let at = self
             .attributes
@@ -102,12 +98,12 @@ impl ShowCell {
     }
 }
 
-// A map of its own for each cell takes more room, and more time, than all the rest of an outline.
+// A map for each cell would take more memory, and more time, than the rest of the outline.
 fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
 }
 
-/// One value for each key, in the order of the keys.
+/// The attributes of a cell, sorted by key, with the last value of each.
 fn unique(cell: Cell<'_>) -> Vec<(String, String)> {
     // The last of a key comes first, and stays.
     let mut attributes: Vec<(&str, &str)> = cell.attributes().rev().collect();
@@ -131,7 +127,7 @@ pub struct ShowProblem {
 }
 
 impl Show<'_> {
-    /// Names the agent that answers, for those who know which models can be asked.
+    /// Replaces the agent that answers, for a caller that knows which models can be asked.
     #[must_use]
     pub fn with_default_agent(self, default_agent: Option<String>) -> Self {
         Show {
@@ -140,7 +136,7 @@ impl Show<'_> {
         }
     }
 
-    /// Adds problems of the file or of its messages, each at its place.
+    /// Adds problems, sorted into those that are there by their lines.
     #[must_use]
     pub fn with_problems(mut self, more: Vec<ShowProblem>) -> Self {
         self.problems.extend(more);
@@ -150,7 +146,7 @@ impl Show<'_> {
     }
 }
 
-/// Describes a document for other programs, without its problems: whoever prints them words their hints.
+/// Describes a document for other programs, without its problems: add them with [`Show::with_problems`].
 pub fn show<'d>(document: &'d Document, path: &str) -> Show<'d> {
     let front = document
         .frontmatter_span()
@@ -178,29 +174,29 @@ pub fn show<'d>(document: &'d Document, path: &str) -> Show<'d> {
     }
 }
 
-/// Describes one cell for other programs.
+/// Describes one cell for other programs, with its content.
 pub fn show_cell(cell: Cell<'_>) -> Option<ShowCell> {
     let mut row = outline(cell.document).into_iter().nth(cell.at)?;
     fill(&mut row, cell);
     Some(row)
 }
 
-/// What a cell is, where it stands, and what it belongs to.
+/// The role of a cell, its lines, and the cell that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellOverview {
-    /// What it is.
+    /// Its role.
     pub role: CellRole,
     /// The line of its head, from 1.
     pub line: usize,
     /// Its last line.
     pub end_line: usize,
-    /// For an output, the cell that it belongs to, by its place among the cells, from 0.
+    /// For an output, the index of the cell that it belongs to, from 0.
     pub parent: Option<usize>,
     /// How many cells belong to it.
     pub outputs: usize,
 }
 
-/// The least that there is to say about the cells of a document, in one pass and with little room.
+/// An overview of the cells of a document, in one pass and with little memory.
 pub fn overview(document: &Document) -> Vec<CellOverview> {
     let mut lines = LineCounter {
         source: document.source(),
@@ -210,35 +206,19 @@ pub fn overview(document: &Document) -> Vec<CellOverview> {
     let mut rows: Vec<CellOverview> = Vec::with_capacity(document.cells().len());
     let mut questions = LastQuestions::default();
     for cell in document.cells() {
-        let at = rows.len();
-        let role = cell.role();
-        // What a cell belongs to, or follows, stands above it.
-        let above = |name: &str| document.place_of(name).filter(|place| *place < at);
-        let follows = cell.parent().and_then(|parent| match parent {
-            "" => Some(None),
-            parent => above(parent).map(Some),
-        });
-        let question = questions.before(follows, cell.agent_id());
-        let is_frame = role == CellRole::Details;
-        let mut parent = None;
-        if cell.kind() == CellKind::Output && !is_frame {
-            // A derived id extends its parent's by a dot; everything else answers what was said last.
-            let derived = || cell.id().and_then(|id| above(id.rsplit_once('.')?.0));
-            parent = cell.part().and_then(above).or_else(derived).or(question);
-        }
-        // What waits to be typed into was not answered.
-        let is_said = role.is_user() && !cell.body().is_empty();
-        questions.add(at, is_said, question, cell.agent_id());
+        let question = questions.before(parent_above(cell), cell.agent_id());
+        let parent = owner_of(cell, question);
+        // An empty cell is not a question yet.
+        let is_question = cell.role().is_user() && !cell.body().is_empty();
+        questions.add(cell, is_question, question);
         if let Some(parent) = parent {
             rows[parent].outputs += 1;
         }
         let span = cell.span();
-        let line = lines.line_of(span.start);
-        let end_line = lines.line_of(span.end.saturating_sub(1).max(span.start));
         rows.push(CellOverview {
-            role,
-            line,
-            end_line,
+            role: cell.role(),
+            line: lines.line_of(span.start),
+            end_line: lines.line_of(span.end.saturating_sub(1).max(span.start)),
             parent,
             outputs: 0,
         });
@@ -246,32 +226,69 @@ pub fn overview(document: &Document) -> Vec<CellOverview> {
     rows
 }
 
-/// What was asked last, at each cell of a file and on its branch.
+/// The cell above with this name.
+fn above(cell: Cell<'_>, name: &str) -> Option<usize> {
+    let place = cell.document.place_of(name);
+    place.filter(|place| *place < cell.at)
+}
+
+/// The cell that `parent=` names. `Some(None)` begins the conversation anew; `None` follows the cell before.
+fn parent_above(cell: Cell<'_>) -> Option<Option<usize>> {
+    match cell.parent()? {
+        "" => Some(None),
+        parent => above(cell, parent).map(Some),
+    }
+}
+
+/// The cell that an output belongs to: the one that `part=` or its id names, else the last question.
+fn owner_of(cell: Cell<'_>, question: Option<usize>) -> Option<usize> {
+    if cell.kind() != CellKind::Output || cell.role() == CellRole::Details {
+        return None;
+    }
+    let whole = cell.part().and_then(|part| above(cell, part));
+    whole.or_else(|| derived_from(cell)).or(question)
+}
+
+/// The cell whose id this one's extends by a dot.
+fn derived_from(cell: Cell<'_>) -> Option<usize> {
+    let (id, _) = cell.id()?.rsplit_once('.')?;
+    above(cell, id)
+}
+
+/// The last question on the branch of each cell.
 #[derive(Default)]
 struct LastQuestions {
-    /// The question that what follows each cell answers.
+    /// For each cell, the question that a cell which follows it answers.
     at: Vec<Option<usize>>,
-    /// The last cell of the main chain, and of each side chain.
+    /// The last cell of the main chain.
     main: Option<usize>,
+    /// The last cell of each side chain.
     sides: HashMap<String, usize>,
 }
 
 impl LastQuestions {
-    /// What was asked before a cell that follows another one, or nobody; or else the last of its chain.
-    fn before(&self, follows: Option<Option<usize>>, side: Option<&str>) -> Option<usize> {
-        let last = || {
-            side.and_then(|side| self.sides.get(side).copied())
-                .or(self.main)
+    /// The last question before a cell that follows `parent`, or else the last cell of its chain.
+    fn before(&self, parent: Option<Option<usize>>, side: Option<&str>) -> Option<usize> {
+        let before = match parent {
+            Some(parent) => parent,
+            None => self.last(side),
         };
-        follows.unwrap_or_else(last).and_then(|at| self.at[at])
+        self.at[before?]
     }
 
-    /// Notes the next cell.
-    fn add(&mut self, at: usize, is_said: bool, before: Option<usize>, side: Option<&str>) {
-        self.at.push(if is_said { Some(at) } else { before });
-        match side {
-            Some(side) => _ = self.sides.insert(side.to_string(), at),
-            None => self.main = Some(at),
+    /// The last cell of a side chain, or of the main chain as long as the side chain has none.
+    fn last(&self, side: Option<&str>) -> Option<usize> {
+        let last = side.and_then(|side| self.sides.get(side).copied());
+        last.or(self.main)
+    }
+
+    /// Adds the next cell.
+    fn add(&mut self, cell: Cell<'_>, is_question: bool, before: Option<usize>) {
+        self.at
+            .push(if is_question { Some(cell.at) } else { before });
+        match cell.agent_id() {
+            Some(side) => _ = self.sides.insert(side.to_string(), cell.at),
+            None => self.main = Some(cell.at),
         }
     }
 }
@@ -296,7 +313,7 @@ pub fn outline(document: &Document) -> Vec<ShowCell> {
     shown
 }
 
-/// Counts lines, for offsets that only grow: the whole file is looked at once.
+/// Counts lines up to offsets that only grow, so that the file is scanned once.
 struct LineCounter<'a> {
     source: &'a [u8],
     at: usize,
@@ -304,6 +321,7 @@ struct LineCounter<'a> {
 }
 
 impl LineCounter<'_> {
+    /// The line of an offset, from 1.
     fn line_of(&mut self, offset: usize) -> usize {
         let between = self.source.get(self.at..offset).unwrap_or_default();
         self.line += memchr::memchr_iter(b'\n', between).count();
@@ -351,7 +369,7 @@ fn language(cell: Cell<'_>) -> Option<String> {
     written.map(str::to_string)
 }
 
-/// Adds the content to what an outline has of a cell.
+/// Adds the content to the outline of a cell.
 fn fill(row: &mut ShowCell, cell: Cell<'_>) {
     match binary_content(cell) {
         Some(bytes) => row.content_base64 = Some(base64::encode_line(&bytes)),
@@ -359,19 +377,21 @@ fn fill(row: &mut ShowCell, cell: Cell<'_>) {
     }
 }
 
-/// The bytes of a cell whose content is not text: a `[raw]` cell with a `mime_type`, or what running
-/// code gave that is neither text nor JSON. Nothing where the cell does not hold base64.
+/// The bytes of a cell whose content is not text: a `[raw]` cell with a `mime_type`, or output of code that is neither
+/// text nor JSON. `None` for other cells, and for one that does not hold base64.
 pub fn binary_content(cell: Cell<'_>) -> Option<Vec<u8>> {
     let mime_type = cell.get(MetaKey::MimeType)?;
     let role = cell.role();
     let is_text = mime_type.starts_with("text/") || mime_type.ends_with("json");
     let is_binary = role == CellRole::Raw || (role == CellRole::CodeOutput && !is_text);
-    let bytes = is_binary.then(|| base64::decode(&cell.content())).flatten();
-    bytes.filter(|bytes| !bytes.is_empty())
+    if !is_binary {
+        return None;
+    }
+    base64::decode(&cell.content()).filter(|bytes| !bytes.is_empty())
 }
 
 impl ShowProblem {
-    /// A problem with its hint in the words of the program that prints it.
+    /// A problem; `hint` is in the words of the program that prints it.
     pub fn new(problem: &Problem, hint: Option<String>) -> ShowProblem {
         ShowProblem {
             code: problem.code.to_string(),

@@ -1,8 +1,10 @@
-//! The verbs of [`analects_core::verbs`] in a file: each change is a splice, and every other byte stays. What a change
-//! takes out of the file is gone from it; whoever makes the change keeps that elsewhere.
+//! The verbs of [`analects_core::verbs`] on a file. Each change is a splice, and no other byte changes. Text that a
+//! change removes is gone from the file; keeping it elsewhere is up to the caller.
+
+use std::fmt;
 
 use analects_core::verbs::{Change, NotEditable, Target, VerbError, fork as fork_positions};
-use analects_core::{Body, Hint, History, Ids, MessageId, Raw, RawMap, SessionId};
+use analects_core::{Body, Hint, History, Ids, Message, MessageId, Raw, RawMap, SessionId};
 
 use super::cell_edits::{CellEdit, Edit, edit_cells, would_change_others};
 use super::code::code;
@@ -10,7 +12,9 @@ use super::item::{ItemError, ItemErrorKind};
 use super::messages::{check_is_first, details_cell, details_lines, put_messages};
 use super::{Cell, CellMessages, CellRole, Document, MetaKey, NewCell, Splice, append};
 
-/// Makes changes to a file, whose messages were read before. A cell that a change names and that has no id gets one.
+/// Makes changes to a file, whose messages `read` are. A cell without an id gets one if a change names it.
+///
+/// Fails if a change is about a message that is not in the file, or if it would make another cell read differently.
 ///
 /// ```
 /// use analects_core::CountingIds;
@@ -30,61 +34,86 @@ pub fn apply(
     changes: &[Change],
     ids: &mut dyn Ids,
 ) -> Result<Document, ItemError> {
-    let mut edits = Vec::new();
-    let mut rewind = None;
-    let mut new = Vec::new();
-    for change in changes {
-        match change {
-            Change::SetHistory { target, history } => {
-                edits.extend(history_edits(document, read, target, *history)?);
-            }
-            Change::Revise { target, text } => {
-                let cell = read
-                    .text_cell(target)
-                    .ok_or_else(|| no_cell(&target.message))?;
-                edits.push(CellEdit::text(cell, text));
-            }
-            Change::ContinueFrom { parent } => rewind = Some(parent.as_ref()),
-            Change::Append(message) => new.push((**message).clone()),
-        }
-    }
+    let plan = ChangePlan::of(document, read, changes)?;
     let mut after = None;
-    if let Some(parent) = rewind {
-        let parent = match parent {
-            Some(id) => Some(read.head(id).ok_or_else(|| no_cell(id))?),
-            None => None,
-        };
-        if let Some(cell) = parent.and_then(|at| document.cell_at(at)) {
-            check_is_first(document, cell)?;
-        }
-        let is_loose = |at: usize| document.cell_at(at).is_some_and(|cell| cell.id().is_none());
-        if let Some(cell) = parent.filter(|at| is_loose(*at)) {
-            after = Some(edit_cells(
-                document,
-                &[CellEdit {
-                    cell,
-                    edit: Edit::Id,
-                }],
-            )?);
-        }
-        let named = after.as_ref().unwrap_or(document);
-        let name = parent
-            .and_then(|at| named.cell_at(at))
-            .map(|cell| cell.name().into_owned());
-        after = Some(with_rewind_mark(named, &name.unwrap_or_default())?);
+    if let Some(parent) = plan.rewind {
+        after = Some(rewind(document, read, parent)?);
     }
-    if !edits.is_empty() {
-        after = Some(edit_cells(after.as_ref().unwrap_or(document), &edits)?);
-    }
-    if !new.is_empty() {
+    if !plan.edits.is_empty() {
         let base = after.as_ref().unwrap_or(document);
-        let splice = put_messages(base, read.session(), &new, ids)?.splice;
+        after = Some(edit_cells(base, &plan.edits)?);
+    }
+    if !plan.new.is_empty() {
+        let base = after.as_ref().unwrap_or(document);
+        let splice = put_messages(base, read.session(), &plan.new, ids)?.splice;
         after = Some(base.with_source_within_section(splice.apply(base.source())));
     }
     Ok(after.unwrap_or_else(|| document.with_source_within_section(document.source().to_vec())))
 }
 
-/// The cells that say how much of a message, or of a call and its result, the model sees.
+/// Changes, sorted by how they are made.
+#[derive(Default)]
+struct ChangePlan<'c> {
+    edits: Vec<CellEdit>,
+    /// The message that the next one follows; inside, `None` for the beginning of the conversation.
+    rewind: Option<Option<&'c MessageId>>,
+    /// Messages to add.
+    new: Vec<Message>,
+}
+
+impl<'c> ChangePlan<'c> {
+    fn of(
+        document: &Document,
+        read: &CellMessages,
+        changes: &'c [Change],
+    ) -> Result<ChangePlan<'c>, ItemError> {
+        let mut plan = ChangePlan::default();
+        for change in changes {
+            match change {
+                Change::SetHistory { target, history } => {
+                    let edits = history_edits(document, read, target, *history)?;
+                    plan.edits.extend(edits);
+                }
+                Change::Revise { target, text } => {
+                    let cell = read.text_cell(target);
+                    let cell = cell.ok_or_else(|| no_cell(&target.message))?;
+                    plan.edits.push(CellEdit::text(cell, text));
+                }
+                Change::ContinueFrom { parent } => plan.rewind = Some(parent.as_ref()),
+                Change::Append(message) => plan.new.push((**message).clone()),
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// The document whose next message follows this one, or begins the conversation anew.
+fn rewind(
+    document: &Document,
+    read: &CellMessages,
+    parent: Option<&MessageId>,
+) -> Result<Document, ItemError> {
+    let Some(parent) = parent else {
+        return with_rewind_mark(document, "");
+    };
+    let at = read.head(parent).ok_or_else(|| no_cell(parent))?;
+    let Some(cell) = document.cell_at(at) else {
+        return with_rewind_mark(document, "");
+    };
+    check_is_first(document, cell)?;
+    if cell.id().is_some() {
+        return with_rewind_mark(document, &cell.name());
+    }
+    let edit = CellEdit {
+        cell: at,
+        edit: Edit::Id,
+    };
+    let named = edit_cells(document, &[edit])?;
+    let name = named.cell_at(at).map(|cell| cell.name().into_owned());
+    with_rewind_mark(&named, &name.unwrap_or_default())
+}
+
+/// The edits that set how much of a message, or of a call and its result, the model sees.
 fn history_edits(
     document: &Document,
     read: &CellMessages,
@@ -99,18 +128,23 @@ fn history_edits(
         .cell_at(cell)
         .is_some_and(|cell| cell.role() == CellRole::ToolCall);
     if target.call.is_none() && is_call {
-        // An answer of calls alone is hidden call by call.
+        // An answer that is nothing but calls is hidden call by call.
         cells = read.call_cells(&target.message);
     }
-    let edit = |cell| match history {
+    let edits = cells.into_iter().map(|cell| history_edit(cell, history));
+    Ok(edits.collect())
+}
+
+fn history_edit(cell: usize, history: History) -> CellEdit {
+    match history {
         History::Exclude => CellEdit::set(cell, MetaKey::History, "none"),
         History::Summary => CellEdit::set(cell, MetaKey::History, history.as_str()),
         History::Include => CellEdit::remove(cell, MetaKey::History),
-    };
-    Ok(cells.into_iter().map(edit).collect())
+    }
 }
 
-/// The document whose next message follows this cell, or nobody.
+/// The document with an empty cell at its end that says which cell the next message follows; an empty name begins the
+/// conversation anew.
 fn with_rewind_mark(document: &Document, parent: &str) -> Result<Document, ItemError> {
     if let Some(ready) = document.ready_cell() {
         if last_before(document, ready).is_some_and(|last| last == parent) {
@@ -131,7 +165,7 @@ fn with_rewind_mark(document: &Document, parent: &str) -> Result<Document, ItemE
     }
 }
 
-/// The document whose next message follows the last one.
+/// The document with a plain empty cell in place of the rewind mark.
 fn without_rewind_mark(document: &Document, ready: Cell<'_>) -> Document {
     let hashes = "#".repeat(ready.level());
     let bytes = format!("{hashes} %%{}", document.line_end()).into_bytes();
@@ -142,17 +176,16 @@ fn without_rewind_mark(document: &Document, ready: Cell<'_>) -> Document {
     document.with_source_within_section(splice.apply(document.source()))
 }
 
-/// The name of the message that an empty cell at the end follows if it says nothing else.
+/// The head of the last message of the main chain above an empty cell, which the cell follows without `parent=`.
 fn last_before(document: &Document, ready: Cell<'_>) -> Option<String> {
     let read = CellMessages::of(document, &SessionId::default());
-    let is_said = |at: &usize| {
-        let message = &read.messages[*at];
-        read.heads[*at] < ready.at
-            && message.agent_id.is_none()
-            && !matches!(message.body, Body::Progress(_))
-    };
-    let last = (0..read.messages.len()).rev().find(is_said)?;
-    Some(document.cell_at(read.heads[last])?.name().into_owned())
+    for (message, head) in read.messages.iter().zip(&read.heads).rev() {
+        let is_on_chain = message.agent_id.is_none() && !matches!(message.body, Body::Progress(_));
+        if is_on_chain && *head < ready.at {
+            return Some(document.cell_at(*head)?.name().into_owned());
+        }
+    }
+    None
 }
 
 fn no_cell(message: &MessageId) -> ItemError {
@@ -160,36 +193,34 @@ fn no_cell(message: &MessageId) -> ItemError {
     ItemError::new(ItemErrorKind::UnknownCell, text)
 }
 
-/// The file up to a cell and what completes it: calls and their results, code and its outputs, a summary and what
-/// came with it. Every byte is that of the original; what the end of the file tells about these cells comes along.
+/// A copy of the file up to a cell and what completes it: the results of calls, the outputs of code, what came with a
+/// summary. Its bytes are those of the original. Tombstones and revisions of these cells further down, and their
+/// details, are added to the copy.
 pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     let read = CellMessages::of(document, &SessionId::default());
     let message = read
         .message(at)
         .ok_or_else(|| not_a_message(document, at))?;
-    let positions = fork_positions(&read.messages, Some(message));
-    let positions = positions.map_err(|error| verb_error(&read, document, error))?;
-    let is_told = |at: &&usize| {
-        matches!(
-            read.messages[**at].body,
-            Body::Tombstone(_) | Body::Revision(_)
-        )
-    };
-    let way = positions
-        .iter()
-        .filter(|at| !is_told(at))
-        .map(|at| read.last_cell(*at));
-    let last = way.max().unwrap_or(at).max(at);
+    let positions = fork_positions(&read.messages, Some(message))
+        .map_err(|error| verb_error(&read, document, error))?;
+    let mut last = at;
+    let mut changes = Vec::new();
+    for position in positions {
+        if is_change(&read.messages[position]) {
+            changes.push(read.heads[position]);
+        } else {
+            last = last.max(read.last_cell(position));
+        }
+    }
+    changes.retain(|change| *change > last);
     let end = document.cell_at(last).map_or(0, |cell| cell.span().end);
     let copied = document.source()[..end].to_vec();
-    let told = positions.iter().filter(is_told).map(|at| read.heads[*at]);
-    let told: Vec<usize> = told.filter(|at| *at > last).collect();
-    if told.is_empty() && details_lines(document).is_empty() {
+    if changes.is_empty() && details_lines(document).is_empty() {
         return Ok(copied);
     }
     let mut copy = document.with_source_within_section(copied);
-    for at in told {
-        if let Some(cell) = document.cell_at(at) {
+    for change in changes {
+        if let Some(cell) = document.cell_at(change) {
             let splice = append(&copy, &without_parent(cell));
             copy = copy.with_source_within_section(splice.apply(copy.source()));
         }
@@ -197,40 +228,48 @@ pub fn fork(document: &Document, at: usize) -> Result<Vec<u8>, ItemError> {
     Ok(with_details(document, copy))
 }
 
-/// A copy with the details of its cells. Where the original ends with the copy, they are there already.
+/// Whether a message only changes another one.
+fn is_change(message: &Message) -> bool {
+    matches!(message.body, Body::Tombstone(_) | Body::Revision(_))
+}
+
+/// The source of a copy with the details of its cells added, unless they were copied too.
 fn with_details(document: &Document, copy: Document) -> Vec<u8> {
     let mut lines = details_lines(document);
-    lines.retain(|line| {
-        let entry = RawMap::parse(line).unwrap_or_default();
-        let name = entry.get("cell").and_then(Raw::as_string);
-        name.is_some_and(|name| copy.cell(&name).is_some())
-    });
+    lines.retain(|line| cell_of_details(line).is_some_and(|name| copy.cell(&name).is_some()));
     if lines.is_empty() || !details_lines(&copy).is_empty() {
         return copy.into_source();
     }
     append(&copy, &details_cell(&lines.join("\n"))).apply(copy.source())
 }
 
-/// The same cell in another file, where it follows what stands above it.
+/// The name of the cell that a line of details belongs to.
+fn cell_of_details(line: &str) -> Option<String> {
+    let entry = RawMap::parse(line).unwrap_or_default();
+    entry.get("cell").and_then(Raw::as_string)
+}
+
+/// The cell for another file, where it follows the cell above it.
 fn without_parent(cell: Cell<'_>) -> NewCell {
     let mut new = NewCell::new(cell.kind(), cell.name(), cell.type_word(), cell.content());
     new.title = cell.title().into_owned();
-    // How a text is stored is found out anew when it is written.
-    let stays = |key: &str| key != "parent" && key != "stored";
-    let kept = cell.attributes().filter(|(key, _)| stays(key));
-    new.attributes
-        .extend(kept.map(|(key, value)| (key.to_string(), value.to_string())));
+    for (key, value) in cell.attributes() {
+        // Writing the cell decides anew whether it needs `stored`.
+        if key != "parent" && key != "stored" {
+            new = new.with(key, value);
+        }
+    }
     new
 }
 
-/// The error of a verb on a cell that says no message.
+/// The error of a verb on a cell that is not part of a message.
 pub fn not_a_message(document: &Document, at: usize) -> ItemError {
     let name = document.cell_at(at).map(Cell::name).unwrap_or_default();
     ItemError::new(ItemErrorKind::Invalid, format!("cell {name} is no message"))
         .hinting("name a message or an answer")
 }
 
-/// The error of a verb, which names messages by their cells.
+/// The error of a verb, with cells in place of messages.
 pub fn verb_error(read: &CellMessages, document: &Document, error: VerbError) -> ItemError {
     let name = |id: &MessageId| match read.head(id).and_then(|at| document.cell_at(at)) {
         Some(cell) => cell.name().into_owned(),
@@ -240,47 +279,46 @@ pub fn verb_error(read: &CellMessages, document: &Document, error: VerbError) ->
         VerbError::AlreadyHidden(id) => Some(Hint::Restore(name(id).into())),
         _ => None,
     };
-    let is_unknown = matches!(error, VerbError::UnknownMessage(_));
-    let kind = if is_unknown {
-        ItemErrorKind::UnknownCell
-    } else {
-        ItemErrorKind::Invalid
+    let kind = match &error {
+        VerbError::UnknownMessage(_) => ItemErrorKind::UnknownCell,
+        _ => ItemErrorKind::Invalid,
     };
-    let text = error
-        .naming(|id| format!("cell {}", name(id)).into())
-        .to_string();
-    let error = ItemError::new(kind, text);
+    let named = error.naming(|id| format!("cell {}", name(id)).into());
+    let error = ItemError::new(kind, named.to_string());
     match hint {
         Some(hint) => error.hinting(hint),
         None => error,
     }
 }
 
-/// Writes another text into a cell that holds one. What a model called, thought or printed is not a person's to change.
+/// Replaces the text of a cell. A person may not edit what a model called or thought, or what code printed; see
+/// [`replace_text`] for a change without this check.
 pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Document, ItemError> {
     let cell = document
         .cell_at(at)
         .ok_or_else(|| not_a_message(document, at))?;
     check_is_first(document, cell)?;
-    let refuse = |reason: &dyn std::fmt::Display| {
-        let message = format!("cell {} cannot be edited: {reason}", cell.name());
-        ItemError::new(ItemErrorKind::Invalid, message)
-    };
-    let holds_data = cell.get(MetaKey::Json).is_some() || cell.get(MetaKey::MimeType).is_some();
+    check_is_editable(cell, text)?;
+    edit_cells(document, &[CellEdit::text(at, text)])
+}
+
+/// Fails unless a person may replace the text of this cell by `text`.
+fn check_is_editable(cell: Cell<'_>, text: &str) -> Result<(), ItemError> {
     match cell.role() {
-        CellRole::ToolCall => return Err(refuse(&NotEditable::Call)),
-        CellRole::Thinking => return Err(refuse(&NotEditable::Thought)),
-        CellRole::CodeOutput => return Err(refuse(&NotEditable::CodeOutput)),
-        CellRole::Code => {
-            let hint = "give a fenced code block that names its language";
-            code(text).map_err(|error| refuse(&error).hinting(hint))?;
-        }
+        CellRole::ToolCall => Err(not_editable(cell, &NotEditable::Call)),
+        CellRole::Thinking => Err(not_editable(cell, &NotEditable::Thought)),
+        CellRole::CodeOutput => Err(not_editable(cell, &NotEditable::CodeOutput)),
         CellRole::CompactBoundary
         | CellRole::Notification
         | CellRole::Progress
-        | CellRole::Tombstone => return Err(refuse(&NotEditable::NoText)),
-        CellRole::AgentDefinition | CellRole::Details => return Err(not_a_message(document, at)),
-        CellRole::User if cell.is_ready() => return Err(not_a_message(document, at)),
+        | CellRole::Tombstone => Err(not_editable(cell, &NotEditable::NoText)),
+        CellRole::AgentDefinition | CellRole::Details => Err(not_a_message(cell.document, cell.at)),
+        CellRole::User if cell.is_ready() => Err(not_a_message(cell.document, cell.at)),
+        CellRole::Code => match code(text) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(not_editable(cell, &error)
+                .hinting("give a fenced code block that names its language")),
+        },
         CellRole::User
         | CellRole::Raw
         | CellRole::UserBlock
@@ -290,15 +328,21 @@ pub fn edit_text(document: &Document, at: usize, text: &str) -> Result<Document,
         | CellRole::Summary
         | CellRole::Attachment
         | CellRole::Block => {
-            if holds_data {
-                return Err(refuse(&NotEditable::NoText));
+            let is_json = cell.get(MetaKey::Json).is_some();
+            if is_json || cell.get(MetaKey::MimeType).is_some() {
+                return Err(not_editable(cell, &NotEditable::NoText));
             }
+            Ok(())
         }
     }
-    edit_cells(document, &[CellEdit::text(at, text)])
 }
 
-/// Writes another text into a cell. Every other cell reads as before, or nothing is changed.
+fn not_editable(cell: Cell<'_>, reason: &dyn fmt::Display) -> ItemError {
+    let message = format!("cell {} cannot be edited: {reason}", cell.name());
+    ItemError::new(ItemErrorKind::Invalid, message)
+}
+
+/// The splice that replaces the text of a cell. Fails if another cell would read differently.
 pub fn replace_text(document: &Document, name: &str, text: &str) -> Result<Splice, ItemError> {
     let missing = || ItemError::new(ItemErrorKind::UnknownCell, "there is no such cell");
     let cell = document.cell(name).ok_or_else(missing)?;

@@ -112,10 +112,11 @@ fn create(
 
 /// The line end of the file's first line; `\n` where there is none.
 pub(crate) fn line_end(source: &[u8]) -> &'static str {
-    let first = source.iter().position(|byte| *byte == b'\n');
-    match first.and_then(|at| at.checked_sub(1)).map(|at| source[at]) {
-        Some(b'\r') => "\r\n",
-        _ => "\n",
+    let first = memchr::memchr(b'\n', source).unwrap_or(0);
+    if source[..first].ends_with(b"\r") {
+        "\r\n"
+    } else {
+        "\n"
     }
 }
 
