@@ -67,7 +67,7 @@ pub use show::{
 pub use tidy::tidy;
 pub use verbs::{apply, edit_text, fork, not_a_message, replace_text, verb_error};
 
-/// A message file, read: the source, and where its parts are.
+/// A message file: its source, and where its parts are. Make one with [`decode`].
 #[derive(Debug)]
 pub struct Document {
     source: Vec<u8>,
@@ -75,35 +75,35 @@ pub struct Document {
     /// From the opening `---` line to the closing one, line ends included.
     frontmatter: Option<Span>,
     front: Frontmatter,
-    /// Where the frontmatter, or else the byte-order mark, ends.
+    /// Where the body begins: after the frontmatter, or else after the byte-order mark.
     body: usize,
     scan: scan::Scan,
     utf8: bool,
     names: ids::NameIndex,
 }
 
-/// Where a file's messages are.
+/// Which part of a file holds messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentKind {
-    /// Everywhere: the file's name ends in `.msg.md`.
+    /// All of it: the file's name ends in `.msg.md`.
     Whole,
-    /// In the section that the frontmatter names.
+    /// The section that the frontmatter names.
     Section,
-    /// Nowhere: a Markdown file that is no message file.
+    /// None: a Markdown file that is not a message file.
     Plain,
 }
 
-/// Who wrote a cell: a person (`%%`) or somebody who answered (`%%%`).
+/// Whether a person wrote a cell (`%%`) or a program added it (`%%%`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellKind {
     /// `# %%`: what people wrote.
     Message,
-    /// `# %%%`: what came back.
+    /// `# %%%`: answers, and everything else that a program adds.
     Output,
 }
 
 impl Document {
-    /// The bytes that were read, put together again from the parts.
+    /// The source, put together again from its parts. It is always equal to [`source`](Document::source).
     pub fn to_bytes(&self) -> Vec<u8> {
         let front = self.frontmatter.map_or(self.body, |span| span.start);
         let parts = [
@@ -118,27 +118,27 @@ impl Document {
             .collect()
     }
 
-    /// Gives the bytes back.
+    /// Returns the source.
     pub fn into_source(self) -> Vec<u8> {
         self.source
     }
 
-    /// The bytes that were read.
+    /// The bytes of the file.
     pub fn source(&self) -> &[u8] {
         &self.source
     }
 
-    /// Where the file's messages are.
+    /// Which part of the file holds messages.
     pub fn kind(&self) -> DocumentKind {
         self.kind
     }
 
-    /// A file of the same kind with another source.
+    /// Reads another source as a file of the same kind.
     pub fn with_source(&self, source: Vec<u8>) -> Document {
         decode_named(source, self.name_of_kind())
     }
 
-    /// A name by which [`decode_named`] reads a file of this kind.
+    /// A file name with which [`decode_named`] reads a file of this kind.
     fn name_of_kind(&self) -> &'static str {
         if self.kind == DocumentKind::Whole {
             "x.msg.md"
@@ -152,17 +152,17 @@ impl Document {
         LineIndex::new(&self.source)
     }
 
-    /// Whether every byte is part of a character.
+    /// Whether the file is UTF-8. Nothing is written to a file that is not.
     pub fn is_utf8(&self) -> bool {
         self.utf8
     }
 
-    /// Where the frontmatter is, with its `---` lines.
+    /// Where the frontmatter is, including its `---` lines.
     pub fn frontmatter_span(&self) -> Option<Span> {
         self.frontmatter
     }
 
-    /// What the frontmatter says.
+    /// The values in the frontmatter.
     pub fn frontmatter(&self) -> &Frontmatter {
         &self.front
     }
@@ -172,7 +172,7 @@ impl Document {
         self.scan.section
     }
 
-    /// What stands between the frontmatter and the first cell; never sent.
+    /// The text between the frontmatter and the first cell, which is never sent.
     pub fn preamble(&self) -> Span {
         Span::new(
             self.body,
@@ -188,7 +188,7 @@ impl Document {
         (0..self.scan.cells.len()).map(|at| Cell { document: self, at })
     }
 
-    /// The cell of that id, else the cell without id at that place (`7`), or any cell there (`#7`).
+    /// The cell with this id, or else the cell without an id at this place (`7`), or any cell at this place (`#7`).
     pub fn cell(&self, name: &str) -> Option<Cell<'_>> {
         self.place_of(name).map(|at| Cell { document: self, at })
     }
@@ -198,12 +198,12 @@ impl Document {
         self.scan.cells.iter().any(|cell| cell.role == role)
     }
 
-    /// The cell at a place, from 0.
+    /// The cell at an index, from 0.
     fn cell_at(&self, at: usize) -> Option<Cell<'_>> {
         (at < self.scan.cells.len()).then_some(Cell { document: self, at })
     }
 
-    /// The agents, frontmatter first, then those that cells define. The first of a name counts.
+    /// The agents of the frontmatter, then those that cells define. If several share a name, the first one counts.
     pub fn agents(&self) -> Vec<Agent> {
         self.agents_and_cells()
             .into_iter()
@@ -211,7 +211,7 @@ impl Document {
             .collect()
     }
 
-    /// The agents, each with the cell that defines it; without one for those of the frontmatter.
+    /// The agents, each with the cell that defines it, or `None` if the frontmatter does.
     pub fn agents_and_cells(&self) -> Vec<(Agent, Option<Cell<'_>>)> {
         let front = self.front.agents.iter().map(|agent| (agent.clone(), None));
         let mut agents: Vec<(Agent, Option<Cell<'_>>)> = front.collect();
@@ -221,7 +221,7 @@ impl Document {
             let Some(agent) = agents::agent(cell) else {
                 continue;
             };
-            // Nobody can answer to such a name.
+            // No reply could carry such a name.
             if agents::why_not_a_name(&agent.name).is_some() {
                 continue;
             }
@@ -232,14 +232,14 @@ impl Document {
         agents
     }
 
-    /// The cells at the end of the file that nobody has answered yet: messages that the model sees
-    /// and that no answer follows. An answer that failed, that broke off before its first word, or
-    /// that the model does not see, is none. What stands on another branch or in a side chain does not count.
+    /// The prompts at the end of the current branch that have no answer yet. Prompts that the model does not see do not
+    /// count, nor do answers that failed, were interrupted before their first word, or are hidden.
     pub fn unanswered(&self) -> Vec<Cell<'_>> {
         let mut open = Vec::new();
-        let (mut behind, sides) = (self.cells().len(), messages::side_chain_cells(self));
+        let mut end = self.cells().len();
+        let sides = messages::side_chain_cells(self);
         for (at, cell) in self.cells().enumerate().rev() {
-            if at >= behind || sides.contains(&at) {
+            if at >= end || sides.contains(&at) {
                 continue;
             }
             if cell.is_answer() {
@@ -253,9 +253,9 @@ impl Document {
                 // A parent that is not there counts as the cell before.
                 Some(parent) => {
                     let parent = self.cell(parent).filter(|parent| parent.at < at);
-                    behind = parent.map_or(at, |parent| parent.at + 1);
+                    end = parent.map_or(at, |parent| parent.at + 1);
                 }
-                None => behind = at,
+                None => end = at,
             }
         }
         open.reverse();
@@ -263,16 +263,16 @@ impl Document {
     }
 }
 
-/// The place that a name means if it is no id: `7`, or `#7`.
+/// The ordinal in a name that is not an id: `7`, or `#7`.
 pub(crate) fn place_in(name: &str) -> Option<usize> {
     let digits = name.strip_prefix('#').unwrap_or(name);
-    // There is one way to write a number.
+    // `07` is no ordinal: there is one way to write a number.
     let is_plain = digits.starts_with(|c: char| ('1'..='9').contains(&c));
     digits.parse().ok().filter(|_| is_plain)
 }
 
 impl Document {
-    /// The last cell that would wait for an answer if its `history` did not keep it, or its words, from the model.
+    /// The last prompt without an answer, if its `history` hides it, or its words, from the model.
     pub fn unseen_question(&self) -> Option<Cell<'_>> {
         let sides = messages::side_chain_cells(self);
         let cells = self.cells().rev().filter(|cell| !sides.contains(&cell.at));

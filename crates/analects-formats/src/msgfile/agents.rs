@@ -1,15 +1,12 @@
-//! Agents of a file: those that `[agent]` cells define, how one is written, and who answers unless told otherwise.
+//! The agents of a file: reading and writing `[agent]` cells, and the default agent.
 
 use analects_core::{Agent, Body};
 
 use super::encode::type_word;
-use super::{
-    BranchMessage, Cell, CellKind, CellRole, Document, MetaKey, NewCell, current_branch,
-    is_fixed_word,
-};
+use super::{Cell, CellKind, CellRole, Document, MetaKey, NewCell, current_branch, is_fixed_word};
 
-/// Why no agent can have that name, if none can: a problem's code, and its text. An agent's replies
-/// carry its name as their type word.
+/// Why no agent can have this name, as the code and the text of a problem. `None` for a valid name. Replies carry the
+/// name of their agent as their type word, so it must be one.
 pub(super) fn why_not_a_name(name: &str) -> Option<(&'static str, String)> {
     let shown: String = name.chars().take(60).collect();
     if is_fixed_word(name) {
@@ -60,7 +57,7 @@ fn models(listed: &str) -> Vec<String> {
 }
 
 impl NewCell {
-    /// A cell that defines an agent; its system prompt has no place there.
+    /// A cell that defines an agent, without its system prompt, which such a cell cannot hold.
     pub fn agent(id: impl Into<String>, agent: &Agent) -> NewCell {
         let plain = Agent::default();
         let flag = |value: bool| if value { "1" } else { "0" }.to_string();
@@ -91,8 +88,8 @@ impl NewCell {
 }
 
 impl Document {
-    /// Who answers unless told otherwise: the agent that the frontmatter names, else whoever gave the last answer on
-    /// the branch that the file goes on with, else the first.
+    /// The agent that answers unless the prompt names one: the `default_agent` of the frontmatter, else the author of the
+    /// last answer on the current branch, else the first agent.
     ///
     /// ```
     /// use analects_formats::msgfile::decode;
@@ -106,34 +103,32 @@ impl Document {
         self.default_agent_among(|_| true)
     }
 
-    /// The one of the agents that can be asked who answers unless told otherwise, by the same rule.
+    /// The default agent among those that can be asked, by the same rule.
     pub fn default_agent_among(&self, can_be_asked: impl Fn(&Agent) -> bool) -> Option<Agent> {
         let mut agents = self.agents();
         agents.retain(can_be_asked);
         let named = |name: &str| agents.iter().find(|agent| agent.name == name);
         let default = self.frontmatter().default_agent.as_deref().and_then(named);
-        let last = || {
-            // Where there is one, nothing is to be found out.
-            match &agents[..] {
-                [] | [_] => None,
-                _ => authors(self).iter().find_map(|author| named(author)),
-            }
-        };
-        default.or_else(last).or(agents.first()).cloned()
+        // With one agent, the messages need not be read.
+        if default.is_some() || agents.len() < 2 {
+            return default.or(agents.first()).cloned();
+        }
+        let last = authors(self).iter().find_map(|author| named(author));
+        last.or(agents.first()).cloned()
     }
 }
 
-/// Who gave the answers of the branch that a file goes on with, the last one first.
+/// The authors of the answers on the current branch, the last one first.
 fn authors(document: &Document) -> Vec<String> {
-    let steps = current_branch(document).into_iter();
-    let answers = steps.filter(|step| matches!(step.message.body, Body::Assistant(_)));
-    // An answer that is nothing but a call has a type word of its own.
-    let author = |step: BranchMessage<'_>| match step.message.author {
-        Some(author) => author,
-        None => step.cell.type_word().to_string(),
-    };
-    answers
-        .filter(|step| !step.cell.is_failed())
-        .map(author)
-        .collect()
+    let mut authors = Vec::new();
+    for step in current_branch(document) {
+        let is_answer = matches!(step.message.body, Body::Assistant(_));
+        if !is_answer || step.cell.is_failed() {
+            continue;
+        }
+        // An answer that is nothing but a call has `tool` as its type word.
+        let author = step.message.author;
+        authors.push(author.unwrap_or_else(|| step.cell.type_word().to_string()));
+    }
+    authors
 }

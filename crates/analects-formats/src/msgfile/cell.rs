@@ -1,4 +1,4 @@
-//! A cell of a document: a cheap handle, from which its parts are read.
+//! A cell of a document: a cheap handle that reads the parts of the cell on demand.
 
 use std::borrow::Cow;
 
@@ -24,12 +24,12 @@ impl<'a> Cell<'a> {
         span.of(&self.document.source)
     }
 
-    /// Who wrote it.
+    /// Whether a person wrote it or a program added it.
     pub fn kind(self) -> CellKind {
         self.spans().kind
     }
 
-    /// What it is.
+    /// Its role.
     ///
     /// ```
     /// use analects_formats::msgfile::{CellRole, decode};
@@ -47,29 +47,29 @@ impl<'a> Cell<'a> {
         usize::from(self.spans().level)
     }
 
-    /// Its place in the file, from 1; the name of a cell without id.
+    /// Its position in the file, from 1, which is also the name of a cell without an id.
     pub fn ordinal(self) -> usize {
         self.at + 1
     }
 
-    /// The head's title, trimmed.
+    /// The title in its head, trimmed.
     pub fn title(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.bytes(self.spans().title))
     }
 
-    /// The whole title, also where the head cannot hold it.
+    /// The whole title: `title=` if the head cannot hold it.
     pub fn full_title(self) -> Cow<'a, str> {
         self.get(MetaKey::Title)
             .map_or_else(|| self.title(), Cow::Borrowed)
     }
 
-    /// The id that closes the head.
+    /// The id at the end of its head.
     pub fn id(self) -> Option<&'a str> {
         let id = std::str::from_utf8(self.bytes(self.spans().id)).ok();
         id.filter(|id| !id.is_empty())
     }
 
-    /// Its id, or else its ordinal; with `#` before it where that is the id of another cell.
+    /// Its id, or else its ordinal, with `#` before it if that is the id of another cell.
     pub fn name(self) -> Cow<'a, str> {
         match self.id() {
             Some(id) => Cow::Borrowed(id),
@@ -80,7 +80,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// All of its bytes, from its head to the next.
+    /// The whole cell, from its head to the next one.
     pub fn span(self) -> Span {
         let next = self
             .document
@@ -94,26 +94,26 @@ impl<'a> Cell<'a> {
         )
     }
 
-    /// The head's line, with its line end.
+    /// The line of its head, including the line end.
     pub fn head(self) -> Span {
         Span::new(self.spans().start, self.spans().head_end)
     }
 }
 
-/// What its metadata says.
+/// Its metadata.
 impl<'a> Cell<'a> {
     /// Whether it is sealed: it has an id and metadata.
     pub fn is_sealed(self) -> bool {
         self.spans().meta > 0
     }
 
-    /// The metadata line, and the lines that continue it, line ends included, if the cell is sealed.
+    /// The metadata line and the lines that continue it, including line ends, if the cell is sealed.
     pub fn meta_span(self) -> Option<Span> {
         self.is_sealed()
             .then(|| Span::new(self.spans().meta, self.spans().meta_end))
     }
 
-    /// The type word of its metadata; `markdown` where it has none.
+    /// The type word of its metadata, or `markdown` if it has none.
     pub fn type_word(self) -> &'a str {
         self.written_type().unwrap_or("markdown")
     }
@@ -123,12 +123,12 @@ impl<'a> Cell<'a> {
         self.spans().type_word(&self.document.source)
     }
 
-    /// Whether its type word means nothing on a cell that a person wrote, so that it is read as text.
+    /// Whether its type word has no meaning on a cell of a person, so that the cell is read as text.
     pub(super) fn is_misplaced(self) -> bool {
         self.role() == CellRole::User && is_output_word(self.type_word())
     }
 
-    /// The place behind the type word, or behind `[^id]:` where there is none.
+    /// The offset after the type word, or after `[^id]:` if there is none.
     pub(super) fn after_type_word(self) -> usize {
         let spans = self.spans();
         spans
@@ -136,7 +136,7 @@ impl<'a> Cell<'a> {
             .unwrap_or(spans.meta + "[^]:".len() + spans.id.len())
     }
 
-    /// The attributes in order, repeated ones included.
+    /// The attributes in order, including repeated ones.
     pub fn attributes(self) -> impl DoubleEndedIterator<Item = (&'a str, &'a str)> {
         self.attribute_refs()
             .map(|attribute| (attribute.name(), attribute.value()))
@@ -148,14 +148,14 @@ impl<'a> Cell<'a> {
             .attributes(&self.document.source, scan.entries(self.at))
     }
 
-    /// What could not be read in its metadata, such as a value without its closing quote.
+    /// The parts of its metadata that cannot be read, such as a value without its closing quote.
     pub fn junk(self) -> impl Iterator<Item = Cow<'a, str>> {
         let scan = &self.document.scan;
         scan.metadata
             .junk(&self.document.source, scan.entries(self.at))
     }
 
-    /// The value of an attribute; of a repeated one, the last.
+    /// The value of an attribute, or the last value if it is repeated.
     pub fn get(self, key: MetaKey) -> Option<&'a str> {
         let mut attributes = self.attribute_refs().rev();
         attributes
@@ -163,8 +163,8 @@ impl<'a> Cell<'a> {
             .map(AttributeRef::value)
     }
 
-    /// The value of the attribute of this name; of a repeated one, the last. For keys that mean something, [`get`]
-    /// says the same.
+    /// The value of the attribute with this name, or the last value if it is repeated. For known keys, [`get`] does the
+    /// same.
     ///
     /// [`get`]: Cell::get
     ///
@@ -180,7 +180,7 @@ impl<'a> Cell<'a> {
         self.attribute_named(name).map(AttributeRef::value)
     }
 
-    /// The attribute of this name; of a repeated one, the last.
+    /// The attribute with this name, or the last one if it is repeated.
     pub(super) fn attribute_named(self, name: &str) -> Option<AttributeRef<'a>> {
         let key = MetaKey::of(name);
         let is_it = |attribute: &AttributeRef<'_>| {
@@ -189,51 +189,51 @@ impl<'a> Cell<'a> {
         self.attribute_refs().rev().find(is_it)
     }
 
-    /// What its own `history` says, if it says anything that is known.
+    /// Its own `history`, if the value is a known one.
     pub fn history(self) -> Option<History> {
         self.get(MetaKey::History).and_then(History::parse)
     }
 
-    /// The name of the cell that it says it follows; empty for the beginning of the conversation.
+    /// The name of the cell that it follows by `parent=`; empty if it begins the conversation anew.
     pub fn parent(self) -> Option<&'a str> {
         self.get(MetaKey::Parent)
     }
 
-    /// The name of the cell that it says it is a part of.
+    /// The name of the cell that it is a part of by `part=`.
     pub fn part(self) -> Option<&'a str> {
         self.get(MetaKey::Part)
     }
 
-    /// The name of the last cell that a summary says it stands for.
+    /// The name of the last cell that it stands for, if it is a summary.
     pub fn through(self) -> Option<&'a str> {
         self.get(MetaKey::Through)
             .filter(|_| self.role() == CellRole::Summary)
     }
 
-    /// The side chain that it is in.
+    /// The id of the side chain that it is on.
     pub fn agent_id(self) -> Option<&'a str> {
         self.get(MetaKey::AgentId)
     }
 
-    /// Why an answer ended, if it is not what everybody expects.
+    /// Why an answer ended, if not for the usual reason.
     pub fn stop_reason(self) -> Option<&'a str> {
         self.get(MetaKey::StopReason)
     }
 
-    /// Whether it is an answer that stopped before its end.
+    /// Whether it is an answer that was interrupted.
     pub fn broke_off(self) -> bool {
         self.stop_reason() == Some("interrupted")
     }
 
-    /// Whether it only reports that the model's side failed.
+    /// Whether it only reports an error of the provider.
     pub fn is_failed(self) -> bool {
         self.get(MetaKey::Error) == Some("1")
     }
 }
 
-/// What it holds.
+/// Its content.
 impl<'a> Cell<'a> {
-    /// The content as it stands in the file, still escaped.
+    /// The span of its content, which is still escaped there.
     pub fn body(self) -> Span {
         let below = self.below_meta();
         self.stored_body()
@@ -241,7 +241,7 @@ impl<'a> Cell<'a> {
             .unwrap_or_else(|| decode::trimmed(&self.document.source, below))
     }
 
-    /// Where the text is that its `stored` attribute describes, if it has one, and if the text is still there.
+    /// The text that its `stored` attribute describes: `None` without the attribute, `Some(None)` if it does not fit.
     fn stored_body(self) -> Option<Option<Span>> {
         let words = self.get(MetaKey::Stored)?;
         Some(decode::stored_body(
@@ -251,28 +251,28 @@ impl<'a> Cell<'a> {
         ))
     }
 
-    /// What it says: its text, with the escapes taken off.
+    /// Its text, with escapes removed. Bytes that are not UTF-8 are replaced.
     pub fn content(self) -> Cow<'a, str> {
         encode::unescape(String::from_utf8_lossy(self.bytes(self.body())))
     }
 
-    /// What it says, byte for byte: where the file is not UTF-8, the bytes as they are.
+    /// Its content byte for byte, with escapes removed.
     pub fn content_bytes(self) -> Cow<'a, [u8]> {
         encode::unescape_bytes(self.bytes(self.body()))
     }
 
-    /// Whether its text is what its `stored` attribute says, if it has one.
+    /// Whether its `stored` attribute, if it has one, fits its text.
     pub(super) fn is_stored_as_it_says(self) -> bool {
         self.stored_body().is_none_or(|body| body.is_some())
     }
 
-    /// Everything below the head and the metadata, as it stands in the file.
+    /// Everything below the head and the metadata.
     pub fn below_meta(self) -> Span {
         let spans = self.spans();
         Span::new(spans.meta_end.max(spans.head_end), self.span().end)
     }
 
-    /// Whether it is something that a person says to the model, not the definition of an agent.
+    /// Whether a person says it to the model. Definitions of agents and the ready cell are not prompts.
     pub fn is_prompt(self) -> bool {
         self.role().is_user() && !self.is_ready()
     }
@@ -286,7 +286,8 @@ impl<'a> Cell<'a> {
                 .is_none_or(|history| history == History::Include)
     }
 
-    /// Whether it is something that came back from somebody, however little.
+    /// Whether it is an answer that the model sees, however short. An event, an error, and an answer that was interrupted
+    /// before its first word are none.
     pub(super) fn is_answer(self) -> bool {
         let role = self.role();
         let is_event = role.is_event() || (role == CellRole::Block && self.is_foreign_record());
@@ -295,14 +296,13 @@ impl<'a> Cell<'a> {
         answers && !is_silent && !self.is_failed() && !self.is_hidden()
     }
 
-    /// Whether it, or what it belongs to, says that the model does not see it.
+    /// Whether it, or a cell that it belongs to, is hidden from the model.
     fn is_hidden(self) -> bool {
         let mut cells = std::iter::successors(Some(self), |cell| cell.whole());
         cells.any(|cell| cell.history() == Some(History::Exclude))
     }
 
-    /// Whether it holds a whole message that no cell can say, and that is no answer: a change of the state, for
-    /// example.
+    /// Whether it holds a whole message as JSON that is not an answer, such as a state change.
     fn is_foreign_record(self) -> bool {
         let record = || RawMap::parse(&self.content()).unwrap_or_default();
         self.get(MetaKey::Json) == Some("message")

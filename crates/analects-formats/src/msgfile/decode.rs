@@ -1,4 +1,5 @@
-//! Bytes in, document out. Every byte string is a document, perhaps one with problems.
+//! Bytes in, document out. Every byte string is a document, perhaps one with problems. A document that grows is
+//! updated without reading all of it again.
 
 use std::borrow::Cow;
 #[cfg(debug_assertions)]
@@ -13,13 +14,13 @@ use super::line::is_blank_line;
 use super::scan::{self, line_text, lines};
 use super::{Document, DocumentKind, Frontmatter, Section, frontmatter};
 
-/// How many files were read as a whole. It is for tests alone, so a release has no such count.
+/// The number of files that were read as a whole, for tests; a release does not count.
 #[cfg(debug_assertions)]
 pub static DECODES: AtomicUsize = AtomicUsize::new(0);
 
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a message file (`*.msg.md`): all of it is messages.
+/// Reads a message file (`*.msg.md`), all of which holds messages.
 pub fn decode(source: impl Into<Vec<u8>>) -> Document {
     read(source.into(), DocumentKind::Whole)
 }
@@ -72,14 +73,14 @@ fn read(source: Vec<u8>, kind: DocumentKind) -> Document {
 }
 
 impl Document {
-    /// Reads on after `bytes` were added at the end: what comes out is what [`decode_named`] makes of
-    /// the whole, at the cost of the last region and the new cells alone, however large the file is.
+    /// Adds `bytes` at the end. The result is the same as that of [`decode_named`], but the time depends only on the last
+    /// region and the new cells.
     pub fn extend(&mut self, bytes: &[u8]) {
         self.replace_from(self.source.len(), bytes);
     }
 
-    /// The same after everything from `at` on was replaced by `bytes`, which may be the place of an empty cell.
-    /// Messages stay where they were known to be, as in [`Document::update_within_section`].
+    /// Replaces everything from `at` on by `bytes`; see [`extend`](Document::extend) and
+    /// [`update_within_section`](Document::update_within_section).
     pub fn replace_end(&mut self, at: usize, bytes: &[u8]) {
         let known = self.known_section();
         self.replace_from(at, bytes);
@@ -93,8 +94,8 @@ impl Document {
         self.read_on(kept);
     }
 
-    /// Reads the file as it has become: what comes out is what [`decode_named`] makes of `source`, at the
-    /// cost of what follows the last sealed head before the first change.
+    /// Replaces the source. The result is the same as that of [`decode_named`], but the time depends only on what follows
+    /// the last sealed head before the first change.
     pub fn update(&mut self, source: Vec<u8>) {
         let same = common_start(&self.source, &source);
         if same == self.source.len() && same == source.len() {
@@ -105,22 +106,22 @@ impl Document {
         self.read_on(kept);
     }
 
-    /// The same for a file of which it is known where its messages are: if the new source does not say so, since
-    /// somebody is just changing the frontmatter or the heading of the section, then they are where they were.
+    /// Replaces the source, and keeps the section if the new source does not name it any more, because a person is just
+    /// editing the frontmatter or the heading.
     pub fn update_within_section(&mut self, source: Vec<u8>) {
         let known = self.known_section();
         self.update(source);
         self.keep_section(known);
     }
 
-    /// Another source of such a file, read so.
+    /// A document with another source, read as [`update_within_section`](Document::update_within_section) does.
     pub fn with_source_within_section(&self, source: Vec<u8>) -> Document {
         let mut document = self.with_source(source);
         document.keep_section(self.known_section());
         document
     }
 
-    /// A document that begins like this one, and has these cells.
+    /// A document with the frontmatter and the section of this one, and with these cells.
     pub(super) fn with_cells(&self, cells: &[u8]) -> Document {
         let start = self
             .scan
@@ -141,8 +142,8 @@ impl Document {
         }
     }
 
-    /// Reads the cells of a section that the source does not name any more, or that has lost its heading. Without
-    /// any, the file is what it says.
+    /// Reads the cells of a section that the source does not name any more, or that has lost its heading. If there are
+    /// none, the document stays as it is.
     fn read_section(&mut self, name: String, known: Section) {
         let mut scan = scan::scan(&self.source, self.body, Some(&name));
         if scan.section.is_none() {
@@ -161,7 +162,7 @@ impl Document {
         }
     }
 
-    /// Forgets the cells that a change behind the first `same` bytes may change.
+    /// Forgets the cells that may change if only the first `same` bytes stay. `None` if all cells must be read again.
     fn cut(&mut self, same: usize) -> Option<Rescan> {
         // A sealed head stays one as long as it and the beginning of its metadata stay. Nothing below it
         // matters to what is above: neither to fences, nor to the frontmatter, nor to the section.
@@ -178,7 +179,7 @@ impl Document {
         Some(Rescan { cells, start, gone })
     }
 
-    /// Reads a changed source behind what was kept of it; all of it if nothing was.
+    /// Reads a changed source from the first cell that was forgotten, or all of it.
     fn read_on(&mut self, kept: Option<Rescan>) {
         let Some(kept) = kept else {
             let source = std::mem::take(&mut self.source);
@@ -192,17 +193,17 @@ impl Document {
     }
 }
 
-/// What a change leaves of what is known of a file.
+/// Where to continue reading a changed source.
 struct Rescan {
-    /// How many cells stay as they are.
+    /// The number of cells before that, which stay.
     cells: usize,
-    /// Where the first of the others starts.
+    /// The offset of the first cell to read.
     start: usize,
-    /// How many others there were.
+    /// The number of cells that were forgotten.
     gone: usize,
 }
 
-/// How many bytes two sources have in common at their beginning.
+/// The number of equal bytes at the beginning of two sources.
 pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
     const STEP: usize = 4096;
     let steps = one
@@ -214,13 +215,14 @@ pub(super) fn common_start(one: &[u8], other: &[u8]) -> usize {
     start + rest.take_while(|(one, other)| one == other).count()
 }
 
+/// Reads the frontmatter at a span.
 fn read_front(source: &[u8], span: Span) -> Frontmatter {
     let yaml = frontmatter::text_span(source, span).map(|span| span.of(source));
     yaml.map(|yaml| frontmatter::read(&String::from_utf8_lossy(yaml)))
         .unwrap_or_default()
 }
 
-/// From the first to the last line that is not blank, without the last one's line end.
+/// The span from the first to the last line that is not blank, without the last line end.
 pub(crate) fn trimmed(source: &[u8], rest: Span) -> Span {
     let mut all = lines(&source[..rest.end], rest.start);
     let Some((start, _)) = all.find(|(_, line)| !is_blank_line(line_text(line))) else {
@@ -244,8 +246,8 @@ fn last_line(source: &[u8], span: Span) -> Span {
     Span::new(start, span.end)
 }
 
-/// The content that a `stored` attribute describes; `None` if the cell no longer looks like that,
-/// because a person has typed there since.
+/// The content that a `stored` attribute describes; `None` if a person has edited the cell, so that the attribute does
+/// not fit.
 ///
 /// `lines=N`: exactly the N lines after the blank one. `closed`: the last line closes a fence that
 /// the text left open, and is not part of it.
@@ -253,7 +255,7 @@ pub(super) fn stored_body(source: &[u8], rest: Span, stored: &str) -> Option<Spa
     stored_body_with(source, rest, stored, unescape)
 }
 
-/// The same for a format with escapes of its own.
+/// Like [`stored_body`], for a format with other escapes.
 pub(crate) fn stored_body_with(
     source: &[u8],
     rest: Span,
@@ -276,7 +278,7 @@ pub(crate) fn stored_body_with(
     Some(body)
 }
 
-/// `lines=N`, `closed`, or both in this order.
+/// Parses `lines=N`, `closed`, or both in this order.
 fn stored_words(stored: &str) -> Option<(Option<usize>, bool)> {
     let (lines, closed) = match stored.strip_suffix("closed") {
         Some("") => return Some((None, true)),
@@ -289,6 +291,7 @@ fn stored_words(stored: &str) -> Option<(Option<usize>, bool)> {
     Some((Some(count), closed))
 }
 
+/// The `count` lines after the blank one, if nothing but blank lines follows.
 fn counted_body(source: &[u8], rest: Span, count: usize, closed: bool) -> Option<Span> {
     let mut all = lines(&source[..rest.end], rest.start);
     all.next()
@@ -305,6 +308,7 @@ fn counted_body(source: &[u8], rest: Span, count: usize, closed: bool) -> Option
     untouched.then(|| Span::new(start, last_at + line_text(last).len()))
 }
 
+/// Everything but the last line, which closes a fence.
 fn closed_body(source: &[u8], rest: Span) -> Option<Span> {
     let whole = trimmed(source, rest);
     let closing = last_line(source, whole);

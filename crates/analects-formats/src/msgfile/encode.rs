@@ -1,5 +1,5 @@
-//! A cell's text: its head, its metadata, and its content with every line escaped that could pass
-//! for a head. Whatever text goes in comes out again byte for byte.
+//! The text of a new cell: its head, its metadata, and its content with every line escaped that could pass for a head.
+//! Reading it gives back the same content, byte for byte.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::role::RoleFacts;
 use super::scan::{line_text, lines};
 use super::{CellKind, CellRole, MetaKey};
 
-/// A cell that is to be written. Every cell that is written is sealed.
+/// A cell to be written. Every written cell is sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCell {
     /// Who wrote it.
@@ -32,17 +32,17 @@ pub struct NewCell {
 }
 
 impl NewCell {
-    /// A message as a person types it.
+    /// A message of a person.
     pub fn message(id: impl Into<String>, content: impl Into<String>) -> NewCell {
         NewCell::new(CellKind::Message, id, "markdown", content)
     }
 
-    /// A reply of the agent of that name.
+    /// A reply of the agent with this name.
     pub fn reply(id: impl Into<String>, agent: &str, content: impl Into<String>) -> NewCell {
         NewCell::new(CellKind::Output, id, agent, content)
     }
 
-    /// What the cell will be. Only a file knows which outputs belong to code: here they are replies.
+    /// The role that the cell will have. Outputs of code count as replies here, since only a file knows its code cells.
     pub fn role(&self) -> CellRole {
         let value = |key: MetaKey| {
             let mut attributes = self.attributes.iter().rev();
@@ -60,7 +60,7 @@ impl NewCell {
         CellRole::of(facts, |_| false)
     }
 
-    /// Whether it says a message, and not only something about the file.
+    /// Whether it holds a message, and not an agent or details.
     pub(super) fn is_message(&self) -> bool {
         !matches!(self.type_word.as_str(), "agent" | "details")
     }
@@ -89,14 +89,14 @@ impl NewCell {
         self
     }
 
-    /// The whole cell, with `line_end` after each of its own lines.
+    /// The whole cell, with `line_end` after each line that is not part of the content.
     pub(super) fn to_text(&self, level: usize, line_end: &str) -> String {
         let closer = open_fence(&self.content);
         let mut out = self.opening(level, stored(&self.content, closer.is_some()), line_end);
         if self.content.is_empty() {
             return out;
         }
-        // A line end right after a lone `\r` would make it part of the line end.
+        // A plain `\n` after a lone `\r` would make that part of the line end.
         let after = if self.content.ends_with('\r') {
             "\r\n"
         } else {
@@ -112,8 +112,8 @@ impl NewCell {
         out
     }
 
-    /// Head and metadata, each with its line end.
-    pub(super) fn opening(&self, level: usize, stored: Option<String>, line_end: &str) -> String {
+    /// The head and the metadata line, with a blank line between them.
+    fn opening(&self, level: usize, stored: Option<String>, line_end: &str) -> String {
         let marker = if self.kind == CellKind::Message {
             "%%"
         } else {
@@ -140,7 +140,7 @@ impl NewCell {
     }
 }
 
-/// A type word as it can be written.
+/// A type word with the characters replaced that would end it.
 pub(super) fn type_word(word: &str) -> String {
     let ends = |c: char| "[]=".contains(c) || c.is_control();
     let short = &word[..word.floor_char_boundary(MAX_WORD - 1)];
@@ -151,8 +151,8 @@ pub(super) fn type_word(word: &str) -> String {
     }
 }
 
-/// What the `stored` attribute must say so that this text comes back: nothing for text that starts
-/// and ends with a line that is not blank, and leaves no fence open.
+/// The value of `stored=` with which this text is read back exactly. `None` for text that starts and ends with a line
+/// that is not blank, and leaves no fence open.
 pub(crate) fn stored(content: &str, closed: bool) -> Option<String> {
     let mut all = lines(content.as_bytes(), 0);
     let (_, first) = all.next()?;
@@ -168,13 +168,15 @@ pub(crate) fn stored(content: &str, closed: bool) -> Option<String> {
     }
 }
 
-/// The line that closes the fence which a text leaves open for every reader of Markdown: whatever
-/// came after the cell would be shown as code. A fence in a list item ends with the item.
+/// The line that closes the fence which a text leaves open. Without it, Markdown readers would show everything after the
+/// cell as code. A fence in a list item ends with the item.
 pub(crate) fn open_fence(content: &str) -> Option<String> {
     if !content.contains("```") && !content.contains("~~~") {
         return None;
     }
-    let (mut open, mut item): (Option<Fence>, Option<usize>) = (None, None);
+    let mut open: Option<Fence> = None;
+    // The column of the list item that the line may belong to.
+    let mut item: Option<usize> = None;
     for (_, line) in lines(content.as_bytes(), 0) {
         let text = line_text(line);
         if is_blank_line(text) || item.is_some_and(|column| indentation(text) >= column) {
@@ -195,10 +197,10 @@ pub(crate) fn open_fence(content: &str) -> Option<String> {
     open.map(|fence| fence.closer())
 }
 
-/// Puts a `\` before every line that is a head, or a head with `\` before it. A loose head inside a
-/// closed fence is hidden anyway and stays as it is: code in percent format remains readable.
+/// Puts a `\` before every line that is a head, or a head after some `\`. A loose head inside a closed fence stays as
+/// it is, since the fence hides it: code in percent format remains readable.
 pub(super) fn escape(content: &str) -> Cow<'_, str> {
-    // Nothing to do for nearly every text; a head always holds this.
+    // Every head holds this, and nearly no text does.
     if !content.contains("%%") {
         return Cow::Borrowed(content);
     }
@@ -219,8 +221,8 @@ pub(super) fn escape(content: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The closed fences of a text, in order, each from the line that opens it to the one that closes
-/// it. Heads do not matter here: those that no fence hides will be escaped.
+/// The closed fences of a text, in order, each from its opening line to its closing one. Heads in the text do not
+/// matter: those that no fence hides are escaped.
 pub(crate) fn closed_fences(content: &str) -> Vec<Span> {
     let mut region: Region<()> = Region::new();
     for (at, line) in lines(content.as_bytes(), 0) {
@@ -234,7 +236,7 @@ pub(crate) fn closed_fences(content: &str) -> Vec<Span> {
     fences
 }
 
-/// Takes one `\` off every line that is a head with `\` before it.
+/// Removes one `\` from every line that is a head after some `\`.
 pub(super) fn unescape(content: Cow<'_, str>) -> Cow<'_, str> {
     let escaped = |line: &str| line.starts_with('\\') && is_head_like(line_text(line.as_bytes()));
     let has_escapes = memchr::memchr(b'\\', content.as_bytes()).is_some() && content.contains("%%");
@@ -249,7 +251,7 @@ pub(super) fn unescape(content: Cow<'_, str>) -> Cow<'_, str> {
     )
 }
 
-/// The same for bytes that may be no text.
+/// Like [`unescape`], for bytes that may not be UTF-8.
 pub(super) fn unescape_bytes(content: &[u8]) -> Cow<'_, [u8]> {
     let escaped = |line: &[u8]| line.starts_with(b"\\") && is_head_like(line_text(line));
     if !lines(content, 0).any(|(_, line)| escaped(line)) {

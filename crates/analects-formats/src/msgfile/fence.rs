@@ -1,5 +1,5 @@
-//! Fenced code blocks, as far as they matter here: which lines a closed fence hides, and whether a
-//! text leaves a fence open. Linear in the text, whatever it holds.
+//! Fenced code blocks, as far as cells need them: which lines a closed fence hides, and whether a text leaves a fence
+//! open. The time is linear in the length of any text.
 
 /// A run of at least three backticks or tildes at the start of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) struct Fence {
 }
 
 impl Fence {
-    /// Reads what a line says after its indentation.
+    /// Reads a line whose indentation is stripped.
     pub(crate) fn parse(text: &[u8]) -> Option<Fence> {
         let mark = *text.first().filter(|byte| matches!(byte, b'`' | b'~'))?;
         let run = text.iter().take_while(|byte| **byte == mark).count();
@@ -47,14 +47,14 @@ impl Fence {
     }
 }
 
-/// What a line means for fences.
+/// A line that may open or close a fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FenceLine {
     /// In the first column: may hide heads.
     Flush(Fence),
-    /// Behind one to three blanks: hides nothing.
+    /// Indented by one to three blanks: hides nothing.
     Indented(Fence),
-    /// Behind a list marker: hides nothing, and ends with the list item.
+    /// After a list marker: hides nothing, and ends with the list item.
     Listed {
         /// The fence.
         fence: Fence,
@@ -105,7 +105,7 @@ fn list_marker(text: &[u8]) -> Option<usize> {
     (blanks > 0).then_some(marker + blanks)
 }
 
-/// Something in a region that has to do with fences, or that a fence may hide.
+/// A line of a region that opens, closes or limits fences, or that a fence may hide.
 #[derive(Debug, Clone, Copy)]
 enum FenceEvent<T> {
     /// A fence line, and its offset.
@@ -116,13 +116,13 @@ enum FenceEvent<T> {
     Hideable(T),
 }
 
-/// A part of a file in which fences open and close, collected line by line.
+/// A part of a file in which fences open and close. It collects lines, and decides at its [`end`](Region::end).
 #[derive(Debug)]
 pub(crate) struct Region<T> {
     events: Vec<FenceEvent<T>>,
     /// The column of the list item that the current line may belong to.
     item: Option<usize>,
-    /// Whether a fence that seems to have been cut off hides nothing, though something closes it.
+    /// Whether to look for fences that were cut off, and whose closer belongs to another fence.
     looks_for_cuts: bool,
 }
 
@@ -168,7 +168,7 @@ impl<T: Copy> Region<T> {
         }
     }
 
-    /// Whether there is nothing yet that could hide anything.
+    /// Whether it has no line yet that could hide or be hidden.
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
@@ -178,12 +178,13 @@ impl<T: Copy> Region<T> {
         self.events.push(FenceEvent::Hideable(item));
     }
 
-    /// Takes back what was added last.
+    /// Removes what was added last.
     pub(crate) fn take_back(&mut self) {
         self.events.pop();
     }
 
-    /// Ends the region, and makes room for the next.
+    /// Ends the region: calls `show` for everything that is not hidden, and `closed` for each closed fence. Returns the
+    /// offset of the first fence that is not closed. The region is empty afterwards.
     pub(crate) fn end(
         &mut self,
         show: impl FnMut(T),
@@ -203,8 +204,8 @@ impl<T: Copy> Region<T> {
     }
 }
 
-/// Gives everything in a region that no closed fence hides, in order; `closed` is told the offsets
-/// of the lines that open and close each hiding fence. Gives the first opener that nothing closes.
+/// Calls `show` for everything in a region that no closed fence hides, in order, and `closed` with the offsets of the
+/// lines that open and close each hiding fence. Returns the first opener that nothing closes.
 ///
 /// A fence in the first column hides what it encloses if it is closed within the region. Other
 /// fences hide nothing, but are followed to their closer, so that it is not taken for an opener.
@@ -242,6 +243,7 @@ fn visible<T: Copy>(
     unclosed
 }
 
+/// Whether this line can open a fence that hides.
 fn opens<T>(event: &FenceEvent<T>) -> bool {
     matches!(event, FenceEvent::Fence(FenceLine::Flush(fence), _) if fence.opens)
 }
@@ -254,7 +256,7 @@ fn offset_of<T>(event: &FenceEvent<T>) -> usize {
     }
 }
 
-/// Where the reading goes on after an indented opener: behind its closer, or at the next head.
+/// The index at which to continue after an indented opener: after its closer, or at the next head.
 fn follow<T>(events: &[FenceEvent<T>], opener: usize, fence: Fence) -> usize {
     let rest = events[opener + 1..].iter();
     let end = rest.enumerate().find_map(|(at, event)| match event {
@@ -268,7 +270,7 @@ fn follow<T>(events: &[FenceEvent<T>], opener: usize, fence: Fence) -> usize {
     end.map_or(events.len(), |end| opener + 1 + end)
 }
 
-/// Where the reading goes on after an opener in a list item.
+/// The index at which to continue after an opener in a list item: the end of the item.
 fn item_end<T>(events: &[FenceEvent<T>], opener: usize) -> usize {
     let rest = events[opener + 1..].iter();
     let end =
@@ -276,10 +278,10 @@ fn item_end<T>(events: &[FenceEvent<T>], opener: usize) -> usize {
     opener + 1 + end.count()
 }
 
-/// The longest run whose cuts are looked for.
+/// Longer runs count as this long when cuts are looked for.
 const LONGEST_CUT: usize = 16;
 
-/// Takes the closer from every opener that was cut off: see [`Region::with_cuts`].
+/// Removes the closer of every opener that was cut off; see [`Region::with_cuts`].
 fn forget_cut_off<T>(events: &[FenceEvent<T>], closers: &mut [Option<usize>]) {
     let mut hideables = Vec::new();
     // Where lines stand that can only open a fence, by mark and length.
@@ -293,21 +295,26 @@ fn forget_cut_off<T>(events: &[FenceEvent<T>], closers: &mut [Option<usize>]) {
             _ => {}
         }
     }
-    let next = |list: &[usize], at: usize| list.get(list.partition_point(|x| *x <= at)).copied();
     for (at, event) in events.iter().enumerate() {
         let FenceEvent::Fence(FenceLine::Flush(fence), _) = event else {
             continue;
         };
         let Some(closer) = closers[at] else { continue };
-        let Some(hidden) = next(&hideables, at).filter(|hidden| *hidden < closer) else {
+        let Some(hidden) = next_after(&hideables, at).filter(|hidden| *hidden < closer) else {
             continue;
         };
         let longer = &openers[usize::from(fence.mark == b'~')][fence.run.min(LONGEST_CUT)..];
-        let mut after = longer.iter().filter_map(|list| next(list, hidden));
+        let mut after = longer.iter().filter_map(|list| next_after(list, hidden));
         if after.any(|opener| opener < closer) {
             closers[at] = None;
         }
     }
+}
+
+/// The first number in a sorted list that is larger than `at`.
+fn next_after(list: &[usize], at: usize) -> Option<usize> {
+    list.get(list.partition_point(|other| *other <= at))
+        .copied()
 }
 
 /// For each opener in the first column, the next line that closes it.

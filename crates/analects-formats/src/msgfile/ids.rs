@@ -1,5 +1,5 @@
-//! Cells by their ids, and the numbers that names are made of. What costs a pass over the cells is found when
-//! somebody asks, and kept right when the file grows.
+//! An index of cells by id, and the numbers that new ids must not repeat. What needs a pass over all cells is computed
+//! on the first use, and updated when the file grows.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 use super::scan::CellSpans;
 use super::{Cell, Document, place_in};
 
-/// The places of cells, by their ids. Of several cells with one id it holds the first.
+/// The indexes of cells, by their ids. If several cells share an id, it holds the first one.
 #[derive(Debug, Default)]
 pub(super) struct IdTable {
     places: HashMap<Box<[u8]>, usize>,
 }
 
 impl IdTable {
-    /// The place of the cell with this id.
+    /// The index of the cell with this id.
     pub(super) fn find(&self, id: &[u8]) -> Option<usize> {
         self.places.get(id).copied()
     }
@@ -26,7 +26,7 @@ impl IdTable {
         }
     }
 
-    /// Takes a cell out.
+    /// Removes a cell, if the table holds it.
     pub(super) fn remove(&mut self, id: &[u8], place: usize) {
         if self.find(id) == Some(place) {
             self.places.remove(id);
@@ -34,12 +34,12 @@ impl IdTable {
     }
 }
 
-/// What is known of the names of a file's cells, as far as somebody has asked.
+/// What is known about the names of a file's cells; each part is computed on its first use.
 #[derive(Debug, Default)]
 pub(super) struct NameIndex {
     ids: OnceLock<IdTable>,
     numbers: OnceLock<IdNumbers>,
-    /// The cells that stand before the one whose parts they are, and where that is.
+    /// The cells that come before the head that they are parts of, and the index of that head.
     leading: OnceLock<HashMap<usize, usize>>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct NameIndex {
 struct IdNumbers {
     /// The largest number that an id starts with.
     largest_id: u64,
-    /// The last place of a cell without id, but for the last cell.
+    /// The index of the last cell without an id, not counting the last cell of the file.
     last_without_id: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ fn number_in(cell: &CellSpans, source: &[u8]) -> Option<u64> {
 /// The number that an id starts with.
 pub(super) fn leading_number(id: &str) -> Option<u64> {
     let digits = id.len() - id.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    // Longer numbers are nobody's count of cells, and the next number must fit its own id.
+    // No file has so many cells that a longer number counts them, and the next number must be a valid id too.
     (1..=15)
         .contains(&digits)
         .then(|| id[..digits].parse().ok())
@@ -79,7 +79,7 @@ pub(super) fn leading_number(id: &str) -> Option<u64> {
 }
 
 impl NameIndex {
-    /// Forgets the cells from `at` on, which are about to go.
+    /// Forgets the cells from `at` on, which are about to be removed.
     pub(super) fn cut(&mut self, at: usize, cells: &[CellSpans], source: &[u8]) {
         self.leading = OnceLock::new();
         if let Some(ids) = self.ids.get_mut() {
@@ -89,7 +89,7 @@ impl NameIndex {
         }
     }
 
-    /// Adds the cells from `at` on, which took the place of `gone` others.
+    /// Adds the cells from `at` on, which replaced `gone` others.
     pub(super) fn extend(&mut self, at: usize, gone: usize, cells: &[CellSpans], source: &[u8]) {
         if let Some(ids) = self.ids.get_mut() {
             for (place, cell) in cells.iter().enumerate().skip(at) {
@@ -100,7 +100,7 @@ impl NameIndex {
             return;
         };
         let new = IdNumbers::of(&cells[at..], source);
-        // The largest number may have been that of a cell that went, and so may the last without an id.
+        // A cell that was removed may have had the largest number, or may have been the last one without an id.
         let is_larger = new.largest_id >= known.largest_id;
         let is_gone = known.last_without_id.is_some_and(|loose| loose >= at);
         if (!is_larger && gone > 1) || (new.last_without_id.is_none() && is_gone) {
@@ -116,7 +116,7 @@ impl NameIndex {
 }
 
 impl Document {
-    /// The place of the first cell with this id, from 0.
+    /// The index of the first cell with this id, from 0.
     pub(super) fn place_of_id(&self, id: &str) -> Option<usize> {
         let cells = &self.scan.cells;
         let ids = self.names.ids.get_or_init(|| {
@@ -129,12 +129,12 @@ impl Document {
         ids.find(id.as_bytes())
     }
 
-    /// The cells that stand before the one whose parts they are, and where that is.
+    /// The cells that come before the head that they are parts of, and the index of that head.
     pub(super) fn leading_parts(&self) -> &HashMap<usize, usize> {
         self.names.leading.get_or_init(|| self.find_leading_parts())
     }
 
-    /// Whether a cell has that number as its id.
+    /// Whether a cell has this number as its id.
     pub(super) fn has_number(&self, number: usize) -> bool {
         number as u64 <= self.largest_id() && self.place_of_id(&number.to_string()).is_some()
     }
@@ -151,15 +151,15 @@ impl Document {
         self.numbers().largest_id
     }
 
-    /// The last place of a cell without id, but for the last cell.
+    /// The index of the last cell without an id, not counting the last cell of the file.
     pub(super) fn last_without_id(&self) -> Option<usize> {
         self.numbers().last_without_id
     }
 
-    /// The place that a name means, from 0: that of the cell with this id, else of the cell without id at that place
-    /// (`7`), or of any cell there (`#7`).
+    /// The index of the cell with this name, from 0: the cell with this id, or else the cell without an id at this place
+    /// (`7`), or any cell at this place (`#7`).
     pub(super) fn place_of(&self, name: &str) -> Option<usize> {
-        // With `#`, a place is meant, whatever ids there are.
+        // A name with `#` is always a place, whatever ids there are.
         let is_place = name.starts_with('#') && place_in(name).is_some();
         if let Some(place) = self.place_of_id(name).filter(|_| !is_place) {
             return Some(place);
@@ -169,7 +169,7 @@ impl Document {
         (is_place || cell.id.is_empty()).then_some(place)
     }
 
-    /// Whether all ids are numbers, each larger than the one before it, so that none can be there twice.
+    /// Whether all ids are numbers that grow, so that no id can be repeated.
     pub(super) fn ids_count_up(&self) -> bool {
         let mut last = None;
         self.cells().filter_map(Cell::id).all(|id| {

@@ -1,4 +1,4 @@
-//! Cells put between others: where they go, and that no other cell reads differently afterwards.
+//! Insertion of cells between others: where they go, and the check that no other cell reads differently afterwards.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use super::owners::{OwnedCell, owned_cells};
 use super::scan::line_text;
 use super::{Cell, CellRole, Document, MetaKey, NewCell, Splice, append, append_answer};
 
-/// Adds an answer behind the cell that was asked and what belongs to it, which others may follow that have no
-/// answer yet. It goes to the end of the file, as [`append_answer`] puts it, if nothing follows, or if a cell
-/// that follows would read differently.
+/// Adds an answer below the cell that was asked and everything that belongs to it, even if prompts without an answer
+/// follow. If nothing follows, or if a cell that follows would read differently, the answer goes to the end of the file
+/// as [`append_answer`] puts it.
 pub fn answer_below(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> Splice {
     let placed = owned_cells(document);
     let last = last_of_message(&placed, asked.at);
@@ -25,8 +25,8 @@ pub fn answer_below(document: &Document, asked: Cell<'_>, cells: &[NewCell]) -> 
     insert(document, &placed, last, cells).unwrap_or_else(|_| append_answer(document, cells))
 }
 
-/// Adds a cell behind another and what belongs to it: behind the results of a call, else behind everything
-/// of the same message. Without a level of its own it gets that of the other.
+/// Adds a cell below another one and what belongs to it: below the results of a call, or else below everything of the
+/// same message. Its level is that of the other cell unless it has one of its own.
 pub(super) fn insert_below(
     document: &Document,
     other: Cell<'_>,
@@ -53,7 +53,7 @@ fn last_of_message(placed: &[OwnedCell<'_>], at: usize) -> usize {
     let Some(root) = placed[at].root else {
         return at;
     };
-    // A reply belongs to the message above it, so it must stand above the next one.
+    // A reply belongs to the message above it, so it must come before the next one.
     let below = placed[at + 1..]
         .iter()
         .take_while(|other| !other.cell.is_for_an_answer());
@@ -69,21 +69,21 @@ fn last_result(placed: &[OwnedCell<'_>], call: usize) -> usize {
     placed.iter().rposition(is_result).unwrap_or(call).max(call)
 }
 
-/// Whether nothing follows this cell but the one that is ready.
+/// Whether nothing but the ready cell follows this one.
 fn is_end(placed: &[OwnedCell<'_>], at: usize) -> bool {
     placed[at + 1..].iter().all(|other| other.cell.is_ready())
 }
 
-/// Puts cells behind another that is not the last one.
+/// Inserts cells below the one with the index `above`, which is not the last one.
 fn insert(
     document: &Document,
     placed: &[OwnedCell<'_>],
-    behind: usize,
+    above: usize,
     cells: &[NewCell],
 ) -> Result<Splice, ItemError> {
-    check_places(placed, behind)?;
+    check_places(placed, above)?;
     let line_end = document.line_end();
-    let before = placed[behind].cell;
+    let before = placed[above].cell;
     let end = before.span().end;
     let blank = if ends_blank(before) { "" } else { line_end };
     let text = cells_text(document, cells, document.new_cell_level());
@@ -93,7 +93,7 @@ fn insert(
         bytes,
     };
     let after = document.with_source_within_section(splice.apply(document.source()));
-    let first = behind + 1;
+    let first = above + 1;
     let new_ids = after.cells().skip(first).take(cells.len()).map(Cell::id);
     let wanted_ids = cells.iter().map(|cell| Some(cell.id.as_str()));
     if new_ids.eq(wanted_ids) && document.others_read_alike(first..first, cells.len(), &after) {
@@ -102,7 +102,7 @@ fn insert(
     Err(would_change_others())
 }
 
-/// Whether a cell ends with a blank line, or must not be given one: it could fit its `stored` then.
+/// Whether a cell ends with a blank line, or must not get one because it could fit its `stored` then.
 fn ends_blank(cell: Cell<'_>) -> bool {
     let text = cell.bytes(cell.span());
     let start =
@@ -110,14 +110,13 @@ fn ends_blank(cell: Cell<'_>) -> bool {
     is_blank_line(line_text(&text[start..])) || cell.get(MetaKey::Stored).is_some()
 }
 
-/// Cells without id are named by their place, which moves when a cell is put above them. Nothing
-/// may refer to such a name.
-fn check_places(placed: &[OwnedCell<'_>], behind: usize) -> Result<(), ItemError> {
+/// Fails if a cell refers to one below by its ordinal, which changes when a cell is inserted above it.
+fn check_places(placed: &[OwnedCell<'_>], above: usize) -> Result<(), ItemError> {
     let ids: HashSet<&str> = placed
         .iter()
         .filter_map(|placed| placed.cell.id())
         .collect();
-    let below = placed.iter().skip(behind + 1).map(|placed| placed.cell);
+    let below = placed.iter().skip(above + 1).map(|placed| placed.cell);
     let mut by_place: HashSet<String> = below
         .filter(|cell| cell.id().is_none())
         .map(|cell| cell.name().into_owned())
@@ -134,7 +133,7 @@ fn check_places(placed: &[OwnedCell<'_>], behind: usize) -> Result<(), ItemError
 
 /// The names of the cells that a cell belongs to.
 fn references(cell: Cell<'_>) -> impl Iterator<Item = &str> {
-    // A model's call belongs to a reply of its number, and never to what a person typed at that place.
+    // The call of a model belongs to a reply with this number, and never to a cell at that place.
     let is_models = cell.role() == CellRole::ToolCall && cell.get(MetaKey::CallId).is_some();
     let id = cell.id().filter(|_| !is_models);
     let derived_from = id.and_then(|id| id.rsplit_once('.')).map(|(of, _)| of);
@@ -144,8 +143,8 @@ fn references(cell: Cell<'_>) -> impl Iterator<Item = &str> {
 }
 
 impl Document {
-    /// Whether all cells of a changed document read as those of this one, apart from the changed ones, in whose
-    /// place there are this many others.
+    /// Whether the cells of a changed document read like those of this one, apart from the `changed` ones, which `count`
+    /// others replace.
     pub(super) fn others_read_alike(
         &self,
         changed: Range<usize>,
@@ -170,7 +169,7 @@ impl Document {
 }
 
 impl Cell<'_> {
-    /// Whether two cells say the same, wherever they stand.
+    /// Whether two cells say the same, wherever they are.
     pub(super) fn reads_like(self, other: Cell<'_>) -> bool {
         (self.kind(), self.level(), self.id()) == (other.kind(), other.level(), other.id())
             && self.title() == other.title()

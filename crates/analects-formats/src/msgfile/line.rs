@@ -1,4 +1,4 @@
-//! What a single line is, whatever stands around it: a head, a heading, a metadata line.
+//! What a single line is by itself: a head, a heading, a metadata line. The lines around it do not matter here.
 
 use analects_core::Span;
 
@@ -15,7 +15,7 @@ pub(crate) fn is_blank_line(text: &[u8]) -> bool {
     text.iter().all(|byte| is_blank(*byte))
 }
 
-/// A line that starts a cell; spans count from the start of the line.
+/// A line that starts a cell. Its spans count from the start of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) level: u8,
@@ -24,8 +24,8 @@ pub(super) struct Head {
     pub(super) id: Option<Span>,
 }
 
-/// Reads a line as a head: 1 to 5 `#` in the first column, a blank, `%%` or `%%%`, then nothing, or
-/// an id, or a blank and a title that an id may close.
+/// Reads a line as a head: 1 to 5 `#` in the first column, a blank, `%%` or `%%%`, then nothing, an id, or a blank and
+/// a title with an optional id at its end.
 pub(super) fn head(line: &[u8]) -> Option<Head> {
     let level = count(line, |byte| byte == b'#');
     let blanks = count(&line[level..], is_blank);
@@ -52,11 +52,12 @@ pub(super) fn head(line: &[u8]) -> Option<Head> {
     })
 }
 
+/// The number of bytes at the beginning that pass a test.
 fn count(bytes: &[u8], test: impl Fn(u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| test(**byte)).count()
 }
 
-/// Takes the id off the end of what follows the marker: the title with its blanks, and the id.
+/// Splits what follows the marker into the title, with its blanks, and the id at the end.
 fn split_id(line: &[u8], start: usize) -> (Span, Option<Span>) {
     let rest = Span::new(start, line.len());
     let end = trim(line, rest).end;
@@ -93,7 +94,7 @@ pub(super) fn heading(line: &[u8], name: &str) -> Option<usize> {
         .map(|(level, _)| level)
 }
 
-/// The level and the text of an ATX heading, closing `#`s taken off.
+/// The level and the text of an ATX heading, without closing `#`s.
 pub(super) fn heading_text(line: &[u8]) -> Option<(usize, &str)> {
     let line = std::str::from_utf8(line).ok()?;
     let text = line.trim_start_matches('#');
@@ -107,20 +108,20 @@ pub(super) fn heading_text(line: &[u8]) -> Option<(usize, &str)> {
     Some((level, if closed { open.trim() } else { text }))
 }
 
-/// What follows `[^id]:` if the line is the metadata line of that id.
+/// The rest of a line after `[^id]:`; `None` if it is not the metadata line of this id.
 pub(super) fn metadata_of<'a>(line: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
     line.strip_prefix(b"[^")?
         .strip_prefix(id)?
         .strip_prefix(b"]:")
 }
 
-/// Whether a line of text must be escaped: any number of `\`, then a head.
+/// Whether a line of text must be escaped because it is a head, or a head after any number of `\`.
 pub(super) fn is_head_like(line: &[u8]) -> bool {
     head(&line[count(line, |byte| byte == b'\\')..]).is_some()
 }
 
-/// Whether a line looks as if its author meant a head: six `#`, no blank before or after the
-/// marker, four `%`, or blanks in front.
+/// Whether a line is not a head but looks as if its author meant one: six `#`, no blank before or after the marker,
+/// four `%`, or blanks in front.
 pub(super) fn is_nearly_head(line: &[u8]) -> bool {
     let text = &line[count(line, is_blank).min(3)..];
     let hashes = count(text, |byte| byte == b'#');
@@ -129,6 +130,7 @@ pub(super) fn is_nearly_head(line: &[u8]) -> bool {
     (1..=6).contains(&hashes) && marker.starts_with(b"%%") && head(line).is_none()
 }
 
+/// The span without blanks at both ends.
 fn trim(line: &[u8], span: Span) -> Span {
     let text = span.of(line);
     let start = span.start + count(text, is_blank);
@@ -140,8 +142,8 @@ fn trim(line: &[u8], span: Span) -> Span {
     Span::new(start, (span.end - blanks).max(start))
 }
 
-/// Whether two texts are the same but for line ends and blanks at the ends of lines, which many editors change
-/// when they save.
+/// Whether two texts differ only in line ends and in blanks at the ends of lines, which many editors change when they
+/// save.
 pub fn is_same_text(one: &str, other: &str) -> bool {
     let lines = |text| str::split(str::trim_end(text), '\n').map(str::trim_end);
     lines(one).eq(lines(other))

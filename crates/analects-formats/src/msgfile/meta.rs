@@ -1,5 +1,5 @@
-//! The metadata line: `[^id]: [type] key="value" key2=bare [flag=1]`, taken apart into tokens, and written. What a
-//! token means is not decided here.
+//! The syntax of the metadata line: `[^id]: [type] key="value" key2=bare [flag=1]`. It is split into tokens here, and
+//! written; what a token means is decided elsewhere.
 
 use std::borrow::Cow;
 
@@ -25,17 +25,17 @@ pub(super) enum MetaToken {
 /// Where the parts of an attribute are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AttributeSpans {
-    /// All of it, with its brackets and quotes.
+    /// The whole attribute, including brackets and quotes.
     pub(super) token: Span,
     pub(super) key: Span,
-    /// The value without its quotes, as it is written.
+    /// The value without its quotes, still with its escapes.
     pub(super) value: Span,
     /// Whether the value has escapes.
     pub(super) is_escaped: bool,
 }
 
 impl AttributeSpans {
-    /// What the value says.
+    /// The value with its escapes resolved.
     pub(super) fn text(self, source: &[u8]) -> Cow<'_, str> {
         let text = String::from_utf8_lossy(self.value.of(source));
         if self.is_escaped {
@@ -46,7 +46,7 @@ impl AttributeSpans {
     }
 }
 
-/// The tokens of a line of metadata: what follows `[^id]:`, or a line that continues it, without the line end.
+/// The tokens of a span: what follows `[^id]:` in its line, or a line that continues it, without the line end.
 pub(super) fn tokens(source: &[u8], line: Span) -> Tokens<'_> {
     let source = source.get(..line.end).unwrap_or(source);
     Tokens {
@@ -56,7 +56,7 @@ pub(super) fn tokens(source: &[u8], line: Span) -> Tokens<'_> {
     }
 }
 
-/// The tokens of a line, one after the other.
+/// Iterates over the tokens of a line. No input makes it fail: what cannot be read is junk up to the next blank.
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
     /// The source up to the end of the line.
@@ -93,7 +93,7 @@ impl Iterator for Tokens<'_> {
 }
 
 impl Tokens<'_> {
-    /// `[type]`, or `[key=value]`, which means `key=value`.
+    /// A token that starts with a bracket: `[type]`, or `[key=value]`, which means `key=value`.
     fn bracketed(&self) -> Option<MetaToken> {
         let inner = self.at + 1;
         if let Some(mut attribute) = attribute(self.source, inner, Some(b']'))
@@ -109,7 +109,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// A type word is short; looking for its end through the whole line would cost too much.
+    /// A type word. It is short; looking for its end in the whole line could take quadratic time.
     fn word(&self, start: usize) -> Option<Span> {
         let rest = self.source.get(start..)?;
         let end = rest.iter().take(MAX_WORD).position(|byte| *byte == b']')?;
@@ -120,6 +120,7 @@ impl Tokens<'_> {
         is_word.then(|| Span::new(start, start + end))
     }
 
+    /// An attribute without brackets, which must end at a blank.
     fn plain_attribute(&self) -> Option<MetaToken> {
         let attribute = attribute(self.source, self.at, None)?;
         let next = self.source.get(attribute.token.end);
@@ -127,6 +128,7 @@ impl Tokens<'_> {
             .then_some(MetaToken::Attribute(attribute))
     }
 
+    /// Everything up to the next blank.
     fn junk(&self) -> MetaToken {
         let rest = &self.source[self.at..];
         let length = rest
@@ -137,7 +139,7 @@ impl Tokens<'_> {
     }
 }
 
-/// `key=value` at a place of the source; a bare value ends at a blank or at `stop`.
+/// Reads `key=value` at an offset; a bare value ends at a blank or at `stop`.
 fn attribute(source: &[u8], start: usize, stop: Option<u8>) -> Option<AttributeSpans> {
     let rest = source.get(start..)?;
     let key_len = rest.iter().take_while(|byte| is_key_byte(**byte)).count();
@@ -216,7 +218,7 @@ fn unicode(text: &[u8]) -> Option<(char, usize)> {
     (rest.get(length) == Some(&b'}')).then_some((c, length + 2))
 }
 
-/// A double-quoted value with its escapes resolved.
+/// Resolves the escapes of a double-quoted value. A backslash before any other character is text.
 fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -234,7 +236,7 @@ fn unescape(text: &str) -> String {
                 }
             }
             Some(c @ ('"' | '\\')) => out.push(c),
-            // Not an escape of ours: a person's backslash stays.
+            // Not one of our escapes, so a person typed a backslash.
             Some(c) => out.extend(['\\', c]),
             None => out.push('\\'),
         }
@@ -244,7 +246,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// Writes ` key="value"`; plain numbers, and two with a slash between them, stay bare.
+/// Writes ` key="value"`. Numbers, durations such as `2s`, and counts such as `1/2` need no quotes.
 pub(super) fn write_attribute(out: &mut String, key: &str, value: &str) {
     out.push(' ');
     out.push_str(key);

@@ -1,5 +1,5 @@
-//! The metadata of all cells of a file, read once, at the scan: one list of small entries that point into the source.
-//! A value is copied only where it has escapes or is not UTF-8.
+//! The metadata of all cells of a file, read once, during the scan: a list of small entries that point into the source.
+//! A value is copied only if it has escapes or is not UTF-8.
 
 use std::borrow::Cow;
 
@@ -15,19 +15,19 @@ use super::scan::{line_text, lines};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Metadata {
     entries: Vec<MetaEntry>,
-    /// The values that are not as they stand in the source, by their entries, in order.
+    /// The values that differ from the source, by the index of their entry, in order.
     texts: Vec<(usize, Box<str>)>,
 }
 
-/// An attribute, or what could not be read as one.
+/// An attribute, or junk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct MetaEntry {
-    /// Where it starts, with its bracket.
+    /// Its offset, including the bracket.
     start: usize,
-    /// The length of its value as it is written, or all of its length where it is none.
+    /// The length of the value in the source; for junk, the whole length.
     length: usize,
     key_length: u16,
-    /// The key, if it means something.
+    /// The key, if it is a known one.
     key: Option<MetaKey>,
     form: AttributeForm,
 }
@@ -43,7 +43,7 @@ enum AttributeForm {
     Bracketed,
     /// `[key="value"]`
     BracketedQuoted,
-    /// No attribute.
+    /// Not an attribute.
     Junk,
 }
 
@@ -110,7 +110,7 @@ impl MetaEntry {
     }
 }
 
-/// What reading a cell's metadata found besides the attributes.
+/// The result of reading the metadata of a cell, besides the attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MetaLines {
     /// Where the lines end, line ends included.
@@ -120,19 +120,19 @@ pub(super) struct MetaLines {
 }
 
 impl Metadata {
-    /// How many entries there are: the first of the next cell.
+    /// The number of entries, which is the index of the next cell's first one.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Forgets all entries from this one on.
+    /// Removes all entries from this index on.
     pub(super) fn truncate(&mut self, entry: usize) {
         self.entries.truncate(entry);
         let texts = self.texts.partition_point(|(of, _)| *of < entry);
         self.texts.truncate(texts);
     }
 
-    /// Reads the metadata line at `start`, whose text begins at `text`, and the lines that continue it.
+    /// Reads the metadata line at `start`, whose attributes begin at `text`, and the lines that continue it.
     pub(super) fn read(&mut self, source: &[u8], start: usize, text: usize) -> MetaLines {
         let line_end = memchr(b'\n', &source[start..]).map_or(source.len(), |at| start + at + 1);
         let text_end = start + line_text(&source[start..line_end]).len();
@@ -154,7 +154,7 @@ impl Metadata {
         MetaLines { end, word }
     }
 
-    /// Reads an indented line that holds only attributes, and so continues the metadata; false for any other line.
+    /// Reads a line that continues the metadata: indented, with nothing but attributes. False for any other line.
     fn read_further(&mut self, source: &[u8], at: usize, text: &[u8]) -> bool {
         let is_indented = text.first().is_some_and(|byte| is_blank(*byte));
         if !is_indented || is_blank_line(text) {
@@ -183,17 +183,16 @@ impl Metadata {
     }
 
     fn add_junk(&mut self, junk: Span) {
-        let (start, length) = (junk.start, junk.len());
         self.entries.push(MetaEntry {
-            start,
-            length,
+            start: junk.start,
+            length: junk.len(),
             key_length: 0,
             key: None,
             form: AttributeForm::Junk,
         });
     }
 
-    /// The attributes of a cell, whose entries are these, in order.
+    /// The attributes among these entries, in order.
     pub(super) fn attributes<'a>(
         &'a self,
         source: &'a [u8],
@@ -212,7 +211,7 @@ impl Metadata {
         })
     }
 
-    /// What could not be read in the metadata of a cell, whose entries are these.
+    /// The junk among these entries, as it stands in the source.
     pub(super) fn junk<'a>(
         &'a self,
         source: &'a [u8],
@@ -244,7 +243,7 @@ impl<'a> AttributeRef<'a> {
         text_of(self.source, self.entry.name())
     }
 
-    /// What the value says.
+    /// The value, with its escapes resolved.
     pub(super) fn value(self) -> &'a str {
         let texts = &self.metadata.texts;
         match texts.binary_search_by_key(&self.at, |(of, _)| *of) {
@@ -253,13 +252,13 @@ impl<'a> AttributeRef<'a> {
         }
     }
 
-    /// All of it, with its brackets and quotes.
+    /// The whole attribute, including brackets and quotes.
     pub(super) fn span(self) -> Span {
         self.entry.token()
     }
 }
 
-/// A text of which it is known that it is UTF-8.
+/// The text at a span that is known to be UTF-8.
 fn text_of(source: &[u8], span: Span) -> &str {
     std::str::from_utf8(span.of(source)).unwrap_or_default()
 }

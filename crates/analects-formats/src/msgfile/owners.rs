@@ -1,6 +1,6 @@
-//! To which cell every cell of a document belongs: a result to its call, a call to its reply, all of them to
-//! a message. The cells of one answer are told by their ids: `2` says it, `2.think` stands before it, `2.text2`,
-//! `2.block1` and the calls `2.NONCE` stand where their blocks do.
+//! The cell that each cell of a document belongs to: a result belongs to its call, a call to its reply, and all of
+//! them to a message. Ids connect the cells of one answer: `2` is its head; `2.think` comes before it; `2.text2`,
+//! `2.block1` and the calls `2.NONCE` are in the order of their blocks.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,15 @@ use super::{Cell, CellKind, CellRole, Document, MetaKey};
 /// A cell, and what it belongs to.
 pub(super) struct OwnedCell<'a> {
     pub(super) cell: Cell<'a>,
-    /// The place of the cell that it belongs to directly.
+    /// The index of the cell that it belongs to directly.
     pub(super) owner: Option<usize>,
-    /// The place of the message that it belongs to in the end.
+    /// The index of the message that it belongs to, directly or through other cells.
     pub(super) root: Option<usize>,
 }
 
 impl Cell<'_> {
-    /// Whether this is an output that has not come yet: it is pending, names the file that it will
-    /// be in, and says nothing.
+    /// Whether this is a placeholder for an output: it is pending, names the file that will hold the output, and is
+    /// empty.
     pub(super) fn is_placeholder(self) -> bool {
         self.kind() == CellKind::Output
             && self.get(MetaKey::Status) == Some("pending")
@@ -25,7 +25,7 @@ impl Cell<'_> {
             && self.body().is_empty()
     }
 
-    /// Whether a person wrote it for somebody to answer, and not to define a tool.
+    /// Whether it is a prompt to answer, and not the definition of a tool.
     pub(super) fn is_for_an_answer(self) -> bool {
         self.is_prompt() && self.get(MetaKey::Tool).is_none()
     }
@@ -52,14 +52,14 @@ pub(super) fn owned_cells(document: &Document) -> Vec<OwnedCell<'_>> {
     placed
 }
 
-/// The place of the cell above that an output belongs to; that of the last message if it names none.
+/// The index of the cell above that an output belongs to; the last message if the output names none.
 fn owner_of(output: Cell<'_>, last_message: Option<usize>) -> Option<usize> {
     let document = output.document;
     let above = |name: &str| document.cell(name).filter(|cell| cell.at < output.at);
     let name = output.name();
     let derived = name.rsplit_once('.').and_then(|(parent, _)| above(parent));
     if output.role() == CellRole::ToolResult {
-        // A result of no call belongs nowhere, wherever it stands.
+        // A result without a call belongs to nothing, wherever it is.
         return derived
             .filter(|cell| cell.role() == CellRole::ToolCall)
             .map(|cell| cell.at);
@@ -72,12 +72,12 @@ fn owner_of(output: Cell<'_>, last_message: Option<usize>) -> Option<usize> {
         .or(last_message)
 }
 
-/// The words that follow the dot in the id of a part of an answer; a number may follow them.
+/// The words after the dot in the id of a part of an answer; a number may follow them.
 const THINK: &str = "think";
 const TEXT: &str = "text";
 const BLOCK: &str = "block";
 
-/// The cell whose part this id says it is: `2` for `2.think`.
+/// The id of the head that this id makes a cell a part of: `2` for `2.think`.
 pub(super) fn whole_of(id: &str) -> Option<&str> {
     let (whole, part) = id.rsplit_once('.')?;
     let is_number = |rest: &str| rest.bytes().all(|byte| byte.is_ascii_digit());
@@ -97,7 +97,7 @@ pub(super) fn is_thought_id(id: &[u8]) -> bool {
 }
 
 impl Document {
-    /// Finds the cells that stand before the one whose parts they are, in one pass.
+    /// Finds the cells that come before the head that they are parts of, in one pass.
     pub(super) fn find_leading_parts(&self) -> HashMap<usize, usize> {
         let mut leading = HashMap::new();
         let mut whole: Option<Cell<'_>> = None;
@@ -112,12 +112,12 @@ impl Document {
 }
 
 impl<'a> Cell<'a> {
-    /// Whether it is a part, or a call, of an answer that this cell below it says.
+    /// Whether it is a part, or a call, of the answer whose head is this cell below it.
     fn leads(self, whole: Cell<'_>) -> bool {
         whole.id().is_some_and(|id| self.is_part_of(id)) && whole.can_be_led()
     }
 
-    /// Whether its id says that it is a part, or a call, of an answer of this name.
+    /// Whether its id makes it a part, or a call, of the answer with this name.
     fn is_part_of(self, answer: &str) -> bool {
         let id = self.id().unwrap_or_default();
         id.rsplit_once('.').is_some_and(|(of, _)| of == answer)
@@ -126,20 +126,20 @@ impl<'a> Cell<'a> {
             && self.part().is_none()
     }
 
-    /// Whether it says an answer that other cells may be parts of.
+    /// Whether it may be the head of an answer with parts above it.
     fn can_be_led(self) -> bool {
         self.role().is_part_of_speech()
             && self.part().is_none()
             && self.get(MetaKey::Json).is_none()
     }
 
-    /// The cell below that it is a part of, if only other parts stand between them.
+    /// The head below that it is a part of, if only other parts are between them.
     pub(super) fn whole_below(self) -> Option<Cell<'a>> {
         self.document
             .cell_at(*self.document.leading_parts().get(&self.at)?)
     }
 
-    /// The cell that it is a part of, or a call or a result of.
+    /// The cell that it is a part, a call or a result of.
     pub(super) fn whole(self) -> Option<Cell<'a>> {
         if let Some(whole) = self.whole_below() {
             return Some(whole);
@@ -157,10 +157,12 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Names the cells of a message: the first text is called after the message, and the others after it.
+/// Gives names to the cells of a message: the first text gets the name of the message, which the names of all other
+/// cells extend.
 pub(super) struct PartNames<'a> {
     whole: &'a str,
-    is_users: bool,
+    is_user: bool,
+    /// Whether a cell has the name of the message already.
     has_whole: bool,
     thoughts: usize,
     texts: usize,
@@ -168,10 +170,11 @@ pub(super) struct PartNames<'a> {
 }
 
 impl<'a> PartNames<'a> {
-    pub(super) fn new(whole: &'a str, is_users: bool) -> PartNames<'a> {
+    /// Names for the cells of the message `whole`, which a person or an agent says.
+    pub(super) fn new(whole: &'a str, is_user: bool) -> PartNames<'a> {
         PartNames {
             whole,
-            is_users,
+            is_user,
             has_whole: false,
             thoughts: 0,
             texts: 0,
@@ -198,9 +201,9 @@ impl<'a> PartNames<'a> {
         format!("{}.{TEXT}{}", self.whole, self.texts)
     }
 
-    /// The name of anything else: `2.block1`. What a person says may start with it.
+    /// The name of any other block: `2.block1`. The first block of a person gets the name of the message.
     pub(super) fn block(&mut self) -> String {
-        if self.is_users && !self.has_whole {
+        if self.is_user && !self.has_whole {
             self.has_whole = true;
             self.texts = 1;
             return self.whole.to_string();

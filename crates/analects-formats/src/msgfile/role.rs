@@ -1,4 +1,4 @@
-//! What a cell is: decided once, when the file is read, from its marker, its type word, its id and its attributes.
+//! The role of a cell. It is decided once, when the file is read, by the cell's marker, type word, id and attributes.
 
 use std::fmt;
 
@@ -7,26 +7,27 @@ use serde::{Serialize, Serializer};
 use super::CellKind;
 use super::owners::is_thought_id;
 
-/// What a cell is. A new role is a new variant: whoever must care matches on all of them.
+/// The role of a cell. Code that depends on it matches on all variants, so that the compiler finds it when there is a new
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CellRole {
     /// Text that a person wrote.
     User,
     /// Code that a person wrote.
     Code,
-    /// What a person gave as it is, such as the bytes of a picture.
+    /// Raw input of a person, such as the bytes of a picture.
     Raw,
-    /// A part of a person's message that only JSON can say.
+    /// A part of a person's message that only JSON can express.
     UserBlock,
     /// The definition of an agent.
     AgentDefinition,
-    /// What an agent answered.
+    /// The reply of an agent.
     Reply,
-    /// What a model thought before it answered.
+    /// The reasoning of a model before its reply.
     Thinking,
     /// A call of a tool.
     ToolCall,
-    /// The result of such a call.
+    /// The result of a tool call.
     ToolResult,
     /// What running a code cell printed.
     CodeOutput,
@@ -36,22 +37,22 @@ pub enum CellRole {
     Summary,
     /// Where a compaction cut the conversation.
     CompactBoundary,
-    /// A file or a reminder that the model was shown.
+    /// A file or a reminder for the model.
     Attachment,
-    /// Something that happened beside the conversation.
+    /// An event outside of the conversation.
     Notification,
-    /// How far something has come.
+    /// The progress of a task.
     Progress,
     /// The removal of an earlier message.
     Tombstone,
-    /// A part of an answer, or a whole message, that only JSON can say.
+    /// A part of an answer, or a whole message, that only JSON can express.
     Block,
-    /// What other cells cannot say of themselves.
+    /// What other cells cannot say about their messages.
     Details,
 }
 
 impl CellRole {
-    /// The word of `list` and `show`. All that a person says is `user`, and what a model thinks belongs to its reply.
+    /// The word for a role in `list` and `show`: everything from a person is `user`, and thinking is part of the `reply`.
     pub fn as_str(self) -> &'static str {
         match self {
             CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock => "user",
@@ -72,7 +73,7 @@ impl CellRole {
         }
     }
 
-    /// Whether it is something that a person says to the model.
+    /// Whether a person says it to the model.
     pub fn is_user(self) -> bool {
         matches!(
             self,
@@ -90,7 +91,7 @@ impl CellRole {
         matches!(self, CellRole::ToolCall | CellRole::ToolResult)
     }
 
-    /// Whether it is an output in which nobody speaks: it happened beside the conversation, and answers nothing.
+    /// Whether it is an output that answers nothing: an event or an instruction.
     pub fn is_event(self) -> bool {
         match self {
             CellRole::System
@@ -120,7 +121,7 @@ impl CellRole {
         self.is_reply() || matches!(self, CellRole::CodeOutput | CellRole::Block)
     }
 
-    /// The role of a cell with this type word and id.
+    /// The role of a cell; `is_code` tells whether an earlier cell with this id holds code.
     pub(super) fn of(cell: RoleFacts<'_>, is_code: impl Fn(&[u8]) -> bool) -> CellRole {
         match cell.kind {
             CellKind::Message => message_role(cell.type_word),
@@ -147,7 +148,7 @@ impl Serialize for CellRole {
     }
 }
 
-/// What decides the role of a cell.
+/// The facts that decide the role of a cell.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RoleFacts<'a> {
     pub(super) kind: CellKind,
@@ -165,12 +166,12 @@ fn message_role(word: &str) -> CellRole {
         "code" => CellRole::Code,
         "raw" => CellRole::Raw,
         "block" => CellRole::UserBlock,
-        // What only comes back from somebody is nothing that a person writes: then it is text.
+        // The type word of an output has no meaning here, so the cell is text.
         _ => CellRole::User,
     }
 }
 
-/// What an output is if its type word has a meaning of its own; a `[tool]` cell with a name is a call.
+/// The role of an output whose type word is fixed. A `[tool]` cell with a name is a call, whatever this returns.
 fn output_role(word: &str) -> Option<CellRole> {
     match word {
         "tool" => Some(CellRole::ToolResult),
@@ -187,23 +188,23 @@ fn output_role(word: &str) -> Option<CellRole> {
     }
 }
 
-/// Whether a type word has a meaning of its own, so that no agent can have it for a name.
+/// Whether a type word is fixed by the format, so that no agent can have this name.
 pub fn is_fixed_word(word: &str) -> bool {
     matches!(word, "markdown" | "code" | "raw" | "agent") || output_role(word).is_some()
 }
 
-/// Whether a type word means nothing on a cell that a person wrote, where it is read as text.
+/// Whether a type word is for outputs only. On a cell that a person wrote it is ignored.
 pub(super) fn is_output_word(word: &str) -> bool {
     word != "block" && output_role(word).is_some()
 }
 
-/// Whether the type word of an output is the name of its author; `assistant` is nobody's name.
+/// Whether the type word of an output is the name of its author; `assistant` stands for an unnamed one.
 pub(super) fn names_author(word: &str) -> bool {
     word != "assistant" && !is_fixed_word(word)
 }
 
-/// Whether this is the id of what a code cell printed: the cell's id, a dot and a number, and for a
-/// further cell of the same execution a hyphen and another.
+/// Whether this is the id of an output of a code cell: the id of the code cell, a dot and a number, and for further
+/// outputs of the same execution a hyphen and another number.
 fn is_output_of(id: &[u8], is_code: impl Fn(&[u8]) -> bool) -> bool {
     let Some(dot) = id.iter().rposition(|byte| *byte == b'.') else {
         return false;

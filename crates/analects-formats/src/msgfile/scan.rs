@@ -1,5 +1,5 @@
-//! One pass over a file: where its frontmatter ends, where its section starts, and where its cells
-//! are. Nothing is copied, and only what may be a head or a fence is looked at twice.
+//! One pass over a file that finds its frontmatter, its section and its cells. It copies nothing, and looks closely
+//! only at lines that may be heads or fences.
 
 use analects_core::Span;
 use memchr::memchr;
@@ -11,7 +11,7 @@ use super::metadata::Metadata;
 use super::role::RoleFacts;
 use super::{CellKind, CellRole, MetaKey};
 
-/// Where a cell's parts are, and what it is. The rest is worked out when somebody asks.
+/// Where the parts of a cell are, and its role. Everything else is computed on demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CellSpans {
     /// The start of the head's line.
@@ -21,11 +21,11 @@ pub(super) struct CellSpans {
     pub(super) title: Span,
     /// The id, empty if there is none.
     pub(super) id: Span,
-    /// The start of the metadata line; 0, where no metadata can be, if there is none.
+    /// The start of the metadata line, or 0 if there is none.
     pub(super) meta: usize,
-    /// The end of the metadata, with the lines that continue it; 0 if there is none.
+    /// The end of the metadata, including the lines that continue it, or 0 if there is none.
     pub(super) meta_end: usize,
-    /// The first entry of its metadata, among those of all cells.
+    /// The index of its first entry in the [`Metadata`] of the file.
     pub(super) entries: usize,
     /// The start of the type word.
     word: usize,
@@ -37,7 +37,7 @@ pub(super) struct CellSpans {
 }
 
 impl CellSpans {
-    /// The place behind the type word and its bracket, if it has one.
+    /// The offset after the type word and its bracket, if it has one.
     pub(super) fn word_end(self) -> Option<usize> {
         (self.word_length > 0).then(|| self.word + usize::from(self.word_length) + 1)
     }
@@ -60,13 +60,13 @@ pub struct Section {
     pub level: usize,
 }
 
-/// What a pass over a file found.
+/// The cells of a file, found in one pass.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) cells: Vec<CellSpans>,
     pub(super) metadata: Metadata,
     pub(super) section: Option<Section>,
-    /// Sealed heads after a fence that was still open: the fence's offset, and the head's.
+    /// Sealed heads after a fence that was still open: the offset of the fence, and of the head.
     pub(super) in_fence: Vec<(usize, usize)>,
     /// The cells that hold code.
     code: IdTable,
@@ -78,6 +78,7 @@ pub(super) fn scan(source: &[u8], start: usize, section: Option<&str>) -> Scan {
     continue_scan(Scan::default(), source, start, section)
 }
 
+/// Scans a file from `start` on, and adds what it finds to an earlier scan.
 fn continue_scan(found: Scan, source: &[u8], start: usize, section: Option<&str>) -> Scan {
     let mut scanner = Scanner {
         source,
@@ -97,7 +98,7 @@ fn continue_scan(found: Scan, source: &[u8], start: usize, section: Option<&str>
 }
 
 impl Scan {
-    /// Forgets the cells from `at` on, of this source.
+    /// Forgets the cells from index `at` on; `source` is the one that was scanned.
     pub(super) fn cut(&mut self, at: usize, source: &[u8]) {
         let Some(first) = self.cells.get(at).copied() else {
             return;
@@ -112,22 +113,22 @@ impl Scan {
         self.in_fence.retain(|(_, head)| *head <= first.start);
     }
 
-    /// Scans on from `start`, where a cell begins: all that follows is messages.
+    /// Continues the scan at `start`, where a cell begins.
     pub(super) fn continue_scan(&mut self, source: &[u8], start: usize) {
         *self = continue_scan(std::mem::take(self), source, start, None);
     }
 
-    /// The entries of the metadata of a cell.
+    /// The range of the metadata entries of a cell.
     pub(super) fn entries(&self, at: usize) -> Span {
-        let first = |at: usize| {
-            self.cells
-                .get(at)
-                .map_or(self.metadata.len(), |cell| cell.entries)
-        };
-        Span::new(first(at), first(at + 1))
+        Span::new(self.first_entry(at), self.first_entry(at + 1))
     }
 
-    /// Adds a cell, with its metadata read and its role decided.
+    fn first_entry(&self, at: usize) -> usize {
+        let cell = self.cells.get(at);
+        cell.map_or(self.metadata.len(), |cell| cell.entries)
+    }
+
+    /// Reads the metadata of a cell, decides its role, and adds it.
     fn push(&mut self, mut cell: CellSpans, source: &[u8]) {
         cell.entries = self.metadata.len();
         if cell.meta > 0 {
@@ -145,7 +146,7 @@ impl Scan {
         self.cells.push(cell);
     }
 
-    /// The role of the cell that comes next, and whose metadata was read last.
+    /// The role of the next cell, whose metadata was read last.
     fn role(&self, cell: &CellSpans, source: &[u8]) -> CellRole {
         let entries = Span::new(cell.entries, self.metadata.len());
         let value = |key: MetaKey| {
@@ -165,24 +166,25 @@ impl Scan {
     }
 }
 
-/// A loose head or a section heading: what a closed fence hides.
+/// A line that a closed fence hides: a loose head, or the heading of the section.
 #[derive(Debug, Clone, Copy)]
 enum HideableLine {
     Head(CellSpans),
     Heading(Section),
 }
 
+/// Takes the lines of a file one by one.
 struct Scanner<'a> {
     source: &'a [u8],
     section: Option<&'a str>,
     found: Scan,
     region: Region<HideableLine>,
-    /// A head with an id, until the next line that is not blank says whether it is sealed.
+    /// A head with an id, until the next line that is not blank shows whether it is sealed.
     waiting: Option<CellSpans>,
 }
 
 impl Scanner<'_> {
-    /// Takes a line. Most lines of most files end at the first test.
+    /// Takes a line. The first test dismisses most lines of most files.
     fn line(&mut self, start: usize, end: usize) {
         let first = self.source[start];
         let special = matches!(
@@ -203,7 +205,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Decides on the head that waits: its metadata comes first, or it is loose.
+    /// Decides whether the waiting head is sealed: it is if this line, the first one after it, is its metadata.
     fn seal(&mut self, start: usize, text: &[u8]) {
         let Some(mut cell) = self.waiting.take() else {
             return;
@@ -215,6 +217,7 @@ impl Scanner<'_> {
         }
     }
 
+    /// Takes a line that starts with `#`, which may be a head or the heading of the section.
     fn heading(&mut self, start: usize, end: usize, text: &[u8]) {
         if let Some(head) = head(text) {
             let cell = spans(start, end, &head);
@@ -257,6 +260,7 @@ impl Scanner<'_> {
     }
 }
 
+/// The spans of a head, which counts its own from the start of the line.
 fn spans(start: usize, end: usize, head: &Head) -> CellSpans {
     let absolute = |span: Span| Span::new(start + span.start, start + span.end);
     CellSpans {
@@ -281,7 +285,7 @@ pub(crate) fn line_text(line: &[u8]) -> &[u8] {
         .map_or(line, |text| text.strip_suffix(b"\r").unwrap_or(text))
 }
 
-/// The lines from `start` on, with their line ends: each with its offset.
+/// The lines from `start` on, including their line ends, each with its offset.
 pub(crate) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize, &[u8])> {
     let mut at = start;
     std::iter::from_fn(move || {
@@ -293,7 +297,7 @@ pub(crate) fn lines(source: &[u8], start: usize) -> impl Iterator<Item = (usize,
     })
 }
 
-/// A line: its text without the line end, and where all of it is.
+/// A line: its text without the line end, and its span with it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SourceLine<'a> {
     pub(crate) text: &'a [u8],
@@ -314,7 +318,7 @@ pub(crate) fn spanned_lines(source: &[u8], start: usize) -> impl Iterator<Item =
     })
 }
 
-/// From a `---` line at `start` to the next one, unless a sealed head or the end comes first.
+/// The frontmatter: from a `---` line at `start` to the next one. `None` if a sealed head or the end comes first.
 pub(super) fn frontmatter(source: &[u8], start: usize) -> Option<Span> {
     let mut rest = lines(source, start);
     rest.next().filter(|(_, line)| line_text(line) == b"---")?;

@@ -1,4 +1,4 @@
-//! Naming cells: lists such as `1,3-5` as people type them, and the messages that they mean.
+//! Selectors: lists of cells such as `1,3-5`, as people type them, and the messages that they mean.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use analects_core::{Hint, SessionId, nearest};
 use super::item::{ItemError, ItemErrorKind};
 use super::{Cell, CellMessages, Document, place_in};
 
-/// The cells of a list such as `1,3-5,2.k3f9qx7a`, by their places, from 0. A range goes from one cell
-/// to another in the order of the file; without an end, `5-`, to the last one.
+/// The indexes, from 0, of the cells in a list such as `1,3-5,2.k3f9qx7a`. A range is in the order of the file; without
+/// an end, as in `5-`, it goes to the last cell. Fails if the list is empty or names a cell that does not exist.
 pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemError> {
     let names = CellIndex::of(document);
     let mut found = Vec::new();
@@ -30,7 +30,7 @@ pub fn find_cells(document: &Document, list: &str) -> Result<Vec<usize>, ItemErr
     Ok(found)
 }
 
-/// Resolves a selector to exactly one cell, by its place from 0.
+/// Resolves a selector to the index, from 0, of exactly one cell.
 pub fn find_one(document: &Document, name: &str) -> Result<usize, ItemError> {
     if let Some(cell) = document.cell(name) {
         return Ok(cell.at);
@@ -44,17 +44,17 @@ pub fn find_one(document: &Document, name: &str) -> Result<usize, ItemError> {
     }
 }
 
-/// A cell that a person named.
+/// A cell that a person chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenCell {
-    /// The message, or the call, that it is.
+    /// The message, or the call, that the cell is part of.
     pub target: Target,
-    /// Whether only its place names it, which is another one as soon as somebody types a cell above it.
+    /// Whether the cell has no id, so that its name changes as soon as a cell is typed above it.
     pub is_named_by_place: bool,
 }
 
-/// The messages of the cells in lists such as `1,3-5`. The empty cell at the end, which is ready for the next
-/// message, is nothing to choose. What is sent of these is decided by [`analects_core::verbs::choose`].
+/// The messages of the cells in lists such as `1,3-5`, without the empty cell at the end of the file. Which of them are
+/// sent is decided by [`analects_core::verbs::choose`].
 ///
 /// ```
 /// use analects_formats::msgfile::{chosen_cells, decode, session_of};
@@ -96,13 +96,13 @@ pub fn chosen_cells(
     Ok(chosen)
 }
 
-/// The list of some cells, which [`find_cells`] reads.
+/// A list of these cells that [`find_cells`] reads.
 pub fn list_of(cells: &[Cell<'_>]) -> String {
     let names: Vec<String> = cells.iter().map(|cell| firm_name(*cell)).collect();
     names.join(",")
 }
 
-/// A name that only this cell has in a list: its id, or its place where that is not enough.
+/// A name that means only this cell in a list: its id, or `#` and its ordinal if the id does not.
 fn firm_name(cell: Cell<'_>) -> String {
     let means_it = |id: &&str| {
         let first = cell.document.cell(id);
@@ -113,17 +113,18 @@ fn firm_name(cell: Cell<'_>) -> String {
         .map_or_else(|| format!("#{}", cell.ordinal()), str::to_string)
 }
 
-/// The names of cells, and their places.
+/// The cells of a document, by id and by ordinal.
 struct CellIndex<'a> {
     ids: HashMap<&'a str, usize>,
-    /// The places of cells without id, from 1.
+    /// The indexes of cells without an id, by their ordinals.
     ordinals: HashMap<usize, usize>,
     count: usize,
 }
 
 impl<'a> CellIndex<'a> {
     fn of(document: &'a Document) -> CellIndex<'a> {
-        let (mut ids, mut ordinals) = (HashMap::new(), HashMap::new());
+        let mut ids = HashMap::new();
+        let mut ordinals = HashMap::new();
         for (at, cell) in document.cells().enumerate() {
             match cell.id() {
                 Some(id) => ids.entry(id).or_insert(at),
@@ -137,8 +138,9 @@ impl<'a> CellIndex<'a> {
         }
     }
 
+    /// The index of the cell with this name.
     fn find(&self, name: &str) -> Option<usize> {
-        // With `#`, a place is meant, whatever cell is there, and whatever ids there are.
+        // A name with `#` is always a place, whatever ids there are.
         let place = name
             .strip_prefix('#')
             .and_then(place_in)
@@ -151,7 +153,7 @@ impl<'a> CellIndex<'a> {
         place.map(|place| place - 1).or_else(|| by_name().copied())
     }
 
-    /// The cells from one to another. Ids may hold a hyphen, so each one is tried.
+    /// The range between two cells. Ids may hold hyphens, so the word is split at each hyphen in turn.
     fn range(&self, word: &str) -> Result<std::ops::RangeInclusive<usize>, ItemError> {
         let mut splits: Vec<(&str, &str)> = word
             .match_indices('-')
@@ -178,6 +180,7 @@ impl<'a> CellIndex<'a> {
         }
     }
 
+    /// The error for a word that names no cell, with a similar id as the hint.
     fn unknown(&self, word: &str, splits: &[(&str, &str)]) -> ItemError {
         let missing = |name: &&str| !name.is_empty() && self.find(name).is_none();
         let parts = splits.iter().flat_map(|(first, last)| [*first, *last]);

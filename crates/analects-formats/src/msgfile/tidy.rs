@@ -1,5 +1,5 @@
-//! Heads and attribute lines in the form that the program itself writes. Content is never touched, and
-//! every cell reads as before.
+//! Formatting of heads and metadata lines as the program itself writes them. Contents never change, and every cell
+//! reads as before.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::meta::{MetaToken, tokens, write_attribute};
 use super::scan::{line_text, lines};
 use super::{Cell, CellKind, Document, Splice};
 
-/// What stands before the attributes of a line that continues another.
+/// The indentation of a line that continues the metadata.
 const INDENT: &str = "  ";
 
 /// The changes that make a file tidy, in order; none for a file that is tidy or not UTF-8.
@@ -49,12 +49,13 @@ pub fn tidy(document: &Document) -> Vec<Splice> {
     splices
 }
 
-/// The head's line without its line end.
+/// The span of a head without its line end.
 fn head_text(cell: Cell<'_>) -> Span {
     let head = cell.head();
     Span::new(head.start, head.start + line_text(cell.bytes(head)).len())
 }
 
+/// The head as the program writes it.
 fn head(cell: Cell<'_>) -> Vec<u8> {
     let marker = if cell.kind() == CellKind::Message {
         "%%"
@@ -62,7 +63,8 @@ fn head(cell: Cell<'_>) -> Vec<u8> {
         "%%%"
     };
     let mut out = format!("{} {marker}", "#".repeat(cell.level())).into_bytes();
-    let (title, id) = (cell.bytes(cell.spans().title), cell.bytes(cell.spans().id));
+    let title = cell.bytes(cell.spans().title);
+    let id = cell.bytes(cell.spans().id);
     if !title.is_empty() || !id.is_empty() {
         out.push(b' ');
     }
@@ -73,7 +75,7 @@ fn head(cell: Cell<'_>) -> Vec<u8> {
     out
 }
 
-/// One empty line between head and metadata, unless it is there.
+/// The splice for one empty line between head and metadata, unless it is there.
 fn gap(cell: Cell<'_>, meta: Span) -> Option<Splice> {
     let at = Span::new(cell.head().end, meta.start);
     let line_end = &cell.bytes(cell.head())[head_text(cell).len()..];
@@ -84,7 +86,7 @@ fn gap(cell: Cell<'_>, meta: Span) -> Option<Splice> {
     })
 }
 
-/// The metadata line, and those that continue it.
+/// The splices for the metadata line and the lines that continue it.
 fn meta_lines(cell: Cell<'_>, meta: Span) -> Vec<Splice> {
     let source = &cell.document.source[..meta.end];
     let id = cell.id().unwrap_or_default();
@@ -105,8 +107,7 @@ fn meta_lines(cell: Cell<'_>, meta: Span) -> Vec<Splice> {
     splices
 }
 
-/// The tidy form of a line's attributes, each with a blank before it; `None` where it would not mean
-/// the same.
+/// The attributes of a line as the program writes them, each after a blank; `None` if that would change their meaning.
 fn attributes(old: &[u8]) -> Option<String> {
     let old = std::str::from_utf8(old).ok()?;
     let parts = parts(old)?;
@@ -120,14 +121,14 @@ fn attributes(old: &[u8]) -> Option<String> {
     (self::parts(&new)? == parts).then_some(new)
 }
 
-/// What a part of a line of metadata says.
+/// A part of a metadata line: its type word, or the key and the value of an attribute.
 #[derive(Debug, PartialEq, Eq)]
 enum MetaPart<'a> {
     Word(&'a str),
     Attribute(&'a str, Cow<'a, str>),
 }
 
-/// What the parts of a line of metadata say; `None` if it cannot be read in full.
+/// The parts of a metadata line; `None` if a part of it cannot be read.
 fn parts(text: &str) -> Option<Vec<MetaPart<'_>>> {
     let source = text.as_bytes();
     let part = |token| match token {

@@ -1,5 +1,5 @@
-//! Pictures in what a person wrote: a line that is only `![alt](path)` is a picture beside the file, or
-//! one that the line itself holds. What is on the network stays text: nothing is fetched.
+//! Pictures in the text of a person. A line with nothing but `![alt](path)` is a picture, either in a file beside the
+//! message file or in a `data:` address. An address on the network stays text, and nothing is fetched.
 
 use analects_core::{Block, Image, Raw, RawMap, Source};
 
@@ -7,7 +7,7 @@ use super::partial::CellView;
 use crate::msgfile::CellRole;
 use crate::msgfile::encode::closed_fences;
 
-/// The blocks of a person's text that has pictures in it; `None` where it has none.
+/// The text of a person as blocks of text and pictures; `None` if it has no pictures.
 pub(super) fn split(read: &CellView<'_>) -> Option<Vec<Block>> {
     if is_plain_text(read) {
         split_text(&read.text)
@@ -16,14 +16,13 @@ pub(super) fn split(read: &CellView<'_>) -> Option<Vec<Block>> {
     }
 }
 
-/// Whether a person wrote it as plain text: a type word that means nothing here is no hindrance, one that somebody
-/// may know is.
+/// Whether a person wrote it as plain text: without a type word, or with one that has no meaning here.
 fn is_plain_text(read: &CellView<'_>) -> bool {
     let is_markdown = read.cell.type_word() == "markdown" || read.cell.is_misplaced();
     read.role() == CellRole::User && is_markdown
 }
 
-/// The pictures beside a message file that a person's text names.
+/// The paths of the pictures that a person's text names, relative to the message file.
 pub fn pictures_in(text: &str) -> Vec<String> {
     let path = |block: &Block| {
         let Block::Image(image) = block else {
@@ -41,6 +40,7 @@ pub fn pictures_in(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// Splits a text at its pictures, except in code blocks.
 fn split_text(whole: &str) -> Option<Vec<Block>> {
     if !whole.contains("![") {
         return None;
@@ -67,6 +67,7 @@ fn split_text(whole: &str) -> Option<Vec<Block>> {
     found.then_some(blocks)
 }
 
+/// Adds a block with the text so far, unless it is blank, and clears the text.
 fn push_text(blocks: &mut Vec<Block>, text: &mut String) {
     let said = text.trim_matches(['\r', '\n']);
     if !said.trim().is_empty() {
@@ -92,7 +93,7 @@ fn picture(line: &str) -> Option<Image> {
     })
 }
 
-/// Where a picture is that a text names by its address; `None` for what is on the network.
+/// The source of a picture with this address; `None` for an address on the network.
 pub(crate) fn source(target: &str) -> Option<Raw> {
     if let Some(data) = target.strip_prefix("data:") {
         let (media_type, data) = data.split_once(";base64,")?;
@@ -102,7 +103,7 @@ pub(crate) fn source(target: &str) -> Option<Raw> {
         };
         return media_type.starts_with("image/").then(|| source.to_raw());
     }
-    // Anything with a scheme, or from the root, is not beside the file.
+    // An address with a scheme, and a path from the root, are not beside the file.
     let is_remote = target.contains(':') || target.starts_with(['/', '\\', '#']);
     (!is_remote).then(|| Source::File(target.to_string()).to_raw())
 }

@@ -1,5 +1,5 @@
-//! What is known of a message beyond its cells, found by the hash of their bytes: signatures, encrypted
-//! reasoning, fields of a provider. Change one of the cells, and only the cells count.
+//! Full messages, found by the hash of their cells: they add signatures, encrypted reasoning and fields of the provider.
+//! If a person changes one of the cells, the hash differs, and only the cells count.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::read::reader_of;
 use crate::DecodedFile;
 use crate::msgfile::{Cell, Document};
 
-/// The name of a message's cells: a hash of their bytes. Whoever changes one of the cells changes the name.
+/// A hash of the bytes of a message's cells. It changes when one of the cells changes.
 ///
 /// ```
 /// use analects_formats::msgfile::{CellsHash, decode};
@@ -54,12 +54,12 @@ impl FromStr for CellsHash {
     }
 }
 
-/// Full messages by the hash of their cells, such as a journal holds them.
+/// Full messages by the hash of their cells, as a journal has them.
 pub trait KnownMessages {
     /// The message with these cells.
     fn get(&self, cells: CellsHash) -> Option<Message>;
 
-    /// Whether nothing is known at all, so that no cells need be hashed.
+    /// Whether there are none, so that no cell needs to be hashed.
     fn is_empty(&self) -> bool {
         false
     }
@@ -75,7 +75,7 @@ impl KnownMessages for HashMap<CellsHash, Message> {
     }
 }
 
-/// Like [`messages`](super::messages), with everything that is known of messages whose cells are all unchanged.
+/// Like [`messages`](super::messages), with the full form of each message whose cells are unchanged.
 pub fn messages_with_known(
     document: &Document,
     session: &SessionId,
@@ -84,7 +84,7 @@ pub fn messages_with_known(
     reader_of(document, session, document.cells()).finish(Some(known))
 }
 
-/// The same, and the messages that the cells at some places, from 0, are cells of.
+/// Like [`messages_with_known`], and the messages to which the cells at some indexes belong.
 pub fn messages_with_cells(
     document: &Document,
     session: &SessionId,
@@ -96,13 +96,13 @@ pub fn messages_with_cells(
     (reader.finish(Some(known)), owners)
 }
 
-/// Whether more may be known of a message than its cells say: a program wrote them, and the model sees it.
+/// Whether a message may have a full form: a program wrote its cells, and the model sees it.
 pub(super) fn may_be_known(message: &Message) -> bool {
     let is_written = matches!(message.body, Body::Assistant(_) | Body::Attachment(_));
     is_written && message.history == History::Include
 }
 
-/// A message as it is known, in the place that the file gives it.
+/// The full form of a message, with the ids and the history that the file gives it.
 pub(super) fn in_place_of(read: &Message, known: Message) -> Message {
     let mut extra = known.extra;
     if known.history == History::Summary {
@@ -124,7 +124,7 @@ pub(super) fn is_same_type(one: &Message, other: &Message) -> bool {
     std::mem::discriminant(&one.body) == std::mem::discriminant(&other.body)
 }
 
-/// Whether the cells of a message, as they are read, say less than the message.
+/// Whether the cells of a message say less than the message; `read` is what they say.
 pub(super) fn is_partial(message: &Message, read: &Message) -> bool {
     in_place_of(read, message.clone()) != *read
 }

@@ -1,5 +1,5 @@
-//! What is odd about the cells of a document as messages, found without making all the messages: of
-//! most cells nothing can be odd, and a large file would need several times its size.
+//! Problems of the cells of a document as messages. Only cells that may have a problem are read as messages: reading all
+//! cells of a large file would take several times its size in memory.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::details::MessageDetails;
 use super::read::read_cells;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey, is_fixed_word};
 
-/// Attributes that name other cells.
+/// The keys of attributes that name other cells.
 const MENTIONING_KEYS: [MetaKey; 9] = [
     MetaKey::Part,
     MetaKey::Parent,
@@ -35,7 +35,7 @@ pub fn message_problems(document: &Document, session: &SessionId) -> Vec<Problem
     read.problems
 }
 
-/// The cells of which something may be odd, and those that they are about.
+/// The indexes of the cells that may have a problem, and of the cells that they mention.
 fn interesting(document: &Document) -> BTreeSet<usize> {
     let mut found: BTreeSet<usize> = BTreeSet::new();
     // Mostly ids count up, and then none can be there twice.
@@ -50,20 +50,20 @@ fn interesting(document: &Document) -> BTreeSet<usize> {
     }
     let details = MessageDetails::read(document, &mut Vec::new());
     found.extend(details.cells().filter_map(|name| document.place_of(name)));
-    let mut waiting: Vec<usize> = found.iter().copied().collect();
-    while let Some(at) = waiting.pop() {
+    let mut pending: Vec<usize> = found.iter().copied().collect();
+    while let Some(at) = pending.pop() {
         for name in mentioned_by(Cell { document, at }) {
             if let Some(named) = document.place_of(name)
                 && found.insert(named)
             {
-                waiting.push(named);
+                pending.push(named);
             }
         }
     }
     found
 }
 
-/// Whether a cell is just something that somebody said.
+/// Whether a cell cannot have a problem: it only says something, and mentions no other cell.
 fn is_plain(cell: Cell<'_>) -> bool {
     let is_plain_role = match cell.role() {
         CellRole::User => cell.type_word() == "markdown",
@@ -98,7 +98,7 @@ fn is_plain(cell: Cell<'_>) -> bool {
                 .all(|attribute| attribute.key().is_some_and(is_plain_key))
 }
 
-/// Whether an attribute says something about a message alone, and nothing about its place.
+/// Whether an attribute describes its own message only, and says nothing about other cells.
 fn is_plain_key(key: MetaKey) -> bool {
     match key {
         MetaKey::History
@@ -160,7 +160,7 @@ fn is_plain_key(key: MetaKey) -> bool {
     }
 }
 
-/// The names that a cell mentions, in its attributes and in its own name.
+/// The names that a cell mentions in its attributes, and those that its own id extends.
 pub(crate) fn mentioned_by(cell: Cell<'_>) -> Vec<&str> {
     let attributes = MENTIONING_KEYS.into_iter().filter_map(|key| cell.get(key));
     let mut names: Vec<&str> = attributes.collect();
