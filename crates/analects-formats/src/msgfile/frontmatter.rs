@@ -1,9 +1,8 @@
-//! The frontmatter of a message file: what its YAML says, such as the agents of `agents:`, and how
-//! single keys of it are changed.
+//! The frontmatter of a message file: its values, such as the agents of `agents:`, and changes of single keys.
 //!
-//! [`read`] never fails: what cannot be read is a [`FrontmatterProblem`], and the rest has its defaults.
-//! [`set_string`] and [`add_agent`] give the one [`super::Splice`] that makes the change, read
-//! its result back, and refuse with the lines to type where anything else would read differently.
+//! [`read`] never fails: values that cannot be read become a [`FrontmatterProblem`] and keep their defaults.
+//! [`set_string`] and [`add_agent`] return one [`super::Splice`]. They read its result back, and refuse, with the lines
+//! to type instead, if anything else would read differently.
 
 mod edit;
 pub(crate) mod yaml;
@@ -20,31 +19,31 @@ pub use edit::{Refusal, add_agent, set_string, text_span};
 /// The section that holds the messages of a plain `.md` file that does not name another.
 const DEFAULT_SECTION: &str = "Discussion";
 
-/// What a file's frontmatter says, as far as this program reads it.
+/// The values in the frontmatter of a file that this program knows.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Frontmatter {
     /// The conversation's id.
     pub id: Option<String>,
     /// The conversation's title.
     pub title: Option<String>,
-    /// The section that holds the messages, if the key is there; without a value, `Discussion`.
+    /// The section that holds the messages, if the key is present; `Discussion` if it has no value.
     pub message_section: Option<String>,
-    /// The agent that answers unless told otherwise. It may be one that the file's body defines.
+    /// The agent that answers unless a prompt names one. A cell of the file may define it.
     pub default_agent: Option<String>,
     /// The agents, in the file's order.
     pub agents: Vec<Agent>,
-    /// What was odd.
+    /// Problems of the frontmatter.
     pub problems: Vec<FrontmatterProblem>,
 }
 
-/// A finding about frontmatter.
+/// A problem of frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontmatterProblem {
     /// A stable name, such as `frontmatter-yaml`.
     pub code: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// The line it is about, in bytes of the YAML text; all of the text where that is unknown.
+    /// The line with the problem, as offsets in the YAML text, or the whole text if the line is unknown.
     pub span: Span,
     /// What is wrong: lower case, no full stop.
     pub message: String,
@@ -53,7 +52,7 @@ pub struct FrontmatterProblem {
 }
 
 impl FrontmatterProblem {
-    /// The same finding about the whole file, in which the YAML text starts at `start`.
+    /// The problem with its position in the file, in which the YAML text starts at `start`.
     pub fn in_file(self, start: usize, lines: &LineIndex) -> Problem {
         let span = Span::new(start + self.span.start, start + self.span.end);
         let mut problem = Problem::error(self.code, self.message).at(span, lines);
@@ -75,9 +74,9 @@ pub fn read(yaml: &str) -> Frontmatter {
     found
 }
 
-/// Turns trees into values, and collects what is wrong with them.
+/// Turns YAML trees into values, and collects their problems.
 pub(crate) struct FrontmatterReader {
-    /// Where the lines start, and at last the end of the text.
+    /// The offsets at which lines start, and the end of the text.
     lines: Vec<usize>,
     pub(crate) problems: Vec<FrontmatterProblem>,
 }
@@ -120,7 +119,7 @@ impl FrontmatterReader {
         self.report("frontmatter-yaml", Severity::Error, at, message);
     }
 
-    /// Says that something is wrong with the line at an offset.
+    /// Adds a problem with the line at an offset.
     fn report(
         &mut self,
         code: &'static str,
@@ -154,7 +153,7 @@ impl FrontmatterReader {
         )
     }
 
-    /// Says that a value is of the wrong type; `expected` completes "must be".
+    /// Adds the problem that a value has the wrong type; `expected` completes "must be".
     pub(crate) fn wrong_type(&mut self, entry: &YamlEntry, expected: &str) {
         let message = format!("{} must be {expected}, not {}", entry.key, entry.value);
         let problem = self.report("frontmatter-type", Severity::Error, entry.at, message);
@@ -167,6 +166,7 @@ impl FrontmatterReader {
         }
     }
 
+    /// A text; `None` without a value, and, with a problem, for a value of another type.
     pub(crate) fn text(&mut self, entry: &YamlEntry) -> Option<String> {
         match &entry.value {
             Yaml::Null => None,
@@ -178,6 +178,7 @@ impl FrontmatterReader {
         }
     }
 
+    /// The name of the section, if it can be the text of a heading.
     fn section(&mut self, entry: &YamlEntry) -> Option<String> {
         if entry.value == Yaml::Null {
             return Some(DEFAULT_SECTION.to_string());
@@ -201,7 +202,7 @@ impl FrontmatterReader {
     }
 }
 
-/// Where each line starts as YAML sees it, for which a lone `\r` ends a line too; then the end.
+/// The offsets at which lines start, and the end. In YAML, a lone `\r` ends a line too.
 fn line_starts(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let ends = |at: &usize| match bytes[*at] {
@@ -218,7 +219,7 @@ fn line_starts(text: &str) -> Vec<usize> {
 }
 
 impl FrontmatterReader {
-    /// The agents of `agents:`; those whose names cannot be used are left out.
+    /// The agents of `agents:`, without those that have invalid names.
     fn agents(&mut self, entry: &YamlEntry) -> Vec<Agent> {
         let Some(entries) = entry.value.entries() else {
             self.wrong_type(entry, "a map of names to properties");
@@ -258,8 +259,9 @@ impl FrontmatterReader {
         Some(agent)
     }
 
+    /// Sets one property of an agent.
     fn property(&mut self, agent: &mut Agent, entry: &YamlEntry) {
-        // A key without a value says nothing.
+        // A key without a value keeps the default.
         if entry.value == Yaml::Null && Agent::PROPERTIES.contains(&entry.key.as_str()) {
             return;
         }
@@ -275,6 +277,7 @@ impl FrontmatterReader {
         }
     }
 
+    /// A list of models, or a single one.
     fn models(&mut self, entry: &YamlEntry) -> Option<Vec<String>> {
         let as_text = |item: &Yaml| match item {
             Yaml::Text(text) if !text.trim().is_empty() => Some(text.clone()),
@@ -331,6 +334,7 @@ impl FrontmatterReader {
     }
 }
 
+/// Sets a property if there is a value.
 fn set<T>(property: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *property = value;

@@ -1,5 +1,5 @@
-//! The message file as items: messages and function calls with their outputs, read from a document,
-//! built by hand, and added to it. Pure: a [`Draft`] holds unsaved changes, somebody else saves them.
+//! The message file as items: messages and function calls with their outputs, read from a document, built by hand, and
+//! added to it. Nothing here touches a disk: a [`Draft`] holds unsaved changes for the caller to save.
 //!
 //! # Overview, in reading order
 //!
@@ -9,11 +9,11 @@
 //! 2. Data: [`Item`] is a [`PromptItem`] or a [`CallItem`]; [`Output`] is an [`AnswerOutput`] or a [`CodeOutput`].
 //!    All of them go to JSON (`to_dict`) and come back (`from_dict`).
 //! 3. Builders: [`MessageBuilder`], [`FunctionCallBuilder`], [`MessageOutputBuilder`],
-//!    [`CodeExecutionOutputBuilder`]. `build()` says what is missing or wrong.
-//! 4. [`AgentRegistry`]: the agents that a file may take its definitions from.
+//!    [`CodeExecutionOutputBuilder`]. `build()` fails if a value is missing or wrong.
+//! 4. [`AgentRegistry`]: agents by name, to add to files.
 //! 5. Reading: [`items`], [`item`], [`tools`].
-//! 6. [`Draft`]: a document with unsaved [`DraftChange`]s, which [`Draft::rebase`] carries over to a file
-//!    that somebody else has changed meanwhile.
+//! 6. [`Draft`]: a document with unsaved [`DraftChange`]s, which [`Draft::rebase`] repeats on a newer version of the
+//!    file.
 //!
 //! ```
 //! use analects_core::{Agent, CountingIds};
@@ -30,10 +30,9 @@
 //!
 //! # Limitations
 //!
-//! - A message of several cells (`part=`) is an item for each cell that a person wrote.
-//! - Outputs that are nobody's answer (`[summary]`, `[details]`, …), and outputs before the first
-//!   message, belong to no item.
-//! - Every change reads the document once more, so a draft is for a few changes, not for thousands.
+//! - A message of several cells (`part=`) is one item for each cell that a person wrote.
+//! - Outputs that answer nothing (`[summary]`, `[details]`, …), and outputs before the first message, belong to no item.
+//! - Every change reads the document again, so a draft is for a few changes, not for thousands.
 
 mod builders;
 mod check;
@@ -72,19 +71,19 @@ pub struct ItemError {
 /// The kinds of [`ItemError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ItemErrorKind {
-    /// Something that must be given is not.
+    /// A required value is missing.
     Missing,
-    /// Something is not as it must be.
+    /// A value is invalid.
     Invalid,
-    /// There is already something of that name.
+    /// The name is taken.
     Duplicate,
-    /// There is no cell of that name, or it is of the wrong kind.
+    /// There is no cell with this name, or it has the wrong kind.
     UnknownCell,
-    /// There is no agent of that name.
+    /// There is no agent with this name.
     UnknownAgent,
-    /// Nobody is there who could answer.
+    /// The file has no agent that could answer.
     NoAgent,
-    /// The file cannot be changed like that, or not at all.
+    /// The file cannot be changed in this way, or not at all.
     Refused,
 }
 
@@ -111,12 +110,12 @@ impl ItemError {
         self
     }
 
-    /// What kind of error it is.
+    /// The kind of error, to branch on.
     pub fn kind(&self) -> ItemErrorKind {
         self.kind
     }
 
-    /// What to do about it, where that is known.
+    /// What to do about it, if that is known.
     pub fn hint(&self) -> Option<&Hint> {
         self.hint.as_ref()
     }

@@ -1,5 +1,5 @@
-//! What is odd about a document, with places and hints. Reading never needs this; people do. Among
-//! it is which paths a file may name: beside it or below its folder, on every system, and never outside.
+//! The problems of a document, with positions and hints for people. Reading a file never needs them. Also here: which
+//! paths `output_file` may name, so that they are in the folder of the file or below it on every system.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use super::scan::{line_text, lines};
 use super::{Cell, CellKind, CellRole, Document, DocumentKind, MetaKey, frontmatter, seconds};
 
 impl Document {
-    /// Everything that is odd about the file, in its order.
+    /// The problems of the file, in its order.
     pub fn problems(&self) -> Vec<Problem> {
         let lines = self.lines();
         let mut problems = ProblemCollector {
@@ -46,7 +46,7 @@ impl Document {
         problems.list
     }
 
-    /// The first cell of an earlier format, which means nothing any more.
+    /// The problem of the first cell in an earlier format, which has no meaning any more.
     ///
     /// ```
     /// use analects_formats::msgfile::decode;
@@ -75,12 +75,14 @@ impl Document {
         problems.list.into_iter().next()
     }
 
+    /// Bytes that are not UTF-8.
     fn encoding_problems(&self, problems: &mut ProblemCollector<'_>) {
         if !self.utf8 {
             problems.list.extend(not_utf8(&self.source, problems.lines));
         }
     }
 
+    /// Problems of the frontmatter, and a section that does not exist yet.
     fn frontmatter_problems(&self, problems: &mut ProblemCollector<'_>) {
         let yaml = self
             .frontmatter
@@ -104,6 +106,7 @@ impl Document {
         }
     }
 
+    /// A default agent that nothing defines.
     fn default_agent_problem(&self, agents: &HashSet<String>, problems: &mut ProblemCollector<'_>) {
         let default = self.front.default_agent.as_ref();
         if let Some(name) = default.filter(|name| !agents.contains(*name)) {
@@ -114,7 +117,7 @@ impl Document {
         }
     }
 
-    /// Lines that look as if somebody meant a head, and heads that somebody may not have meant.
+    /// Lines that look like heads and are none, and heads inside a code block that is not closed.
     fn head_problems(&self, problems: &mut ProblemCollector<'_>) {
         let start = self
             .scan
@@ -145,7 +148,7 @@ impl Document {
     }
 }
 
-/// A cell of an earlier format.
+/// The problem of a cell in an earlier format.
 fn old_format(cell: Cell<'_>) -> Option<Problem> {
     // No key of an earlier format means anything now.
     let has = |key: &str| {
@@ -198,6 +201,7 @@ pub(crate) fn not_utf8(source: &[u8], lines: &LineIndex<'_>) -> Vec<Problem> {
     runs.into_iter().map(problem).collect()
 }
 
+/// The problems found so far.
 struct ProblemCollector<'a> {
     lines: &'a LineIndex<'a>,
     list: Vec<Problem>,
@@ -235,52 +239,67 @@ fn near_heads(source: &[u8], span: Span, problems: &mut ProblemCollector<'_>) {
     }
 }
 
+/// A cell whose id an earlier one has.
 fn duplicate_id(cell: Cell<'_>) -> Problem {
     let text = format!("the id {} is used by an earlier cell", cell.name());
     Problem::error("duplicate-id", text).hint("give this cell another id")
 }
 
+/// Problems of the metadata of a cell.
 fn meta_problems(cell: Cell<'_>, problems: &mut ProblemCollector<'_>) {
     let Some(span) = cell.meta_span() else { return };
     for junk in cell.junk() {
         let text = format!("cannot read {junk:?} in the metadata; expected key=\"value\"");
         problems.add(Problem::warning("bad-metadata", text), span);
     }
-    if let Some(value) = cell
-        .get(MetaKey::History)
-        .filter(|_| cell.history().is_none())
-    {
-        let text = format!("unknown history value {value:?}; expected include, none or summary");
-        let problem = Problem::warning("unknown-history", text).hint("it is read as include");
+    let found = [
+        history_problem(cell),
+        timeout_problem(cell),
+        output_file_problem(cell),
+        stored_problem(cell),
+    ];
+    for problem in found.into_iter().flatten() {
         problems.add(problem, span);
-    }
-    let timeout = cell.get(MetaKey::Timeout);
-    if let Some(value) = timeout.filter(|value| seconds::parse(value).is_none()) {
-        let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
-        problems.add(
-            Problem::warning("bad-timeout", text).hint("it counts as absent"),
-            span,
-        );
-    }
-    if let Some(path) = cell.get(MetaKey::OutputFile)
-        && let Some(why) = why_not_a_path(path)
-    {
-        let text = format!("{path:?} cannot be an output file: {why}");
-        let problem = Problem::error("bad-output-file", text);
-        problems.add(
-            problem.hint("name a file beside this one, or in a folder below it"),
-            span,
-        );
-    }
-    if !cell.is_stored_as_it_says() {
-        let stored = cell.get(MetaKey::Stored).unwrap_or_default();
-        let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
-        let hint = "the text was edited: remove the attribute to keep it as it is now";
-        problems.add(Problem::warning("stored-mismatch", text).hint(hint), span);
     }
 }
 
-/// An agent that is defined nowhere, or under a name that means something else.
+fn history_problem(cell: Cell<'_>) -> Option<Problem> {
+    let value = cell.get(MetaKey::History)?;
+    if cell.history().is_some() {
+        return None;
+    }
+    let text = format!("unknown history value {value:?}; expected include, none or summary");
+    Some(Problem::warning("unknown-history", text).hint("it is read as include"))
+}
+
+fn timeout_problem(cell: Cell<'_>) -> Option<Problem> {
+    let value = cell.get(MetaKey::Timeout)?;
+    if seconds::parse(value).is_some() {
+        return None;
+    }
+    let text = format!("cannot read the timeout {value:?}; expected seconds, such as 30s");
+    Some(Problem::warning("bad-timeout", text).hint("it counts as absent"))
+}
+
+fn output_file_problem(cell: Cell<'_>) -> Option<Problem> {
+    let path = cell.get(MetaKey::OutputFile)?;
+    let why = why_not_a_path(path)?;
+    let text = format!("{path:?} cannot be an output file: {why}");
+    let hint = "name a file beside this one, or in a folder below it";
+    Some(Problem::error("bad-output-file", text).hint(hint))
+}
+
+fn stored_problem(cell: Cell<'_>) -> Option<Problem> {
+    if cell.is_stored_as_it_says() {
+        return None;
+    }
+    let stored = cell.get(MetaKey::Stored).unwrap_or_default();
+    let text = format!("stored=\"{stored}\" does not fit this cell's text; it is ignored");
+    let hint = "the text was edited: remove the attribute to keep it as it is now";
+    Some(Problem::warning("stored-mismatch", text).hint(hint))
+}
+
+/// An agent that nothing defines, and the definition of an agent with an invalid name.
 fn agent_problems(cell: Cell<'_>, agents: &HashSet<String>, problems: &mut ProblemCollector<'_>) {
     let word = cell.type_word();
     if cell.kind() == CellKind::Output
@@ -326,8 +345,8 @@ fn code_problem(cell: Cell<'_>, problems: &mut ProblemCollector<'_>) {
     }
 }
 
-/// Why `output_file` cannot name that path, if it cannot. Links are not looked at here: who opens
-/// the file must do that.
+/// Why `output_file` cannot name this path; `None` for a valid path. Links are not resolved here, so code that opens
+/// the file must check them.
 pub(super) fn why_not_a_path(path: &str) -> Option<&'static str> {
     let mut parts = path.split(['/', '\\']);
     if path.is_empty() {

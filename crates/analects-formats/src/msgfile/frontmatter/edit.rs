@@ -1,5 +1,5 @@
-//! Changes to frontmatter as splices. The line is found and written as text; then the result is
-//! read back, and anything but the old tree with the one change in it is a [`Refusal`].
+//! Changes of frontmatter as splices. A line is found and replaced as text; then the result is read back, and is refused
+//! unless it is the old tree with this one change.
 
 use analects_core::{Agent, Span};
 
@@ -13,17 +13,17 @@ use crate::msgfile::scan::{SourceLine, spanned_lines as lines};
 const BOM: &[u8] = b"\xef\xbb\xbf";
 const INDENT: &str = "  ";
 
-/// Why a change was not made, and what the person can type instead.
+/// Why a change cannot be made, and what to type instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// What stands in the way: lower case, no full stop.
+    /// The reason: lower case, no full stop.
     pub message: String,
     /// The line, or the lines, that would make the change.
     pub type_this: String,
 }
 
-/// Sets a top-level key to a text by changing one line, or adding one. Every other byte stays.
-/// `frontmatter` reaches from the opening `---` line to the closing one, line ends included.
+/// Sets a top-level key to a text by changing or adding one line. `frontmatter` is the span from the opening `---` line
+/// to the closing one, including line ends.
 pub fn set_string(
     source: &[u8],
     frontmatter: Option<Span>,
@@ -51,8 +51,7 @@ pub fn set_string(
     .map_err(refuse)
 }
 
-/// Adds an agent after those that the frontmatter has. Properties that have their default values
-/// are not written.
+/// Adds an agent after the existing ones. Properties with default values are left out.
 pub fn add_agent(
     source: &[u8],
     frontmatter: Option<Span>,
@@ -78,7 +77,7 @@ pub fn add_agent(
     .map_err(refuse)
 }
 
-/// Frontmatter where there was none: at the start of the file, after a byte-order mark.
+/// Creates frontmatter at the start of the file, after a byte-order mark.
 fn create(
     source: &[u8],
     yaml_lines: &str,
@@ -110,7 +109,7 @@ fn create(
     })
 }
 
-/// The line end of the file's first line; `\n` where there is none.
+/// The line end of the file's first line; `\n` if it has none.
 pub(crate) fn line_end(source: &[u8]) -> &'static str {
     let first = memchr::memchr(b'\n', source).unwrap_or(0);
     if source[..first].ends_with(b"\r") {
@@ -120,7 +119,7 @@ pub(crate) fn line_end(source: &[u8]) -> &'static str {
     }
 }
 
-/// The text between the two `---` lines, with what is needed to change it.
+/// The YAML between the two `---` lines, as text and as a tree.
 struct EditableFrontmatter<'a> {
     text: &'a str,
     /// Where the text starts in the file.
@@ -153,7 +152,7 @@ impl<'a> EditableFrontmatter<'a> {
         lines(self.text.as_bytes(), 0).collect()
     }
 
-    /// The places right after `key:` in the lines that start so in the first column.
+    /// The offsets right after `key:` in lines that start with it.
     fn places_of(&self, key: &str) -> Vec<usize> {
         let after_key = |line: &SourceLine<'_>| {
             let rest = line.text.strip_prefix(key.as_bytes())?;
@@ -167,8 +166,8 @@ impl<'a> EditableFrontmatter<'a> {
         lines(self.text.as_bytes(), 0).filter_map(found).collect()
     }
 
-    /// The splice that puts `new` in the place of `at`, if the text then reads as `is_right` wants
-    /// it and still ends where it ended.
+    /// The splice that replaces `at` by `new`, if `is_right` accepts the resulting tree, and no `---` line in `new` ends
+    /// the frontmatter early.
     fn checked(&self, at: Span, new: &str, is_right: impl Fn(&Yaml) -> bool) -> Option<Splice> {
         let (before, after) = (self.text.get(..at.start)?, self.text.get(at.end..)?);
         let text = [before, new, after].concat();
@@ -184,8 +183,8 @@ impl<'a> EditableFrontmatter<'a> {
     }
 }
 
-/// The YAML between the opening and the closing `---` line of frontmatter; `None` where the span
-/// does not hold these two lines.
+/// The span of the YAML between the two `---` lines of frontmatter; `None` if the span does not begin and end with such
+/// a line.
 pub fn text_span(source: &[u8], span: Span) -> Option<Span> {
     let all: Vec<SourceLine<'_>> =
         lines(source.get(..span.end)?, span.start.min(span.end)).collect();
@@ -196,6 +195,7 @@ pub fn text_span(source: &[u8], span: Span) -> Option<Span> {
         .then(|| Span::new(first.span.end, last.span.start))
 }
 
+/// Sets a key in existing frontmatter; the error is the reason to refuse.
 fn set_in(
     front: &EditableFrontmatter<'_>,
     key: &str,
@@ -229,10 +229,10 @@ fn set_in(
         .ok_or_else(|| format!("{key} cannot be set without changing how other lines read"))
 }
 
-/// Where the value is that follows `key:`, if it is a text on one line: plain, in quotes, or none.
+/// The span of the value after `key:`, if it is a text on one line: plain, quoted or empty.
 fn value_span(text: &str, place: usize) -> Option<Span> {
     let line = lines(text.as_bytes(), place).next()?.text;
-    // For YAML a lone `\r` ends a line, so there is more than one line here.
+    // In YAML a lone `\r` ends a line, so this is more than one line.
     if line.contains(&b'\r') {
         return None;
     }
@@ -250,7 +250,7 @@ fn value_span(text: &str, place: usize) -> Option<Span> {
     (rest.is_empty() || rest.starts_with(b"#")).then(|| Span::new(start, start + length))
 }
 
-/// A plain value ends before a comment, and before the blanks at the end of the line.
+/// The length of a plain value, which ends before a comment and before trailing blanks.
 fn plain_length(value: &[u8]) -> usize {
     let is_comment = |at: &usize| value[*at] == b'#' && is_blank(value[*at - 1]);
     let end = (1..value.len()).find(is_comment).unwrap_or(value.len());
@@ -261,7 +261,7 @@ fn plain_length(value: &[u8]) -> usize {
         .count()
 }
 
-/// A value in quotes ends with the first quote that is not escaped.
+/// The length of a quoted value, which ends with the first quote that is not escaped.
 fn quoted_length(value: &[u8], quote: u8) -> Option<usize> {
     let mut at = 1;
     while let Some(byte) = value.get(at) {
@@ -276,6 +276,7 @@ fn quoted_length(value: &[u8], quote: u8) -> Option<usize> {
     None
 }
 
+/// Adds an agent to existing frontmatter; the error is the reason to refuse.
 fn add_agent_in(
     front: &EditableFrontmatter<'_>,
     agent: &Agent,
@@ -308,12 +309,12 @@ fn add_agent_in(
 
 /// The lines below `agents:`.
 struct AgentBlock {
-    /// What stands before an agent's name.
+    /// The blanks before the name of an agent.
     indent: String,
-    /// What stands before its properties, beyond that.
+    /// The further blanks before its properties.
     step: String,
-    /// Where another agent may go: after the last indented line; or after the blank lines and
-    /// comments that follow it, since blank lines may belong to a text.
+    /// Where another agent may go: after the last indented line, or after the blank lines and comments that follow it,
+    /// since blank lines may belong to a text.
     ends: [usize; 2],
 }
 
@@ -346,7 +347,7 @@ impl AgentBlock {
     }
 }
 
-/// The blanks before the first line of a block, and those that the first deeper line adds.
+/// The blanks before the first line of a block, and the further blanks before the first deeper line.
 fn indentation(block: &[SourceLine<'_>]) -> (String, String) {
     let says_something = |line: &&SourceLine<'_>| !line.text.trim_ascii_start().starts_with(b"#");
     let mut blanks = block
@@ -367,7 +368,7 @@ fn indentation(block: &[SourceLine<'_>]) -> (String, String) {
     (indent, step)
 }
 
-/// Whether `new` is `old` with that agent after its agents, and nothing else.
+/// Whether `new` is `old` with this agent after the existing ones, and no other change.
 fn adds_agent(old: &Yaml, new: &Yaml, agent: &Agent) -> bool {
     let added = new
         .get("agents")
@@ -387,56 +388,45 @@ fn adds_agent(old: &Yaml, new: &Yaml, agent: &Agent) -> bool {
 
 /// An agent as lines of YAML, without line ends.
 fn agent_lines(agent: &Agent, indent: &str, step: &str) -> Vec<String> {
-    let default = Agent::default();
     let mut lines = vec![format!("{indent}{}:", scalar(&agent.name))];
-    let mut add = |differs: bool, key: &str, value: String| {
-        if differs {
-            lines.push(format!("{indent}{step}{key}: {value}"));
-        }
-    };
-    let models: Vec<String> = agent.models.iter().map(|model| scalar(model)).collect();
-    let tokens = agent.max_output_tokens;
-    add(
-        !models.is_empty(),
-        "models",
-        format!("[{}]", models.join(", ")),
-    );
-    if let Some(window) = agent.context_window {
-        add(true, "context_window", window.to_string());
+    for (key, value) in own_properties(agent) {
+        lines.push(format!("{indent}{step}{key}: {value}"));
     }
-    add(
-        tokens != default.max_output_tokens,
-        "max_output_tokens",
-        tokens.to_string(),
-    );
-    add(
-        agent.reasoning != default.reasoning,
-        "reasoning",
-        agent.reasoning.to_string(),
-    );
-    let use_temperature = agent.use_temperature;
-    add(
-        use_temperature != default.use_temperature,
-        "use_temperature",
-        use_temperature.to_string(),
-    );
-    let temperature = agent.temperature;
-    add(
-        temperature != default.temperature,
-        "temperature",
-        format!("{temperature:?}"),
-    );
     if let Some(prompt) = &agent.system_prompt {
-        add(
-            true,
-            "system_prompt",
-            prompt_value(prompt, &format!("{indent}{step}{step}")),
-        );
+        let value = prompt_value(prompt, &format!("{indent}{step}{step}"));
+        lines.push(format!("{indent}{step}system_prompt: {value}"));
     }
     lines
 }
 
-/// A prompt of several lines as such, indented; any other in quotes or plain.
+/// The properties of an agent that differ from the defaults, without its system prompt.
+fn own_properties(agent: &Agent) -> Vec<(&'static str, String)> {
+    let default = Agent::default();
+    let mut properties = Vec::new();
+    if !agent.models.is_empty() {
+        let models: Vec<String> = agent.models.iter().map(|model| scalar(model)).collect();
+        properties.push(("models", format!("[{}]", models.join(", "))));
+    }
+    if let Some(window) = agent.context_window {
+        properties.push(("context_window", window.to_string()));
+    }
+    if agent.max_output_tokens != default.max_output_tokens {
+        let tokens = agent.max_output_tokens.to_string();
+        properties.push(("max_output_tokens", tokens));
+    }
+    if agent.reasoning != default.reasoning {
+        properties.push(("reasoning", agent.reasoning.to_string()));
+    }
+    if agent.use_temperature != default.use_temperature {
+        properties.push(("use_temperature", agent.use_temperature.to_string()));
+    }
+    if agent.temperature != default.temperature {
+        properties.push(("temperature", format!("{:?}", agent.temperature)));
+    }
+    properties
+}
+
+/// A prompt as a YAML value: a block of indented lines if it has several, else plain or quoted.
 fn prompt_value(prompt: &str, indent: &str) -> String {
     let (body, header) = prompt
         .strip_suffix('\n')

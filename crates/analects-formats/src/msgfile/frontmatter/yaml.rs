@@ -1,6 +1,5 @@
-//! YAML as a plain tree: maps keep their order, and keys are text. Hostile input is an error, never
-//! a deep recursion or a large allocation. What the keys mean is not known here.
-//! A text is written on one line: plain where every reader of YAML takes it for text, else in quotes.
+//! YAML as a plain tree: maps keep their order, and keys are text. Hostile input is an error, never a deep recursion or
+//! a large allocation. A text is written on one line: plain if every YAML reader takes it for text, else quoted.
 
 use std::cell::Cell;
 use std::fmt;
@@ -10,14 +9,14 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{MessageFormatter, Options, Spanned, UserMessageFormatter};
 
-/// The longest text that is read at all.
+/// The largest text that is read, in bytes.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
-/// How deep lists and maps may stand inside each other, aliases followed.
+/// How deep lists and maps may be nested, after aliases are resolved.
 const MAX_DEPTH: usize = 32;
-/// How many nodes and bytes of text a tree may have, aliases followed.
+/// How many nodes and bytes of text a tree may have, after aliases are resolved.
 const MAX_SIZE: usize = 2 * MAX_BYTES;
 
-/// A value.
+/// A YAML value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Yaml {
     Null,
@@ -30,16 +29,16 @@ pub(crate) enum Yaml {
     Map(Vec<YamlEntry>),
 }
 
-/// One line of a map, so to speak.
+/// A key of a map and its value.
 #[derive(Debug, Clone)]
 pub(crate) struct YamlEntry {
     pub(crate) key: String,
-    /// Where the key stands, in bytes, if the parser said so.
+    /// The offset of the key, if the parser knows it.
     pub(crate) at: Option<usize>,
     pub(crate) value: Yaml,
 }
 
-/// Two entries are the same when they say the same; where they stand does not matter.
+/// Entries are equal if their keys and values are; their offsets do not matter.
 impl PartialEq for YamlEntry {
     fn eq(&self, other: &YamlEntry) -> bool {
         self.key == other.key && self.value == other.value
@@ -55,7 +54,7 @@ pub(crate) struct YamlError {
 }
 
 impl Yaml {
-    /// Reads a text that holds one document, or none, which is [`Yaml::Null`].
+    /// Reads a text with one document; an empty text is [`Yaml::Null`].
     pub(crate) fn parse(text: &str) -> Result<Yaml, YamlError> {
         if text.len() > MAX_BYTES {
             let message = format!("it is longer than {MAX_BYTES} bytes");
@@ -75,7 +74,7 @@ impl Yaml {
         .map_err(|error| YamlError::of(&error))
     }
 
-    /// The entries of a map; nothing at all counts as an empty one.
+    /// The entries of a map; `null` counts as an empty map.
     pub(crate) fn entries(&self) -> Option<&[YamlEntry]> {
         match self {
             Yaml::Null => Some(&[]),
@@ -92,7 +91,7 @@ impl Yaml {
             .map(|entry| &entry.value)
     }
 
-    /// This map with one key set: in its place if it is there, else at the end.
+    /// This map with one key set, in its place or at the end. `None` if this is not a map.
     pub(crate) fn with(&self, key: &str, value: Yaml) -> Option<Yaml> {
         let mut entries = self.entries()?.to_vec();
         match entries.iter_mut().find(|entry| entry.key == key) {
@@ -122,7 +121,7 @@ impl fmt::Display for Yaml {
     }
 }
 
-/// The beginning of a text, so that no message grows with its input.
+/// The beginning of a text, for messages, which must not grow with their input.
 pub(crate) fn shortened(text: &str) -> String {
     const MAX_CHARS: usize = 40;
     match text.char_indices().nth(MAX_CHARS) {
@@ -148,7 +147,7 @@ impl YamlError {
     }
 }
 
-/// A message of the parser in the form of ours: one short line, lower case, no final stop.
+/// A message of the parser in our style: one short line, lower case, no full stop.
 fn as_one_line(message: &str) -> String {
     const MAX_CHARS: usize = 200;
     let chars = message.trim_end_matches('.').chars().take(MAX_CHARS);
@@ -162,7 +161,7 @@ fn as_one_line(message: &str) -> String {
     }
 }
 
-/// Strict where YAML is lenient, and small where an attacker would be generous.
+/// Options of the parser: strict about keys and booleans, with small limits against hostile input.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -191,8 +190,8 @@ fn options() -> Options {
     }
 }
 
-/// Reads a value at a depth. The parser's own limits count what is written; aliases make more of
-/// it, so depth and size are counted here once more.
+/// Reads a value at a depth. The limits of the parser count what is written; aliases multiply it, so depth and size are
+/// counted here once more.
 #[derive(Clone, Copy)]
 struct YamlSeed<'a> {
     left: &'a Cell<usize>,
@@ -210,7 +209,7 @@ impl YamlSeed<'_> {
         })
     }
 
-    /// Pays for a node with that many bytes of text.
+    /// Counts a node with this many bytes of text against the limit.
     fn pay<E: serde::de::Error>(self, bytes: usize) -> Result<(), E> {
         let left = self.left.get().checked_sub(bytes + 1);
         self.left.set(left.unwrap_or(0));
@@ -296,7 +295,7 @@ impl<'de> Visitor<'de> for YamlSeed<'_> {
     }
 }
 
-/// A key that stands in a map twice.
+/// A key that occurs in a map twice.
 fn repeated(entries: &[YamlEntry]) -> Option<String> {
     let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     keys.sort_unstable();
@@ -304,12 +303,12 @@ fn repeated(entries: &[YamlEntry]) -> Option<String> {
     Some(shortened(twice[0]))
 }
 
-/// Words that some version of YAML, or some reader of it, takes for something else than text.
+/// Words that some version or some reader of YAML does not take for text.
 const RESERVED: [&str; 13] = [
     "true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf", "infinity", "none",
 ];
 
-/// Writes a text so that it is read back as that text.
+/// Writes a text so that it is read back as the same text.
 pub(crate) fn scalar(text: &str) -> String {
     if is_plain(text) {
         text.to_string()
@@ -318,8 +317,8 @@ pub(crate) fn scalar(text: &str) -> String {
     }
 }
 
-/// Whether a text may stand without quotes. What starts with a digit may be a number, a date or a
-/// time to somebody, so it may not.
+/// Whether a text needs no quotes. A text that starts with a digit does, since some reader may take it for a number, a
+/// date or a time.
 pub(super) fn is_plain(text: &str) -> bool {
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte);

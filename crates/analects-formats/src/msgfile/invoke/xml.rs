@@ -1,32 +1,34 @@
-//! The little XML that a tool call needs: tags, attributes, text. Not a general parser; whatever a
-//! tool call has no use for is an error that says where it is.
+//! The small part of XML that a tool call needs: tags, attributes, text. It is not a general parser: everything else is
+//! an error with its position.
 
 use super::InvokeError;
 
 const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
-/// Names of attributes and elements end here, whatever they are made of.
+/// Characters that end the name of an attribute or an element.
 const ENDS_NAME: [char; 11] = [' ', '\t', '\r', '\n', '=', '/', '<', '>', '"', '\'', '&'];
 
-/// Whether XML 1.0 has a place for this character, be it as an entity.
+/// Whether XML 1.0 allows this character, at least as an entity.
 fn is_carried(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// Whether XML 1.0 can carry a text.
+/// Whether XML 1.0 allows every character of a text.
 pub(super) fn carries(text: &str) -> bool {
     text.chars().all(is_carried)
 }
 
-/// Adds text between tags. A `\r` is an entity, since readers take a plain one for a line end.
+/// Adds text between tags; `None` if XML does not allow a character. `\r` becomes an entity, since readers take a plain
+/// one for a line end.
 pub(super) fn push_text(out: &mut String, text: &str) -> Option<()> {
     push_escaped(out, text, |c| matches!(c, '\r'))
 }
 
-/// Adds the value of an attribute. Readers take every plain kind of blank in it for a space.
+/// Adds the value of an attribute. Tabs and line ends become entities, since readers take plain ones for spaces.
 pub(super) fn push_attribute(out: &mut String, text: &str) -> Option<()> {
     push_escaped(out, text, |c| matches!(c, '\t' | '\n' | '\r' | '"'))
 }
 
+/// Adds a text with its special characters escaped, those that `by_number` selects as numbers.
 fn push_escaped(out: &mut String, text: &str, by_number: impl Fn(char) -> bool) -> Option<()> {
     for c in text.chars() {
         match c {
@@ -75,7 +77,7 @@ impl StartTag<'_> {
         Some(self.attributes.swap_remove(at).value)
     }
 
-    /// An error if an attribute is left that nobody took: an unknown one, or a second one.
+    /// Fails if an attribute is left that was not taken: an unknown or a repeated one.
     pub(super) fn no_more_attributes(&self) -> Result<(), InvokeError> {
         match self
             .attributes
@@ -94,7 +96,7 @@ impl StartTag<'_> {
     }
 }
 
-/// Where we are in a text.
+/// Reads XML from a text, and holds the current position in it.
 pub(super) struct XmlReader<'a> {
     text: &'a str,
     at: usize,
@@ -105,11 +107,12 @@ impl<'a> XmlReader<'a> {
         XmlReader { text, at: 0 }
     }
 
+    /// The current position, in bytes.
     pub(super) fn offset(&self) -> usize {
         self.at
     }
 
-    /// An error at this place.
+    /// An error at the current position.
     pub(super) fn error(&self, message: impl Into<String>) -> InvokeError {
         InvokeError {
             offset: self.at,
@@ -117,7 +120,7 @@ impl<'a> XmlReader<'a> {
         }
     }
 
-    /// Skips an XML declaration and blanks around it.
+    /// Skips an XML declaration and the blanks around it.
     pub(super) fn declaration(&mut self) -> Result<(), InvokeError> {
         self.skip_blanks();
         if self.rest().starts_with("<?xml") {
@@ -126,7 +129,7 @@ impl<'a> XmlReader<'a> {
         Ok(())
     }
 
-    /// Skips to the next tag. Reads it if it is a start tag; leaves an end tag where it is.
+    /// Skips to the next tag and reads it if it is a start tag. `None`, without reading, for an end tag.
     pub(super) fn start_tag(
         &mut self,
         expected: &str,
@@ -206,7 +209,7 @@ impl<'a> XmlReader<'a> {
         })
     }
 
-    /// Sees that nothing but blanks and comments follows.
+    /// Fails if anything but blanks and comments follows.
     pub(super) fn end(&mut self) -> Result<(), InvokeError> {
         self.skip_comments()?;
         if self.rest().is_empty() {
@@ -222,7 +225,7 @@ impl<'a> XmlReader<'a> {
         &self.text[self.at..]
     }
 
-    /// What stands here, for a message.
+    /// What is at the current position, for a message.
     fn found(&self) -> String {
         match self.rest().chars().next() {
             None => "the end".to_string(),
@@ -231,6 +234,7 @@ impl<'a> XmlReader<'a> {
         }
     }
 
+    /// Reads a token if it is next.
     fn eat(&mut self, token: &str) -> bool {
         let eaten = self.rest().starts_with(token);
         if eaten {
@@ -255,7 +259,7 @@ impl<'a> XmlReader<'a> {
         Ok(())
     }
 
-    /// Refuses what begins with `<!` or `<?` here.
+    /// The error for `<!` or `<?` at the current position.
     fn declared(&self) -> InvokeError {
         self.error(match self.rest().as_bytes().get(2) {
             Some(b'[') => "CDATA is allowed only inside <parameter> and <arguments>",
@@ -264,7 +268,7 @@ impl<'a> XmlReader<'a> {
         })
     }
 
-    /// Skips to behind a token.
+    /// Skips to the end of the next token of this kind.
     fn through(&mut self, token: &str, what: &str) -> Result<(), InvokeError> {
         // `<!-->` is no comment: the two ends must not overlap.
         let from = if token == "-->" { "<!--".len() } else { 0 };
@@ -275,6 +279,7 @@ impl<'a> XmlReader<'a> {
         Ok(())
     }
 
+    /// Reads the name of an element or an attribute.
     fn name(&mut self, what: &str) -> Result<&'a str, InvokeError> {
         let rest = self.rest();
         let name = &rest[..rest.find(ENDS_NAME).unwrap_or(rest.len())];
@@ -305,7 +310,7 @@ impl<'a> XmlReader<'a> {
         })
     }
 
-    /// Reads an attribute's value and the quote that ends it.
+    /// Reads the value of an attribute, and the quote that ends it.
     fn quoted(&mut self, quote: char) -> Result<String, InvokeError> {
         let mut value = String::new();
         loop {
@@ -328,7 +333,7 @@ impl<'a> XmlReader<'a> {
         }
     }
 
-    /// Adds the next `len` bytes as they are, but every line end as `\n`, as XML asks for.
+    /// Adds the next `len` bytes, with every line end as `\n`, as XML requires.
     fn plain(&mut self, text: &mut String, len: usize) -> Result<(), InvokeError> {
         let part = &self.rest()[..len];
         if let Some(at) = part.find(|c| !is_carried(c)) {
@@ -347,7 +352,7 @@ impl<'a> XmlReader<'a> {
     /// Reads `&lt;`, `&#13;`, `&#xd;` and the like.
     fn entity(&mut self) -> Result<char, InvokeError> {
         let rest = &self.rest()[1..];
-        // The longest that means anything is `#x10FFFF`; leading zeros are welcome up to a point.
+        // The longest valid entity is `#x10FFFF`; a few leading zeros are allowed.
         let end = rest.bytes().take(16).position(|byte| byte == b';');
         let c = end.and_then(|end| match &rest[..end] {
             "amp" => Some('&'),
@@ -367,6 +372,7 @@ impl<'a> XmlReader<'a> {
     }
 }
 
+/// The character with this decimal or, after `x`, hexadecimal number.
 fn by_number(digits: &str) -> Option<char> {
     let (digits, radix) = match digits.strip_prefix('x') {
         Some(digits) => (digits, 16),

@@ -31,7 +31,7 @@ macro_rules! content_methods {
     };
 }
 
-/// CellContent that may have been given as text, as bytes, or, wrongly, as both.
+/// Content that was given as text, as bytes, or, by mistake, as both.
 #[derive(Debug, Clone, Default)]
 struct ContentInput {
     text: Option<String>,
@@ -50,7 +50,7 @@ impl ContentInput {
     }
 }
 
-/// What is said of messages and of function calls.
+/// The values that messages and function calls have in common.
 #[derive(Debug, Clone, Default)]
 struct ItemFieldsBuilder {
     fields: ItemFields,
@@ -75,6 +75,7 @@ impl ItemFieldsBuilder {
     }
 }
 
+/// The methods of builders of messages and function calls.
 macro_rules! prompt_methods {
     () => {
         /// The name; empty for the one that the file gives.
@@ -297,7 +298,7 @@ impl FunctionCallBuilder {
     }
 }
 
-/// What is said of any output.
+/// The values that all outputs have in common.
 #[derive(Debug, Clone, Default)]
 struct AnswerFieldsBuilder {
     answer: AnswerOutput,
@@ -316,6 +317,7 @@ impl AnswerFieldsBuilder {
     }
 }
 
+/// The methods of builders of outputs.
 macro_rules! output_methods {
     () => {
         /// The media type; else `text/plain`, which bytes cannot have.

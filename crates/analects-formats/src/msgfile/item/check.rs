@@ -1,4 +1,4 @@
-//! What names, media types, levels and words of items may be. One place for builders, JSON and drafts.
+//! Checks of names, media types, levels and words, shared by builders, JSON and drafts.
 
 use super::{CellContent, ItemError};
 use crate::msgfile::agents::why_not_a_name;
@@ -7,7 +7,7 @@ use crate::msgfile::is_fixed_word;
 use crate::msgfile::line::is_id;
 use crate::msgfile::problems::why_not_a_path;
 
-/// The media type of what says nothing else.
+/// The default media type.
 pub(super) const TEXT: &str = "text/plain";
 
 /// The states of an output.
@@ -22,7 +22,7 @@ pub(super) fn shown(text: &str) -> String {
     format!("{short:?}")
 }
 
-/// A cell's name: an id, or empty for a name that the file is to give.
+/// Checks the name of a cell: an id, or empty to let the file choose one.
 pub(super) fn name(name: &str) -> Result<(), ItemError> {
     if name.is_empty() || is_id(name.as_bytes()) {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn name(name: &str) -> Result<(), ItemError> {
         .hinting("a name has 1 to 64 characters, without blanks, control characters and [ ] ^"))
 }
 
-/// A nonce: an id without dots, since dots part it from what it belongs to.
+/// Checks a nonce: an id without dots, since a dot separates it from the id that it extends.
 pub(super) fn nonce(nonce: &str) -> Result<(), ItemError> {
     if is_id(nonce.as_bytes()) && !nonce.contains('.') {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn nonce(nonce: &str) -> Result<(), ItemError> {
     Err(error.hinting("a nonce is 8 characters of 0-9 and a-z, at least one of them a letter"))
 }
 
-/// A media type such as `text/plain` or `text/html; charset=utf-8`.
+/// Checks a media type such as `text/plain` or `text/html; charset=utf-8`.
 pub(super) fn mime_type(mime_type: &str) -> Result<(), ItemError> {
     let is_token = |word: &str| {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
@@ -60,7 +60,7 @@ pub(super) fn mime_type(mime_type: &str) -> Result<(), ItemError> {
     Err(error.hinting("write it as type/subtype, such as text/plain or image/png"))
 }
 
-/// Bytes must be some, and must say what they are.
+/// Checks that bytes are not empty and have a media type of their own.
 pub(super) fn content(content: &CellContent, mime_type: &str) -> Result<(), ItemError> {
     let CellContent::Binary(bytes) = content else {
         return Ok(());
@@ -77,7 +77,7 @@ pub(super) fn content(content: &CellContent, mime_type: &str) -> Result<(), Item
     Ok(())
 }
 
-/// The number of `#` of a head.
+/// Checks the number of `#` of a head.
 pub(super) fn heading_level(level: usize) -> Result<(), ItemError> {
     if (1..=5).contains(&level) {
         return Ok(());
@@ -87,12 +87,12 @@ pub(super) fn heading_level(level: usize) -> Result<(), ItemError> {
     )))
 }
 
-/// The name of an agent.
+/// Checks the name of an agent.
 pub(super) fn agent_name(name: &str) -> Result<(), ItemError> {
     why_not_a_name(name).map_or(Ok(()), |(_, message)| Err(ItemError::invalid(message)))
 }
 
-/// The language of code, which is the type word of its outputs.
+/// Checks the language of code, which is the type word of its outputs.
 pub(super) fn language(lang: &str) -> Result<(), ItemError> {
     let is_word = !lang.is_empty() && lang == lang.trim() && type_word(lang) == lang;
     if is_word && !is_fixed_word(lang) {
@@ -102,7 +102,7 @@ pub(super) fn language(lang: &str) -> Result<(), ItemError> {
     Err(error.hinting("write a word such as python, without [ ] = and breaks"))
 }
 
-/// How an output ended.
+/// Checks the status of an output.
 pub(super) fn status(status: &str) -> Result<(), ItemError> {
     if STATES.contains(&status) {
         return Ok(());
@@ -115,7 +115,7 @@ pub(super) fn status(status: &str) -> Result<(), ItemError> {
     Err(ItemError::invalid(text))
 }
 
-/// When something came.
+/// Checks a time.
 pub(super) fn time(time: &str) -> Result<(), ItemError> {
     if time.parse::<jiff::Timestamp>().is_ok() {
         return Ok(());
@@ -124,7 +124,7 @@ pub(super) fn time(time: &str) -> Result<(), ItemError> {
     Err(error.hinting("write it as in 2026-11-15T20:00:00+08:00"))
 }
 
-/// The file that an output is in.
+/// Checks the path of an output file.
 pub(super) fn output_file(path: &str) -> Result<(), ItemError> {
     let Some(why) = why_not_a_path(path) else {
         return Ok(());
@@ -133,7 +133,7 @@ pub(super) fn output_file(path: &str) -> Result<(), ItemError> {
     Err(ItemError::invalid(text).hinting("name a file beside the message file"))
 }
 
-/// The type word of a message.
+/// Checks the type word of a message.
 pub(super) fn message_type(word: &str) -> Result<(), ItemError> {
     if MESSAGE_TYPES.contains(&word) {
         return Ok(());
@@ -145,7 +145,7 @@ pub(super) fn message_type(word: &str) -> Result<(), ItemError> {
     )))
 }
 
-/// The name of a tool or an agent that is called, as the call's XML can carry it.
+/// Checks the name of a tool or an agent to call, which XML must be able to hold.
 pub(super) fn function_name(name: &str) -> Result<(), ItemError> {
     let is_fine = !name.trim().is_empty() && name.len() <= 255 && !name.contains(char::is_control);
     if is_fine && !name.contains(['\u{fffe}', '\u{ffff}']) {

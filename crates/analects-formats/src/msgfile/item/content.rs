@@ -1,4 +1,4 @@
-//! What a message or an output holds: text, or bytes. Base64 exists only in files and in JSON.
+//! The content of a message or an output: text or bytes. Base64 is used only in files and in JSON.
 
 use std::borrow::Cow;
 
@@ -48,12 +48,12 @@ impl CellContent {
         self.as_bytes().is_empty()
     }
 
-    /// Text where the bytes are such.
+    /// The bytes as text if they are UTF-8.
     pub(super) fn of_bytes(bytes: Vec<u8>) -> CellContent {
         String::from_utf8(bytes).map_or_else(|error| error.into_bytes().into(), CellContent::Text)
     }
 
-    /// The content that a cell's text stands for: bytes where the cell says base64 and it is such.
+    /// The content of a cell: bytes if the cell says base64 and its text is valid base64, else text.
     pub(super) fn of_cell(text: Cow<'_, str>, is_base64: bool) -> CellContent {
         let bytes = if is_base64 {
             base64::decode(&text)
@@ -63,7 +63,7 @@ impl CellContent {
         bytes.map_or_else(|| CellContent::Text(text.into_owned()), CellContent::Binary)
     }
 
-    /// The text of a cell that holds it.
+    /// The text of a cell with this content.
     pub(super) fn to_cell(&self) -> String {
         match self {
             CellContent::Text(text) => text.clone(),
@@ -96,7 +96,7 @@ impl From<Vec<u8>> for CellContent {
     }
 }
 
-/// CellContent as JSON: a string, or an object with base64.
+/// Content as JSON: a string, or an object with base64.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum ContentJson {

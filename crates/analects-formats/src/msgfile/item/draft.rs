@@ -1,5 +1,5 @@
-//! A document with unsaved changes. Each change is an operation, made at once by the same splices as everywhere,
-//! and can be made once more on a file that somebody else has changed meanwhile.
+//! A document with unsaved changes. Each change is an operation that is made at once, and that can be repeated on a newer
+//! version of the file.
 
 mod add;
 mod agents;
@@ -17,8 +17,7 @@ use crate::msgfile::{Cell, CellRole, Document, DocumentKind, Splice};
 pub use agents::AgentRegistry;
 pub use operation::{DraftChange, DraftOperation};
 
-/// A message file with changes that have not been saved yet. It touches no disk: who saves it takes
-/// [`Draft::appended`], or the source of [`Draft::document`].
+/// A message file with unsaved changes. To save it, write [`Draft::appended`], or the source of [`Draft::document`].
 #[derive(Debug)]
 pub struct Draft {
     base: Document,
@@ -28,7 +27,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A draft of that document, without changes.
+    /// A draft of a document, without changes.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::Draft};
@@ -122,7 +121,7 @@ impl Draft {
         self.document().agents()
     }
 
-    /// Makes a change and keeps it, or changes nothing. Gives the names of the cells that it adds.
+    /// Makes an operation, or fails and changes nothing. Returns the names of the cells that it adds.
     fn push(&mut self, mut operation: DraftOperation) -> Result<Vec<String>, ItemError> {
         why_not_writable(self.document())?;
         let before = self.document().source().to_vec();
@@ -150,7 +149,7 @@ impl Draft {
     }
 }
 
-/// Says why nothing can be written to a document, if that is so.
+/// Fails if nothing can be written to a document.
 fn why_not_writable(document: &Document) -> Result<(), ItemError> {
     if let Some(problem) = document.why_not_writable() {
         let error = ItemError::new(ItemErrorKind::Refused, problem.message);
@@ -163,15 +162,14 @@ fn why_not_writable(document: &Document) -> Result<(), ItemError> {
     Ok(())
 }
 
-/// What the unsaved cells of a draft are called now: old name, new name. Cells whose names stayed
-/// are there too.
+/// The new names of the unsaved cells of a draft by their old names, including names that stay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Renames {
     names: BTreeMap<String, String>,
 }
 
 impl Renames {
-    /// The name that an unsaved cell has now; `None` for a cell that is not one of them.
+    /// The new name of an unsaved cell; `None` for any other cell.
     pub fn get(&self, old: &str) -> Option<&str> {
         self.names.get(old).map(String::as_str)
     }
@@ -194,7 +192,7 @@ impl Renames {
     }
 }
 
-/// Two versions of a file that a program cannot put together.
+/// Two versions of a file that cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// Why: lower case, no full stop.
@@ -290,8 +288,8 @@ impl Draft {
         })
     }
 
-    /// Checks that a name still means the same cell. One with an id may have been edited; one
-    /// without is known by its place alone, so no place may have changed.
+    /// Fails if a name does not mean the same cell as before. A cell with an id may have been edited; a cell without one is
+    /// known by its position alone, so no position may have changed.
     fn check_reference(
         &self,
         name: &str,
@@ -319,7 +317,7 @@ impl Draft {
     }
 }
 
-/// What kind of cell it is, as far as that decides what can be added to it.
+/// The role and the type word of a cell, as far as they decide what can be added to it.
 fn kind_for_outputs(cell: Cell<'_>) -> (CellRole, &str) {
     let role = cell.role();
     // A person may turn text into something else; the outputs of code need code.
@@ -329,8 +327,7 @@ fn kind_for_outputs(cell: Cell<'_>) -> (CellRole, &str) {
     (role, cell.type_word())
 }
 
-/// Whether the other side only added cells at the end, perhaps in the place of the one that was
-/// ready there.
+/// Whether the newer version only has more cells at the end, perhaps in place of the ready cell.
 fn only_added(base: &Document, onto: &Document) -> bool {
     let end = base
         .ready_cell()

@@ -1,4 +1,4 @@
-//! What came back, as data: an [`AnswerOutput`] of somebody, or what a run of code printed.
+//! Outputs as data: an [`AnswerOutput`] of an agent or a tool, or the [`CodeOutput`] of a run of code.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::msgfile::output::{OutputChunk, Stream, merge};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Output {
-    /// What running code printed.
+    /// The output of running code.
     Code(CodeOutput),
-    /// A reply, the result of a tool, or a place kept for one of them.
+    /// A reply, the result of a tool, or a placeholder for one of them.
     Answer(AnswerOutput),
 }
 
@@ -46,14 +46,14 @@ pub struct AnswerOutput {
     pub(super) output_file: Option<String>,
 }
 
-/// What one run of a code cell printed, or one picture that it made.
+/// What one run of a code cell printed, or one picture that it produced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Map<String, Value>", into = "CodeOutputJson")]
 pub struct CodeOutput {
-    /// What it has in common with an answer. Its content is all that was printed, or the picture.
+    /// The values that it shares with an answer. The content is everything that was printed, or the picture.
     pub(super) answer: AnswerOutput,
     pub(super) lang: String,
-    /// What was printed; nothing for a picture.
+    /// What was printed; empty for a picture.
     pub(super) chunks: Vec<OutputChunk>,
 }
 
@@ -78,7 +78,7 @@ impl Default for AnswerOutput {
 }
 
 impl Output {
-    /// The name of its cell; empty where no file has named it yet.
+    /// The name of its cell; empty until a file gives it one.
     pub fn name(&self) -> &str {
         &self.answer().name
     }
@@ -99,7 +99,7 @@ impl Output {
         }
     }
 
-    /// Whether it is a place kept for an output that has not come yet, and for which file.
+    /// The file that will hold the output, if this is a placeholder.
     pub fn pending_file(&self) -> Option<&str> {
         let answer = self.answer();
         answer
@@ -109,7 +109,7 @@ impl Output {
 
     /// Reads what [`MessageOutput::to_dict`] writes.
     pub fn from_dict(dict: Value) -> Result<Output, ItemError> {
-        // Told apart here and not by trying both, so that an error speaks of the right one.
+        // Trying both kinds would give errors about the wrong one.
         if dict.get("lang").is_some() {
             return CodeOutput::from_dict(dict).map(Output::Code);
         }
@@ -123,7 +123,7 @@ impl Output {
         }
     }
 
-    /// What both kinds have.
+    /// The values that both kinds have.
     fn answer(&self) -> &AnswerOutput {
         match self {
             Output::Answer(answer) => answer,
@@ -145,7 +145,7 @@ impl From<CodeOutput> for Output {
 }
 
 impl AnswerOutput {
-    /// The agent that says it; `None` for the one that was asked, and for the result of a tool.
+    /// The agent that replies; `None` for the agent that was asked, and for the result of a tool.
     pub fn agent_name(&self) -> Option<&str> {
         self.agent_name.as_deref()
     }
@@ -160,7 +160,7 @@ impl AnswerOutput {
         self.duration
     }
 
-    /// When it came, in RFC 3339.
+    /// When it arrived, in RFC 3339.
     pub fn time(&self) -> Option<&str> {
         self.time.as_deref()
     }
@@ -352,7 +352,7 @@ struct CodeOutputJson {
     stdout_content: CellContent,
     #[serde(default)]
     stderr_content: CellContent,
-    /// The two streams as they came; if it is there, it counts before the two above.
+    /// The two streams in the order of printing; it overrides the two fields above.
     #[serde(default, rename = "pieces")]
     chunks: Option<Vec<ChunkJson>>,
 }

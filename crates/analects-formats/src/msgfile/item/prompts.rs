@@ -14,13 +14,13 @@ use crate::msgfile::invoke::{self, Arguments, Invoke};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Item {
-    /// What a person wrote.
+    /// A message of a person.
     Message(PromptItem),
     /// A call of a tool or of an agent.
     FunctionCall(CallItem),
 }
 
-/// What messages and function calls have in common.
+/// The values that messages and function calls have in common.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct ItemFields {
@@ -32,7 +32,7 @@ pub(super) struct ItemFields {
     pub(super) outputs: Vec<Output>,
 }
 
-/// What a person wrote, with everything that came back.
+/// A message of a person, with its outputs and function calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptItem {
@@ -105,7 +105,7 @@ impl ItemFields {
     }
 }
 
-/// The methods of [`MessageItem`], for what has [`ItemFields`] and a type word.
+/// The methods of [`MessageItem`] for a type with [`ItemFields`] and a type word.
 macro_rules! item_methods {
     () => {
         fn name(&self) -> &str {

@@ -1,5 +1,5 @@
-//! A document in, items out: messages and function calls in the order of the file, with everything
-//! that came back; and the tools that code cells define by `tool="name"`.
+//! A document in, items out: messages and function calls in the order of the file, with their outputs, and the tools
+//! that code cells define by `tool="name"`.
 
 use std::collections::HashMap;
 
@@ -15,12 +15,12 @@ use crate::msgfile::owners::{OwnedCell, owned_cells};
 use crate::msgfile::role::names_author;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey, base64, output};
 
-/// Which item is meant: by its place among the items, from 0, or by its name.
+/// An item, by its index among the items or by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexOrName<'a> {
-    /// The place, from 0.
+    /// The index, from 0.
     Index(usize),
-    /// The id, or the ordinal of a cell without one.
+    /// The id, or the ordinal of a cell without an id.
     Name(&'a str),
 }
 
@@ -54,8 +54,8 @@ pub fn items(document: &Document) -> Vec<Item> {
         .collect()
 }
 
-/// One item; `None` if there is none of that place or name. An id counts before a place, and of two
-/// cells with one id the first is meant.
+/// One item; `None` if there is no such item. An id takes precedence over an ordinal, and of two cells with the same id
+/// the first one counts.
 ///
 /// ```
 /// use analects_formats::msgfile::{decode, item::{MessageItem, item}};
@@ -79,14 +79,14 @@ pub fn item<'a>(document: &Document, which: impl Into<IndexOrName<'a>>) -> Optio
     found.map(|(item, _)| item)
 }
 
-/// What a cell is to the items.
+/// An item or an output, read from a cell.
 enum ItemOrOutput {
     Item(Item),
-    /// An output of the item whose cell is at this place.
+    /// An output of the item whose cell has this index.
     Output(usize, Output),
 }
 
-/// Each item with the place of its cell.
+/// Each item with the index of its cell.
 fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
     let placed = owned_cells(document);
     let mut slots: Vec<Option<Item>> = Vec::with_capacity(placed.len());
@@ -103,7 +103,7 @@ fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
         }
         slots.push(item);
     }
-    // With all their results in them, calls go to their messages too.
+    // Calls are complete now, so their messages get copies of them.
     for at in 0..placed.len() {
         let Some(Item::FunctionCall(call)) = &slots[at] else {
             continue;
@@ -119,6 +119,7 @@ fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
         .collect()
 }
 
+/// Reads a cell as an item or an output; `None` for a cell that is neither.
 fn read(placed: &[OwnedCell<'_>], here: &OwnedCell<'_>) -> Option<ItemOrOutput> {
     let cell = here.cell;
     let home = here.owner.map(|at| placed[at].cell);
@@ -215,7 +216,7 @@ fn mime_type(cell: Cell<'_>) -> String {
         .to_string()
 }
 
-/// What any output has.
+/// The values that all outputs have.
 fn plain_answer(cell: Cell<'_>) -> AnswerOutput {
     let text = |key| cell.get(key).map(str::to_string);
     let is_author = |word: &&str| cell.role().is_reply() && names_author(word);
@@ -261,7 +262,7 @@ fn code_output(cell: Cell<'_>) -> Output {
     Output::Code(CodeOutput::printed(answer, lang, &chunks))
 }
 
-/// A tool that a file defines.
+/// A tool that code cells of a file define.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
     /// Its name.

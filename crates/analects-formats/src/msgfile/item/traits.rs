@@ -1,4 +1,4 @@
-//! What items and outputs can be asked, whether they were built or read. No data here.
+//! The traits of items and outputs, for those that were built and those that were read.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::{CallItem, CellContent, Output};
 use crate::msgfile::invoke::Arguments;
 use crate::msgfile::output::OutputChunk;
 
-/// What came back: a reply, the result of a tool, the output of code, or a place kept for one.
+/// An output: a reply, the result of a tool, the output of code, or a placeholder for one of them.
 pub trait MessageOutput {
     /// The bytes. Binary content is bytes, not base64.
     ///
@@ -23,7 +23,7 @@ pub trait MessageOutput {
     /// ```
     fn content(&self) -> Cow<'_, [u8]>;
 
-    /// The content as text; `None` where it is bytes.
+    /// The content as text; `None` if it is bytes.
     ///
     /// ```
     /// use analects_formats::msgfile::item::{MessageOutput, MessageOutputBuilder};
@@ -47,7 +47,7 @@ pub trait MessageOutput {
     /// ```
     fn mime_type(&self) -> &str;
 
-    /// What tells this output from all others. The result of a call has the call's.
+    /// A word that only this output has. The result of a call has that of the call.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::{MessageItem, MessageOutput, item}};
@@ -76,7 +76,7 @@ pub trait MessageOutput {
 
 /// What running code printed.
 pub trait CodeExecutionOutput: MessageOutput {
-    /// What was printed, in the order in which it came, each piece with its stream.
+    /// What was printed, in order, each chunk with its stream.
     ///
     /// ```
     /// use analects_formats::msgfile::item::{CodeExecutionOutput, CodeExecutionOutputBuilder};
@@ -151,7 +151,7 @@ pub trait CodeExecutionOutput: MessageOutput {
 
 /// A message or a function call.
 pub trait MessageItem {
-    /// Its name in the file: its id, or else its place from 1. Empty where no file has named it yet.
+    /// Its name in the file: its id, or else its ordinal. Empty until a file gives it one.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::{MessageItem, items}};
@@ -172,7 +172,7 @@ pub trait MessageItem {
     /// ```
     fn timeout(&self) -> Option<Duration>;
 
-    /// What came back, in the order of the file.
+    /// Its outputs, in the order of the file.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::{MessageItem, MessageOutput, item}};
@@ -239,9 +239,9 @@ pub trait MessageItem {
     fn to_dict(&self) -> Value;
 }
 
-/// What a person wrote.
+/// A message of a person.
 pub trait Message: MessageItem {
-    /// What it says, text or bytes.
+    /// Its content, text or bytes.
     ///
     /// ```
     /// use analects_formats::msgfile::item::{CellContent, Message, MessageBuilder};
@@ -278,7 +278,7 @@ pub trait Message: MessageItem {
     /// ```
     fn mime_type(&self) -> &str;
 
-    /// Who is to answer; `None` for the file's default agent.
+    /// The agent that should answer; `None` for the default agent of the file.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::{Message, item}};
@@ -331,7 +331,7 @@ pub trait FunctionCall: MessageItem {
     /// ```
     fn function_name(&self) -> &str;
 
-    /// What it is called with, exactly: JSON text, or text that is no JSON.
+    /// The exact arguments: JSON, or text that is not JSON.
     ///
     /// ```
     /// use analects_formats::msgfile::item::{FunctionCall, FunctionCallBuilder};

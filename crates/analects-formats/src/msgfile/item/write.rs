@@ -1,4 +1,4 @@
-//! An item in, its cell out: the way back of [`read`](super::read).
+//! An item in, its cell out: the opposite of [`read`](super::read).
 
 use analects_core::History;
 
@@ -30,9 +30,9 @@ pub(super) fn answer_cell(answer: &AnswerOutput, id: &str, word: &str) -> NewCel
     with_answer_fields(cell, answer, answer.content.as_text().is_none())
 }
 
-/// What code printed as a cell.
+/// The output of code as a cell.
 pub(super) fn code_cell(code: &CodeOutput, id: &str) -> NewCell {
-    // The media type says that a picture is base64.
+    // The media type of a picture implies base64.
     let mut content = code.answer.content.to_cell();
     let mut is_base64 = false;
     if code.answer.mime_type == TEXT {

@@ -1,5 +1,5 @@
-//! Agents of a draft: adding them, choosing the default, and who is there to answer; and the agents by name from
-//! which files take their definitions, wherever these come from.
+//! The agents of a draft: adding them, choosing the default, and finding the one that replies; and the registry of agents
+//! that can be added.
 
 use analects_core::Agent;
 use serde_json::{Map, Value};
@@ -52,8 +52,8 @@ impl Draft {
         Ok(agent)
     }
 
-    /// Adds an agent under that name. One without a system prompt becomes a cell at the end of the
-    /// file, any other stands in the frontmatter.
+    /// Adds an agent under this name. An agent without a system prompt becomes a cell at the end of the file, any other one
+    /// goes to the frontmatter.
     ///
     /// ```
     /// use analects_core::Agent;
@@ -79,7 +79,7 @@ impl Draft {
             name: name.to_string(),
             ..definition.clone()
         };
-        // A cell can say most of what there is to say; the frontmatter says the rest.
+        // A cell cannot hold everything; the frontmatter can.
         let cell = NewCell::agent("1", &agent);
         let read = decode(append(&decode(""), &cell).bytes).agents();
         let operation = if read == [agent.clone()] {
@@ -103,7 +103,7 @@ impl Draft {
         Ok(vec![self.append(&cell)?])
     }
 
-    /// Says who answers unless told otherwise.
+    /// Sets the agent that answers unless a message names one.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::{Draft, ItemErrorKind}};
@@ -151,7 +151,7 @@ impl Draft {
         Ok(Vec::new())
     }
 
-    /// Who answers unless told otherwise; `None` where the file defines nobody.
+    /// The agent that answers unless a message names one; `None` if the file defines no agent.
     ///
     /// ```
     /// use analects_formats::msgfile::{decode, item::Draft};
@@ -182,7 +182,7 @@ fn unknown_agent(name: &str, why: &str) -> ItemError {
     )
 }
 
-/// Checks that a document defines that agent.
+/// Fails if a document does not define this agent.
 pub(super) fn check_known(document: &Document, name: &str) -> Result<(), ItemError> {
     if document.agents().iter().any(|agent| agent.name == name) {
         return Ok(());
@@ -191,7 +191,7 @@ pub(super) fn check_known(document: &Document, name: &str) -> Result<(), ItemErr
     Err(error.hinting("add it with add_agent or add_agent_with_definition"))
 }
 
-/// The name of the agent that answers: the one that is named, else the default.
+/// The name of the agent that replies: the named one, else the default.
 pub(super) fn replying_agent(
     document: &Document,
     named: Option<&str>,
@@ -287,7 +287,7 @@ impl AgentRegistry {
         Ok(())
     }
 
-    /// The agents, in the order in which they came.
+    /// The agents, in the order of registration.
     #[doc(alias = "list_agents")]
     pub fn list(&self) -> impl Iterator<Item = &Agent> {
         self.agents.iter()

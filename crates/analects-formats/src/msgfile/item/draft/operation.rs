@@ -1,5 +1,4 @@
-//! What a draft can be asked for, and how cells get into it: under a name that is free, in the place where the
-//! command's verbs would put them.
+//! The operations of a draft, and how they add cells: under a free name, where the commands would put them.
 
 use analects_core::Agent;
 
@@ -12,14 +11,13 @@ use crate::msgfile::{Cell, Document, NewCell, append};
 /// An unsaved change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DraftChange {
-    /// What was asked for.
+    /// The operation.
     pub operation: DraftOperation,
-    /// The names of the cells that this added.
+    /// The names of the cells that it added.
     pub cells: Vec<String>,
 }
 
-/// What a draft can be asked for. It says nothing of places and of numbers, so that it can be made on any
-/// version of the file.
+/// An operation of a draft. It has no positions and no numbers, so that it can be repeated on any version of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DraftOperation {
     /// Adds an agent to the frontmatter.
@@ -44,7 +42,7 @@ pub enum DraftOperation {
         /// What follows the message's name in the call's, if that has none of its own.
         nonce: String,
     },
-    /// Adds outputs; those of code are one run.
+    /// Adds outputs; outputs of code belong to one run.
     AddOutputs {
         /// The name of the message or of the function call.
         to: String,
@@ -58,7 +56,7 @@ pub enum DraftOperation {
         /// Its cells.
         definition: Vec<PromptItem>,
     },
-    /// Puts an output into the place that was kept for it.
+    /// Replaces a placeholder by its output.
     Fill {
         /// The cell's name.
         name: String,
@@ -68,7 +66,7 @@ pub enum DraftOperation {
 }
 
 impl DraftOperation {
-    /// The name of the cell that it is about.
+    /// The name of the cell that it needs.
     pub(super) fn target_mut(&mut self) -> Option<&mut String> {
         match self {
             DraftOperation::AddCall { message, .. } => Some(message),
@@ -84,8 +82,8 @@ impl DraftOperation {
 }
 
 impl Draft {
-    /// Makes an operation; gives the names of the cells that it adds. What is decided here for the first time,
-    /// such as who replies, is part of the operation from then on.
+    /// Makes an operation, and returns the names of the cells that it adds. Decisions that are made here, such as which
+    /// agent replies, become part of the operation.
     pub(super) fn make(
         &mut self,
         operation: &mut DraftOperation,
@@ -113,7 +111,7 @@ impl Draft {
         Ok(cell.id.clone())
     }
 
-    /// Adds a cell behind another and what belongs to it.
+    /// Adds a cell below another one and what belongs to it.
     pub(super) fn append_below(
         &mut self,
         other: &str,
@@ -127,7 +125,7 @@ impl Draft {
     }
 }
 
-/// The one cell of that name. If several have the id, nobody can say which is meant.
+/// The cell with this name. Fails if several cells have the id.
 pub(super) fn the_cell<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemError> {
     if document
         .cells()
@@ -147,7 +145,7 @@ pub(super) fn unknown_cell(name: &str) -> ItemError {
     ItemError::new(ItemErrorKind::UnknownCell, text)
 }
 
-/// Checks that a new cell can have that name.
+/// Fails if a new cell cannot have this name.
 fn check_new_name(document: &Document, name: &str) -> Result<(), ItemError> {
     check::name(name)?;
     if document.is_taken(name) {

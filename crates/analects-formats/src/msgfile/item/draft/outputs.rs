@@ -1,4 +1,4 @@
-//! Outputs of a draft: replies, results, what code printed, and places that are kept for them.
+//! Outputs of a draft: replies, results, outputs of code, and placeholders for them.
 
 use super::agents::{check_known, replying_agent};
 use super::operation::{the_cell, unknown_cell};
@@ -12,8 +12,8 @@ use crate::msgfile::owners::owned_cells;
 use crate::msgfile::{Cell, CellRole, Document, MetaKey, NewCell, code, replace};
 
 impl Draft {
-    /// Adds an output to a message or to a function call; gives the name of its cell. The reply to a
-    /// message goes behind what the message already has, the result of a call behind the call.
+    /// Adds an output to a message or to a function call, and returns the name of its cell. A reply goes below everything
+    /// that the message has already, a result below its call.
     ///
     /// ```
     /// use analects_core::{Agent, CountingIds};
@@ -102,8 +102,8 @@ impl Draft {
         self.append_below(to, &new)
     }
 
-    /// Keeps a place for an output that comes later: a cell that is pending and names the file that
-    /// the output will be in. Gives the cell's name, for [`Draft::fill_placeholder`].
+    /// Adds a placeholder for a later output: a pending cell that names the file that will hold the output. Returns the
+    /// name of the cell, for [`Draft::fill_placeholder`].
     ///
     /// `author` is the agent, else the default one, that will reply; or, for the result of a call,
     /// the function. Then `message_name` is the call's name, or `nonce` says which call of the
@@ -152,7 +152,7 @@ impl Draft {
         self.add_output(&to, &output)
     }
 
-    /// Which cell the placeholder is for, and the language if it is for a run of code.
+    /// The cell that a placeholder belongs to, and the language if it is for a run of code.
     fn placeholder_target(
         &self,
         message_name: &str,
@@ -180,7 +180,7 @@ impl Draft {
         Err(unknown_cell(message_name))
     }
 
-    /// Puts an output into the place that was kept for it. `name` is the cell's, or its file's.
+    /// Replaces a placeholder by its output. `name` is that of the cell or of the file.
     ///
     /// ```
     /// use analects_core::Agent;
@@ -223,7 +223,7 @@ impl Draft {
     }
 }
 
-/// The cell of what code printed.
+/// The cell of an output of code.
 fn run_cell(
     cell: Cell<'_>,
     name: &str,
@@ -244,7 +244,7 @@ fn run_cell(
     Ok(code_cell(code, &format!("{run}-{number}")))
 }
 
-/// The cell of a reply. Its author is the one that it names, else who was asked.
+/// The cell of a reply. Its author is the agent that the reply names, else the one that was asked.
 fn reply_cell(cell: Cell<'_>, name: &str, answer: &mut AnswerOutput) -> Result<NewCell, ItemError> {
     if cell.get(MetaKey::Tool).is_some() {
         let text = format!(
@@ -272,7 +272,7 @@ fn result_cell(call: Cell<'_>, name: &str, answer: &AnswerOutput) -> Result<NewC
     Ok(answer_cell(&answer, &format!("{name}.{number}"), "tool"))
 }
 
-/// The nonce of a call whose name was made of another cell's.
+/// The nonce of a call whose name extends that of another cell.
 fn nonce_of(call: Cell<'_>) -> Option<String> {
     let name = call.name();
     let (of, nonce) = name.rsplit_once('.')?;
@@ -307,7 +307,7 @@ fn open_call(message: Cell<'_>, function: &str, nonce: Option<&str>) -> Option<S
     found.map(|call| call.cell.name().into_owned())
 }
 
-/// The place that is kept for an output, by the cell's name or by the file's.
+/// The placeholder with this name, or for this file.
 fn placeholder<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemError> {
     let is_pending = |cell: Cell<'_>| cell.get(MetaKey::Status) == Some("pending");
     let is_of_file =
@@ -322,7 +322,7 @@ fn placeholder<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemE
         return Err(error.hinting("only a place that add_output_placeholder made can be filled"));
     }
     if !found.is_placeholder() {
-        // Nobody knows whose text it is, so nobody throws it away.
+        // A person may have typed it, so it is not thrown away.
         let text = format!("cell {} has text already", found.name());
         let error = ItemError::new(ItemErrorKind::Refused, text);
         return Err(error.hinting("remove its text, or its status=\"pending\""));
@@ -330,7 +330,7 @@ fn placeholder<'d>(document: &'d Document, name: &str) -> Result<Cell<'d>, ItemE
     Ok(found)
 }
 
-/// The cell with an output in the place that was kept for it. What the place says of itself stays.
+/// The cell that replaces a placeholder: the output, with the title and the other attributes of the placeholder.
 fn filling(place: Cell<'_>, output: &Output) -> Result<NewCell, ItemError> {
     let name = place.name();
     let word = place.written_type().unwrap_or_default();
