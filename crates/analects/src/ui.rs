@@ -10,6 +10,7 @@ mod diagnostic;
 pub mod keys;
 mod markdown;
 pub mod prompt;
+pub mod status;
 mod text;
 
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
@@ -22,6 +23,8 @@ use terminal_size::{Height, Width, terminal_size_of};
 pub use answer::AnswerPrinter;
 use colour::Colour;
 pub use diagnostic::count;
+use markdown::hanging_lines;
+pub use status::show as progress;
 use text::{escape_json, escape_line, escape_lines};
 
 use crate::failure::{Failure, io_error_text};
@@ -42,10 +45,12 @@ pub fn report(failure: &Failure, as_json: bool) {
 
 /// Prints an error: one line, and a hint for this interface.
 pub fn report_in(interface: Interface, failure: &Failure) {
-    say(&escape_line(&format!("analects: {}", failure.message)));
+    say_wrapped(&escape_line(&format!("analects: {}", failure.message)));
     if let Some(hint) = failure.hint(interface) {
         // A hint may have lines to type.
-        say(&escape_lines(&format!("hint: {hint}")));
+        for line in escape_lines(&format!("hint: {hint}")).lines() {
+            say_wrapped(line);
+        }
     }
 }
 
@@ -71,6 +76,7 @@ pub fn report_problems_in(interface: Interface, path: &str, source: &[u8], probl
         interface,
     }
     .render_all(problems);
+    status::clear();
     let _ = stderr.lock().write_all(text.as_bytes());
 }
 
@@ -80,22 +86,14 @@ fn columns(size: Option<(Width, Height)>) -> Option<usize> {
         .filter(|width| *width > 0)
 }
 
-/// Shows progress on a line that the next call replaces. Without a terminal, does nothing.
-pub fn progress(text: &str) {
-    let mut stderr = io::stderr().lock();
-    if stderr.is_terminal() {
-        let width = columns(terminal_size_of(&stderr)).unwrap_or(DEFAULT_WIDTH);
-        let text: String = escape_line(text)
-            .chars()
-            .take(width.saturating_sub(1))
-            .collect();
-        let _ = write!(stderr, "\r\x1b[K{text}").and_then(|()| stderr.flush());
-    }
+/// The columns of the terminal that stderr is.
+fn stderr_width() -> usize {
+    columns(terminal_size_of(io::stderr())).unwrap_or(DEFAULT_WIDTH)
 }
 
 /// Prints something that you should know, although nothing failed.
 pub fn remark(text: &str) {
-    say(&escape_line(text));
+    say_wrapped(&escape_line(text));
 }
 
 /// Prints your own text again, each line with a `>` in front.
@@ -107,6 +105,7 @@ pub fn quote(text: &str) {
 
 /// Shows the mark of a line to type, without a line end.
 pub fn prompt(mark: &str) {
+    status::clear();
     let mut stderr = io::stderr().lock();
     let _ = write!(stderr, "{}", escape_line(mark)).and_then(|()| stderr.flush());
 }
@@ -218,6 +217,7 @@ pub fn print_path(path: &std::path::Path) -> Result<(), Failure> {
 /// Prints a value as indented JSON, without holding all of it in memory. Characters that a terminal would obey or hide
 /// are escaped, which keeps their meaning.
 pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    status::clear();
     if data_is_on_stderr() {
         let _ = write_json(io::stderr().lock(), value);
         return Ok(());
@@ -262,14 +262,26 @@ pub fn print_help(help: &clap::Error) -> Result<(), Failure> {
     }
 }
 
+/// Writes a line to stderr, broken at words if that is a terminal.
+fn say_wrapped(line: &str) {
+    if !io::stderr().is_terminal() {
+        return say(line);
+    }
+    for part in hanging_lines(line, stderr_width()) {
+        say(&part);
+    }
+}
+
 /// Writes a line to stderr. Ignores errors.
 fn say(line: &str) {
+    status::clear();
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// Writes data and flushes it.
 fn write_out(text: &str) -> Result<(), Failure> {
     if data_is_on_stderr() {
+        status::clear();
         let _ = io::stderr().lock().write_all(text.as_bytes());
         return Ok(());
     }
@@ -281,6 +293,7 @@ fn try_write(text: &str) -> io::Result<()> {
 }
 
 fn write_bytes(bytes: &[u8]) -> io::Result<()> {
+    status::clear();
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush())
 }

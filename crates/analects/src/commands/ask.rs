@@ -183,6 +183,7 @@ async fn ask(
     request: &Request,
 ) -> Result<AskResult, Failure> {
     let clock = Instant::now();
+    ui::status::wait_for("the answer");
     if args.no_stream {
         return ask_without_stream(args, adapter, request, clock).await;
     }

@@ -5,11 +5,8 @@ use std::io::{self, IsTerminal, Write};
 use super::colour::{Colour, Ink};
 use super::markdown::Markdown;
 use super::text::escape_lines;
-use super::{quiet_if_closed, try_write, width};
+use super::{quiet_if_closed, status, try_write, width};
 use crate::failure::Failure;
-
-/// Goes back to the start of the line and clears it.
-const CLEAR_LINE: &str = "\r\u{1b}[K";
 
 /// Prints an answer piece by piece. Where there is colour, it renders Markdown; on a terminal without, it escapes control
 /// characters; elsewhere it prints the answer byte for byte. Thinking goes to stderr if that is a terminal, and nowhere
@@ -17,8 +14,6 @@ const CLEAR_LINE: &str = "\r\u{1b}[K";
 pub struct AnswerPrinter {
     to_terminal: bool,
     markdown: Option<Markdown>,
-    /// Whether the line of the cursor shows the end of a block that is not complete.
-    has_preview: bool,
     shows_thinking: bool,
     /// Whether the last line of the answer is complete.
     ends_line: bool,
@@ -29,13 +24,13 @@ pub struct AnswerPrinter {
 }
 
 impl AnswerPrinter {
-    /// A printer for stdout and stderr as they are now.
+    /// A printer for stdout and stderr as they are now. The status line says that an answer is awaited.
     pub fn new() -> AnswerPrinter {
+        status::wait_for("the answer");
         let has_colour = Colour::of(&io::stdout()).is_on();
         AnswerPrinter {
             to_terminal: io::stdout().is_terminal(),
             markdown: has_colour.then(|| Markdown::new(width())),
-            has_preview: false,
             shows_thinking: io::stderr().is_terminal(),
             ends_line: true,
             ends_thinking_line: true,
@@ -60,29 +55,20 @@ impl AnswerPrinter {
         self.ends_line = text.ends_with('\n');
     }
 
-    /// Prints the blocks that are complete now. On a terminal, a faint line below them shows that more arrives.
+    /// Prints the blocks that are complete now. The status line has the last words of the next one.
     fn print_markdown(&mut self, take: impl FnOnce(&mut Markdown) -> String) {
         let Some(markdown) = &mut self.markdown else {
             return;
         };
         let width = width();
         markdown.set_width(width);
-        let mut out = String::new();
-        if self.has_preview {
-            out.push_str(CLEAR_LINE);
-            self.has_preview = false;
-        }
-        out.push_str(&take(markdown));
-        if self.to_terminal {
-            let preview = markdown.preview(width.saturating_sub(1));
-            if !preview.is_empty() {
-                out.push_str(&Colour::of(&io::stdout()).paint(Ink::Faint, &preview));
-                self.has_preview = true;
-            }
-        }
-        self.ends_line = !self.has_preview;
+        let out = take(markdown);
+        let preview = markdown.preview(width.saturating_sub(1));
         if !out.is_empty() {
             self.write(&out);
+        }
+        if self.to_terminal {
+            status::show(&preview);
         }
     }
 
@@ -91,10 +77,7 @@ impl AnswerPrinter {
         if !self.shows_thinking || text.is_empty() {
             return;
         }
-        if self.has_preview {
-            self.write(CLEAR_LINE);
-            self.has_preview = false;
-        }
+        status::clear();
         let thinking = Colour::of(&io::stderr()).paint(Ink::Faint, &escape_lines(text));
         let _ = write!(io::stderr().lock(), "{thinking}");
         self.ends_thinking_line = text.ends_with('\n');
@@ -104,6 +87,7 @@ impl AnswerPrinter {
     pub fn end(&mut self) {
         self.end_thinking_line();
         self.print_markdown(Markdown::end);
+        status::clear();
         if !self.ends_line {
             self.write("\n");
             self.ends_line = true;
@@ -122,6 +106,7 @@ impl AnswerPrinter {
 
     fn end_thinking_line(&mut self) {
         if !self.ends_thinking_line {
+            status::clear();
             let _ = writeln!(io::stderr().lock());
             self.ends_thinking_line = true;
         }

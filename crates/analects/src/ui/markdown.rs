@@ -22,6 +22,7 @@ use highlight::Highlighter;
 use prepare::{prepared, without_marks};
 use render::{Context, rendered};
 use style::{Style, StyledText, painted};
+pub use wrap::hanging_lines;
 
 use crate::ui::text::escape_line;
 

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 #[cfg(unix)]
-use crate::pseudo_terminal::run_on_terminal;
+use crate::pseudo_terminal::{WIDE, receive, run_on_terminal};
 use crate::sandbox::Sandbox;
 #[cfg(unix)]
 use crate::sandbox::skip;
@@ -520,7 +520,7 @@ fn convert_shows_progress_and_no_escapes_on_a_terminal() {
     sandbox.write("in/b\u{1b}]0;owned\u{7}.json", hostile);
     sandbox.write("b.json", hostile);
     let args = ["convert", "in", "-o", "out", "--to", "transcript"];
-    let Some((seen, code)) = run_on_terminal(&sandbox, &args, true) else {
+    let Some((seen, code)) = receive(&sandbox, WIDE, &args, true, &[]) else {
         return skip(
             "convert_shows_progress_and_no_escapes_on_a_terminal",
             "there is no Python to make a terminal",
@@ -528,7 +528,7 @@ fn convert_shows_progress_and_no_escapes_on_a_terminal() {
     };
     assert_eq!(code, 0, "{seen}");
     assert!(seen.contains("1 of 2 files: a.md"), "{seen:?}");
-    assert!(seen.ends_with("in: 2 files written\n"), "{seen:?}");
+    assert!(seen.ends_with("in: 2 files written\r\n"), "{seen:?}");
     assert!(
         !seen.contains("\u{1b}]0;") && !seen.contains('\u{7}'),
         "{seen:?}"

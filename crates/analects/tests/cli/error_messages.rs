@@ -262,7 +262,7 @@ fn wrong_options_are_explained() {
         ),
         (
             &["show"],
-            "usage: analects show [OPTIONS] <FILE>; see analects show --help\n",
+            "usage: analects show [OPTIONS] <FILE> [CELL]; see analects show --help\n",
         ),
     ] {
         let run = sandbox.run(args);
@@ -288,7 +288,7 @@ fn wrong_options_are_explained() {
 
 #[test]
 fn wrong_options_are_explained_in_json() {
-    let run = Sandbox::new().run(&["show", "--json", "a", "b"]);
+    let run = Sandbox::new().run(&["show", "--json", "a", "1", "b"]);
     assert_eq!((run.code, &*run.stdout), (Some(2), ""), "{}", run.stderr);
     let error: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "usage");

@@ -6,14 +6,14 @@ use std::process::Command;
 
 use crate::sandbox::Sandbox;
 
-/// Runs a command on a pseudo-terminal of 60 columns, presses each key when the terminal shows the text that it waits
+/// Runs a command on a pseudo-terminal, presses each key when the terminal shows the text that it waits
 /// for, and prints what the terminal received.
 const PTY: &str = "
 import fcntl, json, os, pty, select, signal, struct, sys, termios
 keys = json.loads(sys.argv[1])
 pid, terminal = pty.fork()
 if pid == 0:
-    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 60, 0, 0))
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(os.environ['PTY_COLUMNS']), 0, 0))
     os.execv(sys.argv[2], sys.argv[2:])
 seen = b''
 while True:
@@ -36,14 +36,35 @@ if keys:
 sys.exit(os.waitstatus_to_exitcode(status))
 ";
 
-/// What the terminal received, and the exit code; `None` without Python.
+/// Columns enough for every message, so that none is broken.
+pub const WIDE: usize = 240;
+
+/// What is left on the screen, and the exit code; `None` without Python.
 pub fn run_on_terminal(sandbox: &Sandbox, args: &[&str], no_colour: bool) -> Option<(String, i32)> {
     run_with_keys(sandbox, args, no_colour, &[])
+}
+
+/// The same on a terminal with so many columns.
+pub fn run_on_columns(sandbox: &Sandbox, columns: usize, args: &[&str]) -> Option<(String, i32)> {
+    let (seen, code) = receive(sandbox, columns, args, true, &[])?;
+    Some((on_screen(&seen), code))
 }
 
 /// The same with keys: each pair is a text to wait for, and the keys to press then.
 pub fn run_with_keys(
     sandbox: &Sandbox,
+    args: &[&str],
+    no_colour: bool,
+    keys: &[(&str, &str)],
+) -> Option<(String, i32)> {
+    let (seen, code) = receive(sandbox, WIDE, args, no_colour, keys)?;
+    Some((on_screen(&seen), code))
+}
+
+/// Every byte that the terminal received, and the exit code.
+pub fn receive(
+    sandbox: &Sandbox,
+    columns: usize,
     args: &[&str],
     no_colour: bool,
     keys: &[(&str, &str)],
@@ -55,6 +76,7 @@ pub fn run_with_keys(
         .arg(PTY)
         .arg(serde_json::to_string(keys).unwrap());
     python.arg(command.get_program()).args(command.get_args());
+    python.env("PTY_COLUMNS", columns.to_string());
     if no_colour {
         python.env("NO_COLOR", "1");
     }
@@ -63,7 +85,7 @@ pub fn run_with_keys(
     assert!(said.is_empty(), "{said}");
     // Bytes that are not UTF-8 cannot come from us.
     let seen = String::from_utf8(output.stdout).unwrap();
-    Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
+    Some((seen, output.status.code().unwrap()))
 }
 
 /// Runs a command on a pseudo-terminal and takes one step after another, each when the terminal has shown, since the
@@ -78,7 +100,7 @@ def size(rows, columns):
 if pid == 0:
     time.sleep(0.05)
     os.execvp(sys.argv[2], sys.argv[2:])
-size(24, 60)
+size(24, 240)
 seen, out, at, asked = b'', b'', 0, 0
 plain = ''
 ready = time.monotonic()
@@ -194,15 +216,25 @@ pub fn run_steps(sandbox: &Sandbox, command: &Command, steps: Vec<Step>) -> Opti
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.is_empty(), "{said}");
     let seen = String::from_utf8(output.stdout).unwrap();
-    Some((seen.replace("\r\n", "\n"), output.status.code().unwrap()))
+    Some((on_screen(&seen), output.status.code().unwrap()))
 }
 
-/// What is left on the screen: a line that was cleared shows only what was printed after that.
-pub fn on_screen(seen: &str) -> String {
+/// What is left on the screen: of a status line that was cleared, only the codes that switch modes of the terminal.
+fn on_screen(seen: &str) -> String {
     let mut out = String::new();
-    for line in seen.split_inclusive('\n') {
-        let shown = line.rsplit("\r\u{1b}[K").next().unwrap_or(line);
-        out.push_str(shown);
+    for line in seen.replace("\r\n", "\n").split_inclusive('\n') {
+        let mut parts = line.split("\r\u{1b}[K").peekable();
+        while let Some(part) = parts.next() {
+            if parts.peek().is_none() {
+                out.push_str(part);
+                continue;
+            }
+            for code in part.split("\u{1b}[?").skip(1) {
+                let end = code.find(['h', 'l']).map_or(0, |end| end + 1);
+                out.push_str("\u{1b}[?");
+                out.push_str(&code[..end]);
+            }
+        }
     }
     out
 }

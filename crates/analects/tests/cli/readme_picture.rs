@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use crate::pseudo_terminal::{on_screen, run_on_terminal};
+use crate::pseudo_terminal::run_on_terminal;
 use crate::sandbox::{Sandbox, skip};
 
 const PICTURE: &str = "docs/images/terminal.svg";
@@ -54,7 +54,7 @@ fn the_readme_picture_shows_what_the_command_prints() {
             (32, "$ ".into()),
             (1, format!("analects {}", typed.join(" "))),
         ]);
-        lines.extend(parse_lines(&on_screen(&seen)));
+        lines.extend(parse_lines(&seen));
         lines.push(Vec::new());
     }
     let picture = svg(&lines);

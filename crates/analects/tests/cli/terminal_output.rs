@@ -2,7 +2,7 @@
 //! printed.
 #![cfg(unix)]
 
-use crate::pseudo_terminal::run_on_terminal;
+use crate::pseudo_terminal::{run_on_columns, run_on_terminal};
 use crate::sandbox::{Sandbox, skip};
 
 /// Control characters, and other characters that a terminal would obey or hide.
@@ -96,7 +96,7 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
         "a.msg.md",
         format!("# %%\n\n{long}\n\n# %% [^2]\n\n[^2]: [x\n\nab\r\ncd\n"),
     );
-    let Some((seen, code)) = run_on_terminal(&sandbox, &["list", "a.msg.md"], true) else {
+    let Some((seen, code)) = run_on_columns(&sandbox, 60, &["list", "a.msg.md"]) else {
         return skip(test, "there is no python3 to make a terminal with");
     };
     let columns = |line: &str| {
@@ -110,7 +110,7 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
         (58..=60).contains(&columns(first)) && first.ends_with('…'),
         "{seen}"
     );
-    let (shown, _) = run_on_terminal(&sandbox, &["show", "a.msg.md"], true).unwrap();
+    let (shown, _) = run_on_columns(&sandbox, 60, &["show", "a.msg.md"]).unwrap();
     assert!(
         shown
             .lines()
@@ -118,9 +118,9 @@ fn lines_fit_the_terminal_and_text_ends_with_a_newline() {
             .all(|line| columns(line) <= 60),
         "{shown}"
     );
-    let (text, _) = run_on_terminal(&sandbox, &["show", "a.msg.md", "1"], true).unwrap();
+    let (text, _) = run_on_columns(&sandbox, 60, &["show", "a.msg.md", "1"]).unwrap();
     assert_eq!(text, format!("{long}\n"));
-    let (text, _) = run_on_terminal(&sandbox, &["show", "a.msg.md", "2"], true).unwrap();
+    let (text, _) = run_on_columns(&sandbox, 60, &["show", "a.msg.md", "2"]).unwrap();
     assert!(text.starts_with("ab\ncd\n"), "{text:?}");
 }
 
@@ -147,7 +147,7 @@ fn help_fits_the_terminal() {
     let sandbox = Sandbox::new();
     for verb in ["add", "check", "list", "chat"] {
         for flag in ["-h", "--help"] {
-            let Some((seen, code)) = run_on_terminal(&sandbox, &[verb, flag], true) else {
+            let Some((seen, code)) = run_on_columns(&sandbox, 60, &[verb, flag]) else {
                 return skip(
                     "help_fits_the_terminal",
                     "there is no Python to make a terminal",
@@ -158,5 +158,34 @@ fn help_fits_the_terminal() {
             let wide = help.lines().find(|line| line.chars().count() > 60);
             assert_eq!(wide, None, "{verb} {flag}");
         }
+    }
+}
+
+#[test]
+fn messages_and_hints_wrap_at_words() {
+    let sandbox = Sandbox::new();
+    let whole = sandbox.run(&["ask", "-m", "nowhere/x", "hi"]).stderr;
+    for columns in [30, 44, 80] {
+        let Some((seen, code)) =
+            run_on_columns(&sandbox, columns, &["ask", "-m", "nowhere/x", "hi"])
+        else {
+            return skip(
+                "messages_and_hints_wrap_at_words",
+                "there is no Python to make a terminal",
+            );
+        };
+        assert_eq!(code, 2, "{seen}");
+        assert!(seen.lines().all(|line| line.len() <= columns), "{seen}");
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(words(&seen), words(&whole));
+        let further = seen.lines().filter(|line| !line.starts_with(['a', 'h']));
+        assert!(
+            further.into_iter().all(|line| line.starts_with("  ")),
+            "{seen}"
+        );
     }
 }

@@ -184,7 +184,10 @@ fn pull_shows_progress_on_one_terminal_line() {
     }
     let run = run_offline(&mut command);
     assert_eq!(run.code, Some(5), "{run:?}");
-    assert!(run.stdout.contains("\r\u{1b}[K0 of 127 MB"), "{run:?}");
+    assert!(
+        run.stdout.contains("\r\u{1b}[K\u{1b}[2m0 of 127 MB"),
+        "{run:?}"
+    );
     // Cleared before the error, which is on its own line.
     assert!(
         run.stdout

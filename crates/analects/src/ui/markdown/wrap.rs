@@ -1,7 +1,10 @@
 //! Styled text broken into lines at words, or between the characters of a script without blanks.
 
+use std::borrow::Cow;
+
+use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::style::{StyledLine, StyledText, plain_text};
 
@@ -25,16 +28,27 @@ pub fn wrapped(text: &[StyledText], width: usize) -> Vec<StyledLine> {
     lines
 }
 
-/// A plain text broken into lines of at most `width` columns.
-pub fn broken(text: &str, width: usize) -> Vec<String> {
-    let options = Options::new(width.max(1))
-        .word_separator(WordSeparator::UnicodeBreakProperties)
+/// A line of plain text broken into lines of at most `width` columns, the further ones indented.
+pub fn hanging_lines(line: &str, width: usize) -> Vec<String> {
+    let indent = line.len() - line.trim_start_matches(' ').len() + 2;
+    let indent = " ".repeat(indent);
+    owned_lines(line, options(width).subsequent_indent(&indent))
+}
+
+fn broken(text: &str, width: usize) -> Vec<String> {
+    owned_lines(text, options(width))
+}
+
+fn options<'a>(width: usize) -> Options<'a> {
+    Options::new(width.max(1))
+        .word_separator(WordSeparator::Custom(words))
         .word_splitter(WordSplitter::NoHyphenation)
-        .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::wrap(text, options)
-        .into_iter()
-        .map(|line| line.into_owned())
-        .collect()
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+}
+
+fn owned_lines(text: &str, options: Options<'_>) -> Vec<String> {
+    let lines = textwrap::wrap(text, options);
+    lines.into_iter().map(Cow::into_owned).collect()
 }
 
 /// The text, cut at its line ends.
@@ -67,4 +81,27 @@ fn cut(line: &[StyledText], start: usize, end: usize) -> StyledLine {
         at += part.text.len();
     }
     parts
+}
+
+/// The words of a line, which can be broken behind blanks and beside a wide character. Unicode's rules also break
+/// behind the slashes and hyphens of addresses, paths and commands, which people want to copy.
+fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let mut words = Vec::new();
+    let mut start = 0;
+    let mut end = 0;
+    for word in WordSeparator::UnicodeBreakProperties.find_words(line) {
+        end += word.word.len() + word.whitespace.len();
+        let is_beside_wide =
+            is_wide(word.word.chars().next_back()) || is_wide(line[end..].chars().next());
+        if !word.whitespace.is_empty() || is_beside_wide {
+            words.push(Word::from(&line[start..end]));
+            start = end;
+        }
+    }
+    words.push(Word::from(&line[start..]));
+    Box::new(words.into_iter())
+}
+
+fn is_wide(c: Option<char>) -> bool {
+    c.and_then(UnicodeWidthChar::width) == Some(2)
 }
