@@ -1,31 +1,30 @@
-//! One model behind one interface, whatever the provider: ask it, stream it, count for it, list what
-//! its provider has.
+//! One interface for every model, whatever the provider: ask, stream, count tokens, list models.
 
 use std::time::{Duration, Instant};
 
 use analects_core::{
-    ApiError, Delta, Fold, Message, ModelFacts, Problem, Request, StreamEvent, TokenUsage,
+    ApiError, Content, Delta, Fold, Message, ModelFacts, Problem, Request, StreamEvent, TokenUsage,
 };
 use analects_providers::{
-    ModelPage, decode_count, decode_models, encode_count, encode_list_models,
+    ListedModel, ModelPage, decode_count, decode_models, encode_count, encode_list_models,
 };
 
 use crate::{Client, ClientError, EventStream, Model, Options};
 
-/// How many pages a list of models may have; more are a server that goes in circles.
+/// How many pages a list of models may have. With more, the server goes in circles.
 const MAX_PAGES: usize = 100;
 
-/// A model that can be asked. Every call is async and needs a tokio runtime with time and I/O;
-/// [`blocking`](crate::blocking) has the same calls for programs without one.
+/// A model that can be asked. Its calls are asynchronous, and need a tokio runtime with time and
+/// I/O. [`blocking`](crate::blocking) has the same calls for programs without one.
 ///
 /// ```
-/// use analects_client::{ModelAdapter, Options, Surroundings, resolve};
+/// use analects_client::{ModelAdapter, Options, ProviderSettings, resolve};
 /// use analects_core::Request;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("answer.sse");
 /// # std::fs::write(&path, "data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")?;
-/// let model = resolve(&format!("replay:{}", path.display()), &Surroundings::default())?;
+/// let model = resolve(&format!("replay:{}", path.display()), &ProviderSettings::default())?;
 /// let adapter = ModelAdapter::new(model, Options::default());
 /// let request = Request::from_prompt("Hello");
 ///
@@ -41,27 +40,24 @@ pub struct ModelAdapter {
     model: Model,
 }
 
-/// An answer that is complete, or as much of it as came.
+/// An answer, which may be cut off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Response {
-    /// The message, with usage, cost, duration and the provider's name for it. It has no id: whoever
-    /// keeps it gives it one.
+    /// The message, with usage, cost, duration and the provider's id for it. It has no id of ours
+    /// yet.
     pub message: Message,
-    /// Whether the provider said that this is all of it.
+    /// Whether the provider said that the answer is complete.
     pub complete: bool,
-    /// The error with which the provider gave up, or with which the connection did.
+    /// The error that ended the answer, of the provider or of the connection.
     pub error: Option<ApiError>,
-    /// What was odd, and what was not sent.
+    /// What was odd in the answer, and what was changed or omitted in the request.
     pub problems: Vec<Problem>,
-    /// How long the first piece of content took.
+    /// How long it took until the first content came.
     pub first_token: Option<Duration>,
 }
 
-/// A model that a provider offers.
-pub type Offered = analects_providers::ListedModel;
-
 impl ModelAdapter {
-    /// An adapter. Nothing is opened or read before it is needed.
+    /// Makes an adapter. Nothing is opened or read before it is needed.
     pub fn new(model: Model, options: Options) -> ModelAdapter {
         ModelAdapter {
             client: Client::new(options),
@@ -69,34 +65,38 @@ impl ModelAdapter {
         }
     }
 
-    /// The model that is asked.
+    /// The model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Asks another model from now on.
+    /// Uses another model from now on.
     pub fn set_model(&mut self, model: Model) {
         self.model = model;
     }
 
-    /// What is known about the model: what fits into it, and what it can do.
+    /// What is known about the model, such as its context window and its capabilities.
     pub fn capabilities(&self) -> ModelFacts {
         self.model.facts.clone().unwrap_or_default()
     }
 
-    /// Asks, and waits for all of the answer.
+    /// Sends a request and waits for the whole answer.
     pub async fn send_message(&self, request: &Request) -> Result<Response, ClientError> {
         let clock = Instant::now();
-        let mut stream = self.client.ask_at_once(&self.model, request).await?;
+        let mut stream = self
+            .client
+            .ask_without_streaming(&self.model, request)
+            .await?;
         collect(&mut stream, &self.model, clock).await
     }
 
-    /// Asks, and gives the answer piece by piece. Dropping the stream cancels the request.
+    /// Sends a request and returns the answer event by event. Dropping the stream cancels the
+    /// request.
     pub async fn stream_message(&self, request: &Request) -> Result<EventStream, ClientError> {
         self.client.stream(&self.model, request).await
     }
 
-    /// How many tokens a request takes, counted by the provider.
+    /// Asks the provider how many tokens a request has. Fails for APIs that cannot count.
     pub async fn count_tokens(&self, request: &Request) -> Result<u64, ClientError> {
         let request = Request {
             model: self.model.name.clone(),
@@ -111,8 +111,8 @@ impl ModelAdapter {
         ))
     }
 
-    /// The models that the provider offers.
-    pub async fn list_models(&self) -> Result<Vec<Offered>, ClientError> {
+    /// Asks the provider for its models.
+    pub async fn list_models(&self) -> Result<Vec<ListedModel>, ClientError> {
         let mut models = Vec::new();
         let mut after: Option<String> = None;
         for _ in 0..MAX_PAGES {
@@ -130,7 +130,7 @@ impl ModelAdapter {
     }
 }
 
-/// Folds a stream to its end. A stream of which nothing came but an error is that error.
+/// Reads a stream to its end. If nothing came but an error, that error is returned.
 async fn collect(
     stream: &mut EventStream,
     model: &Model,
@@ -150,46 +150,51 @@ async fn collect(
             Err(error) => failure = Some(error),
         }
     }
-    let mut base = Message::assistant("", "");
-    base.model = Some(model.name.clone());
-    base.duration_ms = u64::try_from(clock.elapsed().as_millis()).ok();
-    let mut folded = fold.finish(base);
-    let is_empty = folded
-        .message
-        .body
-        .content()
-        .is_none_or(analects_core::Content::is_empty);
-    let failure = failure.or(folded.error.map(ClientError::BrokeOff));
-    if is_empty && let Some(error) = failure {
-        return Err(error);
-    }
-    folded.message.cost_usd = cost(model, folded.message.usage.as_deref());
+    let folded = fold.finish(empty_message(model, clock));
+    let failure = failure.or(folded.error.map(ClientError::Interrupted));
+    let mut message = folded.message;
+    let failure = match failure {
+        Some(error) if has_no_content(&message) => return Err(error),
+        failure => failure,
+    };
+    message.cost_usd = cost(model, message.usage.as_deref());
     let mut problems = stream.left_out().to_vec();
     problems.extend(folded.problems);
-    let (message, complete) = (folded.message, folded.complete);
-    let error = failure.map(|failure| failure.to_api_error());
     Ok(Response {
         message,
-        complete,
-        error,
+        complete: folded.complete,
+        error: failure.map(|failure| failure.to_api_error()),
         problems,
         first_token,
     })
 }
 
-/// What an answer cost; `None` where the price or the usage is unknown.
+/// A message without content, by this model, after the time since the start of the clock.
+fn empty_message(model: &Model, clock: Instant) -> Message {
+    let mut message = Message::assistant("", "");
+    message.model = Some(model.name.clone());
+    message.duration_ms = u64::try_from(clock.elapsed().as_millis()).ok();
+    message
+}
+
+fn has_no_content(message: &Message) -> bool {
+    let content = message.body.content();
+    content.is_none_or(Content::is_empty)
+}
+
+/// Returns the cost of an answer in US dollars; `None` if the price or the usage is unknown.
 pub fn cost(model: &Model, usage: Option<&TokenUsage>) -> Option<f64> {
     analects_providers::cost(usage?, model.facts.as_ref()?)
 }
 
-/// Whether an event brings something that the model said.
+/// Whether an event contains something that the model said.
 pub fn is_content(event: &StreamEvent) -> bool {
     match event {
-        StreamEvent::BlockDelta {
-            delta: Delta::Text(text) | Delta::Thinking(text),
-            ..
-        } => !text.as_str().is_empty(),
-        StreamEvent::BlockDelta { .. } | StreamEvent::ToolUse { .. } => true,
+        StreamEvent::ToolUse { .. } => true,
+        StreamEvent::BlockDelta { delta, .. } => match delta {
+            Delta::Text(text) | Delta::Thinking(text) => !text.as_str().is_empty(),
+            Delta::Signature(_) | Delta::PartialJson(_) => true,
+        },
         _ => false,
     }
 }

@@ -1,5 +1,5 @@
-//! Where a provider is reached. Addresses may hold secrets (`user:password@`, `?key=`), so what is
-//! printed of them is less than what is used.
+//! The addresses of providers. They may contain secrets (`user:password@`, `?key=`), so they print
+//! without some of their parts.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,48 +8,47 @@ use reqwest::Url;
 
 use crate::ClientError;
 
-/// The address below which a provider's API lies, such as `https://api.openai.com/v1`.
+/// The base address of a provider's API, such as `https://api.openai.com/v1`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BaseUrl(Url);
 
 impl BaseUrl {
-    /// Reads an address of `http` or `https`.
+    /// Parses an address with the scheme `http` or `https`.
     pub fn parse(text: &str) -> Result<BaseUrl, ClientError> {
-        match Url::parse(text.trim()) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(BaseUrl(url)),
-            Ok(url) => Err(ClientError::BadAddress(format!(
-                "its scheme is {}",
-                url.scheme()
-            ))),
-            Err(error) => Err(ClientError::BadAddress(error.to_string())),
+        let url = Url::parse(text.trim());
+        let url = url.map_err(|error| ClientError::BadAddress(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            let text = format!("its scheme is {}", url.scheme());
+            return Err(ClientError::BadAddress(text));
         }
+        Ok(BaseUrl(url))
     }
 
-    /// The address of `path`, which may hold a query, below this one. A query of the base stays:
-    /// some gateways want one.
+    /// Appends a path, which may contain a query. A query of the base address stays, because some
+    /// gateways require one.
     pub(crate) fn join(&self, path: &str) -> Url {
         let mut url = self.0.clone();
-        let (path, query) = path
-            .split_once('?')
-            .map_or((path, None), |(p, q)| (p, Some(q)));
+        let (path, query) = match path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (path, None),
+        };
         url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
-        if let Some(query) = query {
-            let before = url
-                .query()
-                .map(|before| format!("{before}&"))
-                .unwrap_or_default();
-            url.set_query(Some(&format!("{before}{query}")));
-        }
+        let joined = match (url.query(), query) {
+            (_, None) => return url,
+            (None, Some(query)) => query.to_string(),
+            (Some(before), Some(query)) => format!("{before}&{query}"),
+        };
+        url.set_query(Some(&joined));
         url
     }
 
-    /// Whether nobody on the way can read along: it is `https`, or on this machine.
-    pub(crate) fn is_safe(&self) -> bool {
-        self.is_https() || self.is_here()
+    /// Whether nobody can read what is sent: the address is `https`, or on this machine.
+    pub(crate) fn is_private(&self) -> bool {
+        self.is_https() || self.is_local()
     }
 
-    /// Whether it is on this machine.
-    pub(crate) fn is_here(&self) -> bool {
+    /// Whether the address is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
         let host = self.0.host_str().unwrap_or_default();
         let address = host
             .trim_start_matches('[')
@@ -60,15 +59,16 @@ impl BaseUrl {
             || address.is_ok_and(|address| address.is_loopback())
     }
 
+    /// Whether the scheme is `https`.
     pub(crate) fn is_https(&self) -> bool {
         self.0.scheme() == "https"
     }
 }
 
-/// An address without user, password, query and fragment.
-pub(crate) fn shown(url: &Url) -> String {
+/// An address without user, password, query and fragment, to be shown.
+pub(crate) fn without_secrets(url: &Url) -> String {
     let mut url = url.clone();
-    // These fail only for addresses without a host, which have neither.
+    // These fail only for addresses without a host, which have neither a user nor a password.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
@@ -78,7 +78,7 @@ pub(crate) fn shown(url: &Url) -> String {
 
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.0))
+        f.write_str(&without_secrets(&self.0))
     }
 }
 

@@ -6,31 +6,32 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_core::{ApiError, ApiErrorKind};
+use analects_providers::vendors;
 use thiserror::Error;
 
-/// Why there is no answer, or not all of it. No message holds a key, but it may name addresses and
-/// files of this machine; [`ClientError::public_message`] does not.
+/// Why there is no answer, or only a part of it. No message contains a key, but it may name
+/// addresses and files of this machine; [`ClientError::public_message`] does not.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ClientError {
-    /// No provider goes by this name.
+    /// No provider has this name.
     #[error("unknown model \"{0}\"")]
     UnknownModel(String),
-    /// The provider wants a key and none is set.
+    /// The provider requires a key, and none is set.
     #[error("no key for this model: {0} is not set")]
     NoKey(&'static str),
-    /// A key, or another header, holds characters that HTTP does not allow.
+    /// A key, or another header, contains characters that HTTP does not allow.
     #[error("the {0} header holds characters that HTTP does not allow")]
     BadHeader(String),
-    /// The base URL is not one.
+    /// The base URL is invalid.
     #[error("the base URL cannot be used: {0}")]
     BadAddress(String),
     /// This machine cannot make connections at all.
     #[error("cannot set up connections: {0}")]
     Setup(String),
-    /// No connection came about.
+    /// No connection could be made.
     #[error("cannot reach {url}: {reason}")]
     Unreachable {
-        /// Where.
+        /// The address.
         url: String,
         /// Why.
         reason: String,
@@ -38,7 +39,7 @@ pub enum ClientError {
     /// The connection broke in the middle of the answer.
     #[error("the connection to {url} broke: {reason}")]
     Broken {
-        /// Where to.
+        /// The address.
         url: String,
         /// Why.
         reason: String,
@@ -46,38 +47,38 @@ pub enum ClientError {
     /// Nothing came in time.
     #[error("{url} {wait} within {} s", .limit.as_secs_f64())]
     TimedOut {
-        /// Where.
+        /// The address.
         url: String,
-        /// What was waited for.
-        wait: Wait,
-        /// How long.
+        /// What did not happen in time.
+        wait: TimeoutPhase,
+        /// The time limit.
         limit: Duration,
     },
-    /// The server points elsewhere.
+    /// The server redirects to another address.
     #[error("{url} redirects to {to}, which is not followed")]
     Redirected {
-        /// Who points.
+        /// The address of the server.
         url: String,
-        /// Where to.
+        /// The address that it redirects to.
         to: String,
     },
     /// The provider answered with an error.
     #[error("{url} answered {}: {error}", .error.status.unwrap_or_default())]
     Api {
-        /// Who.
+        /// The address.
         url: String,
-        /// What it said.
+        /// The error that it reported.
         error: ApiError,
-        /// Whether it said that another try may help, or that none does.
+        /// Whether the server says that another try may help; `None` if it says nothing.
         should_retry: Option<bool>,
     },
-    /// The answer began and broke off.
+    /// The answer began, and was cut off or ended with an error.
     #[error("the answer broke off: {0}")]
-    BrokeOff(ApiError),
-    /// The provider has nothing of the kind.
+    Interrupted(ApiError),
+    /// The provider or the server does not support this.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// A key would travel over a connection that others can read.
+    /// A key would be sent over a connection that others can read.
     #[error("{0} is not on this machine, and http:// would send everything in the clear")]
     PlainHttp(String),
     /// Several providers have a model of that name.
@@ -91,18 +92,18 @@ pub enum ClientError {
     /// A recorded answer cannot be read.
     #[error("cannot read {}: {reason}", .path.display())]
     Replay {
-        /// Where it should be.
+        /// The file.
         path: PathBuf,
-        /// What kind of error reading it is.
+        /// The kind of the error.
         kind: io::ErrorKind,
         /// Why.
         reason: String,
     },
 }
 
-/// What was waited for in vain.
+/// What did not happen in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Wait {
+pub enum TimeoutPhase {
     /// A connection.
     #[error("did not accept the connection")]
     Connect,
@@ -124,8 +125,8 @@ impl ClientError {
         }
     }
 
-    /// What went wrong, in words that may be kept and passed on: with what the provider said, but
-    /// without the addresses and files of this machine, which are in the message for its user.
+    /// A message that may be saved and passed on: it contains the provider's words, but not the
+    /// addresses and files of this machine, which are only for its user.
     pub fn public_message(&self) -> String {
         match self {
             ClientError::UnknownModel(_) => "unknown model".to_string(),
@@ -157,19 +158,19 @@ impl ClientError {
             | ClientError::BadAddress(_)
             | ClientError::Unsupported(_)
             | ClientError::Ambiguous { .. }
-            | ClientError::BrokeOff(_) => self.to_string(),
+            | ClientError::Interrupted(_) => self.to_string(),
         }
     }
 
-    /// The error in the terms of the core, which knows nothing of connections.
+    /// Converts to the error of the core, which knows nothing about connections.
     pub(crate) fn to_api_error(&self) -> ApiError {
         match self {
-            ClientError::Api { error, .. } | ClientError::BrokeOff(error) => error.clone(),
+            ClientError::Api { error, .. } | ClientError::Interrupted(error) => error.clone(),
             other => ApiError::new(other.kind(), other.public_message()),
         }
     }
 
-    /// Whether the server said that another try may help, or that none does.
+    /// Whether the server says that another try may help; `None` if it says nothing.
     pub(crate) fn should_retry(&self) -> Option<bool> {
         match self {
             ClientError::Api { should_retry, .. } => *should_retry,
@@ -177,7 +178,7 @@ impl ClientError {
         }
     }
 
-    /// Whether a file is missing that should hold the answer.
+    /// Whether the file of a recorded answer is missing.
     pub fn is_not_found(&self) -> bool {
         matches!(
             self,
@@ -188,7 +189,7 @@ impl ClientError {
         )
     }
 
-    /// What went wrong, in the words that hold for every provider.
+    /// The kind of the error, in terms that hold for every provider.
     pub fn kind(&self) -> ApiErrorKind {
         match self {
             ClientError::NoKey(_) => ApiErrorKind::Auth,
@@ -203,7 +204,7 @@ impl ClientError {
             | ClientError::Unreachable { .. }
             | ClientError::Broken { .. } => ApiErrorKind::Network,
             ClientError::TimedOut { .. } => ApiErrorKind::Timeout,
-            ClientError::Api { error, .. } | ClientError::BrokeOff(error) => error.kind,
+            ClientError::Api { error, .. } | ClientError::Interrupted(error) => error.kind,
         }
     }
 
@@ -218,7 +219,7 @@ impl ClientError {
         }
     }
 
-    /// How long the provider asks to wait before the next try.
+    /// The wait that the provider asks for before the next try.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             ClientError::Api { error, .. } => error.retry_after_ms.map(Duration::from_millis),
@@ -226,15 +227,15 @@ impl ClientError {
         }
     }
 
-    /// Whether the conversation is longer than the model can read.
+    /// Whether the conversation is too long for the model.
     pub fn is_context_overflow(&self) -> bool {
         self.kind() == ApiErrorKind::ContextOverflow
     }
 
-    /// How many tokens the model can read, if the refusal of a longer conversation says so.
+    /// The size of the context window, if the refusal of a longer conversation names it.
     pub fn context_window(&self) -> Option<u64> {
         match self {
-            ClientError::Api { error, .. } | ClientError::BrokeOff(error)
+            ClientError::Api { error, .. } | ClientError::Interrupted(error)
                 if self.is_context_overflow() =>
             {
                 analects_providers::context_window_in(&error.message)
@@ -243,10 +244,10 @@ impl ClientError {
         }
     }
 
-    /// Whether a server that was asked for https seems to speak plain HTTP.
+    /// Whether a server at an `https` address seems to speak plain HTTP.
     pub fn speaks_plain_http(&self) -> bool {
         match self {
-            // Whoever answers with something else than TLS speaks plain HTTP.
+            // A server that answers with something else than TLS speaks plain HTTP.
             ClientError::Unreachable { url, reason } => {
                 url.starts_with("https:") && reason.contains("InvalidContentType")
             }
@@ -254,67 +255,63 @@ impl ClientError {
         }
     }
 
-    /// The model that was probably meant, where only its provider is unknown.
-    pub fn meant_model(&self) -> Option<String> {
+    /// The model that was probably meant, if only its provider is unknown.
+    pub fn suggested_model(&self) -> Option<String> {
         let ClientError::UnknownModel(name) = self else {
             return None;
         };
-        let (provider, model) = name
-            .split_once('/')
-            .filter(|(_, model)| !model.is_empty())?;
-        let known = analects_providers::vendors()
-            .iter()
-            .map(|vendor| vendor.name);
-        Some(format!(
-            "{}/{model}",
-            analects_core::nearest(provider, known)?
-        ))
+        let (provider, model) = name.split_once('/')?;
+        if model.is_empty() {
+            return None;
+        }
+        let known = vendors().iter().map(|vendor| vendor.name);
+        let nearest = analects_core::nearest(provider, known)?;
+        Some(format!("{nearest}/{model}"))
     }
 }
 
-/// What happened, and why, as far as the reason names neither the host of `url` (as errors of
-/// certificates do) nor anything else that looks like an address or a path.
+/// Joins what happened and why. The reason is left out as far as it names the host of `url`, as
+/// certificate errors do, or anything else that looks like an address or a path.
 fn because(what: &str, reason: &str, url: &str) -> String {
-    let host = reqwest::Url::parse(url)
-        .ok()
-        .and_then(|url| Some(url.host_str()?.to_string()));
+    let host = host_of(url);
     let names_host = host.is_some_and(|host| reason.contains(&host));
-    // What stands before these names is still worth telling.
+    // The part before the names is still useful.
     let general = reason.split(" for name").next().unwrap_or_default();
-    let told = if names_host { general } else { reason };
-    let told = if told.contains(['/', '\\', '"']) {
-        ""
-    } else {
-        told
-    };
-    if told.is_empty() {
-        what.to_string()
-    } else {
-        format!("{what}: {told}")
+    let reason = if names_host { general } else { reason };
+    if reason.is_empty() || reason.contains(['/', '\\', '"']) {
+        return what.to_string();
     }
+    format!("{what}: {reason}")
 }
 
-/// The words of the innermost cause. Outer ones only repeat that sending failed, and where to.
+fn host_of(url: &str) -> Option<String> {
+    let url = reqwest::Url::parse(url).ok()?;
+    Some(url.host_str()?.to_string())
+}
+
+/// The message of the innermost cause. Outer ones only repeat that sending failed, and the address.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;
     }
-    let text = match inner.downcast_ref::<std::io::Error>() {
-        // The system's words come with a number that says nothing to a reader.
-        Some(io) => io
-            .to_string()
-            .split(" (os error")
-            .next()
-            .unwrap_or_default()
-            .to_string(),
-        None => inner.to_string(),
-    };
+    let mut text = inner.to_string();
+    if inner.is::<io::Error>()
+        && let Some(at) = text.find(" (os error")
+    {
+        // The system's message ends with a number that means nothing to a reader.
+        text.truncate(at);
+    }
+    lower_first(&text)
+}
+
+/// The text with a small first letter, as inside a sentence.
+fn lower_first(text: &str) -> String {
     let mut chars = text.chars();
-    chars
-        .next()
-        .map(|first| first.to_lowercase().chain(chars).collect())
-        .unwrap_or_default()
+    let Some(first) = chars.next() else {
+        return String::new();
+    };
+    first.to_lowercase().chain(chars).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Secrets that never reach a screen, a log or a file.
+//! Keys, which never reach a screen, a log or a file.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use memchr::{memchr2, memmem};
 pub struct Key(String);
 
 impl Key {
-    /// Takes a key, without the blanks and line ends that come along when it is read from a file.
-    /// `None` where nothing is left.
+    /// Makes a key from text, without the blanks and line ends around it that a file may have.
+    /// Returns `None` if nothing is left.
     pub fn new(text: &str) -> Option<Key> {
         let text = text.trim();
         (!text.is_empty()).then(|| Key(text.to_string()))
@@ -22,47 +22,47 @@ impl Key {
         &self.0
     }
 
-    /// Takes the key out of an error, should the server have quoted it.
+    /// Removes the key from an error, in case the server quotes it.
     pub(crate) fn hide_in(&self, error: &mut ApiError) {
         error.message = self.hide(&error.message);
         error.error_type = error.error_type.as_deref().map(|text| self.hide(text));
         error.request_id = error.request_id.as_deref().map(|text| self.hide(text));
     }
 
-    /// Takes the key out of a text.
+    /// Removes the key from a text.
     pub(crate) fn hide(&self, text: &str) -> String {
         if !self.is_secret() {
             return text.to_string();
         }
-        let Removed { mut out, held } = self.remove_from(text.as_bytes());
+        let RedactedBytes { mut out, held } = self.remove_from(text.as_bytes());
         out.extend_from_slice(&text.as_bytes()[held..]);
-        // Whole characters come out, since a key is ASCII or stands there as it is.
+        // The rest consists of whole characters, since a key is ASCII, or stands there as it is.
         String::from_utf8_lossy(&out).into_owned()
     }
 
-    /// Something as short as "none" is no secret, and is a word that messages may hold.
+    /// A word as short as "none" is no secret, and messages may contain it.
     fn is_secret(&self) -> bool {
-        self.0.len() >= SHORTEST_SECRET
+        self.0.len() >= MIN_SECRET_LENGTH
     }
 
-    /// Whether a key may stand in these bytes, or begin at their end. A quick look, which is sure only if it says no:
-    /// a key has its first two characters as they are, or an escape for one of them.
+    /// Whether the key may stand in these bytes, or begin at their end. This is a quick look; only
+    /// its no is certain. A key begins with its first two characters, or with an escape for one of
+    /// them.
     fn may_be_in(&self, bytes: &[u8]) -> bool {
         let key = self.0.as_bytes();
         let has_short_escapes = key.iter().any(|byte| b"/\"\\".contains(byte));
         let escape: &[u8] = if has_short_escapes { b"\\" } else { b"\\u" };
+        let last = bytes.last().copied();
+        if last == Some(key[0]) || last == Some(ESCAPE) {
+            return true;
+        }
         let beginnings: [&[u8]; 3] = [&key[..2], &[key[0], ESCAPE], escape];
-        let ends_with_beginning = bytes
-            .last()
-            .is_some_and(|last| [key[0], ESCAPE].contains(last));
-        ends_with_beginning
-            || beginnings
-                .iter()
-                .any(|it| memmem::find(bytes, it).is_some())
+        let mut beginnings = beginnings.iter();
+        beginnings.any(|beginning| memmem::find(bytes, beginning).is_some())
     }
 
-    /// Puts something else in the place of every key, in whatever spelling.
-    fn remove_from(&self, bytes: &[u8]) -> Removed {
+    /// Replaces the key everywhere, in whatever spelling.
+    fn remove_from(&self, bytes: &[u8]) -> RedactedBytes {
         let mut out = Vec::with_capacity(bytes.len());
         let mut at = 0;
         let first = self.0.as_bytes()[0];
@@ -70,59 +70,61 @@ impl Key {
             let candidate = at + offset;
             out.extend_from_slice(&bytes[at..candidate]);
             at = candidate;
-            match self.spelled_at(&bytes[candidate..]) {
-                Spelled::Whole(length) => {
-                    out.extend_from_slice(HIDDEN.as_bytes());
+            match self.match_at(&bytes[candidate..]) {
+                KeyMatch::Whole(length) => {
+                    out.extend_from_slice(REPLACEMENT.as_bytes());
                     at += length;
                 }
-                Spelled::Begun(_) => return Removed { out, held: at },
-                Spelled::Not => {
+                KeyMatch::Partial(_) => return RedactedBytes { out, held: at },
+                KeyMatch::No => {
                     out.push(bytes[at]);
                     at += 1;
                 }
             }
         }
         out.extend_from_slice(&bytes[at..]);
-        Removed {
+        RedactedBytes {
             out,
             held: bytes.len(),
         }
     }
 
-    /// Whether bytes begin with the key, of which any character may be escaped as in JSON, also more than once, as
-    /// in JSON within JSON.
-    fn spelled_at(&self, bytes: &[u8]) -> Spelled {
+    /// Whether bytes begin with the key. Any character may be escaped as in JSON, several times in
+    /// JSON within JSON.
+    fn match_at(&self, bytes: &[u8]) -> KeyMatch {
         let mut at = 0;
         for (count, byte) in self.0.bytes().enumerate() {
             let rest = &bytes[at..];
             let escapes = rest
                 .iter()
-                .take(MOST_ESCAPES)
+                .take(MAX_ESCAPES)
                 .take_while(|byte| **byte == ESCAPE);
             let escapes = escapes.count();
             let spelling = &rest[escapes..];
             let length = match spelling.first() {
                 // In the key itself, too, it may stand once or escaped.
                 _ if byte == ESCAPE && escapes > 0 => 0,
-                None => return Spelled::Begun(count),
-                Some(_) if escapes > 0 && begins_code(spelling, byte) => match spelling.len() {
-                    0..CODE_LENGTH => return Spelled::Begun(count),
-                    _ => CODE_LENGTH,
-                },
+                None => return KeyMatch::Partial(count),
+                Some(_) if escapes > 0 && begins_with_code(spelling, byte) => {
+                    match spelling.len() {
+                        0..CODE_LENGTH => return KeyMatch::Partial(count),
+                        _ => CODE_LENGTH,
+                    }
+                }
                 Some(first) if *first == byte => 1,
-                Some(_) => return Spelled::Not,
+                Some(_) => return KeyMatch::No,
             };
             at += escapes + length;
         }
-        Spelled::Whole(at)
+        KeyMatch::Whole(at)
     }
 }
 
 /// The length of `u0073`.
 const CODE_LENGTH: usize = 5;
 
-/// Whether bytes begin with `u0073` for a byte, or are the beginning of that.
-fn begins_code(bytes: &[u8], byte: u8) -> bool {
+/// Whether bytes begin with an escape such as `u0073` for a byte, or are the beginning of one.
+fn begins_with_code(bytes: &[u8], byte: u8) -> bool {
     let digit = |number: u8| b"0123456789abcdef"[usize::from(number)];
     let code: [u8; CODE_LENGTH] = [b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)];
     let length = bytes.len().min(CODE_LENGTH);
@@ -130,44 +132,43 @@ fn begins_code(bytes: &[u8], byte: u8) -> bool {
 }
 
 /// Bytes without keys.
-struct Removed {
+struct RedactedBytes {
     out: Vec<u8>,
-    /// From where on a key may have begun; the end if none has.
+    /// The position at which a key may have begun; the end if there is none.
     held: usize,
 }
 
-/// Whether a key stands somewhere.
-enum Spelled {
-    Not,
-    /// So many of its characters do, and then the bytes end.
-    Begun(usize),
-    /// It does, in so many bytes.
+/// Whether bytes begin with the key.
+enum KeyMatch {
+    No,
+    /// They end after this many of its characters.
+    Partial(usize),
+    /// They do, with a key of this many bytes.
     Whole(usize),
 }
 
-/// What stands in the place of a key.
-const HIDDEN: &str = "[key]";
+/// What replaces a key.
+const REPLACEMENT: &str = "[key]";
 
-/// How many characters make a secret.
-const SHORTEST_SECRET: usize = 8;
+/// Shorter keys are no secrets.
+const MIN_SECRET_LENGTH: usize = 8;
 
-/// What an escape begins with in JSON.
+/// The start of an escape in JSON.
 const ESCAPE: u8 = b'\\';
 
 /// How many of them may stand before a character: JSON in JSON in JSON has seven.
-const MOST_ESCAPES: usize = 8;
+const MAX_ESCAPES: usize = 8;
 
-/// Takes a key out of bytes that come in pieces, wherever they were cut. Not all of them need to be
-/// text.
+/// Removes a key from bytes that arrive in pieces, wherever they are cut. They need not be text.
 #[derive(Debug)]
 pub(crate) struct KeyRemover {
     key: Key,
-    /// The end of what came, if a key may have begun there.
+    /// The end of the last piece, if a key may have begun there.
     held: Vec<u8>,
 }
 
 impl KeyRemover {
-    /// `None` for a key that is no secret.
+    /// Returns `None` for a key that is no secret.
     pub(crate) fn new(key: &Key) -> Option<KeyRemover> {
         key.is_secret().then(|| KeyRemover {
             key: key.clone(),
@@ -175,7 +176,7 @@ impl KeyRemover {
         })
     }
 
-    /// Takes a piece and gives as much as is known to hold no key.
+    /// Takes a piece and returns as much as certainly contains no key.
     pub(crate) fn push(&mut self, piece: Vec<u8>) -> Vec<u8> {
         let mut bytes = piece;
         if !self.held.is_empty() {
@@ -184,16 +185,17 @@ impl KeyRemover {
         if !self.key.may_be_in(&bytes) {
             return bytes;
         }
-        let Removed { out, held } = self.key.remove_from(&bytes);
+        let RedactedBytes { out, held } = self.key.remove_from(&bytes);
         self.held = bytes.split_off(held);
         out
     }
 
-    /// What was held back, once no more comes. So much of a key that it is a secret is not given.
+    /// Returns what is held back, once no more bytes come. A part of the key that is long enough to
+    /// be a secret is hidden.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
-        match self.key.spelled_at(&held) {
-            Spelled::Begun(count) if count >= SHORTEST_SECRET => HIDDEN.into(),
+        match self.key.match_at(&held) {
+            KeyMatch::Partial(count) if count >= MIN_SECRET_LENGTH => REPLACEMENT.into(),
             _ => held,
         }
     }

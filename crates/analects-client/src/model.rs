@@ -1,4 +1,4 @@
-//! From a model's name to where and how it is asked.
+//! Finds the model that a name stands for, and how to reach it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,104 +11,125 @@ use analects_providers::{
     vendors,
 };
 
-use crate::bytes::open_recording;
+use crate::byte_stream::open_recording;
 use crate::{BaseUrl, ClientError, Key, ModelAdapter, Options};
 
-/// What the command found in its environment and configuration: keys and addresses, by the names of
-/// their variables. No file and no project can set one.
+/// The keys and addresses of providers, by the names of their variables, as the caller's
+/// environment and configuration have them. No file of a conversation or a project can set one.
 #[derive(Clone, Default)]
-pub struct Surroundings {
+pub struct ProviderSettings {
     keys: BTreeMap<&'static str, Key>,
     addresses: BTreeMap<&'static str, String>,
-    /// Whether `http://` may lead to other machines.
+    /// Whether `http://` addresses may be on other machines.
     pub allow_http: bool,
-    /// Whether a model may be named whose key is missing: it cannot be asked, but what it would be
-    /// asked can be shown.
+    /// Whether a model resolves if its key is missing. It cannot be asked then, but its request can
+    /// be shown.
     pub allow_no_key: bool,
-    /// What is known about models, if a person knows more than the program.
+    /// The catalogue with the user's own facts; `None` for the built-in one.
     catalogue: Option<Arc<Catalogue>>,
 }
 
-impl Surroundings {
-    /// Asks for every variable that a provider knows.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Surroundings {
-        let mut found = Surroundings::default();
+impl ProviderSettings {
+    /// Reads every variable of every provider. `variable` returns the value of one.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> ProviderSettings {
+        let mut settings = ProviderSettings::default();
         for vendor in vendors() {
             for name in vendor.key_variables {
-                let key = variable(name).as_deref().and_then(Key::new);
-                found.keys.extend(key.map(|key| (*name, key)));
+                if let Some(key) = variable(name).as_deref().and_then(Key::new) {
+                    settings.keys.insert(name, key);
+                }
             }
             for name in vendor.base_url_variables {
-                let address = variable(name).filter(|address| !address.trim().is_empty());
-                found
-                    .addresses
-                    .extend(address.map(|address| (*name, address)));
+                if let Some(address) = variable(name)
+                    && !address.trim().is_empty()
+                {
+                    settings.addresses.insert(name, address);
+                }
             }
         }
-        found
+        settings
     }
 
-    /// Lets what a person knows about models count before what the program knows.
+    /// Uses a catalogue with the user's own facts about models.
     pub fn set_catalogue(&mut self, catalogue: Catalogue) {
         self.catalogue = Some(Arc::new(catalogue));
     }
 
-    /// What is known about models.
+    /// The catalogue of models.
     pub fn catalogue(&self) -> &Catalogue {
         self.catalogue.as_deref().unwrap_or(Catalogue::built_in())
     }
 
-    /// The names of the keys that are set.
+    /// The variables of the keys that are set.
     pub fn key_names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.keys().copied()
     }
 
-    /// The address that is set for a provider, and the variable that sets it.
+    /// The address that is set for a provider, with its variable.
     pub fn address(&self, vendor: &Vendor) -> Option<(&'static str, &str)> {
         let mut names = vendor.base_url_variables.iter();
         names.find_map(|name| Some((*name, self.addresses.get(name)?.as_str())))
     }
 
+    /// The key that is set for a provider, with its variable.
     fn key(&self, vendor: &Vendor) -> Option<(&'static str, &Key)> {
         let mut names = vendor.key_variables.iter();
         names.find_map(|name| Some((*name, self.keys.get(name)?)))
     }
 
-    /// Whether a provider can be asked: it has its key, needs none, or has an address of one's own.
+    /// Whether a provider can be asked: it has its key, needs none, or has an address of the user's
+    /// own.
     pub fn can_ask(&self, vendor: &Vendor) -> bool {
         !vendor.needs_key || self.key(vendor).is_some() || self.address(vendor).is_some()
     }
 }
 
-/// A model and the way to it.
+/// A model, and how to reach it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// The provider, such as `openai`.
     pub provider: String,
-    /// The model's name as the provider knows it.
+    /// The model's name at the provider.
     pub name: String,
     /// The wire format.
     pub api: Api,
-    /// In what the provider differs from others of the same wire format.
+    /// How the provider differs from others with the same wire format.
     pub quirks: Quirks,
-    /// What is known about it; `None` where nothing is.
+    /// What is known about the model; `None` for an unknown one.
     pub facts: Option<ModelFacts>,
-    /// The way.
+    /// How to reach it.
     pub transport: Transport,
 }
 
 impl Model {
-    /// A request for this model as it goes out, without the key. The answer may take no more than the
-    /// model is known to give; a provider refuses to be asked for more.
+    /// A model of a vendor.
+    fn of_vendor(
+        vendor: &Vendor,
+        name: &str,
+        settings: &ProviderSettings,
+        transport: Transport,
+    ) -> Model {
+        Model {
+            provider: vendor.name.to_string(),
+            name: name.to_string(),
+            api: vendor.api,
+            quirks: vendor.quirks,
+            facts: settings.catalogue().facts(vendor.name, name),
+            transport,
+        }
+    }
+
+    /// Encodes a request for this model, without the key. The limit of output tokens is lowered to
+    /// the model's own, because providers refuse a higher one.
     pub fn encode(&self, request: &Request) -> HttpRequest {
-        let most = self
+        let own_limit = self
             .facts
             .as_ref()
             .and_then(|facts| facts.max_output_tokens);
-        let asked_for = request.max_output_tokens;
-        let max_output_tokens = asked_for.map(|tokens| tokens.min(most.unwrap_or(tokens)));
-        // A request is as long as its conversation; mostly it is meant for this model just as it is.
-        if request.model == self.name && asked_for == max_output_tokens {
+        let wanted = request.max_output_tokens;
+        let max_output_tokens = wanted.map(|tokens| tokens.min(own_limit.unwrap_or(tokens)));
+        // A request is as long as its conversation, and is copied only if it has to change.
+        if request.model == self.name && wanted == max_output_tokens {
             return encode_for(self.api, request, &self.quirks);
         }
         let request = Request {
@@ -119,16 +140,12 @@ impl Model {
         encode_for(self.api, &request, &self.quirks)
     }
 
-    /// Whether the model can be asked at all, as far as that can be known without asking: a recorded
-    /// answer has to be there. Nothing is sent.
+    /// Checks what can be checked without asking the model: whether a recorded answer exists.
     pub fn check(&self) -> Result<(), ClientError> {
-        match &self.transport {
-            Transport::Http { .. } | Transport::Local => Ok(()),
-            Transport::Replay(path) => match open_recording(path) {
-                Ok(_) => Ok(()),
-                Err(error) => Err(ClientError::replay(path, &error)),
-            },
+        if let Transport::Replay(path) = &self.transport {
+            open_recording(path).map_err(|error| ClientError::replay(path, &error))?;
         }
+        Ok(())
     }
 }
 
@@ -137,122 +154,106 @@ impl Model {
 pub enum Transport {
     /// Over the network.
     Http {
-        /// Where the API lies.
+        /// The base address of the API.
         base_url: BaseUrl,
-        /// What to show there.
+        /// The key, if there is one.
         key: Option<Key>,
-        /// Whether it is shown as a bearer token, whatever the wire format says.
+        /// Whether the key is a bearer token, whatever the wire format says.
         as_bearer: bool,
     },
-    /// To a server that this program runs. Whoever asks starts it first, and puts the way to it here.
+    /// A server that this program runs. The caller starts it, and replaces this with its address.
     Local,
-    /// Not at all: the file holds the answer, byte by byte, to whatever is asked.
+    /// No bytes are sent. The file contains the answer to every request, byte by byte.
     Replay(PathBuf),
 }
 
-/// Finds the model that `name` stands for: `provider/NAME`, a name that only one provider is known to
-/// have, or `replay:FILE`.
-pub fn resolve(name: &str, surroundings: &Surroundings) -> Result<Model, ClientError> {
-    if let Some(file) = name.strip_prefix("replay:").filter(|file| !file.is_empty()) {
-        return Ok(replay(Path::new(file)));
+/// Finds the model that `name` stands for: `provider/NAME`, a name that only one provider is known
+/// to have, or `replay:FILE`.
+pub fn resolve(name: &str, settings: &ProviderSettings) -> Result<Model, ClientError> {
+    if let Some(file) = name.strip_prefix("replay:")
+        && !file.is_empty()
+    {
+        return Ok(replay_model(Path::new(file)));
     }
-    let (vendor, model) = provider_of(name, surroundings.catalogue())?;
-    reach(vendor, model, surroundings)
+    let (vendor, model) = find_provider(name, settings.catalogue())?;
+    if vendor.name == LOCAL_VENDOR {
+        return Ok(Model::of_vendor(vendor, model, settings, Transport::Local));
+    }
+    let transport = http_transport(vendor, settings)?;
+    Ok(Model::of_vendor(vendor, model, settings, transport))
 }
 
-/// The provider of the model that `name` stands for, and the model's name there: of `provider/NAME`, or
-/// of a name that only one provider is known to have.
-pub fn provider_of<'a>(
+/// Finds the provider of the model that `name` stands for, and the model's name there. `name` is
+/// `provider/NAME`, or a name that only one provider is known to have.
+pub fn find_provider<'a>(
     name: &'a str,
     catalogue: &Catalogue,
 ) -> Result<(&'static Vendor, &'a str), ClientError> {
-    let named = name.split_once('/').filter(|(_, model)| !model.is_empty());
-    match named.and_then(|(provider, model)| Some((vendor(provider)?, model))) {
-        Some(found) => Ok(found),
-        None => Ok((bare(name, catalogue)?, name)),
+    if let Some((provider, model)) = name.split_once('/')
+        && !model.is_empty()
+        && let Some(vendor) = vendor(provider)
+    {
+        return Ok((vendor, model));
     }
+    Ok((only_provider(name, catalogue)?, name))
 }
 
-/// The one provider that is known to have a model of that name.
-fn bare(name: &str, catalogue: &Catalogue) -> Result<&'static Vendor, ClientError> {
-    let knows = |vendor: &&Vendor| {
-        vendor.models_of.is_none() && catalogue.facts(vendor.name, name).is_some()
-    };
-    let known: Vec<&Vendor> = vendors().iter().filter(knows).collect();
+/// The only provider that is known to have a model of this name.
+fn only_provider(name: &str, catalogue: &Catalogue) -> Result<&'static Vendor, ClientError> {
+    let mut known: Vec<&Vendor> = Vec::new();
+    for vendor in vendors() {
+        if vendor.models_of.is_none() && catalogue.facts(vendor.name, name).is_some() {
+            known.push(vendor);
+        }
+    }
     match known[..] {
         [vendor] => Ok(vendor),
         [] => Err(ClientError::UnknownModel(name.to_string())),
         _ => {
-            let models = known
-                .iter()
-                .map(|vendor| format!("{}/{name}", vendor.name))
-                .collect();
+            let models = known.iter().map(|vendor| format!("{}/{name}", vendor.name));
             Err(ClientError::Ambiguous {
                 name: name.to_string(),
-                models,
+                models: models.collect(),
             })
         }
     }
 }
 
-/// The way to a provider's model.
-fn reach(
+/// The address and the key of a provider.
+fn http_transport(
     vendor: &'static Vendor,
-    name: &str,
-    surroundings: &Surroundings,
-) -> Result<Model, ClientError> {
-    if vendor.name == LOCAL_VENDOR {
-        return Ok(own(vendor, name, surroundings));
-    }
-    let given = surroundings.address(vendor);
-    let base_url = match given {
-        Some((variable, address)) => given_address(vendor, address)
+    settings: &ProviderSettings,
+) -> Result<Transport, ClientError> {
+    let default_url = BaseUrl::parse(vendor.base_url)?;
+    let base_url = match settings.address(vendor) {
+        Some((variable, address)) => custom_address(vendor, address)
             .map_err(|why| ClientError::BadAddress(format!("{why} ({variable})")))?,
-        None => BaseUrl::parse(vendor.base_url)?,
+        None => default_url.clone(),
     };
-    if !base_url.is_safe() && !surroundings.allow_http {
+    if !base_url.is_private() && !settings.allow_http {
         return Err(ClientError::PlainHttp(base_url.to_string()));
     }
-    let key = surroundings.key(vendor);
-    // Other servers may well do without a key.
-    let is_own = base_url == BaseUrl::parse(vendor.base_url)?;
-    if key.is_none() && vendor.needs_key && is_own && !surroundings.allow_no_key {
+    let key = settings.key(vendor);
+    // A server at another address may not need a key.
+    let requires_key = vendor.needs_key && base_url == default_url && !settings.allow_no_key;
+    if key.is_none() && requires_key {
         let variable = vendor.key_variables.first().copied().unwrap_or("a key");
         return Err(ClientError::NoKey(variable));
     }
-    // A token of a gateway is shown in another way than a key of the provider's own.
-    let as_bearer = key.is_some_and(|(name, _)| name.ends_with("_AUTH_TOKEN"));
-    let key = key.map(|(_, key)| key.clone());
-    Ok(Model {
-        provider: vendor.name.to_string(),
-        name: name.to_string(),
-        api: vendor.api,
-        quirks: vendor.quirks,
-        facts: surroundings.catalogue().facts(vendor.name, name),
-        transport: Transport::Http {
-            base_url,
-            key,
-            as_bearer,
-        },
+    // A gateway's token is sent in another header than a provider's own key.
+    let as_bearer = key.is_some_and(|(variable, _)| variable.ends_with("_AUTH_TOKEN"));
+    Ok(Transport::Http {
+        base_url,
+        key: key.map(|(_, key)| key.clone()),
+        as_bearer,
     })
 }
 
-/// A model whose server this program runs.
-fn own(vendor: &Vendor, name: &str, surroundings: &Surroundings) -> Model {
-    Model {
-        provider: vendor.name.to_string(),
-        name: name.to_string(),
-        api: vendor.api,
-        quirks: vendor.quirks,
-        facts: surroundings.catalogue().facts(vendor.name, name),
-        transport: Transport::Local,
-    }
-}
-
-/// The address that a variable holds, or what is wrong with it.
-fn given_address(vendor: &Vendor, address: &str) -> Result<BaseUrl, String> {
+/// Reads the address in a provider's variable. The error is for people, and has no name of the
+/// variable.
+fn custom_address(vendor: &Vendor, address: &str) -> Result<BaseUrl, String> {
     if has_no_host(address) {
-        // Without this, the first part of the path would be taken for a host.
+        // Otherwise, the first part of the path would become the host.
         return Err("it has no host".to_string());
     }
     BaseUrl::parse(&vendor.base_url_from(address)).map_err(|error| match error {
@@ -266,11 +267,11 @@ fn has_no_host(address: &str) -> bool {
     address.starts_with('/') || address.trim_end_matches('/').ends_with(':')
 }
 
-/// A recorded answer. Its bytes tell in which wire format they are.
-fn replay(path: &Path) -> Model {
+/// The model of a recorded answer.
+fn replay_model(path: &Path) -> Model {
     Model {
         provider: "replay".to_string(),
-        // Not the path, which is nobody's business but this machine's.
+        // Not the path, which must not leave this machine.
         name: "replay".to_string(),
         api: recorded_api(path).unwrap_or(Api::OpenAiChat),
         quirks: Quirks::default(),
@@ -279,43 +280,41 @@ fn replay(path: &Path) -> Model {
     }
 }
 
-/// How much of a recording is looked at to tell its format.
-const ENOUGH: u64 = 64 * 1024;
+/// How much of a recording is read to detect its wire format.
+const DETECTION_BYTES: u64 = 64 * 1024;
 
+/// Detects the wire format of a recorded answer; `None` if it cannot be read, or does not tell.
 fn recorded_api(path: &Path) -> Option<Api> {
+    let file = open_recording(path).ok()?;
     let mut bytes = Vec::new();
-    open_recording(path)
-        .ok()?
-        .take(ENOUGH)
-        .read_to_end(&mut bytes)
-        .ok()?;
+    file.take(DETECTION_BYTES).read_to_end(&mut bytes).ok()?;
     detect_api(&bytes)
 }
 
-/// Finds models by name, also by pointers such as `default` and `quick`, which can be turned to other
+/// Finds models by name, or by pointers such as `default` and `quick`, which may be set to other
 /// models at any time.
 #[doc(alias = "ModelAdapterFactory")]
 #[derive(Clone, Default)]
 pub struct Resolver {
-    surroundings: Surroundings,
+    settings: ProviderSettings,
     pointers: BTreeMap<String, String>,
 }
 
 impl Resolver {
-    /// A resolver without pointers.
-    pub fn new(surroundings: Surroundings) -> Resolver {
+    /// Makes a resolver without pointers.
+    pub fn new(settings: ProviderSettings) -> Resolver {
         Resolver {
-            surroundings,
+            settings,
             pointers: BTreeMap::new(),
         }
     }
 
-    /// Turns a pointer to a model.
+    /// Sets a pointer to a model.
     ///
     /// ```
-    /// use analects_client::{Resolver, Surroundings};
+    /// use analects_client::{Resolver, ProviderSettings};
     ///
-    /// let mut resolver = Resolver::new(Surroundings::default());
+    /// let mut resolver = Resolver::new(ProviderSettings::default());
     /// resolver.point("quick", "ollama/qwen3");
     /// assert_eq!(resolver.resolve("quick")?.name, "qwen3");
     /// resolver.point("quick", "ollama/llama3.2");
@@ -326,13 +325,13 @@ impl Resolver {
         self.pointers.insert(pointer.into(), model.into());
     }
 
-    /// The model that a pointer, or any other name, stands for.
+    /// Finds the model that a pointer, or any other name, stands for.
     pub fn resolve(&self, name: &str) -> Result<Model, ClientError> {
         let name = self.pointers.get(name).map_or(name, String::as_str);
-        resolve(name, &self.surroundings)
+        resolve(name, &self.settings)
     }
 
-    /// An adapter for the model that a name stands for.
+    /// Makes an adapter for the model that a name stands for.
     pub fn adapter(&self, name: &str, options: Options) -> Result<ModelAdapter, ClientError> {
         Ok(ModelAdapter::new(self.resolve(name)?, options))
     }

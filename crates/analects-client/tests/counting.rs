@@ -1,7 +1,7 @@
 //! Tokens that the provider counts, over a real connection.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use analects_client::{ClientError, Model, Options, Surroundings, blocking, resolve};
+use analects_client::{ClientError, Model, Options, ProviderSettings, blocking, resolve};
 use analects_core::{Request, Role, Turn};
 use analects_providers::RetryPolicy;
 use analects_testkit::server::{Server, error};
@@ -20,13 +20,13 @@ fn serve(answers: &[(&str, &str)]) -> (String, Server) {
 }
 
 fn model(name: &str, url: &str) -> Model {
-    let surroundings = Surroundings::read(|variable| {
+    let settings = ProviderSettings::read(|variable| {
         let is = |end: &str| variable.ends_with(end);
         (is("_BASE_URL"))
             .then(|| url.to_string())
             .or(is("_API_KEY").then(|| KEY.to_string()))
     });
-    resolve(name, &surroundings).unwrap()
+    resolve(name, &settings).unwrap()
 }
 
 fn request() -> Request {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use analects_client::{
-    ClientError, ModelAdapter, Options, Response, Surroundings, Waiting, blocking, resolve,
+    ClientError, ModelAdapter, Options, ProviderSettings, Response, RetryNotice, blocking, resolve,
 };
 use analects_core::{ApiErrorKind, Request, Role, StreamEvent, Turn};
 use analects_providers::RetryPolicy;
@@ -55,7 +55,7 @@ fn hangs(text: String) -> Answer {
 }
 
 /// What the client said before it tried again.
-type Waits = Arc<Mutex<Vec<Waiting>>>;
+type Waits = Arc<Mutex<Vec<RetryNotice>>>;
 
 fn options(waits: &Waits) -> Options {
     let waits = waits.clone();
@@ -64,25 +64,25 @@ fn options(waits: &Waits) -> Options {
         budget_ms: 1000,
         ..RetryPolicy::default()
     };
-    let on_wait = move |waiting: &Waiting| waits.lock().unwrap().push(waiting.clone());
+    let on_retry = move |waiting: &RetryNotice| waits.lock().unwrap().push(waiting.clone());
     let short = Duration::from_millis(150);
     Options {
         retries,
-        first_byte: short,
-        idle: short,
-        on_wait: Some(Arc::new(on_wait)),
+        first_byte_timeout: short,
+        idle_timeout: short,
+        on_retry: Some(Arc::new(on_retry)),
         ..Options::default()
     }
 }
 
 fn adapter(server: &Server, options: Options) -> ModelAdapter {
     let url = server.base_url.clone();
-    let surroundings = Surroundings::read(|name| match name {
+    let settings = ProviderSettings::read(|name| match name {
         "OPENAI_BASE_URL" => Some(url.clone()),
         "OPENAI_API_KEY" => Some(KEY.to_string()),
         _ => None,
     });
-    ModelAdapter::new(resolve("openai/tiny", &surroundings).unwrap(), options)
+    ModelAdapter::new(resolve("openai/tiny", &settings).unwrap(), options)
 }
 
 fn request() -> Request {
@@ -106,7 +106,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Asks, and folds what comes.
-fn ask(answers: Vec<Answer>) -> (Result<Response, ClientError>, Vec<Waiting>, usize) {
+fn ask(answers: Vec<Answer>) -> (Result<Response, ClientError>, Vec<RetryNotice>, usize) {
     let server = Server::with(answers);
     let waits = Waits::default();
     let adapter = adapter(&server, options(&waits));
@@ -350,7 +350,7 @@ fn a_very_large_event_in_small_pieces_arrives() {
     });
     let server = Server::with(vec![pieces]);
     let patient = Options {
-        idle: Duration::from_secs(20),
+        idle_timeout: Duration::from_secs(20),
         ..Options::default()
     };
     let response = block_on(stream(&adapter(&server, patient))).unwrap();
@@ -365,9 +365,9 @@ fn an_answer_that_does_not_stop_is_cut_off_and_what_came_is_kept() {
     let path = folder.path().join("answer.sse");
     std::fs::write(&path, events.concat()).unwrap();
     let replayed = format!("replay:{}", path.display());
-    let replayed = resolve(&replayed, &Surroundings::default()).unwrap();
+    let replayed = resolve(&replayed, &ProviderSettings::default()).unwrap();
     let limited = Options {
-        most_content: 250,
+        max_content_bytes: 250,
         ..Options::default()
     };
     let server = Server::with(vec![streams(&events), streams(&events)]);
@@ -387,7 +387,7 @@ fn an_answer_that_does_not_stop_is_cut_off_and_what_came_is_kept() {
         assert!(!response.complete);
     }
     let limited = Options {
-        longest: 1000,
+        max_bytes: 1000,
         ..Options::default()
     };
     for adapter in [
@@ -442,9 +442,9 @@ fn an_answer_in_one_piece_is_the_same_message() {
 #[test]
 fn the_same_calls_without_a_runtime_and_from_inside_one() {
     let server = Server::with(vec![fine(), fine(), fine()]);
-    let surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
-    let model = resolve("openai/tiny", &surroundings).unwrap();
+    let settings =
+        ProviderSettings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
+    let model = resolve("openai/tiny", &settings).unwrap();
     let adapter = blocking::ModelAdapter::new(model, Options::default());
     assert_eq!(
         adapter.send_message(&request()).unwrap().message.text(),
@@ -471,9 +471,9 @@ fn dropping_blocking_events_hangs_up() {
         let _ = sender.send(());
     });
     let server = Server::with(vec![waits]);
-    let surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
-    let model = resolve("openai/tiny", &surroundings).unwrap();
+    let settings =
+        ProviderSettings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
+    let model = resolve("openai/tiny", &settings).unwrap();
     let adapter = blocking::ModelAdapter::new(model, Options::default());
     let mut events = adapter.stream_message(&request()).unwrap();
     assert!(events.next().is_some());
@@ -488,7 +488,7 @@ fn a_recording_plays_again_and_holds_no_key() {
     let leak = FIRST.replace("Hello", &format!("Hello {KEY}"));
     let server = Server::with(vec![streams(&[&leak, LAST, DONE])]);
     let options = Options {
-        record: Some(path.clone()),
+        record_to: Some(path.clone()),
         ..Options::default()
     };
     block_on(stream(&adapter(&server, options))).unwrap();
@@ -496,7 +496,7 @@ fn a_recording_plays_again_and_holds_no_key() {
     assert!(!recorded.contains(KEY), "{recorded}");
     let model = resolve(
         &format!("replay:{}", path.display()),
-        &Surroundings::default(),
+        &ProviderSettings::default(),
     )
     .unwrap();
     let adapter = ModelAdapter::new(model, Options::default());

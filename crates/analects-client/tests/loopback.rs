@@ -6,7 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use analects_client::{Client, ClientError, Model, ModelAdapter, Options, Surroundings, resolve};
+use analects_client::{
+    Client, ClientError, Model, ModelAdapter, Options, ProviderSettings, resolve,
+};
 use analects_core::{
     ApiError, ApiErrorKind, Folded, Message, Request, Role, StreamEvent, Turn, fold,
 };
@@ -48,12 +50,12 @@ fn wait_for_close(stream: &mut TcpStream) {
 }
 
 fn model(url: &str, key: Option<&str>) -> Model {
-    let surroundings = Surroundings::read(|name| match name {
+    let settings = ProviderSettings::read(|name| match name {
         "OPENAI_BASE_URL" => Some(url.to_string()),
         "OPENAI_API_KEY" => key.map(str::to_string),
         _ => None,
     });
-    resolve("openai/tiny", &surroundings).unwrap()
+    resolve("openai/tiny", &settings).unwrap()
 }
 
 /// Options under which nothing is sent twice.
@@ -292,7 +294,7 @@ fn a_server_that_falls_silent_is_given_up() {
     let (events, error) = ask(
         &model(&url, None),
         Options {
-            idle: SHORT,
+            idle_timeout: SHORT,
             ..once()
         },
     );
@@ -316,7 +318,7 @@ fn a_server_that_never_begins_is_given_up() {
         let (_, error) = ask(
             &model(&url, None),
             Options {
-                first_byte: SHORT,
+                first_byte_timeout: SHORT,
                 ..once()
             },
         );
@@ -403,7 +405,7 @@ fn a_key_that_no_header_can_hold_is_an_error_without_it() {
 fn replay(path: &std::path::Path) -> Model {
     resolve(
         &format!("replay:{}", path.display()),
-        &Surroundings::default(),
+        &ProviderSettings::default(),
     )
     .unwrap()
 }
@@ -540,7 +542,7 @@ fn a_server_that_does_not_stop_is_left() {
         url
     };
     let options = || Options {
-        longest: 1_000_000,
+        max_bytes: 1_000_000,
         ..once()
     };
     for bytes in [
@@ -569,7 +571,7 @@ fn the_words_of_an_error_are_not_waited_for_for_ever() {
     let (_, error) = ask(
         &model(&url, None),
         Options {
-            idle: Duration::from_millis(300),
+            idle_timeout: Duration::from_millis(300),
             ..once()
         },
     );

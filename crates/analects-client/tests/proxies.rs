@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use analects_client::{Client, ClientError, Options, Proxies, Surroundings, Waiting, resolve};
+use analects_client::{
+    Client, ClientError, Options, ProviderSettings, Proxies, RetryNotice, resolve,
+};
 use analects_core::{ApiErrorKind, Request};
 use analects_providers::RetryPolicy;
 use analects_testkit::server::{Server, Step};
@@ -34,10 +36,10 @@ fn error_of(base_url: &str, proxies: Proxies) -> ClientError {
 }
 
 fn error_with(base_url: &str, options: Options) -> ClientError {
-    let mut surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.to_string()));
-    surroundings.allow_http = true;
-    let model = resolve("openai/tiny", &surroundings).unwrap();
+    let mut settings =
+        ProviderSettings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.to_string()));
+    settings.allow_http = true;
+    let model = resolve("openai/tiny", &settings).unwrap();
     let client = Client::new(options);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -179,7 +181,7 @@ fn what_cannot_be_set_up_is_not_tried_again() {
             http,
             ..Proxies::default()
         },
-        on_wait: Some(Arc::new(move |waiting: &Waiting| {
+        on_retry: Some(Arc::new(move |waiting: &RetryNotice| {
             sender.send(waiting.wait).unwrap()
         })),
         ..Options::default()

@@ -1,12 +1,12 @@
 //! Names of models, addresses and keys: no connection is made here.
 #![allow(clippy::unwrap_used)]
 
-use analects_client::{BaseUrl, ClientError, Key, Model, Surroundings, Transport, resolve};
+use analects_client::{BaseUrl, ClientError, Key, Model, ProviderSettings, Transport, resolve};
 use analects_core::ApiErrorKind;
 use analects_providers::{LOCAL_VENDOR, vendors};
 
-fn surroundings(base_url: Option<&str>, key: Option<&str>) -> Surroundings {
-    Surroundings::read(|name| match name {
+fn settings(base_url: Option<&str>, key: Option<&str>) -> ProviderSettings {
+    ProviderSettings::read(|name| match name {
         "OPENAI_BASE_URL" => base_url.map(str::to_string),
         "OPENAI_API_KEY" => key.map(str::to_string),
         _ => None,
@@ -15,7 +15,7 @@ fn surroundings(base_url: Option<&str>, key: Option<&str>) -> Surroundings {
 
 #[test]
 fn openai_is_the_default_address_and_wants_a_key() {
-    let error = resolve("openai/gpt", &surroundings(None, None)).unwrap_err();
+    let error = resolve("openai/gpt", &settings(None, None)).unwrap_err();
     assert_eq!(error.kind(), ApiErrorKind::Auth);
     assert_eq!(
         error.to_string(),
@@ -24,12 +24,12 @@ fn openai_is_the_default_address_and_wants_a_key() {
     assert!(
         resolve(
             "openai/gpt",
-            &surroundings(Some("https://api.openai.com/v1"), Some(" \n"))
+            &settings(Some("https://api.openai.com/v1"), Some(" \n"))
         )
         .is_err()
     );
 
-    let model = resolve("openai/gpt", &surroundings(None, Some("secret-key\n"))).unwrap();
+    let model = resolve("openai/gpt", &settings(None, Some("secret-key\n"))).unwrap();
     let base_url = BaseUrl::parse("https://api.openai.com/v1").unwrap();
     let transport = Transport::Http {
         base_url,
@@ -47,7 +47,7 @@ fn openai_is_the_default_address_and_wants_a_key() {
 fn another_server_may_do_without_a_key() {
     let model = resolve(
         "openai/org/tiny",
-        &surroundings(Some("http://localhost:1/v1/"), None),
+        &settings(Some("http://localhost:1/v1/"), None),
     );
     let Model {
         name, transport, ..
@@ -66,26 +66,26 @@ fn other_names_are_answered_with_what_is_possible() {
         "nobody/x",
         "",
     ] {
-        let error = resolve(name, &surroundings(None, Some("secret-key"))).unwrap_err();
+        let error = resolve(name, &settings(None, Some("secret-key"))).unwrap_err();
         assert_eq!(error.to_string(), format!("unknown model \"{name}\""));
-        assert_eq!(error.meant_model(), None, "{name}");
+        assert_eq!(error.suggested_model(), None, "{name}");
     }
-    let error = resolve("opnai/gpt-5", &surroundings(None, Some("secret-key"))).unwrap_err();
-    assert_eq!(error.meant_model().as_deref(), Some("openai/gpt-5"));
+    let error = resolve("opnai/gpt-5", &settings(None, Some("secret-key"))).unwrap_err();
+    assert_eq!(error.suggested_model().as_deref(), Some("openai/gpt-5"));
 }
 
 #[test]
 fn an_address_has_to_be_one() {
     for address in ["ftp://example.org", "/v1", "http://"] {
-        let error = resolve("openai/x", &surroundings(Some(address), None)).unwrap_err();
+        let error = resolve("openai/x", &settings(Some(address), None)).unwrap_err();
         assert_eq!(error.kind(), ApiErrorKind::BadRequest, "{address}");
         assert!(error.to_string().ends_with(" (OPENAI_BASE_URL)"), "{error}");
     }
 }
 
-/// Surroundings in which these variables are set.
-fn with(variables: &[(&str, &str)]) -> Surroundings {
-    Surroundings::read(|name| {
+/// ProviderSettings in which these variables are set.
+fn with(variables: &[(&str, &str)]) -> ProviderSettings {
+    ProviderSettings::read(|name| {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.to_string())
     })
@@ -138,8 +138,8 @@ fn a_token_of_a_gateway_is_shown_as_such() {
 
 #[test]
 fn a_bare_name_is_its_only_providers() {
-    let surroundings = with(&[("ANTHROPIC_API_KEY", "its-own-key")]);
-    let model = resolve("claude-sonnet-4-5", &surroundings).unwrap();
+    let settings = with(&[("ANTHROPIC_API_KEY", "its-own-key")]);
+    let model = resolve("claude-sonnet-4-5", &settings).unwrap();
     assert_eq!(
         (model.provider.as_str(), &*model.name),
         ("anthropic", "claude-sonnet-4-5")
@@ -154,14 +154,14 @@ fn nothing_goes_to_other_machines_in_the_clear_unless_allowed() {
         "http://10.0.0.1:8080/v1",
         "http://127.0.0.1.nip.io/v1",
     ] {
-        let mut surroundings = with(&[("OPENAI_BASE_URL", address)]);
-        let error = resolve("openai/x", &surroundings).unwrap_err();
+        let mut settings = with(&[("OPENAI_BASE_URL", address)]);
+        let error = resolve("openai/x", &settings).unwrap_err();
         assert!(
             matches!(error, ClientError::PlainHttp(_)),
             "{address}: {error}"
         );
-        surroundings.allow_http = true;
-        assert!(resolve("openai/x", &surroundings).is_ok(), "{address}");
+        settings.allow_http = true;
+        assert!(resolve("openai/x", &settings).is_ok(), "{address}");
     }
     for address in [
         "http://127.0.0.1:1/v1",
@@ -178,7 +178,7 @@ fn nothing_goes_to_other_machines_in_the_clear_unless_allowed() {
 #[test]
 fn secrets_are_not_printed() {
     let address = "http://anna:password@localhost:1/v1?key=hidden#part";
-    let model = resolve("openai/x", &surroundings(Some(address), Some("secret-key"))).unwrap();
+    let model = resolve("openai/x", &settings(Some(address), Some("secret-key"))).unwrap();
     let printed = format!(
         "{model:?} {:#?} {}",
         model.transport,
@@ -193,9 +193,9 @@ fn secrets_are_not_printed() {
 
 #[test]
 fn the_same_models_by_another_api_are_known() {
-    let surroundings = with(&[("OPENAI_API_KEY", "its-own-key")]);
-    let facts = |name| resolve(name, &surroundings).unwrap().facts;
+    let settings = with(&[("OPENAI_API_KEY", "its-own-key")]);
+    let facts = |name| resolve(name, &settings).unwrap().facts;
     assert!(facts("openai/gpt-5").unwrap().prices.is_some());
     assert_eq!(facts("openai-responses/gpt-5"), facts("openai/gpt-5"));
-    assert_eq!(resolve("gpt-5", &surroundings).unwrap().provider, "openai");
+    assert_eq!(resolve("gpt-5", &settings).unwrap().provider, "openai");
 }

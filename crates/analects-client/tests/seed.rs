@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use analects_client::{
-    ClientError, Model, ModelAdapter, Options, Surroundings, blocking, cost, resolve,
+    ClientError, Model, ModelAdapter, Options, ProviderSettings, blocking, cost, resolve,
 };
 use analects_core::{
     Body, Content, Delta, Json, Message, ModelFacts, Request, Role, StreamEvent, Turn, User,
@@ -31,7 +31,7 @@ fn model(folder: &tempfile::TempDir) -> Model {
     std::fs::write(&path, ANSWER).unwrap();
     let model = resolve(
         &format!("replay:{}", path.display()),
-        &Surroundings::default(),
+        &ProviderSettings::default(),
     )
     .unwrap();
     let facts: Option<ModelFacts> = analects_providers::facts("anthropic", "claude-sonnet-4-5");

@@ -1,5 +1,6 @@
-//! What is known about models: a dated data file, and a user's own file over it. Models are looked up by provider and
-//! name. A model that is not listed is unknown, and so is what its entry does not say.
+//! What is known about models: a dated data file, and a user's own file over it. Models are looked
+//! up by provider and name. A model that is not listed is unknown, and so is what its entry does
+//! not say.
 
 use std::sync::LazyLock;
 
@@ -8,8 +9,10 @@ use serde::Deserialize;
 
 use crate::vendor;
 
+/// The data file, compiled into the program.
 const BUILT_IN: &str = include_str!("../data/models.json");
 
+/// The built-in catalogue, read at first use.
 static CATALOGUE: LazyLock<Catalogue> = LazyLock::new(|| Catalogue {
     // A test reads the file, so reading it cannot fail here.
     entries: read_entries(BUILT_IN).unwrap_or_default(),
@@ -35,6 +38,7 @@ pub struct CatalogueError {
 }
 
 impl CatalogueError {
+    /// An error of the file as a whole.
     fn in_file(message: impl Into<String>) -> CatalogueError {
         CatalogueError {
             entry: String::new(),
@@ -43,6 +47,7 @@ impl CatalogueError {
     }
 }
 
+/// The name of the entry, as the start of an error message.
 fn prefix(entry: &str) -> String {
     if entry.is_empty() {
         return String::new();
@@ -61,9 +66,9 @@ impl Catalogue {
         &CATALOGUE
     }
 
-    /// The built-in catalogue with a user's own file over it, which is JSON of the same shape. Each fact of the file
-    /// replaces ours; prices are replaced as a whole. A file with an error is not used at all, since half a price list
-    /// is a wrong one; all its errors are returned.
+    /// The built-in catalogue with a user's own file over it, which is JSON of the same shape. Each
+    /// fact of the file replaces ours; prices are replaced as a whole. A file with an error is not
+    /// used at all, since half a price list is a wrong one; all its errors are returned.
     pub fn with_overrides(json: &str) -> Result<Catalogue, Vec<CatalogueError>> {
         let mut overrides = read_entries(json)?;
         let prices = overrides
@@ -150,6 +155,7 @@ fn entry_list(json: &str) -> Result<Vec<Raw>, CatalogueError> {
     list.ok_or_else(|| CatalogueError::in_file("there is no list \"models\""))
 }
 
+/// Whether a file of models may have this field beside its list.
 fn is_known_field(key: &Raw) -> bool {
     matches!(key.as_str(), "\"note\"" | "\"models\"")
 }
@@ -157,14 +163,16 @@ fn is_known_field(key: &Raw) -> bool {
 /// The facts about one or more models of a provider.
 #[derive(Debug, Clone, PartialEq)]
 struct CatalogueEntry {
+    /// The name of the vendor.
     provider: String,
     /// Names of models, or with `*` at the end their beginnings.
     patterns: Vec<String>,
+    /// What is known about these models.
     facts: ModelFacts,
 }
 
-/// An entry as the file has it. It repeats the fields of [`ModelFacts`], because serde can refuse unknown fields only in
-/// a flat object.
+/// An entry as the file has it. It repeats the fields of [`ModelFacts`], because serde can refuse
+/// unknown fields only in a flat object.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct RawCatalogueEntry {
@@ -217,14 +225,16 @@ impl From<RawCatalogueEntry> for CatalogueEntry {
     }
 }
 
-/// The message of a JSON error, without its position: it counts within the entry, where nobody can find it.
+/// The message of a JSON error, without its position: it counts within the entry, where nobody can
+/// find it.
 fn without_position(error: serde_json::Error) -> String {
     let text = error.to_string();
     let message = text.split(" at line ").next();
     message.unwrap_or_default().to_string()
 }
 
-/// The provider and the first pattern of an entry, as far as they can be read, for an error message.
+/// The provider and the first pattern of an entry, as far as they can be read, for an error
+/// message.
 fn entry_name(raw: &Raw) -> String {
     let fields = raw.as_object().unwrap_or_default();
     let provider = fields.string("provider").unwrap_or_default();
@@ -266,6 +276,7 @@ fn is_bad_pattern(pattern: &str) -> bool {
     pattern.is_empty() || name.contains('*')
 }
 
+/// Checks the date, the rates, and the rates for long prompts. The error is a message for people.
 fn check_prices(prices: &Prices) -> Result<(), String> {
     if !prices.date.is_empty() && !is_date(&prices.date) {
         return Err(format!("date \"{}\" is not like 2025-11-01", prices.date));
@@ -277,6 +288,7 @@ fn check_prices(prices: &Prices) -> Result<(), String> {
     }
 }
 
+/// Checks that no rate is negative: an answer never earns money.
 fn check_rates(rates: &Rates) -> Result<(), String> {
     let all = [
         rates.input,
@@ -291,14 +303,17 @@ fn check_rates(rates: &Rates) -> Result<(), String> {
     }
 }
 
-/// How well a pattern matches. A longer pattern is better; of equally long ones, a whole name is better than the
-/// beginning of one.
+/// How well a pattern matches. A longer pattern is better; of equally long ones, a whole name is
+/// better than the beginning of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct PatternMatch {
+    /// The length of the pattern without `*`, in bytes.
     len: usize,
+    /// Whether the pattern is a whole name, and not a beginning.
     is_whole_name: bool,
 }
 
+/// How well a pattern matches a name. A pattern without `*` also matches the name's dated versions.
 fn pattern_match(pattern: &str, name: &str) -> Option<PatternMatch> {
     if let Some(start) = pattern.strip_suffix('*') {
         return name.starts_with(start).then_some(PatternMatch {
@@ -313,8 +328,9 @@ fn pattern_match(pattern: &str, name: &str) -> Option<PatternMatch> {
     })
 }
 
-/// Whether this is the end of a model's name that stands for one of its versions: a date, as Anthropic, OpenAI or
-/// Google's cloud write it, a number of three digits, or `latest`. Any other end, such as `-mini`, names another model.
+/// Whether this is the end of a model's name that stands for one of its versions: a date, as
+/// Anthropic, OpenAI or Google's cloud write it, a number of three digits, or `latest`. Any other
+/// end, such as `-mini`, names another model.
 fn is_snapshot(rest: &str) -> bool {
     let version = rest.strip_prefix('-').or_else(|| rest.strip_prefix('@'));
     let version = version.unwrap_or_default();
@@ -340,8 +356,9 @@ fn is_digits(text: &str) -> bool {
 
 /// The cost of an answer in US dollars, by list prices; `None` if a price or a count is missing.
 ///
-/// The counts are the core's: `input_tokens` contains neither the tokens read from a cache nor those written to one.
-/// Anthropic counts in this way. The other APIs count cached tokens as part of the prompt; their decoders subtract them.
+/// The counts are the core's: `input_tokens` contains neither the tokens read from a cache nor
+/// those written to one. Anthropic counts in this way. The other APIs count cached tokens as part
+/// of the prompt; their decoders subtract them.
 pub fn cost(usage: &TokenUsage, facts: &ModelFacts) -> Option<f64> {
     let input = usage.input_tokens?;
     let output = usage.output_tokens?;
@@ -375,7 +392,8 @@ fn without_float_noise(amount: f64) -> f64 {
     (amount * PLACES).round() / PLACES
 }
 
-/// The tokens written to a cache for five minutes, which is the default for those without a known duration.
+/// The tokens written to a cache for five minutes, which is the default for those without a known
+/// duration.
 fn short_cache_write(usage: &TokenUsage, long_write: u64) -> u64 {
     let short = usage.cache_creation_5m_tokens.unwrap_or(0);
     let all = usage.cache_creation_input_tokens.unwrap_or(0);

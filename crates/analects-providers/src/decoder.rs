@@ -11,11 +11,13 @@ use crate::openai_responses::ResponsesDecoder;
 use crate::sse::{DEFAULT_LIMIT, SseEvent, SseSplitter, TooLong};
 use crate::{Api, error};
 
-/// Reads one answer from its bytes, which may arrive in pieces of any size. See [`decoder`] for how to make one.
+/// Reads one answer from its bytes, which may arrive in pieces of any size. See [`decoder`] for how
+/// to make one.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     splitter: SseSplitter,
-    /// The bytes before the first event, in case the answer is no stream: see [`Decoder::read_plain_answer`].
+    /// The bytes before the first event, in case the answer is no stream: see
+    /// [`Decoder::read_plain_answer`].
     head: Vec<u8>,
     has_event: bool,
     events: ApiDecoder,
@@ -47,6 +49,7 @@ enum ApiDecoder {
 }
 
 impl ApiDecoder {
+    /// The decoder behind its common interface.
     fn get(&mut self) -> &mut dyn EventDecoder {
         match self {
             ApiDecoder::Anthropic(decoder) => decoder.as_mut(),
@@ -65,8 +68,8 @@ impl Decoder {
         self.decode(events)
     }
 
-    /// Ends the answer and returns its last events. If none of all events is a [`StreamEvent::MessageStop`] or a
-    /// [`StreamEvent::Error`], the answer was cut off.
+    /// Ends the answer and returns its last events. If none of all events is a
+    /// [`StreamEvent::MessageStop`] or a [`StreamEvent::Error`], the answer was cut off.
     pub fn finish(&mut self) -> Vec<StreamEvent> {
         let events = self.splitter.finish();
         let mut out = self.decode(events);
@@ -77,8 +80,8 @@ impl Decoder {
         out
     }
 
-    /// Keeps the bytes before the first event, unless they look like a stream, whose events may be large. Leading
-    /// blanks, which some servers send to keep a connection alive, are dropped.
+    /// Keeps the bytes before the first event, unless they look like a stream, whose events may be
+    /// large. Leading blanks, which some servers send to keep a connection alive, are dropped.
     fn keep_head(&mut self, bytes: &[u8]) {
         if self.has_event || self.head.len() > DEFAULT_LIMIT || self.head_is_stream() {
             return;
@@ -99,6 +102,8 @@ impl Decoder {
         start.len() >= ENOUGH_TO_TELL && is_stream_start(&start)
     }
 
+    /// Decodes complete events. An event over the size limit ends the answer, because nobody knows
+    /// what it said.
     fn decode(&mut self, events: Vec<Result<SseEvent, TooLong>>) -> Vec<StreamEvent> {
         let mut out = Vec::new();
         for event in events {
@@ -112,8 +117,8 @@ impl Decoder {
         out
     }
 
-    /// Reads an answer without any event: some servers send plain JSON instead, with the whole answer, or with an
-    /// error under status 200.
+    /// Reads an answer without any event: some servers send plain JSON instead, with the whole
+    /// answer, or with an error under status 200.
     fn read_plain_answer(&mut self, out: &mut Vec<StreamEvent>) {
         let head = std::mem::take(&mut self.head);
         let body = String::from_utf8_lossy(&head);
@@ -179,8 +184,8 @@ const API_MARKS: [(Api, &[&str]); 4] = [
     ),
 ];
 
-/// Detects the wire format of a recorded answer by the first word that only one of them has. Returns `None` if the
-/// bytes contain no such word.
+/// Detects the wire format of a recorded answer by the first word that only one of them has.
+/// Returns `None` if the bytes contain no such word.
 pub fn detect_api(answer: &[u8]) -> Option<Api> {
     let mut first: Option<(usize, Api)> = None;
     for (api, marks) in API_MARKS {

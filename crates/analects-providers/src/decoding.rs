@@ -1,5 +1,5 @@
-//! What the decoders share: lenient reading of objects, since every vendor adds fields and changes types; text that
-//! arrives in pieces; and fields of an answer that have no event of their own.
+//! What the decoders share: lenient reading of objects, since every vendor adds fields and changes
+//! types; text that arrives in pieces; and fields of an answer that have no event of their own.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ pub(crate) trait EventDecoder {
     /// Takes the data of one event and appends what it means to `out`.
     fn event(&mut self, data: &str, out: &mut Vec<StreamEvent>);
 
-    /// Ends the answer when no more data comes. Without its end, an answer is cut off: its blocks stay open, and there
-    /// is no [`StreamEvent::MessageStop`].
+    /// Ends the answer when no more data comes. Without its end, an answer is cut off: its blocks
+    /// stay open, and there is no [`StreamEvent::MessageStop`].
     fn finish(&mut self, out: &mut Vec<StreamEvent>);
 
     /// The fields that are kept beside the events.
     fn extras(&mut self) -> &mut ExtraFields;
 
-    /// Marks the answer as ended, so that all later data is ignored. Returns whether it was still running.
+    /// Marks the answer as ended, so that all later data is ignored. Returns whether it was still
+    /// running.
     fn mark_ended(&mut self) -> bool;
 
     /// Appends everything that is held back.
@@ -86,7 +87,8 @@ pub(crate) fn text_member(map: &RawMap, key: &str) -> Option<Text> {
     map.get(key).and_then(Text::from_raw)
 }
 
-/// Stores a value, if there is one; without one, an older value stays. Returns whether there was one.
+/// Stores a value, if there is one; without one, an older value stays. Returns whether there was
+/// one.
 pub(crate) fn fill<T>(slot: &mut Option<T>, value: Option<T>) -> bool {
     let is_some = value.is_some();
     if is_some {
@@ -113,8 +115,8 @@ pub(crate) fn fill_number(slot: &mut u64, value: &Raw) -> bool {
     true
 }
 
-/// Passes the fields of an object to `read` one by one, and returns those for which it returns `false`. Null and empty
-/// strings mean the same as no field, and are skipped.
+/// Passes the fields of an object to `read` one by one, and returns those for which it returns
+/// `false`. Null and empty strings mean the same as no field, and are skipped.
 pub(crate) fn read_fields(map: &RawMap, mut read: impl FnMut(&str, &Raw) -> bool) -> UnknownFields {
     let mut unknown = UnknownFields::new();
     for (key, value) in map.iter() {
@@ -133,13 +135,14 @@ pub(crate) fn fields_except(map: &RawMap, names: &[&str]) -> UnknownFields {
     read_fields(map, |key, _| names.contains(&key))
 }
 
-/// Half a character at the end of a text that arrives in pieces, while its other half is still missing. Programs that
-/// show each piece at once would show two broken characters.
+/// Half a character at the end of a text that arrives in pieces, while its other half is still
+/// missing. Programs that show each piece at once would show two broken characters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HalfCharacter(Text);
 
 impl HalfCharacter {
-    /// Puts the held half before `text`. If the result ends in half a character, this half is held in turn.
+    /// Puts the held half before `text`. If the result ends in half a character, this half is held
+    /// in turn.
     pub fn join(&mut self, text: &Text) -> Text {
         let mut joined = self.take();
         joined.push(text);
@@ -192,6 +195,7 @@ impl ExtraFields {
         }
     }
 
+    /// The values of a field, which is added if it is new.
     fn values(&mut self, key: &str) -> &mut Vec<Raw> {
         let position = match self.positions.get(key) {
             Some(position) => *position,
@@ -218,6 +222,7 @@ impl ExtraFields {
     }
 }
 
+/// A single value as it is, several values as a list.
 fn single_or_list(values: &[Raw]) -> Raw {
     match values {
         [value] => value.clone(),

@@ -1,5 +1,5 @@
-//! Errors that providers report, as the core's [`ApiError`]s: their kind follows from status, type and message. The
-//! errors of connections are the client's.
+//! Errors that providers report, as the core's [`ApiError`]s: their kind follows from status, type
+//! and message. The errors of connections are the client's.
 
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
 
@@ -8,7 +8,8 @@ use crate::{Api, gemini};
 /// What an error says that came without a message.
 pub(crate) const NO_MESSAGE: &str = "the provider gave up without saying why";
 
-/// Reads an answer whose status is an error. `header` returns the value of a header by its lower-case name.
+/// Reads an answer whose status is an error. `header` returns the value of a header by its
+/// lower-case name.
 pub fn error_from_response(
     api: Api,
     status: u16,
@@ -72,17 +73,19 @@ pub(crate) fn error_with_more_fields(error: &Raw) -> Option<Raw> {
     has_more.then(|| error.clone())
 }
 
+/// Whether the core's error has a place for a member, or does not need it.
 fn is_held_by_api_error(key: &Raw) -> bool {
     let held = ["\"message\"", "\"type\"", "\"code\"", "\"sequence_number\""];
     held.contains(&key.as_str())
 }
 
+/// Whether a member says nothing.
 fn is_empty(value: &Raw) -> bool {
     matches!(value.as_str(), "null" | "{}")
 }
 
-/// Whether the same request may succeed later. Whether it may be sent again also depends on the answer: never after a
-/// part of it was shown.
+/// Whether the same request may succeed later. Whether it may be sent again also depends on the
+/// answer: never after a part of it was shown.
 pub fn is_retryable(error: &ApiError) -> bool {
     crate::retry::permanent_reason(error).is_none()
 }
@@ -91,12 +94,16 @@ pub fn is_retryable(error: &ApiError) -> bool {
 /// `{"error":{"message","type","code"}}`, `{"error":"…"}`, `{"message":"…"}`, `{"detail":"…"}`.
 #[derive(Debug, Default)]
 struct ReportedError {
+    /// The message; empty if there is none.
     message: String,
+    /// The `type`.
     kind: Option<String>,
+    /// The `code`, which may be a status.
     code: Option<String>,
 }
 
 impl ReportedError {
+    /// Reads a body, which has the error as a member or is the error itself.
     fn in_body(map: &RawMap) -> ReportedError {
         match map.get("error") {
             Some(error) => ReportedError::in_member(error),
@@ -201,6 +208,7 @@ impl ReportedError {
     }
 }
 
+/// The text of a member, which may also be a number or an object.
 fn text_member(map: &RawMap, key: &str) -> Option<String> {
     text_of(map.get(key)?)
 }
@@ -228,7 +236,8 @@ pub(crate) fn kind_of_status(status: u16) -> ApiErrorKind {
     }
 }
 
-/// The message of a body without a known error: its start. The web page of a proxy is of no use to anybody.
+/// The message of a body without a known error: its start. The web page of a proxy is of no use to
+/// anybody.
 pub(crate) fn message_of_body(body: &str) -> String {
     const MAX_CHARS: usize = 300;
     let body = body.trim();
@@ -264,7 +273,8 @@ const BEFORE_WINDOW: [&str; 6] = [
 /// Anthropic's words before a comparison of two numbers, of which the second is the context window.
 const BEFORE_COMPARISON: [&str; 2] = ["prompt is too long", "exceed context limit"];
 
-/// Finds the size of the context window, in tokens, in a provider's message that a conversation is too long.
+/// Finds the size of the context window, in tokens, in a provider's message that a conversation is
+/// too long.
 ///
 /// ```
 /// use analects_providers::context_window_in;
@@ -291,12 +301,14 @@ fn compared_window(message: &str) -> Option<u64> {
     number_near_start(window)
 }
 
+/// The text behind the first occurrence of these words.
 fn text_after<'a>(words: &str, text: &'a str) -> Option<&'a str> {
     let at = text.find(words)?;
     Some(&text[at + words.len()..])
 }
 
-/// The number close to the start of a text, which may contain `,` or `_`. `None` if it is too large for 64 bits.
+/// The number close to the start of a text, which may contain `,` or `_`. `None` if it is too large
+/// for 64 bits.
 fn number_near_start(text: &str) -> Option<u64> {
     let mut near = text.bytes().take(MAX_DISTANCE);
     let start = near.position(|byte| byte.is_ascii_digit())?;

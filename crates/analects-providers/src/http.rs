@@ -1,9 +1,11 @@
-//! Requests in the terms of HTTP, as plain data. They contain neither keys nor host names; the client adds both.
+//! Requests in the terms of HTTP, as plain data. They contain neither keys nor host names; the
+//! client adds both.
 
 use analects_core::{Problem, RawMap};
 
 use crate::{Api, gemini};
 
+/// The media type of JSON.
 const JSON: &str = "application/json";
 
 /// A request to a provider.
@@ -11,7 +13,8 @@ const JSON: &str = "application/json";
 pub struct HttpRequest {
     /// The method.
     pub method: Method,
-    /// The path below the provider's base URL, such as `/chat/completions`, with the query, if there is one.
+    /// The path below the provider's base URL, such as `/chat/completions`, with the query, if
+    /// there is one.
     pub path: String,
     /// The headers, without the one for the key.
     pub headers: Vec<(String, String)>,
@@ -99,7 +102,8 @@ impl HttpRequest {
     }
 }
 
-/// Changes a request for a stream to one for an answer in one piece. The [`Decoder`](crate::Decoder) reads both.
+/// Changes a request for a stream to one for an answer in one piece. The
+/// [`Decoder`](crate::Decoder) reads both.
 pub fn without_streaming(api: Api, request: HttpRequest) -> HttpRequest {
     let mut request = request.accept_json();
     if api == Api::Gemini {

@@ -1,5 +1,5 @@
-//! The models of a provider and the token count of a request: for each of the two, a function that encodes the request
-//! and one that decodes the answer, for all APIs.
+//! The models of a provider and the token count of a request: for each of the two, a function that
+//! encodes the request and one that decodes the answer, for all APIs.
 
 use analects_core::{ApiError, ModelFacts, Raw, RawMap, Request};
 
@@ -76,6 +76,7 @@ pub fn encode_list_models(api: Api, after: Option<&str>) -> HttpRequest {
     }
 }
 
+/// The query parameter that asks for the next page; empty for the first page.
 fn page_parameter(name: &str, after: Option<&str>) -> String {
     match after {
         Some(page) => format!("&{name}={}", percent_encode(page)),
@@ -93,6 +94,7 @@ pub fn decode_models(api: Api, body: &[u8]) -> Result<ModelPage, ApiError> {
     page.ok_or_else(|| malformed("the answer is not a list of models"))
 }
 
+/// Reads a page of models; `None` if the body is not one.
 fn model_page(api: Api, body: &RawMap) -> Option<ModelPage> {
     match api {
         Api::AnthropicMessages => anthropic_page(body),
@@ -101,6 +103,7 @@ fn model_page(api: Api, body: &RawMap) -> Option<ModelPage> {
     }
 }
 
+/// Anthropic's page names its last model, which is where the next page begins.
 fn anthropic_page(body: &RawMap) -> Option<ModelPage> {
     let models = body.get("data")?.as_array()?;
     let has_more = body
@@ -112,6 +115,7 @@ fn anthropic_page(body: &RawMap) -> Option<ModelPage> {
     })
 }
 
+/// Reads a model of Anthropic; `None` if it has no id.
 fn anthropic_model(model: &Raw) -> Option<ListedModel> {
     let model = model.as_object()?;
     let extra = fields_except(&model, &["type", "id", "display_name"]);
@@ -123,6 +127,7 @@ fn anthropic_model(model: &Raw) -> Option<ListedModel> {
     })
 }
 
+/// The facts that Anthropic's list contains: limits and capabilities, but no prices.
 fn anthropic_facts(model: &RawMap) -> ModelFacts {
     ModelFacts {
         context_window: number_member(model, "max_input_tokens"),
@@ -139,10 +144,12 @@ fn capability(model: &RawMap, name: &str) -> Option<bool> {
     object_member(&capabilities, name)?.get("supported")?.to()
 }
 
+/// The number in a member; `None` if the member is missing or has another type.
 fn number_member(map: &RawMap, key: &str) -> Option<u64> {
     map.get(key)?.to()
 }
 
+/// Gemini's page has a token for the next one.
 fn gemini_page(body: &RawMap) -> Option<ModelPage> {
     let models = match body.get("models") {
         Some(models) => models.as_array()?,
@@ -196,6 +203,7 @@ fn openai_page(body: &RawMap) -> Option<ModelPage> {
     })
 }
 
+/// Reads a model of OpenAI or a compatible server; `None` if it has no id.
 fn openai_model(model: &Raw) -> Option<ListedModel> {
     let mut extra = model.as_object()?;
     let name = extra.string("id")?;
@@ -207,7 +215,8 @@ fn openai_model(model: &Raw) -> Option<ListedModel> {
     })
 }
 
-/// Encodes text as a part of an address, so that a name from a file cannot become a path or a query.
+/// Encodes text as a part of an address, so that a name from a file cannot become a path or a
+/// query.
 pub(crate) fn percent_encode(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

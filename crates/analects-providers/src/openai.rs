@@ -1,5 +1,5 @@
-//! OpenAI's Chat Completions, and what compatible vendors made of them. The Responses API shares the modules that
-//! prepare turns, attachments and thinking.
+//! OpenAI's Chat Completions, and what compatible vendors made of them. The Responses API shares
+//! the modules that prepare turns, attachments and thinking.
 
 mod accumulate;
 pub(crate) mod attachments;

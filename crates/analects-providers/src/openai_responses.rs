@@ -1,5 +1,5 @@
-//! OpenAI's Responses. Each request contains the whole conversation, and the server stores nothing. The id that the
-//! provider gives an answer is only recorded.
+//! OpenAI's Responses. Each request contains the whole conversation, and the server stores nothing.
+//! The id that the provider gives an answer is only recorded.
 
 mod block_writer;
 mod decode;

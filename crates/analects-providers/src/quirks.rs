@@ -1,11 +1,13 @@
-//! How the servers that speak OpenAI's APIs differ, as plain data without code. Each vendor has a row.
+//! How the servers that speak OpenAI's APIs differ, as plain data without code. Each vendor has a
+//! row.
 
 /// What a server requires, and what it refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quirks {
     /// The field for the limit of output tokens.
     pub max_tokens: MaxTokensField,
-    /// Whether the server knows `stream_options`, which asks for token counts. Some refuse unknown fields.
+    /// Whether the server knows `stream_options`, which asks for token counts. Some refuse unknown
+    /// fields.
     pub stream_options: bool,
     /// Whether a temperature may be sent.
     pub temperature: TemperatureSupport,
@@ -60,7 +62,8 @@ pub enum MaxTokensField {
     MaxTokens,
     /// `max_completion_tokens`.
     MaxCompletionTokens,
-    /// The newer field for OpenAI's models that refuse the older one, which are known by their names.
+    /// The newer field for OpenAI's models that refuse the older one, which are known by their
+    /// names.
     ByModel,
 }
 
@@ -100,7 +103,8 @@ impl SystemRole {
 /// How to ask a model in Chat Completions to think before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReasoningRequest {
-    /// Not known. OpenAI's models that always think are asked in OpenAI's way, others are not asked.
+    /// Not known. OpenAI's models that always think are asked in OpenAI's way, others are not
+    /// asked.
     Unknown,
     /// `"reasoning_effort": "medium"`.
     Effort,
@@ -127,7 +131,8 @@ pub enum ThinkingField {
     ReasoningDetails,
 }
 
-/// The ids of tool calls that a server accepts. Other ids are replaced, both in the call and in its result.
+/// The ids of tool calls that a server accepts. Other ids are replaced, both in the call and in its
+/// result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolIdRule {
     /// Any id.

@@ -1,5 +1,5 @@
-//! The decision whether a failed request is sent again, and when. Waiting, counting and reading the clock are up to the
-//! client.
+//! The decision whether a failed request is sent again, and when. Waiting, counting and reading the
+//! clock are up to the client.
 
 use analects_core::{ApiError, ApiErrorKind};
 use jiff::Timestamp;
@@ -15,8 +15,8 @@ pub struct RetryPolicy {
     pub first_ms: u64,
     /// The longest wait that is chosen without the server's advice.
     pub longest_ms: u64,
-    /// The part of such a wait, from 0 to 1, that is random, so that clients that failed together do not return
-    /// together.
+    /// The part of such a wait, from 0 to 1, that is random, so that clients that failed together
+    /// do not return together.
     pub jitter: f64,
     /// The limit for all waits of a request together, including those that the server asks for.
     pub budget_ms: u64,
@@ -41,8 +41,8 @@ pub struct RetryState {
     pub retries_made: u32,
     /// The sum of its waits so far, in milliseconds.
     pub waited_ms: u64,
-    /// Whether a part of the answer was passed on. It is not sent again then: the two answers would be mixed, and paid
-    /// for twice.
+    /// Whether a part of the answer was passed on. It is not sent again then: the two answers would
+    /// be mixed, and paid for twice.
     pub delivered: bool,
     /// What the headers of the answer say about another try.
     pub headers: RetryHeaders,
@@ -60,8 +60,8 @@ pub struct RetryHeaders {
 }
 
 impl RetryHeaders {
-    /// Reads `retry-after-ms`, `retry-after` (seconds, or a date, which is compared to `now`) and `x-should-retry`.
-    /// `header` returns the value of a header by its lower-case name.
+    /// Reads `retry-after-ms`, `retry-after` (seconds, or a date, which is compared to `now`) and
+    /// `x-should-retry`. `header` returns the value of a header by its lower-case name.
     pub fn read(header: impl Fn(&str) -> Option<String>, now: Timestamp) -> RetryHeaders {
         let should_retry = match header("x-should-retry").as_deref().map(str::trim) {
             Some("true") => Some(true),
@@ -85,6 +85,7 @@ pub(crate) fn wait_in_headers(header: impl Fn(&str) -> Option<String>) -> Option
     Some(wait as u64)
 }
 
+/// Reads a number; `None` if it is negative or not a number.
 fn non_negative(text: &str) -> Option<f64> {
     let number: f64 = text.trim().parse().ok()?;
     (number >= 0.0).then_some(number)
@@ -103,6 +104,7 @@ fn ms_until(date: &str, now: Timestamp) -> Option<u64> {
     Some(u64::try_from(ms).unwrap_or(0))
 }
 
+/// Reads a date in one format. All HTTP dates are in UTC.
 fn parse_date(format: &str, date: &str) -> Option<Timestamp> {
     let time = BrokenDownTime::parse(format, date).ok()?;
     Offset::UTC.to_timestamp(time.to_datetime().ok()?).ok()
@@ -221,7 +223,8 @@ fn reason_to_stop(
     Some(NoRetryReason::TooManyTries { tries })
 }
 
-/// The wait without the server's advice: it doubles with each retry, up to a limit, and is partly random.
+/// The wait without the server's advice: it doubles with each retry, up to a limit, and is partly
+/// random.
 fn backoff_ms(policy: &RetryPolicy, state: &RetryState) -> u64 {
     let factor = 1_u64.checked_shl(state.retries_made).unwrap_or(u64::MAX);
     let doubled = policy.first_ms.saturating_mul(factor);
@@ -288,7 +291,8 @@ const NO_CREDIT_PHRASES: [&str; 4] = [
     "credit balance",
 ];
 
-/// Whether the account has no credit. Servers report this as a rate limit too, but waiting does not help.
+/// Whether the account has no credit. Servers report this as a rate limit too, but waiting does not
+/// help.
 fn is_out_of_credit(error: &ApiError) -> bool {
     let name = error.error_type.as_deref().unwrap_or_default();
     error.status == Some(402)

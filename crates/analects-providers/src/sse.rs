@@ -1,5 +1,5 @@
-//! Server-sent events: bytes in, events out, by the rules of the WHATWG HTML standard. This is not a
-//! client: it neither reconnects nor interprets the data of events.
+//! Server-sent events: bytes in, events out, by the rules of the WHATWG HTML standard. This is not
+//! a client: it neither reconnects nor interprets the data of events.
 
 /// The default size limit of an event, in bytes. [`SseSplitter::with_limit`] sets another.
 pub const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
@@ -7,7 +7,8 @@ pub const DEFAULT_LIMIT: usize = 64 * 1024 * 1024;
 /// The UTF-8 byte order mark, which may stand at the start of a stream.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One event. Its type and its id are not kept, because the data of every provider's events repeats them.
+/// One event. Its type and its id are not kept, because the data of every provider's events repeats
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SseEvent {
     /// The data lines of the event, joined by `\n`.
@@ -21,7 +22,8 @@ pub struct TooLong {
     pub limit: usize,
 }
 
-/// Splits a stream of bytes into events. Accepts the bytes in pieces of any size and looks at each byte once.
+/// Splits a stream of bytes into events. Accepts the bytes in pieces of any size and looks at each
+/// byte once.
 #[derive(Debug, Clone)]
 pub struct SseSplitter {
     limit: usize,
@@ -74,8 +76,9 @@ impl SseSplitter {
         out
     }
 
-    /// Ends the stream. An event without its blank line is returned as well, because some servers omit that line; the
-    /// standard drops it. Its data may be cut off, and the caller has to check it.
+    /// Ends the stream. An event without its blank line is returned as well, because some servers
+    /// omit that line; the standard drops it. Its data may be cut off, and the caller has to check
+    /// it.
     pub fn finish(&mut self) -> Vec<Result<SseEvent, TooLong>> {
         let mut out = Vec::new();
         if !self.line.is_empty() {
@@ -128,7 +131,8 @@ impl SseSplitter {
         self.line = buffer;
     }
 
-    /// Adds a data line to the event. Comments and the fields `event`, `id` and `retry` are ignored.
+    /// Adds a data line to the event. Comments and the fields `event`, `id` and `retry` are
+    /// ignored.
     fn read_field(&mut self, line: &[u8]) {
         let Some(value) = data_value(line) else {
             return;

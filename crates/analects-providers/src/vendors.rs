@@ -1,5 +1,5 @@
-//! The providers by name, with their addresses, variables and quirks, as plain data. Which one to ask is up to the
-//! configuration, and reading the variables is up to the caller.
+//! The providers by name, with their addresses, variables and quirks, as plain data. Which one to
+//! ask is up to the configuration, and reading the variables is up to the caller.
 
 use crate::{
     Api, MaxTokensField, Quirks, ReasoningRequest, TemperatureSupport, ThinkingField, ToolIdRule,
@@ -14,7 +14,8 @@ pub struct Vendor {
     pub title: &'static str,
     /// Other names that people may use.
     pub aliases: &'static [&'static str],
-    /// The vendor under whose name the catalogue lists these models, if this is only another API for them.
+    /// The vendor under whose name the catalogue lists these models, if this is only another API
+    /// for them.
     pub models_of: Option<&'static str>,
     /// The wire format.
     pub api: Api,
@@ -288,14 +289,15 @@ pub fn vendor(name: &str) -> Option<&'static Vendor> {
 }
 
 impl Vendor {
+    /// Whether a name or an alias is this one, ignoring ASCII case.
     fn is_named(&self, name: &str) -> bool {
         let is_alias = |alias: &&str| alias.eq_ignore_ascii_case(name);
         self.name.eq_ignore_ascii_case(name) || self.aliases.iter().any(is_alias)
     }
 
-    /// Converts the value of one of its variables to a base URL. The vendors' own programs accept different forms: a
-    /// host with a port, the address at which a server listens, an address without the path of the API, or one with the
-    /// path of a request.
+    /// Converts the value of one of its variables to a base URL. The vendors' own programs accept
+    /// different forms: a host with a port, the address at which a server listens, an address
+    /// without the path of the API, or one with the path of a request.
     pub fn base_url_from(&self, value: &str) -> String {
         let value = value.trim().trim_end_matches('/');
         let (scheme, rest) = match value.split_once("://") {
@@ -318,7 +320,8 @@ impl Vendor {
         format!("{scheme}://{host}{path}")
     }
 
-    /// The scheme for an address without one. A key must not be sent in the clear only because somebody left it out.
+    /// The scheme for an address without one. A key must not be sent in the clear only because
+    /// somebody left it out.
     fn default_scheme(&self, host: &str) -> &'static str {
         if self.needs_key && !is_this_machine(host) {
             "https"
@@ -349,8 +352,8 @@ fn port_of(base_url: &str) -> Option<&str> {
     Some(port)
 }
 
-/// The host and port at which a local server is reached. A server that listens at every address is on this machine;
-/// without a port, it has its default port, unless the scheme is not `http`.
+/// The host and port at which a local server is reached. A server that listens at every address is
+/// on this machine; without a port, it has its default port, unless the scheme is not `http`.
 fn local_host(host: &str, scheme: &str, default_port: Option<&str>) -> String {
     let (name, port) = split_port(host);
     let name = match name {

@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use analects_client::{ClientError, Model, Surroundings, Transport, resolve};
+use analects_client::{ClientError, Model, ProviderSettings, Transport, resolve};
 use analects_core::{Agent, nearest};
 
 use crate::{AskOptions, PrepareError, Responders, agent_name};
@@ -67,7 +67,7 @@ impl ResolvedAgent {
     pub fn new(
         agent: Agent,
         model: &str,
-        environment: &Surroundings,
+        environment: &ProviderSettings,
     ) -> Result<ResolvedAgent, Box<ClientError>> {
         let requested_model = model.to_string();
         let model = resolve(model, environment)?;
@@ -337,7 +337,7 @@ pub fn is_askable(model: &str) -> bool {
     if model.starts_with("replay:") {
         return false;
     }
-    let resolved = resolve(model, &Surroundings::default());
+    let resolved = resolve(model, &ProviderSettings::default());
     !matches!(resolved, Err(ClientError::UnknownModel(_)))
 }
 

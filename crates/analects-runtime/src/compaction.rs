@@ -548,7 +548,7 @@ async fn whole_answer(
 /// The answer, unless it broke off. A summary that reached its token limit still says more than none.
 fn complete(folded: Folded) -> Result<Message, CompactionError> {
     if let Some(error) = folded.error {
-        return Err(failed(ClientError::BrokeOff(error)));
+        return Err(failed(ClientError::Interrupted(error)));
     }
     if folded.complete || is_cut_at_limit(&folded.message) {
         return Ok(folded.message);

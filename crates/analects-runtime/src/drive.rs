@@ -597,7 +597,7 @@ fn broke_off(error: Option<ApiError>) -> ClientError {
         let text = "the provider stopped in the middle of it";
         ApiError::new(ApiErrorKind::Network, text)
     });
-    ClientError::BrokeOff(error)
+    ClientError::Interrupted(error)
 }
 
 /// Turns an empty answer into a message that holds the error. The message names no addresses and no paths, since others

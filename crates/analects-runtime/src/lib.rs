@@ -18,10 +18,10 @@
 //! # Answering a file
 //!
 //! What waits in a file is answered by whoever usually answers there; here, `model` names a recorded answer, which
-//! needs no key; `Surroundings::read` finds keys for others. A program without a runtime waits:
+//! needs no key; `ProviderSettings::read` finds keys for others. A program without a runtime waits:
 //!
 //! ```
-//! use analects_client::Surroundings;
+//! use analects_client::ProviderSettings;
 //! use analects_runtime::{AskOptions, FileConversation, prepare};
 //! use analects_store::StoreFolders;
 //!
@@ -33,7 +33,7 @@
 //! # std::fs::write(&path, "# %%\n\nWhat is six times seven?\n")?;
 //! # let model = format!("replay:{}", recording.display());
 //! let places = StoreFolders::in_folder(&folder);
-//! let environment = Surroundings::default();
+//! let environment = ProviderSettings::default();
 //! let options = AskOptions { model: Some(&model), ..AskOptions::new(&environment) };
 //! let mut conversation = FileConversation::open(&path, &places)?;
 //! let mut prepared = prepare(&mut conversation, &options)?;
@@ -47,7 +47,7 @@
 //! conversation goes there; to open it is a disk call, and belongs on such a thread as well:
 //!
 //! ```
-//! use analects_client::Surroundings;
+//! use analects_client::ProviderSettings;
 //! use analects_runtime::{AskOptions, FileConversation, prepare};
 //! use analects_store::StoreFolders;
 //!
@@ -61,7 +61,7 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let prepared = tokio::task::spawn_blocking(move || {
 //!     let places = StoreFolders::in_folder(&folder);
-//!     let environment = Surroundings::default();
+//!     let environment = ProviderSettings::default();
 //!     let options = AskOptions { model: Some(&model), ..AskOptions::new(&environment) };
 //!     let conversation = FileConversation::open(&path, &places)?;
 //!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(prepare(conversation, &options)?)

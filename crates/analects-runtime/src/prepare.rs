@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use analects_client::{ClientError, Model, Surroundings};
+use analects_client::{ClientError, Model, ProviderSettings};
 use analects_context::{Count, Plan, Precision};
 use analects_core::{Body, Message, MessageId, Problem};
 use analects_store::StoreError;
@@ -30,7 +30,7 @@ pub struct AskOptions<'a> {
     /// The agents and models that are configured.
     pub agents: &'a dyn AgentSource,
     /// The keys and addresses of providers.
-    pub environment: &'a Surroundings,
+    pub environment: &'a ProviderSettings,
     /// The model to ask, or a word such as `default` that the configuration has a model for.
     pub model: Option<&'a str>,
     /// The agent that should answer.
@@ -57,7 +57,7 @@ pub struct AskOptions<'a> {
 
 impl<'a> AskOptions<'a> {
     /// Options that ask the waiting questions of the agent that usually answers.
-    pub fn new(environment: &'a Surroundings) -> AskOptions<'a> {
+    pub fn new(environment: &'a ProviderSettings) -> AskOptions<'a> {
         AskOptions {
             agents: &NothingConfigured,
             environment,

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::task::Poll;
 use std::time::Duration;
 
-use analects_client::Surroundings;
+use analects_client::ProviderSettings;
 use analects_core::{Delta, StreamEvent};
 use analects_runtime::{AskOptions, FileConversation, Outcome, TurnEnd, TurnEvent, prepare};
 use analects_store::StoreFolders;
@@ -43,7 +43,7 @@ fn stop_at(
     or: impl Future<Output = ()>,
 ) -> Outcome {
     let places = StoreFolders::in_folder(folder);
-    let environment = Surroundings::read(|name| (name == variable).then(|| base_url.clone()));
+    let environment = ProviderSettings::read(|name| (name == variable).then(|| base_url.clone()));
     let mut conversation = FileConversation::open(&folder.join("talk.msg.md"), &places).unwrap();
     let options = AskOptions {
         model: Some(name),

@@ -4,7 +4,7 @@
 
 use std::net::TcpListener;
 
-use analects_client::Surroundings;
+use analects_client::ProviderSettings;
 use analects_context::{Budget, Compaction, Counter, Plan, Planner};
 use analects_core::{Agent, CompactTrigger, Message, Request, Role, Turn, chain};
 use analects_providers::{Api, encode};
@@ -112,7 +112,7 @@ fn a_conversation_that_cannot_fit_is_not_sent_and_says_so_with_numbers() {
     listener.set_nonblocking(true).unwrap();
     let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
     let environment =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
+        ProviderSettings::read(|name| (name == "OPENAI_BASE_URL").then(|| base_url.clone()));
     let folder = tempfile::tempdir().unwrap();
     let places = StoreFolders::in_folder(folder.path());
     let path = folder.path().join("talk.msg.md");

@@ -2,7 +2,7 @@
 //! that it is: from the bytes of a file to the answer in the file, by way of a real server.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use analects_client::{Client, Options, Surroundings, resolve};
+use analects_client::{Client, Options, ProviderSettings, resolve};
 use analects_core::{Agent, Message, chain, fold};
 use analects_formats::msgfile::{Document, NewCell, append};
 use analects_store::{LockedFile, StoreFolders, Transcript};
@@ -17,7 +17,7 @@ async fn the_public_functions_lead_from_a_file_to_an_answer_in_it() {
     std::fs::write(&path, QUESTION).unwrap();
     let server = Server::new(vec![answer(&["Forty-", "two."])]);
     let surroundings =
-        Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
+        ProviderSettings::read(|name| (name == "OPENAI_BASE_URL").then(|| server.base_url.clone()));
     let model = resolve("openai/tiny", &surroundings).unwrap();
 
     // bytes → messages

@@ -11,7 +11,7 @@ use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use analects_client::{ClientError, Surroundings, resolve};
+use analects_client::{ClientError, ProviderSettings, resolve};
 use analects_context::Threshold;
 use analects_core::{Agent, nearest};
 use analects_runtime::AgentSource;
@@ -362,7 +362,7 @@ pub fn check_model(name: &str) -> Result<(), Failure> {
             "name a model, such as openai/gpt-5-mini",
         ));
     }
-    match resolve(name, &Surroundings::default()) {
+    match resolve(name, &ProviderSettings::default()) {
         Err(error @ ClientError::UnknownModel(_)) => Err(error.into()),
         _ => Ok(()),
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use analects_client::{Client, Model, Options, Waiting, resolve};
+use analects_client::{Client, Model, Options, RetryNotice, resolve};
 use analects_core::{Body, Message, StopReason};
 use analects_runtime::TurnConfig;
 use analects_runtime::turn::TurnLimits;
@@ -51,12 +51,12 @@ impl ConnectionArgs {
         let on_lost = move |error: &io::Error| remark_lost_recording(&recording, error);
         let defaults = Options::default();
         Ok(Options {
-            first_byte: self.timeout.unwrap_or(defaults.first_byte),
-            idle: self.timeout.unwrap_or(defaults.idle),
+            first_byte_timeout: self.timeout.unwrap_or(defaults.first_byte_timeout),
+            idle_timeout: self.timeout.unwrap_or(defaults.idle_timeout),
             proxies: environment.proxies.clone(),
             record,
-            on_lost: Some(Arc::new(on_lost)),
-            on_wait: Some(Arc::new(remark_wait)),
+            on_recording_error: Some(Arc::new(on_lost)),
+            on_retry: Some(Arc::new(remark_wait)),
             ..defaults
         })
     }
@@ -70,7 +70,7 @@ impl ConnectionArgs {
     }
 }
 
-fn remark_wait(waiting: &Waiting) {
+fn remark_wait(waiting: &RetryNotice) {
     let error = &waiting.error;
     let seconds = waiting.wait.as_secs_f64();
     ui::remark(&format!("{error}; trying again in {seconds:.1} s"));

@@ -39,7 +39,7 @@ pub struct Environment {
     /// The current folder.
     pub folder: PathBuf,
     /// The keys and addresses of the providers.
-    pub models: analects_client::Surroundings,
+    pub models: analects_client::ProviderSettings,
     /// The proxies of the network.
     pub proxies: Proxies,
     /// The model to ask if the command line names none.
@@ -217,8 +217,8 @@ fn lease() -> Option<Duration> {
 }
 
 /// Keys, addresses, and the catalogue of models, which `models.json` in the configuration's folder can override.
-fn models(config: &Path) -> Result<analects_client::Surroundings, Failure> {
-    let mut models = analects_client::Surroundings::read(variable);
+fn models(config: &Path) -> Result<analects_client::ProviderSettings, Failure> {
+    let mut models = analects_client::ProviderSettings::read(variable);
     let path = config.join("models.json");
     let Ok(text) = std::fs::read_to_string(&path) else {
         return Ok(models);

@@ -347,7 +347,7 @@ pub fn for_store_error(error: &StoreError) -> Option<Advice> {
 /// What you can do about a model that could not be asked, or did not answer to the end.
 pub fn for_client_error(error: &ClientError) -> Option<Advice> {
     let text = match error {
-        ClientError::UnknownModel(_) => match error.meant_model() {
+        ClientError::UnknownModel(_) => match error.suggested_model() {
             Some(meant) => return Some(format!("did you mean {meant}?").into()),
             None => "name a model as provider/NAME; analects model list has the providers",
         },
@@ -374,7 +374,7 @@ pub fn for_client_error(error: &ClientError) -> Option<Advice> {
         | ClientError::Setup(_)
         | ClientError::Broken { .. }
         | ClientError::TimedOut { .. }
-        | ClientError::BrokeOff(_)
+        | ClientError::Interrupted(_)
         | ClientError::Unsupported(_)
         | ClientError::Replay { .. } => return None,
     };

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use analects_client::Surroundings;
+use analects_client::ProviderSettings;
 use analects_local::models_at;
 use analects_providers::{Vendor, vendor, vendors};
 
@@ -36,7 +36,7 @@ pub enum ModelChoice {
 }
 
 /// Says that no model was named, and how to name one.
-pub fn no_model(models: &Surroundings) -> Failure {
+pub fn no_model(models: &ProviderSettings) -> Failure {
     let mut choices: Vec<ModelChoice> = vendors_with_key(models)
         .into_iter()
         .map(ModelChoice::WithKey)
@@ -99,7 +99,7 @@ fn example_key_variables() -> Vec<&'static str> {
 }
 
 /// The providers whose keys are set. Of two providers that share a key, such as OpenAI's two APIs, only the first.
-fn vendors_with_key(models: &Surroundings) -> Vec<&'static Vendor> {
+fn vendors_with_key(models: &ProviderSettings) -> Vec<&'static Vendor> {
     let set: Vec<&str> = models.key_names().collect();
     let mut used = Vec::new();
     let mut found = Vec::new();
@@ -126,7 +126,7 @@ fn describe_vendor(vendor: &Vendor, model: &str) -> String {
 }
 
 /// The address of a provider's server, if that is on this machine.
-pub fn on_this_machine(vendor: &Vendor, models: &Surroundings) -> Option<SocketAddr> {
+pub fn on_this_machine(vendor: &Vendor, models: &ProviderSettings) -> Option<SocketAddr> {
     let url = match models.address(vendor) {
         Some((_, address)) => vendor.base_url_from(address),
         None => vendor.base_url.to_string(),
@@ -142,7 +142,7 @@ pub fn is_running(address: SocketAddr) -> bool {
 }
 
 /// A model of the Ollama that runs on this machine, or `NAME` if it has none.
-fn ollama_model(models: &Surroundings) -> Option<String> {
+fn ollama_model(models: &ProviderSettings) -> Option<String> {
     let address = on_this_machine(vendor("ollama")?, models)?;
     let names = models_at(address, OLLAMA_TIMEOUT)?;
     let first = names.into_iter().next();
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn in_a_session_a_command_names_the_model() {
-        let failure = no_model(&Surroundings::default());
+        let failure = no_model(&ProviderSettings::default());
         let in_call = failure.hint(Interface::Call).unwrap();
         assert!(in_call.contains("-m local/smollm2 (a tiny"), "{in_call}");
         let in_session = failure.hint(Interface::Session).unwrap();

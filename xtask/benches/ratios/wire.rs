@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use analects_client::{Client, Options, Surroundings, resolve};
+use analects_client::{Client, Options, ProviderSettings, resolve};
 use analects_core::{Request, Role, Turn};
 use analects_providers::{Api, decoder};
 use xtask::bench::{Bar, Row};
@@ -152,7 +152,8 @@ pub fn loopback() -> Row {
 fn over_loopback() -> Option<f64> {
     const ROUNDS: usize = 25;
     let url = serve(2 * ROUNDS)?;
-    let surroundings = Surroundings::read(|name| (name == "OPENAI_BASE_URL").then(|| url.clone()));
+    let surroundings =
+        ProviderSettings::read(|name| (name == "OPENAI_BASE_URL").then(|| url.clone()));
     let model = resolve("openai/tiny", &surroundings).ok()?;
     let turn = Turn {
         role: Role::User,

@@ -63,7 +63,7 @@ fn what_is_kept_does_not_name_addresses() {
     let limit = Duration::from_secs(90);
     let silent = ClientError::TimedOut {
         url: url(),
-        wait: Wait::Idle,
+        wait: TimeoutPhase::Idle,
         limit,
     };
     check(silent, "the provider sent nothing more within 90 s");
@@ -87,7 +87,7 @@ fn what_is_kept_has_the_words_of_the_provider() {
         api(None),
         "the provider answered: Incorrect API key provided",
     );
-    let busy = ClientError::BrokeOff(ApiError::new(ApiErrorKind::Server, "busy"));
+    let busy = ClientError::Interrupted(ApiError::new(ApiErrorKind::Server, "busy"));
     check(busy, "the answer broke off: busy");
 }
 

@@ -80,6 +80,7 @@ impl EventDecoder for AnthropicDecoder {
 }
 
 impl AnthropicDecoder {
+    /// Reads an event by its type. `data` is its JSON, to be kept if it is not understood.
     fn typed_event(&mut self, event: &AnthropicEvent, data: &str, out: &mut Vec<StreamEvent>) {
         match event.kind.as_str() {
             "message_start" => self.message_start(event, out),
@@ -117,6 +118,7 @@ impl AnthropicDecoder {
         self.fail(error, out);
     }
 
+    /// Reads the first event of an answer, and keeps its unknown fields.
     fn message_start(&mut self, event: &AnthropicEvent, out: &mut Vec<StreamEvent>) {
         if let Some(message) = event.object("message") {
             self.message(&message, out);
@@ -124,7 +126,8 @@ impl AnthropicDecoder {
         self.keep_fields(&event.map, &["type", "message"]);
     }
 
-    /// Reads a message. That of `message_start` has no content yet, the one of a plain answer is complete.
+    /// Reads a message. That of `message_start` has no content yet, the one of a plain answer is
+    /// complete.
     fn message(&mut self, message: &RawMap, out: &mut Vec<StreamEvent>) {
         let response_id = string_member(message, "id");
         self.response_id = response_id.clone().unwrap_or_default();
@@ -144,6 +147,7 @@ impl AnthropicDecoder {
         self.keep_fields(message, &MESSAGE_FIELDS);
     }
 
+    /// Reads the event before the last one, with the stop reason and the final counts.
     fn message_delta(&mut self, event: &AnthropicEvent, out: &mut Vec<StreamEvent>) {
         self.usage(&event.map, out);
         if let Some(delta) = event.object("delta") {
@@ -153,12 +157,14 @@ impl AnthropicDecoder {
         self.keep_fields(&event.map, &["type", "delta", "usage"]);
     }
 
+    /// Passes on all counts so far, if the object has any.
     fn usage(&mut self, map: &RawMap, out: &mut Vec<StreamEvent>) {
         if let Some(usage) = object_member(map, "usage") {
             out.push(StreamEvent::Usage(self.usage.update(&usage)));
         }
     }
 
+    /// Notes the stop reason. It is null until the answer ends.
     fn read_stop_reason(&mut self, map: &RawMap) {
         if let Some(reason) = string_member(map, "stop_reason") {
             self.stop_reason = Some(reason.into());
@@ -185,6 +191,7 @@ impl AnthropicDecoder {
         self.open.insert(number, open);
     }
 
+    /// Adds a piece to a block. A piece that fits into no block is kept.
     fn block_delta(&mut self, number: u64, delta: &RawMap, data: &str, out: &mut Vec<StreamEvent>) {
         let kind = string_member(delta, "type").unwrap_or_default();
         if kind == "text_delta" && !self.open.contains_key(&number) {
@@ -201,6 +208,8 @@ impl AnthropicDecoder {
         }
     }
 
+    /// Stops a block, if it is open. The block of a broken call stays open until the stop reason is
+    /// known.
     fn stop_block(&mut self, number: u64, out: &mut Vec<StreamEvent>) {
         let Some(block) = self.open.remove(&number) else {
             return;

@@ -1,5 +1,5 @@
-//! Encodes a request for Anthropic's Messages. Whatever the conversation, the body obeys the rules of the API; what has
-//! to be omitted, added or changed for that is reported.
+//! Encodes a request for Anthropic's Messages. Whatever the conversation, the body obeys the rules
+//! of the API; what has to be omitted, added or changed for that is reported.
 
 mod blocks;
 mod cache_points;
@@ -15,7 +15,7 @@ use memchr::memmem;
 
 use self::blocks::{system_text_block, text_block};
 use self::message::AnthropicMessage;
-use self::messages::MessageBuilder;
+use self::messages::AnthropicMessageBuilder;
 use self::settings::AnthropicSettings;
 use super::wire::{FILES_BETA, VERSION};
 use crate::decoding::list_member;
@@ -78,10 +78,12 @@ pub(crate) fn encode_count(request: &Request) -> HttpRequest {
     with_headers(http, request, problems.into_problems())
 }
 
+/// Whether metadata may set a field of a request.
 fn is_free(key: &str) -> bool {
     !FIXED_FIELDS.contains(&key)
 }
 
+/// Whether metadata may set a field of a request for a token count.
 fn is_counted(key: &str) -> bool {
     COUNTED_METADATA.contains(&key)
 }
@@ -116,9 +118,11 @@ fn body(request: &Request, problems: &mut EncodeProblems) -> RawMap {
     body
 }
 
+/// Builds the messages. The turns keep their numbers for reports, although some are joined or
+/// dropped.
 fn messages(turns: Vec<Turn>, model: &str, problems: &mut EncodeProblems) -> Vec<AnthropicMessage> {
     let sent = sendable(turns);
-    let mut builder = MessageBuilder::default();
+    let mut builder = AnthropicMessageBuilder::default();
     for (turn, number) in sent.turns.iter().zip(sent.from) {
         builder.add(number, turn, model, problems);
     }
@@ -126,8 +130,9 @@ fn messages(turns: Vec<Turn>, model: &str, problems: &mut EncodeProblems) -> Vec
     builder.finish(problems)
 }
 
-/// Splits a request into its instructions, as blocks, and its conversation. Instructions at the start leave empty turns
-/// behind, so that turns keep their numbers. Later instructions stay in their place, as turns of the user.
+/// Splits a request into its instructions, as blocks, and its conversation. Instructions at the
+/// start leave empty turns behind, so that turns keep their numbers. Later instructions stay in
+/// their place, as turns of the user.
 fn split_system(request: &Request, problems: &mut EncodeProblems) -> (Vec<RawMap>, Vec<Turn>) {
     let mut system: Vec<RawMap> = Vec::new();
     if let Some(text) = &request.system {
@@ -181,8 +186,8 @@ fn system_value(system: &[RawMap]) -> Option<Raw> {
     }
 }
 
-/// Adds the metadata fields that `accepts` allows. They replace ours, except for tools, which are added: the provider's
-/// own tools can only come from there.
+/// Adds the metadata fields that `accepts` allows. They replace ours, except for tools, which are
+/// added: the provider's own tools can only come from there.
 fn merge_metadata(
     mut body: RawMap,
     metadata: &RawMap,

@@ -1,5 +1,5 @@
-//! The shapes of Anthropic's Messages: the events that come back, which are read leniently, and constants of both
-//! directions. Blocks go out in the core's own shapes, which are this API's.
+//! The shapes of Anthropic's Messages: the events that come back, which are read leniently, and
+//! constants of both directions. Blocks go out in the core's own shapes, which are this API's.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,9 @@ pub(super) const FILES_BETA: &str = "files-api-2025-04-14";
 
 /// An event of a stream, or a whole answer, which has the type `message`.
 pub(super) struct AnthropicEvent {
+    /// The type of the event; empty if it has none.
     pub kind: String,
+    /// All members, with the type.
     pub map: RawMap,
 }
 
@@ -40,8 +42,8 @@ impl AnthropicEvent {
     }
 }
 
-/// The token counts of an answer. They arrive in several events, each with the counts so far; a count that an event does
-/// not mention stays.
+/// The token counts of an answer. They arrive in several events, each with the counts so far; a
+/// count that an event does not mention stays.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AnthropicUsage {
     counts: TokenUsage,
@@ -75,8 +77,8 @@ impl AnthropicUsage {
     }
 }
 
-/// Reads how many tokens were written to the cache for how long. Returns `false` if the value says more than the core
-/// has names for.
+/// Reads how many tokens were written to the cache for how long. Returns `false` if the value says
+/// more than the core has names for.
 fn read_cache_durations(counts: &mut TokenUsage, value: &Raw) -> bool {
     let Some(map) = value.as_object() else {
         return false;
@@ -89,8 +91,8 @@ fn read_cache_durations(counts: &mut TokenUsage, value: &Raw) -> bool {
     unknown.is_empty()
 }
 
-/// The members of an object that are set and replaced one by one. Unlike [`RawMap`], it stays fast with many members.
-/// They keep the order of their first appearance.
+/// The members of an object that are set and replaced one by one. Unlike [`RawMap`], it stays fast
+/// with many members. They keep the order of their first appearance.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FieldList {
     entries: Vec<(Raw, Raw)>,
@@ -122,6 +124,7 @@ impl FieldList {
         map
     }
 
+    /// Appends a member, even if there is one with this name.
     fn push(&mut self, key: Raw, value: Raw) {
         // A key with half a surrogate pair is kept, but cannot be asked for.
         if let Some(name) = key.as_string() {

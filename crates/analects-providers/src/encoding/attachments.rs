@@ -1,5 +1,5 @@
-//! Images and documents on their way out: their data, their names, and which addresses a provider may be asked to
-//! fetch.
+//! Images and documents on their way out: their data, their names, and which addresses a provider
+//! may be asked to fetch.
 
 use analects_core::{Raw, RawMap};
 use serde_json::Value;
@@ -9,8 +9,9 @@ use super::replace_lone_surrogates;
 /// Why an address is not sent.
 pub(crate) const UNSENDABLE_URL: &str = "only http, https, gs and data addresses are sent";
 
-/// Whether a provider may be asked to fetch an address from a conversation. For a `file:` address, a server on this
-/// machine could read any file, so only network addresses and addresses that contain their data are sent.
+/// Whether a provider may be asked to fetch an address from a conversation. For a `file:` address,
+/// a server on this machine could read any file, so only network addresses and addresses that
+/// contain their data are sent.
 pub(crate) fn is_sendable_url(url: &str) -> bool {
     let Some((scheme, _)) = url.trim_start().split_once(':') else {
         return false;
@@ -19,12 +20,13 @@ pub(crate) fn is_sendable_url(url: &str) -> bool {
     matches!(scheme.as_str(), "http" | "https" | "gs" | "data")
 }
 
-/// Whether a media type and base64 data consist of the characters that they may have. Otherwise, the two could make up
-/// another address than a `data:` URL.
+/// Whether a media type and base64 data consist of the characters that they may have. Otherwise,
+/// the two could make up another address than a `data:` URL.
 pub(crate) fn is_valid_data(media_type: &str, data: &str) -> bool {
     media_type.chars().all(is_media_type_char) && data.bytes().all(is_base64_byte)
 }
 
+/// Whether a media type may contain a character.
 fn is_media_type_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || "/.+-_".contains(c)
 }
@@ -39,7 +41,8 @@ pub(crate) fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
 
-/// The file name of a document, which the APIs require: its own name, its title, or one made from its type.
+/// The file name of a document, which the APIs require: its own name, its title, or one made from
+/// its type.
 pub(crate) fn file_name(extra: &RawMap, media_type: &str) -> String {
     let own = extra.string("filename").or_else(|| extra.string("title"));
     match own {
@@ -48,6 +51,7 @@ pub(crate) fn file_name(extra: &RawMap, media_type: &str) -> String {
     }
 }
 
+/// The extension of a file of this type, as far as one is known.
 fn file_extension(media_type: &str) -> &str {
     match media_type {
         "text/plain" => "txt",

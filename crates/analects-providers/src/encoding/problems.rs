@@ -13,7 +13,8 @@ impl EncodeProblems {
         self.push_omission(text, Severity::Warning);
     }
 
-    /// Reports that a block of thinking is not sent. This is only a hint, because no other provider reads it anyway.
+    /// Reports that a block of thinking is not sent. This is only a hint, because no other provider
+    /// reads it anyway.
     pub fn omit_thinking(&mut self, turn: usize, why: &str) {
         let text = format!("turn {}: a thought is not sent: {why}", turn + 1);
         self.push_omission(text, Severity::Hint);
@@ -61,6 +62,7 @@ impl EncodeProblems {
         self.0
     }
 
+    /// Adds a report with the code of omissions.
     fn push_omission(&mut self, text: String, severity: Severity) {
         let problem = Problem::warning("not-sent", text);
         self.0.push(problem.with(severity));

@@ -1,4 +1,5 @@
-//! The settings of a request in the form that the APIs accept: tools, the choice among them, and numbers within limits.
+//! The settings of a request in the form that the APIs accept: tools, the choice among them, and
+//! numbers within limits.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -7,8 +8,8 @@ use analects_core::{Raw, RawMap, Request, ToolChoice, ToolSpec};
 
 use super::{EncodeProblems, ToolNameRule, replace_lone_surrogates};
 
-/// Returns the tools whose names the API accepts, each name once. A name cannot be changed here: the model would call a
-/// tool that does not exist.
+/// Returns the tools whose names the API accepts, each name once. A name cannot be changed here:
+/// the model would call a tool that does not exist.
 pub(crate) fn tools<'a>(
     request: &'a Request,
     names: ToolNameRule,
@@ -29,8 +30,8 @@ pub(crate) fn tools<'a>(
     tools
 }
 
-/// Returns the tool choice, unless `tools` makes it void. If the metadata adds tools of the provider, whose names are
-/// not known here, every choice is sent.
+/// Returns the tool choice, unless `tools` makes it void. If the metadata adds tools of the
+/// provider, whose names are not known here, every choice is sent.
 pub(crate) fn tool_choice<'a>(
     request: &'a Request,
     tools: &[&ToolSpec],
@@ -55,6 +56,7 @@ pub(crate) fn tool_choice<'a>(
     }
 }
 
+/// Whether a tool with this name is sent.
 fn has_tool(tools: &[&ToolSpec], name: &str) -> bool {
     tools.iter().any(|tool| tool.name == name)
 }
@@ -90,7 +92,8 @@ pub(crate) fn temperature(
     Some(sent)
 }
 
-/// Returns the limit of output tokens, moved into the range that the API accepts. A limit of 0 is omitted.
+/// Returns the limit of output tokens, moved into the range that the API accepts. A limit of 0 is
+/// omitted.
 pub(crate) fn output_limit(
     request: &Request,
     range: RangeInclusive<u64>,
@@ -110,7 +113,8 @@ pub(crate) fn output_limit(
     Some(sent)
 }
 
-/// Returns the stop sequences that are not empty, and no more of them than `most`, which is the API's limit.
+/// Returns the stop sequences that are not empty, and no more of them than `most`, which is the
+/// API's limit.
 pub(crate) fn stop_sequences<'a>(
     request: &'a Request,
     most: usize,

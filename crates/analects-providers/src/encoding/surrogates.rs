@@ -1,4 +1,5 @@
-//! Halves of surrogate pairs in JSON escapes. Strings of the core may hold them; the APIs refuse them.
+//! Halves of surrogate pairs in JSON escapes. Strings of the core may hold them; the APIs refuse
+//! them.
 
 use analects_core::Raw;
 
@@ -21,7 +22,8 @@ pub(crate) fn replace_lone_surrogates(raw: &Raw) -> Raw {
     Raw::parse(&out).unwrap_or_else(|_| raw.clone())
 }
 
-/// Copies the escape, or the pair of escapes, at the start of `text` to `out`. Returns what follows.
+/// Copies the escape, or the pair of escapes, at the start of `text` to `out`. Returns what
+/// follows.
 fn copy_escape<'a>(text: &'a str, out: &mut String) -> &'a str {
     let Some(first) = surrogate_at_start(text) else {
         return copy_bytes(text, 2, out);
@@ -35,6 +37,7 @@ fn copy_escape<'a>(text: &'a str, out: &mut String) -> &'a str {
     rest
 }
 
+/// Copies the first bytes of `text` to `out`. Returns the rest.
 fn copy_bytes<'a>(text: &'a str, len: usize, out: &mut String) -> &'a str {
     // A valid escape is never cut off; what does not split stays as it is.
     let (copied, rest) = text.split_at_checked(len).unwrap_or((text, ""));

@@ -1,4 +1,5 @@
-//! Tool calls in the form that a server accepts: their ids, the names of their tools, and their arguments.
+//! Tool calls in the form that a server accepts: their ids, the names of their tools, and their
+//! arguments.
 
 use std::collections::{HashMap, HashSet};
 
@@ -45,8 +46,9 @@ fn fit_arguments(input: &Raw, turn: usize, problems: &mut EncodeProblems) -> Raw
     RawMap::from([("input", input)]).to_raw()
 }
 
-/// The ids of tool calls that a server would refuse, and what is sent for them. A new id depends on nothing behind its
-/// call: a longer conversation then begins with the same bytes, and the provider can cache it.
+/// The ids of tool calls that a server would refuse, and what is sent for them. A new id depends on
+/// nothing behind its call: a longer conversation then begins with the same bytes, and the provider
+/// can cache it.
 #[derive(Debug, Default)]
 pub(crate) struct ToolIdMap {
     new_ids: HashMap<String, String>,
@@ -75,6 +77,7 @@ impl ToolIdMap {
     }
 }
 
+/// The ids of the calls in a turn, in order.
 fn call_ids(content: &Content) -> impl Iterator<Item = &str> {
     let blocks = match content {
         Content::Blocks(blocks) => blocks.as_slice(),
@@ -113,7 +116,8 @@ fn hashed_id(id: &str, salt: u64, rule: ToolIdRule) -> String {
     }
 }
 
-/// The hash FNV-1a, which is the same on every machine and in every version. Two salts give two different hashes.
+/// The hash FNV-1a, which is the same on every machine and in every version. Two salts give two
+/// different hashes.
 pub(crate) fn fnv1a(bytes: &[u8], salt: u64) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ salt;
     for byte in bytes {
@@ -137,7 +141,8 @@ fn base36(mut number: u64) -> String {
 pub(crate) enum ToolNameRule {
     /// Letters, digits, `_` and `-`, up to this many.
     Plain(usize),
-    /// Gemini's rule: a letter or `_` first; `.` and `:` are allowed behind it; up to 64 characters.
+    /// Gemini's rule: a letter or `_` first; `.` and `:` are allowed behind it; up to 64
+    /// characters.
     Gemini,
 }
 
@@ -187,6 +192,7 @@ impl ToolNameRule {
         }
     }
 
+    /// Whether a name may contain a character, anywhere but at its start.
     fn accepts_char(self, c: char) -> bool {
         let is_gemini = matches!(self, ToolNameRule::Gemini);
         is_plain_char(c) || (is_gemini && matches!(c, '.' | ':'))

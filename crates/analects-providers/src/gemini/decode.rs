@@ -1,5 +1,6 @@
-//! Decodes the chunks of Gemini. A function call arrives as a whole, in one part, so it is complete at once. Nothing marks
-//! the end of an answer: it is complete if a finish reason came before the stream ended.
+//! Decodes the chunks of Gemini. A function call arrives as a whole, in one part, so it is complete
+//! at once. Nothing marks the end of an answer: it is complete if a finish reason came before the
+//! stream ended.
 
 mod part;
 
@@ -19,7 +20,8 @@ use crate::encoding::fnv1a;
 /// Decodes one answer of Gemini.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GeminiDecoder {
-    /// The answer's id, or a stand-in for it, once the answer began. The ids of calls are made from it.
+    /// The answer's id, or a stand-in for it, once the answer began. The ids of calls are made from
+    /// it.
     started: Option<String>,
     /// The index of the next block.
     next_index: usize,
@@ -33,6 +35,7 @@ pub(crate) struct GeminiDecoder {
     extras: ExtraFields,
 }
 
+/// A block of text or thinking that is still open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CurrentBlock {
     index: usize,
@@ -85,6 +88,7 @@ impl EventDecoder for GeminiDecoder {
 }
 
 impl GeminiDecoder {
+    /// Reads a chunk: the parts of its candidate first, then the counts and errors.
     fn chunk(&mut self, chunk: GeminiChunk, data: &str, out: &mut Vec<StreamEvent>) {
         self.start(&chunk, data, out);
         for raw in &chunk.candidates {
@@ -127,6 +131,7 @@ impl GeminiDecoder {
         });
     }
 
+    /// Passes on token counts, unless they repeat those of the chunk before.
     fn usage(&mut self, usage: &RawMap, out: &mut Vec<StreamEvent>) {
         let usage = token_usage(usage, &self.usage);
         if usage != self.usage {
@@ -135,6 +140,7 @@ impl GeminiDecoder {
         }
     }
 
+    /// Reads the parts of the answer, and why it ended.
     fn candidate(&mut self, candidate: GeminiCandidate, out: &mut Vec<StreamEvent>) {
         for part in &candidate.parts {
             self.part(part, out);
@@ -148,6 +154,7 @@ impl GeminiDecoder {
         }
     }
 
+    /// Reads a part. One with unknown or several contents is kept unchanged.
     fn part(&mut self, raw: &Raw, out: &mut Vec<StreamEvent>) {
         let Some(part) = GeminiPart::read(raw) else {
             return self.keep_part(raw, out);
@@ -159,8 +166,8 @@ impl GeminiDecoder {
         }
     }
 
-    /// Adds text. Consecutive texts become one block, except for a part with other fields, such as a signature: it must
-    /// go back with exactly this text.
+    /// Adds text. Consecutive texts become one block, except for a part with other fields, such as
+    /// a signature: it must go back with exactly this text.
     fn text(&mut self, text: Text, fields: PartFields, out: &mut Vec<StreamEvent>) {
         let stands_alone = !fields.is_empty();
         if text.is_empty() && !stands_alone {
@@ -180,6 +187,7 @@ impl GeminiDecoder {
         }
     }
 
+    /// Passes on a call. It is complete, but readers expect its arguments as a delta as well.
     fn call(
         &mut self,
         call: GeminiFunctionCall,
@@ -243,6 +251,7 @@ impl GeminiDecoder {
         index
     }
 
+    /// Starts a block and returns its index.
     fn new_block(&mut self, block: BlockStart, out: &mut Vec<StreamEvent>) -> usize {
         let index = self.next_index;
         self.next_index += 1;
@@ -250,6 +259,7 @@ impl GeminiDecoder {
         index
     }
 
+    /// Ends the open block of text or thinking, if there is one.
     fn close_current(&mut self, out: &mut Vec<StreamEvent>) {
         if let Some(block) = self.current.take() {
             push_stop(block.index, out);
@@ -257,6 +267,7 @@ impl GeminiDecoder {
     }
 }
 
+/// The core's delta for text or thinking.
 fn text_delta(is_thinking: bool, text: Text) -> Delta {
     if is_thinking {
         Delta::Thinking(text)
@@ -265,6 +276,7 @@ fn text_delta(is_thinking: bool, text: Text) -> Delta {
     }
 }
 
+/// The name of a field. A key with half a surrogate pair keeps its JSON spelling.
 fn field_name(key: &Raw) -> String {
     key.as_string().unwrap_or_else(|| key.to_string())
 }
@@ -282,6 +294,7 @@ fn refusal_of_prompt(feedback: &Raw) -> Option<ApiError> {
     Some(error)
 }
 
+/// The core's stop reason for Gemini's. Gemini has no reason for tool calls, and many for refusals.
 fn stop_reason(word: &str, has_call: bool) -> StopReason {
     match word {
         "STOP" if has_call => StopReason::ToolUse,

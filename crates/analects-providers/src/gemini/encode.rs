@@ -33,7 +33,8 @@ pub(crate) fn encode(request: &Request) -> HttpRequest {
     HttpRequest::stream(&path, Auth::GoogleKey, body).with_problems(problems)
 }
 
-/// Changes the path of a request for a stream to one for an answer in one piece. The decoder reads both.
+/// Changes the path of a request for a stream to one for an answer in one piece. The decoder reads
+/// both.
 pub(crate) fn path_without_streaming(path: &str) -> String {
     path.replace(&format!(":{STREAM_METHOD}"), ":generateContent")
 }
@@ -95,6 +96,7 @@ fn system_instruction(system: Option<&Text>) -> Option<GeminiContent> {
     })
 }
 
+/// The settings that Gemini collects in one object.
 fn generation_config<'a>(
     request: &'a Request,
     problems: &mut EncodeProblems,
@@ -143,6 +145,7 @@ fn tools(specs: &[&ToolSpec], problems: &mut EncodeProblems) -> Vec<RawMap> {
     vec![RawMap::from([("functionDeclarations", functions)])]
 }
 
+/// Writes the definition of a tool, and reports what its schema loses.
 fn function(spec: &ToolSpec, problems: &mut EncodeProblems) -> Raw {
     let schema = schema::rewrite(&spec.input_schema);
     if !schema.removed.is_empty() {
@@ -162,6 +165,7 @@ fn function(spec: &ToolSpec, problems: &mut EncodeProblems) -> Raw {
     function.to_raw()
 }
 
+/// The tool choice in the words of the API. To force one tool, it is the only allowed one.
 fn tool_config(choice: &ToolChoice) -> RawMap {
     let mode = match choice {
         ToolChoice::Auto => "AUTO",
@@ -175,8 +179,8 @@ fn tool_config(choice: &ToolChoice) -> RawMap {
     RawMap::from([("functionCallingConfig", config.to_raw())])
 }
 
-/// Adds the request's metadata. Its fields replace ours, except for the conversation; settings are merged one by one, and
-/// tools are added to ours.
+/// Adds the request's metadata. Its fields replace ours, except for the conversation; settings are
+/// merged one by one, and tools are added to ours.
 fn merge_metadata(body: &RawMap, metadata: &RawMap) -> RawMap {
     let mut merged = RawMap::new();
     for (key, ours) in body.iter() {
@@ -193,6 +197,7 @@ fn merge_metadata(body: &RawMap, metadata: &RawMap) -> RawMap {
     merged
 }
 
+/// The value of a field that the body has, and maybe the metadata as well.
 fn merge_field(name: &str, ours: &Raw, theirs: Option<&Raw>) -> Raw {
     match (name, theirs) {
         ("contents", _) | (_, None) => ours.clone(),
@@ -217,6 +222,7 @@ fn merge_objects(ours: &Raw, theirs: &Raw) -> Raw {
     merged.to_raw()
 }
 
+/// Our elements, then those of the metadata. If one of the two is no list, the metadata wins.
 fn join_lists(ours: &Raw, theirs: &Raw) -> Raw {
     let (Some(mut list), Some(added)) = (ours.as_array(), theirs.as_array()) else {
         return theirs.clone();

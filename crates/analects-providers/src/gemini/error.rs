@@ -1,5 +1,5 @@
-//! Errors of the Gemini API: `{"error":{"code","status","message","details"}}`, sometimes as the only element of an
-//! array.
+//! Errors of the Gemini API: `{"error":{"code","status","message","details"}}`, sometimes as the
+//! only element of an array.
 
 use analects_core::{ApiError, ApiErrorKind, Raw, RawMap};
 
@@ -42,7 +42,8 @@ pub(super) fn error_in_stream(error: &Raw) -> ApiError {
     error
 }
 
-/// Reads an `error` member, which is an object or the message itself. `status` is that of the answer, if there is one.
+/// Reads an `error` member, which is an object or the message itself. `status` is that of the
+/// answer, if there is one.
 fn read_error(error: &Raw, status: Option<u16>) -> ApiError {
     let map = error.as_object().unwrap_or_default();
     let message = map.string("message").or_else(|| error.as_string());
@@ -71,11 +72,14 @@ fn error_code(error: &RawMap) -> Option<u16> {
 /// The details of an error, in the shapes that all of Google's services use.
 #[derive(Default)]
 struct GeminiErrorDetails {
+    /// Google's name for the cause.
     reason: Option<String>,
+    /// The advised wait.
     retry_after_ms: Option<u64>,
+    /// The id of the request, for Google's support.
     request_id: Option<String>,
-    /// The name of a quota that is used up for the day. The advised wait is that of the quota for the minute, so it does
-    /// not help.
+    /// The name of a quota that is used up for the day. The advised wait is that of the quota for
+    /// the minute, so it does not help.
     daily_quota: Option<String>,
 }
 
@@ -89,6 +93,7 @@ impl GeminiErrorDetails {
         details
     }
 
+    /// Reads one detail by the last part of its type's name.
     fn add(&mut self, detail: &RawMap) {
         let kind = detail.string("@type").unwrap_or_default();
         match kind.rsplit('.').next() {
@@ -135,6 +140,7 @@ fn special_kind(message: &str, details: &GeminiErrorDetails) -> Option<ApiErrorK
     contains_any(&message, &overflow_phrases).then_some(ApiErrorKind::ContextOverflow)
 }
 
+/// Whether a text contains one of these phrases.
 fn contains_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| text.contains(phrase))
 }

@@ -1,5 +1,5 @@
-//! The JSON schema of a tool in the part of OpenAPI's schemas that Gemini accepts. What can be said in other words is
-//! rewritten; the rest is removed and reported.
+//! The JSON schema of a tool in the part of OpenAPI's schemas that Gemini accepts. What can be said
+//! in other words is rewritten; the rest is removed and reported.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,8 @@ const DEFINITION_GROUPS: [&str; 2] = ["$defs", "definitions"];
 /// How deeply schemas may be nested.
 const MAX_DEPTH: usize = 32;
 
-/// How many schemas may be written. Definitions that refer to each other several times would grow without end.
+/// How many schemas may be written. Definitions that refer to each other several times would grow
+/// without end.
 const MAX_SCHEMAS: usize = 5_000;
 
 /// A schema for Gemini.
@@ -58,6 +59,7 @@ pub(super) fn rewrite(schema: &Raw) -> GeminiSchema {
     }
 }
 
+/// Whether a rewritten schema is a choice among several.
 fn has_choice(schema: &RawMap) -> bool {
     schema.get("anyOf").is_some()
 }
@@ -74,6 +76,7 @@ struct SchemaRewriter {
 }
 
 impl SchemaRewriter {
+    /// Prepares rewriting, with the definitions of the root schema.
     fn new(root: &RawMap) -> SchemaRewriter {
         SchemaRewriter {
             definitions: DEFINITION_GROUPS
@@ -84,8 +87,8 @@ impl SchemaRewriter {
         }
     }
 
-    /// Makes a schema one of arguments, which are an object or a choice. Gemini refuses objects without properties, so
-    /// without any there are no parameters.
+    /// Makes a schema one of arguments, which are an object or a choice. Gemini refuses objects
+    /// without properties, so without any there are no parameters.
     fn as_parameters(&mut self, mut schema: RawMap) -> Option<RawMap> {
         let kind = schema.string("type");
         if kind.is_some_and(|kind| !kind.eq_ignore_ascii_case("object")) {
@@ -100,6 +103,8 @@ impl SchemaRewriter {
         Some(schema)
     }
 
+    /// Writes a schema. One that is too deep, or one too many, becomes an empty schema, which
+    /// allows anything.
     fn schema(&mut self, raw: &Raw, depth: usize) -> RawMap {
         self.count += 1;
         let Some(map) = raw.as_object() else {
@@ -123,8 +128,8 @@ impl SchemaRewriter {
         out
     }
 
-    /// Writes the definition that a schema refers to, if it refers to one. A definition that contains itself cannot be
-    /// written.
+    /// Writes the definition that a schema refers to, if it refers to one. A definition that
+    /// contains itself cannot be written.
     fn definition(&mut self, map: &RawMap, depth: usize) -> RawMap {
         let Some(address) = map.string("$ref") else {
             return RawMap::new();
@@ -178,6 +183,7 @@ impl SchemaRewriter {
         self.removed.insert(key.to_string());
     }
 
+    /// Writes the schemas of an object's properties.
     fn properties(&mut self, properties: &RawMap, depth: usize, out: &mut RawMap) {
         let mut written = RawMap::new();
         for (key, value) in properties.iter() {
@@ -221,11 +227,13 @@ impl SchemaRewriter {
     }
 }
 
+/// Whether Gemini knows a string format.
 fn is_accepted_format(value: &Raw) -> bool {
     let format = value.as_string().unwrap_or_default();
     ACCEPTED_FORMATS.contains(&format.as_str())
 }
 
+/// Whether a schema allows only null.
 fn is_null_schema(schema: &Raw) -> bool {
     schema.kind().is_some_and(|kind| kind == "null")
 }

@@ -5,9 +5,10 @@ use analects_core::{RawMap, TokenUsage};
 use super::wire::remaining_fields;
 use crate::decoding::fill;
 
-/// Reads token counts. Here, the prompt's count includes cached tokens, and thinking is counted apart from the answer; in
-/// the core, `input_tokens` excludes the former, and `output_tokens` includes the latter. Counts without a name in the
-/// core are kept unchanged. `before` are the last counts of the same answer.
+/// Reads token counts. Here, the prompt's count includes cached tokens, and thinking is counted
+/// apart from the answer; in the core, `input_tokens` excludes the former, and `output_tokens`
+/// includes the latter. Counts without a name in the core are kept unchanged. `before` are the last
+/// counts of the same answer.
 pub(super) fn token_usage(map: &RawMap, before: &TokenUsage) -> TokenUsage {
     let mut usage = TokenUsage::default();
     let mut prompt = None;
@@ -39,7 +40,8 @@ pub(super) fn token_usage(map: &RawMap, before: &TokenUsage) -> TokenUsage {
     usage
 }
 
-/// The answer's tokens with its thinking. Some gateways include the thinking already, which shows in the total.
+/// The answer's tokens with its thinking. Some gateways include the thinking already, which shows
+/// in the total.
 fn output_tokens(usage: &TokenUsage, input: Option<u64>, answer: Option<u64>) -> Option<u64> {
     let includes_thinking =
         usage.total_tokens.is_some() && usage.total_tokens == sum(input, answer);

@@ -1,5 +1,5 @@
-//! The shapes of the Gemini API: what goes out, for serde to write, and the chunks that come back, which are read
-//! leniently.
+//! The shapes of the Gemini API: what goes out, for serde to write, and the chunks that come back,
+//! which are read leniently.
 
 use analects_core::{Raw, RawMap};
 use serde::Serialize;
@@ -10,13 +10,18 @@ use crate::decoding::{fill, fill_list, fill_number};
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GeminiRequest<'a> {
+    /// The conversation.
     pub contents: Vec<GeminiContent>,
+    /// The request's own instructions. Later ones are contents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_instruction: Option<GeminiContent>,
+    /// One tool with all functions; empty without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<RawMap>,
+    /// Which functions the model may or must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_config: Option<RawMap>,
+    /// Limits, temperature, stop sequences and thinking.
     #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
     pub generation_config: GenerationConfig<'a>,
 }
@@ -24,8 +29,10 @@ pub(super) struct GeminiRequest<'a> {
 /// The API's word for a turn. Instructions have no role.
 #[derive(Serialize)]
 pub(super) struct GeminiContent {
+    /// `user` or `model`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<&'static str>,
+    /// The parts, in the form of the API.
     pub parts: Vec<RawMap>,
 }
 
@@ -33,17 +40,22 @@ pub(super) struct GeminiContent {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GenerationConfig<'a> {
+    /// From 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// The limit of output tokens, with thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
+    /// Texts that end the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop_sequences: Vec<&'a str>,
+    /// Present if the request wants thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_config: Option<RawMap>,
 }
 
 impl GenerationConfig<'_> {
+    /// Whether there are no settings, so that the object is omitted.
     fn is_empty(&self) -> bool {
         self.temperature.is_none()
             && self.max_output_tokens.is_none()
@@ -55,13 +67,19 @@ impl GenerationConfig<'_> {
 /// A chunk of a stream, or a whole plain answer, which has the same shape.
 #[derive(Default)]
 pub(super) struct GeminiChunk {
+    /// The id of the answer, which all chunks repeat.
     pub response_id: Option<String>,
+    /// The model that answers.
     pub model: Option<String>,
+    /// Pieces of the answer.
     pub candidates: Vec<Raw>,
     /// Why the prompt was refused.
     pub feedback: Option<Raw>,
+    /// Token counts so far, in every chunk.
     pub usage: Option<RawMap>,
+    /// An error that ends the answer.
     pub error: Option<Raw>,
+    /// All other fields.
     pub rest: RawMap,
 }
 
@@ -91,9 +109,13 @@ impl GeminiChunk {
 /// A candidate of a chunk: the API's word for one of several answers.
 #[derive(Default)]
 pub(super) struct GeminiCandidate {
+    /// 0 for the first candidate, which is the answer.
     pub index: u64,
+    /// The parts of this chunk.
     pub parts: Vec<Raw>,
+    /// Why the answer ended.
     pub finish_reason: Option<String>,
+    /// All other fields.
     pub rest: RawMap,
 }
 
@@ -111,7 +133,8 @@ impl GeminiCandidate {
         Some(candidate)
     }
 
-    /// Reads the parts. Returns whether the content has no other fields, so that it need not be kept.
+    /// Reads the parts. Returns whether the content has no other fields, so that it need not be
+    /// kept.
     fn read_content(&mut self, value: &Raw) -> bool {
         let Some(content) = value.as_object() else {
             return false;
@@ -125,9 +148,9 @@ impl GeminiCandidate {
     }
 }
 
-/// Passes the fields of an object to `read` one by one, and returns those for which it returns `false`. Null means the
-/// same as no field. Unlike [`read_fields`](crate::decoding::read_fields), this keeps empty strings and the spelling of
-/// keys, since parts go back unchanged.
+/// Passes the fields of an object to `read` one by one, and returns those for which it returns
+/// `false`. Null means the same as no field. Unlike [`read_fields`](crate::decoding::read_fields),
+/// this keeps empty strings and the spelling of keys, since parts go back unchanged.
 pub(super) fn remaining_fields(map: &RawMap, mut read: impl FnMut(&str, &Raw) -> bool) -> RawMap {
     let mut rest = RawMap::new();
     for (key, value) in map.iter() {
@@ -139,8 +162,8 @@ pub(super) fn remaining_fields(map: &RawMap, mut read: impl FnMut(&str, &Raw) ->
     rest
 }
 
-/// The complete elements of a JSON array that may be cut off. Without `alt=sse`, a stream is an array of chunks. The
-/// caller has to check whether they are JSON.
+/// The complete elements of a JSON array that may be cut off. Without `alt=sse`, a stream is an
+/// array of chunks. The caller has to check whether they are JSON.
 pub(crate) fn array_elements(array: &str) -> Vec<&str> {
     let mut elements = Vec::new();
     let mut scanner = BracketScanner::default();
@@ -172,6 +195,7 @@ enum Bracket {
 }
 
 impl BracketScanner {
+    /// Takes the next byte. Brackets inside of strings do not count.
     fn next(&mut self, byte: u8) -> Bracket {
         if self.in_string {
             self.next_in_string(byte);
@@ -193,6 +217,7 @@ impl BracketScanner {
         Bracket::None
     }
 
+    /// Takes a byte of a string, which may be escaped.
     fn next_in_string(&mut self, byte: u8) {
         if self.is_escaped {
             self.is_escaped = false;

@@ -1,5 +1,6 @@
-//! What arrives in pieces beside the answer, put together: log probabilities, the `reasoning_details` of vendors that
-//! pass on the encrypted thinking of others, and the choices behind the first.
+//! What arrives in pieces beside the answer, put together: log probabilities, the
+//! `reasoning_details` of vendors that pass on the encrypted thinking of others, and the choices
+//! behind the first.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,9 @@ use crate::decoding::{EventDecoder, fields_except, fill, non_empty_string, read_
 /// Log probabilities: an object of lists, which grow from chunk to chunk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LogProbabilities {
+    /// The lists so far, by name.
     lists: BTreeMap<String, Vec<Raw>>,
+    /// Members that are no lists. The last value of each counts.
     others: BTreeMap<String, Raw>,
 }
 
@@ -53,7 +56,9 @@ pub(super) struct ReasoningDetails(Vec<ReasoningDetail>);
 /// One detail. Consecutive pieces with the same type and number belong to the same detail.
 #[derive(Debug, Clone, Default)]
 struct ReasoningDetail {
+    /// The type, such as `reasoning.text`.
     kind: Option<String>,
+    /// The number of the detail.
     number: Option<u64>,
     /// The name of its field that grows: `text`, `summary` or `data`.
     text_key: Option<String>,
@@ -79,6 +84,7 @@ impl ReasoningDetails {
         Some(readable)
     }
 
+    /// Appends a piece to the last detail, or begins a new one.
     fn push(&mut self, piece: ReasoningDetail) {
         match self.0.last_mut() {
             Some(last) if last.continues_with(&piece) => last.append(piece),
@@ -108,7 +114,8 @@ impl ReasoningDetail {
         Some(detail)
     }
 
-    /// Reads the field that grows. Returns `false` if there is one already, or if the value is not text.
+    /// Reads the field that grows. Returns `false` if there is one already, or if the value is not
+    /// text.
     fn read_text(&mut self, key: &str, value: &Raw) -> bool {
         if self.text_key.is_some() {
             return false;
@@ -121,24 +128,27 @@ impl ReasoningDetail {
         true
     }
 
+    /// Whether the text is encrypted content, which nobody can read.
     fn is_encrypted(&self) -> bool {
         self.text_key.as_deref() == Some("data")
     }
 
-    /// Whether a piece belongs to this detail. Without numbers, each piece is a detail of its own, since vendors that
-    /// send none send whole details.
+    /// Whether a piece belongs to this detail. Without numbers, each piece is a detail of its own,
+    /// since vendors that send none send whole details.
     fn continues_with(&self, next: &ReasoningDetail) -> bool {
         let has_same_key = self.text_key == next.text_key;
         let grows = has_same_key || self.text_key.is_none() || next.text_key.is_none();
         self.number.is_some() && self.number == next.number && self.kind == next.kind && grows
     }
 
+    /// Adds a later piece of the same detail. Its other fields replace earlier ones.
     fn append(&mut self, next: ReasoningDetail) {
         self.text.push(&next.text);
         self.text_key = self.text_key.take().or(next.text_key);
         self.rest.extend(next.rest);
     }
 
+    /// Writes the detail as its vendor expects it back.
     fn to_raw(&self) -> Raw {
         let mut map = RawMap::new();
         if let Some(kind) = &self.kind {
@@ -161,10 +171,12 @@ impl ReasoningDetail {
     }
 }
 
-/// The limit on other choices. No server returns more than 128, and each takes far more memory than its bytes.
+/// The limit on other choices. No server returns more than 128, and each takes far more memory than
+/// its bytes.
 const MAX_CHOICES: usize = 128;
 
-/// The choices behind the first, by their numbers. Each is decoded like the first, and kept beside it as a message.
+/// The choices behind the first, by their numbers. Each is decoded like the first, and kept beside
+/// it as a message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct OtherChoices(BTreeMap<u64, ChoiceFold>);
 
@@ -199,13 +211,15 @@ impl OtherChoices {
 }
 
 impl ChoiceFold {
+    /// Adds events to the message.
     fn push(&mut self, events: &[StreamEvent]) {
         for event in events {
             self.fold.push(event);
         }
     }
 
-    /// Ends the choice. Returns its number and those fields of the message that come from the answer.
+    /// Ends the choice. Returns its number and those fields of the message that come from the
+    /// answer.
     fn finish(mut self, number: u64) -> Raw {
         let mut events = Vec::new();
         self.decoder.finish(&mut events);

@@ -21,11 +21,14 @@ pub(crate) enum OpenAiAttachment {
 
 /// Why a block is not sent: the two parts of a message for people.
 pub(crate) struct UnsendableBlock {
+    /// What the block is, such as "an image".
     pub what: &'static str,
+    /// What is wrong with it.
     pub why: &'static str,
 }
 
-/// Why an image or a document without usable data is not sent. Where files may be read, their data is in place by now.
+/// Why an image or a document without usable data is not sent. Where files may be read, their data
+/// is in place by now.
 const NO_DATA: &str = "its bytes are not at hand";
 
 /// Converts an image or a document. `files` says whether the server accepts documents at all.

@@ -1,5 +1,5 @@
-//! Decodes the chunks of Chat Completions. Blocks are numbered in the order in which they appear. A tool call is complete
-//! only when the answer is, because nothing before says so.
+//! Decodes the chunks of Chat Completions. Blocks are numbered in the order in which they appear. A
+//! tool call is complete only when the answer is, because nothing before says so.
 
 use analects_core::{BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text, TokenUsage};
 
@@ -46,6 +46,7 @@ struct GrowingBlock {
     half: HalfCharacter,
 }
 
+/// What a growing block contains. A refusal is text in the core, with a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GrowingKind {
     Text,
@@ -54,6 +55,7 @@ enum GrowingKind {
 }
 
 impl GrowingKind {
+    /// How the core starts such a block.
     fn start(self) -> BlockStart {
         match self {
             GrowingKind::Text | GrowingKind::Refusal => BlockStart::Text,
@@ -61,6 +63,7 @@ impl GrowingKind {
         }
     }
 
+    /// The core's delta for a piece of such a block.
     fn delta(self, text: Text) -> Delta {
         match self {
             GrowingKind::Text | GrowingKind::Refusal => Delta::Text(text),
@@ -70,16 +73,19 @@ impl GrowingKind {
 }
 
 impl GrowingBlock {
+    /// Adds text, but holds back half a character at its end.
     fn write(&mut self, text: &Text, out: &mut Vec<StreamEvent>) {
         let text = self.half.join(text);
         self.push(text, out);
     }
 
+    /// Passes on what is held back.
     fn flush(&mut self, out: &mut Vec<StreamEvent>) {
         let held = self.half.take();
         self.push(held, out);
     }
 
+    /// Passes on text, unless there is none.
     fn push(&self, text: Text, out: &mut Vec<StreamEvent>) {
         if !text.is_empty() {
             push_delta(self.index, self.kind.delta(text), out);
@@ -103,7 +109,8 @@ impl EventDecoder for OpenAiDecoder {
         }
     }
 
-    /// Ends the answer if `[DONE]` did not. With a finish reason, it is complete even without `[DONE]`.
+    /// Ends the answer if `[DONE]` did not. With a finish reason, it is complete even without
+    /// `[DONE]`.
     fn finish(&mut self, out: &mut Vec<StreamEvent>) {
         if !self.mark_ended() {
             return;
@@ -157,7 +164,8 @@ impl OpenAiDecoder {
         out.push(StreamEvent::MessageStop { stop_reason });
     }
 
-    /// Corrects the stop reason: several servers report a normal end in spite of tool calls, or of a refusal.
+    /// Corrects the stop reason: several servers report a normal end in spite of tool calls, or of
+    /// a refusal.
     fn final_stop_reason(&mut self) -> Option<StopReason> {
         let stop_reason = self.stop_reason.take();
         if self.has_refusal {
@@ -169,6 +177,7 @@ impl OpenAiDecoder {
         }
     }
 
+    /// Reads a chunk: its choices first, then the counts and errors.
     fn chunk(&mut self, chunk: OpenAiChunk, out: &mut Vec<StreamEvent>) {
         self.start(&chunk, out);
         for raw in &chunk.choices {
@@ -204,6 +213,7 @@ impl OpenAiDecoder {
         });
     }
 
+    /// Passes on token counts, unless they repeat those of an earlier chunk.
     fn usage(&mut self, usage: &RawMap, out: &mut Vec<StreamEvent>) {
         let usage = token_usage(usage);
         if usage != self.usage {
@@ -228,6 +238,7 @@ impl OpenAiDecoder {
         }
     }
 
+    /// Reads a delta, or the whole message of a plain answer. Unknown fields are kept.
     fn delta(&mut self, delta: &RawMap, out: &mut Vec<StreamEvent>) {
         self.thinking(delta, out);
         let unknown = read_fields(delta, |key, value| self.delta_field(key, value, out));
@@ -236,8 +247,8 @@ impl OpenAiDecoder {
         }
     }
 
-    /// Reads the thinking in a delta. Vendors use two names for its text, and some use both at once. Details repeat the
-    /// text, if there is any, and add encrypted content and ids.
+    /// Reads the thinking in a delta. Vendors use two names for its text, and some use both at
+    /// once. Details repeat the text, if there is any, and add encrypted content and ids.
     fn thinking(&mut self, delta: &RawMap, out: &mut Vec<StreamEvent>) {
         let text = text_member(delta, "reasoning_content")
             .or_else(|| text_member(delta, "reasoning"))
@@ -302,6 +313,7 @@ impl OpenAiDecoder {
         }
     }
 
+    /// Reads the text of a refusal, which gets a block of its own.
     fn refusal(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
         let Some(text) = Text::from_raw(value) else {
             return false;
@@ -311,6 +323,7 @@ impl OpenAiDecoder {
         true
     }
 
+    /// Reads pieces of calls. Anything else in the list is kept.
     fn tool_calls(&mut self, value: &Raw, out: &mut Vec<StreamEvent>) -> bool {
         let Some(calls) = value.as_array() else {
             return false;
@@ -343,6 +356,7 @@ impl OpenAiDecoder {
         }
     }
 
+    /// Begins a block, after the end of the one before.
     fn begin_block(&mut self, kind: GrowingKind, out: &mut Vec<StreamEvent>) {
         self.close_current(out);
         let index = self.new_block(kind.start(), out);
@@ -360,6 +374,7 @@ impl OpenAiDecoder {
         });
     }
 
+    /// Starts a block and returns its index.
     fn new_block(&mut self, block: BlockStart, out: &mut Vec<StreamEvent>) -> usize {
         let index = self.next_index;
         self.next_index += 1;
@@ -367,6 +382,7 @@ impl OpenAiDecoder {
         index
     }
 
+    /// Ends the growing block, if there is one.
     fn close_current(&mut self, out: &mut Vec<StreamEvent>) {
         if let Some(mut block) = self.current.take() {
             block.flush(out);
@@ -374,8 +390,8 @@ impl OpenAiDecoder {
         }
     }
 
-    /// Closes all blocks. A length limit, or whatever else ended the answer early, may have cut off the arguments of a
-    /// call.
+    /// Closes all blocks. A length limit, or whatever else ended the answer early, may have cut off
+    /// the arguments of a call.
     fn close_all(&mut self, out: &mut Vec<StreamEvent>) {
         self.close_current(out);
         let is_whole = matches!(
@@ -385,6 +401,7 @@ impl OpenAiDecoder {
         self.calls.close(is_whole, out);
     }
 
+    /// Adds a piece to the call that it belongs to.
     fn call(&mut self, delta: OpenAiToolCallDelta, out: &mut Vec<StreamEvent>) {
         let position = match self.calls.find(&delta) {
             Some(position) => position,
@@ -415,6 +432,7 @@ impl OpenAiDecoder {
     }
 }
 
+/// The core's stop reason for the API's. Words of other vendors are kept.
 fn stop_reason(word: String) -> StopReason {
     match word.as_str() {
         "stop" => StopReason::EndTurn,

@@ -98,7 +98,8 @@ fn stop_sequences<'a>(
     settings::stop_sequences(request, MAX_STOP_SEQUENCES, problems)
 }
 
-/// Adds the field that asks the model to think, if the request wants that and the server has such a field.
+/// Adds the field that asks the model to think, if the request wants that and the server has such a
+/// field.
 fn add_reasoning(
     json: String,
     request: &Request,
@@ -137,11 +138,14 @@ fn reasoning_field(reasoning: ReasoningRequest, model: &str) -> Option<&'static 
 
 /// Writes turns as messages. The turns contain only what the API can express.
 struct OpenAiWriter<'a> {
+    /// What the server requires.
     quirks: &'a Quirks,
+    /// The ids of calls that the server accepts.
     ids: &'a ToolIdMap,
 }
 
 impl<'a> OpenAiWriter<'a> {
+    /// Writes the instructions, then the turns.
     fn messages(&self, system: Option<&'a Text>, turns: &'a [Turn]) -> Vec<OpenAiMessage<'a>> {
         let mut out = Vec::new();
         if let Some(text) = system
@@ -156,6 +160,7 @@ impl<'a> OpenAiWriter<'a> {
         out
     }
 
+    /// The role of a message. That of instructions depends on the server.
     fn role(&self, role: Role) -> &'static str {
         match role {
             Role::System => self.quirks.system_role.as_str(),
@@ -178,8 +183,8 @@ impl<'a> OpenAiWriter<'a> {
         }
     }
 
-    /// Writes the tool results of a turn, then its other blocks. A tool message contains only text, so images in results
-    /// move to the message behind it.
+    /// Writes the tool results of a turn, then its other blocks. A tool message contains only text,
+    /// so images in results move to the message behind it.
     fn question(&self, role: &'static str, blocks: &'a [Block], out: &mut Vec<OpenAiMessage<'a>>) {
         let mut parts = Vec::new();
         for result in blocks.iter().filter_map(Block::as_tool_result) {
@@ -195,7 +200,8 @@ impl<'a> OpenAiWriter<'a> {
         }
     }
 
-    /// Writes a turn of the model. Its text is one string, because many servers accept nothing else.
+    /// Writes a turn of the model. Its text is one string, because many servers accept nothing
+    /// else.
     fn answer(&self, blocks: &'a [Block]) -> OpenAiMessage<'a> {
         let mut texts = Vec::new();
         let mut thinking = Vec::new();
@@ -227,10 +233,12 @@ impl<'a> OpenAiWriter<'a> {
         }
     }
 
+    /// Whether thinking goes back as `reasoning_details`, not as text.
     fn sends_details(&self) -> bool {
         self.quirks.thinking == ThinkingField::ReasoningDetails
     }
 
+    /// Writes a call. Its id is the one that the server accepts.
     fn call(&self, call: &'a ToolUse) -> OpenAiToolCall<'a> {
         OpenAiToolCall {
             id: self.ids.get(&call.id),
@@ -242,6 +250,7 @@ impl<'a> OpenAiWriter<'a> {
         }
     }
 
+    /// Writes a tool result. Only its text fits into a tool message.
     fn result(&self, result: &'a ToolResult) -> OpenAiMessage<'a> {
         let text = result_text(result.content.text(), result.is_error);
         OpenAiMessage {
@@ -300,6 +309,7 @@ fn join_texts(texts: &[Cow<'_, str>]) -> Option<String> {
     (!joined.is_empty()).then_some(joined)
 }
 
+/// Writes the definition of a tool.
 fn tool(spec: &ToolSpec, problems: &mut EncodeProblems) -> RawMap {
     let function = RawMap::from([
         ("name", Raw::string(&spec.name)),
@@ -309,6 +319,7 @@ fn tool(spec: &ToolSpec, problems: &mut EncodeProblems) -> RawMap {
     function_object(function)
 }
 
+/// The tool choice in the words of the API.
 fn tool_choice(choice: &ToolChoice) -> Raw {
     match choice {
         ToolChoice::Auto => Raw::string("auto"),

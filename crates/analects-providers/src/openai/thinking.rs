@@ -1,5 +1,5 @@
-//! The model's earlier thinking, and other items of the Responses API, in the form in which they go back to the API
-//! that made them.
+//! The model's earlier thinking, and other items of the Responses API, in the form in which they go
+//! back to the API that made them.
 
 use analects_core::{Raw, RawMap, Thinking};
 
@@ -11,8 +11,9 @@ pub(crate) fn reasoning_details(thinking: &Thinking) -> Option<Vec<Raw>> {
     thinking.extra.get("reasoning_details")?.as_array()
 }
 
-/// Restores the item of the Responses API that a block of thinking was. Returns `None` for thinking of other APIs, and
-/// for thinking without encrypted content: the item's id alone means nothing to a server that stores nothing.
+/// Restores the item of the Responses API that a block of thinking was. Returns `None` for thinking
+/// of other APIs, and for thinking without encrypted content: the item's id alone means nothing to
+/// a server that stores nothing.
 pub(crate) fn reasoning_item(thinking: &Thinking) -> Option<RawMap> {
     let encrypted = thinking.signature.as_ref()?;
     let item = replace_lone_surrogates(thinking.extra.get("item")?).as_object()?;
@@ -58,7 +59,8 @@ fn summary_of_text(thinking: &Thinking) -> Raw {
     Raw::array(&[part.to_raw()])
 }
 
-/// Calls that the client would have to answer. They are never sent back, because they have no results.
+/// Calls that the client would have to answer. They are never sent back, because they have no
+/// results.
 const CLIENT_CALLS: [&str; 4] = [
     "function_call",
     "custom_tool_call",
@@ -66,8 +68,8 @@ const CLIENT_CALLS: [&str; 4] = [
     "local_shell_call",
 ];
 
-/// Whether a block of this type is an item that goes back to the Responses API: the call of a tool that the provider
-/// runs, the result of one, or one of a few others.
+/// Whether a block of this type is an item that goes back to the Responses API: the call of a tool
+/// that the provider runs, the result of one, or one of a few others.
 pub(crate) fn is_returnable_item(kind: &str) -> bool {
     if matches!(
         kind,

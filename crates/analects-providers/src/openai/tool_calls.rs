@@ -1,4 +1,5 @@
-//! Tool calls that arrive in pieces: finds the call that a piece belongs to, and joins its arguments.
+//! Tool calls that arrive in pieces: finds the call that a piece belongs to, and joins its
+//! arguments.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,9 @@ pub(super) struct OpenToolCalls {
 pub(super) struct OpenToolCall {
     /// The index of its block in the message.
     pub index: usize,
+    /// The id of the call, or one that we made up.
     pub id: String,
+    /// The name of the tool, which may come in a later piece.
     pub name: String,
     /// Its arguments so far.
     json: Text,
@@ -30,8 +33,9 @@ pub(super) struct OpenToolCall {
 }
 
 impl OpenToolCalls {
-    /// Finds the call that a piece continues; `None` if it begins a new one. The piece's number should tell. But some
-    /// vendors give every call the number 0, or none: then a new id, or without ids a name, begins a new call.
+    /// Finds the call that a piece continues; `None` if it begins a new one. The piece's number
+    /// should tell. But some vendors give every call the number 0, or none: then a new id, or
+    /// without ids a name, begins a new call.
     pub fn find(&self, delta: &OpenAiToolCallDelta) -> Option<usize> {
         let has_name = delta.name.is_some();
         let call = match (delta.index, &delta.id) {
@@ -78,8 +82,8 @@ impl OpenToolCalls {
         }
     }
 
-    /// Completes all calls. If the answer may be cut short (`whole` is false), a call whose arguments are not JSON stays
-    /// open, because half of its arguments are missing.
+    /// Completes all calls. If the answer may be cut short (`whole` is false), a call whose
+    /// arguments are not JSON stays open, because half of its arguments are missing.
     pub fn close(&mut self, whole: bool, out: &mut Vec<StreamEvent>) {
         for call in std::mem::take(self).calls {
             call.close(whole, out);
@@ -99,6 +103,7 @@ impl OpenToolCall {
         }
     }
 
+    /// Passes on a piece of the arguments, and keeps it for the whole.
     fn write(&mut self, json: &Text, out: &mut Vec<StreamEvent>) {
         if json.is_empty() {
             return;
@@ -108,11 +113,13 @@ impl OpenToolCall {
         push_delta(self.index, delta, out);
     }
 
+    /// Passes on what is held back.
     fn flush(&mut self, out: &mut Vec<StreamEvent>) {
         let held = self.half.take();
         self.write(&held, out);
     }
 
+    /// Completes the call, or leaves its block open if its arguments are cut off.
     fn close(mut self, whole: bool, out: &mut Vec<StreamEvent>) {
         self.flush(out);
         let input = self.input(whole);

@@ -1,5 +1,6 @@
-//! Prepares the turns of a request for OpenAI's two APIs: omits what an API cannot express, reports it, and puts the
-//! rest in an accepted order. The code that writes the wire formats omits nothing more.
+//! Prepares the turns of a request for OpenAI's two APIs: omits what an API cannot express, reports
+//! it, and puts the rest in an accepted order. The code that writes the wire formats omits nothing
+//! more.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -22,8 +23,8 @@ use crate::{Quirks, TemperatureSupport, ThinkingField};
 /// Why a block of somebody else than the model is not sent as a call or as thinking.
 const NOT_THE_MODELS: &str = "it is not the model's";
 
-/// Returns the turns of a request, ready to be written. They name no models any more: what only one model can read is
-/// kept only if that model is asked.
+/// Returns the turns of a request, ready to be written. They name no models any more: what only one
+/// model can read is kept only if that model is asked.
 pub(crate) fn fit_turns<'a>(
     request: &'a Request,
     quirks: &Quirks,
@@ -59,6 +60,7 @@ fn are_plain(turns: &[Turn]) -> bool {
     begins_with_user && alternate && turns.iter().all(|turn| is_plain(&turn.content))
 }
 
+/// Whether a content can be sent as it is.
 fn is_plain(content: &Content) -> bool {
     match content {
         Content::Empty => false,
@@ -67,6 +69,7 @@ fn is_plain(content: &Content) -> bool {
     }
 }
 
+/// Whether a block is text that can be sent as it is.
 fn is_plain_text(block: &Block) -> bool {
     match block {
         Block::Text(text) => text.extra.is_empty() && !is_blank(text),
@@ -74,8 +77,8 @@ fn is_plain_text(block: &Block) -> bool {
     }
 }
 
-/// Returns the temperature, if the model accepts one. `thinks` says whether it is one of OpenAI's models that always
-/// think.
+/// Returns the temperature, if the model accepts one. `thinks` says whether it is one of OpenAI's
+/// models that always think.
 pub(crate) fn temperature(
     request: &Request,
     quirks: &Quirks,
@@ -100,8 +103,11 @@ pub(crate) fn temperature(
 
 /// Prepares the turns one by one.
 struct OpenAiTurnFitter<'a> {
+    /// The request, for the model to ask.
     request: &'a Request,
+    /// What the server accepts.
     quirks: &'a Quirks,
+    /// The API that the turns are for.
     api: OpenAiApi,
     /// The ids of the items that are sent; each may be sent once.
     item_ids: HashSet<String>,
@@ -111,6 +117,7 @@ struct OpenAiTurnFitter<'a> {
 }
 
 impl OpenAiTurnFitter<'_> {
+    /// Prepares a turn. The number is kept for reports.
     fn turn(&mut self, number: usize, turn: &Turn) -> Turn {
         self.turn = number;
         let content = match &turn.content {
@@ -183,6 +190,7 @@ impl OpenAiTurnFitter<'_> {
         })
     }
 
+    /// The blocks in a tool result, which cannot contain other results.
     fn result_blocks(&mut self, blocks: &[Block]) -> Vec<Block> {
         let mut fit = Vec::new();
         for block in blocks {
@@ -194,7 +202,8 @@ impl OpenAiTurnFitter<'_> {
         fit
     }
 
-    /// A block of the model; `None` if it is not sent. `own` says whether the asked model can read its thinking.
+    /// A block of the model; `None` if it is not sent. `own` says whether the asked model can read
+    /// its thinking.
     fn answer_block(&mut self, own: bool, block: &Block) -> Option<Block> {
         match block {
             Block::Text(text) if own => text_with_fields(text, &["item", "refusal"]),
@@ -219,7 +228,8 @@ impl OpenAiTurnFitter<'_> {
         }
     }
 
-    /// Whether a block of unknown type is an item that goes back to the Responses API, and was not sent before.
+    /// Whether a block of unknown type is an item that goes back to the Responses API, and was not
+    /// sent before.
     fn is_returnable(&mut self, item: &Raw) -> bool {
         let Some(map) = item.as_object() else {
             return false;
@@ -259,7 +269,8 @@ impl OpenAiTurnFitter<'_> {
         (!is_new).then_some("it stands before this already")
     }
 
-    /// Drops thinking that no other block follows: the APIs require what it led to directly behind it.
+    /// Drops thinking that no other block follows: the APIs require what it led to directly behind
+    /// it.
     fn without_trailing_thinking(&mut self, blocks: Vec<Block>) -> Vec<Block> {
         let mut is_followed = false;
         let mut kept = Vec::with_capacity(blocks.len());

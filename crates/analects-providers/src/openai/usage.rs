@@ -4,8 +4,9 @@ use analects_core::{Raw, RawMap, TokenUsage};
 
 use crate::decoding::{fill, object_member, read_fields};
 
-/// Reads token counts. The prompt's count includes cached tokens here, and does not in the core. The two APIs have two
-/// names for each count; counts without a name in the core are kept unchanged.
+/// Reads token counts. The prompt's count includes cached tokens here, and does not in the core.
+/// The two APIs have two names for each count; counts without a name in the core are kept
+/// unchanged.
 pub(crate) fn token_usage(map: &RawMap) -> TokenUsage {
     let mut usage = TokenUsage::default();
     let mut prompt = None;
@@ -58,6 +59,7 @@ fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {
     left?.checked_add(right?)
 }
 
+/// A count in one of the groups of details.
 fn detail(usage: &RawMap, group: &str, name: &str) -> Option<u64> {
     object_member(usage, group)?.get(name)?.to()
 }

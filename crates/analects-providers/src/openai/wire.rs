@@ -1,5 +1,5 @@
-//! The shapes of Chat Completions: what goes out, for serde to write, and the chunks that come back, which are read
-//! leniently, since every vendor adds fields and changes types.
+//! The shapes of Chat Completions: what goes out, for serde to write, and the chunks that come
+//! back, which are read leniently, since every vendor adds fields and changes types.
 
 use std::borrow::Cow;
 
@@ -14,21 +14,31 @@ use crate::decoding::{
 /// The body of a request.
 #[derive(Serialize)]
 pub(super) struct OpenAiRequest<'a> {
+    /// The name of the model at the provider.
     pub model: &'a str,
+    /// The instructions and the conversation.
     pub messages: Vec<OpenAiMessage<'a>>,
+    /// Always true; see [`without_streaming`](crate::without_streaming).
     pub stream: bool,
+    /// Only for servers that know the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream_options: Option<OpenAiStreamOptions>,
+    /// From 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// The limit of output tokens under its older name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
+    /// The limit of output tokens under its newer name. At most one of the two is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_completion_tokens: Option<u64>,
+    /// Texts that end the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<&'a str>,
+    /// The definitions of tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<RawMap>,
+    /// Which tools the model may or must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Raw>,
 }
@@ -36,15 +46,18 @@ pub(super) struct OpenAiRequest<'a> {
 /// Asks for token counts, which a stream lacks otherwise.
 #[derive(Serialize)]
 pub(super) struct OpenAiStreamOptions {
+    /// Whether the last chunk contains the counts.
     pub include_usage: bool,
 }
 
 /// A message of the conversation, or a tool result, which has the role `tool`.
 #[derive(Default, Serialize)]
 pub(super) struct OpenAiMessage<'a> {
+    /// `system`, `developer`, `user`, `assistant` or `tool`.
     pub role: &'static str,
     /// `null` in a message that contains only tool calls.
     pub content: Option<OpenAiContent<'a>>,
+    /// The calls of a message of the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<OpenAiToolCall<'a>>,
     /// The id of the call that a tool result answers.
@@ -89,27 +102,34 @@ pub(super) enum OpenAiPart<'a> {
 /// A document with its data, as a `data:` URL.
 #[derive(Serialize)]
 pub(super) struct OpenAiFile {
+    /// The name, which the API requires.
     pub filename: String,
+    /// The `data:` URL.
     pub file_data: String,
 }
 
 /// The address of an image, which may be a `data:` URL.
 #[derive(Serialize)]
 pub(super) struct OpenAiImageUrl {
+    /// The address.
     pub url: String,
 }
 
 /// A tool call of an earlier answer.
 #[derive(Serialize)]
 pub(super) struct OpenAiToolCall<'a> {
+    /// The id that the result repeats.
     pub id: &'a str,
+    /// Always `function`.
     pub r#type: &'static str,
+    /// The name and the arguments.
     pub function: OpenAiFunctionCall<'a>,
 }
 
 /// The function of a tool call.
 #[derive(Serialize)]
 pub(super) struct OpenAiFunctionCall<'a> {
+    /// The name of the tool.
     pub name: &'a str,
     /// JSON inside a JSON string, as the API requires.
     pub arguments: &'a str,
@@ -118,11 +138,17 @@ pub(super) struct OpenAiFunctionCall<'a> {
 /// A chunk of an answer.
 #[derive(Default)]
 pub(super) struct OpenAiChunk {
+    /// The id of the answer, which all chunks repeat.
     pub id: Option<String>,
+    /// The model that answers, which may be a dated version of the one that was asked.
     pub model: Option<String>,
+    /// Pieces of the answer; empty in the chunk with the counts.
     pub choices: Vec<Raw>,
+    /// Token counts, usually in the last chunk.
     pub usage: Option<RawMap>,
+    /// An error that ends the answer.
     pub error: Option<Raw>,
+    /// All other fields.
     pub unknown: UnknownFields,
 }
 
@@ -152,10 +178,13 @@ impl OpenAiChunk {
 /// A choice of a chunk. A server returns several if `n` is above 1.
 #[derive(Default)]
 pub(super) struct OpenAiChoice {
+    /// 0 for the first choice, which is the answer.
     pub index: u64,
     /// The delta, or in a plain answer the whole message, which has the same members.
     pub delta: Option<RawMap>,
+    /// Why the choice ended; `None` before its last piece.
     pub finish_reason: Option<String>,
+    /// All other fields.
     pub unknown: UnknownFields,
 }
 
@@ -177,9 +206,13 @@ impl OpenAiChoice {
 /// A piece of a tool call. Only the first piece of a call has to have an id and a name.
 #[derive(Default)]
 pub(super) struct OpenAiToolCallDelta {
+    /// The number of the call in the answer.
     pub index: Option<u64>,
+    /// The id of the call.
     pub id: Option<String>,
+    /// The name of the tool.
     pub name: Option<String>,
+    /// A piece of the JSON of the arguments.
     pub arguments: Text,
 }
 
@@ -216,7 +249,9 @@ fn arguments_text(value: &Raw) -> Text {
 
 /// A part of type `text` in an answer.
 pub(super) struct OpenAiTextPart {
+    /// The text, which may be empty.
     pub text: Text,
+    /// All other fields.
     pub unknown: UnknownFields,
 }
 

@@ -14,6 +14,7 @@ pub(super) enum WrittenKind {
 }
 
 impl WrittenKind {
+    /// The core's delta for a piece of such a text.
     fn delta(self, text: Text) -> Delta {
         match self {
             WrittenKind::Text => Delta::Text(text),
@@ -58,7 +59,8 @@ impl BlockWriter {
         &self.written
     }
 
-    /// Takes what an event says. A whole text that differs is ignored here: the finished item repeats it.
+    /// Takes what an event says. A whole text that differs is ignored here: the finished item
+    /// repeats it.
     pub fn update(&mut self, update: &TextUpdate, out: &mut Vec<StreamEvent>) {
         match update {
             TextUpdate::Delta(text) => self.append(text, out),
@@ -74,8 +76,8 @@ impl BlockWriter {
         self.push(text, out);
     }
 
-    /// Takes the whole text and passes on what is missing. Returns it if it contradicts what was passed on, so that it
-    /// can be kept elsewhere.
+    /// Takes the whole text and passes on what is missing. Returns it if it contradicts what was
+    /// passed on, so that it can be kept elsewhere.
     pub fn complete(&mut self, whole: &Text, out: &mut Vec<StreamEvent>) -> Option<Raw> {
         if self.is_complete(whole) {
             return None;
@@ -93,7 +95,8 @@ impl BlockWriter {
         None
     }
 
-    /// Whether nothing is missing. This is cheap for plain text, since a server may repeat the whole many times.
+    /// Whether nothing is missing. This is cheap for plain text, since a server may repeat the
+    /// whole many times.
     fn is_complete(&self, whole: &Text) -> bool {
         let half = self.half.as_text();
         if let (Text::Plain(written), Text::Plain(whole)) = (&self.written, whole) {
@@ -110,6 +113,7 @@ impl BlockWriter {
         self.push(held, out);
     }
 
+    /// Passes on text, and remembers it for the comparison with the whole.
     fn push(&mut self, text: Text, out: &mut Vec<StreamEvent>) {
         if !text.is_empty() {
             self.written.push(&text);

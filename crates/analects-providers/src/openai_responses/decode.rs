@@ -1,5 +1,6 @@
-//! Decodes the events of the Responses API. Blocks are numbered in the order in which they appear. The last event repeats
-//! all items, which fills in what the pieces lack; a plain answer is read as a last event without pieces before it.
+//! Decodes the events of the Responses API. Blocks are numbered in the order in which they appear.
+//! The last event repeats all items, which fills in what the pieces lack; a plain answer is read as
+//! a last event without pieces before it.
 
 use std::collections::BTreeMap;
 
@@ -108,6 +109,8 @@ impl ResponsesDecoder {
         }
     }
 
+    /// Reads an event: an error, a sign of life, the answer as an object, or something about an
+    /// item.
     fn typed_event(&mut self, event: ResponsesEvent, map: &RawMap, out: &mut Vec<StreamEvent>) {
         match event.kind.as_str() {
             "error" => return self.report(&error_of_event(&event, map), out),
@@ -151,7 +154,8 @@ impl ResponsesDecoder {
         }
     }
 
-    /// Reads a piece of an item. Returns `false` for a piece of an unknown kind, or of an unknown item.
+    /// Reads a piece of an item. Returns `false` for a piece of an unknown kind, or of an unknown
+    /// item.
     fn piece(&mut self, event: &ResponsesEvent, out: &mut Vec<StreamEvent>) -> bool {
         if is_answer_text(&event.kind) && self.find_item(event).is_none() {
             // Some servers send text without announcing a message.
@@ -188,8 +192,8 @@ impl ResponsesDecoder {
         position
     }
 
-    /// The position of the item that an event is about. Numbers are more reliable than ids, which some servers make up
-    /// anew for every event. An event with neither is about the last item.
+    /// The position of the item that an event is about. Numbers are more reliable than ids, which
+    /// some servers make up anew for every event. An event with neither is about the last item.
     fn find_item(&self, event: &ResponsesEvent) -> Option<usize> {
         if !event.names_item() {
             return self.items.len().checked_sub(1);
@@ -206,19 +210,23 @@ impl ResponsesDecoder {
         self.has_same_type(position, item).then_some(position)
     }
 
+    /// The position of the item with this number.
     fn position_of_number(&self, number: Option<u64>) -> Option<usize> {
         self.by_number.get(&number?).copied()
     }
 
+    /// The position of the item with this id.
     fn position_of_id(&self, id: Option<&str>) -> Option<usize> {
         self.by_id.get(id?).copied()
     }
 
+    /// Whether the item at a position is of the same type as another. If not, they are two items.
     fn has_same_type(&self, position: usize, item: &Raw) -> bool {
         let begun = self.items.get(position);
         begun.is_some_and(|begun| begun.has_type_of(item))
     }
 
+    /// Finishes an item, unless an earlier event did.
     fn finish_item(&mut self, position: usize, item: &Raw, out: &mut Vec<StreamEvent>) {
         let begun = self.items.get_mut(position);
         if let Some(begun) = begun.filter(|begun| !begun.is_done) {
@@ -226,7 +234,8 @@ impl ResponsesDecoder {
         }
     }
 
-    /// Keeps an event that is not understood: with its item, until that is finished, or else beside the message.
+    /// Keeps an event that is not understood: with its item, until that is finished, or else beside
+    /// the message.
     fn keep(&mut self, event: &ResponsesEvent, raw: Raw) {
         let position = self.find_item(event);
         let is_about_item = event.item.is_none() && event.names_item();
@@ -366,10 +375,12 @@ impl<'a> ItemPiece<'a> {
     }
 }
 
+/// The id of an item, if it has one.
 fn id_of(item: &Raw) -> Option<String> {
     string_member(&item.as_object()?, "id")
 }
 
+/// Whether an event contains words of the answer, which must never get lost.
 fn is_answer_text(kind: &str) -> bool {
     matches!(
         kind,

@@ -1,5 +1,6 @@
-//! Encodes a request for the Responses API. Thinking goes back as the items that it came as, directly before what it led
-//! to. Of other items only the content goes back, because the server stores nothing under their ids.
+//! Encodes a request for the Responses API. Thinking goes back as the items that it came as,
+//! directly before what it led to. Of other items only the content goes back, because the server
+//! stores nothing under their ids.
 
 use analects_core::{
     Block, Content, Raw, RawMap, Request, Role, Text, TextBlock, ToolChoice, ToolResult, ToolSpec,
@@ -19,8 +20,8 @@ use crate::openai::turns::{fit_turns, temperature};
 use crate::openai::{OpenAiApi, TOOL_NAMES, parameters};
 use crate::{Auth, HttpRequest, Quirks};
 
-/// The fields that the request's metadata cannot replace: with another value, the answer could not be read, would be
-/// stored, or would answer something else.
+/// The fields that the request's metadata cannot replace: with another value, the answer could not
+/// be read, would be stored, or would answer something else.
 const FIXED_FIELDS: [&str; 7] = [
     "model",
     "input",
@@ -90,8 +91,8 @@ fn body<'a>(
     }
 }
 
-/// Asks for the encrypted thinking, if there may be any. Otherwise thinking could not go back: it would be an id under
-/// which nothing is stored.
+/// Asks for the encrypted thinking, if there may be any. Otherwise thinking could not go back: it
+/// would be an id under which nothing is stored.
 fn included_fields(may_think: bool) -> &'static [&'static str] {
     if may_think {
         &["reasoning.encrypted_content"]
@@ -102,12 +103,16 @@ fn included_fields(may_think: bool) -> &'static [&'static str] {
 
 /// Writes turns as input items. The turns contain only what the API can express.
 struct ResponsesWriter<'a> {
+    /// What the server requires.
     quirks: &'a Quirks,
+    /// The ids of calls that the server accepts.
     ids: &'a ToolIdMap,
+    /// The items so far.
     items: Vec<Raw>,
 }
 
 impl<'a> ResponsesWriter<'a> {
+    /// Writes a turn. Its text becomes a message; the blocks become one item or several.
     fn turn(&mut self, turn: &'a Turn) {
         let is_answer = turn.role == Role::Assistant;
         match &turn.content {
@@ -124,6 +129,7 @@ impl<'a> ResponsesWriter<'a> {
         }
     }
 
+    /// The role of a message. That of instructions depends on the server.
     fn role(&self, role: Role) -> &'static str {
         match role {
             Role::System => self.quirks.system_role.as_str(),
@@ -149,6 +155,7 @@ impl<'a> ResponsesWriter<'a> {
         });
     }
 
+    /// Writes an item in the form of the API.
     fn push(&mut self, item: &ResponsesItem<'_>) {
         self.items.push(to_raw(item));
     }
@@ -168,6 +175,7 @@ impl<'a> ResponsesWriter<'a> {
         }
     }
 
+    /// Writes a tool result, which is an item of its own.
     fn result(&mut self, result: &'a ToolResult) {
         let output = self.output(result);
         self.push(&ResponsesItem::FunctionCallOutput {
@@ -193,7 +201,8 @@ impl<'a> ResponsesWriter<'a> {
         ResponsesContent::Parts(parts)
     }
 
-    /// Writes a block of the user, of instructions or of a tool result; `None` for blocks that are no parts.
+    /// Writes a block of the user, of instructions or of a tool result; `None` for blocks that are
+    /// no parts.
     fn part(&self, block: &'a Block) -> Option<ResponsesPart<'a>> {
         if let Block::Text(block) = block {
             let text = block.text.as_str();
@@ -241,6 +250,7 @@ impl<'a> ResponsesWriter<'a> {
         self.end_message(&mut message);
     }
 
+    /// Writes a call. Its id is the one that the server accepts.
     fn call(&mut self, call: &ToolUse) {
         self.push(&ResponsesItem::FunctionCall {
             call_id: self.ids.get(&call.id),
@@ -249,7 +259,8 @@ impl<'a> ResponsesWriter<'a> {
         });
     }
 
-    /// Adds a text to the current message. A text that began an item of the answer begins a message again.
+    /// Adds a text to the current message. A text that began an item of the answer begins a message
+    /// again.
     fn text(&mut self, text: &'a TextBlock, message: &mut PendingMessage<'a>) {
         if let Some(item) = object_member(&text.extra, "item") {
             self.end_message(message);
@@ -288,6 +299,7 @@ fn is_input_text(part: &ResponsesPart<'_>) -> bool {
     matches!(part, ResponsesPart::InputText { .. })
 }
 
+/// Writes the definition of a tool.
 fn tool(spec: &ToolSpec, problems: &mut EncodeProblems) -> RawMap {
     RawMap::from([
         ("type", Raw::string("function")),
@@ -299,6 +311,7 @@ fn tool(spec: &ToolSpec, problems: &mut EncodeProblems) -> RawMap {
     ])
 }
 
+/// The tool choice in the words of the API.
 fn tool_choice(choice: &ToolChoice) -> Raw {
     match choice {
         ToolChoice::Auto => Raw::string("auto"),
@@ -312,7 +325,8 @@ fn tool_choice(choice: &ToolChoice) -> Raw {
     }
 }
 
-/// Writes a shape as JSON. The shapes have neither maps with odd keys nor types that fail, so this succeeds.
+/// Writes a shape as JSON. The shapes have neither maps with odd keys nor types that fail, so this
+/// succeeds.
 fn to_raw(shape: &impl serde::Serialize) -> Raw {
     let json = serde_json::to_string(shape).unwrap_or_default();
     Raw::parse(&json).unwrap_or_else(|_| Raw::empty_object())

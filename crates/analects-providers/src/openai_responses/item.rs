@@ -1,5 +1,6 @@
-//! An item of the output while it arrives: a message with its parts, thinking, a call, or an item of another type, which
-//! is kept unchanged. Whatever the pieces said, the finished item has the last word.
+//! An item of the output while it arrives: a message with its parts, thinking, a call, or an item
+//! of another type, which is kept unchanged. Whatever the pieces said, the finished item has the
+//! last word.
 
 mod call;
 mod message;
@@ -64,6 +65,7 @@ pub(super) struct OutputItem {
     pub is_done: bool,
 }
 
+/// The type of an item, with what its blocks need.
 #[derive(Debug, Clone)]
 enum OutputItemKind {
     Message(MessageItem),
@@ -74,6 +76,7 @@ enum OutputItemKind {
 }
 
 impl OutputItemKind {
+    /// Begins an item of the type that `raw` names.
     fn start(
         raw: &Raw,
         map: &RawMap,
@@ -141,7 +144,8 @@ impl OutputItem {
         }
     }
 
-    /// Adds to thinking. Returns `false` if this is none, or if it shows text from the other source.
+    /// Adds to thinking. Returns `false` if this is none, or if it shows text from the other
+    /// source.
     pub fn add_thinking(
         &mut self,
         source: ThinkingSource,
@@ -166,7 +170,8 @@ impl OutputItem {
         }
     }
 
-    /// Begins a part of a message. Returns `false` if the part is of an unknown type, or if this is no message.
+    /// Begins a part of a message. Returns `false` if the part is of an unknown type, or if this is
+    /// no message.
     pub fn begin_part(
         &mut self,
         part: Option<u64>,
@@ -204,8 +209,8 @@ impl OutputItem {
         self.close(is_whole, answer, out);
     }
 
-    /// Ends the item without its finished form. A call that may be cut off (`whole` is false) stays open, because half
-    /// of its arguments are missing.
+    /// Ends the item without its finished form. A call that may be cut off (`whole` is false) stays
+    /// open, because half of its arguments are missing.
     pub fn close(&mut self, whole: bool, answer: &mut AnswerState, out: &mut Vec<StreamEvent>) {
         self.flush(out);
         self.is_done = true;
@@ -259,8 +264,8 @@ impl OutputItem {
     }
 }
 
-/// A block that keeps an object unchanged. An object that looks like one of the core's blocks is wrapped; otherwise it
-/// would be read as that block later.
+/// A block that keeps an object unchanged. An object that looks like one of the core's blocks is
+/// wrapped; otherwise it would be read as that block later.
 fn verbatim_block(raw: &Raw) -> BlockStart {
     let read = core::Block::read(raw, &mut Vec::new());
     if matches!(read, Ok(core::Block::Other(_))) {

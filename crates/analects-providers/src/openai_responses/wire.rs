@@ -1,5 +1,5 @@
-//! The shapes of the Responses API: what goes out, for serde to write, and what comes back, which is read leniently,
-//! since other servers speak this API too.
+//! The shapes of the Responses API: what goes out, for serde to write, and what comes back, which
+//! is read leniently, since other servers speak this API too.
 
 use std::borrow::Cow;
 
@@ -13,24 +13,33 @@ use crate::decoding::{
 /// The body of a request.
 #[derive(Serialize)]
 pub(super) struct ResponsesRequest<'a> {
+    /// The name of the model at the provider.
     pub model: &'a str,
+    /// The request's own instructions. Later ones are messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Cow<'a, str>>,
+    /// The conversation, as items.
     pub input: Vec<Raw>,
+    /// Always true; see [`without_streaming`](crate::without_streaming).
     pub stream: bool,
     /// Whether the server keeps the answer for later requests.
     pub store: bool,
     /// Fields of the answer that the server sends only on request.
     #[serde(skip_serializing_if = "<[&str]>::is_empty")]
     pub include: &'a [&'static str],
+    /// Present if the request wants thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<ResponsesReasoning>,
+    /// From 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// The limit of output tokens, with thinking.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
+    /// The definitions of tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<RawMap>,
+    /// Which tools the model may or must call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<Raw>,
 }
@@ -38,6 +47,7 @@ pub(super) struct ResponsesRequest<'a> {
 /// Asks for a summary of the model's thinking.
 #[derive(Serialize)]
 pub(super) struct ResponsesReasoning {
+    /// How detailed the summary is; always `auto`.
     pub summary: &'static str,
 }
 
@@ -100,6 +110,7 @@ pub(super) enum ResponsesPart<'a> {
 /// An event of an answer.
 #[derive(Default)]
 pub(super) struct ResponsesEvent {
+    /// The type, such as `response.output_text.delta`.
     pub kind: String,
     /// The number of the item that the event is about.
     pub output_index: Option<u64>,
@@ -107,12 +118,17 @@ pub(super) struct ResponsesEvent {
     pub item_id: Option<String>,
     /// The number of a part of that item, in its content or its summary.
     pub part_index: Option<u64>,
+    /// The item that begins or is finished.
     pub item: Option<Raw>,
+    /// The part of a message that begins or is finished.
     pub part: Option<Raw>,
+    /// The answer as an object, in the first and the last event.
     pub response: Option<Raw>,
+    /// The error of an `error` event, if it is an object of its own.
     pub error: Option<Raw>,
     /// The added text, or in a `done` event the whole text.
     pub text: Option<Raw>,
+    /// All other fields.
     pub unknown: UnknownFields,
 }
 
@@ -149,21 +165,30 @@ impl ResponsesEvent {
     }
 }
 
-/// The answer as an object: complete in the last event and in a plain answer, without output in the first event.
+/// The answer as an object: complete in the last event and in a plain answer, without output in the
+/// first event.
 #[derive(Default)]
 pub(super) struct ResponseObject {
+    /// The id of the answer.
     pub id: Option<String>,
+    /// The model that answers.
     pub model: Option<String>,
+    /// Whether the answer is complete, incomplete, failed, cancelled or still running.
     pub status: Option<String>,
+    /// The error of a failed answer.
     pub error: Option<Raw>,
     /// Why the answer is incomplete.
     pub reason: Option<String>,
+    /// The items of the answer.
     pub output: Vec<Raw>,
+    /// Token counts.
     pub usage: Option<RawMap>,
+    /// All other fields.
     pub unknown: UnknownFields,
 }
 
 impl ResponseObject {
+    /// Reads the object. All of its members are optional.
     pub fn read(map: &RawMap) -> ResponseObject {
         let mut response = ResponseObject::default();
         response.unknown = read_fields(map, |key, value| match key {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
 
-use analects_client::{Client, Model, Options, Surroundings};
+use analects_client::{Client, Model, Options, ProviderSettings};
 use analects_core::verbs::{self, Change};
 use analects_core::{Agent, History, Message, SessionId};
 use analects_formats::msgfile::{self, CellMessages};
@@ -295,8 +295,8 @@ impl Place {
 }
 
 /// Where models need no keys.
-fn unlocked() -> Surroundings {
-    let mut environment = Surroundings::default();
+fn unlocked() -> ProviderSettings {
+    let mut environment = ProviderSettings::default();
     environment.allow_no_key = true;
     environment
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use analects_client::{Model, Surroundings, resolve};
+use analects_client::{Model, ProviderSettings, resolve};
 use analects_testkit::server::{self, Step, call, error, piece, stream_head};
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ impl Server {
     pub fn model(&self) -> Model {
         let address = &self.address;
         let variable = |name: &str| (name == "OPENAI_BASE_URL").then(|| address.clone());
-        resolve("openai/tiny", &Surroundings::read(variable)).unwrap()
+        resolve("openai/tiny", &ProviderSettings::read(variable)).unwrap()
     }
 
     pub fn asked(&self) -> Vec<Question> {

@@ -338,7 +338,7 @@ fn conclude(args: &AskArgs, model: &Model, asked: AskResult) -> Result<(), Failu
 
 /// The failure for an answer that ended early, or `None` if it is complete.
 fn incomplete(complete: bool, error: Option<ApiError>) -> Option<Failure> {
-    let told = error.map(|error| ClientError::BrokeOff(error).into());
+    let told = error.map(|error| ClientError::Interrupted(error).into());
     told.or_else(|| (!complete).then(Failure::incomplete_answer))
 }
 

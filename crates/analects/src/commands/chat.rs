@@ -110,7 +110,7 @@ pub fn run(args: ChatArgs) -> Result<(), Failure> {
 /// Decides between a single call, an interactive session and `--watch`.
 fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> {
     let options = args.connection.options(environment)?;
-    let records = options.record.is_some();
+    let records = options.record_to.is_some();
     let (file, words) = split_file(std::mem::take(&mut args.words))?;
     match &file {
         Some(file) => args.connection.check_not_recorded_over(file)?,

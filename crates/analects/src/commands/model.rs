@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analects_client::{ModelAdapter, provider_of, resolve};
+use analects_client::{ModelAdapter, find_provider, resolve};
 use analects_core::ModelFacts;
 use analects_local::{Installed, Local, LocalError};
 use analects_providers::{LOCAL_VENDOR, Vendor, vendor, vendors};
@@ -232,7 +232,7 @@ fn info(args: &ModelInfoArgs) -> Result<(), Failure> {
     let config = Config::read_for(Some(&args.name), None, &environment)?;
     let name = config.model(&args.name)?;
     let catalogue = environment.models.catalogue();
-    let (vendor, model) = provider_of(&name, catalogue)?;
+    let (vendor, model) = find_provider(&name, catalogue)?;
     let (provider, facts) = (vendor.name, catalogue.facts(vendor.name, model));
     if args.json {
         let facts = serde_json::to_value(&facts).unwrap_or(Value::Null);

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use analects_client::{BaseUrl, Key, Model, Surroundings, Transport, resolve};
+use analects_client::{BaseUrl, Key, Model, ProviderSettings, Transport, resolve};
 use analects_context::{Precision, ProjectDocument, Tokenizer, count_tokens_from_usage};
 use analects_core::verbs::Change;
 use analects_core::{Agent, Block, Body, Content, Message, Raw, chain};
@@ -29,7 +29,7 @@ fn model(serving: &Serving) -> Model {
         key: Key::new(&serving.key),
         as_bearer: false,
     };
-    let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
+    let model = resolve("local/smollm2", &ProviderSettings::default()).unwrap();
     Model {
         transport,
         api: Api::OpenAiChat,
@@ -100,7 +100,7 @@ fn open(machine: &Machine, name: &str, agent: &Agent) -> FileConversation {
         state: machine.path("s"),
     };
     let mut conversation = FileConversation::open(&machine.path(name), &places).unwrap();
-    let resolved = ResolvedAgent::new(agent.clone(), "local/smollm2", &Surroundings::default());
+    let resolved = ResolvedAgent::new(agent.clone(), "local/smollm2", &ProviderSettings::default());
     conversation.set_responder(&resolved.unwrap()).unwrap();
     conversation
 }
@@ -159,7 +159,7 @@ fn the_plan_counts_tokens_as_the_server_does() {
     conversation
         .apply(changes.collect(), &[], Timestamp::now())
         .unwrap();
-    let environment = Surroundings::default();
+    let environment = ProviderSettings::default();
     let config = TurnConfig {
         tokenizer: Some(Arc::new(ServerVocabulary(serving.clone()))),
         context: vec![("city".to_string(), "Paris & <London>".to_string())],

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use analects_client::{
-    BaseUrl, ClientError, Key, Model, ModelAdapter, Options, Response, Surroundings,
+    BaseUrl, ClientError, Key, Model, ModelAdapter, Options, ProviderSettings, Response,
 };
 use analects_client::{Transport, resolve};
 use analects_core::{ApiErrorKind, Body, Fold, Message, Raw, Request, Role, StopReason, Turn};
@@ -34,7 +34,7 @@ pub fn adapter_at(api: Api, base_url: &str, key: &str) -> ModelAdapter {
         key: Key::new(key),
         as_bearer: false,
     };
-    let model = resolve("local/smollm2", &Surroundings::default()).unwrap();
+    let model = resolve("local/smollm2", &ProviderSettings::default()).unwrap();
     ModelAdapter::new(
         Model {
             api,

@@ -1,5 +1,5 @@
-//! A block of an answer while it grows. A block of a type that the core does not know is passed on only when it is
-//! complete, so that no call ever shows with half its input.
+//! A block of an answer while it grows. A block of a type that the core does not know is passed on
+//! only when it is complete, so that no call ever shows with half its input.
 
 use analects_core::{BlockStart, Delta, Raw, RawMap, StreamEvent, Text};
 
@@ -15,9 +15,11 @@ pub(super) struct OpenBlock {
     /// The block's index in the message.
     index: usize,
     kind: OpenBlockKind,
+    /// Half a character at the end of the last piece.
     half: HalfCharacter,
 }
 
+/// The type of a block, with what came of it so far.
 #[derive(Debug, Clone)]
 enum OpenBlockKind {
     /// Text, with its citations so far.
@@ -32,7 +34,9 @@ enum OpenBlockKind {
 /// A call whose arguments may still grow.
 #[derive(Debug, Clone)]
 struct OpenCall {
+    /// The id of the call, or one that we made up.
     id: String,
+    /// The name of the tool.
     name: String,
     /// The arguments of the block's start, which hold if no pieces follow.
     input: Raw,
@@ -127,6 +131,7 @@ impl OpenBlock {
         true
     }
 
+    /// Passes on text as a delta of the block's kind. For a call, it is a piece of the arguments.
     fn push_text(&mut self, text: Text, out: &mut Vec<StreamEvent>) {
         if text.is_empty() {
             return;
@@ -168,7 +173,8 @@ impl OpenBlock {
         }
     }
 
-    /// What came of a block of unknown type that is cut off; `None` for other blocks, which were passed on.
+    /// What came of a block of unknown type that is cut off; `None` for other blocks, which were
+    /// passed on.
     pub fn into_partial_block(self) -> Option<Raw> {
         match self.kind {
             OpenBlockKind::Unknown(block) => Some(block.into_partial_block()),
@@ -178,6 +184,7 @@ impl OpenBlock {
 }
 
 impl OpenBlockKind {
+    /// The kind of a block by its start.
     fn of(index: usize, block: &RawMap, response_id: &str) -> OpenBlockKind {
         match string_member(block, "type").as_deref() {
             Some("text") => OpenBlockKind::Text(list_member(block, "citations")),

@@ -19,6 +19,7 @@ pub(super) struct UnknownBlock {
 }
 
 impl UnknownBlock {
+    /// A block with the members of its start.
     pub fn new(block: &RawMap) -> UnknownBlock {
         UnknownBlock {
             fields: block.into(),
@@ -49,6 +50,7 @@ impl UnknownBlock {
         }
     }
 
+    /// Appends text to a member. Its value at the start of the block comes first.
     fn add_text(&mut self, key: String, text: &Text) {
         if !self.texts.contains_key(&key) {
             let start = self.fields.get(&key).and_then(Text::from_raw);

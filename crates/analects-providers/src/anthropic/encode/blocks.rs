@@ -78,6 +78,7 @@ impl BlockEncoder {
         }
     }
 
+    /// Whether the model said the block.
     fn is_model(self) -> bool {
         self.role == Role::Assistant
     }
@@ -118,6 +119,7 @@ impl BlockEncoder {
         Some(map)
     }
 
+    /// An image with its cache point.
     fn image(self, image: &Image, problems: &mut EncodeProblems) -> Option<RawMap> {
         let Some(source) = image_source(&image.source) else {
             problems.omit_content(self.turn, "a picture", UNSUPPORTED_SOURCE);
@@ -129,6 +131,7 @@ impl BlockEncoder {
         Some(map)
     }
 
+    /// A document with its title, its context and whether to cite it.
     fn document(self, document: &Document, problems: &mut EncodeProblems) -> Option<RawMap> {
         let Some(source) = document_source(&document.source) else {
             problems.omit_content(self.turn, "a document", UNSUPPORTED_SOURCE);
@@ -142,6 +145,7 @@ impl BlockEncoder {
         Some(map)
     }
 
+    /// A call, with the note of the provider's tool that made it, if any.
     fn call(self, call: &ToolUse, problems: &mut EncodeProblems) -> Option<EncodedBlock> {
         if !self.is_model() {
             problems.omit_content(self.turn, "a call", "only the model calls tools");
@@ -160,6 +164,7 @@ impl BlockEncoder {
         Some(EncodedBlock::Call { id, block })
     }
 
+    /// A tool result. Blank ones are sent too, because every call needs one.
     fn result(self, result: &ToolResult, problems: &mut EncodeProblems) -> EncodedBlock {
         let is_error = result.is_error == Some(true);
         let mut block = typed_object("tool_result");
@@ -182,6 +187,7 @@ impl BlockEncoder {
         EncodedBlock::Result { id, block }
     }
 
+    /// The blocks in a tool result that the API accepts there.
     fn result_blocks(
         self,
         blocks: &[Block],
@@ -228,6 +234,7 @@ impl BlockEncoder {
         Some(map)
     }
 
+    /// Thinking with its signature.
     fn thinking(self, thinking: &Thinking, problems: &mut EncodeProblems) -> Option<RawMap> {
         let signature = thinking.signature.as_deref().unwrap_or_default();
         // The signature holds for these exact bytes, so surrogates cannot be replaced.
@@ -241,6 +248,7 @@ impl BlockEncoder {
         Some(map)
     }
 
+    /// Encrypted thinking, which goes back unchanged.
     fn redacted_thinking(
         self,
         thinking: &RedactedThinking,
@@ -254,7 +262,8 @@ impl BlockEncoder {
         Some(map)
     }
 
-    /// Whether thinking goes back: only complete, and only to the model that it is of. Reports why not.
+    /// Whether thinking goes back: only complete, and only to the model that it is of. Reports why
+    /// not.
     fn sends_thinking(self, is_whole: bool, problems: &mut EncodeProblems) -> bool {
         let is_own = self.is_model() && self.same_model;
         if !is_own {
@@ -294,7 +303,8 @@ impl BlockEncoder {
     }
 }
 
-/// Types of the core's own blocks. A block of unknown type with such a type lacks something, and is of no use.
+/// Types of the core's own blocks. A block of unknown type with such a type lacks something, and is
+/// of no use.
 fn is_core_type(kind: &str) -> bool {
     matches!(
         kind,
@@ -321,6 +331,7 @@ fn is_complete_call(raw: &Raw, kind: &str) -> bool {
     has_input && TOOL_NAMES.accepts(&name) && !id.is_empty() && id.chars().all(is_plain_char)
 }
 
+/// The type of a block or a source; empty if it has none.
 fn type_of(raw: &Raw) -> String {
     raw.kind().unwrap_or_default()
 }
@@ -361,6 +372,7 @@ fn copy_source(raw: &Raw, kind: &str, members: &[&str]) -> Option<RawMap> {
     Some(map)
 }
 
+/// The media type of a source; empty if it has none.
 fn media_type(raw: &Raw) -> String {
     let source = raw.as_object().unwrap_or_default();
     source.string("media_type").unwrap_or_default()
@@ -376,6 +388,7 @@ fn image_source(raw: &Raw) -> Option<RawMap> {
     }
 }
 
+/// Whether the API accepts images of this type.
 fn is_image_type(media_type: &str) -> bool {
     matches!(
         media_type,
@@ -395,18 +408,20 @@ fn document_source(raw: &Raw) -> Option<RawMap> {
     }
 }
 
+/// A source that contains the data of a file.
 fn base64_source(raw: &Raw) -> Option<RawMap> {
     let source = copy_source(raw, "base64", &["media_type", "data"])?;
     is_valid_data("", &source.string("data")?).then_some(source)
 }
 
+/// A source that the provider fetches from the network.
 fn url_source(raw: &Raw) -> Option<RawMap> {
     let source = copy_source(raw, "url", &["url"])?;
     is_sendable_url(&source.string("url")?).then_some(source)
 }
 
-/// The source of a file that was uploaded to the API. A local file has a path instead of an id; where files may be read,
-/// its data is in place by now.
+/// The source of a file that was uploaded to the API. A local file has a path instead of an id;
+/// where files may be read, its data is in place by now.
 fn uploaded_source(raw: &Raw) -> Option<RawMap> {
     let source = copy_source(raw, "file", &["file_id"])?;
     let id = source.string("file_id")?;

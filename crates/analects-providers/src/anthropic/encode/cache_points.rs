@@ -43,6 +43,7 @@ fn count_fixed(metadata: &RawMap) -> usize {
     tools.filter(is_marked).count() + usize::from(is_marked(metadata))
 }
 
+/// Whether an object has a cache point.
 fn is_marked(map: &RawMap) -> bool {
     map.get(CACHE_CONTROL).is_some()
 }

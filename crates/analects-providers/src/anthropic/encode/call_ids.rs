@@ -15,8 +15,8 @@ pub(super) struct CallIds {
 }
 
 impl CallIds {
-    /// Assigns an id to a call. It depends on nothing behind the call: a longer conversation then begins with the same
-    /// bytes, and the provider can cache it.
+    /// Assigns an id to a call. It depends on nothing behind the call: a longer conversation then
+    /// begins with the same bytes, and the provider can cache it.
     pub fn assign(&mut self, id: &str) -> &str {
         let plain = plain_id(id);
         let count = self.counts.entry(plain.clone()).or_insert(1);

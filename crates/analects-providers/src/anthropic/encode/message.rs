@@ -27,6 +27,7 @@ impl AnthropicMessage {
         }
     }
 
+    /// Whether nothing is left to send.
     pub fn is_empty(&self) -> bool {
         self.results.is_empty() && self.content.is_empty()
     }
@@ -55,6 +56,7 @@ impl AnthropicMessage {
         RawMap::from([("role", role), ("content", content)]).to_raw()
     }
 
+    /// The text of a message that is a single text without a cache point or citations.
     fn only_text(&self) -> Option<Raw> {
         let [only] = self.content.as_slice() else {
             return None;
@@ -66,6 +68,7 @@ impl AnthropicMessage {
         only.get("text").cloned()
     }
 
+    /// All blocks, with the results first.
     fn block_list(&self) -> Raw {
         let blocks = self.results.iter().chain(&self.content);
         let blocks: Vec<Raw> = blocks.map(RawMap::to_raw).collect();

@@ -1,5 +1,6 @@
-//! Builds the messages of the body. Calls and results arrive in order; but since some blocks are omitted, this makes sure
-//! that the rest alternates between user and model, begins with the user, and has no empty message.
+//! Builds the messages of the body. Calls and results arrive in order; but since some blocks are
+//! omitted, this makes sure that the rest alternates between user and model, begins with the user,
+//! and has no empty message.
 
 use analects_core::{Content, Raw, Role, Turn};
 
@@ -15,13 +16,13 @@ const OPENING_LINE: &str = "(The conversation begins with your words.)";
 
 /// Builds messages from turns.
 #[derive(Debug, Default)]
-pub(super) struct MessageBuilder {
+pub(super) struct AnthropicMessageBuilder {
     messages: Vec<AnthropicMessage>,
     server_calls: ServerCalls,
     ids: CallIds,
 }
 
-impl MessageBuilder {
+impl AnthropicMessageBuilder {
     /// Adds a turn. `model` is the model to ask.
     pub fn add(&mut self, number: usize, turn: &Turn, model: &str, problems: &mut EncodeProblems) {
         let encoder = BlockEncoder::new(number, turn, model);
@@ -42,6 +43,8 @@ impl MessageBuilder {
         }
     }
 
+    /// Adds a block to the message of its role. Only here do calls and results get the ids that are
+    /// sent.
     fn push(&mut self, turn: usize, block: EncodedBlock, problems: &mut EncodeProblems) {
         match block {
             EncodedBlock::Content(role, block) => {
@@ -78,12 +81,13 @@ impl MessageBuilder {
         &mut self.messages[last]
     }
 
+    /// The role of the last message; `None` without messages.
     fn last_role(&self) -> Option<Role> {
         Some(self.messages.last()?.role)
     }
 
-    /// Corrects the last message once it is complete, and removes it if nothing is left. `is_final` says whether it ends
-    /// the conversation.
+    /// Corrects the last message once it is complete, and removes it if nothing is left. `is_final`
+    /// says whether it ends the conversation.
     fn close_last(&mut self, is_final: bool, problems: &mut EncodeProblems) {
         let Some(mut message) = self.messages.pop() else {
             return;
@@ -120,7 +124,8 @@ impl MessageBuilder {
         self.messages
     }
 
-    /// Removes white space at the end of an answer that the model is to continue, which the API refuses.
+    /// Removes white space at the end of an answer that the model is to continue, which the API
+    /// refuses.
     fn trim_end(&mut self) {
         let last = self.messages.last_mut();
         let answer = last.filter(|last| last.role == Role::Assistant);
@@ -135,8 +140,8 @@ impl MessageBuilder {
     }
 }
 
-/// Whether the model's unfinished turn began without thinking. A turn is unfinished if its calls were just answered, or
-/// if the model is to continue its text.
+/// Whether the model's unfinished turn began without thinking. A turn is unfinished if its calls
+/// were just answered, or if the model is to continue its text.
 pub(super) fn began_without_thinking(messages: &[AnthropicMessage]) -> bool {
     let mut first_answer = None;
     for message in messages.iter().rev() {

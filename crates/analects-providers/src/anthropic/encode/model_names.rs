@@ -1,4 +1,5 @@
-//! What the name of a model tells about it. A name that tells nothing is taken for a model that accepts everything.
+//! What the name of a model tells about it. A name that tells nothing is taken for a model that
+//! accepts everything.
 
 /// Whether both names are of the same model, be it by an alias or by a dated snapshot.
 pub(super) fn is_same_model(left: &str, right: &str) -> bool {
@@ -22,8 +23,8 @@ fn is_date(text: &str) -> bool {
     text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The version in a name such as `claude-3-7-sonnet-latest` or `claude-opus-4-20250514`: its first number, and the one
-/// directly behind, or 0.
+/// The version in a name such as `claude-3-7-sonnet-latest` or `claude-opus-4-20250514`: its first
+/// number, and the one directly behind, or 0.
 fn version(model: &str) -> Option<(u32, u32)> {
     let mut parts = model.strip_prefix("claude-")?.split('-');
     let major = parts.find_map(version_number)?;
@@ -36,7 +37,8 @@ fn version_number(part: &str) -> Option<u32> {
     part.parse().ok().filter(|_| part.len() <= 2)
 }
 
-/// Whether the model itself determines how long it thinks. Older models require a budget, and the newest refuse one.
+/// Whether the model itself determines how long it thinks. Older models require a budget, and the
+/// newest refuse one.
 pub(super) fn thinks_adaptively(model: &str) -> bool {
     version(model).is_some_and(|version| version >= (4, 6))
 }

@@ -7,17 +7,19 @@ use analects_core::RawMap;
 use super::message::{AnthropicMessage, block_type};
 use crate::decoding::{object_member, string_member};
 
-/// Calls of the provider's tools without a result so far. A result usually follows in the same message. But if a tool of
-/// the provider called one of ours, its result waits for ours, and comes in a later message.
+/// Calls of the provider's tools without a result so far. A result usually follows in the same
+/// message. But if a tool of the provider called one of ours, its result waits for ours, and comes
+/// in a later message.
 #[derive(Debug, Default)]
 pub(super) struct ServerCalls {
     waiting: BTreeSet<String>,
 }
 
 impl ServerCalls {
-    /// Removes calls without results from the model's last message, and results without calls. Only a message that ends
-    /// the conversation (`is_final`) may end in a call, because the model may have paused there. Calls of `earlier`
-    /// messages that get no result any more are removed too. Returns whether anything was removed.
+    /// Removes calls without results from the model's last message, and results without calls. Only
+    /// a message that ends the conversation (`is_final`) may end in a call, because the model may
+    /// have paused there. Calls of `earlier` messages that get no result any more are removed too.
+    /// Returns whether anything was removed.
     pub fn pair(
         &mut self,
         earlier: &mut [AnthropicMessage],
@@ -56,7 +58,8 @@ struct Pairing {
 }
 
 impl Pairing {
-    /// Notes a call or a result. Returns `false` for a repeated call, and for a result that is repeated or has no call.
+    /// Notes a call or a result. Returns `false` for a repeated call, and for a result that is
+    /// repeated or has no call.
     fn keeps(&mut self, block: &RawMap) -> bool {
         if is_server_result(block) {
             let id = id_member(block, "tool_use_id");
@@ -86,8 +89,8 @@ impl Pairing {
     }
 }
 
-/// Removes calls of the provider's tools, and the note in our calls that these made them. Returns whether a call was
-/// removed.
+/// Removes calls of the provider's tools, and the note in our calls that these made them. Returns
+/// whether a call was removed.
 fn remove_calls(message: &mut AnthropicMessage, is_removed: impl Fn(&str) -> bool) -> bool {
     let count = message.content.len();
     message
@@ -101,6 +104,7 @@ fn remove_calls(message: &mut AnthropicMessage, is_removed: impl Fn(&str) -> boo
     message.content.len() < count
 }
 
+/// Whether a block is the call of a tool that the provider runs.
 fn is_server_call(block: &RawMap) -> bool {
     matches!(
         block_type(block).as_str(),
@@ -108,6 +112,7 @@ fn is_server_call(block: &RawMap) -> bool {
     )
 }
 
+/// Whether a block is the result of such a call. Each of these tools has its own type of result.
 fn is_server_result(block: &RawMap) -> bool {
     block_type(block).ends_with("_tool_result")
 }
@@ -117,6 +122,7 @@ fn caller(block: &RawMap) -> Option<String> {
     string_member(&object_member(block, "caller")?, "tool_id")
 }
 
+/// The id in a member; empty if there is none.
 fn id_member(block: &RawMap, key: &str) -> String {
     string_member(block, key).unwrap_or_default()
 }

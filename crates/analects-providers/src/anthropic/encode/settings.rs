@@ -20,15 +20,21 @@ const MAX_THINKING_BUDGET: u64 = 32_000;
 
 /// Everything in the body besides the conversation.
 pub(super) struct AnthropicSettings {
+    /// The limit of output tokens, with thinking.
     pub max_tokens: u64,
     temperature: Option<f64>,
     stop_sequences: Vec<Raw>,
+    /// The definitions of tools.
     tools: Vec<Raw>,
+    /// Which tools the model may or must call.
     tool_choice: Option<RawMap>,
+    /// How the model thinks; `None` if it is not asked to.
     thinking: Option<RawMap>,
 }
 
 impl AnthropicSettings {
+    /// Chooses the settings. They depend on the messages, because thinking must not begin in the
+    /// middle of a turn.
     pub fn new(
         request: &Request,
         messages: &[AnthropicMessage],
@@ -63,7 +69,8 @@ impl AnthropicSettings {
         }
     }
 
-    /// Writes the settings into the body, except for `max_tokens`, which stands before the conversation.
+    /// Writes the settings into the body, except for `max_tokens`, which stands before the
+    /// conversation.
     pub fn write(self, body: &mut RawMap) {
         if let Some(temperature) = self.temperature
             && let Ok(number) = Raw::parse(&temperature.to_string())
@@ -81,6 +88,7 @@ impl AnthropicSettings {
     }
 }
 
+/// Writes a list, unless it is empty.
 fn push_list(body: &mut RawMap, key: &str, values: &[Raw]) {
     if !values.is_empty() {
         body.push(key, Raw::array(values));
@@ -101,7 +109,8 @@ fn max_tokens(request: &Request, problems: &mut EncodeProblems) -> u64 {
     limit
 }
 
-/// Whether the model thinks before it answers. The metadata may say so, since it replaces our field.
+/// Whether the model thinks before it answers. The metadata may say so, since it replaces our
+/// field.
 fn thinks(request: &Request, thinking: Option<&RawMap>) -> bool {
     match object_member(&request.metadata, "thinking") {
         Some(given) => {
@@ -137,6 +146,7 @@ fn stop_sequences(request: &Request, problems: &mut EncodeProblems) -> Vec<Raw> 
     stops
 }
 
+/// Writes the definition of a tool.
 fn tool(spec: &ToolSpec, problems: &mut EncodeProblems) -> Raw {
     let schema = settings::object_schema(spec, problems);
     let mut tool = RawMap::from([("name", Raw::string(&spec.name))]);
@@ -154,6 +164,7 @@ fn placeholder_tools(messages: &[AnthropicMessage]) -> Vec<Raw> {
     names.iter().map(|name| placeholder_tool(name)).collect()
 }
 
+/// A definition that accepts any arguments.
 fn placeholder_tool(name: &str) -> Raw {
     RawMap::from([
         ("name", Raw::string(name)),
@@ -163,6 +174,7 @@ fn placeholder_tool(name: &str) -> Raw {
     .to_raw()
 }
 
+/// The tool choice in the words of the API.
 fn tool_choice_object(choice: &ToolChoice) -> RawMap {
     match choice {
         ToolChoice::Auto => typed_object("auto"),
@@ -205,6 +217,7 @@ fn thinking(
     Some(thinking)
 }
 
+/// Whether the model has to call a tool. The API refuses thinking then.
 fn forces_call(choice: Option<&RawMap>) -> bool {
     let kind = choice.and_then(|choice| choice.string("type"));
     matches!(kind.as_deref(), Some("any" | "tool"))

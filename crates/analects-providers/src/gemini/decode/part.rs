@@ -8,7 +8,9 @@ use crate::decoding::{fill, non_empty_string, push_delta, push_extra};
 
 /// A part of an answer.
 pub(super) struct GeminiPart {
+    /// What the part contains.
     pub content: PartContent,
+    /// Everything else.
     pub fields: PartFields,
 }
 
@@ -22,8 +24,11 @@ pub(super) enum PartContent {
 /// The fields of a part beside its content.
 #[derive(Default)]
 pub(super) struct PartFields {
+    /// Whether the part is thinking.
     pub is_thought: bool,
+    /// The encrypted thinking that led to the part, to be sent back with it.
     signature: Option<Raw>,
+    /// All other fields.
     pub rest: RawMap,
 }
 
@@ -31,8 +36,11 @@ pub(super) struct PartFields {
 pub(super) struct GeminiFunctionCall {
     /// The call's id; `None` if Gemini gives it none.
     pub id: Option<String>,
+    /// The name of the function.
     pub name: String,
+    /// The arguments.
     pub input: Raw,
+    /// All other fields of the call.
     pub rest: RawMap,
 }
 
@@ -80,12 +88,14 @@ impl PartContent {
 }
 
 impl PartFields {
-    /// Whether there are fields that a block has to keep. The mark of a thought makes a block of its own kind.
+    /// Whether there are fields that a block has to keep. The mark of a thought makes a block of
+    /// its own kind.
     pub fn is_empty(&self) -> bool {
         self.signature.is_none() && self.rest.is_empty()
     }
 
-    /// Appends the fields to a block of text or thinking. Thinking has its own field for a signature.
+    /// Appends the fields to a block of text or thinking. Thinking has its own field for a
+    /// signature.
     pub fn push_to_text(mut self, index: usize, out: &mut Vec<StreamEvent>) {
         let signature = self.signature.as_ref().and_then(Raw::as_string);
         if self.is_thought

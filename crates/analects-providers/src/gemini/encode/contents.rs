@@ -1,5 +1,5 @@
-//! Writes the conversation as Gemini's contents: turns of `user` and `model` in alternation. Tool results are a turn of
-//! their own, and what the user says besides is another.
+//! Writes the conversation as Gemini's contents: turns of `user` and `model` in alternation. Tool
+//! results are a turn of their own, and what the user says besides is another.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,9 @@ const FOREIGN_SIGNATURE: &str = "skip_thought_signature_validator";
 /// The user's line behind a conversation that the model ended. The model reads it.
 const GO_ON: &str = "(Please go on.)";
 
+/// The role of the user, and of tool results.
 const USER: &str = "user";
+/// The role of the model.
 const MODEL: &str = "model";
 
 /// Returns the contents of a request.
@@ -42,7 +44,8 @@ pub(super) fn contents(request: &Request, problems: &mut EncodeProblems) -> Vec<
     contents
 }
 
-/// Adds a line of the user if the model spoke last: the API requires the last turn to be the user's.
+/// Adds a line of the user if the model spoke last: the API requires the last turn to be the
+/// user's.
 fn end_with_user(contents: &mut Vec<GeminiContent>, problems: &mut EncodeProblems) {
     let Some(last) = contents.last() else {
         problems.omit_everything();
@@ -78,6 +81,7 @@ struct ContentsWriter<'a> {
 }
 
 impl<'a> ContentsWriter<'a> {
+    /// Writes a turn, as several contents if it has tool results.
     fn turn(&mut self, turn: &'a Turn) {
         let role = if turn.role == Role::Assistant {
             MODEL
@@ -91,7 +95,8 @@ impl<'a> ContentsWriter<'a> {
         }
     }
 
-    /// Writes the blocks of a turn: the results first, then the files in them, which a result cannot contain.
+    /// Writes the blocks of a turn: the results first, then the files in them, which a result
+    /// cannot contain.
     fn blocks(&mut self, role: &'static str, turn: &'a Turn, blocks: &'a [Block]) {
         for result in blocks.iter().filter_map(Block::as_tool_result) {
             self.result(result);
@@ -107,6 +112,7 @@ impl<'a> ContentsWriter<'a> {
         }
     }
 
+    /// Writes a block. Results were written before.
     fn block(&mut self, role: &'static str, turn: &'a Turn, block: &'a Block) {
         match block {
             Block::ToolResult(_) | Block::RedactedThinking(_) => {}
@@ -139,6 +145,7 @@ impl<'a> ContentsWriter<'a> {
         self.push(MODEL, with_fields(part, &beside));
     }
 
+    /// Writes a tool result. Consecutive results belong into one turn, in the order of their calls.
     fn result(&mut self, result: &ToolResult) {
         let call = self.calls.get(result.tool_use_id.as_str());
         let call = call.copied().unwrap_or_default();
@@ -169,6 +176,7 @@ impl<'a> ContentsWriter<'a> {
         }
     }
 
+    /// Writes an image or a document with its other fields.
     fn file(&mut self, role: &'static str, source: &Raw, extra: &RawMap) {
         if let Some(part) = source_part(source) {
             self.push(role, with_fields(part, extra));
@@ -183,6 +191,7 @@ impl<'a> ContentsWriter<'a> {
         }
     }
 
+    /// Begins a turn with this part.
     fn push_content(&mut self, role: &'static str, part: RawMap) {
         self.contents.push(GeminiContent {
             role: Some(role),
@@ -207,8 +216,8 @@ fn has_results(content: &GeminiContent) -> bool {
     first.is_some_and(|part| part.get("functionResponse").is_some())
 }
 
-/// Signs the first call of every turn since the user last spoke. Gemini refuses calls without a signature there, and
-/// those of other models have none.
+/// Signs the first call of every turn since the user last spoke. Gemini refuses calls without a
+/// signature there, and those of other models have none.
 fn sign_open_calls(contents: &mut [GeminiContent]) {
     let last_prompt = contents.iter().rposition(is_prompt);
     let start = last_prompt.map_or(0, |at| at + 1);

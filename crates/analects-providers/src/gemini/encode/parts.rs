@@ -41,7 +41,8 @@ pub(super) fn source_part(source: &Raw) -> Option<RawMap> {
     }
 }
 
-/// Whether Gemini may fetch an address: one of the network, or the name of a file that was uploaded to it.
+/// Whether Gemini may fetch an address: one of the network, or the name of a file that was uploaded
+/// to it.
 pub(super) fn is_fetchable(url: &str) -> bool {
     if is_sendable_url(url) {
         return true;
@@ -50,6 +51,7 @@ pub(super) fn is_fetchable(url: &str) -> bool {
     uploaded.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
 }
 
+/// A part that contains the data of a file.
 fn inline_part(media_type: &str, data: &str) -> RawMap {
     let data = RawMap::from([
         ("mimeType", Raw::string(media_type)),

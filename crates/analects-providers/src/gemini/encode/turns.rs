@@ -1,5 +1,5 @@
-//! Prepares the turns of a request for Gemini: omits what the API cannot express, and reports it. Signatures and other
-//! fields of Gemini go back only to Gemini.
+//! Prepares the turns of a request for Gemini: omits what the API cannot express, and reports it.
+//! Signatures and other fields of Gemini go back only to Gemini.
 
 use analects_core::{
     Block, Content, Document, Image, Raw, RawMap, Request, Role, TextBlock, Thinking, ToolResult,
@@ -45,8 +45,9 @@ const CORE_CONTENTS: [&str; 4] = [
     "function_response",
 ];
 
-/// Returns the turns of a request, ready to be written. A turn of one of Gemini's models has the name of the model to ask,
-/// and all other turns have none. The other fields of blocks are those of their parts.
+/// Returns the turns of a request, ready to be written. A turn of one of Gemini's models has the
+/// name of the model to ask, and all other turns have none. The other fields of blocks are those of
+/// their parts.
 pub(super) fn fit_turns(request: &Request, problems: &mut EncodeProblems) -> Vec<Turn> {
     let mut fit = Vec::with_capacity(request.turns.len());
     for (number, turn) in request.turns.iter().enumerate() {
@@ -80,6 +81,7 @@ struct GeminiTurnFitter<'a> {
 }
 
 impl GeminiTurnFitter<'_> {
+    /// Prepares a turn.
     fn turn(&mut self, turn: &Turn, request: &Request) -> Turn {
         // The API has no third role.
         if turn.role == Role::System && !turn.content.is_empty() {
@@ -106,6 +108,7 @@ impl GeminiTurnFitter<'_> {
         }
     }
 
+    /// The blocks of a turn of the model.
     fn answer(&mut self, blocks: &[Block]) -> Vec<Block> {
         let blocks = blocks.iter();
         blocks
@@ -113,6 +116,7 @@ impl GeminiTurnFitter<'_> {
             .collect()
     }
 
+    /// The blocks of a turn of the user.
     fn question(&mut self, blocks: &[Block]) -> Vec<Block> {
         let blocks = blocks.iter();
         blocks
@@ -147,6 +151,7 @@ impl GeminiTurnFitter<'_> {
         })
     }
 
+    /// The blocks in a tool result, which cannot contain other results.
     fn result_blocks(&mut self, blocks: &[Block]) -> Vec<Block> {
         let mut fit = Vec::new();
         for block in blocks {
@@ -174,8 +179,8 @@ impl GeminiTurnFitter<'_> {
         }
     }
 
-    /// The fields beside the content of a block's part. Their names are Gemini's, so they are kept unless the turn is of
-    /// another model.
+    /// The fields beside the content of a block's part. Their names are Gemini's, so they are kept
+    /// unless the turn is of another model.
     fn own_fields(&self, extra: &RawMap) -> RawMap {
         if self.is_own == Some(false) {
             return RawMap::new();
@@ -183,6 +188,7 @@ impl GeminiTurnFitter<'_> {
         part_fields(extra)
     }
 
+    /// A call with a name that Gemini accepts, and with the fields that Gemini added to it.
     fn call(&mut self, call: &ToolUse) -> Block {
         let fit = fit_call(call, self.number, ToolNameRule::Gemini, self.problems);
         let mut extra = self.own_fields(&call.extra);
@@ -194,8 +200,8 @@ impl GeminiTurnFitter<'_> {
         Block::ToolUse(ToolUse { extra, ..fit })
     }
 
-    /// Thinking goes back only to Gemini, and only with its signature: without one, it says nothing that the answer does
-    /// not say.
+    /// Thinking goes back only to Gemini, and only with its signature: without one, it says nothing
+    /// that the answer does not say.
     fn thinking(&mut self, thinking: &Thinking) -> Option<Block> {
         if self.is_own != Some(true) {
             return self.omit_thinking("another model had it");
@@ -259,7 +265,8 @@ impl GeminiTurnFitter<'_> {
     }
 }
 
-/// A text with these other fields; `None` for a blank text without a signature, which Gemini refuses.
+/// A text with these other fields; `None` for a blank text without a signature, which Gemini
+/// refuses.
 fn text_with_fields(block: &TextBlock, extra: RawMap) -> Option<Block> {
     if block.text.is_blank() && extra.get(SIGNATURE).is_none() {
         return None;
@@ -295,7 +302,8 @@ fn other_call_fields(extra: &RawMap) -> Option<Raw> {
     Some(replace_lone_surrogates(&other.to_raw()))
 }
 
-/// The part in a block that the decoder made for it; `None` for other blocks, and for a part with a local file.
+/// The part in a block that the decoder made for it; `None` for other blocks, and for a part with a
+/// local file.
 fn kept_part(raw: &Raw) -> Option<RawMap> {
     let block = raw.as_object()?;
     if block.string("type")? != PART_TYPE || mentions_local_file(raw) {

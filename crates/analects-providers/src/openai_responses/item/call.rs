@@ -56,7 +56,8 @@ impl CallItem {
         }
     }
 
-    /// Completes the call. Arguments that are not JSON remain as the text of the deltas; folding marks them.
+    /// Completes the call. Arguments that are not JSON remain as the text of the deltas; folding
+    /// marks them.
     pub fn close(&self, answer: &mut AnswerState, out: &mut Vec<StreamEvent>) {
         answer.has_call = true;
         let index = self.writer.index;

@@ -1,4 +1,5 @@
-//! A message of the output and its parts: texts, refusals, and parts of other types, which are kept unchanged.
+//! A message of the output and its parts: texts, refusals, and parts of other types, which are kept
+//! unchanged.
 
 use std::collections::BTreeMap;
 
@@ -28,6 +29,7 @@ struct MessagePart {
     rest: UnknownFields,
 }
 
+/// The type of a part of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessagePartKind {
     Text,
@@ -36,6 +38,7 @@ enum MessagePartKind {
 }
 
 impl MessagePartKind {
+    /// The kind of part that a type stands for. Some servers shorten `output_text` to `text`.
     fn of(part_type: Option<&str>) -> MessagePartKind {
         match part_type {
             Some("output_text" | "text") => MessagePartKind::Text,
@@ -86,7 +89,8 @@ impl MessageItem {
         true
     }
 
-    /// Begins a part. Returns `false` for a part of an unknown type: it may be incomplete, and is not read yet.
+    /// Begins a part. Returns `false` for a part of an unknown type: it may be incomplete, and is
+    /// not read yet.
     pub fn begin_part(
         &mut self,
         number: Option<u64>,
@@ -160,7 +164,8 @@ impl MessageItem {
         Some(first.index)
     }
 
-    /// The part with this number, or without a number the last one. Begins a part of this kind if there is none.
+    /// The part with this number, or without a number the last one. Begins a part of this kind if
+    /// there is none.
     fn part(
         &mut self,
         number: Option<u64>,

@@ -1,4 +1,5 @@
-//! Thinking in the output: its summary or its text, whichever the server shows, and its encrypted content.
+//! Thinking in the output: its summary or its text, whichever the server shows, and its encrypted
+//! content.
 
 use analects_core::{BlockStart, Delta, Raw, RawMap, StreamEvent, Text};
 
@@ -11,7 +12,8 @@ use crate::decoding::{
 /// What stands between the parts of a thinking block.
 const PART_SEPARATOR: &str = "\n\n";
 
-/// Where the text of thinking comes from. Of an item with both, the source that comes first is shown.
+/// Where the text of thinking comes from. Of an item with both, the source that comes first is
+/// shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum ThinkingSource {
     Summary,
@@ -27,6 +29,7 @@ pub(super) struct ThinkingItem {
 }
 
 impl ThinkingItem {
+    /// Begins the thinking block, although there may never be text for it.
     pub fn start(answer: &mut AnswerState, out: &mut Vec<StreamEvent>) -> ThinkingItem {
         let index = answer.begin_block(BlockStart::Thinking, out);
         ThinkingItem {
@@ -109,8 +112,8 @@ fn joined_parts(map: &RawMap, key: &str) -> Option<Text> {
     joined
 }
 
-/// The fields of thinking that its block does not show, so that it can go back unchanged. The encoder makes a summary of
-/// one part from the block's text, so such a summary is not kept.
+/// The fields of thinking that its block does not show, so that it can go back unchanged. The
+/// encoder makes a summary of one part from the block's text, so such a summary is not kept.
 pub(super) fn hidden_fields(map: &RawMap) -> UnknownFields {
     let mut hidden = UnknownFields::new();
     let content = map.get("content");
@@ -142,6 +145,7 @@ fn is_plain_summary(summary: &Raw) -> bool {
     }
 }
 
+/// Whether a part of a summary has text and nothing else.
 fn is_plain_part(part: &RawMap) -> bool {
     let kind = string_member(part, "type");
     let text = text_member(part, "text").unwrap_or_default();

@@ -247,7 +247,7 @@ impl<'a> ChatCall<'a> {
 pub fn explain(
     error: PrepareError,
     config: &Config,
-    models: &analects_client::Surroundings,
+    models: &analects_client::ProviderSettings,
 ) -> Failure {
     match error {
         PrepareError::NothingToAsk => Failure::usage(

@@ -63,7 +63,7 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
     {
         ui::remark(&format!("this session works in {folder}"));
     }
-    let records = options.record.is_some();
+    let records = options.record_to.is_some();
     let turn = turn_config(options, args.limits.limits(), &config, &environment);
     let (model, agent, call) = (args.model, args.agent, CallArgs::default());
     let done = if prompt.is_none() && input::stdin_is_terminal() {
