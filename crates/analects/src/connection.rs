@@ -54,7 +54,7 @@ impl ConnectionArgs {
             first_byte_timeout: self.timeout.unwrap_or(defaults.first_byte_timeout),
             idle_timeout: self.timeout.unwrap_or(defaults.idle_timeout),
             proxies: environment.proxies.clone(),
-            record,
+            record_to: record,
             on_recording_error: Some(Arc::new(on_lost)),
             on_retry: Some(Arc::new(remark_wait)),
             ..defaults
