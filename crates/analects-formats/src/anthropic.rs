@@ -3,6 +3,12 @@
 //! The other fields of a request, such as `model` and `tools`, are a change of state before the first message. The API has
 //! no place for system prompts after the first message. They are written as messages of the user.
 
+//! # Limitations
+//!
+//! - A request has one branch. Hidden messages, side chains and other branches are left out, and are losses.
+//! - Names of speakers have no place in the API.
+//! - Ids and times are not written. A reader derives ids from the file's name.
+
 use std::borrow::Cow;
 
 use analects_core::{Assistant, Block, Body, Content, Json, Message, Raw, RawMap, System, User};
@@ -148,6 +154,7 @@ impl RequestApi for MessagesApi {
     }
 }
 
+/// Returns a content of one block, for messages that hold a call or a result outside of blocks.
 fn block_content<'a>(block: Block) -> Cow<'a, Content> {
     Cow::Owned(Content::Blocks(vec![block]))
 }
@@ -158,6 +165,7 @@ fn read_content(raw: &Raw) -> Option<Content> {
     (content != Content::Empty).then_some(content)
 }
 
+/// Returns whether an answer calls tools, which decides its stop reason.
 fn has_calls(content: &Content) -> bool {
     let Content::Blocks(blocks) = content else {
         return false;

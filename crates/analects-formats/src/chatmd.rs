@@ -1,5 +1,5 @@
-//! Chat Markdown: the dialect of a note-taking plugin. Items are parted by a line `> ---` and named by a
-//! tag on the next one; reading keeps every byte, and writing is a [`Splice`], never a re-print.
+//! Chat Markdown: the dialect of a note-taking plugin. Items are separated by a line `> ---` and named by a tag on the next
+//! one. Reading keeps every byte, and changes are [`Splice`]s, never a re-print.
 //!
 //! ```text
 //! > ---
@@ -8,10 +8,14 @@
 //! What is six times seven?
 //! ```
 //!
-//! [`decode`] reads every variant that is around into a [`ChatMdDocument`] of [`ChatItem`]s, [`messages`] makes a
-//! conversation of it, and [`encode`] writes a conversation in one of the [`Dialect`]s and says what that
-//! dialect has no place for. [`append`], [`replace_text`] and [`set_attribute`] change a file in place.
-//! [`session_json`] is the plugin's own JSON.
+//! # Types, in reading order
+//!
+//! 1. [`decode`] reads all known variants into a [`ChatMdDocument`] of [`ChatItem`]s, and [`messages`] turns them into a
+//!    conversation.
+//! 2. [`ChatSessionInfo`] holds the facts about the conversation, such as its title.
+//! 3. [`encode`] writes a conversation in a [`Dialect`], and lists what the dialect cannot represent.
+//! 4. [`append`], [`replace_text`] and [`set_attribute`] change a file in place. A [`NewChatItem`] is an item to add.
+//! 5. [`session_json`] is the plugin's own JSON.
 //!
 //! ```
 //! use analects_formats::chatmd::{Dialect, NewChatItem, ChatSessionInfo, append, decode, encode, messages};
@@ -31,6 +35,14 @@
 //! assert!(text.starts_with("> ---\n>\n> <USER author=\"me\"/>\n\nHello\n"));
 //! assert_eq!(losses[0].what, "session id");
 //! ```
+//!
+//! # Limitations
+//!
+//! - Blocks other than text and pictures have no place, and neither have branches, side chains and summaries.
+//! - Texts in a row become one, and texts beside pictures lose the blank lines around them.
+//! - A time without a zone is taken as UTC, unless the caller passes another zone.
+//! - The plugin's dialects trim texts, drop tools, and keep only one system prompt.
+//! - An attribute of a malformed tag cannot be set if another one would read differently after that.
 
 mod attributes;
 mod content;
@@ -56,139 +68,137 @@ pub use encode::{NewChatItem, encode, encode_in};
 pub use messages::{messages, messages_in};
 pub use session::{ChatSessionInfo, split_session_info, with_session_info};
 
-/// A chat Markdown file, read: the source, and where its parts are.
+/// A chat Markdown file: its source, and the positions of its parts.
 #[derive(Debug)]
 pub struct ChatMdDocument {
+    /// The bytes of the file, which are never changed.
     source: Vec<u8>,
-    /// From the opening `---` line to the closing one, line ends included.
+    /// The frontmatter from the opening to the closing `---` line, line ends included.
     frontmatter: Option<Span>,
+    /// What the frontmatter says.
     front: session::ChatFrontmatter,
-    /// Where the frontmatter, or else the byte-order mark, ends.
+    /// The offset behind the frontmatter or the byte-order mark.
     body: usize,
+    /// Where the items are.
     scan: decode::ChatScan,
+    /// Whether the whole file is UTF-8.
     utf8: bool,
 }
 
-/// A way to write chat Markdown.
+/// A dialect of chat Markdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
-    /// Everything that chat Markdown can say, exactly.
+    /// The full dialect, which keeps everything that chat Markdown can hold.
     #[default]
     Ours,
-    /// What the plugin read in its first year.
+    /// The dialect of the plugin's first year.
     V1,
-    /// What it reads since: a `>` line between separator and tag.
+    /// The plugin's dialect since then, with a `>` line between separator and tag.
     V2,
 }
 
-/// What an item is, by its tag's name.
+/// The kind of an item, from its tag's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemKind {
-    /// `SYSTEM`: instructions. The first is the session's system prompt.
+    /// `SYSTEM`: instructions. The first one is the system prompt of the session.
     System,
-    /// `USER`: what a person said.
+    /// `USER`: a message of a person.
     User,
-    /// `ASSISTANT`: what a model said.
+    /// `ASSISTANT`: an answer of a model.
     Assistant,
-    /// `TOOL`: what a tool gave back.
+    /// `TOOL`: the result of a tool.
     Tool,
-    /// `SEPERATOR`, or `SEPARATOR`: the model sees only what follows the last one.
+    /// `SEPERATOR` or `SEPARATOR`: the model sees only what follows the last one.
     #[doc(alias = "SEPERATOR")]
     Separator,
-    /// Any other name; kept as it is.
+    /// Any other name. The item is kept as it is.
     Other,
 }
 
 impl ItemKind {
-    /// Reads a tag's name, in any case.
+    /// Returns the kind for a tag's name in upper or lower case.
     pub fn of(name: &str) -> ItemKind {
-        let names = [
-            ("SYSTEM", ItemKind::System),
-            ("USER", ItemKind::User),
-            ("ASSISTANT", ItemKind::Assistant),
-            ("TOOL", ItemKind::Tool),
-            ("SEPERATOR", ItemKind::Separator),
-            ("SEPARATOR", ItemKind::Separator),
-        ];
-        let known = names
-            .into_iter()
-            .find(|(known, _)| name.eq_ignore_ascii_case(known));
-        known.map_or(ItemKind::Other, |(_, kind)| kind)
+        match name.to_ascii_uppercase().as_str() {
+            "SYSTEM" => ItemKind::System,
+            "USER" => ItemKind::User,
+            "ASSISTANT" => ItemKind::Assistant,
+            "TOOL" => ItemKind::Tool,
+            "SEPERATOR" | "SEPARATOR" => ItemKind::Separator,
+            _ => ItemKind::Other,
+        }
     }
 }
 
-/// One item of a document: a cheap handle, from which its parts are read when asked for.
+/// An item of a document. A cheap handle: its parts are read on demand.
 #[doc(alias = "IChatSessionMsgItem")]
 #[doc(alias = "parseItemMarkdown")]
 #[derive(Debug, Clone, Copy)]
 pub struct ChatItem<'a> {
     document: &'a ChatMdDocument,
+    /// Its position among the items, from 0.
     at: usize,
 }
 
 impl ChatMdDocument {
-    /// The bytes that were read, put together again from the parts.
+    /// Returns the bytes that were read, put together from the parts. They always equal the source.
     pub fn to_bytes(&self) -> Vec<u8> {
         let front = self.frontmatter.map_or(self.body, |span| span.start);
-        let parts = [
+        let mut spans = vec![
             Span::new(0, front),
             Span::new(front, self.body),
             self.preamble(),
         ];
-        let spans = parts.into_iter().chain(self.items().map(ChatItem::span));
-        spans
-            .flat_map(|span| span.of(&self.source))
-            .copied()
-            .collect()
+        spans.extend(self.items().map(ChatItem::span));
+        let mut bytes = Vec::with_capacity(self.source.len());
+        for span in spans {
+            bytes.extend_from_slice(span.of(&self.source));
+        }
+        bytes
     }
 
-    /// The bytes that were read.
+    /// Returns the bytes that were read.
     pub fn source(&self) -> &[u8] {
         &self.source
     }
 
-    /// Gives the bytes back.
+    /// Returns the bytes without a copy.
     pub fn into_source(self) -> Vec<u8> {
         self.source
     }
 
-    /// Where the lines are.
+    /// Returns the positions of the lines.
     pub fn lines(&self) -> LineIndex<'_> {
         LineIndex::new(&self.source)
     }
 
-    /// Whether every byte is part of a character.
+    /// Returns whether the whole file is UTF-8.
     pub fn is_utf8(&self) -> bool {
         self.utf8
     }
 
-    /// Where the frontmatter is, with its `---` lines, if its first key is `chat`.
+    /// Returns the span of the frontmatter with its `---` lines; `None` unless its first key is `chat`.
     pub fn frontmatter_span(&self) -> Option<Span> {
         self.frontmatter
     }
 
-    /// What stands between the frontmatter and the first item, byte for byte; never sent.
+    /// Returns the span between the frontmatter and the first item. It is never sent.
     pub fn preamble(&self) -> Span {
-        Span::new(
-            self.body,
-            self.scan
-                .items
-                .first()
-                .map_or(self.source.len(), |item| item.start),
-        )
+        let first = self.scan.items.first();
+        let end = first.map_or(self.source.len(), |item| item.start);
+        Span::new(self.body, end)
     }
 
-    /// The items, in order.
+    /// Returns the items, in order.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = ChatItem<'_>> + ExactSizeIterator {
         (0..self.scan.items.len()).map(|at| ChatItem { document: self, at })
     }
 
-    /// The item at a place, from 0.
+    /// Returns the item at a position, from 0.
     pub fn item(&self, at: usize) -> Option<ChatItem<'_>> {
         (at < self.scan.items.len()).then_some(ChatItem { document: self, at })
     }
 
-    /// What the first SYSTEM item says.
+    /// Returns the text of the first SYSTEM item.
     #[doc(alias = "sysPrompt")]
     pub fn system_prompt(&self) -> Option<String> {
         let first = self.items().find(|item| item.kind() == ItemKind::System);
@@ -197,54 +207,50 @@ impl ChatMdDocument {
 }
 
 impl<'a> ChatItem<'a> {
+    /// Returns the positions that the scan has found.
     fn spans(self) -> &'a decode::ItemSpans {
         &self.document.scan.items[self.at]
     }
 
+    /// Returns the bytes of a span of the file.
     fn bytes(self, span: Span) -> &'a [u8] {
         span.of(&self.document.source)
     }
 
-    /// Its place in the file, from 1.
+    /// Returns its position in the file, from 1.
     pub fn ordinal(self) -> usize {
         self.at + 1
     }
 
-    /// All of its bytes, from its separator to the next item's.
+    /// Returns the span of the whole item, from its separator to the next one.
     pub fn span(self) -> Span {
-        let next = self
-            .document
-            .scan
-            .items
-            .get(self.at + 1)
-            .map(|next| next.start);
-        Span::new(
-            self.spans().start,
-            next.unwrap_or(self.document.source.len()),
-        )
+        let document = self.document;
+        let next = document.scan.items.get(self.at + 1);
+        let end = next.map_or(document.source.len(), |next| next.start);
+        Span::new(self.spans().start, end)
     }
 
-    /// The tag's line, with its line end.
+    /// Returns the span of the tag's line, with its line end.
     pub fn tag(self) -> Span {
         self.spans().tag
     }
 
-    /// The tag's name, as it is written.
+    /// Returns the name of the tag as it is written.
     pub fn name(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.bytes(self.spans().name))
     }
 
-    /// What it is.
+    /// Returns the kind of the item.
     pub fn kind(self) -> ItemKind {
         ItemKind::of(&self.name())
     }
 
-    /// The tag's attributes, in order, repeated ones included.
+    /// Returns the attributes of the tag, in order and with repeated ones.
     pub fn attributes(self) -> Vec<(String, String)> {
         decode::tag_attributes(self.tag_text(), self.name_end()).0
     }
 
-    /// The value of an attribute; of a repeated one, the last.
+    /// Returns the value of an attribute. If it is repeated, the last one counts.
     pub fn attribute(self, key: &str) -> Option<String> {
         self.attributes()
             .into_iter()
@@ -253,38 +259,38 @@ impl<'a> ChatItem<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The attributes that a note-taking program keeps in `{: key="value" }` lines below the tag.
+    /// Returns the attributes that a note-taking program keeps in lines `{: key="value" }` below the tag.
     #[doc(alias = "kramdown")]
     pub fn note_attributes(self) -> Vec<(String, String)> {
         self.note_lines().1
     }
 
-    /// Everything below the tag and the lines of attributes that follow it.
+    /// Returns the span below the tag and its lines of attributes.
     pub fn below_tag(self) -> Span {
         Span::new(self.note_lines().0, self.span().end)
     }
 
-    /// The text as it stands in the file, still escaped.
+    /// Returns the span of the text, which is still escaped.
     pub fn body(self) -> Span {
         self.body_of(self.attribute("stored").as_deref())
     }
 
-    /// What stands below its tag: its text with the escapes taken off, pictures as HTML.
+    /// Returns the text below the tag without escapes, with pictures as HTML.
     pub fn text(self) -> Cow<'a, str> {
         line::unescape(String::from_utf8_lossy(self.bytes(self.body())))
     }
 
-    /// The tag's line without its line end.
+    /// Returns the tag's line without its line end.
     fn tag_text(self) -> &'a [u8] {
         crate::msgfile::scan::line_text(self.bytes(self.tag()))
     }
 
-    /// Where the attributes start in the tag's line.
+    /// Returns the offset in the tag's line where the attributes start.
     fn name_end(self) -> usize {
         self.spans().name.end - self.spans().tag.start
     }
 
-    /// Where the lines of attributes below the tag end, and what they say.
+    /// Returns the offset behind the lines of attributes below the tag, and the attributes.
     fn note_lines(self) -> (usize, Vec<(String, String)>) {
         decode::note_lines(
             &self.document.source,
@@ -292,11 +298,12 @@ impl<'a> ChatItem<'a> {
         )
     }
 
+    /// Returns the span of the text for a value of the attribute `stored`.
     fn body_of(self, stored: Option<&str>) -> Span {
         decode::body(&self.document.source, self.below_tag(), stored)
     }
 
-    /// Whether its text is what its `stored` attribute says, if it has one.
+    /// Returns whether the text fits the value of its attribute `stored`, if it has one.
     fn is_stored_as_it_says(self, stored: Option<&str>) -> bool {
         let rest = self.below_tag();
         stored.is_none_or(|words| decode::fits(&self.document.source, rest, words))

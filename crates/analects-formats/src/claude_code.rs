@@ -6,6 +6,27 @@
 //! (progress, snapshots, queues, unknown types) are counted and left out. If you read in full, they become `progress`
 //! messages, which are never parents.
 
+//!
+//! ```
+//! use analects_formats::claude_code::SessionReader;
+//! use analects_formats::{FormatReader, ReadOptions, ReadOutput};
+//!
+//! let line = br#"{"type":"user","uuid":"u1","sessionId":"s1","message":{"role":"user","content":"Hello"}}"#;
+//! let mut reader = SessionReader::new(&ReadOptions::named("session.jsonl"));
+//! let mut read = ReadOutput::default();
+//! reader.feed(line, &mut read);
+//! Box::new(reader).finish(&mut read);
+//! assert_eq!(read.messages[0].text(), "Hello");
+//! assert_eq!(&*read.messages[0].session_id, "s1");
+//! ```
+//!
+//! # Limitations
+//!
+//! - Files that a session refers to, such as snapshots and results stored beside it, are not read.
+//! - A session that was resumed into several files is several conversations. Only [`usage`] counts across files.
+//! - Ids are compared by a 64-bit hash. A collision would link one message wrongly.
+//! - A compaction waits for its summary for a limited number of messages. After that, it stays without.
+
 mod line;
 mod links;
 mod message;

@@ -17,6 +17,22 @@
 //! assert!(conversion.losses.is_empty() && conversion.problems.is_empty());
 //! ```
 
+//!
+//! # Types, in reading order
+//!
+//! 1. A [`Format`] creates a [`FormatReader`] and a [`FormatWriter`]. [`FORMATS`] lists all of them. [`detect`] and
+//!    [`format_for_name`] choose one.
+//! 2. A [`Conversion`] connects a reader with a writer and collects problems and [`Loss`]es.
+//! 3. Some formats need a [`FirstPass`] over the conversation. A [`FirstPassRunner`] does it for large files. Small
+//!    conversations are buffered instead.
+//! 4. [`LineSplitter`] and [`WholeFile`] are for implementing readers.
+//!
+//! # Limitations
+//!
+//! - Formats with [`ReadMode::Whole`] need memory for the whole file, up to [`WHOLE_LIMIT`].
+//! - A line of more than [`LINE_LIMIT`] bytes is not read. In a transcript, a placeholder keeps its place.
+//! - At most 10,000 problems and 10,000 losses are listed. The rest is counted.
+
 mod buffer;
 mod chat_markdown;
 mod chat_session;

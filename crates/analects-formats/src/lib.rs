@@ -1,28 +1,41 @@
-//! Conversations as text: bytes in, messages and problems out, and small splices back.
+//! Conversations as text: decodes bytes into messages and problems, encodes messages, and edits files with small splices.
 //!
-//! This crate is pure. It opens no file: a caller passes bytes and gets back a value, or the bytes
-//! to put into a file and the place where they go.
+//! This crate is pure. It opens no file: you pass bytes and get back a value, or bytes to put into a file and their
+//! position.
 //!
 //! # Modules, in reading order
 //!
-//! 1. [`decode`] reads any known format into messages; [`DecodedFile`] is what it gives.
-//! 2. [`msgfile`] is the message file: a [`msgfile::Document`] of [`msgfile::Cell`]s, read without
-//!    loss, and edited by [`msgfile::Splice`]s that leave every other byte alone. Its parts are
-//!    modules of their own: [`msgfile::frontmatter`], [`msgfile::invoke`], [`msgfile::output`],
-//!    [`msgfile::code`], [`msgfile::base64`]. [`msgfile::item`] is the same file as messages and function
-//!    calls with their outputs, and a draft of changes to it.
-//! 3. [`chatmd`] is chat Markdown, the dialect of a note-taking plugin, read and edited likewise, and
-//!    written in three dialects; [`chatmd::session_json`] is that plugin's own JSON.
-//! 4. [`openai`] and [`anthropic`] are conversations as these APIs take them; [`claude_code`] reads the
-//!    sessions of that program.
-//! 5. [`transcript`] is the store's format: one message a line, as JSON.
-//! 6. [`frame`] is what all formats have in common, which there are, and how a conversation goes from one to
-//!    another.
-//! 7. [`Loss`] is what a conversation loses on its way into a format that has no place for it.
+//! 1. [`decode`] reads a message file or a transcript into a [`DecodedFile`].
+//! 2. [`msgfile`] is the message file: a [`msgfile::Document`] of [`msgfile::Cell`]s that is read without loss, and edited
+//!    by [`msgfile::Splice`]s that keep every other byte. Its parts have modules of their own: [`msgfile::frontmatter`],
+//!    [`msgfile::invoke`], [`msgfile::output`], [`msgfile::code`] and [`msgfile::base64`]. [`msgfile::item`] shows the
+//!    same file as messages and function calls with their outputs, and drafts changes to it.
+//! 3. [`chatmd`] is chat Markdown, the dialect of a note-taking plugin. It is read and edited the same way, and written in
+//!    three dialects. [`chatmd::session_json`] is the plugin's own JSON.
+//! 4. [`openai`] and [`anthropic`] are conversations as requests of these APIs. [`claude_code`] reads the sessions of that
+//!    program, and [`page`] writes a page for people to read.
+//! 5. [`transcript`] is the format of the store: one message per line, as JSON.
+//! 6. [`convert`] lists all formats, detects them, and converts between them. A [`Loss`] is what the target format cannot
+//!    represent.
+//!
+//! # Where to find things
+//!
+//! | topic | module |
+//! |---|---|
+//! | which format a file has, by its first bytes and its name | `convert::registry` |
+//! | streaming conversion, and formats that need two passes | `convert::conversion` |
+//! | lines and whole files in limited memory | `convert::buffer` |
+//! | scanning the items of chat Markdown | `chatmd::decode`, `chatmd::line`, `chatmd::attributes` |
+//! | what chat Markdown cannot represent | `chatmd::reduce` |
+//! | checking and repairing a transcript | `transcript::check`, `transcript::repair` |
+//! | the links of records without their content | `transcript::envelope`, `transcript::link` |
+//! | which record of Claude Code follows which | `claude_code::links` |
+//! | what the request formats share | `requests` |
+//! | damaged lines of JSON | `damaged_line` |
 //!
 //! # Reading a file
 //!
-//! [`decode`] takes the bytes of a file and its name, and gives its messages:
+//! [`decode`] takes the bytes of a file and its name, and returns its messages:
 //!
 //! ```
 //! let bytes = b"# %%\n\nSix times seven?\n\n# %%% [^2]\n\n[^2]: [coder]\n\nForty-two.\n";
@@ -37,8 +50,8 @@
 //!
 //! # Changing a file
 //!
-//! The verbs of [`analects_core::verbs`] say what changes, and [`msgfile::apply`] makes the changes. A person names a
-//! cell by its id:
+//! The verbs of [`analects_core::verbs`] decide what changes, and [`msgfile::apply`] makes the changes. Cells are named by
+//! their ids:
 //!
 //! ```
 //! use analects_core::{CountingIds, SessionId, verbs};
@@ -57,12 +70,12 @@
 //!
 //! # Limitations
 //!
-//! - Of a code output, messages hold the lines as the cell has them; `output_file` is not followed.
-//! - Setting a key of the frontmatter is refused, with the line to type, wherever one changed line
-//!   cannot be shown to mean just that.
-//! - Times of chat Markdown without a zone are taken as UTC, unless the caller passes another one.
-//! - A message that cells cannot say exactly is written as JSON: nothing is lost, but it is no
-//!   pleasure to read.
+//! - Messages hold the lines of a code output as they are in the cell. `output_file` is not followed.
+//! - Setting a key of the frontmatter is refused, with the line to type, unless it is certain that changing one line has
+//!   that effect and no other.
+//! - Times of chat Markdown without a zone are taken as UTC, unless the caller passes another zone.
+//! - A message that cells cannot represent exactly is written as JSON. Nothing is lost, but it is hard to read.
+//! - See the pages of the modules for the limitations of each format.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod anthropic;
@@ -83,17 +96,17 @@ pub use convert::{
     WriteOutput,
 };
 
-/// What a file held.
+/// The messages of a file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DecodedFile {
-    /// Its messages, in file order.
+    /// The messages, in file order.
     pub messages: Vec<Message>,
-    /// What was odd about it.
+    /// What is wrong or odd about the file.
     pub problems: Vec<Problem>,
 }
 
-/// Reads the messages of a file. Its name tells the format: `*.jsonl` is a transcript, anything else
-/// a message file. Never fails; what cannot be read is a problem.
+/// Reads the messages of a file. The name decides on the format: `*.jsonl` is a transcript, and anything else is a message
+/// file. Never fails: what cannot be read is a problem.
 pub fn decode(bytes: &[u8], name: &str) -> DecodedFile {
     if name.ends_with(".jsonl") {
         return transcript::decode(bytes);

@@ -1,6 +1,15 @@
 //! A conversation as a page of Markdown for people to read. It cannot be read back, so only what a reader would miss is a
 //! loss: messages and blocks that are not shown. Ids, counts and costs are left out on purpose.
 
+//!
+//! A page has a heading for each message, with its author and time. Texts are copied as Markdown. Thoughts are quoted, and
+//! calls and results are code blocks.
+//!
+//! # Limitations
+//!
+//! - Markdown in a text can have headings of its own, which look like those of the page.
+//! - Documents, encrypted thoughts and unknown blocks are only named.
+
 use analects_core::{Block, Body, Content, History, Image, Message, Source, ToolResult};
 
 use crate::Loss;
@@ -11,6 +20,7 @@ use crate::convert::{
 };
 use crate::msgfile::encode::open_fence;
 
+/// The reason for all losses of a page.
 const NOT_SHOWN: &str = "it does not show on a page";
 
 /// Markdown for reading.
@@ -47,6 +57,7 @@ impl Format for MarkdownPageFormat {
     }
 }
 
+/// Writes the page, a section per message.
 struct PageWriter {
     /// Whether anything was written.
     is_started: bool,
@@ -127,6 +138,7 @@ fn heading(message: &Message) -> String {
     }
 }
 
+/// Returns the first words of a heading. Other bodies than these are never shown.
 fn heading_text(body: &Body) -> &'static str {
     match body {
         Body::System(_) => "System",
@@ -155,6 +167,7 @@ fn one_line(text: &str) -> String {
 /// Writes the body of one message.
 struct PageBody<'a> {
     message: &'a Message,
+    /// Where to add what is not shown.
     losses: &'a mut Vec<Loss>,
 }
 
@@ -179,6 +192,7 @@ impl PageBody<'_> {
         })
     }
 
+    /// Writes a content as Markdown. Blocks are separated by empty lines.
     fn content(&mut self, content: &Content) -> String {
         match content {
             Content::Empty => String::new(),
@@ -191,6 +205,7 @@ impl PageBody<'_> {
         }
     }
 
+    /// Writes a block as Markdown.
     fn block(&mut self, block: &Block) -> String {
         match block {
             Block::Text(block) => text_block(&block.text.as_str()),
@@ -216,6 +231,7 @@ impl PageBody<'_> {
         format!("*({what})*\n")
     }
 
+    /// Writes the result of a call, with its text in code blocks.
     fn result(&mut self, result: &ToolResult) -> String {
         let head = if result.is_error == Some(true) {
             "Result (error):"
@@ -280,6 +296,7 @@ fn code_block(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{text}{line_end}{fence}\n")
 }
 
+/// Turns a text into a block quote.
 fn quote(text: &str) -> String {
     let mut quoted = String::new();
     for line in text.lines() {

@@ -60,8 +60,10 @@ enum FileShape {
 }
 
 impl FileShape {
+    /// All shapes, to find one by its name.
     const ALL: [FileShape; 3] = [FileShape::Array, FileShape::List, FileShape::Lines];
 
+    /// Returns the name of the shape in a change of state.
     fn name(self) -> &'static str {
         match self {
             FileShape::Array => "array",
@@ -70,6 +72,7 @@ impl FileShape {
         }
     }
 
+    /// Returns the shape of this name; `None` if it is unknown.
     fn from_name(name: &str) -> Option<FileShape> {
         FileShape::ALL
             .into_iter()
@@ -80,12 +83,14 @@ impl FileShape {
 /// What a request says apart from its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct RequestInfo {
+    /// The shape of the file, if it matters.
     shape: Option<FileShape>,
     /// The other fields of the object, such as `model`.
     fields: RawMap,
 }
 
 impl RequestInfo {
+    /// Creates the information of a request without other fields.
     fn with_shape(shape: FileShape) -> RequestInfo {
         RequestInfo {
             shape: Some(shape),

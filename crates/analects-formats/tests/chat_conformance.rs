@@ -1,5 +1,5 @@
-//! Every case of `conformance/chat-markdown`: a file as bytes, and what must be read from it. With
-//! `ANALECTS_BLESS=1` the expectations are written anew; read the difference before you commit it.
+//! Checks every case of `conformance/chat-markdown`: a file, and what a reader must get from it. `ANALECTS_BLESS=1`
+//! rewrites the expectations. Read the difference before you commit it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Large and hostile chat Markdown costs time in proportion to its size, and no stack.
+//! Large and hostile chat Markdown takes linear time, and no stack.
 #![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};

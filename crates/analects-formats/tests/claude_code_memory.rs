@@ -1,4 +1,4 @@
-//! A session of any size is read in little memory. Alone in this file, since it measures its own process.
+//! A session of any size is read in little memory. Alone in this file, because it measures its own process.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;

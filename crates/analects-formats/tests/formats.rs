@@ -1,5 +1,5 @@
-//! The page of formats lists those that there are, and what is lost between them. With `ANALECTS_BLESS=1`
-//! its tables are written anew; read the difference before you commit it.
+//! The page of formats lists all formats, and what is lost between them. `ANALECTS_BLESS=1` rewrites its tables. Read the
+//! difference before you commit it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;

@@ -1,5 +1,4 @@
-//! Every name of the interface of items and of the chat dialect can be found: as it is, or by a search
-//! for its alias.
+//! Every name of the items and of the chat dialect is in the documentation: as it is, or as an alias to search for.
 
 const SOURCES: [&str; 9] = [
     include_str!("../src/msgfile/item/traits.rs"),

@@ -1,5 +1,4 @@
-//! The page of problems and the source name the same codes, and each example of the page gives the
-//! problem that it stands under.
+//! The page of problems lists the codes of the source, and each of its examples gives the problem that it is for.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeSet;

@@ -1,6 +1,5 @@
-//! Every example of the references of the message file and of chat Markdown, checked: a `markdown` fence
-//! holds a file, and the `json` fence below it what must be read from it. Only the keys that are given are
-//! compared.
+//! Checks every example in the references of the message file and of chat Markdown: a `markdown` fence holds a file, and
+//! the `json` fence below it what a reader must get. Only the given keys are compared.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use analects_core::{Json, Message, Problem};

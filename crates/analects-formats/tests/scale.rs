@@ -1,4 +1,4 @@
-//! Large and hostile files cost time in proportion to their size, and no stack.
+//! Large and hostile files take linear time, and no stack.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;

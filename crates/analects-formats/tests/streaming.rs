@@ -1,4 +1,4 @@
-//! What is written comes out as the messages come in, and is the same as if all of them had been there at once.
+//! Streaming writes as the messages come in, with the same result as writing all of them at once.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! A conversation of any size is written in little memory. Alone in this file, since it measures its own process.
+//! A conversation of any size is written in little memory. Alone in this file, because it measures its own process.
 #![allow(clippy::unwrap_used)]
 
 use analects_core::{Block, Content, Message, Raw, RawMap, ToolResult, ToolUse};

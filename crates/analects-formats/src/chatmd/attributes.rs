@@ -38,8 +38,11 @@ pub(super) enum AttributeToken {
 #[derive(Debug)]
 pub(super) struct AttributeScanner<'a> {
     line: &'a [u8],
+    /// Where the next token starts.
     at: usize,
+    /// What must follow the last attribute.
     ending: AttributeEnd,
+    /// Where the list ends, once that is known.
     end: Option<usize>,
     /// The next `"` and the next `'` that can close a value.
     closers: [QuoteSearch; 2],
@@ -48,8 +51,11 @@ pub(super) struct AttributeScanner<'a> {
 /// The search for a quote. Its result is kept, so that the line is searched once, however many values it has.
 #[derive(Debug, Clone, Copy)]
 enum QuoteSearch {
+    /// No value has asked for it yet.
     NotStarted,
+    /// The offset of the quote. It is outdated for values that start behind it.
     Found(usize),
+    /// The rest of the line has no such quote.
     NotFound,
 }
 
@@ -71,6 +77,7 @@ impl<'a> AttributeScanner<'a> {
         self.end
     }
 
+    /// Returns the offset of the next byte that is not a blank.
     fn skip_blanks(&self, at: usize) -> usize {
         at + count(&self.line[at..], is_blank)
     }
@@ -199,14 +206,17 @@ impl<'a> AttributeScanner<'a> {
     }
 }
 
+/// Keys start like names in XML.
 fn is_key_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b':')
 }
 
+/// Returns whether a byte may follow the start of a key.
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_:.-".contains(&byte)
 }
 
+/// Removes blanks at the end. Other white space is part of a value.
 fn trim_blanks_end(mut text: &[u8]) -> &[u8] {
     while let [rest @ .., last] = text
         && is_blank(*last)

@@ -17,7 +17,9 @@ use crate::msgfile::line::is_blank;
 use crate::msgfile::messages::images;
 use crate::msgfile::scan::{line_text, lines};
 
+/// The line before pictures, exactly as the plugin writes it.
 pub(super) const DIV: &str = r#"<div style="display: flex; flex-direction: column; gap: 10px;">"#;
+/// The style that the plugin gives to pictures. It is implied and not kept as an extra field.
 const STYLE: &str = "max-width: 100%; display: inline-block;";
 
 /// Reads the text below a tag: a text, or blocks of text and pictures.
@@ -49,10 +51,12 @@ pub fn text_of(content: &Content) -> String {
 #[derive(Default)]
 struct BlockText {
     out: String,
+    /// Whether the last block was a picture, so that its `<div>` is open.
     is_in_div: bool,
 }
 
 impl BlockText {
+    /// Appends a block, separated from the one before it.
     fn add(&mut self, block: &Block) {
         match block {
             Block::Image(image) => {
@@ -74,6 +78,7 @@ impl BlockText {
         }
     }
 
+    /// Appends a picture, and opens a `<div>` before the first one of a row.
     fn add_image(&mut self, line: &str) {
         if !self.is_in_div {
             add_blank_line(&mut self.out);
@@ -84,6 +89,7 @@ impl BlockText {
         self.out.push_str(line);
     }
 
+    /// Ends a row of pictures.
     fn close_div(&mut self) {
         if self.is_in_div {
             self.out.push_str("\n</div>");
@@ -138,6 +144,7 @@ pub(super) fn source(address: &str) -> Raw {
 
 /// Reads a line that is a picture and nothing else.
 pub(super) fn read_image(line: &[u8]) -> Option<Image> {
+    /// The length of the tag's name.
     const NAME: usize = "<img".len();
     if !line.get(..NAME)?.eq_ignore_ascii_case(b"<img") || !is_blank(*line.get(NAME)?) {
         return None;
@@ -200,6 +207,7 @@ pub(super) fn split(text: &str) -> Option<Vec<Block>> {
 /// Pictures in a text, and the offset where they end.
 struct Pictures {
     images: Vec<Image>,
+    /// The offset behind the last line, which may be that of `</div>`.
     end: usize,
 }
 
@@ -231,10 +239,12 @@ fn read_div(text: &str, start: usize) -> Option<Pictures> {
     None
 }
 
+/// Returns whether a line opens the `<div>` around pictures.
 fn is_div(line: &[u8]) -> bool {
     line.trim_ascii_end() == DIV.as_bytes()
 }
 
+/// Returns whether a line closes the `<div>`. It may be indented.
 fn is_div_end(line: &[u8]) -> bool {
     line.trim_ascii() == b"</div>"
 }
@@ -299,6 +309,7 @@ pub(super) fn rewrite(
 struct Fences(std::iter::Peekable<std::vec::IntoIter<Span>>);
 
 impl Fences {
+    /// Finds the closed code blocks. An open one does not hide pictures.
     fn of(text: &str) -> Fences {
         Fences(closed_fences(text).into_iter().peekable())
     }

@@ -1,76 +1,76 @@
-//! Bytes in, document out. Every byte string is a document, perhaps one with problems.
+//! Decodes bytes into a document. Every byte string is a document, perhaps one with problems.
 
 use analects_core::Span;
 use memchr::memchr;
 
 use super::attributes::{AttributeEnd, AttributeScanner, AttributeToken, decode_entities};
-use super::line::{is_gap, is_separator, kramdown_line, tag_line, unescape};
+use super::line::{TagLine, is_gap, is_separator, kramdown_line, tag_line, unescape};
 use super::{ChatMdDocument, session};
 use crate::msgfile::decode::{BOM, stored_body_with, trimmed};
 use crate::msgfile::fence::Region;
 use crate::msgfile::line::{is_blank, is_blank_line};
 use crate::msgfile::scan::{line_text, lines};
 
-/// Reads chat Markdown. Never fails: what cannot be read is text, or a problem.
+/// Reads chat Markdown. Never fails: what cannot be read is text or a problem.
 #[doc(alias = "parseMarkdownToChatHistory")]
 pub fn decode(source: impl Into<Vec<u8>>) -> ChatMdDocument {
     let source = source.into();
-    let start = if source.starts_with(BOM) {
-        BOM.len()
-    } else {
-        0
-    };
+    let start = mark_length(&source);
     let frontmatter = frontmatter(&source, start);
-    let front = frontmatter
-        .map(|span| session::read(&source, span))
-        .unwrap_or_default();
+    let front = frontmatter.map(|span| session::read(&source, span));
     let body = frontmatter.map_or(start, |span| span.end);
-    let scan = scan(&source, body);
-    let utf8 = simdutf8::basic::from_utf8(&source).is_ok();
     ChatMdDocument {
+        front: front.unwrap_or_default(),
+        scan: scan(&source, body),
+        utf8: simdutf8::basic::from_utf8(&source).is_ok(),
         source,
         frontmatter,
-        front,
         body,
-        scan,
-        utf8,
     }
 }
 
-/// Whether some bytes are chat Markdown: they have its frontmatter, or an item.
+/// Returns whether a file is chat Markdown: it has the frontmatter of a chat, or an item.
 pub fn is_chat_markdown(source: &[u8]) -> bool {
-    let start = if source.starts_with(BOM) {
-        BOM.len()
-    } else {
-        0
-    };
+    let start = mark_length(source);
     frontmatter(source, start).is_some() || !scan(source, start).items.is_empty()
 }
 
-/// The attributes of a line from `start` on, and what else stands there.
+/// Returns the length of the byte-order mark.
+fn mark_length(source: &[u8]) -> usize {
+    if source.starts_with(BOM) {
+        BOM.len()
+    } else {
+        0
+    }
+}
+
+/// Reads the attributes of a tag from offset `start` on, and the spans of anything else.
 pub(super) fn tag_attributes(line: &[u8], start: usize) -> (Vec<(String, String)>, Vec<Span>) {
     read_attributes(line, start, AttributeEnd::Tag)
 }
 
+/// Reads attributes up to an ending. The junk spans are relative to the line.
 fn read_attributes(
     line: &[u8],
     start: usize,
     ending: AttributeEnd,
 ) -> (Vec<(String, String)>, Vec<Span>) {
-    let text = |span: Span| String::from_utf8_lossy(span.of(line)).into_owned();
-    let (mut read, mut junk) = (Vec::new(), Vec::new());
+    let mut attributes = Vec::new();
+    let mut junk = Vec::new();
     for token in &mut AttributeScanner::new(line, start, ending) {
         match token {
             AttributeToken::Attribute { key, value, .. } => {
-                read.push((text(key), decode_entities(&text(value)).into_owned()));
+                let key = String::from_utf8_lossy(key.of(line));
+                let value = String::from_utf8_lossy(value.of(line));
+                attributes.push((key.into_owned(), decode_entities(&value).into_owned()));
             }
             AttributeToken::Junk(span) => junk.push(span),
         }
     }
-    (read, junk)
+    (attributes, junk)
 }
 
-/// The `{: key="value" }` lines at the start of `rest`: where they end, and what they say.
+/// Reads the lines `{: key="value" }` at the start of `rest`. Returns the offset behind them, and their attributes.
 pub(super) fn note_lines(source: &[u8], rest: Span) -> (usize, Vec<(String, String)>) {
     let mut end = rest.start;
     let mut attributes = Vec::new();
@@ -85,48 +85,49 @@ pub(super) fn note_lines(source: &[u8], rest: Span) -> (usize, Vec<(String, Stri
     (end, attributes)
 }
 
-/// The text below a tag: as `stored` says, else from the first to the last line that is not blank.
+/// Returns the span of the text below a tag: as `stored` says, or else without blank lines around it.
 pub(super) fn body(source: &[u8], rest: Span, stored: Option<&str>) -> Span {
     let words = stored.map(without_apart).filter(|words| !words.is_empty());
     let exact = words.and_then(|words| stored_body_with(source, rest, &words, unescape));
     exact.unwrap_or_else(|| trimmed(source, rest))
 }
 
-/// Whether a text below a tag is as `stored` says.
+/// Returns whether the text below a tag fits the value of `stored`.
 pub(super) fn fits(source: &[u8], rest: Span, stored: &str) -> bool {
     let words = without_apart(stored);
     words.is_empty() || stored_body_with(source, rest, &words, unescape).is_some()
 }
 
-/// The words of `stored` that speak of the text.
+/// Returns the words of `stored` that are about the text.
 fn without_apart(stored: &str) -> String {
     let words: Vec<&str> = stored.split(' ').filter(|word| *word != "apart").collect();
     words.join(" ")
 }
 
-/// Where an item's head is. The rest is worked out when somebody asks.
+/// The positions of an item's separator and tag. Everything else is found on demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ItemSpans {
-    /// The start of the separator's line.
+    /// The offset of the separator's line.
     pub(super) start: usize,
-    /// The tag's line, line end included.
+    /// The line of the tag, line end included.
     pub(super) tag: Span,
-    /// The tag's name.
+    /// The name in the tag.
     pub(super) name: Span,
 }
 
-/// What a pass over a file found.
+/// The result of a scan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ChatScan {
+    /// The items, in order.
     pub(super) items: Vec<ItemSpans>,
-    /// Code blocks that nothing closes: the line that opens one, and the end of the part of the file
-    /// in which it could have been closed.
+    /// Code blocks without an end: from the line that opens one to the end of the part of the file where it could have
+    /// ended.
     pub(super) open_fences: Vec<Span>,
 }
 
 impl ChatScan {
-    /// Whether a code block is still open at `offset`, which is the start of an item or the end of
-    /// the file: something that is written there could close it.
+    /// Returns whether a code block is open at `offset`, the start of an item or the end of the file. Text that is written
+    /// there could close it.
     pub(super) fn has_open_fence_at(&self, offset: usize) -> bool {
         self.open_fences
             .iter()
@@ -134,7 +135,7 @@ impl ChatScan {
     }
 }
 
-/// Scans a file from `start` on.
+/// Finds the items of a file from offset `start` on.
 pub(super) fn scan(source: &[u8], start: usize) -> ChatScan {
     let mut scanner = ChatScanner {
         source,
@@ -152,23 +153,28 @@ pub(super) fn scan(source: &[u8], start: usize) -> ChatScan {
     scanner.found
 }
 
-/// A separator, until the next line or two say whether it starts an item.
+/// A separator that may start an item, which the next line or two decide.
 #[derive(Debug, Clone, Copy)]
 struct Separator {
+    /// Where its line starts.
     start: usize,
-    /// Whether a `>` line came after it.
+    /// Whether a `>` line follows it.
     gap: bool,
 }
 
+/// Finds the items of a file in one pass over its lines.
 struct ChatScanner<'a> {
     source: &'a [u8],
+    /// What was found so far.
     found: ChatScan,
+    /// The part of the file whose open code blocks could still hide items.
     region: Region<ItemSpans>,
+    /// A separator whose tag may come on the next line.
     waiting: Option<Separator>,
 }
 
 impl ChatScanner<'_> {
-    /// Takes a line. Most lines of most files end at the first test.
+    /// Takes a line. Nearly all lines end at the first test.
     fn line(&mut self, start: usize, end: usize) {
         let first = self.source[start];
         let special = matches!(
@@ -205,60 +211,71 @@ impl ChatScanner<'_> {
                 gap: true,
                 ..separator
             });
-        } else if let Some(tag) = tag_line(text) {
-            let name = Span::new(span.start + tag.name.start, span.start + tag.name.end);
-            let item = ItemSpans {
-                start: separator.start,
-                tag: span,
-                name,
-            };
-            if tag.apart {
-                self.end_region(item.start);
-            }
-            // Only a fence above could hide it.
-            if self.region.is_empty() {
-                self.found.items.push(item);
-            } else {
-                self.region.hideable(item);
-            }
+            return;
+        }
+        if let Some(tag) = tag_line(text) {
+            self.add_item(separator, tag, span);
         }
     }
 
-    /// Ends a part of the file that fences cannot reach beyond.
+    /// Adds the item of a separator and the tag after it, unless a code block above may hide it.
+    fn add_item(&mut self, separator: Separator, tag: TagLine, span: Span) {
+        let name = Span::new(span.start + tag.name.start, span.start + tag.name.end);
+        let item = ItemSpans {
+            start: separator.start,
+            tag: span,
+            name,
+        };
+        if tag.apart {
+            self.end_region(item.start);
+        }
+        // Only a fence above can hide it.
+        if self.region.is_empty() {
+            self.found.items.push(item);
+        } else {
+            self.region.hideable(item);
+        }
+    }
+
+    /// Ends a part of the file that code blocks cannot reach beyond.
     fn end_region(&mut self, end: usize) {
         let items = &mut self.found.items;
         let unclosed = self.region.end(|item| items.push(item), |_, _| {});
-        self.found
-            .open_fences
-            .extend(unclosed.map(|open| Span::new(open, end)));
+        let unclosed = unclosed.map(|open| Span::new(open, end));
+        self.found.open_fences.extend(unclosed);
     }
 }
 
-/// From a `---` line at `start` to the next one, if the first key is `chat`, unless an item or the
-/// end comes first.
+/// Returns the span from a `---` line at `start` to the next one. `None` unless the first key is `chat`, and if an item or
+/// the end comes first.
 pub(super) fn frontmatter(source: &[u8], start: usize) -> Option<Span> {
     let mut rest = lines(source, start);
     rest.next().filter(|(_, line)| line_text(line) == b"---")?;
-    let says_something = |text: &[u8]| !is_blank_line(text) && !text.starts_with(b"#");
-    let mut is_first = true;
-    let mut separated = false;
+    let mut has_key = false;
+    let mut is_separated = false;
     for (at, line) in rest {
         let text = line_text(line);
         if text == b"---" {
-            return (!is_first).then(|| Span::new(start, at + line.len()));
+            return has_key.then(|| Span::new(start, at + line.len()));
         }
-        if is_first && says_something(text) {
-            is_first = false;
-            let after = text.strip_prefix(b"chat:")?;
-            after
-                .first()
-                .is_none_or(|byte| is_blank(*byte))
-                .then_some(())?;
+        if !has_key && !is_blank_line(text) && !text.starts_with(b"#") {
+            if !is_chat_key(text) {
+                return None;
+            }
+            has_key = true;
         }
-        if separated && tag_line(text).is_some() {
+        if is_separated && tag_line(text).is_some() {
             return None;
         }
-        separated = is_separator(text) || (separated && is_gap(text));
+        is_separated = is_separator(text) || (is_separated && is_gap(text));
     }
     None
+}
+
+/// Returns whether a line of YAML has the key `chat`.
+fn is_chat_key(line: &[u8]) -> bool {
+    let Some(after) = line.strip_prefix(b"chat:") else {
+        return false;
+    };
+    after.first().is_none_or(|byte| is_blank(*byte))
 }

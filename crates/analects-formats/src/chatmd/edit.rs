@@ -1,4 +1,4 @@
-//! Changes to a file as splices: what goes where, and not a byte more.
+//! Changes a file with splices that touch only the bytes that must change.
 
 use analects_core::Span;
 
@@ -13,34 +13,31 @@ use crate::msgfile::Refusal;
 use crate::msgfile::decode::BOM;
 use crate::msgfile::frontmatter::line_end;
 
-/// Adds an item at the end of the file.
+/// Returns the splice that adds an item at the end of the file.
 pub fn append(document: &ChatMdDocument, item: &NewChatItem) -> Splice {
     append_all(document, std::slice::from_ref(item))
 }
 
-/// Adds items at the end of the file.
+/// Returns the splice that adds items at the end of the file.
 pub fn append_all(document: &ChatMdDocument, items: &[NewChatItem]) -> Splice {
-    let (source, line_end) = (document.source(), line_end(document.source()));
+    let source = document.source();
+    let line_end = line_end(source);
     let mut out = String::new();
     let is_first = source.is_empty() || source == BOM;
-    match source.last() {
-        _ if is_first => {}
-        Some(b'\n') => {}
-        Some(b'\r') => out.push_str("\r\n"),
-        _ => out.push_str(line_end),
+    if !is_first {
+        out.push_str(end_of_last_line(source, line_end));
     }
     if !is_first && !waits_for_lines(document) {
         out.push_str(line_end);
     }
-    let open = document.scan.has_open_fence_at(source.len());
+    let is_open = document.scan.has_open_fence_at(source.len());
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
             out.push_str(line_end);
         }
-        let apart = open && at == 0;
         out.push_str(&item.write(ItemForm {
             line_end,
-            apart,
+            apart: is_open && at == 0,
             ..ItemForm::default()
         }));
     }
@@ -50,16 +47,25 @@ pub fn append_all(document: &ChatMdDocument, items: &[NewChatItem]) -> Splice {
     }
 }
 
-/// Whether the last item has fewer lines than its `stored` says. One more, and it would read
-/// differently, so nothing may be added between it and the next.
+/// Returns the line end that the last line of a file lacks. A lone `\r` at the end is part of the text.
+fn end_of_last_line<'a>(source: &[u8], line_end: &'a str) -> &'a str {
+    match source.last() {
+        Some(b'\n') => "",
+        Some(b'\r') => "\r\n",
+        _ => line_end,
+    }
+}
+
+/// Returns whether the last item has fewer lines than its `stored` says. With one line more, it would read differently, so
+/// no empty line may be added behind it.
 fn waits_for_lines(document: &ChatMdDocument) -> bool {
     let last = document.items().next_back();
     last.is_some_and(|last| !last.is_stored_as_it_says(last.attribute("stored").as_deref()))
 }
 
-/// Gives an item another text. Its tag changes only if it must say how the text is stored.
+/// Replaces the text of an item. Its tag changes only if it must say how the text is stored.
 pub fn replace_text(document: &ChatMdDocument, item: ChatItem<'_>, text: &str) -> Vec<Splice> {
-    let end = line_end(document.source());
+    let line_end = line_end(document.source());
     let apart = says_apart(item) || document.scan.has_open_fence_at(item.span().start);
     let mut splices = Vec::new();
     let words = stored_words(text, apart);
@@ -70,14 +76,14 @@ pub fn replace_text(document: &ChatMdDocument, item: ChatItem<'_>, text: &str) -
     let source = document.source();
     let mut bytes = String::new();
     if !source[..below.start].ends_with(b"\n") {
-        bytes.push_str(end);
+        bytes.push_str(line_end);
     }
     if !text.is_empty() {
-        bytes.push_str(end);
-        bytes.push_str(&NewChatItem::new("USER", text).body(end, false));
+        bytes.push_str(line_end);
+        bytes.push_str(&NewChatItem::new("USER", text).body(line_end, false));
     }
     if below.end < source.len() {
-        bytes.push_str(end);
+        bytes.push_str(line_end);
     }
     splices.push(Splice {
         at: below,
@@ -86,12 +92,12 @@ pub fn replace_text(document: &ChatMdDocument, item: ChatItem<'_>, text: &str) -
     splices
 }
 
+/// Returns whether an item already says that code blocks above do not reach it.
 fn says_apart(item: ChatItem<'_>) -> bool {
     tag_line(item.tag_text()).is_some_and(|tag| tag.apart)
 }
 
-/// Sets, changes or removes `stored`. In a tag that nobody wrote with care, the others must still read
-/// as they did.
+/// Sets, changes or removes `stored`. The other attributes must read as before, even in a malformed tag.
 fn stored_splice(item: ChatItem<'_>, words: Option<&str>) -> Vec<Splice> {
     if let Some(words) = words {
         return set_splices(item, "stored", words).unwrap_or_default();
@@ -103,122 +109,158 @@ fn stored_splice(item: ChatItem<'_>, words: Option<&str>) -> Vec<Splice> {
     set_splices(item, "stored", "").unwrap_or_default()
 }
 
-/// Sets an attribute of an item's tag: in its place, or after the others. Without a value it is removed.
-/// Every other byte stays.
+/// Sets an attribute of a tag in its place, or after the others. Removes it if there is no value. All other bytes stay.
+/// Fails with the attribute to type if that would change how other attributes read.
 pub fn set_attribute(
     item: ChatItem<'_>,
     key: &str,
     value: Option<&str>,
 ) -> Result<Vec<Splice>, Refusal> {
-    let mut typed = String::new();
-    write_attribute(&mut typed, key, value.unwrap_or_default());
-    let refuse = |message: String| Refusal {
-        message,
-        type_this: typed.trim().to_string(),
-    };
     if !is_key(key) {
-        return Err(refuse(format!("{key:?} is not a key that can be set")));
+        let message = format!("{key:?} is not a key that can be set");
+        return Err(refuse(key, value, message));
     }
     if key == "stored" {
-        return Err(refuse(
-            "stored is set by whoever writes the text".to_string(),
-        ));
+        let message = "stored is set by whoever writes the text".to_string();
+        return Err(refuse(key, value, message));
     }
     let splices = match value {
         Some(value) => set_splices(item, key, value),
         None => Some(remove_splices(item, key))
             .filter(|splices| reads_as_meant(item, splices, key, None)),
     };
-    let message = format!("{key} cannot be set without changing how other attributes read");
-    splices.ok_or_else(|| refuse(message))
+    splices.ok_or_else(|| {
+        let message = format!("{key} cannot be set without changing how other attributes read");
+        refuse(key, value, message)
+    })
 }
 
-/// The attributes of a tag, in places of the file.
-fn places(item: ChatItem<'_>) -> (Vec<(Span, Span, Span)>, usize) {
-    let (line, start) = (item.tag_text(), item.tag().start);
-    let absolute = |span: Span| Span::new(start + span.start, start + span.end);
-    let mut attributes = AttributeScanner::new(line, item.name_end(), AttributeEnd::Tag);
-    let mut found = Vec::new();
-    let mut end = start + item.name_end();
-    for token in &mut attributes {
-        end = match token {
-            AttributeToken::Attribute { key, value, whole } => {
-                found.push((absolute(key), absolute(value), absolute(whole)));
-                absolute(whole).end
-            }
-            AttributeToken::Junk(whole) => absolute(whole).end,
-        };
+/// Refuses a change, with the attribute that a person can type instead.
+fn refuse(key: &str, value: Option<&str>, message: String) -> Refusal {
+    let mut typed = String::new();
+    write_attribute(&mut typed, key, value.unwrap_or_default());
+    Refusal {
+        message,
+        type_this: typed.trim().to_string(),
     }
-    (found, end)
 }
 
-/// Sets an attribute: in its place, or after the others, or, if these would read differently then, before
-/// them; in quotes, or, if what follows would take them for its own, without. A value without quotes that
-/// stands before all others and ends with a blank always works: what follows is read from there as before.
+/// The positions of an attribute in the file.
+struct AttributeSpans {
+    key: Span,
+    /// The whole attribute, quotes included.
+    whole: Span,
+}
+
+/// Returns the positions of a tag's attributes, and the offset behind the last one.
+fn attribute_spans(item: ChatItem<'_>) -> (Vec<AttributeSpans>, usize) {
+    let start = item.tag().start;
+    let mut scanner = AttributeScanner::new(item.tag_text(), item.name_end(), AttributeEnd::Tag);
+    let mut attributes = Vec::new();
+    let mut end = start + item.name_end();
+    for token in &mut scanner {
+        match token {
+            AttributeToken::Attribute { key, whole, .. } => {
+                let key = shifted(key, start);
+                let whole = shifted(whole, start);
+                end = whole.end;
+                attributes.push(AttributeSpans { key, whole });
+            }
+            AttributeToken::Junk(span) => end = shifted(span, start).end,
+        }
+    }
+    (attributes, end)
+}
+
+/// Moves a span of the line to its position in the file.
+fn shifted(span: Span, offset: usize) -> Span {
+    Span::new(offset + span.start, offset + span.end)
+}
+
+/// Sets an attribute, trying several ways until one leaves the others as they were: in its place or after the others, or
+/// else before them; in quotes, or else without. A value without quotes before all others always works, because what
+/// follows is read from there as before.
 fn set_splices(item: ChatItem<'_>, key: &str, value: &str) -> Option<Vec<Splice>> {
-    let (attributes, end) = places(item);
-    let mut written = String::new();
-    write_attribute(&mut written, key, value);
-    let splice = |start, end, text: &str| {
-        vec![Splice {
-            at: Span::new(start, end),
-            bytes: text.as_bytes().to_vec(),
-        }]
-    };
-    let is_key = |span: &Span| item.bytes(*span) == key.as_bytes();
-    let name_end = item.spans().name.end;
+    let (attributes, end) = attribute_spans(item);
+    let mut quoted = String::new();
+    write_attribute(&mut quoted, key, value);
     let bare = format!(" {key}={}", bare_value(value));
-    let ways = match attributes.iter().rfind(|(name, _, _)| is_key(name)) {
-        Some((_, _, whole)) => [&written, &bare]
-            .map(|text| splice(whole.start, whole.end, &text[1..]))
-            .to_vec(),
+    let name_end = item.spans().name.end;
+    let known = attributes
+        .iter()
+        .rfind(|spans| item.bytes(spans.key) == key.as_bytes());
+    let candidates = match known {
+        Some(known) => vec![
+            replacement(known.whole, &quoted[1..]),
+            replacement(known.whole, &bare[1..]),
+        ],
         None => vec![
-            splice(end, end, &written),
-            splice(name_end, name_end, &written),
-            splice(name_end, name_end, &format!("{bare} ")),
+            replacement(Span::new(end, end), &quoted),
+            replacement(Span::new(name_end, name_end), &quoted),
+            replacement(Span::new(name_end, name_end), &format!("{bare} ")),
         ],
     };
-    ways.into_iter()
+    candidates
+        .into_iter()
+        .map(|splice| vec![splice])
         .find(|splices| reads_as_meant(item, splices, key, Some(value)))
 }
 
-/// Removes every attribute of that name, with one blank before each.
-fn remove_splices(item: ChatItem<'_>, key: &str) -> Vec<Splice> {
-    let (attributes, _) = places(item);
-    let named = attributes
-        .iter()
-        .filter(|(name, _, _)| item.bytes(*name) == key.as_bytes());
-    let splice = |(_, _, whole): &(Span, Span, Span)| {
-        let at = Span::new(whole.start - 1, whole.end);
-        Splice {
-            at,
-            bytes: Vec::new(),
-        }
-    };
-    named.map(splice).collect()
+/// Returns the splice that puts a text in the place of a span.
+fn replacement(at: Span, text: &str) -> Splice {
+    Splice {
+        at,
+        bytes: text.as_bytes().to_vec(),
+    }
 }
 
-/// Whether the tag says after the change what it said before, apart from the one attribute.
+/// Removes all attributes of a name, each with the blank before it.
+fn remove_splices(item: ChatItem<'_>, key: &str) -> Vec<Splice> {
+    let mut splices = Vec::new();
+    for AttributeSpans { key: name, whole } in attribute_spans(item).0 {
+        if item.bytes(name) == key.as_bytes() {
+            splices.push(replacement(Span::new(whole.start - 1, whole.end), ""));
+        }
+    }
+    splices
+}
+
+/// Returns whether a tag says the same after a change, apart from the attribute that was set.
 fn reads_as_meant(item: ChatItem<'_>, splices: &[Splice], key: &str, value: Option<&str>) -> bool {
     let after = Splice::apply_all(splices, item.document.source());
-    let before_len = item.tag_text().len();
-    let change: isize = splices
-        .iter()
-        .map(|splice| splice.bytes.len() as isize - splice.at.len() as isize)
-        .sum();
-    let length = before_len.saturating_add_signed(change);
+    let mut length = item.tag_text().len();
+    for splice in splices {
+        length = length + splice.bytes.len() - splice.at.len();
+    }
     let line = Span::new(item.tag().start, item.tag().start + length).of(&after);
-    let others = |line: &[u8]| {
-        let (attributes, junk) = tag_attributes(line, item.name_end());
-        let others: Vec<_> = attributes
-            .into_iter()
-            .filter(|(name, _)| name != key)
-            .collect();
-        (others, junk.len())
-    };
-    let (attributes, _) = tag_attributes(line, item.name_end());
-    let last = attributes.iter().rev().find(|(name, _)| name == key);
-    tag_line(line).is_some()
-        && others(line) == others(item.tag_text())
-        && last.map(|(_, value)| value.as_str()) == value
+    if tag_line(line).is_none() {
+        return false;
+    }
+    let before = TagReading::of(item.tag_text(), item.name_end(), key);
+    let after = TagReading::of(line, item.name_end(), key);
+    before.others == after.others && before.junk == after.junk && after.value.as_deref() == value
+}
+
+/// How a tag reads, seen from one attribute.
+struct TagReading {
+    /// The last value of the attribute.
+    value: Option<String>,
+    /// All attributes with other names.
+    others: Vec<(String, String)>,
+    /// The number of parts that are not attributes.
+    junk: usize,
+}
+
+impl TagReading {
+    /// Reads a tag line. `name_end` is the offset behind the tag's name.
+    fn of(line: &[u8], name_end: usize, key: &str) -> TagReading {
+        let (mut attributes, junk) = tag_attributes(line, name_end);
+        let named = attributes.extract_if(.., |(name, _)| name == key);
+        let value = named.last().map(|(_, value)| value);
+        TagReading {
+            value,
+            others: attributes,
+            junk: junk.len(),
+        }
+    }
 }

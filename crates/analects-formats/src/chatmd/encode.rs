@@ -64,6 +64,7 @@ impl NewChatItem {
         })
     }
 
+    /// Writes the separator, the tag, the note attributes and the text.
     pub(super) fn write(&self, form: ItemForm<'_>) -> String {
         let end = form.line_end;
         let mut out = format!("> ---{end}");
@@ -141,6 +142,7 @@ impl NewChatItem {
 /// How to write an item.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemForm<'a> {
+    /// What ends each of the item's own lines.
     pub(super) line_end: &'a str,
     /// Whether a code block above is still open, so that the item must say that it is not a part of it.
     pub(super) apart: bool,
@@ -304,6 +306,7 @@ fn item(message: &Message, implied: Option<&str>, target: &ChatTarget) -> NewCha
     item
 }
 
+/// Returns the name of the tag. A reduced message with any other body holds a foreign item, which has its own.
 fn tag_name(body: &Body) -> &'static str {
     match body {
         Body::System(_) => "SYSTEM",
@@ -361,6 +364,7 @@ fn unusual_shape(body: &Body) -> Option<ContentShape> {
     Some(ContentShape::of(content))
 }
 
+/// Returns the fields of a message that have attributes of their own, in the order in which they are written.
 fn known_attributes(message: &Message, target: &ChatTarget) -> Vec<(&'static str, String)> {
     let mut known = Vec::new();
     if let Some(author) = &message.author {
@@ -384,6 +388,7 @@ fn known_attributes(message: &Message, target: &ChatTarget) -> Vec<(&'static str
     known
 }
 
+/// Adds the counts that the plugin knows.
 fn add_token_counts(known: &mut Vec<(&'static str, String)>, usage: &TokenUsage) {
     if let Some(count) = usage.input_tokens {
         known.push(("prompt", count.to_string()));

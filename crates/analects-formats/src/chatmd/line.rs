@@ -14,6 +14,7 @@ use crate::msgfile::scan::line_text;
 /// A tag. Spans are relative to the start of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TagLine {
+    /// The name, without `<`.
     pub(super) name: Span,
     /// Whether it starts an item even inside a code block.
     pub(super) apart: bool,

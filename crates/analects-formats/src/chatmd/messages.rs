@@ -61,8 +61,11 @@ pub(super) fn item_id(session: &SessionId, ordinal: usize) -> MessageId {
 /// Reads one item.
 struct ItemReader<'a> {
     item: ChatItem<'a>,
+    /// The attributes that were not taken so far.
     attributes: ItemAttributes,
+    /// The zone of times without one.
     zone: &'a TimeZone,
+    /// Finds the line numbers of problems.
     lines: &'a LineIndex<'a>,
     problems: &'a mut Vec<Problem>,
 }
@@ -79,16 +82,19 @@ impl ItemAttributes {
         Some(value)
     }
 
+    /// Removes the last attribute of a name and returns its value as it is.
     fn take_text(&mut self, key: &str) -> Option<String> {
         self.take(key, |value| Some(value.to_string()))
     }
 
+    /// Returns whether an attribute of this name is left.
     fn has(&self, key: &str) -> bool {
         self.0.iter().any(|(name, _)| name == key)
     }
 }
 
 impl ItemReader<'_> {
+    /// Reads the item. Attributes that nothing takes become extra fields.
     fn message(mut self, session: &SessionId) -> Message {
         self.attributes.take_text("stored");
         let id = self.attributes.take_text("id").filter(|id| !id.is_empty());
@@ -114,6 +120,7 @@ impl ItemReader<'_> {
         message
     }
 
+    /// Builds the body that belongs to the tag.
     fn body(&mut self) -> Body {
         match self.item.kind() {
             ItemKind::System => Body::System(System {
@@ -143,6 +150,7 @@ impl ItemReader<'_> {
         }
     }
 
+    /// Reports an unknown tag. The tag and the text are kept in unknown fields.
     fn foreign_body(&mut self) -> Body {
         let text = format!("the tag <{}> is not known here", self.item.name());
         let hint = "the item is kept; write USER, ASSISTANT, SYSTEM, TOOL or SEPERATOR";
@@ -184,6 +192,7 @@ impl ItemReader<'_> {
         }
     }
 
+    /// Reads the time. Older files name the attribute `time`.
     fn time(&mut self) -> Option<Timestamp> {
         let key = if self.attributes.has("timestamp") {
             "timestamp"
@@ -197,6 +206,7 @@ impl ItemReader<'_> {
         time
     }
 
+    /// Reads the two token counts that a tag can have; `None` if it has neither.
     fn usage(&mut self) -> Option<TokenUsage> {
         let usage = TokenUsage {
             input_tokens: self.token_count("prompt"),
@@ -206,6 +216,7 @@ impl ItemReader<'_> {
         (!usage.is_empty()).then_some(usage)
     }
 
+    /// Reads one count. A value that is not a plain number is reported and stays an extra field.
     fn token_count(&mut self, key: &str) -> Option<u64> {
         let count = self.attributes.take(key, read_count);
         if count.is_none() {
@@ -214,6 +225,7 @@ impl ItemReader<'_> {
         count
     }
 
+    /// Keeps the attributes below the tag in one extra field.
     fn read_note_attributes(&mut self, message: &mut Message) {
         let notes = self.item.note_attributes();
         if notes.is_empty() {
@@ -234,6 +246,7 @@ impl ItemReader<'_> {
         self.add_problem(Problem::warning("bad-attribute", text).hint("it is kept as it is"));
     }
 
+    /// Reports a problem at the tag.
     fn add_problem(&mut self, problem: Problem) {
         self.problems.push(problem.at(self.item.tag(), self.lines));
     }
@@ -242,14 +255,18 @@ impl ItemReader<'_> {
 /// The form of a content, as the attribute `content` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentShape {
+    /// A text, although it is an answer.
     Text,
+    /// A list of one text, although it is not an answer.
     Blocks,
+    /// No content at all.
     Empty,
     /// A list without blocks.
     NoBlocks,
 }
 
 impl ContentShape {
+    /// Returns the shape of a content.
     pub(super) fn of(content: &Content) -> ContentShape {
         match content {
             Content::Empty => ContentShape::Empty,
@@ -259,6 +276,7 @@ impl ContentShape {
         }
     }
 
+    /// Reads the value of the attribute `content`; `None` if it is unknown.
     fn from_name(name: &str) -> Option<ContentShape> {
         match name {
             "text" => Some(ContentShape::Text),
@@ -269,6 +287,7 @@ impl ContentShape {
         }
     }
 
+    /// Returns the value of the attribute `content`.
     pub(super) fn name(self) -> &'static str {
         match self {
             ContentShape::Text => "text",

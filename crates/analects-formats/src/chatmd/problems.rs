@@ -10,7 +10,7 @@ use crate::msgfile::problems::not_utf8;
 use crate::msgfile::scan::{SourceLine, spanned_lines};
 
 impl ChatMdDocument {
-    /// Everything that is odd about the file, in its order.
+    /// Lists everything that is odd about the file, in order of position.
     pub fn problems(&self) -> Vec<Problem> {
         let lines = self.lines();
         let mut found = Vec::new();
@@ -24,34 +24,32 @@ impl ChatMdDocument {
             let start = yaml.map_or(0, |yaml| yaml.start);
             found.push(problem.clone().in_file(start, &lines));
         }
-        let mut near = self.near_items();
-        near.extend(self.items().flat_map(tag_problems));
-        near.sort_by_key(|(_, span)| span.start);
-        found.extend(
-            near.into_iter()
-                .map(|(problem, span)| problem.at(span, &lines)),
-        );
+        let mut spanned = self.near_items();
+        spanned.extend(self.items().flat_map(tag_problems));
+        spanned.sort_by_key(|(_, span)| span.start);
+        for (problem, span) in spanned {
+            found.push(problem.at(span, &lines));
+        }
         found.extend(messages(self, &SessionId::default()).problems);
         found.sort_by_key(|problem| (problem.line, problem.column));
         found
     }
 
-    /// The problem that keeps this file from being written, if there is one.
+    /// Returns the problem that keeps this file from being changed, if there is one.
     pub fn why_not_writable(&self) -> Option<Problem> {
-        let problems = if self.utf8 {
-            Vec::new()
-        } else {
-            not_utf8(&self.source, &self.lines())
-        };
-        problems.into_iter().next()
+        if self.utf8 {
+            return None;
+        }
+        not_utf8(&self.source, &self.lines()).into_iter().next()
     }
 
-    /// Lines that look as if somebody meant the start of an item, and that are none.
+    /// Finds lines that are nearly the start of an item.
     fn near_items(&self) -> Vec<(Problem, Span)> {
         let mut found = Vec::new();
         let mut heads = self.scan.items.iter().map(|item| item.tag.start).peekable();
-        // Whether the line before is a separator, or nearly one, or such a line and a `>`.
-        let (mut before, mut gap) = (None, false);
+        // The separator above, and whether a `>` line follows it.
+        let mut before = None;
+        let mut gap = false;
         for line in spanned_lines(&self.source, self.body) {
             while heads.next_if(|head| *head < line.span.start).is_some() {}
             if heads.next_if(|head| *head == line.span.start).is_some() {
@@ -69,13 +67,16 @@ impl ChatMdDocument {
     }
 }
 
-/// What a line is to the next one.
+/// A separator above a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
+    /// A separator. A tag must follow.
     Separator,
+    /// Nearly a separator.
     Nearly,
 }
 
+/// Returns what the next line needs to know: whether this one is a separator, and whether a `>` line followed it.
 fn next_state(
     line: &SourceLine<'_>,
     before: Option<(Before, usize)>,
@@ -92,7 +93,7 @@ fn next_state(
     }
 }
 
-/// `>---`, `>  ---`, or a separator behind blanks.
+/// Returns whether a line is nearly a separator: `>---`, `>  ---`, or a separator behind blanks.
 fn is_nearly_separator(line: &[u8]) -> bool {
     let line = &line[count(line, is_blank).min(3)..];
     let Some(rest) = line.strip_prefix(b">") else {
@@ -103,7 +104,7 @@ fn is_nearly_separator(line: &[u8]) -> bool {
     dashes >= 3 && rest[dashes..].iter().all(|byte| is_blank(*byte))
 }
 
-/// A tag after what is nearly a separator, or nearly a tag after one.
+/// Returns whether a line is a tag below what is nearly a separator, or nearly a tag below a separator.
 fn is_nearly_head(before: Before, line: &[u8]) -> bool {
     match before {
         Before::Nearly => tag_line(line).is_some(),
@@ -111,6 +112,7 @@ fn is_nearly_head(before: Before, line: &[u8]) -> bool {
     }
 }
 
+/// The problem of a line that is nearly the start of an item.
 fn near_item() -> Problem {
     Problem::warning(
         "near-item",
@@ -120,6 +122,7 @@ fn near_item() -> Problem {
     .with(Severity::Hint)
 }
 
+/// Finds what is wrong with a tag: junk among its attributes, and a `stored` that does not fit the text.
 fn tag_problems(item: ChatItem<'_>) -> Vec<(Problem, Span)> {
     let (line, start) = (item.tag_text(), item.tag().start);
     let (attributes, junk) = decode::tag_attributes(line, item.name_end());

@@ -22,6 +22,7 @@ use crate::msgfile::encode::open_fence;
 pub(super) use bodies::usual_shape;
 pub(super) use fields::note_attributes;
 
+/// The reason for losses that need no further explanation.
 const NO_PLACE: &str = "there is no place for it";
 
 /// What a conversation is written as.
@@ -36,6 +37,7 @@ pub(super) enum ChatTarget {
 }
 
 impl ChatTarget {
+    /// Returns the target for a dialect. `zone` is only for the plugin.
     pub(super) fn of(dialect: Dialect, zone: &TimeZone) -> ChatTarget {
         match dialect {
             Dialect::Ours => ChatTarget::Ours,
@@ -43,6 +45,7 @@ impl ChatTarget {
         }
     }
 
+    /// Derives the id of an item from its position, as the reader of this target does.
     fn item_id(&self, session: &SessionId, ordinal: usize) -> MessageId {
         match self {
             ChatTarget::Json => session_json::item_id(session, ordinal),
@@ -50,6 +53,7 @@ impl ChatTarget {
         }
     }
 
+    /// Returns whether the plugin's own readers must understand the result.
     fn is_plugin(&self) -> bool {
         matches!(self, ChatTarget::Plugin(_))
     }
@@ -58,7 +62,9 @@ impl ChatTarget {
 /// A reduced conversation.
 #[derive(Debug, Default)]
 pub(super) struct Reduction {
+    /// The messages, exactly as they are read back.
     pub(super) messages: Vec<Message>,
+    /// What the messages do not say any more.
     pub(super) losses: Vec<Loss>,
 }
 
@@ -126,14 +132,17 @@ struct Reducer<'a> {
     implied: MessageId,
     /// Whether no message is written before it.
     is_first: bool,
+    /// The losses of all messages.
     losses: &'a mut Vec<Loss>,
 }
 
 impl Reducer<'_> {
+    /// Adds a loss of the message.
     fn lose(&mut self, what: impl Into<String>, why: &str) {
         self.losses.push(Loss::of(&self.message.id, what, why));
     }
 
+    /// Adds a loss without a place if a condition holds.
     fn lose_if(&mut self, is_lost: bool, what: &str) {
         if is_lost {
             self.lose(what, NO_PLACE);

@@ -48,10 +48,14 @@ const MAX_BYTES: usize = 1 << 19;
 pub(super) struct ChatFrontmatter {
     id: Option<String>,
     title: Option<String>,
+    /// A text or a number that is a time in some zone.
     timestamp: Option<Yaml>,
+    /// As `timestamp`.
     updated: Option<Yaml>,
     tags: Vec<String>,
+    /// Entries with unknown keys or unusable values, as JSON.
     extra: RawMap,
+    /// Positions are relative to the YAML.
     pub(super) problems: Vec<FrontmatterProblem>,
 }
 
@@ -94,6 +98,7 @@ impl ChatFrontmatter {
         }
     }
 
+    /// Reads the id; `false` keeps a value that is no text as an extra field. `chat:` alone is fine.
     fn read_id(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) -> bool {
         let id = reader.text(entry).filter(|id| !id.is_empty());
         if id.is_some() {
@@ -103,6 +108,7 @@ impl ChatFrontmatter {
         matches!(&entry.value, Yaml::Null)
     }
 
+    /// Reads the tags. An empty list is kept as an extra field, so that it is written again.
     fn read_tags(&mut self, entry: &YamlEntry, reader: &mut FrontmatterReader) -> bool {
         let tags = tags(&entry.value);
         if tags.is_none() {
@@ -146,6 +152,7 @@ fn tags(value: &Yaml) -> Option<Vec<String>> {
     }
 }
 
+/// Returns a single tag; `None` if it is a list, a map or a fraction.
 fn tag(value: &Yaml) -> Option<String> {
     match value {
         Yaml::Text(text) => Some(text.clone()),
@@ -160,6 +167,7 @@ fn json(value: &Yaml) -> Raw {
     Raw::parse(&text).unwrap_or_else(|_| Raw::string(&text))
 }
 
+/// Converts a YAML value to the text of JSON.
 fn json_text(value: &Yaml) -> String {
     match value {
         Yaml::Null => "null".to_string(),
@@ -176,6 +184,7 @@ fn json_text(value: &Yaml) -> String {
     }
 }
 
+/// Converts an entry of a map to the text of JSON.
 fn json_entry(entry: &YamlEntry) -> String {
     format!("{}:{}", Raw::string(&entry.key), json_text(&entry.value))
 }
@@ -217,6 +226,7 @@ impl ChatMdDocument {
     }
 }
 
+/// Removes one line end.
 fn without_line_end(text: &[u8]) -> &[u8] {
     let Some(rest) = text.strip_suffix(b"\n") else {
         return text;
@@ -301,6 +311,7 @@ fn frontmatter(session: &ChatSessionInfo, losses: &mut Vec<Loss>) -> String {
 #[derive(Default)]
 struct FrontmatterText {
     text: String,
+    /// The keys so far. YAML allows each of them once.
     keys: Vec<String>,
 }
 
@@ -333,12 +344,14 @@ impl FrontmatterText {
         }
     }
 
+    /// Adds a line with a text, or reports its loss.
     fn add_text(&mut self, key: &str, text: &str, losses: &mut Vec<Loss>) {
         if !self.add(key, &scalar(text), &Yaml::Text(text.to_string())) {
             losses.push(Loss::of_session(key, "frontmatter cannot hold it"));
         }
     }
 
+    /// Adds the tags as a list on one line, or reports their loss.
     fn add_tags(&mut self, tags: &[String], losses: &mut Vec<Loss>) {
         if tags.is_empty() {
             return;
@@ -361,6 +374,7 @@ impl FrontmatterText {
         }
     }
 
+    /// Adds a line for an extra field. Returns whether it is read back as the same field.
     fn add_extra_field(&mut self, key: &Raw, value: &Raw) -> bool {
         let json = compact(value.as_str());
         let Ok(tree) = Yaml::parse(&format!("x: {json}\n")) else {
@@ -512,6 +526,7 @@ fn read_session_info(message: &Message) -> Option<ChatSessionInfo> {
     (same.as_ref() == Some(message)).then_some(session)
 }
 
+/// Reads a time in a change of state; `None` if it is missing or invalid.
 fn read_timestamp(fields: &RawMap, key: &str) -> Option<Timestamp> {
     fields.string(key)?.parse().ok()
 }

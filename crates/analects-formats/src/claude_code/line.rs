@@ -12,6 +12,7 @@ const RECORD_STARTS: [&[u8]; 2] = [b"{\"parentUuid\":", b"{\"type\":"];
 
 /// A value of a line.
 pub(super) enum LineValue<'a> {
+    /// A record: any JSON object.
     Record(RecordFields<'a>),
     /// JSON that is not an object.
     Other(&'a RawValue),
@@ -74,6 +75,7 @@ fn salvage_problem(count: usize, is_complete: bool, is_ended: bool) -> Option<Pr
 /// The values at the beginning of a text: their number, and the offset where they end.
 struct ValueRun {
     count: usize,
+    /// The offset behind the last value.
     end: usize,
 }
 

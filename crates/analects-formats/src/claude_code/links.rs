@@ -41,16 +41,20 @@ pub(super) enum Continuation {
 /// A record to place in a chain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NewRecord<'a> {
+    /// Its id, which may be derived.
     pub id: &'a str,
+    /// What its record says about its parent.
     pub stated: StatedParent<'a>,
     /// `None` in the main chain; `Some(None)` in a side chain without a name.
     pub side: Option<Option<&'a str>>,
+    /// Whether it belongs to the run of what it follows.
     pub continuation: Continuation,
 }
 
 /// The position of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ChainPosition {
+    /// The id of the message that it follows; `None` for a root.
     pub parent: Option<String>,
     /// The name of the side chain; `None` in the main chain.
     pub agent: Option<String>,
@@ -63,14 +67,17 @@ pub(super) struct ChainPosition {
 pub(super) struct RecordLinks {
     /// The records by a hash of their id.
     records: HashMap<u64, LinkedRecord>,
+    /// The runs, by number.
     runs: Vec<Run>,
     /// The names of the chains, by number.
     agents: Vec<String>,
+    /// The inverse of `agents`.
     agent_numbers: HashMap<String, u32>,
     /// The run of the last message of each chain.
     last_runs: HashMap<u32, u32>,
 }
 
+/// What is remembered of a record.
 #[derive(Debug, Clone, Copy)]
 struct LinkedRecord {
     /// The run that it is in. For a record that is not a message: the run that its children follow.
@@ -79,12 +86,16 @@ struct LinkedRecord {
     fingerprint: u32,
 }
 
+/// Records that belong together. Whatever follows one of them follows the last one.
 #[derive(Debug)]
 struct Run {
     /// The last message.
     tip: CompactId,
+    /// A hash of the answer's id, if the run started with an answer.
     response: Option<u64>,
+    /// The number of its chain.
     agent: u32,
+    /// Whether an answer in it calls tools.
     has_calls: bool,
 }
 
@@ -92,10 +103,12 @@ struct Run {
 #[derive(Debug)]
 enum CompactId {
     Uuid(Uuid),
+    /// An id that is not a UUID in its usual spelling.
     Other(Box<str>),
 }
 
 impl CompactId {
+    /// Stores an id in 16 bytes if it is a UUID in the usual spelling.
     fn new(id: &str) -> CompactId {
         match Uuid::try_parse(id) {
             Ok(uuid) if uuid.to_string() == id => CompactId::Uuid(uuid),
@@ -103,6 +116,7 @@ impl CompactId {
         }
     }
 
+    /// Returns the id as it was.
     fn text(&self) -> String {
         match self {
             CompactId::Uuid(uuid) => uuid.to_string(),
@@ -114,6 +128,7 @@ impl CompactId {
 /// Whether an id was used by an earlier record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IdStatus {
+    /// By no other record.
     New,
     /// By a copy of the same record.
     Repeated,
@@ -134,6 +149,7 @@ impl Default for RecordLinks {
 }
 
 impl RecordLinks {
+    /// Returns whether an id is new. `fingerprint` distinguishes copies from conflicts.
     pub(super) fn id_status(&self, id: &str, fingerprint: u32) -> IdStatus {
         match self.records.get(&hash(id)) {
             None => IdStatus::New,
@@ -224,6 +240,7 @@ impl RecordLinks {
         }
     }
 
+    /// Returns the chain of a run; `None` for [`NO_RUN`].
     fn agent_of_run(&self, run: u32) -> Option<u32> {
         self.runs.get(run as usize).map(|run| run.agent)
     }
@@ -236,6 +253,7 @@ impl RecordLinks {
         self.records.get(&hash(id)).map(|record| record.run)
     }
 
+    /// Returns whether a message belongs to a run.
     fn continues(&self, run: u32, continuation: Continuation) -> bool {
         let run = &self.runs[run as usize];
         match continuation {
@@ -246,6 +264,7 @@ impl RecordLinks {
         }
     }
 
+    /// Makes a message the last one of a run. Returns the run's number.
     fn extend_run(&mut self, number: u32, record: &NewRecord<'_>) -> u32 {
         let run = &mut self.runs[number as usize];
         run.tip = CompactId::new(record.id);
@@ -256,6 +275,7 @@ impl RecordLinks {
         number
     }
 
+    /// Starts a run with a message. Returns the run's number.
     fn start_run(&mut self, agent: u32, record: &NewRecord<'_>) -> u32 {
         let (response, has_calls) = match record.continuation {
             Continuation::Answer { response, calls } => (response, calls),
@@ -284,6 +304,7 @@ impl RecordLinks {
         }
     }
 
+    /// Returns the number of a chain, which may be new.
     fn agent_number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.agent_numbers.get(name) {
             return *number;
@@ -294,6 +315,7 @@ impl RecordLinks {
         number
     }
 
+    /// Returns the name of a side chain; `None` for the main chain.
     fn agent_name(&self, number: u32) -> Option<String> {
         (number != MAIN).then(|| self.agents[number as usize].clone())
     }

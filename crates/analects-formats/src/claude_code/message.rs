@@ -27,8 +27,9 @@ pub(super) fn time_text(time: Timestamp) -> String {
 }
 
 /// A message that still lacks its id and its position.
-pub(super) struct MessageBuilder<'a> {
+pub(super) struct RecordConverter<'a> {
     kind: RecordKind,
+    /// The message so far. Its id, parent and session are empty.
     pub message: Message,
     /// The fields of the record that the message does not say.
     fields: RecordFields<'a>,
@@ -42,31 +43,32 @@ struct Remainder {
     value: Raw,
 }
 
-impl<'a> MessageBuilder<'a> {
+impl<'a> RecordConverter<'a> {
+    /// Reads all fields of a record except for its ids and links. Unreadable values are problems.
     pub(super) fn new(
         kind: RecordKind,
         fields: RecordFields<'a>,
         problems: &mut Vec<Problem>,
-    ) -> MessageBuilder<'a> {
-        let mut builder = MessageBuilder {
+    ) -> RecordConverter<'a> {
+        let mut converter = RecordConverter {
             kind,
             message: Message::new("", Body::Progress(Progress::default())),
             fields,
             remainder: None,
         };
-        builder.read_common_fields();
+        converter.read_common_fields();
         match kind {
             RecordKind::User | RecordKind::Assistant | RecordKind::System | RecordKind::Summary => {
-                builder.read_inner_message(problems);
+                converter.read_inner_message(problems);
             }
-            RecordKind::Queued => builder.read_queued_prompt(problems),
-            RecordKind::Boundary => builder.read_boundary(),
-            RecordKind::Notice => builder.read_notice(problems),
-            RecordKind::Attachment => builder.read_attachment(),
-            RecordKind::Title => builder.read_title(),
-            RecordKind::Beside => builder.read_progress(),
+            RecordKind::Queued => converter.read_queued_prompt(problems),
+            RecordKind::Boundary => converter.read_boundary(),
+            RecordKind::Notice => converter.read_notice(problems),
+            RecordKind::Attachment => converter.read_attachment(),
+            RecordKind::Title => converter.read_title(),
+            RecordKind::Beside => converter.read_progress(),
         }
-        builder
+        converter
     }
 
     /// Adds the id and the position, and drops the fields that say the same.
@@ -181,6 +183,7 @@ impl<'a> MessageBuilder<'a> {
         is_read
     }
 
+    /// Reads what only answers have: model, response id, usage and stop reason.
     fn read_answer(
         &mut self,
         content: Content,
@@ -229,6 +232,7 @@ impl<'a> MessageBuilder<'a> {
         kind.is_some_and(|kind| kind != "human")
     }
 
+    /// Reads a prompt that reached the model as an attachment.
     fn read_queued_prompt(&mut self, problems: &mut Vec<Problem>) {
         let mut attachment = self.fields.object("attachment").unwrap_or_default();
         let prompt = attachment.get("prompt");
@@ -240,6 +244,7 @@ impl<'a> MessageBuilder<'a> {
         self.set_remainder("attachment", attachment);
     }
 
+    /// Reads the facts about a compaction. They also stay in `extra`, since not all of them have a field.
     fn read_boundary(&mut self) {
         let facts = self.fields.object("compactMetadata").unwrap_or_default();
         let trigger = facts.string("trigger");
@@ -251,6 +256,7 @@ impl<'a> MessageBuilder<'a> {
         });
     }
 
+    /// Reads a message of the program to the person. Its subtype becomes the kind.
     fn read_notice(&mut self, problems: &mut Vec<Problem>) {
         let content = self.fields.get("content");
         let content = content.and_then(|raw| read_content(raw, problems));
@@ -263,6 +269,7 @@ impl<'a> MessageBuilder<'a> {
         });
     }
 
+    /// Reads a message of the program to the model. All of it stays in `data`.
     fn read_attachment(&mut self) {
         let data = self.fields.get("attachment").map(Raw::from);
         let attachment = self.fields.object("attachment").unwrap_or_default();
@@ -278,6 +285,7 @@ impl<'a> MessageBuilder<'a> {
         });
     }
 
+    /// Reads a title as a change of state. A title by the user comes before a generated one.
     fn read_title(&mut self) {
         let custom = self.fields.string("customTitle");
         let title = custom.or_else(|| self.fields.string("aiTitle"));
@@ -300,6 +308,7 @@ impl<'a> MessageBuilder<'a> {
         self.message.body = Body::Progress(progress);
     }
 
+    /// Keeps what is left of an object under its key.
     fn set_remainder(&mut self, key: &'static str, fields: RecordFields<'a>) {
         let value = fields.into_map().to_raw();
         self.remainder = Some(Remainder { key, value });
@@ -337,6 +346,7 @@ fn first_text(content: &Content) -> Option<&str> {
 
 /// Returns whether Claude Code wrote a text in the user's name.
 fn is_written_by_program(text: &str) -> bool {
+    /// The starts of texts that people do not type.
     const STARTS: [&str; 6] = [
         "<local-command-",
         "<bash-stdout>",
@@ -356,6 +366,7 @@ fn text_in_tag<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
     Some(inside.trim()).filter(|inside| !inside.is_empty())
 }
 
+/// Returns the kind for a type of Claude Code. Other types keep their names.
 fn attachment_kind(name: &str) -> AttachmentKind {
     match name {
         "todo_reminder" | "task_reminder" => AttachmentKind::Reminder,

@@ -6,6 +6,7 @@ use crate::convert::ReadOutput;
 
 /// How many messages, from lines with how many bytes, wait for the first record that names its session.
 const EARLY_MESSAGES: usize = 1_000;
+/// The limit in bytes that belongs to [`EARLY_MESSAGES`].
 const EARLY_BYTES: usize = 16 << 20;
 
 /// How many messages wait with a compaction for its summary, which is usually the next one.
@@ -14,9 +15,11 @@ const COMPACTION_MESSAGES: usize = 32;
 /// The messages that are not yet complete, in file order.
 #[derive(Debug, Default)]
 pub(super) struct MessageQueue {
+    /// Whether a record has named its session.
     has_session: bool,
     /// Messages from before the first record that names its session.
     early: Vec<Message>,
+    /// How many bytes the lines of the early messages have, and those of left-out records between them.
     early_bytes: usize,
     /// A compaction without its summary, and the messages after it.
     compaction: Vec<Message>,
@@ -30,6 +33,7 @@ impl MessageQueue {
         }
     }
 
+    /// Takes the next message. Passes on what is complete.
     pub(super) fn push(&mut self, message: Message, out: &mut ReadOutput) {
         if self.has_session {
             self.push_with_session(message, out);
@@ -55,6 +59,7 @@ impl MessageQueue {
         out.messages.append(&mut self.compaction);
     }
 
+    /// Passes the early messages on, with this session if there is one.
     fn release_early(&mut self, session: Option<&str>, out: &mut ReadOutput) {
         for mut message in std::mem::take(&mut self.early) {
             if let Some(session) = session {
@@ -64,6 +69,7 @@ impl MessageQueue {
         }
     }
 
+    /// Passes a message on, unless it must wait for the summary of a compaction.
     fn push_with_session(&mut self, message: Message, out: &mut ReadOutput) {
         let is_boundary = matches!(message.body, Body::CompactBoundary(_));
         if self.compaction.is_empty() && !is_boundary {

@@ -8,7 +8,7 @@ use super::line::{LineValue, read_line};
 use super::links::{
     ChainPosition, Continuation, IdStatus, NewRecord, RecordLinks, StatedParent, hash,
 };
-use super::message::{MessageBuilder, message_of_value};
+use super::message::{RecordConverter, message_of_value};
 use super::queue::MessageQueue;
 use super::record::{RecordFields, RecordKind};
 use super::report::{MissingParent, SessionReport};
@@ -58,8 +58,11 @@ struct RecordReader {
     full: bool,
     /// The file's name.
     name: String,
+    /// The links of all records so far.
     links: RecordLinks,
+    /// The messages that lack something which a later record has.
     queue: MessageQueue,
+    /// The problems so far.
     report: SessionReport,
     /// The first session that a record names.
     first_session: Option<String>,
@@ -72,6 +75,7 @@ struct RecordReader {
 }
 
 impl RecordReader {
+    /// Reads a line, which may hold several values if it is damaged.
     fn read_line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
         self.line = line.number;
         self.index = 0;
@@ -94,6 +98,7 @@ impl RecordReader {
         self.report.add(self.line, problem, out);
     }
 
+    /// Reads one JSON value of a line.
     fn read_value(&mut self, value: LineValue<'_>, out: &mut ReadOutput) {
         match value {
             LineValue::Record(fields) => self.read_record(fields, out),
@@ -119,6 +124,7 @@ impl RecordReader {
         self.queue.push(message, out);
     }
 
+    /// Reads a record. Copies of earlier records only count.
     fn read_record(&mut self, fields: RecordFields<'_>, out: &mut ReadOutput) {
         self.read_session(&fields, out);
         let id = fields.string("uuid");
@@ -170,8 +176,8 @@ impl RecordReader {
             return;
         }
         let id = id.map_or_else(|| self.derived_id(), String::from);
-        let builder = MessageBuilder::new(RecordKind::Beside, fields, &mut Vec::new());
-        let message = builder.finish(id, &self.session(), position);
+        let converter = RecordConverter::new(RecordKind::Beside, fields, &mut Vec::new());
+        let message = converter.finish(id, &self.session(), position);
         self.queue.push(message, out);
     }
 
@@ -197,14 +203,14 @@ impl RecordReader {
         };
         let is_meta = fields.is_true("isMeta") || fields.get("sourceToolUseID").is_some();
         let mut problems = Vec::new();
-        let builder = MessageBuilder::new(kind, fields, &mut problems);
+        let converter = RecordConverter::new(kind, fields, &mut problems);
         for problem in problems {
             self.add_problem(problem, out);
         }
         let id = id.unwrap_or_else(|| self.derived_id());
         if kind == RecordKind::Title {
             // It is about the whole session and follows nothing.
-            let message = builder.finish(id, &self.session(), ChainPosition::default());
+            let message = converter.finish(id, &self.session(), ChainPosition::default());
             self.queue.push(message, out);
             return;
         }
@@ -212,12 +218,12 @@ impl RecordReader {
             id: &id,
             stated,
             side: is_side.then_some(agent.as_deref()),
-            continuation: continuation(&builder.message, is_meta),
+            continuation: continuation(&converter.message, is_meta),
         };
         let position = self.links.add_message(record, fingerprint);
         self.note_parent(&position, parent.as_deref(), false);
-        self.report.pair_calls(&builder.message, self.line, out);
-        let message = builder.finish(id, &self.session(), position);
+        self.report.pair_calls(&converter.message, self.line, out);
+        let message = converter.finish(id, &self.session(), position);
         self.queue.push(message, out);
     }
 
@@ -271,6 +277,7 @@ impl RecordReader {
         Uuid::new_v5(&Uuid::NAMESPACE_OID, name.as_bytes()).to_string()
     }
 
+    /// Ends the file: passes on what has waited and reports what is still open.
     fn finish(mut self, out: &mut ReadOutput) {
         self.queue.finish(out);
         self.report.finish(&self.links, self.full, out);
@@ -285,6 +292,7 @@ fn parent_of(kind: RecordKind, fields: &RecordFields<'_>) -> Option<String> {
     logical.or(fields.string("parentUuid")).map(String::from)
 }
 
+/// Returns what a record says about its parent. An empty id or `null` makes it a root.
 fn stated_parent<'a>(fields: &RecordFields<'_>, parent: Option<&'a str>) -> StatedParent<'a> {
     match (parent, fields.get("parentUuid")) {
         (Some(parent), _) => StatedParent::Id(parent),
@@ -319,6 +327,7 @@ fn continuation(message: &Message, is_meta: bool) -> Continuation {
     }
 }
 
+/// Returns whether the content of a message has such a block.
 fn has_block(message: &Message, test: fn(&Block) -> bool) -> bool {
     match message.body.content() {
         Some(Content::Blocks(blocks)) => blocks.iter().any(test),

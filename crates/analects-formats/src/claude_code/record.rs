@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 /// The entries of a JSON object, in order. If a key is repeated, the last one counts.
 #[derive(Debug, Default)]
 pub(super) struct RecordFields<'a> {
+    /// Keys and values, as they are spelled.
     entries: Vec<(&'a RawValue, &'a RawValue)>,
 }
 
@@ -22,6 +23,7 @@ impl<'a> RecordFields<'a> {
         Some(fields)
     }
 
+    /// Reads a JSON value; `None` if it is not an object.
     pub(super) fn of(value: &'a RawValue) -> Option<RecordFields<'a>> {
         if !value.get().starts_with('{') {
             return None;
@@ -29,6 +31,7 @@ impl<'a> RecordFields<'a> {
         RecordFields::parse(value.get())
     }
 
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.position(key).map(|at| self.entries[at].1)
     }
@@ -40,14 +43,17 @@ impl<'a> RecordFields<'a> {
             .filter(|text| !text.is_empty())
     }
 
+    /// Returns whether the value of a key is `true`.
     pub(super) fn is_true(&self, key: &str) -> bool {
         self.get(key).is_some_and(|value| value.get() == "true")
     }
 
+    /// Returns the value of a key as a count; `None` if it is negative or not a whole number.
     pub(super) fn number(&self, key: &str) -> Option<u64> {
         serde_json::from_str(self.get(key)?.get()).ok()
     }
 
+    /// Returns the value of a key as an object.
     pub(super) fn object(&self, key: &str) -> Option<RecordFields<'a>> {
         RecordFields::of(self.get(key)?)
     }
@@ -99,6 +105,7 @@ impl<'a> RecordFields<'a> {
         map
     }
 
+    /// Returns the position of the last entry of a key.
     fn position(&self, key: &str) -> Option<usize> {
         self.entries.iter().rposition(|(name, _)| is_key(name, key))
     }
@@ -197,6 +204,7 @@ impl RecordKind {
         }
     }
 
+    /// Returns the kind of a record of type `system`, which has many uses.
     fn of_system(fields: &RecordFields<'_>) -> RecordKind {
         let is_boundary = fields.string("subtype").as_deref() == Some("compact_boundary");
         if is_boundary {
@@ -210,6 +218,7 @@ impl RecordKind {
         }
     }
 
+    /// Returns the kind of an attachment. Only a queued prompt is a message of the user.
     fn of_attachment(fields: &RecordFields<'_>) -> RecordKind {
         let Some(attachment) = fields.object("attachment") else {
             return RecordKind::Beside;

@@ -20,6 +20,7 @@ pub(super) struct SessionReport {
     problem_count: usize,
     /// Calls without a result so far: a hash of their id, and their line.
     calls: HashMap<u64, usize>,
+    /// Records to check again at the end of the file.
     missing_parents: Vec<MissingParent>,
     /// How many records of each type were left out.
     left_out: BTreeMap<String, usize>,
@@ -32,6 +33,7 @@ pub(super) struct SessionReport {
 pub(super) struct MissingParent {
     /// A hash of the parent's id.
     pub(super) parent: u64,
+    /// The line of the record.
     pub(super) line: usize,
     /// Whether the record is not a message, so that the conversation goes on without it.
     pub(super) is_beside: bool,
@@ -48,6 +50,7 @@ impl SessionReport {
         }
     }
 
+    /// Remembers a parent to look for at the end of the file.
     pub(super) fn add_missing_parent(&mut self, missing: MissingParent) {
         if self.missing_parents.len() < LIST_LIMIT {
             self.missing_parents.push(missing);
@@ -87,6 +90,7 @@ impl SessionReport {
         }
     }
 
+    /// Matches a result with its call. A result without one is reported.
     fn pair_result(&mut self, call_id: &str, line: usize, out: &mut ReadOutput) {
         if self.calls.remove(&hash(call_id)).is_none() {
             let text = "no call before this result waits for one";
@@ -109,6 +113,7 @@ impl SessionReport {
         }
     }
 
+    /// Reports the parents that are nowhere in the file.
     fn report_missing_parents(&mut self, links: &RecordLinks, out: &mut ReadOutput) {
         for missing in std::mem::take(&mut self.missing_parents) {
             if links.has(missing.parent) {
@@ -125,6 +130,7 @@ impl SessionReport {
         }
     }
 
+    /// Reports the calls that have no result, in the order of their lines.
     fn report_open_calls(&mut self, out: &mut ReadOutput) {
         let mut lines: Vec<usize> = std::mem::take(&mut self.calls).into_values().collect();
         lines.sort_unstable();
@@ -135,6 +141,7 @@ impl SessionReport {
         }
     }
 
+    /// Remarks how many copies of records were skipped.
     fn report_repeated(&self, out: &mut ReadOutput) {
         if self.repeated == 0 {
             return;
@@ -147,6 +154,7 @@ impl SessionReport {
             .push(remark(Problem::warning("repeated-records", text)));
     }
 
+    /// Remarks which types of records were left out, and how many of each.
     fn report_left_out(&self, out: &mut ReadOutput) {
         let counts: Vec<String> = self
             .left_out

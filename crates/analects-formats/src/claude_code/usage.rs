@@ -61,6 +61,7 @@ pub struct AnswerUsage {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct UsageTotals {
+    /// The answers by id: the response id, or else the message's.
     answers: HashMap<String, AnswerUsage>,
 }
 

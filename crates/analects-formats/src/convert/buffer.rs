@@ -25,7 +25,9 @@ pub struct LineSplitter {
     buffer: Vec<u8>,
     /// The number of complete lines.
     number: usize,
+    /// The longest line in bytes.
     limit: usize,
+    /// Whether the current line exceeds the limit.
     is_too_long: bool,
     /// Where the current line starts in the file.
     start: u64,
@@ -169,6 +171,7 @@ impl LineSplitter {
 #[derive(Debug, Default)]
 pub struct WholeFile {
     bytes: Vec<u8>,
+    /// Whether the file has exceeded the limit. Then `bytes` is empty.
     is_too_large: bool,
 }
 
@@ -207,6 +210,7 @@ pub(super) struct WholeFileReader {
 }
 
 impl WholeFileReader {
+    /// Creates a reader that passes the whole file to `read_file`.
     pub(super) fn boxed(options: &ReadOptions, read_file: ReadFile) -> Box<dyn FormatReader> {
         Box::new(WholeFileReader {
             file: WholeFile::default(),

@@ -51,6 +51,7 @@ impl Format for ChatMarkdownFormat {
     }
 }
 
+/// Reads a whole file. The facts about the conversation become its first message.
 fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
     let document = chatmd::decode(bytes);
     let derived = msgfile::session_of(&options.name);
@@ -62,6 +63,7 @@ fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
     out.add_messages(messages, options.full);
 }
 
+/// Writes a whole conversation in the chosen dialect.
 fn write_file(messages: Vec<Message>, options: &WriteOptions, out: &mut WriteOutput) {
     let (session, messages) = chatmd::split_session_info(messages);
     let (text, losses) = chatmd::encode_in(&messages, &session, options.dialect, &options.zone);

@@ -60,6 +60,7 @@ impl Format for ChatSessionFormat {
     }
 }
 
+/// Reads a whole file. The facts about the conversation become its first message.
 fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
     let derived = msgfile::session_of(&options.name);
     let (session, decoded) = session_json::decode_named(&bytes, &derived);
@@ -69,6 +70,7 @@ fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
     out.add_messages(messages, options.full);
 }
 
+/// Writes a whole conversation.
 fn write_file(messages: Vec<Message>, _: &WriteOptions, out: &mut WriteOutput) {
     let (session, messages) = chatmd::split_session_info(messages);
     let (text, losses) = session_json::encode(&messages, &session);

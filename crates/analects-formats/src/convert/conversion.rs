@@ -17,7 +17,9 @@ pub(crate) const LIST_LIMIT: usize = 10_000;
 /// Problems, up to a limit, and the number of those beyond it.
 #[derive(Debug, Clone, Default)]
 pub struct ProblemList {
+    /// The first problems.
     kept: Vec<Problem>,
+    /// How many problems were not kept.
     more: usize,
 }
 
@@ -31,10 +33,12 @@ impl ProblemList {
         }
     }
 
+    /// Returns whether there are no problems.
     pub(crate) fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
+    /// Sorts the problems by line. Problems of the same line keep their order.
     pub(crate) fn sort_by_line(&mut self) {
         self.kept.sort_by_key(|problem| problem.line);
     }
@@ -98,6 +102,7 @@ impl FirstPassRunner {
     }
 }
 
+/// Passes the messages on that were read.
 fn observe_all(first_pass: &mut dyn FirstPass, read: &ReadOutput) {
     for message in &read.messages {
         first_pass.observe(message);
@@ -106,7 +111,9 @@ fn observe_all(first_pass: &mut dyn FirstPass, read: &ReadOutput) {
 
 /// A conversion in progress.
 pub struct Conversion {
+    /// `None` after the end.
     reader: Option<Box<dyn FormatReader>>,
+    /// `None` after the end.
     writer: Option<Box<dyn FormatWriter>>,
     /// How many bytes were read.
     pub bytes_read: u64,
@@ -118,6 +125,7 @@ pub struct Conversion {
     pub problems: Vec<Problem>,
     /// How many problems are errors, including those beyond the limit.
     pub errors: usize,
+    /// The problems so far.
     found_problems: ProblemList,
     /// What the written file cannot represent, up to a limit.
     pub losses: Vec<Loss>,
@@ -206,12 +214,14 @@ impl Conversion {
         self.take_bytes(written)
     }
 
+    /// Returns the bytes of the body, and keeps the tail and the losses.
     fn take_bytes(&mut self, written: WriteOutput) -> Vec<u8> {
         self.add_losses(written.losses);
         self.tail.extend(written.tail);
         written.bytes
     }
 
+    /// Adds losses up to the limit, and counts the others.
     fn add_losses(&mut self, losses: Vec<Loss>) {
         let room = LIST_LIMIT.saturating_sub(self.losses.len());
         self.more_losses += losses.len().saturating_sub(room);
@@ -222,10 +232,12 @@ impl Conversion {
 /// Does both passes at once: holds all messages until the first pass is complete.
 pub(crate) struct BufferedWriter {
     first_pass: Box<dyn FirstPass>,
+    /// All messages, for the second pass.
     messages: Vec<Message>,
 }
 
 impl BufferedWriter {
+    /// Wraps a first pass whose writer gets the same messages afterwards.
     pub(crate) fn boxed(first_pass: Box<dyn FirstPass>) -> Box<dyn FormatWriter> {
         Box::new(BufferedWriter {
             first_pass,
@@ -260,6 +272,7 @@ pub(super) struct CollectingWriter {
 }
 
 impl CollectingWriter {
+    /// Creates a writer that passes all messages to `write_file` at the end.
     pub(super) fn new(options: &WriteOptions, write_file: WriteFile) -> CollectingWriter {
         CollectingWriter {
             messages: Vec::new(),
@@ -281,7 +294,9 @@ impl FormatWriter for CollectingWriter {
 
 /// The first pass for formats without revisions: collects them, so that each message is written in its last version.
 pub(crate) struct RevisionPass {
+    /// Collects the revisions.
     survey: verbs::Survey,
+    /// Gets the revised messages in the second pass.
     writer: Box<dyn FormatWriter>,
 }
 
@@ -314,6 +329,7 @@ impl FirstPass for RevisionPass {
 
 /// Passes each message on in its last version.
 struct RevisedWriter {
+    /// Applies the revisions. It must see all messages in the same order as the first pass.
     view: View,
     writer: Box<dyn FormatWriter>,
 }

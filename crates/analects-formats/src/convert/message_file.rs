@@ -73,6 +73,7 @@ impl Format for MessageFileFormat {
     }
 }
 
+/// Reads a whole file, and looks up the full messages behind its cells if it can.
 fn read_file(bytes: Vec<u8>, options: &ReadOptions, out: &mut ReadOutput) {
     let mut document = msgfile::decode_named(bytes, &options.name);
     if document.kind() == DocumentKind::Plain {
@@ -144,7 +145,9 @@ impl FormatWriter for ExactFileWriter {
 /// The first pass for a readable message file: finds out what later messages change about earlier ones.
 #[derive(Default)]
 struct ReadableFilePass {
+    /// The session of the first message, for derived ids.
     session: Option<SessionId>,
+    /// What later messages change about earlier ones.
     survey: verbs::Survey,
 }
 
@@ -163,6 +166,7 @@ impl FirstPass for ReadableFilePass {
     }
 }
 
+/// Writes a readable message file in the second pass.
 struct ReadableFileWriter(ReadableWriter<'static>);
 
 impl FormatWriter for ReadableFileWriter {
@@ -178,10 +182,12 @@ impl FormatWriter for ReadableFileWriter {
 /// Derives ids from the session's, so that the same input always gives the same file.
 struct DerivedIds {
     session: SessionId,
+    /// How many ids were derived.
     count: u64,
 }
 
 impl DerivedIds {
+    /// Starts to derive ids from this session's.
     fn new(session: &SessionId) -> DerivedIds {
         DerivedIds {
             session: session.clone(),
@@ -189,6 +195,7 @@ impl DerivedIds {
         }
     }
 
+    /// Derives the next id from the session's and a counter.
     fn next(&mut self) -> Uuid {
         self.count += 1;
         let name = format!("{} {}", &*self.session, self.count);

@@ -103,6 +103,7 @@ impl<'a> FileHead<'a> {
         }
     }
 
+    /// Returns the bytes, for scanners of their own.
     pub(crate) fn bytes(self) -> &'a [u8] {
         self.bytes
     }

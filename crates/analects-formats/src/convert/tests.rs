@@ -1,4 +1,4 @@
-//! Tests of the frame, and of the laws that every format keeps.
+//! Tests of the conversion, and of the laws that every format keeps.
 
 use super::*;
 use crate::chatmd::Dialect;

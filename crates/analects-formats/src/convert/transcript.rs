@@ -83,6 +83,7 @@ impl Format for TranscriptFormat {
     }
 }
 
+/// Returns whether another program wrote a record.
 fn is_foreign(record: &RawMap) -> bool {
     let has_foreign_field = FOREIGN_FIELDS
         .iter()
@@ -90,14 +91,18 @@ fn is_foreign(record: &RawMap) -> bool {
     has_foreign_field || record.get("type").is_none()
 }
 
+/// Returns whether a record has one of our types.
 fn has_record_type(record: &RawMap) -> bool {
     let name = record.get("type").and_then(Raw::as_string);
     name.is_some_and(|name| RECORD_TYPES.contains(&name.as_str()))
 }
 
+/// Reads a transcript line by line.
 struct TranscriptReader {
     lines: LineSplitter,
+    /// Whether to keep progress.
     full: bool,
+    /// Whether the links of messages are enough.
     is_first_pass: bool,
 }
 
@@ -137,6 +142,7 @@ fn read_record(line: FileLine<'_>, full: bool, is_first_pass: bool, out: &mut Re
     out.add_messages(read.messages, full);
 }
 
+/// Writes a line per message. Only a foreign checksum has no place.
 struct TranscriptWriter;
 
 impl FormatWriter for TranscriptWriter {

@@ -39,14 +39,17 @@ pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(is_forbidden_in_name)
 }
 
+/// Returns whether the API refuses a character in names.
 fn is_forbidden_in_name(c: char) -> bool {
     c.is_whitespace() || c.is_control() || "<|\\/>".contains(c)
 }
 
+/// Takes the content of a message; empty if it is missing, `null` or unreadable.
 fn take_content(fields: &mut FieldReader) -> Content {
     fields.take("content", read_content).unwrap_or_default()
 }
 
+/// Reads a string or a list of parts.
 fn read_content(raw: &Raw) -> Option<Content> {
     if let Some(text) = Text::from_raw(raw) {
         return Some(Content::Text(text));
@@ -64,6 +67,7 @@ fn read_block(raw: &Raw) -> Block {
     Block::read(raw, &mut Vec::new()).unwrap_or(block)
 }
 
+/// Reads a message of the role `tool`.
 fn tool_result(fields: &mut FieldReader) -> ToolResult {
     let tool_use_id = fields.take("tool_call_id", non_empty).unwrap_or_default();
     let mut content = take_content(fields);
@@ -115,6 +119,7 @@ fn read_calls(raw: &Raw) -> Option<Vec<ToolUse>> {
     calls.filter(|calls| !calls.is_empty())
 }
 
+/// Reads a call of a function; `None` if it has unknown fields, which would get lost.
 fn read_call(raw: &Raw) -> Option<ToolUse> {
     let mut fields = FieldReader::of(&raw.as_object()?);
     fields.take("type", |raw| {

@@ -87,6 +87,7 @@ fn user_messages(message: &Message, content: &Content) -> Vec<RawMap> {
     messages
 }
 
+/// Encodes the result of a call.
 fn tool_message(message: &Message, result: &ToolResult) -> RawMap {
     let mut fields = plain_message(message, "tool", &result.content);
     if !result.tool_use_id.is_empty() {
@@ -123,6 +124,7 @@ fn assistant_message(message: &Message, content: &Content) -> RawMap {
     fields
 }
 
+/// Encodes a call of a function.
 fn encode_call(call: &ToolUse) -> Raw {
     let function = RawMap::from([
         ("name", Raw::string(&call.name)),

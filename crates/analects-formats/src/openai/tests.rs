@@ -1,4 +1,4 @@
-//! Files as they are around, read and written.
+//! Files of the API, read and written.
 
 use analects_core::{Body, Content, Message, Raw, Source};
 

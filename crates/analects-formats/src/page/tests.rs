@@ -1,4 +1,4 @@
-//! What people see.
+//! Pages as people see them.
 
 use crate::openai::tests::{read, write};
 

@@ -5,7 +5,9 @@ use analects_core::{Block, Body, Content, Json, Message, Raw, RawMap};
 
 use crate::Loss;
 
+/// The reason for parts that the API does not have.
 const NO_PLACE: &str = "there is no place for it";
+/// The reason for parts that come back changed.
 const NOT_EXACT: &str = "it cannot be said as it is";
 
 /// Fields of a body that repeat what its blocks say.
@@ -32,13 +34,16 @@ pub(super) fn difference(message: &Message, read: &Message) -> Vec<Loss> {
     comparison.losses
 }
 
+/// Collects the differences between a message and what is read back.
 struct Comparison<'a> {
     message: &'a Message,
+    /// Whether the message comes back as another type, so that fields of the body differ anyway.
     has_other_type: bool,
     losses: Vec<Loss>,
 }
 
 impl Comparison<'_> {
+    /// Adds a loss of the message.
     fn lose(&mut self, what: impl Into<String>, why: &str) {
         self.losses.push(Loss::of(&self.message.id, what, why));
     }
@@ -54,6 +59,7 @@ impl Comparison<'_> {
         }
     }
 
+    /// Compares the fields in both directions: a field may be missing, changed, or come from nowhere.
     fn compare_fields(&mut self, read: &Message) {
         let wanted = fields_of(self.message);
         let kept = fields_of(read);
@@ -77,6 +83,7 @@ impl Comparison<'_> {
         name == "type" || (self.has_other_type && BODY_FIELDS.contains(&name))
     }
 
+    /// Reports a field that is missing or different.
     fn compare_field(&mut self, name: &str, value: &Raw, kept: Option<&Raw>) {
         match (name, kept) {
             ("id" | "parent_id", _) => self.lose(name, why_position(name)),
@@ -87,6 +94,7 @@ impl Comparison<'_> {
         }
     }
 
+    /// Reports each extra field that is missing or different.
     fn compare_extra(&mut self, wanted: &Raw, kept: Option<&Raw>) {
         let kept = kept.and_then(Raw::as_object).unwrap_or_default();
         for (key, value) in wanted.as_object().unwrap_or_default().iter() {
@@ -97,6 +105,7 @@ impl Comparison<'_> {
         }
     }
 
+    /// Reports each block that is missing or different. If none is, their order differs.
     fn compare_content(&mut self, wanted: &Raw, kept: &Raw) {
         let (Some(wanted), Some(mut rest)) = (wanted.as_array(), kept.as_array()) else {
             self.lose("content", NOT_EXACT);
@@ -133,6 +142,7 @@ fn why_position(name: &str) -> &'static str {
     }
 }
 
+/// Returns a message as the fields of its JSON.
 fn fields_of(message: &Message) -> RawMap {
     RawMap::parse(&message.to_json()).unwrap_or_default()
 }
@@ -167,6 +177,7 @@ pub(super) fn blocks(message: &Message) -> Vec<Block> {
     }
 }
 
+/// Returns the content of a message as a JSON list, to compare messages of different types.
 fn blocks_as_json(message: &Message) -> Raw {
     let blocks: Vec<Raw> = blocks(message)
         .iter()
@@ -175,6 +186,7 @@ fn blocks_as_json(message: &Message) -> Raw {
     Raw::array(&blocks)
 }
 
+/// Returns the type of a block, which names it in a loss.
 fn block_name(block: &Raw) -> String {
     let fields = block.as_object();
     let name = fields.and_then(|fields| fields.get("type")?.as_string());
@@ -190,6 +202,7 @@ pub(crate) fn same(left: &Raw, right: &Raw) -> bool {
     same_to(left, right, DEPTH)
 }
 
+/// Compares two values down to a depth.
 fn same_to(left: &Raw, right: &Raw, depth: usize) -> bool {
     if left == right {
         return true;
@@ -209,6 +222,7 @@ fn same_to(left: &Raw, right: &Raw, depth: usize) -> bool {
     }
 }
 
+/// Compares lists element by element.
 fn same_arrays(left: &Raw, right: &Raw, depth: usize) -> bool {
     let (Some(left), Some(right)) = (left.as_array(), right.as_array()) else {
         return false;
@@ -229,6 +243,7 @@ fn same_objects(left: &Raw, right: &Raw, depth: usize) -> bool {
         && pairs.all(|(left, right)| left.0 == right.0 && same_to(&left.1, &right.1, depth))
 }
 
+/// Returns the entries sorted by key. Repeated keys keep their order.
 fn sorted_entries(map: &RawMap) -> Vec<(String, Raw)> {
     let mut entries: Vec<(String, Raw)> = map
         .iter()

@@ -13,6 +13,7 @@ use crate::chatmd::session_json::FieldReader;
 use crate::convert::{FileLine, FormatReader, LINE_LIMIT, LineSplitter, ReadOutput, WholeFile};
 use crate::msgfile::session_of;
 
+/// The hint for files without messages.
 const HINT: &str = "expected {\"messages\": [{\"role\": \"user\", \"content\": \"…\"}]}, or one such object a line";
 
 /// Reads a file of requests.
@@ -29,13 +30,16 @@ enum RequestInput {
         /// How many bytes were searched for a line end.
         searched: usize,
     },
+    /// One value per line.
     Lines(LineSplitter),
+    /// One value.
     Whole(WholeFile),
     /// The file is not JSON and is ignored.
     Ignored,
 }
 
 impl<A: RequestApi> RequestReader<A> {
+    /// Creates a reader. The conversations get ids that are derived from the file's name.
     pub(crate) fn new(name: &str) -> RequestReader<A> {
         RequestReader {
             input: RequestInput::Undecided {
@@ -80,6 +84,7 @@ impl<A: RequestApi> RequestReader<A> {
         self.push(&bytes, out);
     }
 
+    /// Passes a chunk on, or keeps it until it is clear how to read the file.
     fn push(&mut self, chunk: &[u8], out: &mut ReadOutput) {
         match &mut self.input {
             RequestInput::Undecided { bytes, .. } => {
@@ -115,6 +120,7 @@ fn text_start(bytes: &[u8]) -> usize {
     mark + rest.take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
+/// Returns whether a line is one complete JSON object.
 fn is_object(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| RawMap::parse(line).is_ok())
 }
@@ -157,7 +163,9 @@ struct RequestParser<A> {
 
 /// A conversation whose messages follow one another.
 struct MessageSequence {
+    /// Its id, derived from the file's name and its position.
     session: SessionId,
+    /// The id of the last message, which the next one follows.
     last: Option<MessageId>,
     /// The number of messages so far, without the request's information.
     count: usize,
@@ -202,6 +210,7 @@ impl<A: RequestApi> RequestParser<A> {
         lines.finish(&mut |line| self.read_line(line, out));
     }
 
+    /// Reads one line. Its problems get the line's number.
     fn read_line(&mut self, line: FileLine<'_>, out: &mut ReadOutput) {
         let Some(bytes) = line.bytes else {
             out.problems.push(line.too_long());
@@ -231,6 +240,7 @@ impl<A: RequestApi> RequestParser<A> {
         }
     }
 
+    /// Reads an object: a message, or a request.
     fn read_object(&mut self, raw: &Raw, out: &mut ReadOutput) {
         if is_message(raw) {
             self.read_message_line(raw, out);
@@ -257,6 +267,7 @@ impl<A: RequestApi> RequestParser<A> {
         self.add_conversation(&info, system, &items, out);
     }
 
+    /// Adds a conversation with all its messages.
     fn add_conversation(
         &mut self,
         info: &RequestInfo,
@@ -306,6 +317,7 @@ impl<A: RequestApi> RequestParser<A> {
         self.open = Some(sequence);
     }
 
+    /// Starts the next conversation. All but the first have their number in the derived id.
     fn start_sequence(&mut self) -> MessageSequence {
         self.conversations += 1;
         let session = match self.conversations {
@@ -320,6 +332,7 @@ impl<A: RequestApi> RequestParser<A> {
     }
 }
 
+/// The problem of bytes that are not UTF-8.
 fn not_utf8(text: &str) -> Problem {
     Problem::error("not-utf8", text).hint("they are read as U+FFFD")
 }
@@ -329,11 +342,13 @@ fn looks_like_lines(text: &str) -> bool {
     text.starts_with('{') && text.contains("\n{") && !text.contains("\n ")
 }
 
+/// Returns whether a value is an object with messages.
 fn is_request(raw: &Raw) -> bool {
     let fields = raw.as_object();
     fields.is_some_and(|fields| fields.get("messages").is_some())
 }
 
+/// Returns whether a value is an object with a role, and not a request.
 fn is_message(raw: &Raw) -> bool {
     let fields = raw.as_object();
     fields.is_some_and(|fields| fields.get("role").is_some() && fields.get("messages").is_none())
@@ -347,6 +362,7 @@ impl MessageSequence {
         out.messages.push(message);
     }
 
+    /// Adds what the request says apart from its messages.
     fn add_info<A: RequestApi>(&mut self, info: &RequestInfo, out: &mut ReadOutput) {
         let message = info.to_message::<A>(&self.session);
         self.add(message, out);
@@ -359,6 +375,7 @@ impl MessageSequence {
         self.add(message, out);
     }
 
+    /// Reads a message of the API and adds it. An unknown role is reported.
     fn read_item<A: RequestApi>(&mut self, raw: &Raw, out: &mut ReadOutput) {
         let message = read_item::<A>(raw);
         if matches!(message.body, Body::Other(_)) {

@@ -78,6 +78,7 @@ pub(crate) fn find_roles(head: FileHead<'_>) -> FoundRoles<'_> {
 /// An open object or list.
 #[derive(Debug, Default)]
 struct JsonLevel<'a> {
+    /// Whether it is a list.
     is_list: bool,
     /// The last key of an object.
     key: &'a [u8],
@@ -87,6 +88,7 @@ struct JsonLevel<'a> {
     is_value: bool,
     /// The role, if the object may be a message.
     role: Option<&'a [u8]>,
+    /// Whether it has one of [`CONTENT_FIELDS`].
     has_content: bool,
 }
 
@@ -97,13 +99,16 @@ impl JsonLevel<'_> {
     }
 }
 
+/// Scans JSON without parsing it, and tracks where in the file it is.
 struct RoleScanner<'a> {
     /// The open levels, the innermost last.
     levels: Vec<JsonLevel<'a>>,
+    /// What was found so far.
     found: FoundRoles<'a>,
 }
 
 impl<'a> RoleScanner<'a> {
+    /// Opens an object or a list.
     fn open(&mut self, is_list: bool) {
         self.levels.push(JsonLevel {
             is_list,
@@ -111,6 +116,7 @@ impl<'a> RoleScanner<'a> {
         });
     }
 
+    /// Notes whether a string that comes next is a key or a value.
     fn expect_value(&mut self, is_value: bool) {
         if let Some(level) = self.levels.last_mut() {
             level.is_value = is_value;
@@ -133,6 +139,7 @@ impl<'a> RoleScanner<'a> {
         }
     }
 
+    /// Adds the role of a message.
     fn add_role(&mut self, role: &'a [u8], is_alone: bool) {
         if is_alone {
             self.found.alone.push(role);

@@ -24,6 +24,7 @@ const SEVERAL: &str = "several";
 pub(crate) struct RequestWriter<A> {
     /// Whether the file is to have one conversation per line.
     is_lines: bool,
+    /// The requests, in the order of their first messages.
     requests: Vec<RequestDraft>,
     api: PhantomData<A>,
 }
@@ -31,14 +32,17 @@ pub(crate) struct RequestWriter<A> {
 /// The request of one conversation.
 #[derive(Default)]
 struct RequestDraft {
+    /// The session of its messages.
     session: SessionId,
     /// Whether it continues an earlier conversation that others interrupted. The file then has two.
     is_continued: bool,
+    /// What its source says about the request.
     info: RequestInfo,
     /// Whether the source had information about the request, so that the request is written even if it is empty.
     has_info: bool,
     /// The system prompt as a field of the request.
     system: Option<(&'static str, Raw)>,
+    /// The messages of the API so far.
     items: Vec<RequestItem>,
     /// The links of all messages so far, to find the branch that leads to the last one.
     links: Vec<OwnedLink>,
@@ -56,6 +60,7 @@ struct RequestItem {
 }
 
 impl<A: RequestApi> RequestWriter<A> {
+    /// Creates a writer. A name that ends with `.jsonl` asks for one conversation per line.
     pub(crate) fn new(name: &str) -> RequestWriter<A> {
         RequestWriter {
             is_lines: name.ends_with(".jsonl"),
@@ -93,6 +98,7 @@ impl<A: RequestApi> RequestWriter<A> {
         can_have.then_some(shape)
     }
 
+    /// Returns the shape that all conversations agree on.
     fn stated_shape(&self) -> Option<FileShape> {
         let is_list = |request: &RequestDraft| request.info.shape == Some(FileShape::List);
         match self.requests.as_slice() {
@@ -184,6 +190,7 @@ impl RequestDraft {
         lines
     }
 
+    /// Writes a message, and reports what it loses.
     fn push<A: RequestApi>(&mut self, message: &Message, losses: &mut Vec<Loss>) {
         self.links.push(OwnedLink::of(&Link::of(message)));
         let is_first = self.count == 0 && self.last.is_none();

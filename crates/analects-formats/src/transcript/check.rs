@@ -24,7 +24,9 @@ use crate::convert::ProblemList;
 /// ```
 #[derive(Debug, Default)]
 pub struct Checker {
+    /// All records so far, by position.
     records: Vec<RecordFacts>,
+    /// The problems so far, sorted at the end.
     problems: ProblemList,
     /// The session of the first record that names one.
     session: Option<SessionId>,
@@ -46,8 +48,11 @@ pub fn check(bytes: &[u8]) -> CheckReport {
 /// What a check remembers of a record.
 #[derive(Debug, Clone)]
 pub(super) struct RecordFacts {
+    /// Its id, and its references to other records.
     pub link: OwnedLink,
+    /// Its calls and results.
     pub said: Said,
+    /// Where it is in the file.
     pub position: RecordPosition,
     /// Whether only its link is known, because its line is too long.
     pub is_long: bool,
@@ -62,6 +67,7 @@ pub(super) struct RecordPosition {
     pub index: usize,
     /// A hash and the length of the line; `None` unless the record is alone in it and undamaged.
     pub fingerprint: Option<(u32, usize)>,
+    /// The bytes of the line.
     span: Span,
 }
 
@@ -72,7 +78,9 @@ pub struct CheckReport {
     pub problems: Vec<Problem>,
     /// How many lines the transcript has.
     pub lines: usize,
+    /// The session of the records that a repair adds.
     session: SessionId,
+    /// The records that a repair links again.
     records: Vec<RecordFacts>,
 }
 
@@ -123,6 +131,7 @@ impl Checker {
         });
     }
 
+    /// Counts a line and returns its span.
     fn next_line(&mut self, length: usize) -> Span {
         let span = Span::new(self.offset, self.offset.saturating_add(length));
         self.offset = span.end;
@@ -130,6 +139,7 @@ impl Checker {
         span
     }
 
+    /// Reports a problem of a line.
     fn add_problem(&mut self, mut problem: Problem, span: Span, line: usize) {
         problem.span = Some(span);
         problem.line = line;
@@ -137,6 +147,7 @@ impl Checker {
         self.problems.add(problem);
     }
 
+    /// Remembers a record for the checks at the end.
     fn add_record(&mut self, message: &Message, position: RecordPosition) {
         if !message.session_id.is_empty() {
             self.check_session(&message.session_id, position);
@@ -160,6 +171,7 @@ impl Checker {
         self.add_problem(problem, position.span, position.line);
     }
 
+    /// Reports a problem of the record at a position.
     fn add_finding(&mut self, at: usize, problem: Problem) {
         let RecordPosition { span, line, .. } = self.records[at].position;
         self.add_problem(problem, span, line);

@@ -132,14 +132,17 @@ impl<'a> Envelope<'a> {
         (!link.id.is_empty()).then_some(link)
     }
 
+    /// Returns a field as a string of its own.
     fn boxed(&self, name: &str) -> Option<Box<str>> {
         self.string(name).map(|text| Box::from(&*text))
     }
 
+    /// Returns a field that says how much of a message the model sees.
     fn history(&self, name: &str) -> Option<History> {
         serde_json::from_str(self.json(name)?).ok()
     }
 
+    /// Returns whether the JSON of a field starts with a character, which tells its type.
     fn starts_with(&self, name: &str, first: char) -> bool {
         self.json(name).is_some_and(|json| json.starts_with(first))
     }
@@ -159,6 +162,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
+    /// Reads the references of a compaction.
     fn boundary_kind(&self) -> OwnedLinkKind {
         OwnedLinkKind::Boundary(Box::new(OwnedBoundary {
             summary: self.boxed("summary_id"),
@@ -167,6 +171,7 @@ impl<'a> Envelope<'a> {
         }))
     }
 
+    /// Reads the references of a tombstone; `None` if it has no target.
     fn tombstone_kind(&self) -> Option<OwnedLinkKind> {
         Some(OwnedLinkKind::Tombstone(Box::new(OwnedTombstone {
             target: self.boxed("target")?,
@@ -174,6 +179,7 @@ impl<'a> Envelope<'a> {
         })))
     }
 
+    /// Reads the references of a revision; `None` if it has no target.
     fn revision_kind(&self) -> Option<OwnedLinkKind> {
         let is_of_call = self.string("target_call").is_some();
         let history = self.history("target_history");
@@ -184,6 +190,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// Returns the index of a field in [`FIELD_NAMES`]; `None` if envelopes do not have it.
 fn field_index(name: &str) -> Option<usize> {
     FIELD_NAMES.iter().position(|known| *known == name)
 }
@@ -282,6 +289,7 @@ fn body_without_content(kind: &LinkKind<'_>) -> Option<Body> {
     })
 }
 
+/// Builds a body that says nothing, for messages that only keep their place.
 fn empty_state() -> Body {
     Body::State(StateChange {
         changes: Raw::empty_object(),

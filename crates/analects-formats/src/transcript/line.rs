@@ -49,6 +49,7 @@ fn read_record(text: &str, problems: &mut Vec<Problem>) -> Option<Message> {
     Some(message)
 }
 
+/// Removes the checksum, which is not part of the message.
 fn without_seal(mut message: Message) -> Message {
     message.unknown.remove("crc");
     message
@@ -67,6 +68,7 @@ fn is_seal_wrong(line: &[u8], message: &Message) -> bool {
     parse_seal(seal) != Some(crc32c(body))
 }
 
+/// Reads the checksum at the end of a line; `None` if it is anything else.
 fn parse_seal(seal: &[u8]) -> Option<u32> {
     let hex = seal.strip_prefix(SEAL.as_bytes())?.strip_suffix(b"\"}")?;
     u32::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()

@@ -8,6 +8,7 @@ pub struct OwnedLink {
     pub(super) id: Box<str>,
     pub(super) parent: Option<Box<str>>,
     pub(super) agent: Option<Box<str>>,
+    /// Whether the model does not see the message.
     pub(super) is_excluded: bool,
     pub(super) kind: OwnedLinkKind,
 }
@@ -26,22 +27,27 @@ pub(super) enum OwnedLinkKind {
     Unknown,
 }
 
+/// The references of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OwnedBoundary {
     pub(super) summary: Option<Box<str>>,
     pub(super) kept_from: Option<Box<str>>,
+    /// Whether a separator of chat Markdown is the cause, which has no summary.
     pub(super) is_separator: bool,
 }
 
+/// The references of a tombstone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OwnedTombstone {
     pub(super) target: Box<str>,
     pub(super) target_parent: Option<Box<str>>,
 }
 
+/// The reference of a revision, and what it does to the history of its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OwnedRevision {
     pub(super) target: Box<str>,
+    /// The new history of the target, unless the revision is about one of its calls.
     pub(super) history: Option<History>,
 }
 
@@ -70,6 +76,7 @@ impl OwnedLink {
 }
 
 impl OwnedLinkKind {
+    /// Copies a kind.
     fn of(kind: &LinkKind<'_>) -> OwnedLinkKind {
         match *kind {
             LinkKind::Speech => OwnedLinkKind::Speech,
@@ -102,6 +109,7 @@ impl OwnedLinkKind {
         }
     }
 
+    /// Borrows the kind.
     fn kind(&self) -> LinkKind<'_> {
         match self {
             OwnedLinkKind::Speech => LinkKind::Speech,

@@ -40,8 +40,11 @@ struct LinkChange {
     id: Option<String>,
     /// `Some(None)` makes the record a root.
     parent: Option<Option<String>>,
+    /// The id of what a tombstone or a revision is about.
     target: Option<String>,
+    /// The id of a compaction's summary.
     summary: Option<String>,
+    /// The id of the first message that a compaction keeps.
     kept_from: Option<String>,
 }
 
@@ -55,6 +58,7 @@ pub struct RepairedLine<'l> {
 }
 
 impl RepairPlan {
+    /// Plans the repair of checked records. New ids come from `ids`, and `now` dates new records.
     pub(super) fn new(
         records: &[RecordFacts],
         session: &SessionId,
@@ -100,6 +104,7 @@ impl RepairPlan {
 }
 
 impl LineChange {
+    /// Encodes the records of a damaged line, each on a line of its own.
     fn encode_records(&self, messages: Vec<Message>, out: &mut String) {
         for (index, mut message) in messages.into_iter().enumerate() {
             if let Some(change) = self.records.get(&index) {
@@ -158,6 +163,7 @@ impl LinkChange {
         }
     }
 
+    /// Returns the kind with its references changed.
     fn link_kind<'c>(&'c self, kind: LinkKind<'c>) -> LinkKind<'c> {
         match kind {
             LinkKind::Tombstone {
@@ -189,6 +195,7 @@ impl LinkChange {
     }
 }
 
+/// Changes the parent of a message and notes the old one.
 fn change_parent(message: &mut Message, parent: Option<&str>) {
     let old = message.parent_id.take();
     message.parent_id = parent.map(MessageId::from);
@@ -199,6 +206,7 @@ fn change_parent(message: &mut Message, parent: Option<&str>) {
     }
 }
 
+/// Replaces an id if there is a new one.
 fn replace_id(id: &mut MessageId, new: Option<&str>) {
     if let Some(new) = new {
         *id = new.into();

@@ -5,7 +5,7 @@ use analects_core::Message;
 use super::*;
 
 mod damage;
-mod heads;
+mod envelopes;
 
 #[test]
 fn messages_come_back() {

@@ -12,6 +12,7 @@ use crate::chatmd::session_json;
 use crate::msgfile::decode::trimmed;
 use crate::msgfile::encode::open_fence;
 
+/// The reason for blocks that are neither text nor pictures.
 const NO_BLOCK: &str = "there is no place for such a block; it is left out";
 
 impl Reducer<'_> {
@@ -61,6 +62,7 @@ impl Reducer<'_> {
         }
     }
 
+    /// Reduces a user's message. Results of tools become items of their own and come first.
     fn user(&mut self, user: &User) -> Vec<Body> {
         self.lose_if(user.source.is_some(), "source");
         self.lose_if(user.is_koding_request, "is_koding_request");
@@ -89,6 +91,7 @@ impl Reducer<'_> {
         bodies
     }
 
+    /// Reduces an answer. Its stop reason is not kept: answers count as finished.
     fn assistant(&mut self, assistant: &Assistant) -> Body {
         if assistant.stop_reason != Some(StopReason::EndTurn) {
             self.lose("stop_reason", "an answer counts as finished");
@@ -100,6 +103,7 @@ impl Reducer<'_> {
         })
     }
 
+    /// Reduces a result of a tool; `None` for the plugin, which skips tools.
     fn result(&mut self, result: &ToolResult) -> Option<Body> {
         if self.target.is_plugin() {
             self.lose("tool_result", "the plugin skips tools; it is left out");
@@ -114,6 +118,7 @@ impl Reducer<'_> {
         }))
     }
 
+    /// Reduces a compaction; `None` unless it is a separator, since there is no place for a summary.
     fn boundary(&mut self, boundary: &CompactBoundary) -> Option<Body> {
         if boundary.trigger != Some(CompactTrigger::Separator) {
             let why = "there is no place for a summary; the boundary is left out";
@@ -167,6 +172,7 @@ impl Reducer<'_> {
         soft
     }
 
+    /// Reduces blocks to texts and pictures that a reader can tell apart.
     fn blocks(&mut self, blocks: &[Block]) -> Vec<Block> {
         let reduced = blocks.iter().filter_map(|block| self.block(block));
         let mut reduced: Vec<Block> = reduced.collect();
@@ -209,6 +215,7 @@ impl Reducer<'_> {
         }
     }
 
+    /// Returns a picture as it is read back; `None` if its source is of an unknown kind.
     fn image(&self, image: &Image) -> Option<Image> {
         let line = image_line(image)?;
         if !self.target.is_plugin() {
@@ -300,10 +307,12 @@ impl Reducer<'_> {
     }
 }
 
+/// Returns whether a block is text. Other blocks are pictures when this is called.
 fn is_text(block: &Block) -> bool {
     matches!(block, Block::Text(_))
 }
 
+/// Builds the body of a user's message with nothing but this content.
 fn user_body(content: Content) -> Body {
     Body::User(User {
         content,

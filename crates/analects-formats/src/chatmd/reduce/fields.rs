@@ -68,6 +68,7 @@ impl Reducer<'_> {
         soft
     }
 
+    /// Returns the time as precisely as the target keeps it. `is_bare` says that the item has no attributes.
     fn time(&mut self, is_bare: bool) -> Option<Timestamp> {
         let time = self.message.created_at?;
         let reduced = match self.target {
@@ -85,6 +86,7 @@ impl Reducer<'_> {
         reduced
     }
 
+    /// Returns the token counts that the target has a place for.
     fn usage(&mut self) -> Option<TokenUsage> {
         let usage = self.message.usage.as_deref()?;
         let mut reduced = TokenUsage::default();
@@ -102,6 +104,7 @@ impl Reducer<'_> {
         reduced
     }
 
+    /// Returns how much of the message the model sees. JSON can hide a message, but not summarise it.
     fn history(&mut self) -> History {
         let history = self.message.history;
         let can_exclude = *self.target == ChatTarget::Json;

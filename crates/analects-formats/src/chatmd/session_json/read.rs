@@ -10,6 +10,7 @@ use super::{FOREIGN_TYPE, SHAPE, SYSTEM_ID, item_id, read_part, system_id, syste
 use crate::DecodedFile;
 use crate::chatmd::ChatSessionInfo;
 
+/// The hint for files that are no chat session.
 const HINT: &str = "a chat session is a JSON object with items";
 
 /// Reads the plugin's JSON: the facts about the conversation, and its messages.
@@ -45,6 +46,7 @@ pub fn decode_named(bytes: &[u8], name: &SessionId) -> (ChatSessionInfo, Decoded
     (session, decoded)
 }
 
+/// Parses the file. A byte-order mark is allowed.
 fn parse(bytes: &[u8]) -> Result<RawMap, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let text = text.trim_start_matches('\u{feff}');
@@ -55,6 +57,7 @@ fn parse(bytes: &[u8]) -> Result<RawMap, String> {
 pub(crate) struct FieldReader(Vec<(Raw, Raw)>);
 
 impl FieldReader {
+    /// Copies the fields of an object.
     pub(crate) fn of(map: &RawMap) -> FieldReader {
         let entries = map.iter().map(|(key, value)| (key.clone(), value.clone()));
         FieldReader(entries.collect())
@@ -95,6 +98,7 @@ pub(crate) fn non_empty(raw: &Raw) -> Option<String> {
     raw.as_string().filter(|text| !text.is_empty())
 }
 
+/// Takes the facts about the conversation. What is left in the end are its extra fields.
 fn read_session(fields: &mut FieldReader) -> ChatSessionInfo {
     ChatSessionInfo {
         id: fields.take("id", non_empty),
@@ -107,11 +111,13 @@ fn read_session(fields: &mut FieldReader) -> ChatSessionInfo {
     }
 }
 
+/// Reads a list of texts; `None` if it is empty or holds anything else.
 fn read_tags(raw: &Raw) -> Option<Vec<String>> {
     let tags: Option<Vec<String>> = raw.as_array()?.iter().map(Raw::as_string).collect();
     tags.filter(|tags| !tags.is_empty())
 }
 
+/// Takes `sysPrompt` as the first message; `None` if it is missing or empty.
 fn read_system(fields: &mut FieldReader, session: &SessionId) -> Option<Message> {
     let text = fields.take("sysPrompt", |raw| {
         Text::from_raw(raw).filter(|text| !text.is_empty())
@@ -149,6 +155,7 @@ fn read_item(item: &Raw, session: &SessionId, decoded: &mut DecodedFile) {
     decoded.messages.push(message);
 }
 
+/// Wraps an item of an unknown kind.
 fn foreign_message(item: &Raw) -> Message {
     let body = Body::Other(Other {
         type_name: Some(FOREIGN_TYPE.to_string()),
@@ -243,15 +250,18 @@ fn read_body(role: &str, content: Content, inner: &mut FieldReader) -> Option<Bo
 #[derive(Default)]
 struct ListedContent {
     content: Content,
+    /// Whether the JSON was a list, even if it is one text.
     is_list: bool,
 }
 
 impl ListedContent {
+    /// Returns whether the content is a single text without extra fields.
     fn is_one_text(&self) -> bool {
         matches!(&self.content, Content::Blocks(blocks) if is_one_text(blocks))
     }
 }
 
+/// Returns whether blocks are a single text without extra fields. Only such a text can be a string.
 pub(super) fn is_one_text(blocks: &[Block]) -> bool {
     matches!(blocks, [Block::Text(block)] if block.extra.is_empty())
 }

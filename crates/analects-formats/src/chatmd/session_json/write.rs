@@ -56,6 +56,7 @@ fn join(fields: &RawMap, lines: &[String]) -> String {
     out
 }
 
+/// Returns the facts about the conversation as fields. `has_prompt` says that `sysPrompt` is taken.
 fn session_fields(session: &ChatSessionInfo, has_prompt: bool, losses: &mut Vec<Loss>) -> RawMap {
     let tags: Vec<Raw> = session.tags.iter().map(|tag| Raw::string(tag)).collect();
     let preamble = session.preamble.as_deref().filter(|text| !text.is_empty());
@@ -74,6 +75,7 @@ fn session_fields(session: &ChatSessionInfo, has_prompt: bool, losses: &mut Vec<
     fields
 }
 
+/// Writes a time in milliseconds since 1970.
 fn time_to_json(time: Timestamp) -> Raw {
     Raw::from(time.as_millisecond())
 }
@@ -119,6 +121,7 @@ fn has_meaning(name: &str, value: &Raw, has_prompt: bool) -> bool {
     }
 }
 
+/// Returns whether a list would be read as tags.
 fn are_tags(tags: &[Raw]) -> bool {
     !tags.is_empty() && tags.iter().all(|tag| tag.as_string().is_some())
 }
@@ -179,6 +182,7 @@ fn add_common_fields(fields: &mut RawMap, message: &Message) {
     }
 }
 
+/// Writes the token counts that the plugin knows.
 fn usage_to_json(usage: &TokenUsage) -> Raw {
     let counts = [
         ("prompt_tokens", usage.input_tokens.map(Raw::from)),
@@ -207,6 +211,7 @@ fn inner_message(message: &Message) -> Raw {
     fields.to_raw()
 }
 
+/// Returns the role and the content of a message. Reduced messages have no other bodies than the first four.
 fn role_and_content(body: &Body) -> (&'static str, &Content) {
     match body {
         Body::System(body) => ("system", &body.content),
@@ -263,6 +268,7 @@ pub(in crate::chatmd) fn keeps_extra(
     sorted_extra(&read) == sorted_extra(&written) && content_of(read) == content_of(written)
 }
 
+/// Returns the extra fields in an order of their own, to compare them.
 fn sorted_extra(message: &Message) -> Vec<String> {
     let extra = message.extra.iter();
     let mut entries: Vec<String> = extra.map(|(key, value)| format!("{key}:{value}")).collect();

@@ -1,4 +1,4 @@
-//! Changes in place touch what they are about, and not a byte more.
+//! Changes in place touch only the bytes that must change.
 
 use super::*;
 

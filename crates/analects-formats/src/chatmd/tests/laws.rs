@@ -1,4 +1,4 @@
-//! A conversation that is written and read back is the same, apart from what was said to be lost.
+//! A conversation that is written and read back is the same, apart from the listed losses.
 
 use analects_core::{
     Assistant, CompactBoundary, CompactTrigger, Image, RawMap, Source, StopReason,
@@ -108,7 +108,7 @@ fn content() -> BoxedStrategy<Content> {
 }
 
 /// Messages that chat Markdown can say in full.
-fn sayable() -> BoxedStrategy<Message> {
+fn representable_message() -> BoxedStrategy<Message> {
     let body =
         (content(), generate::text(), 0..5_u8).prop_map(|(content, text, kind)| match kind {
             0 => Body::System(System { content }),
@@ -192,15 +192,19 @@ fn hostile() -> BoxedStrategy<Message> {
 }
 
 fn conversation() -> BoxedStrategy<Vec<Message>> {
-    vec(prop_oneof![message(), hostile(), sayable()], 0..6).boxed()
+    vec(
+        prop_oneof![message(), hostile(), representable_message()],
+        0..6,
+    )
+    .boxed()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(512)))]
 
     #[test]
-    fn what_can_be_said_comes_back(
-        messages in vec(sayable(), 0..6),
+    fn representable_messages_survive_a_round_trip(
+        messages in vec(representable_message(), 0..6),
         session in prop_oneof![Just(String::new()), generate::text()],
     ) {
         let conversation = linked(messages, &session);
@@ -215,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn any_conversation_comes_back_from_the_plugins_dialects(conversation in conversation()) {
+    fn plugin_dialects_lose_only_what_is_listed(conversation in conversation()) {
         check(&conversation, Dialect::V1);
         check(&linked(conversation, "s"), Dialect::V2);
     }

@@ -1,4 +1,4 @@
-//! Whatever has no place is said to be lost, by message and name.
+//! Whatever has no place is listed as lost, with its message and name.
 
 use analects_core::{
     Assistant, CompactBoundary, StopReason, Summary, Thinking, ToolResult, ToolUse, User,
@@ -195,7 +195,7 @@ fn results_become_items_of_their_own() {
 }
 
 #[test]
-fn what_the_plugin_cannot_read() {
+fn what_the_plugin_cannot_read_is_listed_as_lost() {
     let check = |message: Message, expected: &[&str]| {
         assert_eq!(lost(&message, Dialect::V1), expected);
         assert_eq!(lost(&message, Dialect::V2), expected);

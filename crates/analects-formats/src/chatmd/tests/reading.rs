@@ -1,4 +1,4 @@
-//! Every variant that is around, and every trap.
+//! Every known variant of chat Markdown, and every trap.
 
 use analects_core::{Body, Image, Source};
 
@@ -21,7 +21,7 @@ fn check(file: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn the_seeds_examples() {
+fn examples_of_each_variant() {
     let file = "> ---\n> <SYSTEM />\n\nsys\n\n> ---\n> <USER author=\"username\" timestamp=\"2025-05-07 14:01:32\" />\n\nhi\n\n> ---\n> <ASSISTANT author=\"gpt-model-name\" timestamp=\"2025-05-07 14:01:54\" />\n\nho\n\n> ---\n> <SEPERATOR />\n";
     check(
         file,
@@ -96,7 +96,7 @@ fn a_body_may_quote_a_whole_chat_file() {
 }
 
 #[test]
-fn a_fence_that_nobody_closed_hides_nothing() {
+fn an_unclosed_fence_hides_no_item() {
     let file = "> ---\n> <ASSISTANT />\n\n```js\nlet x = 1\n\n> ---\n> <USER />\n\ngo on\n";
     check(
         file,
@@ -106,7 +106,7 @@ fn a_fence_that_nobody_closed_hides_nothing() {
 
 /// An answer that was cut off in its code, and later ones with code of their own.
 #[test]
-fn a_fence_that_was_cut_off_hides_nothing_that_follows() {
+fn a_fence_cut_off_by_an_item_hides_nothing_below() {
     let file = "> ---\n> <ASSISTANT />\n\n```js\nlet x = 1\n\n> ---\n> <USER />\n\ngo on:\n\n```js\ny\n```\n\n> ---\n> <ASSISTANT />\n\nyes\n";
     check(
         file,
@@ -173,7 +173,7 @@ fn the_slash_and_the_blanks_are_optional() {
 }
 
 #[test]
-fn what_is_no_tag_makes_no_item() {
+fn invalid_tags_start_no_item() {
     for line in [
         "> <b>bold</b>",
         "> <USER /> text",
@@ -193,7 +193,7 @@ fn what_is_no_tag_makes_no_item() {
 }
 
 #[test]
-fn what_is_no_separator_makes_no_item() {
+fn invalid_separators_start_no_item() {
     for line in [
         "> --", ">---", ">  ---", " > ---", "> --- x", "> - - -", "---", "> ***", "\\> ---",
     ] {
@@ -315,7 +315,7 @@ fn times_without_a_zone_are_local() {
 }
 
 #[test]
-fn attributes_of_the_note_taking_program_are_no_content() {
+fn note_attributes_are_not_content() {
     for line in [
         "{: id=\"20250507140132-abc\" updated=\"x\" }",
         "{: id=\"20250507140132-abc\" updated=\"x\"}",
@@ -394,7 +394,7 @@ fn bare_pictures() {
 }
 
 #[test]
-fn what_is_no_picture_stays_text() {
+fn other_lines_with_images_stay_text() {
     for body in [
         "text <img src=\"a.png\"> text",
         " <img src=\"a.png\">",
@@ -415,7 +415,7 @@ fn what_is_no_picture_stays_text() {
 }
 
 #[test]
-fn tools_have_a_place() {
+fn tool_items_are_results() {
     let file =
         "> ---\n> <TOOL tool_call_id=\"call_1\" name=\"weather\" version=\"2\" />\n\nsunny\n";
     let message = &read(file)[0];
@@ -447,7 +447,7 @@ fn separators_of_both_spellings() {
 }
 
 #[test]
-fn near_misses_are_pointed_at() {
+fn near_items_are_reported() {
     for head in [
         ">---\n> <USER />",
         " > ---\n> <USER />",

@@ -1,4 +1,4 @@
-//! What the plugin really wrote, where the files are at hand. They are not part of this project.
+//! Real files of the plugin, if there are any on this machine. They are not part of this project.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The plugin's own JSON: the same values come out, and nothing is lost in silence.
+//! The plugin's own JSON: every value comes back or is listed as lost.
 
 use analects_testkit::values::{json, message};
 use proptest::collection::vec;
@@ -103,7 +103,7 @@ fn items_of_unknown_kinds_are_kept_and_reported() {
 }
 
 #[test]
-fn what_is_no_session_is_a_problem() {
+fn other_json_is_a_problem() {
     for bytes in [&b"[]"[..], b"", b"{", b"\xff", b"{}", br#"{"items":{}}"#] {
         let (_, decoded) = read_json(bytes);
         assert_eq!(decoded.problems[0].code, "not-a-chat-session");
@@ -117,7 +117,7 @@ fn what_is_no_session_is_a_problem() {
 }
 
 #[test]
-fn it_says_the_same_as_the_markdown() {
+fn json_and_markdown_give_the_same_conversation() {
     let markdown = "> ---\n> <SYSTEM />\n\nBe brief.\n\n> ---\n> <USER author=\"me\" timestamp=\"2025-05-07 14:01:32\" />\n\nHi\n\n> ---\n> <SEPERATOR />\n\n> ---\n> <ASSISTANT author=\"m\" prompt=\"3\" completion=\"5\" />\n\nHo\n";
     let document = decode(markdown);
     let before = messages(&document, &"s".into()).messages;

@@ -1,4 +1,4 @@
-//! What is written, to the byte.
+//! Exact outputs, byte by byte.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn talk() -> Vec<Message> {
 }
 
 #[test]
-fn ours_in_full() {
+fn the_full_dialect_writes_everything() {
     let session = ChatSessionInfo {
         title: Some("A: talk".into()),
         timestamp: Some("2025-05-07T14:00:00.5Z".parse().unwrap()),
@@ -34,7 +34,7 @@ fn ours_in_full() {
 }
 
 #[test]
-fn the_plugins_generations() {
+fn the_plugins_dialects_are_written_as_the_plugin_does() {
     let zone = TimeZone::fixed(Offset::constant(8));
     let (one, losses) = encode_in(&talk(), &ChatSessionInfo::default(), Dialect::V1, &zone);
     assert!(

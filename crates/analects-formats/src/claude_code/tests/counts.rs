@@ -1,4 +1,4 @@
-//! Usage, counted by hand; and how sure the format is of a file.
+//! Usage, counted by hand, and how confident the format is of a file.
 
 use super::super::usage::{TokenSums, UsageTotals};
 use super::*;
@@ -156,7 +156,7 @@ fn a_session_is_recognised_by_its_lines() {
 }
 
 #[test]
-fn what_others_write_is_not_taken() {
+fn files_of_other_programs_are_not_recognised() {
     for head in [
         "",
         "Hello",

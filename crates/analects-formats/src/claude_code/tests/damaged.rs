@@ -1,4 +1,4 @@
-//! Sessions that were cut, garbled or are too long.
+//! Sessions that are cut off, garbled or too long.
 
 use analects_core::{Content, Text};
 
@@ -149,7 +149,7 @@ fn a_parent_may_be_lost() {
 }
 
 #[test]
-fn two_records_may_be_glued() {
+fn joined_records_are_all_read() {
     let (one, two) = (prompt("u1", "-"), prompt("u2", "u1"));
     let glued = format!("{}{}", one.trim_end(), two);
     let got = read(glued, false);
@@ -210,7 +210,7 @@ fn half_characters_and_line_separators_stay() {
 }
 
 #[test]
-fn depth_and_numbers_are_nobodys_problem() {
+fn deep_json_and_large_numbers_survive() {
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     let rest = format!(
         r#""message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"t","content":{deep}}}]}},"deep":{deep},"big":123456789012345678901234567890,"huge":1e400"#
@@ -245,7 +245,7 @@ fn problems_are_listed_up_to_a_limit() {
 }
 
 #[test]
-fn a_session_is_waited_for_only_so_long() {
+fn messages_wait_for_their_session_up_to_a_limit() {
     let options = ReadOptions {
         full: true,
         ..ReadOptions::named("talk.jsonl")

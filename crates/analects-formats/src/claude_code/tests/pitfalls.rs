@@ -1,4 +1,4 @@
-//! What real files hold, one named case each. All of it is written by hand.
+//! Pitfalls of real files, one test each. All of them are written by hand.
 
 use analects_core::{CompactTrigger, Tree, UserSource};
 
@@ -72,7 +72,7 @@ fn calls_and_results_may_take_turns() {
 }
 
 #[test]
-fn what_a_skill_says_stays_between_results() {
+fn texts_of_skills_stay_between_results() {
     let skill = r#""isMeta":true,"sourceToolUseID":"t1","message":{"role":"user","content":[{"type":"text","text":"How to."}]}"#;
     let file = [
         prompt("u1", "-"),
@@ -148,7 +148,7 @@ fn a_resumed_session_repeats_earlier_lines() {
 }
 
 #[test]
-fn a_name_may_be_used_for_two_records() {
+fn two_records_may_share_an_id() {
     let other = prompt("u1", "-").replace("Please.", "Something else.");
     let got = read(
         [prompt("u1", "-"), other, prompt("u2", "u1")].concat(),
@@ -209,7 +209,7 @@ fn records_of_unknown_types_are_counted_or_kept() {
 }
 
 #[test]
-fn old_side_chains_stand_between_the_lines() {
+fn old_side_chains_are_between_other_records() {
     let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
     let file = [
         prompt("u1", "-"),
@@ -235,7 +235,7 @@ fn old_side_chains_stand_between_the_lines() {
 }
 
 #[test]
-fn files_of_sub_agents_say_whose_they_are() {
+fn files_of_sub_agents_name_their_agent() {
     let side = |line: String| {
         line.replace(
             "\"isSidechain\":false",
@@ -345,7 +345,7 @@ fn a_small_compaction_is_a_notice() {
 }
 
 #[test]
-fn progress_is_nobodys_parent() {
+fn progress_is_never_a_parent() {
     let sign = r#""data":{"type":"bash_progress","output":"."},"toolUseID":"bash-1","parentToolUseID":"t1""#;
     let file = [
         prompt("u1", "-"),
@@ -372,7 +372,7 @@ fn progress_is_nobodys_parent() {
 }
 
 #[test]
-fn order_is_not_the_order_of_time() {
+fn file_order_counts_and_not_time() {
     let at = |line: String, time: &str| {
         line.replace("\"type\"", &format!("\"timestamp\":\"{time}\",\"type\""))
     };
@@ -427,7 +427,7 @@ fn synthetic_answers_and_errors_of_the_api_are_told_apart() {
 }
 
 #[test]
-fn what_people_typed_is_told_from_what_programs_wrote() {
+fn user_messages_by_programs_are_marked() {
     let said = |id: &str, rest: &str, text: &str| {
         line(
             "user",
@@ -522,7 +522,7 @@ fn titles_are_the_state_of_a_session() {
 }
 
 #[test]
-fn records_without_names_get_lasting_ones() {
+fn records_without_ids_get_stable_ids() {
     let file = "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"One\"}}\n{\"message\":{\"role\":\"assistant\",\"content\":\"Two\"},\"costUSD\":0.25,\"durationMs\":12}\n";
     let got = read(file, false);
     assert_eq!(got.messages, read(file, true).messages);
@@ -544,7 +544,7 @@ pub(super) const SNAPSHOT: &str =
     "{\"type\":\"file-history-snapshot\",\"messageId\":\"u1\",\"snapshot\":{}}\n";
 
 #[test]
-fn what_comes_before_the_first_session_is_of_it() {
+fn early_messages_get_the_first_session() {
     let summary = "{\"type\":\"summary\",\"summary\":\"Greetings\",\"leafUuid\":\"u1\"}\n";
     let got = read(format!("{SNAPSHOT}{summary}7\n{}", prompt("u1", "-")), true);
     assert_eq!(got.messages.len(), 4);

@@ -1,4 +1,4 @@
-//! Records to make sessions of, and what was read from them.
+//! Builds records for sessions, and reads them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The way back, to prove that nothing is lost: from messages that were read in full to the records.
+//! Restores the records from messages that were read in full, to show that nothing is lost.
 
 use analects_core::{Body, Content, Json, Message, RawMap, TokenUsage};
 use serde_json::{Map, Value};

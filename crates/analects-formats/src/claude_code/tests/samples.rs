@@ -1,4 +1,4 @@
-//! Real sessions, where the files are at hand. They are not part of this project.
+//! Real sessions, if there are any on this machine. They are not part of this project.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,8 +44,8 @@ fn truncate(bytes: &mut Vec<u8>) {
 }
 
 #[test]
-fn by_way_of_a_message_file_a_session_is_the_same() {
-    for (name, mut bytes) in samples("by_way_of_a_message_file_a_session_is_the_same") {
+fn a_session_survives_a_message_file() {
+    for (name, mut bytes) in samples("a_session_survives_a_message_file") {
         if !is_torture() {
             truncate(&mut bytes);
         }
@@ -106,8 +106,8 @@ fn tools_of_real_sessions_keep_their_results() {
 }
 
 #[test]
-fn the_two_readings_differ_in_what_is_beside_only() {
-    for (name, bytes) in samples("the_two_readings_differ_in_what_is_beside_only") {
+fn reading_in_full_only_adds_progress() {
+    for (name, bytes) in samples("reading_in_full_only_adds_progress") {
         let all = read(&bytes, true);
         let spoken = all
             .messages

@@ -1,4 +1,4 @@
-//! Files that come in pieces, and files that are too large.
+//! Files that are read in chunks, and files that are too large.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn lines(limit: usize, pieces: &[&str]) -> Vec<(usize, Option<String>)> {
 }
 
 #[test]
-fn lines_do_not_depend_on_the_pieces() {
+fn the_size_of_chunks_does_not_change_lines() {
     let text = "one\ntwo\n\nfour";
     let whole = lines(100, &[text]);
     assert_eq!(whole.len(), 4);
@@ -31,7 +31,7 @@ fn lines_do_not_depend_on_the_pieces() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_let_go() {
+fn a_line_that_is_too_long_is_dropped() {
     let found = lines(5, &["ab\n", "123", "456", "789\ncd\n", "longer"]);
     let texts: Vec<Option<&str>> = found.iter().map(|(_, text)| text.as_deref()).collect();
     assert_eq!(texts, [Some("ab\n"), None, Some("cd\n"), None]);
@@ -39,7 +39,7 @@ fn a_line_that_is_too_long_is_let_go() {
 }
 
 #[test]
-fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
+fn a_line_of_a_gigabyte_is_a_problem_and_takes_no_memory() {
     let format = format_by_id("transcript").unwrap();
     let mut reader = format.reader(&ReadOptions::named("x.jsonl")).unwrap();
     let piece = vec![b'x'; 1 << 20];
@@ -58,7 +58,7 @@ fn a_line_of_a_gigabyte_is_a_problem_and_no_memory() {
 }
 
 #[test]
-fn of_very_many_problems_the_first_are_kept_and_all_are_counted() {
+fn the_first_problems_are_kept_and_all_are_counted() {
     let (from, to) = (
         format_by_id("transcript").unwrap(),
         format_by_id("markdown").unwrap(),

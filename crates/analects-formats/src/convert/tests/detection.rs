@@ -1,4 +1,4 @@
-//! Which format a file has: by what it says first, by its name second.
+//! The detection of formats: first by content, then by name.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn check(head: &str, name: &str, expected: &str) {
 }
 
 #[test]
-fn content_tells_whatever_the_name_is() {
+fn content_decides_before_the_name() {
     for name in [
         "-",
         "x",
@@ -73,7 +73,7 @@ fn content_tells_whatever_the_name_is() {
 }
 
 #[test]
-fn a_name_tells_where_the_content_does_not() {
+fn the_name_decides_if_the_content_does_not() {
     check("", "x.msg.md", "msgfile");
     check("", "x.chat.md", "chatmd");
     check("", "x.jsonl", "transcript");
@@ -82,7 +82,7 @@ fn a_name_tells_where_the_content_does_not() {
 }
 
 #[test]
-fn what_says_nothing_has_no_format() {
+fn unknown_files_have_no_format() {
     for (head, name) in [
         ("", "x"),
         ("", "x.md"),
@@ -122,13 +122,13 @@ fn what_says_nothing_has_no_format() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_hindrance() {
+fn a_byte_order_mark_does_not_matter() {
     check("\u{feff}{\"messages\":[{\"role\":\"user\"", "x", "openai");
     check("\u{feff}> ---\n> <USER />\n", "x", "chatmd");
 }
 
 #[test]
-fn names_of_new_files_tell_the_format_or_ask() {
+fn the_name_of_a_new_file_chooses_one_format_or_several() {
     let of = |name: &str| match format_for_name(name) {
         FormatChoice::One(format) => format.id().to_string(),
         FormatChoice::Several(formats) => formats

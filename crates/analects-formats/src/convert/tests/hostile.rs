@@ -1,4 +1,4 @@
-//! Files that were made to hurt.
+//! Hostile files: deep, large and invalid ones.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn json_nested_a_hundred_thousand_deep() {
 }
 
 #[test]
-fn what_is_deeply_nested_comes_back() {
+fn deep_nesting_survives() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let file = format!("{{\"messages\":[{{\"role\":\"user\",\"content\":\"a\",\"x\":{deep}}}]}}");
     let openai = format_named("openai");
@@ -67,7 +67,7 @@ fn odd_bytes() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_a_problem() {
+fn invalid_utf8_is_a_problem() {
     for file in [
         &b"[{\"role\":\"user\",\"content\":\"\xff\"}]"[..],
         b"{\"role\":\"user\",\"content\":\"\xff\"}\n",
@@ -84,7 +84,7 @@ fn bytes_that_are_no_text_are_a_problem() {
 }
 
 #[test]
-fn a_file_of_a_gigabyte_that_needs_to_be_whole_is_a_problem_and_no_memory() {
+fn a_file_of_a_gigabyte_is_a_problem_and_takes_no_memory() {
     let piece = vec![b'x'; 1 << 20];
     for id in ["openai", "msgfile"] {
         let mut reader = format_named(id).reader(&ReadOptions::named("x")).unwrap();
@@ -100,7 +100,7 @@ fn a_file_of_a_gigabyte_that_needs_to_be_whole_is_a_problem_and_no_memory() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_cost_themselves_alone() {
+fn unreadable_lines_do_not_affect_others() {
     let file = b"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\nnonsense\n{\"x\":1}\n\
         {\"messages\":[{\"role\":\"user\",\"content\":\"b\"}]}\n";
     let found = read(format_named("openai"), file);

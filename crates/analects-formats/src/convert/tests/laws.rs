@@ -1,5 +1,5 @@
-//! The laws of conversion, over arbitrary conversations: what can be said comes back; what cannot is listed
-//! by the message that loses it; and a message file can say everything.
+//! The laws of conversion, over arbitrary conversations: what a format can represent comes back, everything else is
+//! listed with the message that loses it, and a message file can represent everything.
 
 use std::collections::{HashMap, HashSet};
 
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_format_has_said_it_can_say_again(conversation in conversation()) {
+    fn what_a_format_has_read_it_writes_again(conversation in conversation()) {
         for format in both_ways() {
             let (said, _) = check(format, &conversation, Dialect::Ours);
             let (again, exact) = check(format, &said, Dialect::Ours);
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_make_no_difference(conversation in conversation(), size in 1..40_usize) {
+    fn the_size_of_chunks_does_not_matter(conversation in conversation(), size in 1..40_usize) {
         for format in both_ways() {
             let bytes = write(format, &conversation).bytes;
             let mut reader = format.reader(&ReadOptions::named(NAME)).unwrap();

@@ -1,4 +1,4 @@
-//! The laws over files as they are around, where such files are at hand. They are not part of this project.
+//! The laws over real files, if there are any on this machine. They are not part of this project.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! Law one over JSON: whatever a file of requests says, the same values come out, also by way of a message
-//! file.
+//! Requests keep every JSON value, also by way of a message file.
 
 use analects_testkit::values::json;
 use proptest::collection::vec;

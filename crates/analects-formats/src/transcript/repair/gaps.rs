@@ -9,7 +9,9 @@ use crate::transcript::check::unpaired;
 /// The gaps of the chain that ends in a leaf. Records are given by their position in the tree.
 pub(super) struct ChainGaps {
     pub(super) leaf: usize,
+    /// The calls without results, in the order of the chain.
     pub(super) calls: Vec<UnansweredCall>,
+    /// The records to hide.
     pub(super) useless: Vec<UselessRecord>,
 }
 
@@ -17,6 +19,7 @@ pub(super) struct ChainGaps {
 pub(super) struct UnansweredCall {
     /// The record with the call.
     pub(super) at: usize,
+    /// The id that the result needs.
     pub(super) call_id: String,
     /// The next record of the chain, if the call is not in the leaf.
     pub(super) next: Option<usize>,
@@ -29,6 +32,7 @@ pub(super) struct UselessRecord {
 }
 
 impl ChainGaps {
+    /// Finds the gaps on the path to a leaf. `said` returns the calls and results of a position.
     pub(super) fn of<'s>(tree: &Tree, leaf: usize, said: impl Fn(usize) -> &'s Said) -> ChainGaps {
         let mut gaps = ChainGaps {
             leaf,
@@ -60,6 +64,7 @@ impl ChainGaps {
         gaps
     }
 
+    /// Adds a record to hide.
     fn add_useless(&mut self, at: usize, code: &'static str) {
         self.useless.push(UselessRecord { at, code });
     }

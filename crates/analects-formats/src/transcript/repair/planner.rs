@@ -19,7 +19,9 @@ pub(super) struct RepairPlanner<'n, 'i> {
     records: &'n [RecordFacts],
     session: &'n SessionId,
     ids: &'i mut dyn Ids,
+    /// The time of the records that are added.
     now: Timestamp,
+    /// The changes so far, by record.
     changes: HashMap<usize, LinkChange>,
     /// For each record, whether it repeats an earlier one.
     repeated: Vec<bool>,
@@ -35,6 +37,7 @@ enum ParentFault {
 }
 
 impl<'n, 'i> RepairPlanner<'n, 'i> {
+    /// Starts a plan without changes.
     pub(super) fn new(
         records: &'n [RecordFacts],
         session: &'n SessionId,
@@ -51,6 +54,7 @@ impl<'n, 'i> RepairPlanner<'n, 'i> {
         }
     }
 
+    /// Makes the plan: first ids, then parents, then what is missing.
     pub(super) fn plan(mut self) -> RepairPlan {
         self.assign_ids();
         self.assign_parents();
@@ -118,6 +122,7 @@ impl<'n, 'i> RepairPlanner<'n, 'i> {
         change
     }
 
+    /// Returns the new id of the last record with this id; `None` if it keeps its id.
     fn renamed(&self, id: &str, latest: &HashMap<&str, usize>) -> Option<String> {
         self.new_id(*latest.get(id)?)
     }
@@ -185,6 +190,7 @@ impl<'n, 'i> RepairPlanner<'n, 'i> {
         }
     }
 
+    /// Adds a result for each call without one, right behind the call's line.
     fn add_results(&mut self, gaps: &ChainGaps, kept: &[usize], plan: &mut RepairPlan) {
         // The last result added behind each position. The next result follows it.
         let mut last_added: HashMap<usize, String> = HashMap::new();
@@ -211,6 +217,7 @@ impl<'n, 'i> RepairPlanner<'n, 'i> {
         }
     }
 
+    /// Adds tombstones at the end of the file that hide useless records.
     fn add_tombstones(&mut self, gaps: &ChainGaps, kept: &[usize], plan: &mut RepairPlan) {
         let leaf = kept[gaps.leaf];
         let mut parent = self.id(leaf);
@@ -250,10 +257,12 @@ impl<'n, 'i> RepairPlanner<'n, 'i> {
         message
     }
 
+    /// Returns the change of a record, to add to it.
     fn change(&mut self, record: usize) -> &mut LinkChange {
         self.changes.entry(record).or_default()
     }
 
+    /// Returns the new id of a record; `None` if it keeps its id.
     fn new_id(&self, record: usize) -> Option<String> {
         self.changes.get(&record)?.id.clone()
     }
@@ -318,6 +327,7 @@ struct RecordGroups {
 }
 
 impl RecordGroups {
+    /// Groups the records of a tree by their links.
     fn of(tree: &Tree) -> RecordGroups {
         let mut groups = RecordGroups {
             above: (0..tree.len()).collect(),
@@ -330,6 +340,7 @@ impl RecordGroups {
         groups
     }
 
+    /// Returns the record that stands for the whole group.
     fn top(&mut self, at: usize) -> usize {
         let mut top = at;
         while self.above[top] != top {

@@ -1,5 +1,4 @@
-//! Each kind of damage, written by hand: found with its line and code, mended without losing anything, and
-//! found in order afterwards.
+//! Each kind of damage, written by hand: found with its line and code, repaired without losses, and in order after that.
 
 use analects_core::{Body, CountingIds, chain};
 use proptest::prelude::*;
@@ -87,7 +86,7 @@ fn check_case(bytes: &[u8], found: &[(&str, usize)], says: &[&str]) -> Fixed {
 }
 
 #[test]
-fn a_sound_transcript_stays_as_it_is() {
+fn a_sound_transcript_is_unchanged() {
     let bytes = format!("{A}\n{B}\n\n{C}");
     let fixed = check_case(bytes.as_bytes(), &[], &["one", "two", "three"]);
     assert_eq!(String::from_utf8(fixed.file).unwrap(), format!("{bytes}\n"));
@@ -572,7 +571,7 @@ fn a_parent_that_is_named_twice() {
 }
 
 #[test]
-fn damage_that_was_once_not_mended_for_good() {
+fn damage_that_once_needed_two_repairs() {
     check_damage(&[(241, 4, 0), (1, 1, 0)]);
     check_damage(&[(475, 2, 12)]);
 }
@@ -600,7 +599,7 @@ fn a_repeated_record_gets_no_parent_below_it() {
 
 /// Progress follows its parent also when that gets a new name.
 #[test]
-fn progress_goes_along_with_a_new_name() {
+fn progress_follows_a_renamed_parent() {
     let bytes = "{\"agent_id\":\"x\",\"id\":\"a\"}\n{\"id\":\"a\"}\n\
                  {\"type\":\"progress\",\"id\":\"p\",\"parent_id\":\"a\"}\n";
     let fixed = fix(bytes.as_bytes());
@@ -621,7 +620,7 @@ fn progress_goes_along_with_a_new_name() {
 proptest! {
     /// Whatever happens to the bytes: nothing panics, and every line that was not touched is read.
     #[test]
-    fn any_damage_is_mended_for_good(
+    fn a_repaired_file_needs_no_repair(
         cuts in proptest::collection::vec((0..1000_usize, 0..6_u8, any::<u8>()), 1..5),
     ) {
         check_damage(&cuts);

@@ -1,4 +1,4 @@
-//! The head of a record says what the record itself would say.
+//! The envelope of a record gives the same link as the whole record.
 
 use analects_core::{Json, Link, Message};
 use analects_testkit::values as generate;
@@ -28,18 +28,18 @@ fn agrees(text: &str) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn of_any_message(message in generate::message()) {
+    fn any_message_has_the_same_link(message in generate::message()) {
         agrees(&message.to_json())?;
     }
 
     #[test]
-    fn of_any_object(text in generate::object_of_known_names()) {
+    fn any_object_has_the_same_link(text in generate::object_of_known_names()) {
         agrees(&text)?;
     }
 }
 
 #[test]
-fn odd_heads() {
+fn odd_envelopes() {
     for text in [
         "{}",
         "[]",
