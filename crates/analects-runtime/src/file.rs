@@ -125,9 +125,9 @@ impl FileConversation {
         self.file.journal()
     }
 
-    /// Other versions of the file that were found beside it: see [`LockedFile::kept`](analects_store::LockedFile::kept).
-    pub fn kept(&self) -> &[PathBuf] {
-        self.file.kept()
+    /// Other versions of the file that were saved beside it: see [`LockedFile::other_versions`](analects_store::LockedFile::other_versions).
+    pub fn other_versions(&self) -> &[PathBuf] {
+        self.file.other_versions()
     }
 
     /// The answers that had broken off and that [`FileConversation::open`] wrote into the file.

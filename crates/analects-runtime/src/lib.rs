@@ -1,24 +1,24 @@
 //! One turn of a conversation: prepare, ask, stream, record.
 //!
-//! This crate ties the others together and holds the only loop that waits. It knows neither the
-//! terminal nor the environment: what a person sees is the business of a callback.
+//! This crate ties the other crates together and holds the only loop that waits. It knows neither the terminal nor the
+//! environment; a callback decides what a person sees.
 //!
 //! # Types, in reading order
 //!
-//! 1. [`Conversation`] is a place where a conversation is kept: [`FileConversation`] in a message file,
-//!    [`StoredConversation`] in the transcript store. A [`Snapshot`] is what it holds at one moment.
-//! 2. [`prepare`] finds who answers ([`ResolvedAgent`]), what waits ([`Question`]), what broke off and what is sent, as
-//!    [`AskOptions`] want it. Nothing is written. A call with several answers has an [`AnswerQueue`].
-//! 3. [`Prepared::plan`] is what would be sent; [`Prepared::ask`] and [`Prepared::ask_blocking`] are the only ways to a
-//!    model. [`TurnEvent`] is what a person may watch, and [`Outcome`] what came of it.
-//! 4. [`turn`] is a turn as a pure state machine: what happened in, what to do next out.
-//! 5. [`Prepared::compact_blocking`] does by hand what a turn does by itself when the context is full;
+//! 1. [`Conversation`] is anything that stores a conversation: [`FileConversation`] in a message file,
+//!    [`StoredConversation`] in the transcript store. A [`Snapshot`] is its content at one moment.
+//! 2. [`prepare`] takes [`AskOptions`] and finds who answers ([`ResolvedAgent`]), which [`Question`]s wait and what is
+//!    sent. It writes nothing. An [`AnswerQueue`] prepares the answers of a call that gets several.
+//! 3. [`Prepared::plan`] shows what would be sent. [`Prepared::ask`] and [`Prepared::ask_blocking`] ask the model, report
+//!    each [`TurnEvent`] and return an [`Outcome`].
+//! 4. [`turn`] is the turn as a pure state machine: what happened goes in, what to do next comes out.
+//! 5. [`Prepared::compact_blocking`] compacts a conversation on request, as a turn does when the context is full;
 //!    [`undo_compaction`](analects_core::verbs::undo_compaction) takes it back.
 //!
 //! # Answering a file
 //!
-//! What waits in a file is answered by whoever usually answers there; here, `model` names a recorded answer, which
-//! needs no key; `ProviderSettings::read` finds keys for others. A program without a runtime waits:
+//! The agent that usually answers in a file answers the questions that wait there. Here `model` names a recorded answer
+//! instead, which needs no key; `ProviderSettings::read` finds keys for others. A program without an asynchronous runtime blocks:
 //!
 //! ```
 //! use analects_client::ProviderSettings;
@@ -43,8 +43,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An asynchronous one does not. The turn runs on a thread that its runtime keeps for work that waits, so the
-//! conversation goes there; to open it is a disk call, and belongs on such a thread as well:
+//! An asynchronous program awaits the answer. The turn runs on a blocking thread of the runtime, so the conversation
+//! moves there. Opening it reads the disk, so that belongs on such a thread as well:
 //!
 //! ```
 //! use analects_client::ProviderSettings;
@@ -75,11 +75,10 @@
 //!
 //! # Limitations
 //!
-//! - Tools are not run: a call gets a result that says so, and the turn ends there.
-//! - Of a stored conversation, an answer reaches the disk when it is complete or interrupted, not
-//!   while it comes.
-//! - What real answers taught about counting tokens is kept with a session of the store, not with a message
-//!   file.
+//! - No tools run. Each call gets a result that says so, and the turn ends there.
+//! - In a stored conversation, an answer reaches the disk when it is finished or stopped, not while it arrives.
+//! - The calibration of token estimates is stored with a session, but not with a message file.
+//! - Two programs that continue the same session at once make two branches; nothing merges them.
 
 mod agents;
 mod compaction;

@@ -1,7 +1,5 @@
-//! A conversation in the transcript store: one record for each message.
-//!
-//! A message's `model` is what the provider calls the model, which does not say how to ask it again.
-//! An answer therefore also notes the name under which it was asked, in `extra.agent_model`.
+//! A conversation in the transcript store, with one record for each message. The `model` of an answer is the provider's
+//! name for it, which does not say how to request it again, so `extra.agent_model` holds the requested name as well.
 
 mod branches;
 mod load_size;
@@ -25,42 +23,45 @@ use crate::conversation::as_single_summary;
 use crate::{Conversation, Notes, Question, ResolvedAgent, Responders, Snapshot};
 pub use branches::Branches;
 pub use load_size::size_in_words;
-use load_size::{not_sent_problem, reach_for};
+use load_size::{load_limit_for, not_sent_problem};
 
-/// The entry of `extra` that holds the name under which a model was asked, such as `openai/tiny`.
+/// The key in `extra` of the name by which the model was requested, such as `openai/tiny`.
 const AGENT_MODEL: &str = "agent_model";
-/// The configured agent that an answer is by.
+/// The key in `extra` of the configured agent that gave the answer.
 const AGENT: &str = "agent";
 
-/// What the model that answered last is used for, in the state.
+/// The key in `models` of the session's state for the model that answered last.
 const ANSWERS: &str = "answers";
-/// What the model is used for that was asked last, whether it answered or not.
+/// The key in `models` of the session's state for the model that was asked last, whether or not it answered.
 const ASKED: &str = "asked";
-/// The entry of a message's `extra` that holds its summary.
+/// The key in `extra` of the summary of a message.
 const SUMMARY: &str = "summary";
-/// The entry of a session's state that says which files the model has seen.
+/// The key in `extra` of the session's state for the files that the model has seen.
 const FILES: &str = "files";
 
-/// A conversation in the transcript store, of which as much is loaded as whoever answers can be sent.
+/// A conversation in the transcript store. It loads only as much as fits into the window of the model.
 ///
-/// Others may go on with the same session meanwhile: what is written here follows what was loaded, and theirs is
-/// another branch, as [`StoredConversation::branches`] tells.
+/// Other programs may continue the same session meanwhile. New messages follow what was loaded here, and theirs become
+/// another branch; see [`StoredConversation::branches`].
 #[derive(Debug)]
 pub struct StoredConversation {
     store: Arc<dyn TranscriptStore>,
     name: ChainName,
     loaded: LoadedChain,
-    reach: LoadLimit,
+    /// How much text to load.
+    limit: LoadLimit,
+    /// The agent that answers.
     agent: Agent,
     is_configured: bool,
-    /// Whether nothing is written.
+    /// Whether changes stay in memory.
     is_dry_run: bool,
-    /// The state as it is to be, once something is written.
+    /// The changed state of the session, which goes to disk with the next message.
     pending_state: Option<SessionState>,
-    /// What the first thing followed that was written here, and all that was.
+    /// The last message before the first that was written here.
     start_leaf: Option<MessageId>,
+    /// All messages that were written here.
     own_ids: HashSet<MessageId>,
-    /// Tells others not to go on from the question that is being answered here.
+    /// While it lives, other programs can see that a question is being answered here.
     announcement: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -73,7 +74,7 @@ impl StoredConversation {
         StoredConversation {
             store,
             name,
-            reach: reach_for(Agent::USUAL_WINDOW),
+            limit: load_limit_for(Agent::USUAL_WINDOW),
             agent: Agent::default(),
             is_configured: false,
             is_dry_run: false,
@@ -85,19 +86,19 @@ impl StoredConversation {
         }
     }
 
-    /// Loads what the model is to see of a session; one that was never written to is empty. A question that somebody
-    /// else is asking just now is left to them, since its answer is still to come.
+    /// Loads a session as far as the model sees it; a session without records is empty. Leaves out a question that
+    /// another program is asking right now, because its answer is still to come.
     pub fn open(
         store: Arc<dyn TranscriptStore>,
         name: ChainName,
     ) -> Result<StoredConversation, StoreError> {
         let leaf = store.leaf(&name)?;
-        let reach = reach_for(Agent::USUAL_WINDOW);
-        let loaded = LoadedChain::load_up_to(&*store, &name, leaf.as_ref(), reach)?;
+        let limit = load_limit_for(Agent::USUAL_WINDOW);
+        let loaded = LoadedChain::load_up_to(&*store, &name, leaf.as_ref(), limit)?;
         Ok(StoredConversation::with(store, name, loaded))
     }
 
-    /// Starts a session that works in a folder. Nothing is written before somebody says something.
+    /// Starts a session that works in this folder. Writes nothing until the first message.
     pub fn start(
         store: Arc<dyn TranscriptStore>,
         name: ChainName,
@@ -108,7 +109,7 @@ impl StoredConversation {
         StoredConversation::with(store, name, loaded)
     }
 
-    /// Loads a session that may be a new one: where nothing was ever said, it is to work in this folder.
+    /// Like [`StoredConversation::open`], but a session without messages works in this folder.
     pub fn open_in(
         store: Arc<dyn TranscriptStore>,
         name: ChainName,
@@ -122,7 +123,7 @@ impl StoredConversation {
         Ok(conversation)
     }
 
-    /// From now on, changes are made in memory alone, to see what would be sent.
+    /// Makes all further changes in memory only, to see what would be sent.
     pub fn into_dry_run(mut self) -> StoredConversation {
         self.is_dry_run = true;
         self
@@ -138,185 +139,175 @@ impl StoredConversation {
         &self.loaded.state
     }
 
-    /// The names under which models were asked before, the last one first: those that answered, then one that did
-    /// not. Errors are no answers. Of answers that a summary stands for, the last one's is in the state.
+    /// The names by which models were requested: those that answered, the last first, then one that did not answer.
+    /// If a summary replaced all answers, the state of the session still names the last model.
     pub fn models(&self) -> impl Iterator<Item = String> {
-        let requested_model = |answer: &Message| answer.extra.get(AGENT_MODEL)?.as_string();
         let answered = self.answers().filter_map(requested_model);
-        let noted = [ANSWERS, ASKED]
-            .into_iter()
-            .filter_map(|of| self.loaded.state.models.get(of));
-        answered.chain(noted.cloned())
+        let state = &self.loaded.state;
+        let stored = [ANSWERS, ASKED].into_iter();
+        answered.chain(stored.filter_map(|key| state.models.get(key).cloned()))
     }
 
-    /// The names that models have in answers from elsewhere, the last one first.
+    /// The model names in answers that another program recorded, the last first.
     pub fn foreign_models(&self) -> impl Iterator<Item = String> {
-        let is_foreign = |answer: &&Message| {
-            answer.extra.get(AGENT_MODEL).is_none()
-                && answer.author.as_deref() != Some(RECORDING_AUTHOR)
-        };
-        self.answers()
-            .filter(is_foreign)
-            .filter_map(|answer| answer.model.clone())
+        let foreign = self.answers().filter(|answer| is_foreign(answer));
+        foreign.filter_map(|answer| answer.model.clone())
     }
 
-    /// The configured agent that gave the last answer that is seen, if one did.
+    /// The configured agent that gave the last visible answer; `None` if another agent gave it.
     pub fn last_agent(&self) -> Option<String> {
-        let answer = self
-            .answers()
-            .find(|answer| answer.extra.get(AGENT_MODEL).is_some())?;
-        answer.extra.get(AGENT)?.as_string()
+        let mut answers = self.answers();
+        let last = answers.find(|answer| answer.extra.get(AGENT_MODEL).is_some())?;
+        last.extra.get(AGENT)?.as_string()
     }
 
-    /// The answers that are seen, the last one first.
+    /// The visible answers, the last first. An error is not an answer.
     fn answers(&self) -> impl Iterator<Item = &Message> {
-        self.loaded.messages.iter().rev().filter(|message| {
-            matches!(message.body, Body::Assistant(_)) && !message.is_api_error_message
-        })
+        let latest_first = self.loaded.messages.iter().rev();
+        latest_first.filter(|message| is_assistant(message) && !message.is_api_error_message)
     }
 
-    /// What the person said last, also if a summary stands for it by now.
+    /// The last prompt, even if a summary replaced it. `None` if the person never wrote one.
     pub fn last_prompt(&self) -> Result<Option<Message>, StoreError> {
-        let (mut earlier, mut met) = (None, HashSet::new());
-        loop {
-            let seen: &LoadedChain = earlier.as_ref().unwrap_or(&self.loaded);
-            if let Some(said) = seen
-                .messages
-                .iter()
-                .rev()
-                .find(|message| is_prompt(message))
-            {
-                return Ok(Some(said.clone()));
-            }
-            let before = seen
-                .boundary
-                .as_ref()
-                .and_then(|boundary| boundary.parent_id.clone());
-            // Damaged records may lead round in a circle.
-            let Some(before) = before.filter(|before| met.insert(before.clone())) else {
-                return Ok(None);
-            };
-            earlier = Some(LoadedChain::load_up_to(
-                &*self.store,
-                &self.name,
-                Some(&before),
-                self.reach,
-            )?);
+        if let Some(prompt) = last_prompt_in(&self.loaded.messages) {
+            return Ok(Some(prompt.clone()));
         }
+        let mut before = start_of(&self.loaded);
+        // Damaged records may form a circle.
+        let mut visited = HashSet::new();
+        while let Some(leaf) = before.filter(|id| visited.insert(id.clone())) {
+            let earlier = self.load(Some(&leaf))?;
+            if let Some(prompt) = last_prompt_in(&earlier.messages) {
+                return Ok(Some(prompt.clone()));
+            }
+            before = start_of(&earlier);
+        }
+        Ok(None)
     }
 
-    /// Whether the person said something that has no answer. An error is none, nor is what the model does not see.
+    fn load(&self, leaf: Option<&MessageId>) -> Result<LoadedChain, StoreError> {
+        LoadedChain::load_up_to(&*self.store, &self.name, leaf, self.limit)
+    }
+
+    /// Whether the last prompt has no answer. Errors and answers that the model does not see do not count.
     pub fn is_unanswered(&self) -> bool {
         let messages = &self.loaded.messages;
-        let is_answer = |message: &Message| {
-            matches!(message.body, Body::Assistant(_)) && message.why_not_sent().is_none()
+        let Some(last) = messages.iter().rposition(is_prompt) else {
+            return false;
         };
-        let last = messages.iter().rposition(is_prompt);
-        last.is_some_and(|at| !messages[at..].iter().any(is_answer))
+        let mut later = messages[last..].iter();
+        !later.any(|message| is_assistant(message) && message.why_not_sent().is_none())
     }
 
-    /// What the person said last, if it has no answer.
+    /// The last prompt, if it has no answer.
     fn questions(&self) -> Vec<Question> {
-        let last = self
-            .loaded
-            .messages
-            .iter()
-            .rev()
-            .find(|message| is_prompt(message));
-        let Some(last) = last.filter(|_| self.is_unanswered()) else {
+        let prompt = last_prompt_in(&self.loaded.messages);
+        let Some(prompt) = prompt.filter(|_| self.is_unanswered()) else {
             return Vec::new();
         };
+        let id = prompt.id.to_string();
         vec![Question {
-            message: last.id.clone(),
-            name: last.id.to_string(),
-            key: Some(last.id.to_string()),
-            text: last.text(),
+            message: prompt.id.clone(),
+            name: id.clone(),
+            key: Some(id),
+            text: prompt.text(),
             agent: None,
             cell_index: 0,
         }]
     }
 
-    /// Notes in the state what a model is used for.
-    fn note_model(&mut self, used: &str, model: &str) {
-        let state = self.pending_state.as_ref().unwrap_or(&self.loaded.state);
-        if state.models.get(used).is_none_or(|known| known != model) {
+    /// The state of the session, with changes that are not on disk yet.
+    fn current_state(&self) -> &SessionState {
+        self.pending_state.as_ref().unwrap_or(&self.loaded.state)
+    }
+
+    /// Stores in the state which model a key stands for.
+    fn note_model(&mut self, key: &str, model: &str) {
+        let state = self.current_state();
+        if state.models.get(key).is_none_or(|known| known != model) {
             let mut state = state.clone();
-            state.models.insert(used.to_string(), model.to_string());
+            state.models.insert(key.to_string(), model.to_string());
             self.pending_state = Some(state);
         }
     }
 
-    /// Adds messages behind what was loaded, each following the one before. If somebody else went on
-    /// meanwhile, the two are branches from then on.
+    /// Adds messages after what was loaded, each following the one before. If another program continued the session
+    /// meanwhile, this starts a branch.
     fn append(&mut self, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
-        // A new session says what it is before all else.
-        let is_begun = self.loaded.leaf.is_some() || self.is_begun()?;
-        let session_id = self.loaded.state.session_id.clone();
-        let nothing = SessionState {
-            session_id,
-            ..SessionState::default()
-        };
-        let state = self.new_state(if is_begun {
-            &self.loaded.state
-        } else {
-            &nothing
-        });
-        let mut records = messages;
-        let at = if is_begun { records.len() } else { 0 };
-        records.splice(at..at, state);
-        // With nothing to add, the conversation stays where it is, whatever somebody else has added.
+        let is_begun = self.loaded.leaf.is_some() || self.has_records()?;
+        let mut records = self.with_state(messages, is_begun);
+        // With nothing to add, stay where we are, even if another program added something.
         if records.is_empty() {
-            self.note_state();
+            self.commit_state();
             return Ok(());
         }
         for record in &mut records {
             record.parent_id = None;
         }
         if is_begun && self.loaded.leaf.is_none() {
-            // What is there is somebody else's, and this begins anew beside it.
+            // The records belong to another program, so start a new branch beside them.
             records.insert(0, Session::start(&mut OsIds, now));
         }
-        let name = self.name.clone();
-        let mut session = Session::continue_from(&*self.store, name, self.loaded.leaf.clone());
-        let placed = if self.is_dry_run {
-            let (placed, leaf) = session.place(records, &mut OsIds, now);
-            self.loaded.leaf = leaf;
-            placed
-        } else {
-            let placed = session.append(records, &mut OsIds, now)?;
-            self.loaded.leaf = session.leaf().cloned();
-            placed
-        };
+        let placed = self.write(records, now)?;
         self.own_ids
             .extend(placed.iter().map(|message| message.id.clone()));
-        self.loaded
-            .messages
-            .extend(placed.into_iter().filter(|it| !is_state(it)));
-        self.note_state();
+        let visible = placed.into_iter().filter(|message| !is_state(message));
+        self.loaded.messages.extend(visible);
+        self.commit_state();
         Ok(())
     }
 
-    /// Loads what is on the disk, as far as the model can be sent it.
+    /// Adds the change of the state to the messages: at the end, or at the start of a new session.
+    fn with_state(&self, mut messages: Vec<Message>, is_begun: bool) -> Vec<Message> {
+        if is_begun {
+            messages.extend(self.state_change(&self.loaded.state));
+            return messages;
+        }
+        let empty = SessionState {
+            session_id: self.loaded.state.session_id.clone(),
+            ..SessionState::default()
+        };
+        let mut records: Vec<Message> = self.state_change(&empty).into_iter().collect();
+        records.append(&mut messages);
+        records
+    }
+
+    /// Writes records to the store, or only links them for a dry run. Returns them with their ids.
+    fn write(&mut self, records: Vec<Message>, now: Timestamp) -> Result<Vec<Message>, StoreError> {
+        let leaf = self.loaded.leaf.clone();
+        let mut session = Session::continue_from(&*self.store, self.name.clone(), leaf);
+        if self.is_dry_run {
+            let (placed, leaf) = session.place(records, &mut OsIds, now);
+            self.loaded.leaf = leaf;
+            return Ok(placed);
+        }
+        let placed = session.append(records, &mut OsIds, now)?;
+        self.loaded.leaf = session.leaf().cloned();
+        Ok(placed)
+    }
+
+    /// Loads the conversation from disk again.
     fn reload(&mut self) -> Result<(), StoreError> {
-        let leaf = self.loaded.leaf.as_ref();
-        self.loaded = LoadedChain::load_up_to(&*self.store, &self.name, leaf, self.reach)?;
+        self.loaded = self.load(self.loaded.leaf.as_ref())?;
         Ok(())
     }
 
-    /// Whether anybody has written to the session.
-    fn is_begun(&self) -> Result<bool, StoreError> {
-        let mut is_begun = false;
+    /// Whether any program has written to the session.
+    fn has_records(&self) -> Result<bool, StoreError> {
+        let mut has_records = false;
         self.store.scan(&self.name, 0, &mut |_| {
-            is_begun = true;
+            has_records = true;
             ControlFlow::Break(())
         })?;
-        Ok(is_begun)
+        Ok(has_records)
     }
 
-    /// Tells others that this is being asked. The first of what is asked tells, since the rest follows it.
+    /// Shows other programs that a question is being answered. `first` is its first message; the rest follows it.
     fn announce(&mut self, first: Option<&mut Message>, now: Timestamp) -> Result<(), StoreError> {
-        let is_told = self.is_dry_run || self.announcement.is_some();
-        let Some(first) = first.filter(|_| !is_told) else {
+        if self.is_dry_run || self.announcement.is_some() {
+            return Ok(());
+        }
+        let Some(first) = first else {
             return Ok(());
         };
         if first.id.is_empty() {
@@ -326,13 +317,14 @@ impl StoredConversation {
         Ok(())
     }
 
-    /// The change that makes the state what it is to be.
-    fn new_state(&self, before: &SessionState) -> Option<Message> {
-        let change = before.change_to(self.pending_state.as_ref().unwrap_or(&self.loaded.state))?;
+    /// The record that changes the state of the session from `before`; `None` if nothing changed.
+    fn state_change(&self, before: &SessionState) -> Option<Message> {
+        let change = before.change_to(self.current_state())?;
         Some(Message::new("", change.into()))
     }
 
-    fn note_state(&mut self) {
+    /// Takes the pending state as the state of the session, once it is on disk.
+    fn commit_state(&mut self) {
         if let Some(state) = self.pending_state.take() {
             self.loaded.state = state;
         }
@@ -340,36 +332,44 @@ impl StoredConversation {
 }
 
 impl StoredConversation {
-    /// What a summary says that stands for one message alone, of which nothing else may be sent.
+    /// The message that a summary replaces and its text, if it replaces just one message and is no compaction.
     fn summary_of_one(&self, message: &Message) -> Option<(MessageId, String)> {
-        let boundary = self.loaded.boundary.as_ref().map(|boundary| &boundary.body);
-        let is_compaction = matches!(boundary, Some(Body::CompactBoundary(body))
-            if body.summary_id.as_ref() == Some(&message.id));
-        let (of, text) = as_single_summary(message).filter(|_| !is_compaction)?;
+        let (of, text) = as_single_summary(message)?;
+        if self.compaction_summary() == Some(&message.id) {
+            return None;
+        }
         Some((of.clone(), text))
     }
 
-    /// Adds a summary, its boundary and what belongs to them. Whatever somebody else says meanwhile is another
-    /// branch, so what was seen is still there.
+    /// The summary of the last compaction.
+    fn compaction_summary(&self) -> Option<&MessageId> {
+        let Body::CompactBoundary(boundary) = &self.loaded.boundary.as_ref()?.body else {
+            return None;
+        };
+        boundary.summary_id.as_ref()
+    }
+
+    /// Adds the messages of a compaction. Messages that another program adds meanwhile are on another branch, so the
+    /// summarised messages are still what they were.
     fn compact(&mut self, mut made: Vec<Message>, now: Timestamp) -> Result<(), StoreError> {
-        // A compaction comes with the state as a whole, so what is new in that goes first.
+        // A compaction repeats the whole state, so write pending changes first.
         if self.pending_state.is_some() {
             self.append(Vec::new(), now)?;
         }
         if let Some(first) = made.first_mut() {
             first.parent_id.clone_from(&self.loaded.leaf);
         }
-        let name = self.name.clone();
-        let mut session = Session::continue_from(&*self.store, name, self.loaded.leaf.clone());
+        let leaf = self.loaded.leaf.clone();
+        let mut session = Session::continue_from(&*self.store, self.name.clone(), leaf);
         let placed = session.compact(made, &mut OsIds, now)?;
         let leaf = session.leaf().cloned();
         self.own_ids
             .extend(placed.into_iter().map(|message| message.id));
-        self.loaded = LoadedChain::load_up_to(&*self.store, &self.name, leaf.as_ref(), self.reach)?;
+        self.loaded = self.load(leaf.as_ref())?;
         Ok(())
     }
 
-    /// Notes whom the person asks: if no answer comes, the same model is to be asked again.
+    /// Stores which model is asked, so that the next call asks the same if this one gets no answer.
     fn note_asked(&mut self) {
         if let Some(model) = self.agent.models.first().cloned()
             && self.models().next().as_ref() != Some(&model)
@@ -379,23 +379,64 @@ impl StoredConversation {
     }
 }
 
-/// Whether the person said it.
-fn is_prompt(message: &Message) -> bool {
-    let is_result = |block: &Block| matches!(block, Block::ToolResult(_));
-    // What stands beside results of calls goes with them: without it, the calls would have none.
-    let has_results = matches!(message.body.content(), Some(Content::Blocks(blocks))
-        if blocks.iter().any(is_result));
-    matches!(&message.body, Body::User(_)) && !message.text().is_empty() && !has_results
+fn last_prompt_in(messages: &[Message]) -> Option<&Message> {
+    messages.iter().rev().find(|message| is_prompt(message))
 }
 
-/// Whether an answer calls tools, so that it is not the end of the turn.
+/// The last message before the last compaction; `None` without one.
+fn start_of(chain: &LoadedChain) -> Option<MessageId> {
+    chain.boundary.as_ref()?.parent_id.clone()
+}
+
+/// The name by which the model of an answer was requested.
+fn requested_model(answer: &Message) -> Option<String> {
+    answer.extra.get(AGENT_MODEL)?.as_string()
+}
+
+/// Whether another program recorded an answer.
+fn is_foreign(answer: &Message) -> bool {
+    let is_recording = answer.author.as_deref() == Some(RECORDING_AUTHOR);
+    !is_recording && answer.extra.get(AGENT_MODEL).is_none()
+}
+
+fn is_assistant(message: &Message) -> bool {
+    matches!(message.body, Body::Assistant(_))
+}
+
+/// Whether a person wrote the message. Text beside results of calls does not count: the results belong to the answer
+/// with the calls, and cannot go without it.
+fn is_prompt(message: &Message) -> bool {
+    let is_user = matches!(&message.body, Body::User(_));
+    is_user && !message.text().is_empty() && !has_block(message, is_result)
+}
+
+/// Whether an answer calls tools, so that the turn continues after it.
 fn has_calls(answer: &Message) -> bool {
-    let is_call = |block: &Block| matches!(block, Block::ToolUse(_));
-    matches!(answer.body.content(), Some(Content::Blocks(blocks)) if blocks.iter().any(is_call))
+    has_block(answer, |block| matches!(block, Block::ToolUse(_)))
+}
+
+fn is_result(block: &Block) -> bool {
+    matches!(block, Block::ToolResult(_))
+}
+
+fn has_block(message: &Message, is_wanted: impl Fn(&Block) -> bool) -> bool {
+    let Some(Content::Blocks(blocks)) = message.body.content() else {
+        return false;
+    };
+    blocks.iter().any(is_wanted)
 }
 
 fn is_attachment(message: &Message) -> bool {
     matches!(message.body, Body::Attachment(_))
+}
+
+fn is_boundary(message: &Message) -> bool {
+    matches!(message.body, Body::CompactBoundary(_))
+}
+
+/// Whether a record changes or removes earlier ones.
+fn is_change(message: &Message) -> bool {
+    matches!(message.body, Body::Tombstone(_) | Body::Revision(_))
 }
 
 fn is_state(message: &Message) -> bool {
@@ -403,8 +444,8 @@ fn is_state(message: &Message) -> bool {
 }
 
 impl Conversation for StoredConversation {
-    /// In the store there is one assistant, whichever model answered in its name. A summary of a single message
-    /// is a part of that message. The store loads nothing but what the model sees.
+    /// The store knows just one assistant, so the messages have no author. The summary of a single message becomes a part
+    /// of that message. Only what the model sees is loaded.
     fn snapshot(&self) -> Snapshot {
         let mut messages = self.loaded.messages.clone();
         let mut summaries = HashMap::new();
@@ -423,7 +464,9 @@ impl Conversation for StoredConversation {
         }
         let mut problems = self.loaded.problems.clone();
         let earlier_bytes = self.loaded.earlier;
-        problems.extend((earlier_bytes > 0).then(|| not_sent_problem(earlier_bytes)));
+        if earlier_bytes > 0 {
+            problems.push(not_sent_problem(earlier_bytes));
+        }
         let view = Some(self.loaded.boundary.clone());
         Snapshot {
             messages,
@@ -434,12 +477,13 @@ impl Conversation for StoredConversation {
         }
     }
 
-    /// The largest window so far counts. What a rehearsal has made is on no disk, and stays.
+    /// Loads more only for a larger window than before. A dry run with changes cannot load again, because its changes are
+    /// on no disk.
     fn load_for(&mut self, window: u64) -> Result<(), StoreError> {
-        let reach = reach_for(window);
-        let has_made = self.is_dry_run && !self.own_ids.is_empty();
-        if self.loaded.earlier > 0 && reach > self.reach && !has_made {
-            self.reach = reach;
+        let limit = load_limit_for(window);
+        let has_unwritten = self.is_dry_run && !self.own_ids.is_empty();
+        if self.loaded.earlier > 0 && limit > self.limit && !has_unwritten {
+            self.limit = limit;
             self.reload()?;
         }
         Ok(())
@@ -454,7 +498,7 @@ impl Conversation for StoredConversation {
         }
     }
 
-    /// The name of the model is noted with the answer; that of a recording is only this machine's business.
+    /// Answers will hold the name of the model, but not that of a recording, which is a path on this machine.
     fn set_responder(&mut self, agent: &ResolvedAgent) -> Result<(), StoreError> {
         let models = if agent.is_recording() {
             Vec::new()
@@ -469,19 +513,13 @@ impl Conversation for StoredConversation {
         Ok(())
     }
 
-    /// Tells others that what the person said last is being asked.
+    /// Shows other programs that the last prompt is being answered.
     fn begin_answer(&mut self, _: &[Question], _: &Message) -> Result<(), StoreError> {
-        let mut last = self
-            .loaded
-            .messages
-            .iter()
-            .rev()
-            .find(|message| is_prompt(message))
-            .cloned();
+        let mut last = last_prompt_in(&self.loaded.messages).cloned();
         self.announce(last.as_mut(), Timestamp::UNIX_EPOCH)
     }
 
-    /// An answer reaches the disk when it is complete, or stopped.
+    /// Does nothing: an answer reaches the disk when it is finished or stopped.
     fn push(&mut self, _: AnswerDelta<'_>) {}
 
     fn finish(&mut self, mut answer: Message) -> Result<(), StoreError> {
@@ -512,27 +550,22 @@ impl Conversation for StoredConversation {
     ) -> Result<(), StoreError> {
         let mut messages = Vec::new();
         for change in changes {
-            let misused = |_| StoreError::InvalidState {
+            let record = change.into_record();
+            messages.push(record.map_err(|_| StoreError::InvalidState {
                 path: PathBuf::from(&*self.name.session),
-            };
-            messages.push(change.into_record().map_err(misused)?);
+            })?);
         }
-        let is_boundary = |message: &Message| matches!(message.body, Body::CompactBoundary(_));
         if messages.iter().any(is_boundary) {
             return self.compact(messages, now);
         }
         if messages.iter().any(is_prompt) {
             self.note_asked();
         }
-        // Files that a question is about go before it.
-        if messages
-            .first()
-            .is_some_and(|first| is_prompt(first) || is_attachment(first))
-        {
+        // The files of a question go before it.
+        let first = messages.first();
+        if first.is_some_and(|first| is_prompt(first) || is_attachment(first)) {
             self.announce(messages.first_mut(), now)?;
         }
-        let is_change =
-            |message: &Message| matches!(message.body, Body::Tombstone(_) | Body::Revision(_));
         let has_changes = messages.iter().any(is_change);
         self.append(messages, now)?;
         if has_changes {
@@ -546,51 +579,39 @@ impl Conversation for StoredConversation {
     }
 
     fn notes(&self) -> Notes {
-        let state = self.pending_state.as_ref().unwrap_or(&self.loaded.state);
-        let read = |raw: &Raw| Calibration::from_raw(raw);
-        let mut files = state
-            .extra
-            .get(FILES)
-            .map(FileFreshness::from_snapshot)
-            .unwrap_or_default();
-        // What was taken back, or is on another branch, the model has not seen.
+        let state = self.current_state();
+        let mut files = files_in(state);
+        // Files of removed messages and of other branches are unknown to the model.
         let seen = FileFreshness::recorded(&self.loaded.messages);
         files.retain(|path| seen.facts(path).is_some());
         files.take_grants(&seen);
+        let calibration = state.token_budget_state.as_ref();
+        let folder = self.loaded.state.cwd.as_deref();
         Notes {
             files,
-            calibration: state
-                .token_budget_state
-                .as_ref()
-                .map(read)
-                .unwrap_or_default(),
-            folder: self
-                .loaded
-                .state
-                .cwd
-                .as_deref()
-                .map(PathBuf::from)
-                .unwrap_or_default(),
+            calibration: calibration.map(Calibration::from_raw).unwrap_or_default(),
+            folder: folder.map(PathBuf::from).unwrap_or_default(),
         }
     }
 
     fn set_notes(&mut self, notes: &Notes) {
         let before = self.notes();
-        let mut state = self
-            .pending_state
-            .take()
-            .unwrap_or_else(|| self.loaded.state.clone());
+        let mut state = self.current_state().clone();
         if before.calibration != notes.calibration {
             state.token_budget_state = Some(notes.calibration.to_raw());
         }
         if before.files != notes.files {
-            // What was seen on another branch is known there.
-            let known = state.extra.get(FILES).map(FileFreshness::from_snapshot);
-            let mut files = known.unwrap_or_default();
+            // Keep what the state says about files that other branches have seen.
+            let mut files = files_in(&state);
             files.take_over(&notes.files);
             state.extra.remove(FILES);
             state.extra.push(FILES, files.snapshot());
         }
         self.pending_state = Some(state);
     }
+}
+
+fn files_in(state: &SessionState) -> FileFreshness {
+    let raw = state.extra.get(FILES);
+    raw.map(FileFreshness::from_snapshot).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The file of a conversation: under its lock, or in memory for a rehearsal, which writes nothing.
+//! The file of a conversation: locked and written to disk, or changed in memory only for a dry run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,23 +11,24 @@ use analects_store::{Journal, LockedFile, RecoveredAnswer, StoreError, StoreFold
 /// The file of a conversation.
 #[derive(Debug)]
 pub(super) enum FileAccess {
-    /// Changes are on disk.
+    /// Changes go to disk.
     Locked(Box<LockedFile>),
-    /// Changes are in memory.
+    /// Changes stay in memory.
     Memory(Box<MemoryFile>),
 }
 
-/// A file as it would be.
+/// A file as it would be after a real run.
 #[derive(Debug)]
 pub(super) struct MemoryFile {
-    /// The name by which the person knows the file.
+    /// The path as the person wrote it.
     name: PathBuf,
+    /// The path with symbolic links resolved.
     path: PathBuf,
     document: Document,
     known: JournalOverlay,
 }
 
-/// What the journal knows, and what it would know.
+/// The journal and the entries that a real run would add to it.
 #[derive(Debug)]
 struct JournalOverlay {
     journal: Journal,
@@ -47,7 +48,7 @@ impl KnownMessages for JournalOverlay {
 }
 
 impl FileAccess {
-    /// Opens a file, or gets ready to make it.
+    /// Opens and locks a file, or prepares to create it. Waits for another writer as long as `patience`.
     pub(super) fn open(
         path: &Path,
         places: &StoreFolders,
@@ -57,7 +58,7 @@ impl FileAccess {
         Ok(FileAccess::Locked(Box::new(file)))
     }
 
-    /// A file that nobody writes to.
+    /// A document as if it were the content of the file at `path`.
     pub(super) fn in_memory(path: &Path, document: Document, places: &StoreFolders) -> FileAccess {
         let name = path.to_path_buf();
         let path = real_path(&Disk, path).unwrap_or_else(|_| name.clone());
@@ -73,7 +74,7 @@ impl FileAccess {
         }))
     }
 
-    /// The file under its lock; a rehearsal has none.
+    /// The locked file. Fails for a file in memory.
     pub(super) fn locked(&mut self) -> Result<&mut LockedFile, StoreError> {
         match self {
             FileAccess::Locked(file) => Ok(file),
@@ -90,7 +91,8 @@ impl FileAccess {
         }
     }
 
-    /// What the messages are named after, unless the file says it. Whoever only reads names them as others do who read.
+    /// The path that message ids are derived from, unless the file names a session. A dry run derives the same ids as
+    /// commands that only read.
     pub(super) fn session_name(&self) -> &Path {
         match self {
             FileAccess::Locked(file) => file.path(),
@@ -119,7 +121,7 @@ impl FileAccess {
         }
     }
 
-    pub(super) fn kept(&self) -> &[PathBuf] {
+    pub(super) fn other_versions(&self) -> &[PathBuf] {
         match self {
             FileAccess::Locked(file) => file.other_versions(),
             FileAccess::Memory(_) => &[],
@@ -133,7 +135,7 @@ impl FileAccess {
         }
     }
 
-    /// What is known of messages beyond their cells.
+    /// What is known about messages beyond their cells.
     pub(super) fn known(&self) -> &dyn KnownMessages {
         match self {
             FileAccess::Locked(file) => file.journal(),
@@ -141,7 +143,7 @@ impl FileAccess {
         }
     }
 
-    /// Makes a change to the file as it is now.
+    /// Changes the file. `change` may run again if the file changed meanwhile.
     pub(super) fn try_edit<E: From<StoreError>>(
         &mut self,
         mut change: impl FnMut(&Document) -> Result<Splice, E>,
@@ -156,7 +158,7 @@ impl FileAccess {
         }
     }
 
-    /// The same for a change that has to know what the journal knows.
+    /// Changes the file, with what the journal knows about its messages.
     pub(super) fn try_edit_knowing(
         &mut self,
         mut change: impl FnMut(&Document, &dyn KnownMessages) -> Result<Splice, StoreError>,
@@ -174,7 +176,7 @@ impl FileAccess {
         }
     }
 
-    /// The same for messages, of which the journal keeps what their cells do not say, before they are in the file.
+    /// Adds messages. The journal stores what their cells do not say before the file changes.
     pub(super) fn try_edit_keeping(
         &mut self,
         mut change: impl FnMut(&Document, &dyn KnownMessages) -> Result<AddedMessages, StoreError>,

@@ -1,4 +1,4 @@
-//! The messages of a file, with the pictures that lie beside it and that a person allowed.
+//! The messages of a file, with the pictures beside it that a person allowed to send.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use analects_store::{AllowedPictures, read_picture};
 /// A picture that a message file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedPicture {
-    /// What the file calls it.
+    /// Its name in the file.
     pub name: String,
-    /// Its type and its length in bytes, or why it is not sent.
+    /// Its media type and its size in bytes, or why it is not sent.
     pub facts: Result<(&'static str, usize), String>,
 }
 
 const NOT_ALLOWED: &str = "you have not allowed the pictures of this file";
 
-/// The messages of a file, with what the journal knows of them and with the pictures that it names. A picture that is
-/// not allowed is not read.
+/// The messages of a file, completed from the journal, with the pictures that they name. Does not read a picture that is
+/// not allowed.
 pub(super) fn file_messages(
     document: &Document,
     session: &SessionId,
@@ -34,7 +34,7 @@ pub(super) fn file_messages(
     completed(decoded, document, path, allowed)
 }
 
-/// Messages as the model is to see them, with the pictures that they name.
+/// The messages as the model sees them, with revisions applied and pictures loaded.
 pub(super) fn completed(
     mut decoded: DecodedFile,
     document: &Document,
@@ -65,7 +65,7 @@ fn not_allowed(names: &[String]) -> Problem {
     Problem::warning("picture-not-allowed", text).hint(Hint::AllowPictures)
 }
 
-/// The pictures that the model would get, and those that it would not, in the order of the file.
+/// The pictures that the visible messages of a file name, in its order, whether or not they are sent.
 pub fn named_pictures(
     document: &Document,
     path: &Path,
@@ -82,7 +82,7 @@ pub fn named_pictures(
         .into_iter()
         .filter(|message| message.why_not_sent().is_none());
     let mut found: Vec<NamedPicture> = Vec::new();
-    for name in seen.flat_map(names) {
+    for name in seen.flat_map(picture_names) {
         if found.iter().any(|known| known.name == name) {
             continue;
         }
@@ -96,7 +96,7 @@ pub fn named_pictures(
     found
 }
 
-/// Whether the messages of a file have to be read to know its pictures. What holds JSON may name any.
+/// Whether a file may name pictures, so that its messages must be decoded to know. A cell with JSON may name any.
 fn may_name_pictures(document: &Document) -> bool {
     document.source().windows(2).any(|two| two == b"![")
         || document.has_role(CellRole::Details)
@@ -105,7 +105,7 @@ fn may_name_pictures(document: &Document) -> bool {
             .any(|cell| cell.attribute("json").is_some())
 }
 
-fn names(message: &Message) -> Vec<String> {
+fn picture_names(message: &Message) -> Vec<String> {
     let Body::User(User {
         content: Content::Blocks(blocks),
         ..
@@ -113,10 +113,11 @@ fn names(message: &Message) -> Vec<String> {
     else {
         return Vec::new();
     };
-    blocks.iter().filter_map(name).collect()
+    blocks.iter().filter_map(picture_name).collect()
 }
 
-fn name(block: &Block) -> Option<String> {
+/// The file that a block names; `None` if it is no picture of a file.
+fn picture_name(block: &Block) -> Option<String> {
     let Block::Image(image) = block else {
         return None;
     };
@@ -126,7 +127,7 @@ fn name(block: &Block) -> Option<String> {
     }
 }
 
-/// Puts pictures that the file names in their places; what is not allowed or cannot be read stays text.
+/// Loads the pictures that a message names. One that is not allowed or cannot be read stays text.
 fn load_pictures(
     message: &mut Message,
     path: &Path,
@@ -142,7 +143,9 @@ fn load_pictures(
         return;
     };
     for block in blocks {
-        let Some(name) = name(block) else { continue };
+        let Some(name) = picture_name(block) else {
+            continue;
+        };
         let Block::Image(image) = block else { continue };
         if !allowed.contains(&name) {
             *block = as_text(image, &name);
@@ -162,7 +165,7 @@ fn load_pictures(
     }
 }
 
-/// A picture as the person wrote it.
+/// The Markdown that names a picture.
 fn as_text(image: &Image, name: &str) -> Block {
     let alt = image
         .extra

@@ -1,4 +1,4 @@
-//! Whether somebody else went on with a session from where this conversation did.
+//! Finds out whether another program continued a session from the same message as this conversation.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -8,55 +8,54 @@ use analects_store::{StoreError, visit_links};
 
 use super::StoredConversation;
 
-/// The branches that a session has from the message on that a conversation went on from.
+/// The branches of a session that start where a conversation was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branches {
-    /// How many there are, this conversation's included.
+    /// How many branches there are, this conversation's included.
     pub count: usize,
-    /// The last message of this one.
+    /// The last message of this conversation's branch.
     pub own: Option<MessageId>,
-    /// The last message of another one.
+    /// The last message of another branch.
     pub other: MessageId,
 }
 
-/// A record that somebody else wrote.
-struct Foreign {
+/// A record that another program wrote.
+struct ForeignRecord {
     id: String,
     parent: Option<String>,
     is_shown: bool,
 }
 
 impl StoredConversation {
-    /// The branches there are if somebody else continued from the same message as this conversation; `None` if
-    /// nobody did so far.
+    /// The branches, if another program continued from the same message as this conversation; `None` if none did.
     pub fn branches(&self) -> Result<Option<Branches>, StoreError> {
-        let mut foreign = self.foreign()?;
+        let mut foreign = self.foreign_records()?;
         foreign.reverse();
+        // The first record of each record's branch.
         let mut branch_of: HashMap<&str, &str> = HashMap::new();
-        let mut speaking: HashSet<&str> = HashSet::new();
+        let mut visible_branches: HashSet<&str> = HashSet::new();
         let mut other = None;
         for record in &foreign {
             let parent = record.parent.as_deref();
             // What follows our last message is no other branch.
-            let follows_us = parent.is_some() && parent == self.loaded.leaf.as_deref();
-            let before = parent.and_then(|parent| branch_of.get(parent).copied());
-            if follows_us {
+            if parent.is_some() && parent == self.loaded.leaf.as_deref() {
                 continue;
             }
-            let branch = before.unwrap_or(&record.id);
+            let branch_of_parent = parent.and_then(|parent| branch_of.get(parent).copied());
+            let branch = branch_of_parent.unwrap_or(&record.id);
             branch_of.insert(&record.id, branch);
             if record.is_shown {
-                speaking.insert(branch);
+                visible_branches.insert(branch);
                 other = Some(MessageId::from(&*record.id));
             }
         }
-        let count = speaking.len() + 1;
+        let count = visible_branches.len() + 1;
         let own = self.loaded.leaf.clone();
         Ok(other.map(|other| Branches { count, own, other }))
     }
 
-    /// What others wrote since this conversation was loaded, the last first.
-    fn foreign(&self) -> Result<Vec<Foreign>, StoreError> {
+    /// The records that other programs wrote since this conversation was loaded, the last first.
+    fn foreign_records(&self) -> Result<Vec<ForeignRecord>, StoreError> {
         let mut foreign = Vec::new();
         visit_links(&*self.store, &self.name, &mut |link| {
             if self.start_leaf.as_deref() == Some(link.id) {
@@ -65,7 +64,7 @@ impl StoredConversation {
             if !self.own_ids.contains(&MessageId::from(link.id)) {
                 let parent = link.parent.map(str::to_string);
                 let is_shown = link.is_shown();
-                foreign.push(Foreign {
+                foreign.push(ForeignRecord {
                     id: link.id.to_string(),
                     parent,
                     is_shown,

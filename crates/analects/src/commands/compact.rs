@@ -100,7 +100,7 @@ pub fn run(args: &CompactArgs) -> Result<(), Failure> {
 /// Opens a file, and reports answers that were recovered from the journal.
 fn open(path: &Path, environment: &Environment) -> Result<FileConversation, Failure> {
     let conversation = FileConversation::open(path, &environment.places)?;
-    message_file::remark_saved_copies(path, conversation.kept());
+    message_file::remark_saved_copies(path, conversation.other_versions());
     message_file::remark_recovered(path, conversation.recovered());
     Ok(conversation)
 }

@@ -235,7 +235,7 @@ fn make_message_file_for(
 pub fn open_file(path: &Path, environment: &Environment) -> Result<FileConversation, Failure> {
     let conversation =
         FileConversation::open(path, &environment.places).map_err(explain_open_error)?;
-    message_file::remark_saved_copies(path, conversation.kept());
+    message_file::remark_saved_copies(path, conversation.other_versions());
     message_file::remark_recovered(path, conversation.recovered());
     Ok(conversation)
 }
