@@ -76,7 +76,7 @@ def trimming():
         for number in range(1, 40_001):
             role = "user" if number % 2 else "assistant"
             file.write(json.dumps({"role": role, "content": message(number)}) + "\n")
-    ours = [PROGRAM, "context", path("long.msg.md"), "-m", "openai/gpt-5", "--json"]
+    ours = [PROGRAM, "chat", path("long.msg.md"), "-m", "openai/gpt-5", "--dry-run", "What next?"]
     return processor_time(ours), processor_time(python(TRIM, path("long.jsonl")))
 
 

@@ -253,7 +253,9 @@ impl<'a> Cell<'a> {
 
     /// Its text, with escapes removed. Bytes that are not UTF-8 are replaced.
     pub fn content(self) -> Cow<'a, str> {
-        encode::unescape(String::from_utf8_lossy(self.bytes(self.body())))
+        let bytes = self.bytes(self.body());
+        let text = simdutf8::basic::from_utf8(bytes).map(Cow::Borrowed);
+        encode::unescape(text.unwrap_or_else(|_| String::from_utf8_lossy(bytes)))
     }
 
     /// Its content byte for byte, with escapes removed.

@@ -1,6 +1,7 @@
 //! A conversation in, a message file for people out: cells with words, and a count of what is not in them.
 
 mod compactions;
+mod earlier;
 mod left_behind;
 mod reduce;
 
@@ -15,6 +16,7 @@ use super::describe::Style;
 use super::encode::{CellJoiner, PackedNames};
 use crate::msgfile::{MetaKey, NewCell};
 use compactions::Compactions;
+use earlier::EarlierAncestors;
 pub use left_behind::LeftBehind;
 use reduce::reduce;
 
@@ -64,6 +66,7 @@ pub struct ReadableWriter<'a> {
     edits: Edits,
     hidden_calls: HashSet<Target>,
     compactions: Compactions,
+    earlier: EarlierAncestors,
     /// The name of the head of each message so far; empty for one that is not in the file.
     names: PackedNames,
     /// For the number of each id, the last message in the file with that id.
@@ -80,6 +83,7 @@ impl<'a> ReadableWriter<'a> {
             writer: CellWriter::new(ids, Style::Usual),
             text: CellJoiner::default(),
             compactions: Compactions::of(&surveyed.tree),
+            earlier: EarlierAncestors::of(&surveyed.tree),
             tree: surveyed.tree,
             edits: surveyed.edits,
             hidden_calls: surveyed.hidden_calls,
@@ -154,6 +158,15 @@ impl<'a> ReadableWriter<'a> {
         Some(self.names.get(at as usize))
     }
 
+    /// The closest ancestor in the file of the message that comes next.
+    fn parent_of_next(&self, at: usize) -> Option<usize> {
+        let earlier = self.earlier.get(at)?;
+        if self.is_in_file(earlier) {
+            return Some(earlier);
+        }
+        self.parent_in_file(at)
+    }
+
     /// The closest ancestor of a message that is in the file.
     fn parent_in_file(&self, at: usize) -> Option<usize> {
         let mut ancestors = self.tree.ancestors(at).skip(1);
@@ -198,7 +211,7 @@ impl<'a> ReadableWriter<'a> {
     fn write(&mut self, at: usize, mut message: Message, out: &mut Vec<u8>) {
         self.name_cells(&mut message.body);
         let mut cells = self.writer.cells(&message);
-        let parent = self.parent_in_file(at);
+        let parent = self.parent_of_next(at);
         self.left_behind.links_to_later += usize::from(self.follows_later(at));
         if parent != self.last.get(&message.agent_id).copied() {
             let name = parent.map_or("", |parent| self.names.get(parent));
