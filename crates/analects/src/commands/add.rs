@@ -154,7 +154,7 @@ fn cell(
     };
     if cell.role() == CellRole::Code {
         code::code(&content).map_err(|error| {
-            let failure = Failure::input(format!("this is no code cell: {error}"));
+            let failure = Failure::input(format!("this is not a code cell: {error}"));
             failure.or_hint("put the code into a fenced code block that names its language")
         })?;
     }
@@ -258,7 +258,7 @@ fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
             .all(|(key, value)| written.attribute(key) == Some(value));
     if !is_right {
         return Err(Failure::internal(
-            "the cell does not read as it was meant; nothing was written",
+            "the cell does not read back as it was given; nothing was written",
         ));
     }
     if written.written_type() != Some(cell.type_word.as_str()) {
@@ -308,7 +308,7 @@ impl CellInput {
         }
         String::from_utf8(self.bytes.clone()).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            let message = format!("this is no text: the bytes at offset {at} are not UTF-8");
+            let message = format!("this is not text: the bytes at offset {at} are not UTF-8");
             Failure::input(message).or_hint("say what it is, such as --mime-type image/png")
         })
     }
@@ -356,15 +356,20 @@ fn nothing() -> Failure {
 
 /// Refuses what is not of the form `type/subtype`.
 fn check_mime_type(kind: &str) -> Result<(), Failure> {
-    let is_part = |part: &str| {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
-        !part.is_empty() && part.bytes().all(allowed)
-    };
-    match kind.split_once('/') {
-        Some((one, other)) if is_part(one) && is_part(other) => Ok(()),
-        _ => Err(Failure::usage(
-            format!("{kind:?} is no MIME type"),
-            "such as image/png",
-        )),
+    if let Some((main, sub)) = kind.split_once('/')
+        && is_mime_token(main)
+        && is_mime_token(sub)
+    {
+        return Ok(());
     }
+    Err(Failure::usage(
+        format!("{kind:?} is not a MIME type"),
+        "such as image/png",
+    ))
+}
+
+fn is_mime_token(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    !text.is_empty()
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte))
 }

@@ -92,24 +92,14 @@ fn temperature(text: &str) -> Result<f64, String> {
         .parse::<f64>()
         .ok()
         .filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "expected a number from 0 on, such as 0.7".to_string())
+    number.ok_or_else(|| "expected a number of at least 0, such as 0.7".to_string())
 }
 
 pub fn run(args: &AskArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
     environment.models.allow_no_key |= args.dry_run;
-    let config = Config::read_for(args.model.as_deref(), None, &environment)?;
-    let name = match (&args.model, config.pointer("default")) {
-        (Some(wanted), _) => config.model(wanted)?,
-        (None, Some(default)) => default.to_string(),
-        (None, None) => return Err(no_model_help::no_model(&environment.models)),
-    };
-    let mut model = resolve(&name, &environment.models).map_err(|error| match args.model {
-        Some(_) => error.into(),
-        None => config.with_model_origin(error.into(), &name),
-    })?;
-    model.check()?;
+    let mut model = model(args, &environment)?;
     let request = request(args)?;
     if args.dry_run {
         return request_preview::print(&model, &request);
@@ -122,37 +112,63 @@ pub fn run(args: &AskArgs) -> Result<(), Failure> {
     done.map_err(|failure| local::explain_failure(failure, serving.as_deref()))
 }
 
+/// The model to ask: `-m`, or the configured default model.
+fn model(args: &AskArgs, environment: &Environment) -> Result<Model, Failure> {
+    let config = Config::read_for(args.model.as_deref(), None, environment)?;
+    let name = match (&args.model, config.pointer("default")) {
+        (Some(wanted), _) => config.model(wanted)?,
+        (None, Some(default)) => default.to_string(),
+        (None, None) => return Err(no_model_help::no_model(&environment.models)),
+    };
+    let model = resolve(&name, &environment.models).map_err(|error| {
+        if args.model.is_some() {
+            return Failure::from(error);
+        }
+        config.with_model_origin(error.into(), &name)
+    })?;
+    model.check()?;
+    Ok(model)
+}
+
 /// The request in the form that all providers share.
 fn request(args: &AskArgs) -> Result<Request, Failure> {
-    let mut blocks = Vec::new();
-    let prompt = args.prompt.join(" ");
-    blocks.extend((!prompt.trim().is_empty()).then(|| Block::from_text(prompt)));
-    for path in &args.files {
-        blocks.push(block(path)?);
-    }
-    let piped = read_stdin()?;
-    blocks.extend((!piped.trim().is_empty()).then(|| Block::from_text(piped)));
-    if blocks.is_empty() {
-        let hint = "give it as an argument or on stdin, such as analects ask \"Hello\"";
-        return Err(Failure::usage("nothing to ask", hint));
-    }
+    let blocks = blocks(args)?;
     let content = match &blocks[..] {
         [Block::Text(text)] => Content::Text(text.text.clone()),
         _ => Content::Blocks(blocks),
     };
+    // Some providers refuse an empty system prompt.
+    let system = args.system.as_deref();
+    let system = system.filter(|text| !text.trim().is_empty());
     Ok(Request {
-        // Some providers refuse an empty system prompt.
-        system: args
-            .system
-            .as_deref()
-            .filter(|text| !text.trim().is_empty())
-            .map(Into::into),
+        system: system.map(Into::into),
         turns: vec![Turn::user(content)],
         temperature: args.temperature,
         max_output_tokens: Some(args.max_tokens.unwrap_or(MAX_TOKENS)),
         reasoning: args.reasoning,
         ..Request::default()
     })
+}
+
+/// The blocks of the question: the arguments, the files, and stdin.
+fn blocks(args: &AskArgs) -> Result<Vec<Block>, Failure> {
+    let mut blocks = Vec::new();
+    let prompt = args.prompt.join(" ");
+    if !prompt.trim().is_empty() {
+        blocks.push(Block::from_text(prompt));
+    }
+    for path in &args.files {
+        blocks.push(block(path)?);
+    }
+    let piped = read_stdin()?;
+    if !piped.trim().is_empty() {
+        blocks.push(Block::from_text(piped));
+    }
+    if blocks.is_empty() {
+        let hint = "give it as an argument or on stdin, such as analects ask \"Hello\"";
+        return Err(Failure::usage("nothing to ask", hint));
+    }
+    Ok(blocks)
 }
 
 /// The answer, and how it arrived.
@@ -211,7 +227,8 @@ async fn receive(
     answer: &mut Option<ui::AnswerPrinter>,
     clock: Instant,
 ) -> AskResult {
-    let (mut first_token, mut end) = (None, AskEnd::Finished);
+    let mut first_token = None;
+    let mut end = AskEnd::Finished;
     let stop = interrupt::wait_for_first();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -240,7 +257,8 @@ async fn receive(
         }
     }
     let folded = Fold::default().finish(Message::assistant("", ""));
-    let (problems, took) = (Vec::new(), clock.elapsed());
+    let problems = Vec::new();
+    let took = clock.elapsed();
     AskResult {
         folded,
         problems,
@@ -279,7 +297,9 @@ async fn ask_without_stream(
         answer.end();
         answer.result()?;
     }
-    let (message, complete, error) = (response.message, response.complete, response.error);
+    let message = response.message;
+    let complete = response.complete;
+    let error = response.error;
     Ok(AskResult {
         folded: Folded {
             message,
@@ -403,51 +423,41 @@ impl AnswerProblem<'_> {
 
 /// Tokens, cost and times in one line, for `--usage`.
 fn usage_in_words(message: &Message, first_token: Option<Duration>, took: Duration) -> String {
-    let mut parts = Vec::new();
     let usage = message.usage.clone().unwrap_or_default();
-    let mut count = |tokens: Option<u64>, what: &str| {
+    let counts = [
+        (usage.input_tokens, "tokens in"),
+        (positive(usage.cache_read_input_tokens), "from the cache"),
+        (positive(usage.cache_creation_input_tokens), "to the cache"),
+        (usage.output_tokens, "tokens out"),
+        (positive(usage.reasoning_tokens), "of them thinking"),
+    ];
+    let mut parts = Vec::new();
+    for (tokens, what) in counts {
         parts.extend(tokens.map(|tokens| format!("{tokens} {what}")));
-    };
-    count(usage.input_tokens, "tokens in");
-    count(
-        usage.cache_read_input_tokens.filter(|tokens| *tokens > 0),
-        "from the cache",
-    );
-    count(
-        usage
-            .cache_creation_input_tokens
-            .filter(|tokens| *tokens > 0),
-        "to the cache",
-    );
-    count(usage.output_tokens, "tokens out");
-    count(
-        usage.reasoning_tokens.filter(|tokens| *tokens > 0),
-        "of them thinking",
-    );
+    }
     if parts.is_empty() {
         parts.push("tokens unknown".to_string());
     }
-    parts.push(
-        message
-            .cost_usd
-            .map_or("cost unknown".into(), |cost| format!("${cost}")),
-    );
-    parts.extend(first_token.map(|time| format!("first token {:.2} s", time.as_secs_f64())));
+    parts.push(match message.cost_usd {
+        Some(cost) => format!("${cost}"),
+        None => "cost unknown".to_string(),
+    });
+    if let Some(time) = first_token {
+        parts.push(format!("first token {:.2} s", time.as_secs_f64()));
+    }
     parts.push(format!("{:.2} s in all", took.as_secs_f64()));
     parts.join(", ")
+}
+
+/// A count that is worth printing: known and not zero.
+fn positive(tokens: Option<u64>) -> Option<u64> {
+    tokens.filter(|tokens| *tokens > 0)
 }
 
 /// A file as a block of the message: a picture, a PDF or text.
 fn block(path: &Path) -> Result<Block, Failure> {
     let name = path.display();
-    let fail = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound if path == Path::new("-") => {
-            let failure = Failure::not_found("-: not found");
-            failure.or_hint("what comes on stdin is sent anyway; leave out -f -")
-        }
-        std::io::ErrorKind::NotFound => Failure::not_found(format!("{name}: not found")),
-        _ => Failure::input(format!("{name}: cannot read: {}", io_error_text(&error))),
-    };
+    let fail = |error: std::io::Error| unreadable(path, &error);
     let facts = std::fs::metadata(path).map_err(fail)?;
     if facts.is_dir() {
         return Err(Failure::input(format!("{name}: a folder, not a file")));
@@ -455,39 +465,53 @@ fn block(path: &Path) -> Result<Block, Failure> {
     if !facts.is_file() && !is_pipe(&facts) {
         return Err(Failure::input(format!("{name}: neither a file nor a pipe")));
     }
-    let bytes = std::fs::File::open(path)
-        .and_then(read_limited)
-        .map_err(fail)?;
-    let bytes = bytes.ok_or_else(|| Failure::input(format!("{name}: larger than 30 MB")))?;
-    if let Some(media_type) = media_type(&bytes) {
-        return Ok(Block::Image(Image {
-            source: source(media_type, &bytes),
+    let file = std::fs::File::open(path).map_err(fail)?;
+    let Some(bytes) = read_limited(file).map_err(fail)? else {
+        return Err(Failure::input(format!("{name}: larger than 30 MB")));
+    };
+    if let Some(block) = binary_block(&bytes) {
+        return Ok(block);
+    }
+    let Ok(text) = String::from_utf8(bytes) else {
+        let failure = Failure::input(format!("{name}: neither text nor a picture nor a PDF"));
+        return Err(failure.or_hint("convert it to text first"));
+    };
+    if !facts.is_file() {
+        // A pipe, as the shell creates for `<(…)`, has no useful name.
+        return Ok(Block::from_text(text));
+    }
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Block::from_text(format!("{file_name}:\n\n{text}")))
+}
+
+/// A picture or a PDF as a block; `None` for anything else.
+fn binary_block(bytes: &[u8]) -> Option<Block> {
+    if let Some(media_type) = media_type(bytes) {
+        return Some(Block::Image(Image {
+            source: source(media_type, bytes),
             extra: RawMap::new(),
         }));
     }
     if bytes.starts_with(b"%PDF-") {
-        let source = source("application/pdf", &bytes);
-        return Ok(Block::Document(Document {
-            source,
+        return Some(Block::Document(Document {
+            source: source("application/pdf", bytes),
             extra: RawMap::new(),
         }));
     }
-    match String::from_utf8(bytes) {
-        // A pipe, as the shell creates for `<(…)`, has no useful name.
-        Ok(text) if !facts.is_file() => Ok(Block::from_text(text)),
-        Ok(text) => {
-            let file = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            Ok(Block::from_text(format!("{file}:\n\n{text}")))
-        }
-        Err(_) => {
-            let failure = Failure::input(format!("{name}: neither text nor a picture nor a PDF"));
-            Err(failure.or_hint("convert it to text first"))
-        }
+    None
+}
+
+/// The failure for a file that cannot be read.
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let name = path.display();
+    if error.kind() != std::io::ErrorKind::NotFound {
+        return Failure::input(format!("{name}: cannot read: {}", io_error_text(error)));
     }
+    let failure = Failure::not_found(format!("{name}: not found"));
+    if path == Path::new("-") {
+        return failure.or_hint("stdin is sent anyway; leave out -f -");
+    }
+    failure
 }
 
 /// Whether the file is a named pipe, which can be read once.
@@ -503,6 +527,7 @@ fn is_pipe(_: &std::fs::Metadata) -> bool {
 }
 
 fn source(media_type: &str, bytes: &[u8]) -> Raw {
-    let (media_type, data) = (media_type.to_string(), base64::encode_line(bytes));
+    let media_type = media_type.to_string();
+    let data = base64::encode_line(bytes);
     Source::Base64 { media_type, data }.to_raw()
 }

@@ -11,11 +11,11 @@ mod watch;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use analects_client::Options;
 use analects_formats::msgfile;
 
 use crate::config::Config;
-use crate::connection::{ConnectionArgs, seconds};
-use crate::connection::{LimitArgs, turn_config};
+use crate::connection::{ConnectionArgs, LimitArgs, seconds, turn_config};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::Interface;
@@ -23,7 +23,7 @@ pub use crate::hints::ask_in_session_command;
 use crate::input::{read_stdin, stdin_is_terminal};
 use crate::pictures;
 use crate::sessions::Sessions;
-pub use call::{CallArgs, ChatCall, UserInput, explain, report_notes};
+pub use call::{CallArgs, ChatCall, ChatSettings, UserInput, explain, report_notes};
 use in_file::{chat_in_file, hint_prompt_kept};
 use in_store::chat_in_store;
 pub use in_store::{continue_session, open};
@@ -110,7 +110,6 @@ pub fn run(args: ChatArgs) -> Result<(), Failure> {
 /// Decides between a single call, an interactive session and `--watch`.
 fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> {
     let options = args.connection.options(environment)?;
-    let records = options.record_to.is_some();
     let (file, words) = split_file(std::mem::take(&mut args.words))?;
     match &file {
         Some(file) => args.connection.check_not_recorded_over(file)?,
@@ -118,42 +117,26 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
     }
     // With `--watch`, questions come from the file, and stdin may be a pipe that never ends.
     let prompt = if args.watch { None } else { prompt(&words)? };
-    let agent = args.agent.clone().or(args.call.set_default_agent.clone());
-    let config = Config::read_for(args.model.as_deref(), agent.as_deref(), environment)?;
-    let turn = turn_config(options, args.limits.limits(), &config, environment);
+    let settings = settings(&mut args, options, environment)?;
     let pictures = msgfile::pictures_in(&words.join(" "));
     if let Some(file) = &file
-        && !args.call.dry_run
+        && !settings.args.dry_run
     {
         pictures::allow(file, &pictures, environment)?;
-        pictures::ask(file, args.call.pictures, &config, environment)?;
+        let is_wanted = settings.args.pictures;
+        pictures::ask(file, is_wanted, &settings.config, environment)?;
     }
-    let is_other = args.call.dry_run || args.watch;
-    if prompt.is_none() && !is_other && stdin_is_terminal() && !has_unanswered(file.as_deref()) {
-        let location = location(environment, file, args.continue_last)?;
-        let (model, call, files) = (args.model, args.call, args.files);
+
+    let is_single = prompt.is_some() || settings.args.dry_run || args.watch;
+    if !is_single && stdin_is_terminal() && !has_unanswered(file.as_deref()) {
         let session = InteractiveSession {
-            config,
-            turn,
-            records,
-            call,
-            location,
-            model,
-            agent,
-            files,
+            settings,
+            location: location(environment, file, args.continue_last)?,
+            files: args.files,
         };
         return session.run(environment);
     }
-    let call = ChatCall {
-        environment,
-        config: &config,
-        model: args.model.as_deref(),
-        agent: agent.as_deref(),
-        args: &args.call,
-        turn: &turn,
-        records,
-        interface: Interface::Call,
-    };
+    let call = settings.call(environment, Interface::Call);
     if args.watch {
         return watch::watch(call, file.as_deref(), &words, args.settle);
     }
@@ -163,22 +146,41 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
         pictures,
         ..UserInput::default()
     };
-    match file {
-        Some(_) if args.continue_last => Err(no_last_file()),
-        Some(file) => {
-            let done = chat_in_file(call, &file, &mut input);
-            let places = &environment.places;
-            done.map_err(|failure| hint_prompt_kept(failure, &file, &input, places))
-        }
-        None => chat_in_store(call, args.continue_last, &mut input),
+    let Some(file) = file else {
+        return chat_in_store(call, args.continue_last, &mut input);
+    };
+    if args.continue_last {
+        return Err(no_last_file());
     }
+    chat_in_file(call, &file, &mut input)
+        .map_err(|failure| hint_prompt_kept(failure, &file, &input, &environment.places))
+}
+
+/// Moves what you chose out of the arguments, and reads the configuration for it.
+fn settings(
+    args: &mut ChatArgs,
+    options: Options,
+    environment: &Environment,
+) -> Result<ChatSettings, Failure> {
+    let call = std::mem::take(&mut args.call);
+    let model = args.model.take();
+    let agent = args.agent.take().or_else(|| call.set_default_agent.clone());
+    let config = Config::read_for(model.as_deref(), agent.as_deref(), environment)?;
+    Ok(ChatSettings {
+        records: options.record_to.is_some(),
+        turn: turn_config(options, args.limits.limits(), &config, environment),
+        config,
+        args: call,
+        model,
+        agent,
+    })
 }
 
 /// The error for `-c` with a file.
 fn no_last_file() -> Failure {
     Failure::usage(
-        "-c goes on with the last conversation of the store, not with a file",
-        "leave out -c: a file always goes on where it ended",
+        "-c continues the last session of the store, not a file",
+        "leave out -c: chat always continues a file where it ended",
     )
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use analects_core::{Problem, Span, chain};
+use analects_formats::FormatReader;
 use analects_formats::convert::{self, Format, ReadOptions, ReadOutput};
 use analects_formats::msgfile::{DocumentKind, ShowProblem};
 use analects_formats::{chatmd, transcript};
@@ -26,6 +27,9 @@ const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
 /// Files up to this size stay in memory, so that problems can show the line.
 const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
+
+/// The size of one read.
+const CHUNK_SIZE: usize = 256 << 10;
 
 /// Find problems in conversations of any format
 ///
@@ -85,15 +89,13 @@ struct Findings {
 }
 
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
-    let places = Environment::read()?.places;
-    let (files, bad_files, counted, unread) = (0, 0, Vec::new(), None);
     let mut findings = Findings {
-        places,
+        places: Environment::read()?.places,
         as_json: args.json,
-        files,
-        bad_files,
-        counted,
-        unread,
+        files: 0,
+        bad_files: 0,
+        counted: Vec::new(),
+        unread: None,
     };
     for path in &args.paths {
         if path.is_dir() {
@@ -203,25 +205,26 @@ impl Findings {
     }
 }
 
-/// The files and folders in a folder that should be checked.
+/// The files and folders in a folder that should be checked, sorted by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failure = |error| {
-        let text = format!(
-            "{}: cannot read this folder: {}",
-            folder.display(),
-            io_error_text(&error)
-        );
+    let listed = list_folder(folder);
+    let mut paths = listed.map_err(|error| {
+        let name = folder.display();
+        let text = format!("{name}: cannot read this folder: {}", io_error_text(&error));
         Failure::input(text)
-    };
+    })?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn list_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failure)? {
-        let entry = entry.map_err(failure)?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let kind = entry.file_type().map_err(failure)?;
-        let is_skipped = name.starts_with('.') || SKIPPED.contains(&&*name);
-        let is_wanted = if kind.is_dir() {
-            !is_skipped
+        let is_wanted = if entry.file_type()?.is_dir() {
+            !name.starts_with('.') && !SKIPPED.contains(&&*name)
         } else {
             // A link to a folder may lead back to this one.
             entry.path().is_file() && has_known_extension(&name)
@@ -230,7 +233,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
             paths.push(entry.path());
         }
     }
-    paths.sort();
     Ok(paths)
 }
 
@@ -244,24 +246,31 @@ fn has_known_extension(name: &str) -> bool {
 /// Reads and checks a file; `None` if its format is unknown.
 fn read(path: &Path, places: &StoreFolders) -> Result<Option<CheckedFile>, Failure> {
     let name = path.to_string_lossy().into_owned();
-    let is_markdown = name.ends_with(".md");
     is_file(path)?;
-    if !is_markdown {
-        let format = convert::detect(&head(path)?, &name);
-        return match format {
-            Some(format) if format.id() == "transcript" => {
-                let (source, problems) = check_records(path)?;
-                Ok(Some(CheckedFile {
-                    path: name,
-                    format: "transcript",
-                    source,
-                    problems,
-                }))
-            }
-            Some(format) => read_with_format(path, name, format),
-            None => Ok(None),
-        };
+    if name.ends_with(".md") {
+        return read_markdown(path, name, places);
     }
+    let Some(format) = convert::detect(&head(path)?, &name) else {
+        return Ok(None);
+    };
+    if format.id() != "transcript" {
+        return read_with_format(path, name, format);
+    }
+    let (source, problems) = check_records(path)?;
+    Ok(Some(CheckedFile {
+        path: name,
+        format: "transcript",
+        source,
+        problems,
+    }))
+}
+
+/// Checks a message file or chat Markdown; `None` for other Markdown.
+fn read_markdown(
+    path: &Path,
+    name: String,
+    places: &StoreFolders,
+) -> Result<Option<CheckedFile>, Failure> {
     let document = analects_store::read_message_file(path)?;
     if document.kind() == DocumentKind::Plain {
         let is_chat = chatmd::is_chat_markdown(document.source());
@@ -274,11 +283,10 @@ fn read(path: &Path, places: &StoreFolders) -> Result<Option<CheckedFile>, Failu
         let end = document.source().len();
         problems.push(problem.at(Span::new(end, end), &document.lines()));
     }
-    let source = document.into_source();
     Ok(Some(CheckedFile {
         path: name,
         format: "msgfile",
-        source,
+        source: document.into_source(),
         problems,
     }))
 }
@@ -303,28 +311,10 @@ fn read_with_format(
         zone: TimeZone::system(),
         ..ReadOptions::named(&name)
     };
-    let Some(mut reader) = format.reader(&options) else {
+    let Some(reader) = format.reader(&options) else {
         return Ok(None);
     };
-    let mut file = fs::File::open(path).map_err(|error| unreadable(path, error))?;
-    let is_shown = file
-        .metadata()
-        .is_ok_and(|facts| facts.len() <= MAX_SOURCE_IN_MEMORY);
-    let (mut found, mut source, mut buffer) =
-        (ReadOutput::default(), Vec::new(), vec![0; 256 << 10]);
-    loop {
-        let count = file
-            .read(&mut buffer)
-            .map_err(|error| unreadable(path, error))?;
-        if count == 0 {
-            break;
-        }
-        reader.feed(&buffer[..count], &mut found);
-        if is_shown {
-            source.extend_from_slice(&buffer[..count]);
-        }
-    }
-    reader.finish(&mut found);
+    let (found, source) = feed(path, reader).map_err(|error| unreadable(path, error))?;
     let mut problems = found.problems;
     let of_chain = without_reported(&problems, chain(&found.messages).problems);
     problems.extend(of_chain);
@@ -335,6 +325,28 @@ fn read_with_format(
         source,
         problems,
     }))
+}
+
+/// Passes a file to a reader. Returns the text of the file, too, unless that is large.
+fn feed(path: &Path, mut reader: Box<dyn FormatReader>) -> io::Result<(ReadOutput, Vec<u8>)> {
+    let mut file = fs::File::open(path)?;
+    let size = file.metadata().map(|facts| facts.len());
+    let is_kept = size.is_ok_and(|size| size <= MAX_SOURCE_IN_MEMORY);
+    let mut found = ReadOutput::default();
+    let mut source = Vec::new();
+    let mut buffer = vec![0; CHUNK_SIZE];
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        reader.feed(&buffer[..count], &mut found);
+        if is_kept {
+            source.extend_from_slice(&buffer[..count]);
+        }
+    }
+    reader.finish(&mut found);
+    Ok((found, source))
 }
 
 /// Problems of the chain that the reader has not reported yet. The reader knows the lines, so its
@@ -402,7 +414,7 @@ fn unreadable(path: &Path, source: std::io::Error) -> Failure {
 
 /// The result for a file that you named whose format is unknown.
 fn unknown(path: &Path) -> CheckedFile {
-    let text = "this is no conversation in a format that is known here";
+    let text = "this is not a conversation in a known format";
     let problem = Problem::error("unknown-format", text)
         .hint("expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads");
     CheckedFile {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use analects_client::resolve;
-use analects_core::{Body, Message};
+use analects_core::Body;
 use analects_runtime::{
     AskOptions, CompactionError, CompactionReport, Conversation, FileConversation, Prepared,
     prepare,
@@ -108,7 +108,7 @@ fn open(path: &Path, environment: &Environment) -> Result<FileConversation, Fail
 /// `--undo`: hides the last summary.
 fn undo(place: &VerbTarget, environment: &Environment) -> Result<(), Failure> {
     place.perform(Verb::UndoCompaction, environment)?;
-    ui::remark("the summary is hidden, and the model sees everything that it stood for");
+    ui::remark("the summary is hidden, and the model sees the messages that it replaced");
     Ok(())
 }
 
@@ -179,13 +179,12 @@ impl CompactArgs {
 pub fn last_summary(conversation: &dyn Conversation) -> String {
     let snapshot = conversation.snapshot();
     let chain = snapshot.chain();
-    let is_summary = |message: &&&Message| matches!(message.body, Body::Summary(_));
-    chain
-        .messages
-        .iter()
-        .find(is_summary)
-        .map(|message| message.text())
-        .unwrap_or_default()
+    for message in &chain.messages {
+        if matches!(message.body, Body::Summary(_)) {
+            return message.text();
+        }
+    }
+    String::new()
 }
 
 /// Compacts a conversation now, and shows progress.

@@ -45,25 +45,27 @@ pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
         let settings: Vec<Value> = settings.iter().map(as_json).collect();
         return ui::print_json(&json!({ "settings": settings }));
     }
-    let width = |part: fn(&Setting) -> String| {
-        settings
-            .iter()
-            .map(|setting| part(setting).chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let key = width(|setting| setting.key.clone());
+    ui::print_lines(lines(&settings))
+}
+
+/// The settings in three columns: key, value, source.
+fn lines(settings: &[Setting]) -> Vec<String> {
+    let mut key_width = 0;
+    let mut value_width = 0;
+    for setting in settings {
+        key_width = key_width.max(setting.key.chars().count());
+        value_width = value_width.max(shown(setting).chars().count());
+    }
     // Keep one very long value from pushing the sources out of sight.
-    let value = width(shown).min(40);
-    let line = |setting: &Setting| {
-        format!(
-            "{:key$}  {:value$}  {}",
-            setting.key,
-            shown(setting),
-            setting.origin
-        )
-    };
-    ui::print_lines(settings.iter().map(line))
+    let value_width = value_width.min(40);
+    let mut lines = Vec::new();
+    for setting in settings {
+        let key = &setting.key;
+        let value = shown(setting);
+        let source = &setting.origin;
+        lines.push(format!("{key:key_width$}  {value:value_width$}  {source}"));
+    }
+    lines
 }
 
 /// A value as text, strings without quotes.

@@ -14,7 +14,7 @@ use analects_runtime::{
 use analects_store::FileGrants;
 use serde::Serialize;
 
-use super::chat::{self, CallArgs, ChatCall, UserInput};
+use super::chat::{self, CallArgs, ChatCall, ChatSettings, UserInput};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -166,37 +166,16 @@ fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
 pub fn run(args: &ContextArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     environment.models.allow_no_key = true;
-    let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &environment)?;
+    let settings = settings(args, &environment)?;
     let path = Path::new(&args.target);
     if args.target.ends_with(".jsonl") && path.is_file() {
-        let text = format!("{}: a transcript is looked at as a session", args.target);
-        let hint = "name the session; a file from elsewhere becomes one by analects session import";
-        return Err(Failure::usage(text, hint));
+        return Err(is_transcript(&args.target));
     }
-    let chosen = CallArgs {
-        include: args.include.clone(),
-        exclude: args.exclude.clone(),
-        pictures: args.pictures,
-        ..CallArgs::default()
-    };
-    let grants = Some(FileGrants::new(&environment.places));
-    let call = ChatCall {
-        environment: &environment,
-        config: &config,
-        model: args.model.as_deref(),
-        agent: args.agent.as_deref(),
-        args: &chosen,
-        turn: &TurnConfig {
-            grants,
-            ..TurnConfig::default()
-        },
-        records: false,
-        interface: args.interface,
-    };
+    let call = settings.call(&environment, args.interface);
     if args.target.ends_with(".md") || path.is_file() {
         return of_file(args, call, path);
     }
-    if chosen.chooses_cells() {
+    if settings.args.chooses_cells() {
         let message = "--include and --exclude choose cells of a file, and this is a session";
         return Err(Failure::usage(
             message,
@@ -208,6 +187,33 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
     let mut conversation = conversation.into_dry_run();
     let prepared = call.prepare_without_question(&mut conversation)?;
     show(args, call, prepared, &HashMap::new(), &[])
+}
+
+/// The settings of the call of `chat` that this command plans.
+fn settings(args: &ContextArgs, environment: &Environment) -> Result<ChatSettings, Failure> {
+    Ok(ChatSettings {
+        config: Config::read_for(args.model.as_deref(), args.agent.as_deref(), environment)?,
+        turn: TurnConfig {
+            grants: Some(FileGrants::new(&environment.places)),
+            ..TurnConfig::default()
+        },
+        records: false,
+        args: CallArgs {
+            include: args.include.clone(),
+            exclude: args.exclude.clone(),
+            pictures: args.pictures,
+            ..CallArgs::default()
+        },
+        model: args.model.clone(),
+        agent: args.agent.clone(),
+    })
+}
+
+/// The failure for the path of a transcript.
+fn is_transcript(path: &str) -> Failure {
+    let text = format!("{path}: a transcript has to be a session of the store");
+    let hint = "name the session; for a file from elsewhere, run analects session import first";
+    Failure::usage(text, hint)
 }
 
 /// Shows the plan for a message file.
@@ -331,50 +337,50 @@ fn print_table(
     planned: &TurnPlan,
     names: &HashMap<MessageId, String>,
 ) -> Result<(), Failure> {
-    let TurnPlan {
-        plan,
-        messages,
-        used,
-        earlier_bytes: earlier,
-        ..
-    } = planned;
-    let mut rows: Vec<[String; 5]> = Vec::new();
-    if plan.system.tokens > 0 {
-        rows.push([
-            "instructions".into(),
-            "system".into(),
-            plan.system.to_string(),
-            "sent".into(),
-            String::new(),
-        ]);
-    }
-    if *earlier > 0 {
-        let text = format!("the first {} of the session", size_in_words(*earlier));
-        rows.push([
-            "".into(),
-            "".into(),
-            "".into(),
-            "not sent: no room".into(),
-            text,
-        ]);
-    }
-    let shown = plan.rows.iter().zip(messages).enumerate();
-    rows.extend(shown.map(|(at, (row, message))| {
+    let mut rows = first_rows(planned);
+    let messages = planned.plan.rows.iter().zip(&planned.messages);
+    for (at, (row, message)) in messages.enumerate() {
         let name = names.get(&message.id).cloned();
-        line(name.unwrap_or_else(|| (at + 1).to_string()), row, message)
-    }));
+        let name = name.unwrap_or_else(|| (at + 1).to_string());
+        rows.push(line(name, row, message));
+    }
     ui::print_rows(rows)?;
-    let limit = plan.budget.limit();
-    let (window, reserved) = (plan.budget.window, plan.budget.reserved);
     ui::print_line("")?;
+    print_totals(responder, planned)
+}
+
+/// The rows before the messages: the system prompt, and what a session has no room for.
+fn first_rows(planned: &TurnPlan) -> Vec<[String; 5]> {
+    let mut rows = Vec::new();
+    let system = planned.plan.system;
+    if system.tokens > 0 {
+        let tokens = system.to_string();
+        rows.push(["instructions", "system", &tokens, "sent", ""].map(str::to_string));
+    }
+    if planned.earlier_bytes > 0 {
+        let size = size_in_words(planned.earlier_bytes);
+        let text = format!("the first {size} of the session");
+        rows.push(["", "", "", "not sent: no room", &text].map(str::to_string));
+    }
+    rows
+}
+
+/// Prints how much of the window is used.
+fn print_totals(responder: &ResolvedAgent, planned: &TurnPlan) -> Result<(), Failure> {
+    let plan = &planned.plan;
+    let limit = plan.budget.limit();
+    let window = plan.budget.window;
+    let reserved = plan.budget.reserved;
     ui::print_line(&format!(
-        "{}/{}: {} of {limit} tokens; the window has {window}, of which {reserved} are for the answer",
+        "{}/{}: {} of {limit} tokens; the window has {window}, with {reserved} reserved for the answer",
         responder.model.provider, responder.model.name, plan.count
     ))?;
-    let is_reported = count_tokens_from_usage(&messages.iter().collect::<Vec<_>>()).is_some();
+    let used = planned.used;
+    let messages: Vec<&Message> = planned.messages.iter().collect();
+    let is_reported = count_tokens_from_usage(&messages).is_some();
     if is_reported && used.tokens != plan.count.tokens {
         ui::print_line(&format!(
-            "by what the last answer reported, and what came since: {used}"
+            "by the usage that the last answer reported, plus later messages: {used}"
         ))?;
     }
     ui::print_line(&bar(plan.count.tokens, reserved, window))
@@ -407,18 +413,20 @@ fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
 
 /// The window as a bar: used, free, and reserved for the answer.
 fn bar(used: u64, reserved: u64, window: u64) -> String {
-    let cells = |tokens: u64| {
-        let share = tokens as f64 / window.max(1) as f64;
-        ((share * BAR as f64).ceil() as usize).min(BAR)
-    };
-    let (used_cells, kept) = (cells(used), cells(reserved));
-    let free = BAR.saturating_sub(used_cells + kept);
+    let used_cells = bar_cells(used, window);
+    let reserved_cells = bar_cells(reserved, window);
+    let free_cells = BAR.saturating_sub(used_cells + reserved_cells);
+    let used_bar = "█".repeat(used_cells.min(BAR - reserved_cells));
+    let free_bar = "░".repeat(free_cells);
+    let reserved_bar = "▒".repeat(reserved_cells);
     let percent = used as f64 * 100.0 / window.max(1) as f64;
-    let (used_bar, free_bar) = (
-        "█".repeat(used_cells.min(BAR - kept.min(BAR))),
-        "░".repeat(free),
-    );
-    format!("{used_bar}{free_bar}{} {percent:.1} %", "▒".repeat(kept))
+    format!("{used_bar}{free_bar}{reserved_bar} {percent:.1} %")
+}
+
+/// How many characters of the bar stand for so many tokens.
+fn bar_cells(tokens: u64, window: u64) -> usize {
+    let share = tokens as f64 / window.max(1) as f64;
+    ((share * BAR as f64).ceil() as usize).min(BAR)
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ struct ConvertJob<'a> {
 pub fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let is_stdout = args.output.as_deref().is_none_or(is_dash);
     if args.json && is_stdout {
-        let text = "--json tells what was done on stdout, where the conversation would go";
+        let text = "--json prints the result to stdout, where the conversation would go";
         return Err(Failure::usage(text, "name a file: -o OUT"));
     }
     let from = args.from.as_deref().map(format_named).transpose()?;
@@ -131,10 +131,10 @@ pub fn run(args: &ConvertArgs) -> Result<(), Failure> {
         to,
         dialect,
     };
-    match args.input.is_dir() {
-        true => folder::run(&job),
-        false => job.single(is_stdout),
+    if args.input.is_dir() {
+        return folder::run(&job);
     }
+    job.single(is_stdout)
 }
 
 fn is_dash(path: &Path) -> bool {
@@ -159,34 +159,29 @@ fn target(args: &ConvertArgs) -> Result<&'static dyn Format, Failure> {
     if let Some(id) = &args.to {
         return format_named(id);
     }
-    let path = args
-        .output
-        .as_deref()
-        .filter(|path| !is_dash(path) && !args.input.is_dir());
-    let Some(path) = path else {
-        let ids: Vec<&str> = writable().map(|format| format.id()).collect();
-        let hint = format!("add --to and one of {}", ids.join(", "));
+    let output = args.output.as_deref();
+    let Some(path) = output.filter(|path| !is_dash(path) && !args.input.is_dir()) else {
+        let hint = one_of("--to", writable());
         return Err(Failure::usage("the format to write is not named", hint));
     };
+    let name = path.display();
     match convert::format_for_name(&path.to_string_lossy()) {
         FormatChoice::One(format) => Ok(format),
-        FormatChoice::Several(formats) => {
-            let ids: Vec<&str> = formats.iter().map(|format| format.id()).collect();
-            let text = format!("{}: this name fits several formats", path.display());
-            Err(Failure::usage(
-                text,
-                format!("add --to and one of {}", ids.join(", ")),
-            ))
-        }
-        FormatChoice::Unknown => {
-            let text = format!("{}: this name does not tell the format", path.display());
-            let ids: Vec<&str> = writable().map(|format| format.id()).collect();
-            Err(Failure::usage(
-                text,
-                format!("add --to and one of {}", ids.join(", ")),
-            ))
-        }
+        FormatChoice::Several(formats) => Err(Failure::usage(
+            format!("{name}: this name fits several formats"),
+            one_of("--to", formats.iter().copied()),
+        )),
+        FormatChoice::Unknown => Err(Failure::usage(
+            format!("{name}: the format is not clear from this name"),
+            one_of("--to", writable()),
+        )),
     }
+}
+
+/// A hint to name one of these formats.
+fn one_of(option: &str, formats: impl Iterator<Item = &'static dyn Format>) -> String {
+    let ids: Vec<&str> = formats.map(|format| format.id()).collect();
+    format!("add {option} and one of {}", ids.join(", "))
 }
 
 /// The formats that can be written.
@@ -294,7 +289,7 @@ impl ConvertJob<'_> {
         }
         let writer = self.to.writer(options).ok_or_else(|| {
             let text = format!("{} can only be read", self.to.id());
-            Failure::usage(text, "say another format with --to")
+            Failure::usage(text, "choose another format with --to")
         })?;
         Ok((writer, None))
     }
@@ -320,14 +315,15 @@ impl ConvertJob<'_> {
         };
         from.reader(&options).ok_or_else(|| {
             let text = format!("{}: {} can only be written", source.name, from.id());
-            Failure::usage(text, "say another format with --from")
+            Failure::usage(text, "choose another format with --from")
         })
     }
 
     /// The options for the writer.
     fn write_options(&self, output: &Destination) -> WriteOptions {
         let dialect = self.dialect.unwrap_or_default();
-        let (name, full) = (output.name(), self.args.full);
+        let name = output.name();
+        let full = self.args.full;
         WriteOptions {
             name,
             dialect,
@@ -349,7 +345,7 @@ fn journal_messages() -> Result<StoredMessages, Failure> {
 fn unknown(name: &str) -> Failure {
     let ids: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
     Failure::input(format!(
-        "{name}: neither its content nor its name tells a format"
+        "{name}: its format is not clear from its content or its name"
     ))
     .or_hint(format!(
         "if you know it, add --from and one of {}",

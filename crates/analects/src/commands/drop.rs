@@ -64,7 +64,8 @@ pub fn run(args: &DropArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let place = VerbTarget::named(&args.target, &environment)?;
     let outcome = place.perform(Verb::Drop(&args.message), &environment)?;
-    let (word, target) = (place.word(), shell::word(&outcome.target));
+    let word = place.word();
+    let target = shell::word(&outcome.target);
     ui::remark(&format!("to undo this: analects restore {word} {target}"));
     print(&place, &outcome, true, args.json)
 }

@@ -120,5 +120,5 @@ fn advice(path: &Path, document: &Document, edited: &str) -> Option<String> {
     }
     let is_answer = role.is_reply() || role == CellRole::ToolResult;
     (is_answer && !document.is_last_message(cell))
-        .then(|| format!("to say something else from there: {back} PROMPT"))
+        .then(|| format!("to continue from there: {back} PROMPT"))
 }

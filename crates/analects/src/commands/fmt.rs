@@ -36,7 +36,8 @@ pub struct FmtArgs {
 
 pub fn run(args: &FmtArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
-    let (mut untidy, mut failed) = (0, None);
+    let mut untidy = 0;
+    let mut failed = None;
     for file in &args.files {
         let done = if args.check {
             check(file)

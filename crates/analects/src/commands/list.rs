@@ -192,45 +192,53 @@ fn print_cells(
         "outputs"
     };
     if args.json {
-        let cells = document.cells().zip(msgfile::outline(document));
-        let listed = cells.filter(|(cell, _)| part.has(*cell));
-        let rows = listed.map(|(cell, row)| {
-            let text = reading::first_line(cell);
-            CellRow { cell: row, text }
-        });
-        return print_json(path, word, rows.collect());
+        return print_json(path, word, cell_rows(document, part));
     }
     if document.cells().len() == 0 {
         reading::report_no_cells(document, path);
         return Ok(());
     }
-    let briefs = msgfile::overview(document);
-    let names: Vec<Cell<'_>> = document.cells().collect();
-    let listed = names
-        .iter()
-        .zip(&briefs)
-        .zip(reading::unseen_marks(document));
-    let listed = listed.filter(|((cell, _), _)| part.has(**cell));
-    let rows = listed.map(|((cell, brief), mark)| {
-        let belongs = match part {
-            ListPart::Item if brief.outputs == 0 => String::new(),
-            ListPart::Item => counted(brief.outputs, "output"),
-            _ => brief
-                .parent
-                .map(|at| format!("of {}", names[at].name()))
-                .unwrap_or_default(),
+    print_rows(path, word, cell_lines(document, part))
+}
+
+/// The cells of a part, as JSON has them.
+fn cell_rows(document: &Document, part: ListPart) -> Vec<CellRow> {
+    let cells = document.cells().zip(msgfile::outline(document));
+    cells
+        .filter(|(cell, _)| part.has(*cell))
+        .map(|(cell, row)| CellRow {
+            cell: row,
+            text: reading::first_line(cell),
+        })
+        .collect()
+}
+
+/// The cells of a part, a row each.
+fn cell_lines(document: &Document, part: ListPart) -> Vec<[String; 6]> {
+    let cells: Vec<Cell<'_>> = document.cells().collect();
+    let overview = msgfile::overview(document);
+    let marks = reading::unseen_marks(document);
+    let mut lines = Vec::new();
+    for ((cell, brief), mark) in cells.iter().zip(&overview).zip(marks) {
+        if !part.has(*cell) {
+            continue;
+        }
+        let relation = match (part, brief.parent) {
+            (ListPart::Item, _) if brief.outputs == 0 => String::new(),
+            (ListPart::Item, _) => counted(brief.outputs, "output"),
+            (_, Some(at)) => format!("of {}", cells[at].name()),
+            (_, None) => String::new(),
         };
-        let (role, line) = (brief.role.to_string(), format!("line {}", brief.line));
-        [
+        lines.push([
             cell.name().into_owned(),
-            role,
-            line,
-            belongs,
+            brief.role.to_string(),
+            format!("line {}", brief.line),
+            relation,
             mark,
             reading::first_line(*cell),
-        ]
-    });
-    print_rows(path, word, rows.collect())
+        ]);
+    }
+    lines
 }
 
 /// Prints the agents.
@@ -255,40 +263,19 @@ fn print_agents(args: &ListArgs, path: &str, document: &Document) -> Result<(), 
 /// The defined agents in order, then those that only answered. The models of the latter come from
 /// their answers.
 fn agents(document: &Document) -> Vec<AgentRow> {
-    let briefs = msgfile::overview(document);
-    let default = reading::default_agent(document);
-    let definitions = document
-        .agents_and_cells()
-        .into_iter()
-        .map(|(agent, cell)| AgentRow {
-            default: default.as_ref() == Some(&agent.name),
-            name: agent.name,
-            models: agent.models,
-            defined: Some(if cell.is_some() {
-                "cell"
-            } else {
-                "frontmatter"
-            }),
-            cell: cell.map(|cell| cell.name().into_owned()),
-            line: cell
-                .and_then(|cell| briefs.get(cell.ordinal() - 1))
-                .map(|brief| brief.line),
-            replies: 0,
-        });
-    let mut rows: Vec<AgentRow> = definitions.collect();
-    let mut known: HashMap<String, usize> = rows
-        .iter()
-        .enumerate()
-        .map(|(at, row)| (row.name.clone(), at))
-        .collect();
-    let mut named = HashSet::new();
+    let mut rows = defined_agents(document);
+    let mut positions = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        positions.insert(row.name.clone(), at);
+    }
+    let mut counted_models = HashSet::new();
     for cell in document.cells().filter(|cell| cell.role().is_reply()) {
         let name = cell.type_word();
         // `assistant` is the type of an answer without an agent's name.
         if name == "assistant" || msgfile::is_fixed_word(name) {
             continue;
         }
-        let at = *known.entry(name.to_string()).or_insert_with(|| {
+        let at = *positions.entry(name.to_string()).or_insert_with(|| {
             rows.push(AgentRow {
                 name: name.to_string(),
                 ..AgentRow::default()
@@ -298,10 +285,35 @@ fn agents(document: &Document) -> Vec<AgentRow> {
         let row = &mut rows[at];
         row.replies += 1;
         if let Some(model) = cell.get(MetaKey::Model).filter(|_| row.defined.is_none())
-            && named.insert((at, model.to_string()))
+            && counted_models.insert((at, model.to_string()))
         {
             row.models.push(model.to_string());
         }
+    }
+    rows
+}
+
+/// The agents that the frontmatter or cells define, without their answers.
+fn defined_agents(document: &Document) -> Vec<AgentRow> {
+    let overview = msgfile::overview(document);
+    let default = reading::default_agent(document);
+    let mut rows = Vec::new();
+    for (agent, cell) in document.agents_and_cells() {
+        let brief = cell.and_then(|cell| overview.get(cell.ordinal() - 1));
+        let place = if cell.is_some() {
+            "cell"
+        } else {
+            "frontmatter"
+        };
+        rows.push(AgentRow {
+            default: default.as_ref() == Some(&agent.name),
+            name: agent.name,
+            models: agent.models,
+            defined: Some(place),
+            cell: cell.map(|cell| cell.name().into_owned()),
+            line: brief.map(|brief| brief.line),
+            replies: 0,
+        });
     }
     rows
 }
@@ -327,21 +339,17 @@ fn print_tools(args: &ListArgs, path: &str, document: &Document) -> Result<(), F
 /// tool is defined twice, the first definition counts.
 fn tools(document: &Document) -> Vec<ToolRow> {
     let mut rows: Vec<ToolRow> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     for (cell, brief) in document.cells().zip(msgfile::overview(document)) {
-        let is_call = cell.role() == CellRole::ToolCall;
-        if !is_call && cell.role() != CellRole::Code {
-            continue;
-        }
-        let key = if is_call {
-            MetaKey::Name
-        } else {
-            MetaKey::Tool
+        let key = match cell.role() {
+            CellRole::ToolCall => MetaKey::Name,
+            CellRole::Code => MetaKey::Tool,
+            _ => continue,
         };
         let Some(name) = cell.get(key).filter(|name| !name.is_empty()) else {
             continue;
         };
-        let at = *known.entry(name.to_string()).or_insert_with(|| {
+        let at = *positions.entry(name.to_string()).or_insert_with(|| {
             rows.push(ToolRow {
                 name: name.to_string(),
                 ..ToolRow::default()
@@ -349,16 +357,22 @@ fn tools(document: &Document) -> Vec<ToolRow> {
             rows.len() - 1
         });
         let row = &mut rows[at];
-        if is_call {
+        if cell.role() == CellRole::ToolCall {
             row.calls += 1;
         } else if row.cell.is_none() {
-            let content = cell.content();
-            let code = code::code(&content).ok();
-            row.language = code.and_then(|code| code.language.map(str::to_string));
-            (row.line, row.cell) = (Some(brief.line), Some(cell.name().into_owned()));
+            row.cell = Some(cell.name().into_owned());
+            row.line = Some(brief.line);
+            row.language = code_language(cell);
         }
     }
     rows
+}
+
+/// The language of a code cell, if its block names one.
+fn code_language(cell: Cell<'_>) -> Option<String> {
+    let content = cell.content();
+    let code = code::code(&content).ok()?;
+    code.language.map(str::to_string)
 }
 
 /// `1 call`, `2 calls`.

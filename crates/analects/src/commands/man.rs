@@ -65,21 +65,21 @@ fn render(command: &Command) -> Result<Vec<u8>, Failure> {
 
 /// Writes the pages of all visible verbs into a folder.
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
-    let failed = |action: &str, path: &Path, error: std::io::Error| {
-        Failure::input(format!(
-            "{}: cannot {action}: {}",
-            path.display(),
-            io_error_text(&error)
-        ))
-    };
-    std::fs::create_dir_all(folder).map_err(|error| failed("create this folder", folder, error))?;
+    std::fs::create_dir_all(folder)
+        .map_err(|error| cannot("create this folder", folder, &error))?;
     let mut open = vec![command];
     while let Some(command) = open.pop() {
         let path = folder.join(Man::new(command.clone()).get_filename());
-        std::fs::write(&path, render(command)?).map_err(|error| failed("write", &path, error))?;
+        let page = render(command)?;
+        std::fs::write(&path, page).map_err(|error| cannot("write", &path, &error))?;
         open.extend(help::visible_verbs(command));
     }
     Ok(())
+}
+
+fn cannot(action: &str, path: &Path, error: &std::io::Error) -> Failure {
+    let name = path.display();
+    Failure::input(format!("{name}: cannot {action}: {}", io_error_text(error)))
 }
 
 /// Print a completion script for your shell

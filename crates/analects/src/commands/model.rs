@@ -146,29 +146,25 @@ fn list(args: &ModelListArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
     let Some(name) = &args.provider else {
-        return providers(args, &environment);
+        return list_providers(args, &environment);
     };
-    let found = vendor(name).ok_or_else(|| no_such_provider(name))?;
-    if found.name == LOCAL_VENDOR {
+    let provider = vendor(name).ok_or_else(|| no_such_provider(name))?;
+    if provider.name == LOCAL_VENDOR {
         return list_local(&environment, args.json);
     }
     // Any model name will do: only the provider matters for the list.
-    let model = resolve(&format!("{}/-", found.name), &environment.models)?;
+    let model = resolve(&format!("{}/-", provider.name), &environment.models)?;
     let adapter = ModelAdapter::new(model, args.connection.options(&environment)?);
     let mut models = block_on(adapter.list_models())??;
     models.sort_by(|one, other| one.name.cmp(&other.name));
-    if args.json {
-        let models: Vec<Value> = models
-            .iter()
-            .map(|model| json!({ "name": format!("{}/{}", found.name, model.name) }))
-            .collect();
-        return ui::print_json(&json!({ "models": models }));
+    let names = models
+        .iter()
+        .map(|model| format!("{}/{}", provider.name, model.name));
+    if !args.json {
+        return ui::print_lines(names);
     }
-    ui::print_lines(
-        models
-            .iter()
-            .map(|model| format!("{}/{}", found.name, model.name)),
-    )
+    let models: Vec<Value> = names.map(|name| json!({ "name": name })).collect();
+    ui::print_json(&json!({ "models": models }))
 }
 
 /// The failure for an unknown provider.
@@ -179,30 +175,30 @@ fn no_such_provider(name: &str) -> Failure {
 }
 
 /// Lists the providers. Sends nothing.
-fn providers(args: &ModelListArgs, environment: &Environment) -> Result<(), Failure> {
+fn list_providers(args: &ModelListArgs, environment: &Environment) -> Result<(), Failure> {
+    let vendors = vendors().iter();
     if args.json {
-        let rows: Vec<Value> = vendors().iter().map(|v| as_json(v, environment)).collect();
+        let rows: Vec<Value> = vendors.map(|vendor| as_json(vendor, environment)).collect();
         return ui::print_json(&json!({ "providers": rows }));
     }
-    let row = |vendor: &Vendor| {
-        let ready = if is_ready(vendor, environment) {
-            "ready"
-        } else if vendor.name == LOCAL_VENDOR {
-            "not pulled"
-        } else if environment.models.can_ask(vendor) {
-            "not running"
-        } else {
-            "no key"
-        };
-        let key = vendor
-            .key_variables
-            .first()
-            .copied()
-            .unwrap_or("no key needed");
-        let tried = if vendor.tried { "" } else { "not tried yet" };
-        [vendor.name, ready, key, tried].map(str::to_string)
+    let rows = vendors.map(|vendor| provider_row(vendor, environment));
+    ui::print_rows(rows.collect())
+}
+
+/// A row of the list: name, state, variable of the key, remark.
+fn provider_row(vendor: &Vendor, environment: &Environment) -> [String; 4] {
+    let state = if is_ready(vendor, environment) {
+        "ready"
+    } else if vendor.name == LOCAL_VENDOR {
+        "not pulled"
+    } else if environment.models.can_ask(vendor) {
+        "not running"
+    } else {
+        "no key"
     };
-    ui::print_rows(vendors().iter().map(row).collect())
+    let key = vendor.key_variables.first().copied();
+    let tried = if vendor.tried { "" } else { "not tried yet" };
+    [vendor.name, state, key.unwrap_or("no key needed"), tried].map(str::to_string)
 }
 
 /// Whether you could ask a provider now. It needs a key, a model on this machine, or a running
@@ -233,7 +229,8 @@ fn info(args: &ModelInfoArgs) -> Result<(), Failure> {
     let name = config.model(&args.name)?;
     let catalogue = environment.models.catalogue();
     let (vendor, model) = find_provider(&name, catalogue)?;
-    let (provider, facts) = (vendor.name, catalogue.facts(vendor.name, model));
+    let provider = vendor.name;
+    let facts = catalogue.facts(vendor.name, model);
     if args.json {
         let facts = serde_json::to_value(&facts).unwrap_or(Value::Null);
         return ui::print_json(&json!({ "provider": provider, "name": model, "facts": facts }));
@@ -248,37 +245,43 @@ fn info(args: &ModelInfoArgs) -> Result<(), Failure> {
 
 /// The facts about a model, a line each.
 fn describe(facts: &ModelFacts) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut add = |what: &str, value: Option<String>| {
-        lines.push(format!(
-            "{what:<16} {}",
-            value.unwrap_or_else(|| "unknown".to_string())
-        ));
-    };
-    let tokens = |count: Option<u64>| count.map(|count| format!("{count} tokens"));
-    let can = |yes: Option<bool>| yes.map(|yes| if yes { "yes" } else { "no" }.to_string());
-    add("context window", tokens(facts.context_window));
-    add("longest answer", tokens(facts.max_output_tokens));
-    add("tools", can(facts.tools));
-    add("images", can(facts.images));
-    add("thinking", can(facts.thinking));
-    add("cache", can(facts.cache));
-    add("temperature", can(facts.temperature));
-    let price = |rate: Option<f64>| rate.map(|rate| format!("${rate} a million tokens"));
-    let rates = facts
-        .prices
-        .as_ref()
-        .map(|prices| prices.rates)
-        .unwrap_or_default();
-    add("input", price(rates.input));
-    add("output", price(rates.output));
+    let rates = facts.prices.as_ref().map(|prices| prices.rates);
+    let rates = rates.unwrap_or_default();
+    let mut lines = vec![
+        fact("context window", tokens(facts.context_window)),
+        fact("longest answer", tokens(facts.max_output_tokens)),
+        fact("tools", yes_or_no(facts.tools)),
+        fact("images", yes_or_no(facts.images)),
+        fact("thinking", yes_or_no(facts.thinking)),
+        fact("cache", yes_or_no(facts.cache)),
+        fact("temperature", yes_or_no(facts.temperature)),
+        fact("input", price(rates.input)),
+        fact("output", price(rates.output)),
+    ];
     if let Some(prices) = &facts.prices {
-        add(
-            "prices of",
-            Some(format!("{} ({})", prices.date, prices.source)),
-        );
+        let source = format!("{} ({})", prices.date, prices.source);
+        lines.push(fact("prices of", Some(source)));
     }
     lines
+}
+
+/// A label and its value, `unknown` for `None`.
+fn fact(label: &str, value: Option<String>) -> String {
+    let value = value.unwrap_or_else(|| "unknown".to_string());
+    format!("{label:<16} {value}")
+}
+
+fn tokens(count: Option<u64>) -> Option<String> {
+    Some(format!("{} tokens", count?))
+}
+
+fn yes_or_no(value: Option<bool>) -> Option<String> {
+    let word = if value? { "yes" } else { "no" };
+    Some(word.to_string())
+}
+
+fn price(rate: Option<f64>) -> Option<String> {
+    Some(format!("${} a million tokens", rate?))
 }
 
 /// The environment and the models on this machine.
@@ -359,45 +362,56 @@ fn has_models(environment: &Environment) -> bool {
 /// Lists the models on this machine, and those that can be downloaded.
 fn list_local(environment: &Environment, as_json: bool) -> Result<(), Failure> {
     let here = local::models(environment)?.list()?;
-    let pullable = Local::pullable()
+    let is_here = |name: &str| here.iter().any(|model| model.name == name);
+    let others = Local::pullable()
         .iter()
-        .filter(|model| here.iter().all(|h| h.name != model.model));
+        .filter(|model| !is_here(&model.model));
     if as_json {
-        let here = here.iter().map(|model| {
-            json!({ "name": format!("local/{}", model.name), "state": state(model), "bytes": model.bytes,
-                "path": model.path.to_string_lossy(), "own": model.is_own })
-        });
-        let others = pullable.map(|model| {
-            json!({ "name": format!("local/{}", model.model), "state": "not pulled", "bytes": null,
-                "path": null, "own": false })
-        });
-        return ui::print_json(&json!({ "models": here.chain(others).collect::<Vec<Value>>() }));
+        let others = others.map(|model| pullable_json(&model.model));
+        let models: Vec<Value> = here.iter().map(installed_json).chain(others).collect();
+        return ui::print_json(&json!({ "models": models }));
     }
-    let rows = here.iter().map(|model| {
-        let size = model
-            .bytes
-            .map(|bytes| format!("{} MB", bytes.div_ceil(1_000_000)));
-        let path = if model.is_own {
-            model.path.to_string_lossy().into_owned()
-        } else {
-            String::new()
-        };
-        [
-            format!("local/{}", model.name),
-            state(model).to_string(),
-            size.unwrap_or_default(),
-            path,
-        ]
+    let others = others.map(|model| {
+        let name = format!("local/{}", model.model);
+        [name.as_str(), "not pulled", "", &model.about].map(str::to_string)
     });
-    let others = pullable.map(|model| {
-        [
-            format!("local/{}", model.model),
-            "not pulled".into(),
-            String::new(),
-            model.about.clone(),
-        ]
-    });
-    ui::print_rows(rows.chain(others).collect())
+    ui::print_rows(here.iter().map(installed_row).chain(others).collect())
+}
+
+/// A model on this machine, as `--json` prints it.
+fn installed_json(model: &Installed) -> Value {
+    json!({
+        "name": format!("local/{}", model.name),
+        "state": state(model),
+        "bytes": model.bytes,
+        "path": model.path.to_string_lossy(),
+        "own": model.is_own,
+    })
+}
+
+/// A model that can be downloaded, as `--json` prints it.
+fn pullable_json(name: &str) -> Value {
+    json!({
+        "name": format!("local/{name}"),
+        "state": "not pulled",
+        "bytes": null,
+        "path": null,
+        "own": false,
+    })
+}
+
+/// A row of the list: name, state, size, and the path of a model that you added.
+fn installed_row(model: &Installed) -> [String; 4] {
+    let name = format!("local/{}", model.name);
+    let size = match model.bytes {
+        Some(bytes) => format!("{} MB", bytes.div_ceil(1_000_000)),
+        None => String::new(),
+    };
+    let mut path = String::new();
+    if model.is_own {
+        path = model.path.to_string_lossy().into_owned();
+    }
+    [name, state(model).to_string(), size, path]
 }
 
 /// Whether a model on this machine runs, is ready, or has lost its file.

@@ -64,7 +64,8 @@ pub fn run(args: &NewArgs) -> Result<(), Failure> {
         return Err(already_exists(&args.file));
     }
     let environment = Environment::read()?;
-    let (model, name) = (args.model.as_deref(), args.agent.as_deref());
+    let model = args.model.as_deref();
+    let name = args.agent.as_deref();
     let agent = agent(args, &Config::read_for(model, name, &environment)?)?;
     let text = text(section.as_deref(), agent.as_ref())?;
     write_new(&args.file, &text)?;
@@ -105,50 +106,26 @@ fn section(args: &NewArgs) -> Result<Option<String>, Failure> {
 
 /// The failure for an existing file.
 fn already_exists(path: &Path) -> Failure {
-    let message = format!(
-        "{}: there is already something of this name",
-        path.display()
-    );
-    Failure::input(message).or_hint("add says something in it, chat goes on with it")
+    let message = format!("{}: this name is already taken", path.display());
+    Failure::input(message).or_hint("add adds a message to it, chat continues it")
 }
 
 /// The agent to write into the file; `None` if none is named or configured.
 fn agent(args: &NewArgs, config: &Config) -> Result<Option<Agent>, Failure> {
-    let model = args
-        .model
-        .as_deref()
-        .map(|model| config.model(model))
-        .transpose()?;
+    let model = args.model.as_deref();
+    let model = model.map(|model| config.model(model)).transpose()?;
     if let Some(model) = &model {
         check_model(model)?;
     }
     let mut agent = match (&args.agent, model) {
-        (Some(name), model) => {
-            let known = config.agent(name)?;
-            if known.is_none() && model.is_none() {
-                let mut known = config.agent_names();
-                known.sort();
-                known.dedup();
-                return Err(no_such_agent(name, &known));
-            }
-            let agent = known.unwrap_or(Agent {
-                name: name.clone(),
-                ..Agent::default()
-            });
-            Agent {
-                models: model.map_or(agent.models, |model| vec![model]),
-                ..agent
-            }
-        }
+        (Some(name), model) => named_agent(name, model, config)?,
         (None, Some(model)) => Agent::of_model(agent_name(&model), model),
         (None, None) => match config.pointer("default") {
             Some(model) => Agent::of_model(agent_name(model), model),
             None if args.system.is_some() => {
                 let message = "a system prompt needs an agent that follows it";
-                return Err(Failure::usage(
-                    message,
-                    "name a model with -m, or an agent with --agent",
-                ));
+                let hint = "name a model with -m, or an agent with --agent";
+                return Err(Failure::usage(message, hint));
             }
             None => return Ok(None),
         },
@@ -159,6 +136,26 @@ fn agent(args: &NewArgs, config: &Config) -> Result<Option<Agent>, Failure> {
     }
     agent.system_prompt = args.system.clone().or(agent.system_prompt);
     Ok(Some(agent))
+}
+
+/// The configured agent with this name, or a new one if you also name a model. The model overrides
+/// the configured ones.
+fn named_agent(name: &str, model: Option<String>, config: &Config) -> Result<Agent, Failure> {
+    let configured = config.agent(name)?;
+    if configured.is_none() && model.is_none() {
+        let mut known = config.agent_names();
+        known.sort();
+        known.dedup();
+        return Err(no_such_agent(name, &known));
+    }
+    let mut agent = configured.unwrap_or_else(|| Agent {
+        name: name.to_string(),
+        ..Agent::default()
+    });
+    if let Some(model) = model {
+        agent.models = vec![model];
+    }
+    Ok(agent)
 }
 
 /// The text of the new file. It is checked by reading it back: a problem means that an argument

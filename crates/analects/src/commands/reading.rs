@@ -15,10 +15,10 @@ use crate::ui;
 pub fn read(path: &Path) -> Result<Document, Failure> {
     read_message_file(path).map_err(|error| match error {
         StoreError::NotFound { .. } => {
-            Failure::from(error).or_hint("check the name; chat makes a new file")
+            Failure::from(error).or_hint("check the name; chat creates a new file")
         }
         StoreError::NotAFile { .. } if path.is_dir() => {
-            Failure::from(error).or_hint("name a file in it; check looks through whole folders")
+            Failure::from(error).or_hint("name a file in it; check reads whole folders")
         }
         _ => error.into(),
     })
@@ -36,11 +36,14 @@ pub fn check_exists(path: &Path) -> Result<(), Failure> {
 /// The agent that answers by default, as in `chat`. If none can be asked, the one that would be
 /// next.
 pub fn default_agent(document: &Document) -> Option<String> {
-    let can_be_asked = |agent: &Agent| agent.models.iter().any(|model| is_askable(model));
     let agent = document
         .default_agent_among(can_be_asked)
         .or_else(|| document.default_agent());
     agent.map(|agent| agent.name)
+}
+
+fn can_be_asked(agent: &Agent) -> bool {
+    agent.models.iter().any(|model| is_askable(model))
 }
 
 /// All problems of a file: its text, its cells as messages, and their chain.
@@ -97,10 +100,9 @@ pub fn first_line(cell: Cell<'_>) -> String {
 
 /// For each cell, why the model does not see it; empty if it does.
 pub fn unseen_marks(document: &Document) -> Vec<String> {
-    let mark = |why: Option<Unseen>| why.map_or("", unseen_in_words).to_string();
-    msgfile::unseen_cells(document)
-        .into_iter()
-        .map(mark)
+    let reasons = msgfile::unseen_cells(document).into_iter();
+    reasons
+        .map(|reason| reason.map_or("", unseen_in_words).to_string())
         .collect()
 }
 

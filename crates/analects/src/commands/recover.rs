@@ -1,5 +1,6 @@
 //! `recover`: lists, brings back or erases what the journal holds for a file.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use analects_core::History;
@@ -107,7 +108,9 @@ pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
     let records = name_records(journal.records(&document, &real), &real);
     if args.forget {
         if journal.is_being_answered(&document, &real) {
-            ui::remark("an answer is on its way, and is kept when it comes: forget it then");
+            ui::remark(
+                "an answer is still arriving and will be kept: forget it when it is complete",
+            );
         }
         return forget(args, &journal, &records);
     }
@@ -247,7 +250,7 @@ fn chosen<'r>(
         let found = records.iter().find(|named| named.name == *name);
         chosen.push(found.ok_or_else(|| {
             let file = args.file.as_deref().map(shell::path).unwrap_or_default();
-            Failure::not_found(format!("the journal holds nothing that is called {name}"))
+            Failure::not_found(format!("the journal holds nothing named {name}"))
                 .or_hint(format!("analects recover {file} lists what there is"))
         })?);
     }
@@ -264,42 +267,45 @@ fn put_back(
     let chosen = chosen(args, records)?;
     let mut file = message_file::open(path, &environment.places)?;
     // Opening the file to write already recovers a partial answer.
-    let mut come_in: Vec<String> = file
-        .recovered()
-        .iter()
-        .map(|recovered| recovered.cell.clone())
-        .collect();
+    let recovered = file.recovered().iter();
+    let mut recovered: VecDeque<String> = recovered.map(|answer| answer.cell.clone()).collect();
     let journal = file.journal().clone();
-    let now = name_records(journal.records(file.document(), file.path()), file.path());
+    let records_now = name_records(journal.records(file.document(), file.path()), file.path());
+
     let mut cells = Vec::new();
     for before in chosen {
-        let is_held = journal.holds(&before.record);
-        if !is_held && !come_in.is_empty() {
-            cells.push(come_in.remove(0));
-            continue;
+        if journal.holds(&before.record) {
+            cells.push(put_record_back(&mut file, before)?);
+        } else if let Some(cell) = recovered.pop_front() {
+            cells.push(cell);
+        } else {
+            // A partial answer without a place in the file has a new name now.
+            let mut now = records_now.iter();
+            let same = now.find(|named| named.is_same(&before.record));
+            cells.push(put_record_back(&mut file, same.unwrap_or(before))?);
         }
-        // A partial answer without a place in the file has a new name now.
-        let found = now
-            .iter()
-            .find(|named| !is_held && named.is_same(&before.record));
-        let NamedRecord { name, record, .. } = found.unwrap_or(before);
-        if let Some(cell) = &record.stands_in {
-            let message = format!("{name} is in the file already, as cell {cell}");
-            return Err(Failure::input(message));
-        }
-        cells.push(match record.kind {
-            RecordKind::Text => put_text_back(&mut file, record)?,
-            RecordKind::Answer | RecordKind::Interrupted => put_answer_back(&mut file, record)?,
-            RecordKind::Other => {
-                let message = format!("{name} is no answer, and cannot be brought back");
-                return Err(Failure::input(message));
-            }
-        });
     }
     if args.json {
         return ui::print_json(&cells);
     }
     cells.iter().try_for_each(|cell| ui::print_line(cell))
+}
+
+/// Puts one record back into the file, and returns its cell.
+fn put_record_back(file: &mut LockedFile, named: &NamedRecord) -> Result<String, Failure> {
+    let NamedRecord { name, record, .. } = named;
+    if let Some(cell) = &record.stands_in {
+        let message = format!("{name} is in the file already, as cell {cell}");
+        return Err(Failure::input(message));
+    }
+    match record.kind {
+        RecordKind::Text => put_text_back(file, record),
+        RecordKind::Answer | RecordKind::Interrupted => put_answer_back(file, record),
+        RecordKind::Other => {
+            let message = format!("{name} is not an answer, and cannot be brought back");
+            Err(Failure::input(message))
+        }
+    }
 }
 
 /// Puts an answer below its question if that is unanswered, or else at the end, hidden from the
@@ -356,14 +362,8 @@ fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String
 
 /// Erases the records that you named, or all records of the file.
 fn forget(args: &RecoverArgs, journal: &Journal, records: &[NamedRecord]) -> Result<(), Failure> {
-    let all = || {
-        records
-            .iter()
-            .filter(|named| named.is_own)
-            .collect::<Vec<_>>()
-    };
     let forgotten = if args.cells.is_empty() {
-        all()
+        records.iter().filter(|named| named.is_own).collect()
     } else {
         chosen(args, records)?
     };
@@ -382,7 +382,7 @@ fn report_forgotten(args: &RecoverArgs, count: usize) -> Result<(), Failure> {
     ui::remark(&format!("{count} {} forgotten", records_are(count)));
     if count == 0 && args.file.is_some() {
         ui::remark(
-            "if the file had another name, name that one; --forget --older 0h forgets everything",
+            "if the file had another name, use that name; --forget --older 0h forgets everything",
         );
     }
     Ok(())

@@ -67,13 +67,11 @@ pub fn run(args: &RepairArgs) -> Result<(), Failure> {
         &mut OsIds,
         Timestamp::now(),
     )?;
-    match args.json {
-        true => print_json(args, &new, &repaired),
-        false => {
-            report(&new, &repaired);
-            Ok(())
-        }
+    if args.json {
+        return print_json(args, &new, &repaired);
     }
+    report(&new, &repaired);
+    Ok(())
 }
 
 /// Refuses other formats: they are text that you can fix in an editor, or belong to other programs.
@@ -84,27 +82,23 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     } else {
         convert::detect(&head(path)?, &name).map(|format| format.id())
     };
-    let refuse = |hint: String| {
-        Err(Failure::usage(
-            format!("{}: this is no transcript", path.display()),
-            hint,
-        ))
-    };
-    match format {
-        None | Some("transcript") => Ok(()),
-        Some("msgfile" | "chatmd") => refuse(
-            "a message file is text, and nothing in it is beyond an editor: see analects check"
-                .to_string(),
-        ),
-        Some("openai" | "anthropic" | "chat-session") => refuse(
-            "this is JSON, and what check says about it can be mended in an editor".to_string(),
-        ),
-        Some(other) => refuse(format!(
-            "a session of {other} is only read: convert it with analects convert {} -o new.jsonl --lossy, \
+    let hint = match format {
+        None | Some("transcript") => return Ok(()),
+        Some("msgfile" | "chatmd") => {
+            "a message file is text: fix it in an editor; analects check shows what is wrong"
+                .to_string()
+        }
+        Some("openai" | "anthropic" | "chat-session") => {
+            "this is JSON: fix it in an editor; analects check shows what is wrong".to_string()
+        }
+        Some(other) => format!(
+            "{other} sessions are only read: convert it with analects convert {} -o new.jsonl --lossy, \
              and repair that",
             shell::target(&name)
-        )),
-    }
+        ),
+    };
+    let message = format!("{}: this is not a transcript", path.display());
+    Err(Failure::usage(message, hint))
 }
 
 /// The start of a file, to recognise its format.
@@ -140,7 +134,7 @@ fn print_json(args: &RepairArgs, new: &Path, repaired: &RepairReport) -> Result<
 fn report(new: &Path, repaired: &RepairReport) {
     let found = match repaired.problems.len() {
         0 => "nothing was wrong".to_string(),
-        _ => format!("mended {}", ui::count(&repaired.problems)),
+        _ => format!("repaired {}", ui::count(&repaired.problems)),
     };
     ui::remark(&format!("{found}; written to {}", new.display()));
     if let Some(rest) = &repaired.rest {
@@ -148,6 +142,6 @@ fn report(new: &Path, repaired: &RepairReport) {
             1 => "1 line is".to_string(),
             count => format!("{count} lines are"),
         };
-        ui::remark(&format!("{lines} kept as before in {}", rest.display()));
+        ui::remark(&format!("{lines} kept unchanged in {}", rest.display()));
     }
 }

@@ -60,7 +60,7 @@ pub fn rewind_to(
         )
     });
     ui::remark(&format!(
-        "{what} goes on from {from}{}",
+        "{what} continues from {from}{}",
         undo.unwrap_or_default()
     ));
     Ok(())

@@ -48,12 +48,13 @@ pub fn run(args: &SetArgs) -> Result<(), Failure> {
     // Opening to write would create a missing file.
     reading::read(&args.file)?;
     set_default(args, &environment).map_err(|failure| environment.explain(failure))?;
-    match args.json {
-        true => ui::print_json(&serde_json::json!({
-            "path": args.file.to_string_lossy(), "default_agent": args.agent,
-        })),
-        false => Ok(()),
+    if !args.json {
+        return Ok(());
     }
+    ui::print_json(&serde_json::json!({
+        "path": args.file.to_string_lossy(),
+        "default_agent": args.agent,
+    }))
 }
 
 fn set_default(args: &SetDefaultArgs, environment: &Environment) -> Result<(), Failure> {
@@ -66,7 +67,8 @@ pub fn default_agent(document: &Document, path: &Path, name: &str) -> Result<Spl
     if document.agents().iter().all(|agent| agent.name != name) {
         return Err(unknown_agent(document, path, name));
     }
-    let (source, span) = (document.source(), document.frontmatter_span());
+    let source = document.source();
+    let span = document.frontmatter_span();
     let splice = frontmatter::set_string(source, span, "default_agent", name);
     splice.map_err(|refusal| message_file::frontmatter_refusal(path, refusal))
 }

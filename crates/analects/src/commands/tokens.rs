@@ -100,5 +100,5 @@ fn read(args: &TokensArgs) -> Result<String, Failure> {
     })?;
     let bytes = bytes
         .ok_or_else(|| Failure::input(format!("{name}: larger than {} MB", WHOLE_LIMIT >> 20)))?;
-    String::from_utf8(bytes).map_err(|_| Failure::input("this is no text: it is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| Failure::input("this is not text: it is not UTF-8"))
 }

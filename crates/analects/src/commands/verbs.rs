@@ -9,7 +9,7 @@ use analects_core::verbs::{self, Change, Target, VerbError, step_end};
 use analects_core::{Message, MessageId, SessionId, Tree, Unseen, unseen};
 use analects_formats::msgfile::item::{ItemError, ItemErrorKind};
 use analects_formats::msgfile::{
-    self, Cell, CellMessages, Document, DocumentKind, Splice, find_cells, find_one,
+    self, CellMessages, Document, DocumentKind, Splice, find_cells, find_one,
 };
 use analects_store::vfs::Disk;
 use analects_store::{
@@ -203,53 +203,12 @@ fn in_file(path: &Path, verb: Verb<'_>, environment: &Environment) -> Result<Ver
     if let Verb::Edit { message, text } = verb {
         return edit_file(path, message, text, environment);
     }
+
     let mut outcome = VerbOutcome::default();
-    let refused = |error: ItemError| explain(path, &error);
     let file = change(path, environment, |document, _, _| {
-        let read = CellMessages::of(document, &SessionId::default());
-        let place = verb
-            .target_name()
-            .map(|name| find_one(document, name))
-            .transpose();
-        let place = place.map_err(refused)?;
-        let target = match place {
-            Some(at) => {
-                let target = read.target(at);
-                Some(target.ok_or_else(|| refused(msgfile::not_a_message(document, at)))?)
-            }
-            None => None,
-        };
-        // Going back to a tool result means going back to the message that holds it.
-        let message = place
-            .and_then(|at| read.message(at))
-            .cloned()
-            .map(Target::message);
-        let changes = match verb {
-            Verb::Rewind(_) => verb.changes(&read.messages, message.as_ref()),
-            _ => verb.changes(&read.messages, target),
-        };
-        let why_not = |error| refused(msgfile::verb_error(&read, document, error));
-        let changes = changes.map_err(why_not)?;
-        let after = msgfile::apply(document, &read, &changes, &mut OsIds).map_err(refused)?;
-        if let (Verb::Restore(_), Some(target)) = (verb, target)
-            && after.source() == document.source()
-        {
-            return Err(why_not(VerbError::NotHidden(target.message.clone())));
-        }
-        let name = |at: usize| {
-            after
-                .cells()
-                .nth(at)
-                .map(|cell| cell.name().into_owned())
-                .unwrap_or_default()
-        };
-        let id_name = |id: &MessageId| read.head(id).map(name).unwrap_or_default();
-        outcome = outcome_of(&read.messages, target, &changes, id_name);
-        outcome.target = place.map(name).unwrap_or_default();
-        outcome.changed = changed_cells(document, &after)
-            .into_iter()
-            .map(name)
-            .collect();
+        let changed = change_document(document, verb);
+        let (after, result) = changed.map_err(|error| explain(path, &error))?;
+        outcome = result;
         Ok(after)
     })?;
     if matches!(verb, Verb::Rewind(_)) {
@@ -259,16 +218,77 @@ fn in_file(path: &Path, verb: Verb<'_>, environment: &Environment) -> Result<Ver
     Ok(outcome)
 }
 
-/// The positions of cells whose text or history changed.
-fn changed_cells(before: &Document, after: &Document) -> Vec<usize> {
-    let cells = before.cells().zip(after.cells()).enumerate();
-    let is_changed = |old: Cell<'_>, new: Cell<'_>| {
-        old.history() != new.history() || old.content() != new.content()
-    };
-    cells
-        .filter(|(_, (old, new))| is_changed(*old, *new))
-        .map(|(at, _)| at)
-        .collect()
+/// The document after a verb other than `edit`, and the result of the verb.
+fn change_document(
+    document: &Document,
+    verb: Verb<'_>,
+) -> Result<(Document, VerbOutcome), ItemError> {
+    let read = CellMessages::of(document, &SessionId::default());
+    let cell = verb
+        .target_name()
+        .map(|name| find_one(document, name))
+        .transpose()?;
+    let target = cell.map(|at| target_in(document, &read, at)).transpose()?;
+    let refused = |error: VerbError| msgfile::verb_error(&read, document, error);
+
+    let changes = changes_in(&read, verb, cell, target).map_err(refused)?;
+    let after = msgfile::apply(document, &read, &changes, &mut OsIds)?;
+    if let (Verb::Restore(_), Some(target)) = (verb, target)
+        && after.source() == document.source()
+    {
+        return Err(refused(VerbError::NotHidden(target.message.clone())));
+    }
+
+    let mut outcome = outcome_of(&read.messages, target, &changes, |id| {
+        let head = read.head(id);
+        head.map(|at| cell_name(&after, at)).unwrap_or_default()
+    });
+    outcome.target = cell.map(|at| cell_name(&after, at)).unwrap_or_default();
+    outcome.changed = changed_cells(document, &after);
+    Ok((after, outcome))
+}
+
+/// The message or tool call in a cell, or an error if the cell is neither.
+fn target_in<'r>(
+    document: &Document,
+    read: &'r CellMessages,
+    at: usize,
+) -> Result<&'r Target, ItemError> {
+    read.target(at)
+        .ok_or_else(|| msgfile::not_a_message(document, at))
+}
+
+/// The changes that a verb makes to the messages of a file.
+fn changes_in(
+    read: &CellMessages,
+    verb: Verb<'_>,
+    cell: Option<usize>,
+    target: Option<&Target>,
+) -> Result<Vec<Change>, VerbError> {
+    if !matches!(verb, Verb::Rewind(_)) {
+        return verb.changes(&read.messages, target);
+    }
+    // Going back to a tool result means going back to the message that holds it.
+    let message = cell.and_then(|at| read.message(at)).cloned();
+    verb.changes(&read.messages, message.map(Target::message).as_ref())
+}
+
+/// The name of the cell at a position; empty if there is none.
+fn cell_name(document: &Document, at: usize) -> String {
+    let cell = document.cells().nth(at);
+    cell.map(|cell| cell.name().into_owned())
+        .unwrap_or_default()
+}
+
+/// The names of the cells whose text or history changed.
+fn changed_cells(before: &Document, after: &Document) -> Vec<String> {
+    let mut names = Vec::new();
+    for (old, new) in before.cells().zip(after.cells()) {
+        if old.history() != new.history() || old.content() != new.content() {
+            names.push(new.name().into_owned());
+        }
+    }
+    names
 }
 
 /// Performs a verb in a session, and returns what it wrote.
@@ -306,21 +326,11 @@ fn outcome_of(
     name: impl Fn(&MessageId) -> String,
 ) -> VerbOutcome {
     let tree = Tree::of(messages);
-    let leaf = tree.leaf(None);
-    let is_said = |at: &usize| tree.link(*at).is_shown();
-    let last = leaf.and_then(|leaf| tree.ancestors(leaf).find(is_said));
-    let at = target.and_then(|target| tree.position(&target.message));
     let mut outcome = VerbOutcome {
-        last: last.map(|at| name(&messages[at].id)),
-        unseen: at.and_then(|at| unseen(messages)[at]),
+        last: last_shown(&tree).map(|at| name(&messages[at].id)),
+        unseen: unseen_after(messages, &tree, target, changes),
         ..VerbOutcome::default()
     };
-    if let Some(at) = at.filter(|_| outcome.is_hidden()) {
-        outcome.unseen = unseen(&verbs::with_history(messages.to_vec(), changes))[at];
-    }
-    if target.is_some_and(|target| verbs::hidden_calls(messages).contains(target)) {
-        outcome.unseen = outcome.unseen.or(Some(Unseen::Hidden));
-    }
     for change in changes {
         match change {
             Change::ContinueFrom { parent } => {
@@ -336,6 +346,30 @@ fn outcome_of(
     }
     outcome.changed.dedup();
     outcome
+}
+
+/// The position of the last message on the current branch, skipping records that are not shown.
+fn last_shown(tree: &Tree) -> Option<usize> {
+    let mut ancestors = tree.ancestors(tree.leaf(None)?);
+    ancestors.find(|at| tree.link(*at).is_shown())
+}
+
+/// Why the model does not see the target after the changes; `None` if it does.
+fn unseen_after(
+    messages: &[Message],
+    tree: &Tree,
+    target: Option<&Target>,
+    changes: &[Change],
+) -> Option<Unseen> {
+    let target = target?;
+    let at = tree.position(&target.message);
+    let mut reason = at.and_then(|at| unseen(messages)[at]);
+    if let Some(at) = at.filter(|_| reason == Some(Unseen::Hidden)) {
+        let after = verbs::with_history(messages.to_vec(), changes);
+        reason = unseen(&after)[at];
+    }
+    let is_hidden_call = verbs::hidden_calls(messages).contains(target);
+    reason.or(is_hidden_call.then_some(Unseen::Hidden))
 }
 
 /// The summary that counts now but not if the conversation ended at `end`, and the one that would
@@ -362,9 +396,9 @@ fn uncounted(
 fn warn_summary_not_counted(summary: &str, earlier: Option<&str>) {
     let instead = match earlier {
         Some(earlier) => {
-            format!("the earlier summary {earlier} does, and the model sees what came after it")
+            format!("the earlier summary {earlier} does, and the model sees the messages after it")
         }
-        None => "the model sees everything before".to_string(),
+        None => "the model sees all messages before it".to_string(),
     };
     ui::remark(&format!(
         "the summary {summary} does not count there: {instead}"
@@ -379,8 +413,8 @@ fn warn_if_summarised(place: &str, cells: &[String]) {
         some => some.join(", "),
     };
     ui::remark(&format!(
-        "a summary stands for {cells}, and the model sees only that; \
-         analects compact {place} --undo brings it back"
+        "a summary replaces {cells}, and the model sees only the summary; \
+         analects compact {place} --undo hides the summary"
     ));
 }
 
@@ -420,16 +454,16 @@ pub fn fork_file(
         }
         .into());
     }
-    let in_file = |error: ItemError| explain(path, &error);
+
     let mut lost_summary = None;
-    let bytes = match at {
-        Some(name) => {
-            let at = find_one(&document, name).map_err(in_file)?;
-            lost_summary = uncounted_at(&document, at);
-            msgfile::fork(&document, at).map_err(in_file)?
-        }
-        None => document.source().to_vec(),
-    };
+    let mut bytes = document.source().to_vec();
+    if let Some(name) = at {
+        let refused = |error: ItemError| explain(path, &error);
+        let end = find_one(&document, name).map_err(refused)?;
+        lost_summary = uncounted_at(&document, end);
+        bytes = msgfile::fork(&document, end).map_err(refused)?;
+    }
+
     let copy = copy.map_or_else(|| free_copy_name(path), Path::to_path_buf);
     check_copy(path, &copy, &document)?;
     write_copy(&copy, &bytes, force, environment)?;
@@ -476,7 +510,8 @@ pub fn fork_session(
         // A full copy includes all compactions.
         return Ok(copy);
     }
-    let (before, after) = (sessions.summary(name)?, sessions.summary(&copy)?);
+    let before = sessions.summary(name)?;
+    let after = sessions.summary(&copy)?;
     if let Some(summary) = before.filter(|summary| after.as_ref() != Some(summary)) {
         warn_summary_not_counted(&summary, after.as_deref());
     }
@@ -499,8 +534,8 @@ fn write_copy(
         return Ok(());
     }
     if !force {
-        let failure = Failure::input(format!("{}: there is a file already", copy.display()));
-        return Err(failure.or_hint("name another one with -o, or write over it with --force"));
+        let failure = Failure::input(format!("{}: this file already exists", copy.display()));
+        return Err(failure.or_hint("choose another name with -o, or overwrite it with --force"));
     }
     let mut file = message_file::open(copy, &environment.places)?;
     Ok(file.edit(|document| Splice::whole(document.source(), bytes.to_vec()))?)
@@ -511,7 +546,7 @@ fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failu
     let real = |path: &Path| path.canonicalize().ok();
     if real(path).is_some() && real(path) == real(copy) {
         let message = format!("{}: this is the file itself", copy.display());
-        return Err(Failure::usage(message, "name another one with -o"));
+        return Err(Failure::usage(message, "choose another name with -o"));
     }
     let name = copy.to_string_lossy();
     let is_whole = document.kind() == DocumentKind::Whole;
@@ -520,7 +555,7 @@ fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failu
         let message = format!("{}: a copy must end in {ending}, too", copy.display());
         return Err(Failure::usage(
             message,
-            "else it would not be read as this file is",
+            "otherwise it would be read differently",
         ));
     }
     Ok(())

@@ -157,7 +157,7 @@ fn add_binary_data_needs_a_type() {
     let run = sandbox.run_with_stdin(&["add", "a.msg.md"], bytes);
     run.assert_fails(
         1,
-        "analects: this is no text: the bytes at offset 0 are not UTF-8\n\
+        "analects: this is not text: the bytes at offset 0 are not UTF-8\n\
          hint: say what it is, such as --mime-type image/png\n",
     );
     assert!(!sandbox.path("a.msg.md").exists());
@@ -257,7 +257,7 @@ fn add_output_needs_an_author() {
     assert_eq!(run.code, Some(2), "{}", run.stderr);
     assert!(
         run.stderr
-            .ends_with("hint: say with --agent who the output comes from\n")
+            .ends_with("hint: name the agent that it comes from with --agent\n")
     );
     sandbox
         .run(&["add", "a.msg.md", "--output", "--agent", "someone", "x"])

@@ -16,11 +16,11 @@ fn chat_uses_the_first_usable_model_and_names_the_skipped_ones() {
         ("openai/tiny, anthropic/claude-sonnet-4-5", ""),
         (
             "anthropc/x, openai/tiny",
-            "warning: w: anthropc/x is passed over (unknown model)",
+            "warning: w: anthropc/x is skipped (unknown model)",
         ),
         (
             "anthropic/claude-sonnet-4-5, openai/tiny",
-            "is passed over (no key for this model: ANTHROPIC_API_KEY is not set); openai/tiny answers",
+            "is skipped (no key for this model: ANTHROPIC_API_KEY is not set); openai/tiny answers",
         ),
     ];
     for (models, told) in cases {
@@ -150,7 +150,7 @@ fn an_agent_keeps_its_model_and_a_dry_run_names_it() {
         "config.toml",
         &format!("[agents.poet]\n{models}\nsystem_prompt = \"Rhyme.\"\n"),
     );
-    let told = "warning: poet: groq/rhyme is passed over (no key";
+    let told = "warning: poet: groq/rhyme is skipped (no key";
     let calls: [&[&str]; 3] = [
         &["chat", "--agent", "poet", "one?"],
         &["chat", "-c", "two?"],

@@ -252,7 +252,7 @@ fn chat_refuses_a_question_that_is_hidden_from_the_model() {
         let why = format!("nothing to ask: cell 7 has history=\"{history}\"");
         assert!(run.stderr.contains(&why), "{}", run.stderr);
         assert!(
-            run.stderr.contains("hint: take that out of the cell"),
+            run.stderr.contains("hint: remove that attribute"),
             "{}",
             run.stderr
         );

@@ -79,7 +79,7 @@ fn undo_and_fork_work_in_a_stored_session() {
         press(PROMPT, "second\r"),
         press("Two.", ""),
         press(PROMPT, "/undo\r"),
-        press("goes on from", ""),
+        press("continues from", ""),
         press(PROMPT, "third\r"),
         press("Three.", ""),
         press(PROMPT, "/fork\r"),
@@ -92,7 +92,10 @@ fn undo_and_fork_work_in_a_stored_session() {
         return;
     };
     assert_eq!(code, 0, "{seen}");
-    assert!(seen.contains("to go on: analects session resume"), "{seen}");
+    assert!(
+        seen.contains("to continue: analects session resume"),
+        "{seen}"
+    );
     let requests: Vec<String> = (0..4).map(|_| server.request()).collect();
     assert!(requests[1].contains("One.") && requests[1].contains("second"));
     assert!(
@@ -115,15 +118,15 @@ fn undo_and_fork_work_in_a_file() {
         press(PROMPT, "second\r"),
         press("Two.", ""),
         press(PROMPT, "/undo\r"),
-        press("goes on from cell", ""),
+        press("continues from cell", ""),
         press(PROMPT, "third\r"),
         press("Three.", ""),
         press(PROMPT, "/fork\r"),
         press("stays as it is", ""),
         press(PROMPT, "/undo\r"),
-        press("goes on from cell", ""),
+        press("continues from cell", ""),
         press(PROMPT, "/undo\r"),
-        press("goes on from its beginning", ""),
+        press("continues from its beginning", ""),
         press(PROMPT, "/undo\r"),
         press("nothing to take back", ""),
         press(PROMPT, "fourth\r"),
@@ -208,7 +211,7 @@ fn slash_compact_compacts_the_conversation() {
     sandbox.write("a.msg.md", format!("---\nagents:\n  {agent}\n---\n"));
     let mut steps = vec![
         press(PROMPT, "/context\r"),
-        press("nothing was said yet", ""),
+        press("there are no messages yet", ""),
     ];
     for question in ["one", "two", "three"] {
         steps.push(press(PROMPT, format!("{question}\r")));
@@ -216,7 +219,7 @@ fn slash_compact_compacts_the_conversation() {
     }
     steps.extend([
         press(PROMPT, "/compact\r"),
-        press("a summary stands for", ""),
+        press("a summary replaces", ""),
         press(PROMPT, "four\r"),
         press("After.", ""),
         press(PROMPT, CTRL_D),
@@ -632,7 +635,7 @@ fn chat_opens_a_prompt_only_on_a_terminal() {
     assert_eq!(code, 2, "{seen}");
     // Options for a single prompt are refused.
     let one = [
-        ("--record", "records one answer"),
+        ("--record", "is for one answer"),
         ("-e", "choose cells for one prompt"),
     ];
     for (option, why) in one {

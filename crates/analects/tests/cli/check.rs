@@ -145,7 +145,7 @@ fn check_names_files_of_another_kind() {
     sandbox.write("notes.md", "mine\n");
     sandbox.run(&["check", "notes.md"]).assert_fails(
         1,
-        "notes.md: error: this is no conversation in a format that is known here [unknown-format]\n  \
+        "notes.md: error: this is not a conversation in a known format [unknown-format]\n  \
          hint: expected *.msg.md, *.md with message_section in its frontmatter, *.jsonl, or what convert reads\n\
          analects: checked 1 file: 1 error\n",
     );

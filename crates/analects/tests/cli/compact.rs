@@ -56,11 +56,7 @@ fn compact_and_undo_in_a_file() {
         "{}",
         run.stdout
     );
-    assert!(
-        run.stderr.contains("a summary stands for"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("a summary replaces"), "{}", run.stderr);
     assert!(server.request().contains("Question 0?"));
     let after = sandbox.read("a.msg.md");
     // Nothing changed except one new cell.
@@ -78,7 +74,7 @@ fn compact_and_undo_in_a_file() {
     let check = sandbox.run(&["check", "a.msg.md"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
     let undo = sandbox.run(&["compact", "a.msg.md", "--undo"]);
-    let told = "the summary is hidden, and the model sees everything that it stood for\n";
+    let told = "the summary is hidden, and the model sees the messages that it replaced\n";
     assert_eq!(
         (undo.code, &*undo.stdout, &*undo.stderr),
         (Some(0), "", told)
@@ -131,7 +127,7 @@ fn compact_and_undo_in_a_session() {
     let compacted = messages_sent(&sandbox, "last");
     assert!(compacted < 6);
     let undo = sandbox.run(&["compact", "last", "--undo"]);
-    let told = "the summary is hidden, and the model sees everything that it stood for\n";
+    let told = "the summary is hidden, and the model sees the messages that it replaced\n";
     assert_eq!(
         (undo.code, &*undo.stdout, &*undo.stderr),
         (Some(0), "", told)
@@ -238,11 +234,7 @@ fn chosen_cells_are_never_summarised() {
         "{}",
         run.stderr
     );
-    assert!(
-        run.stderr.contains("a summary stands for"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("a summary replaces"), "{}", run.stderr);
     let file = sandbox.read("a.msg.md");
     assert!(file.contains("[summary]"), "{file}");
 }
@@ -276,11 +268,7 @@ fn cells_that_wait_for_another_agent_do_not_stop_compaction() {
     let run = sandbox.run(&["chat", "a.msg.md"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     assert!(!run.stderr.contains("was changed"), "{}", run.stderr);
-    assert!(
-        run.stderr.contains("a summary stands for"),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("a summary replaces"), "{}", run.stderr);
     let mut requests = std::iter::from_fn(|| Some(server.request()));
     let asked = requests.find(|request| request.contains("Mine?")).unwrap();
     assert!(
@@ -339,7 +327,7 @@ fn questions_for_other_agents_can_change_during_compaction() {
         (
             &|file| file.replace(&one, ""),
             &["Yours?"],
-            &["the question was taken away"],
+            &["the question was removed"],
         ),
     ];
     for (change, order, told) in cases {
@@ -443,7 +431,7 @@ fn chat_compacts_a_full_context_by_itself() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("compact --undo brings it back"),
+        run.stderr.contains("compact --undo undoes it"),
         "{}",
         run.stderr
     );
@@ -542,7 +530,7 @@ fn compact_respects_the_cost_limit() {
     assert_eq!(sandbox.message_texts("a.msg.md"), ["Hello"]);
     let run = sandbox.run(&["chat", "a.msg.md", "-m", "openai/tiny", "--max-cost", "1"]);
     assert!(
-        run.stderr.contains("what this model costs is not known"),
+        run.stderr.contains("the price of this model is unknown"),
         "{}",
         run.stderr
     );
@@ -601,7 +589,7 @@ fn dropping_the_summary_undoes_the_compaction() {
     sandbox.write("a.msg.md", &before);
     // A fork that ends before the summary has none, and the command says so.
     let run = sandbox.run(&["fork", "a.msg.md", "--at", "11", "-o", "b.msg.md"]);
-    let told = "the summary cell s1 does not count there: the model sees everything before\n";
+    let told = "the summary cell s1 does not count there: the model sees all messages before it\n";
     assert_eq!((run.code, &*run.stderr), (Some(0), told));
     assert_eq!(messages_sent(&sandbox, "b.msg.md"), 11);
     let run = sandbox.run(&["fork", "a.msg.md", "-o", "c.msg.md"]);
@@ -641,8 +629,9 @@ fn rewind_says_when_the_summary_no_longer_applies() {
     ] {
         let run = sandbox.run(verb);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        let told =
-            format!("the summary {id} does not count there: the model sees everything before\n");
+        let told = format!(
+            "the summary {id} does not count there: the model sees all messages before it\n"
+        );
         assert!(run.stderr.starts_with(&told), "{}", run.stderr);
         assert_eq!(
             run.stderr.matches("does not count").count(),

@@ -88,7 +88,7 @@ fn convert_stops_and_lists_what_would_be_lost() {
     run.assert_fails(
         1,
         "t.jsonl: message m1 loses duration_ms: there is no place for it\n\
-         analects: t.jsonl: chatmd cannot say 1 thing of it; nothing was written\n\
+         analects: t.jsonl: chatmd cannot hold 1 thing; nothing was written\n\
          hint: --lossy writes the rest\n",
     );
     assert!(!sandbox.path("t.chat.md").exists());
@@ -156,8 +156,8 @@ fn convert_does_not_replace_files() {
     let run = sandbox.run(&["convert", "talk.md", "-o", "talk.msg.md"]);
     run.assert_fails(
         1,
-        "analects: talk.msg.md: there is a file of this name\n\
-         hint: name another one, or add --force; nothing was written\n",
+        "analects: talk.msg.md: this file already exists\n\
+         hint: choose another name, or add --force; nothing was written\n",
     );
     assert_eq!(sandbox.read("talk.msg.md"), "mine");
     sandbox
@@ -243,7 +243,8 @@ fn convert_keeps_progress_records_only_with_full() {
     sandbox.write("t.jsonl", format!("{LINE}{progress}"));
     let run = sandbox.run(&["convert", "t.jsonl", "-o", "a.msg.md"]);
     assert_eq!(run.code, Some(0));
-    let said = "t.jsonl: 1 record that is no conversation is left out; --full keeps them\n";
+    let said =
+        "t.jsonl: 1 record that is not part of the conversation is left out; --full keeps them\n";
     assert_eq!(run.stderr, said);
     sandbox
         .run(&["convert", "t.jsonl", "-o", "b.msg.md", "--full"])
@@ -275,7 +276,7 @@ fn convert_explains_wrong_options() {
         (
             &["convert", "talk.md", "-o", "x"],
             2,
-            "does not tell the format",
+            "is not clear from this name",
         ),
         (
             &["convert", "talk.md", "--to", "opnai"],
@@ -296,7 +297,7 @@ fn convert_explains_wrong_options() {
         (
             &["convert", "notes.txt", "--to", "openai"],
             1,
-            "tells a format",
+            "is not clear from its content",
         ),
         (
             &["convert", "talk.md", "-o", "no/such/x.msg.md"],
@@ -442,7 +443,7 @@ fn other_json_is_not_mistaken_for_a_request() {
     sandbox.write("other.json", other);
     let run = sandbox.run(&["convert", "other.json", "-o", "x.msg.md"]);
     assert_eq!((run.code, &*run.stdout), (Some(1), ""));
-    let said = "analects: other.json: neither its content nor its name tells a format\n\
+    let said = "analects: other.json: its format is not clear from its content or its name\n\
         hint: if you know it, add --from and one of ";
     assert!(run.stderr.starts_with(said), "{}", run.stderr);
     assert!(!sandbox.path("x.msg.md").exists());
@@ -462,7 +463,7 @@ fn repair_refuses_other_formats() {
         let run = sandbox.run(&["repair", name]);
         assert_eq!(run.code, Some(2));
         assert!(
-            run.stderr.contains("this is no transcript"),
+            run.stderr.contains("this is not a transcript"),
             "{}",
             run.stderr
         );

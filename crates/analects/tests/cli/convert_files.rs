@@ -26,8 +26,7 @@ fn convert_refuses_to_write_into_its_own_source() {
         let run = sandbox.run(&["convert", from, "-o", to, "--to", "msgfile", "--force"]);
         assert_eq!(run.code, Some(1), "{}", run.stderr);
         assert!(
-            run.stderr
-                .contains("this file is one of those that are converted"),
+            run.stderr.contains("this is one of the files to convert"),
             "{}",
             run.stderr
         );
@@ -56,7 +55,7 @@ fn convert_turns_a_folder_into_a_folder() {
     assert_eq!((run.code, &*run.stdout), (Some(0), ""), "{}", run.stderr);
     assert_eq!(
         run.stderr,
-        "in: 3 files written, 1 file of no known format skipped\n"
+        "in: 3 files written, 1 file of unknown format skipped\n"
     );
     assert_eq!(names(&sandbox, "out"), ["a.jsonl", "a.md.jsonl", "deep"]);
     assert_eq!(names(&sandbox, "out/deep"), ["x.jsonl"]);

@@ -169,7 +169,7 @@ fn an_edited_question_is_asked_again_and_stays_recoverable() {
         assert_success(&sandbox.run(&["edit", "a.msg.md", cell, "an edit"]));
         let run = sandbox.run(&["rewind", "a.msg.md", cell]);
         assert!(
-            run.stderr.contains(&format!("goes on from cell {cell};")),
+            run.stderr.contains(&format!("continues from cell {cell};")),
             "{}",
             run.stderr
         );
@@ -280,7 +280,7 @@ fn hints_after_an_edit_work_for_every_kind_of_cell() {
     let file = file_with_tool_call().replace("# %% [^1]", system)
         + "\n# %% [^5]\n\n[^5]: [markdown]\n\nopen\n";
     let from = "to ask again from there: analects rewind a.msg.md";
-    let behind = "to say something else from there: analects rewind a.msg.md";
+    let behind = "to continue from there: analects rewind a.msg.md";
     let expected = [
         ("1", from, "Forty-two."),
         ("3", from, "Forty-eight."),

@@ -80,8 +80,8 @@ fn editing_a_summarised_cell_changes_nothing_that_is_sent() {
 fn changing_a_summarised_cell_says_that_the_summary_is_sent() {
     let told = |cell: &str| {
         format!(
-            "a summary stands for cell {cell}, and the model sees only that; \
-             analects compact a.msg.md --undo brings it back\n"
+            "a summary replaces cell {cell}, and the model sees only the summary; \
+             analects compact a.msg.md --undo hides the summary\n"
         )
     };
     let sandbox = compacted_file();
@@ -114,7 +114,7 @@ fn changing_a_summarised_cell_says_that_the_summary_is_sent() {
         let sandbox = compacted_file().with_server(&server.base_url);
         let run = sandbox.run(&["chat", "a.msg.md", "Now?", choice, "r1,r5"]);
         assert_eq!(assert_success(&run), "Fine.");
-        let told = format!("a summary stands for {words}, and the model sees only that");
+        let told = format!("a summary replaces {words}, and the model sees only the summary");
         assert!(run.stderr.contains(&told), "{choice}: {}", run.stderr);
     }
 }
@@ -181,7 +181,7 @@ fn instructions_are_edited_in_the_copy_after_the_summary() {
     let run = sandbox.run(&["edit", "a.msg.md", "sys", "Be long."]);
     assert_eq!(assert_success(&run), "sys");
     assert!(
-        run.stderr.contains("a summary stands for cell sys"),
+        run.stderr.contains("a summary replaces cell sys"),
         "{}",
         run.stderr
     );
@@ -262,7 +262,7 @@ fn rewind_before_a_compaction_says_that_its_summary_is_ignored() {
     let run = sandbox.run(&["rewind", "a.msg.md", "r5"]);
     assert_success(&run);
     let told = format!(
-        "the summary cell {summary} does not count there: the model sees everything before\n"
+        "the summary cell {summary} does not count there: the model sees all messages before it\n"
     );
     assert!(run.stderr.starts_with(&told), "{}", run.stderr);
     assert!(visible_texts(&sandbox).contains("Question 0?"));
@@ -343,8 +343,7 @@ fn rewind_says_which_earlier_summary_applies() {
     let second = last_cell_of_role(&sandbox, "summary");
     assert_ne!(first, second);
     let told = format!(
-        "the summary cell {second} does not count there: the earlier summary cell {first} does, \
-         and the model sees what came after it\n"
+        "the summary cell {second} does not count there: the earlier summary cell {first} does, and the model sees the messages after it\n"
     );
     let run = sandbox.run(&["fork", "a.msg.md", "--at", "r7", "-o", "copy.msg.md"]);
     assert_success(&run);
@@ -371,9 +370,9 @@ fn undo_skips_a_compaction_that_was_already_undone() {
     let steps = vec![
         press("> ", "/undo\r"),
         // The hidden summary is in the file, but the model does not see it.
-        press("goes on from cell s1;", ""),
+        press("continues from cell s1;", ""),
         press("> ", "/undo\r"),
-        press("goes on from cell r4;", ""),
+        press("continues from cell r4;", ""),
         press("> ", "\u{4}"),
     ];
     let command = sandbox.command(&["chat", "a.msg.md"]);

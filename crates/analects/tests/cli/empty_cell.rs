@@ -151,11 +151,7 @@ fn other_commands_keep_the_empty_cell_last() {
     );
     // Only the agent is lost, because a transcript has no place for it.
     let to = sandbox.run(&["convert", "a.msg.md", "--to", "transcript"]);
-    assert!(
-        to.stderr.contains("cannot say 1 thing of it"),
-        "{}",
-        to.stderr
-    );
+    assert!(to.stderr.contains("cannot hold 1 thing"), "{}", to.stderr);
     sandbox.run(&["add", "a.msg.md", "next"]);
     let file = sandbox.read("a.msg.md");
     assert!(

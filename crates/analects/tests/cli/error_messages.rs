@@ -43,9 +43,9 @@ fn a_missing_file_is_explained() {
     let sandbox = Sandbox::new();
     sandbox.run(&["show", "a.msg.md"]).assert_fails(
         3,
-        "analects: a.msg.md: not found\nhint: check the name; chat makes a new file\n",
+        "analects: a.msg.md: not found\nhint: check the name; chat creates a new file\n",
     );
-    let json = "{\"error\":{\"hint\":\"check the name; chat makes a new file\",\"kind\":\"not_found\",\"message\":\"a.msg.md: not found\"}}\n";
+    let json = "{\"error\":{\"hint\":\"check the name; chat creates a new file\",\"kind\":\"not_found\",\"message\":\"a.msg.md: not found\"}}\n";
     sandbox
         .run(&["show", "--json", "a.msg.md"])
         .assert_fails(3, json);

@@ -68,14 +68,14 @@ fn list_explains_wrong_names() {
     for name in ["gone.msg.md", "gone.msg.md/agent"] {
         sandbox.run(&["list", name]).assert_fails(
             3,
-            "analects: gone.msg.md: not found\nhint: check the name; chat makes a new file\n",
+            "analects: gone.msg.md: not found\nhint: check the name; chat creates a new file\n",
         );
     }
     std::fs::create_dir(sandbox.path("folder")).unwrap();
     let run = sandbox.run(&["list", "folder"]);
     assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
     let expected = "analects: folder: not a regular file\n\
-                    hint: name a file in it; check looks through whole folders\n";
+                    hint: name a file in it; check reads whole folders\n";
     assert_eq!(run.stderr, expected);
     for name in ["folder/agent", "./tools", "folder/gone.msg.md"] {
         let run = sandbox.run(&["list", name]);

@@ -104,8 +104,8 @@ fn new_never_touches_existing_files() {
         sandbox.run(&["new", name]).assert_fails(
             1,
             &format!(
-                "analects: {name}: there is already something of this name\n\
-                 hint: add says something in it, chat goes on with it\n"
+                "analects: {name}: this name is already taken\n\
+                 hint: add adds a message to it, chat continues it\n"
             ),
         );
     }

@@ -42,7 +42,7 @@ fn recover_lists_missing_answers_and_restores_them() {
         [(&"q".into(), &"q".into()), (&"q@2".into(), &"q".into())]
     );
     let run = sandbox.run(&["recover", FILE, "q@7"]);
-    let unknown = "analects: the journal holds nothing that is called q@7\n\
+    let unknown = "analects: the journal holds nothing named q@7\n\
                    hint: analects recover a.msg.md lists what there is\n";
     run.assert_fails(3, unknown);
     assert_eq!(sandbox.read(FILE), question);

@@ -62,7 +62,7 @@ fn rewind_asks_the_question_again_and_says_how_to_return() {
     let server = Server::new(vec![answer(&["42."]), answer(&["56."])]);
     let sandbox = sandbox_with(&server);
     let run = sandbox.run(&["rewind", "a.msg.md", "1"]);
-    let told = "a.msg.md goes on from cell 1; to undo this: analects rewind a.msg.md 4\n";
+    let told = "a.msg.md continues from cell 1; to undo this: analects rewind a.msg.md 4\n";
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (Some(0), "", told));
     let file = sandbox.read("a.msg.md");
     assert!(file.starts_with(FILE), "{file}");
@@ -196,7 +196,7 @@ fn the_last_of_several_rewinds_applies() {
         "{to_two}"
     );
     let run = sandbox.run(&["rewind", "a.msg.md", "1"]);
-    let told = "a.msg.md goes on from cell 1; to undo this: analects rewind a.msg.md 2\n";
+    let told = "a.msg.md continues from cell 1; to undo this: analects rewind a.msg.md 2\n";
     assert_eq!((assert_success(&run), &*run.stderr), ("", told));
     assert_eq!(request_of_file(&sandbox), to_one);
     assert_eq!(last_empty_cell(&sandbox), ("5".into(), Some("1".into())));
@@ -250,7 +250,7 @@ fn fork_writes_a_new_file_and_overwrites_nothing() {
     let run = sandbox.run(&over);
     assert_eq!(run.code, Some(1));
     assert!(
-        run.stderr.contains("there is a file already"),
+        run.stderr.contains("this file already exists"),
         "{}",
         run.stderr
     );
@@ -460,7 +460,7 @@ fn undo_keeps_code_output_before_the_question() {
     sandbox.write("a.msg.md", FILE.replace("# %% [^3]", code));
     let steps = vec![
         press("> ", "/undo\r"),
-        press("goes on from cell c.1;", ""),
+        press("continues from cell c.1;", ""),
         press("> ", "else?\r"),
         press("fine", ""),
         press("> ", "\u{4}"),

@@ -284,7 +284,7 @@ fn an_edited_summary_covers_the_same_messages() {
     }
     // It is a summary like any other.
     let undone = sandbox.run(&["compact", "last", "--undo"]);
-    let told = "the summary is hidden, and the model sees everything that it stood for\n";
+    let told = "the summary is hidden, and the model sees the messages that it replaced\n";
     assert_eq!((undone.code, &*undone.stderr), (Some(0), told));
     let all = request_of_session(&sandbox);
     assert!(

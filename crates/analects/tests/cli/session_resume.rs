@@ -159,17 +159,17 @@ fn undoing_the_first_exchange_keeps_the_session() {
         .assert_prints("One.\n");
     let steps = vec![
         press(PROMPT, "/undo\r"),
-        press("goes on from its beginning", ""),
+        press("continues from its beginning", ""),
         press(PROMPT, "/undo\r"),
         press("nothing to take back", ""),
         press(PROMPT, "/context\r"),
-        press("nothing was said yet", ""),
+        press("there are no messages yet", ""),
         press(PROMPT, "/model\r"),
         press("openai/tiny", ""),
         press(PROMPT, "second\r"),
         press("Two.", ""),
         press(PROMPT, "/undo\r"),
-        press("goes on from", ""),
+        press("continues from", ""),
         press(PROMPT, CTRL_D),
     ];
     let Some((seen, code)) = run_session(&sandbox, &["chat", "-c"], steps) else {
@@ -206,7 +206,7 @@ fn a_restarted_session_exports_without_its_old_start() {
         .assert_prints("One.\n");
     let steps = vec![
         press(PROMPT, "/undo\r"),
-        press("goes on from its beginning", ""),
+        press("continues from its beginning", ""),
         press(PROMPT, "second\r"),
         press("Two.", ""),
         press(PROMPT, CTRL_D),
@@ -263,14 +263,14 @@ fn a_session_with_only_a_summary_is_not_empty() {
         press(PROMPT, "and now?\r"),
         press("Now.", ""),
         press(PROMPT, "/undo\r"),
-        press("goes on from", ""),
+        press("continues from", ""),
         press(PROMPT, "/undo\r"),
         press("does not count there", ""),
-        press("goes on from", ""),
+        press("continues from", ""),
         press(PROMPT, "and then?\r"),
         press("Then.", ""),
         press(PROMPT, CTRL_D),
-        press("to go on: analects session resume", ""),
+        press("to continue: analects session resume", ""),
     ];
     let args = ["session", "resume", "last", "-m", "openai/tiny"];
     let Some((seen, code)) = run_session(&sandbox, &args, steps) else {
@@ -308,7 +308,7 @@ fn a_saved_prompt_is_not_repeated_after_compaction_fails() {
     );
     let steps = vec![
         press(PROMPT, "precious words\r"),
-        press("a summary stands for", ""),
+        press("a summary replaces", ""),
         press("no such key", ""),
         // If the line were not empty, this would not be a command.
         press(PROMPT, "/retry\r"),
@@ -339,7 +339,7 @@ fn undo_keeps_attached_files_and_says_so() {
             press(PROMPT, "first\r"),
             press("One.", ""),
             press(PROMPT, "/undo\r"),
-            press("still shown to the model: notes.txt", ""),
+            press("still attached for the model: notes.txt", ""),
             press(PROMPT, "/context\r"),
             press("<file path", ""),
             press(PROMPT, "second\r"),

@@ -406,7 +406,7 @@ fn append_refuses_records_it_could_not_read_back() {
     for (line, why) in [
         (
             "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"f\",\"input\":{}}",
-            "lacks what it needs",
+            "lacks required fields",
         ),
         ("{\"type\":\"user\",\"content\":7}", "has no content"),
         ("{\"type\":\"user\"}", "has no content"),
@@ -553,7 +553,7 @@ fn every_readable_format_imports() {
     let run = sandbox.run(&["session", "import", "claude.jsonl"]);
     assert_eq!(
         run.stderr,
-        "claude.jsonl: 1 record that is no conversation is left out\n"
+        "claude.jsonl: 1 record that is not part of the conversation is left out\n"
     );
     let export = sandbox
         .run(&["session", "export", run.stdout.trim()])
@@ -587,11 +587,7 @@ fn import_refuses_several_conversations_in_one_file() {
     for name in ["other.json", "other.jsonl"] {
         let run = sandbox.run(&["session", "import", name]);
         assert_eq!((run.code, &*run.stdout), (Some(1), ""));
-        assert!(
-            run.stderr.contains("in a format that is known here"),
-            "{}",
-            run.stderr
-        );
+        assert!(run.stderr.contains("in a known format"), "{}", run.stderr);
     }
     let listed = parse_json(&sandbox.run(&["session", "list", "--json"]).stdout);
     assert_eq!(listed["sessions"], Value::Array(vec![]));

@@ -87,7 +87,7 @@ fn set_default_explains_unknown_agents_and_files() {
             "gone.msg.md",
             "x",
             3,
-            "analects: gone.msg.md: not found\nhint: check the name; chat makes a new file\n",
+            "analects: gone.msg.md: not found\nhint: check the name; chat creates a new file\n",
         ),
         (
             "notes.md",

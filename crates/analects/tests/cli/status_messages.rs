@@ -119,7 +119,7 @@ fn an_interrupted_session_answer_is_marked_and_can_be_retried() {
     // Now it has its answer.
     let run = sandbox.run(&["session", "resume", "last"]);
     assert!(
-        run.stderr.contains("what was asked last has its answer"),
+        run.stderr.contains("the last question has an answer"),
         "{}",
         run.stderr
     );

@@ -288,7 +288,7 @@ fn the_real_model_compacts_a_long_conversation() {
         let question =
             format!("Question {round}: tell me one fact about the river number {round}.");
         let run = chat(&machine, &[&question]);
-        if run.stderr.contains("a summary stands for") {
+        if run.stderr.contains("a summary replaces") {
             compacted = Some(round);
             break;
         }

@@ -44,26 +44,20 @@ impl CellPlacement {
         let Some(of) = &args.of else {
             return reply(document, args, None);
         };
-        let cell = document
-            .cell(of)
-            .ok_or_else(|| no_such_cell(document, args, of))?;
-        let is_call = attributes.iter().any(|(key, _)| key == "name");
+        let Some(cell) = document.cell(of) else {
+            return Err(no_such_cell(document, args, of));
+        };
+        let names_tool = attributes.iter().any(|(key, _)| key == "name");
+        let is_call = names_tool && args.type_word.as_deref() == Some("tool");
         match cell.role() {
             CellRole::Code => code_output(document, args, cell),
             CellRole::User | CellRole::Raw | CellRole::UserBlock => {
                 reply(document, args, Some(cell))
             }
             CellRole::CodeOutput => further_output(document, args, cell),
-            CellRole::ToolCall => {
-                only_tool(args)?;
-                let id = numbered(document, cell.id().unwrap_or_default(), '.', 1);
-                derived(args, id).map(|id| CellPlacement::Tool { id })
-            }
-            CellRole::Reply | CellRole::Thinking
-                if is_call && args.type_word.as_deref() == Some("tool") =>
-            {
-                let id = format!("{}.{nonce}", identified(document, args, cell)?);
-                derived(args, id).map(|id| CellPlacement::Tool { id })
+            CellRole::ToolCall => tool_result(document, args, cell),
+            CellRole::Reply | CellRole::Thinking if is_call => {
+                tool_call(document, args, cell, nonce)
             }
             role @ (CellRole::AgentDefinition
             | CellRole::Reply
@@ -120,7 +114,7 @@ fn message(document: &Document, args: &AddArgs) -> Result<CellPlacement, Failure
     };
     let type_word = args.type_word.as_deref().unwrap_or(usual);
     if !["markdown", "code", "raw"].contains(&type_word) {
-        let message = format!("{type_word:?} is no type of a message");
+        let message = format!("{type_word:?} is not a type of message");
         return Err(Failure::usage(
             message,
             "use markdown, code or raw, or add an --output",
@@ -137,7 +131,8 @@ fn message(document: &Document, args: &AddArgs) -> Result<CellPlacement, Failure
     {
         return Err(unknown_agent(document, &args.file, agent));
     }
-    let (id, agent) = (new_id(document, args)?, args.agent.clone());
+    let id = new_id(document, args)?;
+    let agent = args.agent.clone();
     Ok(CellPlacement::Message {
         id,
         type_word: type_word.to_string(),
@@ -177,31 +172,60 @@ fn author(document: &Document, args: &AddArgs) -> Result<String, Failure> {
             "--type and --agent both name the author",
             "give one of them",
         )),
-        (Some(word), None) => match word.as_str() {
-            "tool" => Err(Failure::usage(
-                "a call belongs to a reply, and a result to a call",
-                "name the reply or the call with --of; a call also needs --attr name=TOOL",
-            )),
-            "markdown" | "code" | "raw" | "agent" | "details" => {
-                let message = format!("{word:?} is no type of an output");
-                Err(Failure::usage(message, "name an agent"))
-            }
-            _ => Ok(word.clone()),
-        },
-        (None, Some(agent)) => {
-            let agents = document.agents();
-            let is_known = agents.is_empty() || agents.iter().any(|known| known.name == *agent);
-            if is_known && !is_fixed_word(agent) {
-                Ok(agent.clone())
-            } else {
-                Err(unknown_agent(document, &args.file, agent))
-            }
-        }
+        (Some(word), None) => author_from_type(word),
+        (None, Some(agent)) => author_from_agent(document, args, agent),
         (None, None) => reading::default_agent(document).ok_or_else(|| {
             let message = format!("{}: the file defines no agent", args.file.display());
-            Failure::usage(message, "say with --agent who the output comes from")
+            Failure::usage(message, "name the agent that it comes from with --agent")
         }),
     }
+}
+
+/// `--type` as an author. The types of other cells are refused.
+fn author_from_type(word: &str) -> Result<String, Failure> {
+    match word {
+        "tool" => Err(Failure::usage(
+            "a tool call belongs to an answer, and a result to a tool call",
+            "name the answer or the tool call with --of; a tool call also needs --attr name=TOOL",
+        )),
+        "markdown" | "code" | "raw" | "agent" | "details" => {
+            let message = format!("{word:?} is not a type of output");
+            Err(Failure::usage(message, "name an agent"))
+        }
+        _ => Ok(word.to_string()),
+    }
+}
+
+/// `--agent` as an author: an agent of the file, or any name if the file defines no agents.
+fn author_from_agent(document: &Document, args: &AddArgs, agent: &str) -> Result<String, Failure> {
+    let agents = document.agents();
+    let is_known = agents.is_empty() || agents.iter().any(|known| known.name == agent);
+    if !is_known || is_fixed_word(agent) {
+        return Err(unknown_agent(document, &args.file, agent));
+    }
+    Ok(agent.to_string())
+}
+
+/// The result of a tool call.
+fn tool_result(
+    document: &Document,
+    args: &AddArgs,
+    call: Cell<'_>,
+) -> Result<CellPlacement, Failure> {
+    only_tool(args)?;
+    let id = numbered(document, call.id().unwrap_or_default(), '.', 1);
+    derived(args, id).map(|id| CellPlacement::Tool { id })
+}
+
+/// A tool call in an answer.
+fn tool_call(
+    document: &Document,
+    args: &AddArgs,
+    answer: Cell<'_>,
+    nonce: &str,
+) -> Result<CellPlacement, Failure> {
+    let id = format!("{}.{nonce}", identified(document, args, answer)?);
+    derived(args, id).map(|id| CellPlacement::Tool { id })
 }
 
 /// The first output of a new execution of a code cell.
@@ -223,11 +247,11 @@ fn code_output(
 /// The error for a cell that cannot have outputs.
 fn has_no_outputs(name: &str, role: CellRole) -> Failure {
     let word = role.as_str().replace('_', " ");
-    let message = format!("cell {name} is a {word}, to which no such output belongs");
+    let message = format!("cell {name} is a {word}, which cannot have this output");
     let hint = if role.is_reply() {
-        "for a tool call, say --type tool --attr name=TOOL"
+        "for a tool call, add --type tool --attr name=TOOL"
     } else {
-        "name a message, a code cell, a reply or a tool call"
+        "name a message, a code cell, an answer or a tool call"
     };
     Failure::usage(message, hint)
 }
@@ -315,7 +339,7 @@ fn new_id(document: &Document, args: &AddArgs) -> Result<String, Failure> {
         return Err(Failure::usage(message, "such as --id idea"));
     }
     if id.contains('.') {
-        let message = format!("{id}: a dot is for ids that follow from another cell's");
+        let message = format!("{id}: only ids that follow from another cell's contain a dot");
         return Err(Failure::usage(message, "leave out the dot"));
     }
     if document.is_taken(id) {
@@ -339,7 +363,8 @@ fn why_not_an_id(id: &str) -> Option<&'static str> {
 /// the file.
 fn identified(document: &Document, args: &AddArgs, cell: Cell<'_>) -> Result<String, Failure> {
     cell.id().map(str::to_string).ok_or_else(|| {
-        let (path, name) = (args.file.display(), cell.name());
+        let path = args.file.display();
+        let name = cell.name();
         let failure = Failure::input(format!("{path}: cell {name} has no id to refer to"));
         let id = if name.starts_with('#') {
             document.next_id()

@@ -109,7 +109,7 @@ impl CallArgs {
         ];
         match given.into_iter().find(|(_, given)| *given) {
             Some((flag, _)) => Err(Failure::usage(
-                format!("{flag} is about the cells of a file, and there is none"),
+                format!("{flag} is about the cells of a file, and you named no file"),
                 "name a message file before the prompt, such as talk.msg.md",
             )),
             None => Ok(()),
@@ -125,7 +125,7 @@ impl CallArgs {
     ) -> Result<ChosenMessages, Failure> {
         if self.save && !self.chooses_cells() {
             return Err(Failure::usage(
-                "--save keeps a choice of cells, and there is none",
+                "--save saves a choice of cells, and there is none",
                 "choose cells with --include or --exclude",
             ));
         }
@@ -149,6 +149,36 @@ pub struct ChatCall<'a> {
     pub records: bool,
     /// Decides whether hints name options or slash commands.
     pub interface: Interface,
+}
+
+/// The settings of a chat, from the options and the configuration. They serve a single call and an
+/// interactive session.
+pub struct ChatSettings {
+    pub config: Config,
+    pub turn: TurnConfig,
+    /// Whether `--record` is given.
+    pub records: bool,
+    pub args: CallArgs,
+    /// The model that you named, with an option or in the session.
+    pub model: Option<String>,
+    /// The agent that you named, with an option or in the session.
+    pub agent: Option<String>,
+}
+
+impl ChatSettings {
+    /// A call with these settings.
+    pub fn call<'a>(&'a self, environment: &'a Environment, interface: Interface) -> ChatCall<'a> {
+        ChatCall {
+            environment,
+            config: &self.config,
+            model: self.model.as_deref(),
+            agent: self.agent.as_deref(),
+            args: &self.args,
+            turn: &self.turn,
+            records: self.records,
+            interface,
+        }
+    }
 }
 
 /// What you want to send with this call.
@@ -251,7 +281,7 @@ pub fn explain(
 ) -> Failure {
     match error {
         PrepareError::NothingToAsk => Failure::usage(
-            "nothing to ask: there is no prompt, and what was asked last has its answer",
+            "nothing to ask: there is no prompt, and the last question has an answer",
             "add a prompt, such as analects chat -c \"Go on\"",
         ),
         PrepareError::QuestionExcluded => Failure::usage(
@@ -259,7 +289,7 @@ pub fn explain(
             "leave them out of --exclude",
         ),
         PrepareError::SummaryExcluded(name) => Failure::input(format!(
-            "{name} cannot be hidden: it is the summary of a compaction, and stands for what came before"
+            "{name} cannot be hidden: it is the summary of a compaction, and replaces the messages before it"
         ))
         .or_hint(Hint::UndoCompaction),
         PrepareError::NoModel => no_model_help::no_model(models),
@@ -307,7 +337,7 @@ fn note_in_words(note: &ResponderNote) -> String {
                 Some(error) => error.to_string(),
                 None => NO_RECORDING_HERE.to_string(),
             };
-            format!("warning: {agent}: {model} is passed over ({why}); {instead} answers")
+            format!("warning: {agent}: {model} is skipped ({why}); {instead} answers")
         }
         ResponderNote::AgentNotConfigured(name) => format!(
             "warning: the agent {name}, which answered last, is not configured here: its model answers \
@@ -357,7 +387,9 @@ mod tests {
     fn what_waits_is_told_by_name() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect();
         let says = |now: &[&str], next: &[&str], left: &[&str], note: &str| {
-            let (now, next, left) = (names(now), names(next), names(left));
+            let now = names(now);
+            let next = names(next);
+            let left = names(left);
             queue_in_words(&QueueReport { now, next, left }, "x", note)
         };
         assert_eq!(

@@ -6,7 +6,7 @@ use analects_core::verbs::Change;
 use analects_core::{Message, MessageId};
 use analects_formats::msgfile::{AnswerDetail, Document, DocumentKind};
 use analects_runtime::{
-    AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, prepare,
+    AnswerQueue, Conversation, FileConversation, PrepareError, Prepared, WriteProgress, prepare,
 };
 use analects_store::{AnswerDestination, LostRewind, StoreError, StoreFolders, read_message_file};
 use jiff::Timestamp;
@@ -56,32 +56,38 @@ fn take_next_turn(
     let mut conversation = open_for_answer(call, path)?;
     let chosen = call.args.choose(path, &conversation)?;
     let options = call.options(input, chosen);
-    let mut prepared = match queue.prepare(&mut conversation, &options) {
+    let prepared = match queue.prepare(&mut conversation, &options) {
         Ok(Some(prepared)) => prepared,
         Ok(None) => {
             report_unanswered(&conversation);
             return Ok(false);
         }
         Err(error) => {
-            return Err(explain_no_answer(
-                error,
-                call,
-                &mut conversation,
-                path,
-                input,
-            )?);
+            let explained = explain_no_answer(error, call, &mut conversation, path, input);
+            return Err(explained?);
         }
     };
+    answer(call, path, prepared, &mut input.written)?;
+    Ok(true)
+}
+
+/// Writes the question to the file, asks it, and writes the answer. `written` says what is in the
+/// file, even after a failure.
+fn answer(
+    call: ChatCall<'_>,
+    path: &Path,
+    mut prepared: Prepared<&mut FileConversation>,
+    written: &mut WriteProgress,
+) -> Result<(), Failure> {
     let serving = call.prepare_model(&mut prepared)?;
-    let written = write(call, path, &mut prepared);
-    input.written = prepared.write_progress();
-    written?;
+    let done = write(call, path, &mut prepared);
+    *written = prepared.write_progress();
+    done?;
     call.report_queue(&prepared);
-    let text = prepared.conversation().document().source().to_vec();
-    let name = path.to_string_lossy().into_owned();
+
     let source = ProblemSource {
-        name,
-        text,
+        name: path.to_string_lossy().into_owned(),
+        text: prepared.conversation().document().source().to_vec(),
         interface: call.interface,
     };
     let done = ask(&mut prepared, !call.args.no_stream, &source);
@@ -94,13 +100,10 @@ fn take_next_turn(
         hint_if_broken_off(failure, &prepared, |conversation, broken| {
             // A file that is not UTF-8 cannot be changed, so `drop` would not work.
             let cell = conversation.cell_of(&MessageId::from(broken))?;
-            conversation
-                .document()
-                .is_utf8()
-                .then(|| broken_answer_in(path, cell))
+            let is_text = conversation.document().is_utf8();
+            is_text.then(|| broken_answer_in(path, cell))
         })
-    })?;
-    Ok(true)
+    })
 }
 
 /// Opens a file to add an answer. Fails if the answer could not be saved, or if the mark of a
@@ -253,7 +256,8 @@ pub fn explain_open_error(error: StoreError) -> Failure {
 
 /// The error for a missing `.md` file: it would become a plain file without a place for messages.
 fn explain_missing_file(path: &Path) -> Failure {
-    let (file, name) = (shell::path(path), path.with_extension("msg.md"));
+    let file = shell::path(path);
+    let name = path.with_extension("msg.md");
     let hint = format!(
         "analects new {file} makes it, with a section for messages; or name it {}, which chat makes",
         name.display()
@@ -297,11 +301,12 @@ fn broken_answer_in(path: &Path, cell: String) -> PartialAnswer {
 pub fn nothing_to_ask(path: &Path, conversation: &FileConversation) -> Failure {
     let document = conversation.document();
     if let Some(cell) = document.unseen_question() {
-        let (name, history) = (cell.name(), cell.attribute("history").unwrap_or_default());
+        let name = cell.name();
+        let history = cell.attribute("history").unwrap_or_default();
         let message = format!(
-            "nothing to ask: cell {name} has history={history:?}, so the model does not see what it says"
+            "nothing to ask: cell {name} has history={history:?}, so the model does not see it"
         );
-        return Failure::usage(message, "take that out of the cell, or add a prompt");
+        return Failure::usage(message, "remove that attribute, or add a prompt");
     }
     if let Some(cell) = broken_cell(conversation) {
         let message = format!("nothing to ask: cell {cell} is an answer that broke off");

@@ -12,9 +12,9 @@ mod slash;
 use std::path::{Path, PathBuf};
 
 use analects_formats::msgfile::pictures_in;
-use analects_runtime::{ResolvedAgent, TurnConfig, attachment_preview};
+use analects_runtime::{ResolvedAgent, attachment_preview};
 
-use super::call::{CallArgs, ChatCall, UserInput};
+use super::call::{ChatCall, ChatSettings, UserInput};
 use crate::config::{Config, POINTERS};
 use crate::connection::with_config;
 use crate::environment::Environment;
@@ -28,17 +28,10 @@ use crate::{interrupt, message_file, pictures, ui};
 pub use location::ChatLocation;
 use slash::{COMMANDS, SlashCommand, TypedLine};
 
-/// The settings of an interactive session.
+/// An interactive session before it starts.
 pub struct InteractiveSession {
-    pub config: Config,
-    pub turn: TurnConfig,
-    /// Whether `--record` is given, which a session refuses.
-    pub records: bool,
-    pub call: CallArgs,
+    pub settings: ChatSettings,
     pub location: ChatLocation,
-    /// The model and the agent that you named, with options or with commands.
-    pub model: Option<String>,
-    pub agent: Option<String>,
     /// The files to attach to the next prompt.
     pub files: Vec<PathBuf>,
 }
@@ -46,14 +39,16 @@ pub struct InteractiveSession {
 impl InteractiveSession {
     /// Reads prompts and gets them answered, until you end the session.
     pub fn run(self, environment: &Environment) -> Result<(), Failure> {
-        if self.records {
-            let message = "--record records one answer, and a session has many";
+        if self.settings.records {
+            let message = "--record is for one answer, and a session has many";
             return Err(Failure::usage(
                 message,
                 "add a prompt, or leave out --record",
             ));
         }
-        self.call.refuse_cell_choice("a session has many")?;
+        self.settings
+            .args
+            .refuse_cell_choice("a session has many")?;
         RunningSession {
             session: self,
             environment,
@@ -98,54 +93,18 @@ fn check_attachable(path: &Path) -> Result<(), Failure> {
 impl RunningSession<'_> {
     /// Reads lines until you end the session or a signal arrives.
     fn run(mut self) -> Result<(), Failure> {
-        self.session
-            .files
-            .iter()
-            .try_for_each(|file| check_attachable(file))?;
+        for file in &self.session.files {
+            check_attachable(file)?;
+        }
         self.make_message_file()?;
-        // Find the model first, so that you learn about a missing key before you type.
-        let (location, model) = (
-            self.session.location.title(),
-            model_name(&self.responder()?),
-        );
-        ui::remark(&format!(
-            "{location}, with {model}; /help for help, Ctrl-D to end"
-        ));
+        self.greet()?;
         self.existed = self.session.location.has_started();
         interrupt::end_answer();
         let _hushed = ui::keys::HiddenTyping::new();
         interrupt::restore_terminal_at_end();
-        let offers = Completions::new(&COMMANDS);
-        let history = History::in_folder(&self.environment.places.state);
-        let mut input = PromptReader::new(history, &offers);
-        let mut draft = LinePrefill::default();
-        loop {
-            offers.set(self.names());
-            let heard = input.read(&draft)?;
-            draft = LinePrefill::default();
-            match heard {
-                PromptEvent::End => break,
-                PromptEvent::Cleared => {}
-                PromptEvent::NothingToClear => ui::remark(interrupt::HOW_TO_LEAVE),
-                PromptEvent::Text(text) => {
-                    ui::keys::collect();
-                    let next = self.handle_line(&text);
-                    self.existed |= self.session.location.has_started();
-                    if interrupt::end_signal().is_some() {
-                        break;
-                    }
-                    match next {
-                        NextStep::Prompt(unsent) => {
-                            draft = LinePrefill {
-                                unsent,
-                                typed: ui::keys::take_typed(),
-                            }
-                        }
-                        NextStep::End => break,
-                    }
-                }
-            }
-        }
+
+        self.read_lines()?;
+
         if let Some(resume_hint) = self.session.location.resume_hint() {
             ui::remark(&resume_hint);
         }
@@ -155,11 +114,58 @@ impl RunningSession<'_> {
         }
     }
 
+    /// Prints the conversation and the model. Fails if there is no model, so that you learn about
+    /// a missing key before you type.
+    fn greet(&self) -> Result<(), Failure> {
+        let location = self.session.location.title();
+        let model = model_name(&self.responder()?);
+        ui::remark(&format!(
+            "{location}, with {model}; /help for help, Ctrl-D to end"
+        ));
+        Ok(())
+    }
+
+    /// Reads and handles lines, until the last one or a signal.
+    fn read_lines(&mut self) -> Result<(), Failure> {
+        let offers = Completions::new(&COMMANDS);
+        let history = History::in_folder(&self.environment.places.state);
+        let mut input = PromptReader::new(history, &offers);
+        let mut draft = LinePrefill::default();
+        loop {
+            offers.set(self.names());
+            let heard = input.read(&draft)?;
+            draft = LinePrefill::default();
+            let text = match heard {
+                PromptEvent::Text(text) => text,
+                PromptEvent::End => return Ok(()),
+                PromptEvent::Cleared => continue,
+                PromptEvent::NothingToClear => {
+                    ui::remark(interrupt::HOW_TO_LEAVE);
+                    continue;
+                }
+            };
+            ui::keys::collect();
+            let next = self.handle_line(&text);
+            self.existed |= self.session.location.has_started();
+            if interrupt::end_signal().is_some() {
+                return Ok(());
+            }
+            let NextStep::Prompt(unsent) = next else {
+                return Ok(());
+            };
+            draft = LinePrefill {
+                unsent,
+                typed: ui::keys::take_typed(),
+            };
+        }
+    }
+
     /// With `--force`, turns a plain file into a message file.
     fn make_message_file(&self) -> Result<(), Failure> {
         match &self.session.location {
             ChatLocation::File(path)
-                if self.session.call.force && !path.to_string_lossy().ends_with(".msg.md") =>
+                if self.session.settings.args.force
+                    && !path.to_string_lossy().ends_with(".msg.md") =>
             {
                 message_file::make_message_file(path, &self.environment.places)
             }
@@ -209,7 +215,7 @@ impl RunningSession<'_> {
     fn send_prompt(&mut self, prompt: &str) -> NextStep {
         if let Err(failure) = self.check_exists() {
             self.existed = false;
-            self.report(failure.or_hint("put it back, or send this again to begin a new one"));
+            self.report(failure.or_hint("put it back, or send this again to start a new one"));
             return NextStep::Prompt(as_input_line(prompt));
         }
         let mut user_input = UserInput {
@@ -251,7 +257,7 @@ impl RunningSession<'_> {
             return Ok(());
         }
         let name = self.session.location.name();
-        Err(Failure::not_found(format!("{name} is not there any more")))
+        Err(Failure::not_found(format!("{name} no longer exists")))
     }
 
     /// Removes files that cannot be read: otherwise no prompt could be sent any more.
@@ -261,7 +267,7 @@ impl RunningSession<'_> {
             if !is_fine {
                 let file = file.display();
                 ui::remark(&format!(
-                    "{file} is left out: your prompt, sent again, goes out without it"
+                    "{file} is left out: if you send the prompt again, it goes without this file"
                 ));
             }
             is_fine
@@ -291,7 +297,8 @@ impl RunningSession<'_> {
         if failure.says_how_to_ask() {
             return failure;
         }
-        let (location, environment) = (&self.session.location, self.environment);
+        let location = &self.session.location;
+        let environment = self.environment;
         // A partial answer may belong to an earlier question, so check this first.
         if location.is_unanswered(environment).unwrap_or(false) {
             return failure.and_hint(format!("your prompt is kept: {RETRY}"));
@@ -304,28 +311,30 @@ impl RunningSession<'_> {
 
     /// `/retry`: asks the last question again if it has no answer or a partial one.
     fn retry(&self) -> Result<(), Failure> {
-        let (location, environment) = (&self.session.location, self.environment);
+        let location = &self.session.location;
+        let environment = self.environment;
         if location.is_unanswered(environment)? || location.hide_broken_answer(environment)? {
             return self.ask(&mut UserInput::default());
         }
         Err(Failure::input(
-            "there is nothing to ask again: all is answered",
+            "there is nothing to ask again: every question has an answer",
         ))
     }
 
     /// Runs a slash command that is not handled as a line.
     fn run_command(&mut self, command: SlashCommand) -> Result<(), Failure> {
-        if !matches!(
+        let needs_conversation = !matches!(
             command,
             SlashCommand::Help | SlashCommand::Agent(_) | SlashCommand::Model(_)
-        ) {
+        );
+        if needs_conversation {
             self.check_exists()?;
         }
-        match command {
-            SlashCommand::Retry => self.retry(),
-            // Only answers go to stdout; the output of commands goes to the terminal.
-            command => ui::with_data_on_stderr(|| self.print_command(command)),
+        if command == SlashCommand::Retry {
+            return self.retry();
         }
+        // Only answers go to stdout; the output of commands goes to the terminal.
+        ui::with_data_on_stderr(|| self.print_command(command))
     }
 
     /// Runs a slash command whose output goes to the terminal, even if stdout does not.
@@ -334,7 +343,9 @@ impl RunningSession<'_> {
             SlashCommand::Help => ui::print_lines(slash::help(ui::width())),
             SlashCommand::Agent(None) | SlashCommand::Model(None) => self.print_responder(),
             SlashCommand::Agent(Some(name)) => self.choose(None, Some(name)),
-            SlashCommand::Model(Some(name)) => self.choose(Some(name), self.session.agent.clone()),
+            SlashCommand::Model(Some(name)) => {
+                self.choose(Some(name), self.session.settings.agent.clone())
+            }
             SlashCommand::Context => self.session.location.context(self.call()),
             SlashCommand::Compact => self.session.location.compact(self.call()),
             SlashCommand::Undo => self.session.location.undo(self.environment),
@@ -346,16 +357,8 @@ impl RunningSession<'_> {
 
     /// The settings for the next prompt.
     fn call(&self) -> ChatCall<'_> {
-        ChatCall {
-            environment: self.environment,
-            config: &self.session.config,
-            model: self.session.model.as_deref(),
-            agent: self.session.agent.as_deref(),
-            args: &self.session.call,
-            turn: &self.session.turn,
-            records: false,
-            interface: Interface::Session,
-        }
+        let settings = &self.session.settings;
+        settings.call(self.environment, Interface::Session)
     }
 
     /// The agent that answers the next prompt.
@@ -366,7 +369,8 @@ impl RunningSession<'_> {
     /// Prints which agent and model answer, and which agents there are.
     fn print_responder(&self) -> Result<(), Failure> {
         let responder = self.responder()?;
-        let (agent, model) = (&responder.agent.name, model_name(&responder));
+        let agent = &responder.agent.name;
+        let model = model_name(&responder);
         ui::print_line(&format!("{agent} answers, with the model {model}"))?;
         let agents = self.names().agents;
         if agents.is_empty() {
@@ -386,10 +390,14 @@ impl RunningSession<'_> {
         };
         let responder = self.session.location.responder(call)?;
         ui::remark(&format!("{} answers from now on", model_name(&responder)));
-        self.session.turn = with_config(self.session.turn.clone(), &config, self.environment);
-        self.session.config = config;
-        self.session.model = model;
-        self.session.agent = agent;
+        self.session.settings.turn = with_config(
+            self.session.settings.turn.clone(),
+            &config,
+            self.environment,
+        );
+        self.session.settings.config = config;
+        self.session.settings.model = model;
+        self.session.settings.agent = agent;
         Ok(())
     }
 
@@ -397,7 +405,7 @@ impl RunningSession<'_> {
     fn names(&self) -> CompletionNames {
         let known = self.session.location.agents();
         let mut agents: Vec<String> = known.iter().map(|agent| agent.name.clone()).collect();
-        agents.extend(self.session.config.agent_names());
+        agents.extend(self.session.settings.config.agent_names());
         let mut models: Vec<String> = known.into_iter().flat_map(|agent| agent.models).collect();
         models.extend(POINTERS.iter().map(|name| (*name).to_string()));
         models.push("local/smollm2".to_string());

@@ -85,7 +85,7 @@ pub fn in_words(compacted: &CompactionReport) -> String {
         files,
     } = compacted;
     let makeshift = if *is_fallback {
-        ", made without a model since none could make it"
+        ", made without a model because none was available"
     } else {
         ""
     };
@@ -107,18 +107,17 @@ pub fn in_words(compacted: &CompactionReport) -> String {
         ),
     };
     format!(
-        "a summary stands for {messages}{makeshift}: about {before} tokens before, {after} after{earlier}{files}; \
-         nothing is deleted, and compact --undo brings it back"
+        "a summary replaces {messages}{makeshift}: about {before} tokens before, {after} after{earlier}{files}; \
+         nothing is deleted, and compact --undo undoes it"
     )
 }
 
 /// Reports errors and warnings of a conversation that is sent.
-pub fn report_problems(problems: Vec<Problem>, source: &ProblemSource) {
-    let worth_it = |problem: &Problem| {
-        // `show` prints hints; the failure already says that an answer broke off.
+pub fn report_problems(mut problems: Vec<Problem>, source: &ProblemSource) {
+    // `show` prints hints; the failure already says that an answer broke off.
+    problems.retain(|problem| {
         problem.severity > Severity::Hint && problem.code != "interrupted-answer"
-    };
-    let problems: Vec<Problem> = problems.into_iter().filter(worth_it).collect();
+    });
     ui::report_problems_in(source.interface, &source.name, &source.text, &problems);
 }
 
@@ -158,17 +157,17 @@ fn explain_not_sent(end: TurnEnd) -> Failure {
             "write one as summary=\"…\" on the cell, or set its history to include or none".into(),
         ),
         TurnEnd::TooManyQuestions(asked) => (
-            format!("the model was asked {asked} times, which is the limit, and is not done"),
-            "raise --max-turns, and go on with the conversation".into(),
+            format!("the model was asked {asked} times, which is the limit, and has not finished"),
+            "raise --max-turns, and continue the conversation".into(),
         ),
         TurnEnd::TooCostly { spent, next, limit } => (
             format!(
-                "the next answer costs ${next:.6} at least, and ${spent:.6} are spent, of ${limit:.6} allowed"
+                "the next answer costs at least ${next:.6}, and ${spent:.6} of ${limit:.6} are spent already"
             ),
             Advice::RaiseCostLimit,
         ),
         TurnEnd::PriceUnknown => (
-            "there is a limit for the cost, and what this model costs is not known".to_string(),
+            "there is a cost limit, and the price of this model is unknown".to_string(),
             "leave out --max-cost, or ask a model with a known price: analects model info NAME"
                 .into(),
         ),
@@ -177,8 +176,8 @@ fn explain_not_sent(end: TurnEnd) -> Failure {
         | TurnEnd::ToolsNotRun
         | TurnEnd::Stopped
         | TurnEnd::Failed(_) => (
-            "the question was taken away before it was asked".to_string(),
-            "if it is to be asked, write it again".into(),
+            "the question was removed before it was asked".to_string(),
+            "to ask it, write it again".into(),
         ),
     };
     Failure::model(format!("not sent: {why}")).or_hint(hint)
@@ -187,7 +186,7 @@ fn explain_not_sent(end: TurnEnd) -> Failure {
 /// Why there is no summary of a cell with `history=summary`.
 fn no_summary(name: &str, why: Option<&CompactionError>) -> String {
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    format!("only a summary of {name} may be sent, and there is none to be had{why}")
+    format!("only a summary of {name} may be sent, and none could be made{why}")
 }
 
 /// The cell of the last answer, if that broke off.

@@ -39,10 +39,10 @@ pub fn watch(
     words: &[String],
     settle: Option<Duration>,
 ) -> Result<(), Failure> {
-    let path = path.ok_or_else(|| {
+    let Some(path) = path else {
         let hint = "name one, such as analects chat --watch talk.msg.md";
-        Failure::usage("--watch needs a file to watch", hint)
-    })?;
+        return Err(Failure::usage("--watch needs a file to watch", hint));
+    };
     if !words.is_empty() {
         return Err(Failure::usage(
             "with --watch, questions are typed into the file",
@@ -50,34 +50,22 @@ pub fn watch(
         ));
     }
     call.args.refuse_cell_choice("a watch has many")?;
-    let document = read_message_file(path).map_err(|error| match error.is_not_found() {
-        true => Failure::from(error).or_hint(format!(
-            "analects new {} -m MODEL makes it",
-            shell::path(path)
-        )),
-        false => error.into(),
-    })?;
-    if document.kind() == DocumentKind::Plain {
-        return Err(StoreError::NotAMessageFile {
-            path: path.to_path_buf(),
-        }
-        .into());
-    }
+    check_message_file(path)?;
+
     let (sender, wakes) = channel();
-    let hints = sender.clone();
+    let events = sender.clone();
     interrupt::call_on_first(move || drop(sender.send(WakeReason::Stop)));
     // Without events, polling is enough.
-    let _watcher = watch_folder(path, hints);
+    let _watcher = watch_folder(path, events);
     ui::remark(&format!(
         "{}: waiting for questions; Ctrl-C ends",
         path.display()
     ));
-    let settle = settle.unwrap_or(DEFAULT_SETTLE);
     let mut watch = FileWatch {
         call,
         path,
         wakes,
-        settle,
+        settle: settle.unwrap_or(DEFAULT_SETTLE),
         asked: None,
         last_reported: None,
     };
@@ -86,6 +74,22 @@ pub fn watch(
         Some(signal) => Err(Failure::ended_by(signal)),
         None => Ok(()),
     }
+}
+
+/// Fails if the file is missing or is not a message file.
+fn check_message_file(path: &Path) -> Result<(), Failure> {
+    let document = read_message_file(path).map_err(|error| {
+        if !error.is_not_found() {
+            return Failure::from(error);
+        }
+        let file = shell::path(path);
+        Failure::from(error).or_hint(format!("analects new {file} -m MODEL makes it"))
+    })?;
+    if document.kind() == DocumentKind::Plain {
+        let path = path.to_path_buf();
+        return Err(StoreError::NotAMessageFile { path }.into());
+    }
+    Ok(())
 }
 
 /// Watches the folder of a file, because editors replace files. Every event that may be about the

@@ -99,8 +99,8 @@ impl Destination {
 
 /// The failure for a file that already exists.
 fn name_taken(path: &Path) -> Failure {
-    let failure = Failure::input(format!("{}: there is a file of this name", path.display()));
-    failure.or_hint("name another one, or add --force; nothing was written")
+    let failure = Failure::input(format!("{}: this file already exists", path.display()));
+    failure.or_hint("choose another name, or add --force; nothing was written")
 }
 
 impl NewFile {

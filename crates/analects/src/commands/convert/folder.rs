@@ -2,7 +2,8 @@
 //! the folder is written.
 
 use std::collections::HashSet;
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, FileType};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -21,7 +22,7 @@ const SKIPPED: [&str; 2] = ["node_modules", "target"];
 pub fn run(job: &ConvertJob<'_>) -> Result<(), Failure> {
     let input = &job.args.input;
     let Some(output) = job.args.output.as_deref().filter(|path| !is_dash(path)) else {
-        let text = format!("{}: a folder becomes a folder", input.display());
+        let text = format!("{}: a folder needs an output folder", input.display());
         return Err(Failure::usage(text, "name it: -o OUT"));
     };
     fs::create_dir_all(output).map_err(|error| unusable(output, &error))?;
@@ -30,31 +31,33 @@ pub fn run(job: &ConvertJob<'_>) -> Result<(), Failure> {
         files: Vec::new(),
         links: 0,
     };
-    walk.folder(input, Path::new(""))?;
-    let mut given = HashSet::new();
-    let read: HashSet<PathBuf> = match fs::canonicalize(input) {
-        Ok(input) => walk
-            .files
-            .iter()
-            .map(|relative| input.join(relative))
-            .collect(),
-        Err(_) => HashSet::new(),
+    walk.folder(input)?;
+    let mut outputs = FolderOutputs {
+        folder: output,
+        read: walk.real_files(input),
+        used: HashSet::new(),
     };
-    let mut done = FolderSummary::default();
+
+    let mut summary = FolderSummary::default();
     let count = walk.files.len();
     for (at, relative) in walk.files.iter().enumerate() {
-        ui::progress(&format!(
-            "{} of {count} files: {}",
-            at + 1,
-            relative.display()
-        ));
-        done.take(
-            convert_one(job, output, relative, &read, &mut given),
-            job.args.json,
-        )?;
+        let number = at + 1;
+        let name = relative.display();
+        ui::progress(&format!("{number} of {count} files: {name}"));
+        let converted = convert_one(job, relative, &mut outputs);
+        summary.add(converted, job.args.json);
     }
     ui::progress("");
-    done.conclude(input, walk.links, job.args.json)
+    summary.conclude(input, walk.links, job.args.json)
+}
+
+/// The new files of a run.
+struct FolderOutputs<'a> {
+    folder: &'a Path,
+    /// The files that this run reads, after following links.
+    read: HashSet<PathBuf>,
+    /// The names that new files of this run have.
+    used: HashSet<PathBuf>,
 }
 
 /// How many files were converted, failed or skipped.
@@ -66,41 +69,31 @@ struct FolderSummary {
 }
 
 impl FolderSummary {
-    /// Counts the result of one file.
-    fn take(&mut self, made: Result<Option<()>, Failure>, as_json: bool) -> Result<(), Failure> {
-        match made {
-            Ok(Some(())) => self.written += 1,
-            Ok(None) => self.unknown += 1,
+    /// Counts the result of one file, and reports its failure.
+    fn add(&mut self, converted: Result<bool, Failure>, as_json: bool) {
+        match converted {
+            Ok(true) => self.written += 1,
+            Ok(false) => self.unknown += 1,
             Err(failure) => {
                 self.failed += 1;
                 ui::progress("");
                 ui::report(&failure, as_json);
             }
         }
-        Ok(())
     }
 
     /// Prints the totals, or fails if a file was not converted.
     fn conclude(&self, input: &Path, links: usize, as_json: bool) -> Result<(), Failure> {
-        let files = |count: usize| match count {
-            1 => "1 file".to_string(),
-            count => format!("{count} files"),
-        };
         let mut text = format!("{}: {} written", input.display(), files(self.written));
         if self.unknown > 0 {
-            text.push_str(&format!(
-                ", {} of no known format skipped",
-                files(self.unknown)
-            ));
+            text += &format!(", {} of unknown format skipped", files(self.unknown));
         }
         if links > 0 {
-            text.push_str(&format!(", {links} links not followed"));
+            text += &format!(", {links} links not followed");
         }
         if self.failed > 0 {
-            return Err(Failure::input(format!(
-                "{text}, {} not converted",
-                files(self.failed)
-            )));
+            text += &format!(", {} not converted", files(self.failed));
+            return Err(Failure::input(text));
         }
         if !as_json {
             ui::remark(&text);
@@ -109,78 +102,77 @@ impl FolderSummary {
     }
 }
 
-/// Converts one file; `None` if its format is unknown.
+/// `1 file`, `2 files`.
+fn files(count: usize) -> String {
+    match count {
+        1 => "1 file".to_string(),
+        count => format!("{count} files"),
+    }
+}
+
+/// Converts one file. Returns `false` if its format is unknown.
 fn convert_one(
     job: &ConvertJob<'_>,
-    output: &Path,
     relative: &Path,
-    read: &HashSet<PathBuf>,
-    given: &mut HashSet<PathBuf>,
-) -> Result<Option<()>, Failure> {
+    outputs: &mut FolderOutputs<'_>,
+) -> Result<bool, Failure> {
     let source = ConvertSource::open(&job.args.input.join(relative))?;
     let Some(from) = job.format_of(&source) else {
-        return Ok(None);
+        return Ok(false);
     };
-    let name = new_name(relative, from, job.to, given);
-    make_folders(output, &name)?;
-    check_not_read(&output.join(&name), read)?;
-    let taken = if job.args.force {
+    let name = outputs.new_name(relative, from, job.to);
+    make_folders(outputs.folder, &name)?;
+    let path = outputs.folder.join(&name);
+    outputs.check_not_read(&path)?;
+    let on_existing = if job.args.force {
         OnExisting::ReplaceLinks
     } else {
         OnExisting::Refuse
     };
-    let output = Destination::file(&output.join(&name), taken)?;
-    let report = job.convert(source, output)?;
+    let report = job.convert(source, Destination::file(&path, on_existing)?)?;
     ui::progress("");
     report.print(job.args.json)?;
-    report.conclude().map(Some)
+    report.conclude()?;
+    Ok(true)
 }
 
-/// The name of the new file: the old one with the new extension. If another file of this run has
-/// that name, the new extension is appended, then a number is added.
-fn new_name(
-    relative: &Path,
-    from: &dyn Format,
-    to: &dyn Format,
-    given: &mut HashSet<PathBuf>,
-) -> PathBuf {
-    let ending = to.endings().first().copied().unwrap_or_default();
-    let name = relative
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let mut endings: Vec<&str> = from.endings().to_vec();
-    endings.extend(FORMATS.iter().flat_map(|format| format.endings()));
-    endings.push(".json");
-    let fits = endings
-        .iter()
-        .filter(|ending| name.len() > ending.len() && name.ends_with(**ending));
-    let old = fits.map(|ending| ending.len()).max().unwrap_or(0);
-    let stem = &name[..name.len() - old];
-    let first = [format!("{stem}{ending}"), format!("{name}{ending}")];
-    let more = (2..=usize::MAX).map(|number| format!("{name}-{number}{ending}"));
-    let names = first
-        .into_iter()
-        .chain(more)
-        .map(|name| relative.with_file_name(name));
-    // There are more numbers than files, so one of them is free.
-    names
-        .into_iter()
-        .find(|name| given.insert(name.clone()))
-        .unwrap_or_default()
-}
-
-/// Never overwrites a file that this run reads, not even with `--force`.
-fn check_not_read(new: &Path, read: &HashSet<PathBuf>) -> Result<(), Failure> {
-    if !fs::canonicalize(new).is_ok_and(|new| read.contains(&new)) {
-        return Ok(());
+impl FolderOutputs<'_> {
+    /// The name of the new file: the old one with the new extension. If another file of this run
+    /// has that name, the new extension is appended, then a number is added.
+    fn new_name(&mut self, relative: &Path, from: &dyn Format, to: &dyn Format) -> PathBuf {
+        let ending = to.endings().first().copied().unwrap_or_default();
+        let name = relative.file_name().unwrap_or_default().to_string_lossy();
+        let stem = without_extension(&name, from);
+        let first = [format!("{stem}{ending}"), format!("{name}{ending}")];
+        let more = (2..=usize::MAX).map(|number| format!("{name}-{number}{ending}"));
+        for name in first.into_iter().chain(more) {
+            let path = relative.with_file_name(name);
+            if self.used.insert(path.clone()) {
+                return path;
+            }
+        }
+        // There are more numbers than files, so one of them was free.
+        PathBuf::new()
     }
-    let text = format!(
-        "{}: this file is one of those that are converted",
-        new.display()
-    );
-    Err(Failure::input(text).or_hint("name another folder with -o; this file was left as it is"))
+
+    /// Never overwrites a file that this run reads, not even with `--force`.
+    fn check_not_read(&self, new: &Path) -> Result<(), Failure> {
+        if !fs::canonicalize(new).is_ok_and(|new| self.read.contains(&new)) {
+            return Ok(());
+        }
+        let text = format!("{}: this is one of the files to convert", new.display());
+        let hint = "name another folder with -o; this file was left as it is";
+        Err(Failure::input(text).or_hint(hint))
+    }
+}
+
+/// A file name without the longest extension of any format. The name is never empty after that.
+fn without_extension<'n>(name: &'n str, from: &dyn Format) -> &'n str {
+    let all = FORMATS.iter().flat_map(|format| format.endings());
+    let endings = from.endings().iter().chain(all).copied().chain([".json"]);
+    let fitting = endings.filter(|ending| name.len() > ending.len() && name.ends_with(ending));
+    let longest = fitting.map(str::len).max().unwrap_or(0);
+    &name[..name.len() - longest]
 }
 
 /// Creates the folders of a new file. Refuses links, which could lead anywhere.
@@ -194,7 +186,7 @@ fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
         match fs::symlink_metadata(&folder) {
             Ok(facts) if facts.is_dir() => {}
             Ok(_) => {
-                let text = format!("{}: this is no folder", folder.display());
+                let text = format!("{}: this is not a folder", folder.display());
                 return Err(Failure::input(text).or_hint("links are not followed"));
             }
             Err(_) => fs::create_dir(&folder).map_err(|error| unusable(&folder, &error))?,
@@ -212,39 +204,56 @@ struct FolderWalk {
 }
 
 impl FolderWalk {
-    /// Walks a folder without following links.
-    fn folder(&mut self, root: &Path, start: &Path) -> Result<(), Failure> {
-        let mut waiting = vec![start.to_path_buf()];
+    /// Walks the folder without following links.
+    fn folder(&mut self, root: &Path) -> Result<(), Failure> {
+        let mut waiting = vec![PathBuf::new()];
         while let Some(relative) = waiting.pop() {
             let folder = root.join(&relative);
-            let mut entries = Vec::new();
-            for entry in fs::read_dir(&folder).map_err(|error| unusable(&folder, &error))? {
-                let entry = entry.map_err(|error| unusable(&folder, &error))?;
-                let kind = entry
-                    .file_type()
-                    .map_err(|error| unusable(&folder, &error))?;
-                entries.push((entry.file_name(), kind));
-            }
-            entries.sort_by(|left, right| left.0.cmp(&right.0));
+            let entries = sorted_entries(&folder).map_err(|error| unusable(&folder, &error))?;
             for (name, kind) in entries {
                 let path = relative.join(&name);
-                let shown = name.to_string_lossy();
+                let name = name.to_string_lossy();
+                let is_hidden = name.starts_with('.');
                 if kind.is_symlink() {
                     self.links += 1;
-                } else if kind.is_file() && !shown.starts_with('.') {
+                } else if kind.is_file() && !is_hidden {
                     self.files.push(path);
-                } else if kind.is_dir() && !shown.starts_with('.') && !SKIPPED.contains(&&*shown) {
-                    let is_own =
-                        self.own.is_some() && fs::canonicalize(root.join(&path)).ok() == self.own;
-                    if !is_own {
-                        waiting.push(path);
-                    }
+                } else if kind.is_dir()
+                    && !is_hidden
+                    && !SKIPPED.contains(&&*name)
+                    && !self.is_own(&root.join(&path))
+                {
+                    waiting.push(path);
                 }
             }
         }
         self.files.sort();
         Ok(())
     }
+
+    /// Whether a folder is the output folder.
+    fn is_own(&self, folder: &Path) -> bool {
+        self.own.is_some() && fs::canonicalize(folder).ok() == self.own
+    }
+
+    /// The files after following links above the folder; empty if that fails.
+    fn real_files(&self, root: &Path) -> HashSet<PathBuf> {
+        let Ok(root) = fs::canonicalize(root) else {
+            return HashSet::new();
+        };
+        self.files.iter().map(|file| root.join(file)).collect()
+    }
+}
+
+/// The names and types of what is in a folder, sorted by name.
+fn sorted_entries(folder: &Path) -> io::Result<Vec<(OsString, FileType)>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        entries.push((entry.file_name(), entry.file_type()?));
+    }
+    entries.sort_by(|left, right| left.0.cmp(&right.0));
+    Ok(entries)
 }
 
 /// The failure for a folder that cannot be read or created.

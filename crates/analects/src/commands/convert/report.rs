@@ -99,63 +99,75 @@ impl ConvertReport {
     /// Prints the report.
     pub fn print(&self, as_json: bool) -> Result<(), Failure> {
         if as_json {
-            return ui::print_json_line(&ConvertLine {
-                path: &self.path,
-                output: &self.output,
-                from: self.from,
-                to: self.to,
-                written: self.is_allowed(),
-                messages: self.messages,
-                left_out: self.left_out,
-                losses: &self.losses,
-                more_losses: self.more_losses,
-                left_behind: self.left_behind,
-                problems: hints::problems_with_hints(&self.problems, Path::new(&self.path)),
-            });
+            return ui::print_json_line(&self.as_json());
         }
-        let serious = |problem: &&Problem| reading::is_serious(problem);
-        let serious: Vec<Problem> = self.problems.iter().filter(serious).cloned().collect();
+        let mut serious = self.problems.clone();
+        serious.retain(reading::is_serious);
         ui::report_problems(&self.path, b"", &serious);
+        self.print_losses();
+        self.print_left_out();
+        if self.messages == Some(0) {
+            self.remark("it contains no messages");
+        }
+        Ok(())
+    }
+
+    fn as_json(&self) -> ConvertLine<'_> {
+        ConvertLine {
+            path: &self.path,
+            output: &self.output,
+            from: self.from,
+            to: self.to,
+            written: self.is_allowed(),
+            messages: self.messages,
+            left_out: self.left_out,
+            losses: &self.losses,
+            more_losses: self.more_losses,
+            left_behind: self.left_behind,
+            problems: hints::problems_with_hints(&self.problems, Path::new(&self.path)),
+        }
+    }
+
+    /// Prints a remark about the file.
+    fn remark(&self, text: &str) {
+        ui::remark(&format!("{}: {text}", self.path));
+    }
+
+    /// Prints the first losses, and how many more there are.
+    fn print_losses(&self) {
         for loss in self.losses.iter().take(MAX_LISTED_LOSSES) {
-            let whose = match loss.message.as_deref() {
+            let owner = match loss.message.as_deref() {
                 Some("") => "a message without a name".to_string(),
                 Some(id) => format!("message {id}"),
                 None => "the conversation".to_string(),
             };
-            ui::remark(&format!(
-                "{}: {whose} loses {}: {}",
-                self.path, loss.what, loss.why
-            ));
+            self.remark(&format!("{owner} loses {}: {}", loss.what, loss.why));
         }
-        if self.losses.len() > MAX_LISTED_LOSSES {
-            let more = self.losses.len() - MAX_LISTED_LOSSES + self.more_losses;
-            let listed = match self.more_losses {
-                0 => "them all".to_string(),
-                _ => format!("the first {}", self.losses.len()),
-            };
-            ui::remark(&format!(
-                "{}: and {more} more; --json lists {listed}",
-                self.path
-            ));
+        if self.losses.len() <= MAX_LISTED_LOSSES {
+            return;
         }
+        let more = self.losses.len() - MAX_LISTED_LOSSES + self.more_losses;
+        let listed = if self.more_losses == 0 {
+            "them all".to_string()
+        } else {
+            format!("the first {}", self.losses.len())
+        };
+        self.remark(&format!("and {more} more; --json lists {listed}"));
+    }
+
+    /// Prints what a conversion without `--full` leaves out.
+    fn print_left_out(&self) {
         if !self.left_behind.is_empty() {
             let mut left_behind = self.left_behind;
             left_behind.other_records += self.left_out;
-            ui::remark(&format!("{}: {left_behind}; --full keeps them", self.path));
+            self.remark(&format!("{left_behind}; --full keeps them"));
         } else if self.left_out > 0 {
             let records = match self.left_out {
-                1 => "1 record that is no conversation is".to_string(),
-                count => format!("{count} records that are no conversation are"),
+                1 => "1 record that is not part of the conversation is".to_string(),
+                count => format!("{count} records that are not part of the conversation are"),
             };
-            ui::remark(&format!(
-                "{}: {records} left out; --full keeps them",
-                self.path
-            ));
+            self.remark(&format!("{records} left out; --full keeps them"));
         }
-        if self.messages == Some(0) {
-            ui::remark(&format!("{}: there is no message in it", self.path));
-        }
-        Ok(())
     }
 
     /// Fails if the output was not written.
@@ -168,7 +180,7 @@ impl ConvertReport {
             count => format!("{count} things"),
         };
         let text = format!(
-            "{}: {} cannot say {things} of it; nothing was written",
+            "{}: {} cannot hold {things}; nothing was written",
             self.path, self.to
         );
         Err(Failure::input(text).or_hint("--lossy writes the rest"))

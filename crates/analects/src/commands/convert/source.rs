@@ -202,7 +202,8 @@ impl ConvertSource {
         sink(&head)?;
         let mut seen = SourceDigest::default();
         seen.add(&head);
-        let (mut piece, mut progress) = (vec![0; CHUNK_SIZE], ProgressLine::new());
+        let mut piece = vec![0; CHUNK_SIZE];
+        let mut progress = ProgressLine::new();
         while seen.count < count {
             let left = usize::try_from(count - seen.count).unwrap_or(usize::MAX);
             let wanted = piece.len().min(left);

@@ -73,37 +73,45 @@ pub fn run(args: &AppendArgs) -> Result<(), Failure> {
         Some(word) => sessions.find(Some(word))?,
         None => sessions.new_name(),
     };
-    let (chains, known) = (HashMap::new(), HashSet::new());
-    let mut writer = MessageAppender {
+    let mut appender = MessageAppender {
         store: &sessions.store,
         name,
-        chains,
-        known,
+        chains: HashMap::new(),
+        known: HashSet::new(),
     };
     let mut lines = LineBuffer::default();
     let mut chunk = vec![0; CHUNK];
     loop {
-        let read = match std::io::stdin().read(&mut chunk) {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            read => read.map_err(|error| {
-                Failure::input(format!("cannot read stdin: {}", io_error_text(&error)))
-            })?,
+        let count = read_stdin(&mut chunk)?;
+        let (messages, wrong) = if count == 0 {
+            lines.finish()
+        } else {
+            lines.push(&chunk[..count])
         };
-        let done = match read {
-            0 => lines.finish(),
-            _ => lines.push(&chunk[..read]),
-        };
-        let (messages, wrong) = done;
-        let at_once = if args.batch { messages.len().max(1) } else { 1 };
-        let written = messages
-            .chunks(at_once)
-            .try_for_each(|part| writer.append(part));
-        written.map_err(|failure| environment.explain(failure))?;
+        let batch = if args.batch { messages.len().max(1) } else { 1 };
+        for messages in messages.chunks(batch) {
+            let appended = appender.append(messages);
+            appended.map_err(|failure| environment.explain(failure))?;
+        }
         if let Some(wrong) = wrong {
             return Err(wrong);
         }
-        if read == 0 {
+        if count == 0 {
             return Ok(());
+        }
+    }
+}
+
+/// Reads what is on stdin now, or waits for it. Returns 0 at the end.
+fn read_stdin(buffer: &mut [u8]) -> Result<usize, Failure> {
+    loop {
+        match std::io::stdin().read(buffer) {
+            Ok(count) => return Ok(count),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                let text = format!("cannot read stdin: {}", io_error_text(&error));
+                return Err(Failure::input(text));
+            }
         }
     }
 }
@@ -127,18 +135,19 @@ struct MessageAppender<'s> {
 impl MessageAppender<'_> {
     /// Appends messages in order. Consecutive messages of the same chain are written together.
     fn append(&mut self, messages: &[NumberedMessage]) -> Result<(), Failure> {
-        let same = |one: &NumberedMessage, other: &NumberedMessage| {
-            one.message.agent_id == other.message.agent_id
-        };
-        for part in messages.chunk_by(same) {
-            let right = part
-                .iter()
-                .take_while(|it| self.check_parent(it).is_ok())
-                .count();
-            self.append_to_one(&part[..right])?;
-            if let Some(wrong) = part.get(right) {
-                self.check_parent(wrong)?;
+        let chains = messages.chunk_by(|one, other| one.message.agent_id == other.message.agent_id);
+        for messages in chains {
+            let mut valid = 0;
+            let mut wrong = Ok(());
+            for message in messages {
+                wrong = self.check_parent(message);
+                if wrong.is_err() {
+                    break;
+                }
+                valid += 1;
             }
+            self.append_to_one(&messages[..valid])?;
+            wrong?;
         }
         Ok(())
     }
@@ -317,7 +326,7 @@ fn message(line: &[u8]) -> Result<Message, String> {
         Body::Other(Other {
             type_name: Some(name),
         }) if KNOWN.contains(&name.as_str()) => Err(format!(
-            "a message of type {name} lacks what it needs; see the reference of JSON"
+            "a message of type {name} lacks required fields; see the JSON reference"
         )),
         Body::User(User {
             content: Content::Empty,

@@ -68,17 +68,16 @@ pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     output.finish().map_err(suggest_other_name)?;
     ui::remark(&format!("written to {}", path.display()));
     if is_message_file {
-        Ok(())
-    } else {
-        report_damage(&sessions, &name)
+        return Ok(());
     }
+    report_damage(&sessions, &name)
 }
 
 /// Replaces the hint, because `export` never overwrites a file.
 fn suggest_other_name(failure: Failure) -> Failure {
     failure
         .without_hint()
-        .or_hint("name another one; nothing was written")
+        .or_hint("choose another name; nothing was written")
 }
 
 /// Visits the records as they are stored.
@@ -109,7 +108,8 @@ fn for_each_row_up_to(
         match row.bytes {
             Some(bytes) => done = each(bytes, row.next),
             None => {
-                let (at, length) = (row.at, row.next - row.at);
+                let at = row.at;
+                let length = row.next - row.at;
                 if !is_reported {
                     ui::remark(&format!(
                         "warning: the line at byte {at} has {length} bytes and is left out; the session's file has it"
@@ -186,7 +186,9 @@ fn write_exact_file(
     output: &mut Destination,
 ) -> Result<(), Failure> {
     let mut writer = None;
-    let (mut text, mut details, mut tail) = (Vec::new(), Vec::new(), Spool::default());
+    let mut text = Vec::new();
+    let mut details = Vec::new();
+    let mut tail = Spool::default();
     let mut seen = SessionPass::default();
     for_each_message(sessions, name, &mut seen, read_line, &mut |message| {
         let writer = writer.get_or_insert_with(|| ExactWriter::new(&message.session_id, OsIds));
@@ -235,7 +237,8 @@ fn for_each_message(
     read: fn(&[u8]) -> TranscriptLine,
     each: &mut dyn FnMut(Message) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let (end, is_reported) = (seen.end, seen.is_reported);
+    let end = seen.end;
+    let is_reported = seen.is_reported;
     for_each_row_up_to(sessions, name, end, is_reported, &mut |row, next| {
         seen.lines += 1;
         seen.end = Some(next);

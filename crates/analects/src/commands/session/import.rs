@@ -1,10 +1,12 @@
 //! `session import`: imports a conversation of any format as a session.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use analects_core::{Ids, Message, Raw, SessionId, StateChange};
+use analects_formats::FormatReader;
 use analects_formats::convert::{self, HEAD_SIZE, ProblemList, ReadOptions, ReadOutput};
 use analects_formats::{Loss, msgfile};
 use analects_store::{ChainName, NewSession, OsIds, TranscriptStore, read_message_file};
@@ -59,19 +61,20 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     let source = import.read(&args.file)?;
     import.check(&path)?;
     report(&import, &path, &source, args.json);
-    let (messages, left_out) = (import.messages, import.left_out);
+    let messages = import.messages;
+    let left_out = import.left_out;
     if messages == 0 {
-        return Err(Failure::input(format!("{path}: there is no message in it")));
+        return Err(Failure::input(format!("{path}: it contains no messages")));
     }
     import.finish()?;
-    match args.json {
-        true => ui::print_json(&ImportReport {
-            session_id: &name.session,
-            messages,
-            left_out,
-        }),
-        false => ui::print_line(&name.session),
+    if !args.json {
+        return ui::print_line(&name.session);
     }
+    ui::print_json(&ImportReport {
+        session_id: &name.session,
+        messages,
+        left_out,
+    })
 }
 
 /// Files up to this size stay in memory, so that problems can show the line.
@@ -101,6 +104,31 @@ struct Importer<'a> {
     losses: Vec<Loss>,
 }
 
+/// A file that is read in pieces.
+struct FilePieces<'p> {
+    path: &'p str,
+    file: File,
+    /// Whether `source` collects the text.
+    is_kept: bool,
+    source: Vec<u8>,
+}
+
+impl FilePieces<'_> {
+    /// Reads the next piece of at most `size` bytes; it is empty at the end.
+    fn next(&mut self, size: u64) -> Result<Vec<u8>, Failure> {
+        let mut piece = Vec::new();
+        let read = self.file.by_ref().take(size).read_to_end(&mut piece);
+        read.map_err(|error| {
+            let text = format!("{}: cannot be read: {}", self.path, io_error_text(&error));
+            Failure::input(text)
+        })?;
+        if self.is_kept {
+            self.source.extend_from_slice(&piece);
+        }
+        Ok(piece)
+    }
+}
+
 impl<'a> Importer<'a> {
     fn new(
         sessions: &'a Sessions,
@@ -126,57 +154,56 @@ impl<'a> Importer<'a> {
     /// it is large.
     fn read(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
         let path = file.to_string_lossy();
-        let unreadable = |error: io::Error| {
-            Failure::input(format!("{path}: cannot be read: {}", io_error_text(&error)))
+        let opened = open_regular(file)?;
+        let size = opened.metadata().map(|facts| facts.len());
+        let mut pieces = FilePieces {
+            path: &path,
+            file: opened,
+            is_kept: size.is_ok_and(|size| size <= MAX_SOURCE_IN_MEMORY),
+            source: Vec::new(),
         };
-        let mut opened = open_regular(file)?;
-        let is_shown = opened
-            .metadata()
-            .is_ok_and(|facts| facts.len() <= MAX_SOURCE_IN_MEMORY);
-        let mut piece = Vec::new();
-        opened
-            .by_ref()
-            .take(HEAD_SIZE as u64)
-            .read_to_end(&mut piece)
-            .map_err(unreadable)?;
-        let format = convert::detect(&piece, &path).ok_or_else(|| unknown(&path))?;
+        let head = pieces.next(HEAD_SIZE as u64)?;
+        let format = convert::detect(&head, &path).ok_or_else(|| unknown(&path))?;
         // A Claude Code session may continue another one; a file of requests may hold many
         // conversations.
         self.is_one = format.id() != "claude-code";
         if format.id() == "msgfile" {
             return self.read_message_file(file);
         }
-        // A transcript is imported with all details.
-        let full = format.id() == "transcript";
         let options = ReadOptions {
-            full,
+            // A transcript is imported with all details.
+            full: format.id() == "transcript",
             zone: TimeZone::system(),
             ..ReadOptions::named(&*path)
         };
-        let Some(mut reader) = format.reader(&options) else {
+        let Some(reader) = format.reader(&options) else {
             return Ok(Vec::new());
         };
-        let (mut found, mut waiting, mut source) = (ReadOutput::default(), 0, Vec::new());
+        self.read_pieces(head, &mut pieces, reader)?;
+        Ok(pieces.source)
+    }
+
+    /// Passes the pieces of a file to a reader, and stores the messages batch by batch.
+    fn read_pieces(
+        &mut self,
+        head: Vec<u8>,
+        pieces: &mut FilePieces<'_>,
+        mut reader: Box<dyn FormatReader>,
+    ) -> Result<(), Failure> {
+        let mut found = ReadOutput::default();
+        let mut waiting = 0;
+        let mut piece = head;
         while !piece.is_empty() {
             reader.feed(&piece, &mut found);
             waiting += piece.len() as u64;
-            if is_shown {
-                source.extend_from_slice(&piece);
-            }
             if waiting >= BATCH {
                 waiting = 0;
                 self.take(std::mem::take(&mut found))?;
             }
-            piece.clear();
-            opened
-                .by_ref()
-                .take(CHUNK_SIZE)
-                .read_to_end(&mut piece)
-                .map_err(unreadable)?;
+            piece = pieces.next(CHUNK_SIZE)?;
         }
         reader.finish(&mut found);
-        self.take(found)?;
-        Ok(source)
+        self.take(found)
     }
 
     /// Reads a message file, which has to be read as a whole.
@@ -275,7 +302,7 @@ impl<'a> Importer<'a> {
 
 /// The failure for a file of unknown format.
 fn unknown(path: &str) -> Failure {
-    let text = format!("{path}: this is no conversation in a format that is known here");
+    let text = format!("{path}: this is not a conversation in a known format");
     let hint = "if you know its format, convert it first: analects convert --from";
     Failure::input(text).or_hint(hint)
 }
@@ -287,14 +314,14 @@ fn report(found: &Importer<'_>, path: &str, source: &[u8], as_json: bool) {
     ui::report_problems(path, source, &problems);
     for loss in &found.losses {
         ui::remark(&format!(
-            "{path}: {} is not taken over: {}",
+            "{path}: {} is not imported: {}",
             loss.what, loss.why
         ));
     }
     if found.left_out > 0 && !as_json {
         let records = match found.left_out {
-            1 => "1 record that is no conversation is".to_string(),
-            count => format!("{count} records that are no conversation are"),
+            1 => "1 record that is not part of the conversation is".to_string(),
+            count => format!("{count} records that are not part of the conversation are"),
         };
         ui::remark(&format!("{path}: {records} left out"));
     }

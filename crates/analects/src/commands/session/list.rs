@@ -49,24 +49,24 @@ impl SessionEntry {
     pub fn of(
         sessions: &Sessions,
         name: &ChainName,
-        digest: SessionSummary,
+        summary: SessionSummary,
     ) -> Result<SessionEntry, Failure> {
         let path = sessions.store.path(name)?.to_string_lossy().into_owned();
         Ok(SessionEntry {
             id: name.session.to_string(),
-            title: digest.name,
-            cwd: digest.cwd,
+            title: summary.name,
+            cwd: summary.cwd,
             path,
-            created_at: digest.created_at,
-            updated_at: digest.updated_at,
-            messages: digest.messages,
-            branches: digest.branches,
-            records: digest.records,
-            damaged: digest.damaged,
-            compactions: digest.compactions,
-            input_tokens: digest.input_tokens,
-            output_tokens: digest.output_tokens,
-            cost_usd: digest.cost_usd,
+            created_at: summary.created_at,
+            updated_at: summary.updated_at,
+            messages: summary.messages,
+            branches: summary.branches,
+            records: summary.records,
+            damaged: summary.damaged,
+            compactions: summary.compactions,
+            input_tokens: summary.input_tokens,
+            output_tokens: summary.output_tokens,
+            cost_usd: summary.cost_usd,
         })
     }
 }
@@ -82,24 +82,27 @@ pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&environment);
     let project = (!args.all).then_some(sessions.project.as_str());
     let listed = sessions.store.list(project)?;
-    let digests = sessions.store.summaries(&listed)?;
-    let entries = listed.iter().zip(digests);
-    let entries = entries.map(|(it, digest)| SessionEntry::of(&sessions, &it.name, digest));
-    let entries: Vec<SessionEntry> = entries.collect::<Result<_, Failure>>()?;
+    let summaries = sessions.store.summaries(&listed)?;
+    let mut entries = Vec::new();
+    for (session, summary) in listed.iter().zip(summaries) {
+        entries.push(SessionEntry::of(&sessions, &session.name, summary)?);
+    }
     if args.json {
         return ui::print_json(&SessionListReport { sessions: entries });
     }
     if entries.is_empty() {
-        ui::remark(match args.all {
-            true => "no session yet; analects chat \"Hello\" starts one",
-            false => "no session in this folder yet; --all shows those of others",
-        });
+        let text = if args.all {
+            "no session yet; analects chat \"Hello\" starts one"
+        } else {
+            "no session in this folder yet; --all lists those of other folders"
+        };
+        ui::remark(text);
     }
     let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
-    let rows = short_ids(&ids).into_iter().zip(&entries).zip(&listed);
-    let rows = rows
-        .map(|((id, entry), listed)| row(id, entry, listed, args.all))
-        .collect();
+    let mut rows = Vec::new();
+    for (id, (entry, listed)) in short_ids(&ids).into_iter().zip(entries.iter().zip(&listed)) {
+        rows.push(row(id, entry, listed, args.all));
+    }
     ui::print_rows(rows)
 }
 

@@ -1,11 +1,12 @@
 //! `session resume`: continues a session.
 
+use analects_runtime::StoredConversation;
+
 use crate::commands::chat::{
-    self, CallArgs, ChatCall, ChatLocation, InteractiveSession, UserInput,
+    self, CallArgs, ChatLocation, ChatSettings, InteractiveSession, UserInput,
 };
 use crate::config::Config;
-use crate::connection::ConnectionArgs;
-use crate::connection::{LimitArgs, turn_config};
+use crate::connection::{ConnectionArgs, LimitArgs, turn_config};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::Interface;
@@ -53,51 +54,39 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
     let prompt = chat::prompt(&args.prompt)?;
     let config = Config::read_for(args.model.as_deref(), args.agent.as_deref(), &environment)?;
     let conversation = chat::open(&sessions, name.clone())?;
-    // Say so, because the files that the session speaks of are not the ones in this folder.
-    let here = environment.folder.to_string_lossy();
-    if let Some(folder) = conversation
-        .state()
-        .cwd
-        .as_deref()
-        .filter(|folder| *folder != here)
-    {
-        ui::remark(&format!("this session works in {folder}"));
-    }
-    let records = options.record_to.is_some();
-    let turn = turn_config(options, args.limits.limits(), &config, &environment);
-    let (model, agent, call) = (args.model, args.agent, CallArgs::default());
+    remark_other_folder(&conversation, &environment);
+
+    let settings = ChatSettings {
+        records: options.record_to.is_some(),
+        turn: turn_config(options, args.limits.limits(), &config, &environment),
+        config,
+        args: CallArgs::default(),
+        model: args.model,
+        agent: args.agent,
+    };
     let done = if prompt.is_none() && input::stdin_is_terminal() {
-        let (location, files) = (ChatLocation::Store { sessions, name }, Vec::new());
         let session = InteractiveSession {
-            config,
-            turn,
-            records,
-            call,
-            location,
-            model,
-            agent,
-            files,
+            settings,
+            location: ChatLocation::Store { sessions, name },
+            files: Vec::new(),
         };
         session.run(&environment)
     } else {
-        let call = ChatCall {
-            environment: &environment,
-            config: &config,
-            model: model.as_deref(),
-            agent: agent.as_deref(),
-            args: &call,
-            turn: &turn,
-            records,
-            interface: Interface::Call,
+        let mut input = UserInput {
+            prompt,
+            ..UserInput::default()
         };
-        chat::continue_session(
-            call,
-            conversation,
-            &mut UserInput {
-                prompt,
-                ..UserInput::default()
-            },
-        )
+        let call = settings.call(&environment, Interface::Call);
+        chat::continue_session(call, conversation, &mut input)
     };
     done.map_err(|failure| environment.explain(failure))
+}
+
+/// Says so if the session belongs to another folder: its files are not the ones in this folder.
+fn remark_other_folder(conversation: &StoredConversation, environment: &Environment) {
+    let here = environment.folder.to_string_lossy();
+    let state = conversation.state();
+    if let Some(folder) = state.cwd.as_deref().filter(|folder| *folder != here) {
+        ui::remark(&format!("this session works in {folder}"));
+    }
 }

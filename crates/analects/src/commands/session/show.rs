@@ -38,24 +38,21 @@ struct SessionDetails {
 pub fn run(args: &SessionShowArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Environment::read()?);
     let name = sessions.find(args.session.as_deref())?;
-    let digest = sessions.store.overview(&name)?.summary();
-    let entry = SessionEntry::of(&sessions, &name, digest)?;
-    let shown = SessionDetails {
-        entry,
+    let summary = sessions.store.overview(&name)?.summary();
+    let details = SessionDetails {
+        entry: SessionEntry::of(&sessions, &name, summary)?,
         side_chains: sessions.store.side_chains(&name)?,
     };
     if args.json {
-        return ui::print_json(&shown);
+        return ui::print_json(&details);
     }
-    let entry = shown.entry;
-    let damaged = (entry.damaged > 0).then(|| format!("{}; see analects check", entry.damaged));
-    let branches = (entry.branches > 1).then(|| {
-        format!(
-            "{}; analects session tail marks what is on another one",
-            entry.branches
-        )
-    });
-    let some = |number: u64| (number > 0).then(|| number.to_string());
+    ui::print_rows(rows(details))
+}
+
+/// The details with their labels, without those that are unknown or zero.
+fn rows(details: SessionDetails) -> Vec<[String; 2]> {
+    let entry = details.entry;
+    let side_chains = details.side_chains.join(", ");
     let rows = [
         ("session", Some(entry.id)),
         ("title", entry.title),
@@ -64,22 +61,36 @@ pub fn run(args: &SessionShowArgs) -> Result<(), Failure> {
         ("begun", entry.created_at),
         ("last written", entry.updated_at),
         ("messages", Some(entry.messages.to_string())),
-        ("branches", branches),
-        ("damaged lines", damaged),
-        ("compactions", some(entry.compactions)),
-        ("tokens read", some(entry.input_tokens)),
-        ("tokens written", some(entry.output_tokens)),
-        (
-            "known costs",
-            (entry.cost_usd > 0.0).then(|| format!("${:.4}", entry.cost_usd)),
-        ),
+        ("branches", branches(entry.branches)),
+        ("damaged lines", damaged(entry.damaged)),
+        ("compactions", positive(entry.compactions)),
+        ("tokens read", positive(entry.input_tokens)),
+        ("tokens written", positive(entry.output_tokens)),
+        ("known costs", cost(entry.cost_usd)),
         (
             "side chains",
-            Some(shown.side_chains.join(", ")).filter(|names| !names.is_empty()),
+            Some(side_chains).filter(|names| !names.is_empty()),
         ),
     ];
-    let rows = rows
-        .into_iter()
-        .filter_map(|(label, value)| Some([label.to_string(), value?]));
-    ui::print_rows(rows.collect())
+    rows.into_iter()
+        .filter_map(|(label, value)| Some([label.to_string(), value?]))
+        .collect()
+}
+
+fn branches(count: u64) -> Option<String> {
+    let hint = "analects session tail marks messages on another branch";
+    (count > 1).then(|| format!("{count}; {hint}"))
+}
+
+fn damaged(lines: u64) -> Option<String> {
+    (lines > 0).then(|| format!("{lines}; see analects check"))
+}
+
+fn cost(usd: f64) -> Option<String> {
+    (usd > 0.0).then(|| format!("${usd:.4}"))
+}
+
+/// A number as text; `None` for zero.
+fn positive(number: u64) -> Option<String> {
+    (number > 0).then(|| number.to_string())
 }

@@ -106,16 +106,19 @@ fn text_of(message: &Message) -> String {
 
 /// A block as text; `None` for blocks that have nothing to show.
 fn line_of(block: &Block) -> Option<String> {
-    let first = |text: &str| text.lines().next().unwrap_or_default().to_string();
     match block {
         Block::Text(block) => Some(block.text.as_str().into_owned()),
-        Block::Thinking(block) => Some(format!("(thinks) {}", first(&block.thinking.as_str()))),
+        Block::Thinking(block) => {
+            Some(format!("(thinks) {}", first_line(&block.thinking.as_str())))
+        }
         Block::ToolUse(call) => Some(format!(
             "(calls {}) {}",
             call.name,
-            first(call.input.as_str())
+            first_line(call.input.as_str())
         )),
-        Block::ToolResult(result) => Some(format!("(result) {}", first(&result.content.text()))),
+        Block::ToolResult(result) => {
+            Some(format!("(result) {}", first_line(&result.content.text())))
+        }
         Block::Image(_) => Some("(an image)".to_string()),
         Block::Other(raw) => {
             let kind = raw.as_object()?.get("type").and_then(Raw::as_string)?;
@@ -123,4 +126,8 @@ fn line_of(block: &Block) -> Option<String> {
         }
         Block::RedactedThinking(_) | Block::Document(_) => None,
     }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_string()
 }

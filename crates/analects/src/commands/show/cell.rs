@@ -76,7 +76,8 @@ fn refuse_binary(path: &str, cell: Cell<'_>) -> Failure {
 
 fn missing(document: &Document, path: &str, name: &str) -> Failure {
     let failure = Failure::not_found(format!("{path}: there is no cell {name}"));
-    let (near, file) = (nearest(document, name), shell::target(path));
+    let near = nearest(document, name);
+    let file = shell::target(path);
     if near.is_empty() {
         return failure.or_hint(format!("see analects show {file}"));
     }

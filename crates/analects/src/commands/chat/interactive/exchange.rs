@@ -19,7 +19,7 @@ pub(super) fn undo_in_file(path: &Path, environment: &Environment) -> Result<(),
     let exchange = last_exchange(&document).ok_or_else(nothing_to_undo)?;
     if exchange.before.is_none() && exchange.is_summed_up {
         let failure =
-            Failure::input("a summary stands for the first question, and nothing is before it");
+            Failure::input("a summary replaces the first question, and nothing comes before it");
         let file = shell::path(path);
         return Err(failure.or_hint(format!("analects compact {file} --undo hides the summary")));
     }
@@ -84,7 +84,8 @@ mod tests {
     }
 
     fn of(question: &str, before: Option<&str>) -> Option<Exchange> {
-        let (question, before) = (question.to_string(), before.map(str::to_string));
+        let question = question.to_string();
+        let before = before.map(str::to_string);
         Some(Exchange {
             question,
             is_summed_up: false,

@@ -57,7 +57,7 @@ impl ChatLocation {
             ChatLocation::File(_) => None,
             ChatLocation::Store { .. } if !self.exists() => None,
             ChatLocation::Store { name, .. } => Some(format!(
-                "to go on: analects session resume {}",
+                "to continue: analects session resume {}",
                 &*name.session
             )),
         }
@@ -127,7 +127,8 @@ impl ChatLocation {
         let ChatLocation::Store { sessions, name } = self else {
             return Err(Failure::internal("this conversation is not in the store"));
         };
-        let (store, folder) = (sessions.store.clone(), &environment.folder);
+        let store = sessions.store.clone();
+        let folder = &environment.folder;
         Ok(StoredConversation::open_in(store, name.clone(), folder)?)
     }
 
@@ -146,7 +147,7 @@ impl ChatLocation {
     pub fn context(&self, call: ChatCall<'_>) -> Result<(), Failure> {
         if self.is_empty()? {
             return Err(Failure::input(
-                "nothing was said yet, so there is nothing to send",
+                "there are no messages yet, so there is nothing to send",
             ));
         }
         let target = match self {
@@ -193,19 +194,21 @@ impl ChatLocation {
     pub fn fork(&mut self, environment: &Environment) -> Result<(), Failure> {
         if self.is_empty()? {
             return Err(Failure::input(
-                "nothing was said yet, so there is nothing to copy",
+                "there are no messages yet, so there is nothing to copy",
             ));
         }
         match self {
             ChatLocation::File(path) => {
                 let copy = verbs::fork_file(path, None, None, false, environment)?;
-                let (old, new) = (path.display(), copy.display());
+                let old = path.display();
+                let new = copy.display();
                 ui::remark(&format!("you are in {new} now; {old} stays as it is"));
                 *path = copy;
             }
             ChatLocation::Store { sessions, name } => {
                 let copy = verbs::fork_session(sessions, name, None)?;
-                let (old, new) = (&*name.session, &*copy.session);
+                let old = &*name.session;
+                let new = &*copy.session;
                 ui::remark(&format!(
                     "you are in session {new} now; {old} stays as it is"
                 ));
@@ -305,7 +308,9 @@ fn read(path: &Path) -> Result<Option<Document>, Failure> {
     let place = path.display();
     Err(match problem {
         Some(problem) => {
-            let (line, column, message) = (problem.line, problem.column, problem.message);
+            let line = problem.line;
+            let column = problem.column;
+            let message = problem.message;
             let failure = Failure::input(format!("{place}:{line}:{column}: {message}"));
             problem.hint.into_iter().fold(failure, Failure::or_hint)
         }
@@ -325,7 +330,10 @@ fn report_attached_files(conversation: &dyn Conversation) {
     let mut files: Vec<String> = sent.map_while(|message| attached_path(message)).collect();
     files.reverse();
     if !files.is_empty() {
-        ui::remark(&format!("still shown to the model: {}", files.join(", ")));
+        ui::remark(&format!(
+            "still attached for the model: {}",
+            files.join(", ")
+        ));
     }
 }
 

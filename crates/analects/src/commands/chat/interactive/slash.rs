@@ -37,35 +37,34 @@ pub const COMMANDS: [(&str, &str, &str); 10] = [
     (
         "agent",
         "NAME",
-        "let this agent answer; without NAME, say who answers and who could",
+        "switch to this agent; without NAME, show the current agent and the others",
     ),
     (
         "model",
         "NAME",
-        "ask this model; without NAME, say which one is asked",
+        "switch to this model; without NAME, show the current model",
     ),
     (
         "context",
         "",
         "show what would be sent with the next prompt",
     ),
-    (
-        "compact",
-        "",
-        "put a summary in the place of what was said so far",
-    ),
+    ("compact", "", "summarise the conversation so far"),
     ("undo", "", "take back the last prompt and its answer"),
-    ("fork", "", "go on in a copy; the original stays as it is"),
+    (
+        "fork",
+        "",
+        "continue in a copy; the original stays as it is",
+    ),
     (
         "retry",
         "",
-        "ask again, after an error or an answer that broke off",
+        "ask again after an error, or after an answer that broke off",
     ),
     (
         "edit",
         "TEXT",
-        "write the next prompt in your editor ($VISUAL or $EDITOR); to send nothing, leave it \
-         empty or as it was, or leave with an error, as with :cq in vi",
+        "write the next prompt in your editor ($VISUAL or $EDITOR); to send nothing, leave the text empty or unchanged, or leave the editor with an error, such as :cq in vi",
     ),
     ("help", "", "show this"),
     ("quit", "", "end the session; Ctrl-D does the same"),
@@ -101,14 +100,11 @@ fn alone(name: &str, rest: &str, command: SlashCommand) -> Result<SlashCommand, 
     if rest.is_empty() {
         Ok(command)
     } else {
-        Err(Failure::usage(
-            format!("/{name} takes nothing after it"),
-            SAY_IT,
-        ))
+        Err(Failure::usage(format!("/{name} takes no argument"), SAY_IT))
     }
 }
 
-const SAY_IT: &str = "/help lists the commands; to say it to the model, begin with a blank";
+const SAY_IT: &str = "/help lists the commands; to send it to the model, put a space before it";
 
 /// The error for an unknown command, with the nearest known one.
 fn unknown(name: &str) -> Failure {
@@ -139,29 +135,29 @@ pub fn help(width: usize) -> Vec<String> {
 const KEYS: [(&str, &str); 8] = [
     (
         "Enter",
-        "send; after \\ at the line's end, and in an open ``` block, a new line instead",
+        "send; after \\ at the end of the line, or in an open ``` block, start a new line",
     ),
     ("Alt-Enter", "a new line"),
     (
         "Up, Ctrl-R",
-        "what was typed before; Tab completes commands, agents and models",
+        "find earlier input; Tab completes commands, agents and models",
     ),
     (
         "Ctrl-C",
-        "clear the line; while an answer comes, end it there and keep what came",
+        "clear the line; while an answer arrives, stop it and keep what has arrived",
     ),
     ("Ctrl-D", "end the session"),
     (
         "Ctrl-Z",
-        "back to the shell, until fg; Ctrl-_ undoes a change of the line",
+        "return to the shell; fg brings you back; Ctrl-_ undoes a change of the line",
     ),
     (
         "",
-        "What is typed while an answer comes is not shown, and stands in the line after it.",
+        "Text that you type while an answer arrives appears in the input line after it.",
     ),
     (
         "",
-        "Pasted text of many lines is shown as [pasted: N lines] and sent as it is.",
+        "Pasted text of many lines is shown as [pasted: N lines] and sent in full.",
     ),
 ];
 
@@ -273,8 +269,8 @@ mod tests {
             narrow[0..3],
             [
                 "  /agent NAME",
-                "      let this agent answer; without",
-                "      NAME, say who answers and who"
+                "      switch to this agent; without",
+                "      NAME, show the current agent and"
             ]
         );
     }
@@ -291,7 +287,7 @@ mod tests {
         );
         assert_eq!(
             parse("/undo it").unwrap_err().message,
-            "/undo takes nothing after it"
+            "/undo takes no argument"
         );
     }
 }
