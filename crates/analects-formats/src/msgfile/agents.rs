@@ -48,6 +48,7 @@ pub(super) fn agent(cell: Cell<'_>) -> Option<Agent> {
     })
 }
 
+/// The models in a list with commas.
 fn models(listed: &str) -> Vec<String> {
     let names = listed
         .split(',')

@@ -16,6 +16,7 @@ pub struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
+    /// Where its parts are.
     pub(super) fn spans(self) -> &'a scan::CellSpans {
         &self.document.scan.cells[self.at]
     }

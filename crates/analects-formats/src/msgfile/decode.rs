@@ -36,6 +36,7 @@ pub fn decode_named(source: impl Into<Vec<u8>>, name: &str) -> Document {
     read(source.into(), kind)
 }
 
+/// Reads a source. A file without a section to name is plain.
 fn read(source: Vec<u8>, kind: DocumentKind) -> Document {
     #[cfg(debug_assertions)]
     DECODES.fetch_add(1, Ordering::Relaxed);
@@ -87,6 +88,7 @@ impl Document {
         self.keep_section(known);
     }
 
+    /// Replaces everything from `at` on, and reads what may have changed.
     fn replace_from(&mut self, at: usize, bytes: &[u8]) {
         let kept = self.cut(at);
         self.source.truncate(at);
@@ -130,12 +132,14 @@ impl Document {
         self.with_source_within_section([&self.source[..start], cells].concat())
     }
 
+    /// The name and the heading of the section, if the file has one.
     fn known_section(&self) -> Option<(String, Section)> {
         let name = self.front.message_section.clone();
         name.zip(self.scan.section)
             .filter(|_| self.kind == DocumentKind::Section)
     }
 
+    /// Reads the cells of a known section if the file has lost it.
     fn keep_section(&mut self, known: Option<(String, Section)>) {
         if let Some((name, section)) = known.filter(|_| self.scan.section.is_none()) {
             self.read_section(name, section);

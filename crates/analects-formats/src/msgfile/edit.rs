@@ -298,6 +298,7 @@ pub(super) fn typed_cell(document: &Document, level: usize, text: &str) -> Strin
     format!("{head}{line_end}{text}{line_end}")
 }
 
+/// Whether the last of these cells is an output, after which a person types next.
 fn ends_with_output(cells: &[NewCell]) -> bool {
     cells
         .last()

@@ -89,6 +89,7 @@ impl FrontmatterReader {
         }
     }
 
+    /// Reads the keys that this program knows.
     fn read_tree(&mut self, tree: &Yaml, found: &mut Frontmatter) {
         let Some(entries) = tree.entries() else {
             let message = format!("frontmatter must be a map of keys to values, not {tree}");
@@ -110,6 +111,7 @@ impl FrontmatterReader {
         }
     }
 
+    /// Adds the problem that the text is not valid YAML.
     pub(crate) fn unreadable(&mut self, error: &YamlError) {
         let message = format!("frontmatter cannot be read: {}", error.message);
         let at = error
@@ -144,6 +146,7 @@ impl FrontmatterReader {
         self.lines.last().copied().unwrap_or(0)
     }
 
+    /// The span of the line at an offset.
     fn line_at(&self, offset: usize) -> Span {
         let next = self.lines.partition_point(|start| *start <= offset);
         let start = next.checked_sub(1).and_then(|line| self.lines.get(line));
@@ -293,6 +296,7 @@ impl FrontmatterReader {
         models
     }
 
+    /// A whole number that is not negative.
     fn count(&mut self, entry: &YamlEntry) -> Option<u64> {
         let count = match entry.value {
             Yaml::Int(number) => u64::try_from(number).ok(),
@@ -323,6 +327,7 @@ impl FrontmatterReader {
         }
     }
 
+    /// Adds the problem of an unknown property, with a similar one as the hint.
     fn unknown_key(&mut self, entry: &YamlEntry) {
         let message = format!("unknown agent property {:?}", shortened(&entry.key));
         let hint = match nearest(&entry.key, Agent::PROPERTIES) {

@@ -105,6 +105,7 @@ fn parameters(raw: &Raw) -> Option<Vec<(String, Raw)>> {
     (object.to_raw() == *raw).then_some(parameters)
 }
 
+/// Adds one `<parameter>` for each argument; `None` if XML cannot hold one.
 fn push_parameters(out: &mut String, parameters: &[(String, Raw)]) -> Option<()> {
     for (name, value) in parameters {
         out.push_str("<parameter name=\"");
@@ -124,6 +125,7 @@ fn bare(value: &Raw) -> Option<String> {
         .filter(|text| xml::carries(text) && Raw::string(text) == *value)
 }
 
+/// Adds an element with this start tag, and a line end.
 fn push_element(out: &mut String, start: &str, text: &str, name: &str) -> Option<()> {
     out.push_str(start);
     xml::push_text(out, text)?;
@@ -188,6 +190,7 @@ fn children(reader: &mut XmlReader<'_>) -> Result<Arguments, InvokeError> {
     Ok(whole.unwrap_or_else(|| Arguments::Json(object.to_raw())))
 }
 
+/// The `name` of an element, which it must have.
 fn required_name(tag: &mut StartTag<'_>) -> Result<String, InvokeError> {
     let name = tag.take("name");
     name.ok_or_else(|| tag.error(format!("<{}> has no name=\"…\"", tag.name)))

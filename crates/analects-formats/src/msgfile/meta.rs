@@ -150,27 +150,52 @@ fn attribute(source: &[u8], start: usize, stop: Option<u8>) -> Option<AttributeS
         return None;
     }
     let key = Span::new(start, start + key_len);
-    let at = key.end + 1;
-    let found = |value: Span, end: usize, is_escaped: bool| AttributeSpans {
-        token: Span::new(start, end),
+    let value = value_at(source, key.end + 1, stop)?;
+    Some(AttributeSpans {
+        token: Span::new(start, value.end),
         key,
-        value,
-        is_escaped,
-    };
+        value: value.inner,
+        is_escaped: value.is_escaped,
+    })
+}
+
+/// A value, and where it ends.
+struct ValueSpans {
+    /// The value without its quotes.
+    inner: Span,
+    /// The end, after the closing quote.
+    end: usize,
+    is_escaped: bool,
+}
+
+/// Reads a value in double or single quotes, or a bare one up to a blank or `stop`. `None` if a quote is not closed.
+fn value_at(source: &[u8], at: usize, stop: Option<u8>) -> Option<ValueSpans> {
     match source.get(at) {
         Some(b'"') => {
             let (end, is_escaped) = quoted_end(source, at + 1)?;
-            Some(found(Span::new(at + 1, end), end + 1, is_escaped))
+            Some(ValueSpans {
+                inner: Span::new(at + 1, end),
+                end: end + 1,
+                is_escaped,
+            })
         }
         Some(b'\'') => {
             let end = at + 1 + memchr(b'\'', source.get(at + 1..)?)?;
-            Some(found(Span::new(at + 1, end), end + 1, false))
+            Some(ValueSpans {
+                inner: Span::new(at + 1, end),
+                end: end + 1,
+                is_escaped: false,
+            })
         }
         _ => {
             let rest = source.get(at..)?;
             let is_end = |byte: &u8| is_blank(*byte) || Some(*byte) == stop;
             let end = at + rest.iter().position(is_end).unwrap_or(rest.len());
-            Some(found(Span::new(at, end), end, false))
+            Some(ValueSpans {
+                inner: Span::new(at, end),
+                end,
+                is_escaped: false,
+            })
         }
     }
 }

@@ -48,6 +48,7 @@ enum AttributeForm {
 }
 
 impl AttributeForm {
+    /// The number of bytes of its opening bracket.
     fn bracket(self) -> usize {
         usize::from(matches!(
             self,
@@ -55,6 +56,7 @@ impl AttributeForm {
         ))
     }
 
+    /// The number of bytes of its opening quote.
     fn quote(self) -> usize {
         usize::from(matches!(
             self,
@@ -86,16 +88,19 @@ impl MetaEntry {
         self.form != AttributeForm::Junk
     }
 
+    /// The span of the key.
     fn name(&self) -> Span {
         let start = self.start + self.form.bracket();
         Span::new(start, start + usize::from(self.key_length))
     }
 
+    /// The span of the value, without quotes.
     fn value(&self) -> Span {
         let start = self.name().end + 1 + self.form.quote();
         Span::new(start, start + self.length)
     }
 
+    /// The span of the whole attribute, or of the junk.
     fn token(&self) -> Span {
         let end = match self.form {
             AttributeForm::Junk => self.start + self.length,
@@ -173,6 +178,7 @@ impl Metadata {
         true
     }
 
+    /// Adds an attribute, and a copy of its value if that differs from the source.
     fn add(&mut self, attribute: AttributeSpans, source: &[u8]) {
         let is_text = std::str::from_utf8(attribute.value.of(source)).is_ok();
         if attribute.is_escaped || !is_text {

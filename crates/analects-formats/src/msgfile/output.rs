@@ -24,6 +24,7 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// The name before `>` in a line of this stream.
     fn name(self) -> &'static str {
         match self {
             Stream::Stdout => "stdout",
@@ -155,6 +156,7 @@ fn prefixed(line: &str) -> Option<(Stream, &str, bool)> {
     rest.strip_prefix(' ').map(|rest| (stream, rest, ended))
 }
 
+/// Adds a line, with its line end if it has one.
 fn add_line(chunks: &mut Vec<OutputChunk>, stream: Stream, line: &str, ended: bool) {
     add(chunks, stream, line.as_bytes());
     if ended {
@@ -162,6 +164,7 @@ fn add_line(chunks: &mut Vec<OutputChunk>, stream: Stream, line: &str, ended: bo
     }
 }
 
+/// Adds bytes to the last chunk if that is of the same stream, else as a new chunk.
 fn add(chunks: &mut Vec<OutputChunk>, stream: Stream, bytes: &[u8]) {
     match chunks.last_mut() {
         _ if bytes.is_empty() => {}
@@ -173,6 +176,7 @@ fn add(chunks: &mut Vec<OutputChunk>, stream: Stream, bytes: &[u8]) {
     }
 }
 
+/// Joins lines with `\n`.
 fn join(lines: impl Iterator<Item = String>) -> String {
     let mut text = String::new();
     for line in lines {

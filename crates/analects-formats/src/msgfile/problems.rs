@@ -208,6 +208,7 @@ struct ProblemCollector<'a> {
 }
 
 impl ProblemCollector<'_> {
+    /// Adds a problem at a span of the file.
     fn add(&mut self, problem: Problem, span: Span) {
         self.list.push(problem.at(span, self.lines));
     }
@@ -263,6 +264,7 @@ fn meta_problems(cell: Cell<'_>, problems: &mut ProblemCollector<'_>) {
     }
 }
 
+/// A `history` that is not a known value.
 fn history_problem(cell: Cell<'_>) -> Option<Problem> {
     let value = cell.get(MetaKey::History)?;
     if cell.history().is_some() {
@@ -272,6 +274,7 @@ fn history_problem(cell: Cell<'_>) -> Option<Problem> {
     Some(Problem::warning("unknown-history", text).hint("it is read as include"))
 }
 
+/// A `timeout` that is not a number of seconds.
 fn timeout_problem(cell: Cell<'_>) -> Option<Problem> {
     let value = cell.get(MetaKey::Timeout)?;
     if seconds::parse(value).is_some() {
@@ -281,6 +284,7 @@ fn timeout_problem(cell: Cell<'_>) -> Option<Problem> {
     Some(Problem::warning("bad-timeout", text).hint("it counts as absent"))
 }
 
+/// An `output_file` outside of the folder.
 fn output_file_problem(cell: Cell<'_>) -> Option<Problem> {
     let path = cell.get(MetaKey::OutputFile)?;
     let why = why_not_a_path(path)?;
@@ -289,6 +293,7 @@ fn output_file_problem(cell: Cell<'_>) -> Option<Problem> {
     Some(Problem::error("bad-output-file", text).hint(hint))
 }
 
+/// A `stored` that does not fit the text, because a person edited it.
 fn stored_problem(cell: Cell<'_>) -> Option<Problem> {
     if cell.is_stored_as_it_says() {
         return None;

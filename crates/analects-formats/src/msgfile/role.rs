@@ -160,6 +160,7 @@ pub(super) struct RoleFacts<'a> {
     pub(super) is_reasoning: bool,
 }
 
+/// The role of a cell that a person wrote.
 fn message_role(word: &str) -> CellRole {
     match word {
         "agent" => CellRole::AgentDefinition,

@@ -135,6 +135,7 @@ fn history_edits(
     Ok(edits.collect())
 }
 
+/// The edit that sets the history of one cell.
 fn history_edit(cell: usize, history: History) -> CellEdit {
     match history {
         History::Exclude => CellEdit::set(cell, MetaKey::History, "none"),
@@ -188,6 +189,7 @@ fn last_before(document: &Document, ready: Cell<'_>) -> Option<String> {
     None
 }
 
+/// The error for a message that is not in the file.
 fn no_cell(message: &MessageId) -> ItemError {
     let text = format!("no cell says message {message}");
     ItemError::new(ItemErrorKind::UnknownCell, text)
@@ -337,6 +339,7 @@ fn check_is_editable(cell: Cell<'_>, text: &str) -> Result<(), ItemError> {
     }
 }
 
+/// The error for a cell whose text cannot be replaced.
 fn not_editable(cell: Cell<'_>, reason: &dyn fmt::Display) -> ItemError {
     let message = format!("cell {} cannot be edited: {reason}", cell.name());
     ItemError::new(ItemErrorKind::Invalid, message)

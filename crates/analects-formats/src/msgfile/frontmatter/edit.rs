@@ -129,6 +129,7 @@ struct EditableFrontmatter<'a> {
 }
 
 impl<'a> EditableFrontmatter<'a> {
+    /// Reads the frontmatter at a span; the error is the reason why it cannot be changed.
     fn new(source: &'a [u8], span: Span) -> Result<EditableFrontmatter<'a>, String> {
         let inner = text_span(source, span).ok_or("there is no frontmatter at this place")?;
         let text = std::str::from_utf8(inner.of(source))
@@ -319,6 +320,7 @@ struct AgentBlock {
 }
 
 impl AgentBlock {
+    /// Finds the block; `None` unless `agents:` occurs once, with indented lines below it.
     fn find(front: &EditableFrontmatter<'_>) -> Option<AgentBlock> {
         let places = front.places_of("agents");
         let [place] = places[..] else { return None };

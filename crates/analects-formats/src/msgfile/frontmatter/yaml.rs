@@ -199,6 +199,7 @@ struct YamlSeed<'a> {
 }
 
 impl YamlSeed<'_> {
+    /// The seed for the values inside a list or a map.
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth >= MAX_DEPTH {
             return Err(E::custom("lists and maps are nested too deeply"));
@@ -217,6 +218,7 @@ impl YamlSeed<'_> {
             .ok_or_else(|| E::custom("its aliases make it too large"))
     }
 
+    /// A value that counts as one node.
     fn node<E: serde::de::Error>(self, value: Yaml) -> Result<Yaml, E> {
         self.pay(0).map(|()| value)
     }

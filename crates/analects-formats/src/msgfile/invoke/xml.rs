@@ -221,6 +221,7 @@ impl<'a> XmlReader<'a> {
         )))
     }
 
+    /// The text after the current position.
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -247,6 +248,7 @@ impl<'a> XmlReader<'a> {
         self.at = self.text.len() - self.rest().trim_start_matches(BLANKS).len();
     }
 
+    /// Skips blanks and comments; fails for any other declaration.
     fn skip_comments(&mut self) -> Result<(), InvokeError> {
         self.skip_blanks();
         while self.rest().starts_with("<!--") {
@@ -290,6 +292,7 @@ impl<'a> XmlReader<'a> {
         Ok(name)
     }
 
+    /// Reads `name="value"`, with either kind of quote.
     fn attribute(&mut self) -> Result<XmlAttribute<'a>, InvokeError> {
         let offset = self.at;
         let name = self.name("an attribute or >")?;

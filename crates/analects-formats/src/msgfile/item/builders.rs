@@ -39,6 +39,7 @@ struct ContentInput {
 }
 
 impl ContentInput {
+    /// The content, if exactly one kind of it was given.
     fn content(self) -> Result<CellContent, ItemError> {
         match (self.text, self.bytes) {
             (Some(text), None) => Ok(CellContent::Text(text)),

@@ -182,6 +182,7 @@ impl AnswerOutput {
         check::content(&self.content, &self.mime_type)
     }
 
+    /// Checks every value but the content, whose rules differ for outputs of code.
     fn check_all_but_content(&self) -> Result<(), ItemError> {
         check::name(&self.name)?;
         self.agent_name().map_or(Ok(()), check::agent_name)?;
@@ -299,6 +300,7 @@ impl CodeOutput {
         self.answer.check_all_but_content()
     }
 
+    /// All bytes of one stream.
     fn stream(&self, stream: Stream) -> Vec<u8> {
         let chunks = self.chunks.iter().filter(|chunk| chunk.stream == stream);
         chunks
@@ -333,6 +335,7 @@ impl CodeExecutionOutput for CodeOutput {
     }
 }
 
+/// Reads JSON as a value; `what` completes "this JSON is not".
 pub(super) fn from_value<T: serde::de::DeserializeOwned>(
     dict: Value,
     what: &str,

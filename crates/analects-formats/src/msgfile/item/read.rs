@@ -122,7 +122,7 @@ fn items_and_places(document: &Document) -> Vec<(Item, usize)> {
 /// Reads a cell as an item or an output; `None` for a cell that is neither.
 fn read(placed: &[OwnedCell<'_>], here: &OwnedCell<'_>) -> Option<ItemOrOutput> {
     let cell = here.cell;
-    let home = here.owner.map(|at| placed[at].cell);
+    let owner = here.owner.map(|at| placed[at].cell);
     if cell.is_ready() {
         return None;
     }
@@ -130,9 +130,9 @@ fn read(placed: &[OwnedCell<'_>], here: &OwnedCell<'_>) -> Option<ItemOrOutput> 
         CellRole::User | CellRole::Code | CellRole::Raw | CellRole::UserBlock => {
             Some(ItemOrOutput::Item(Item::Message(prompt(cell))))
         }
-        CellRole::ToolCall => Some(ItemOrOutput::Item(Item::FunctionCall(call(cell, home)))),
+        CellRole::ToolCall => Some(ItemOrOutput::Item(Item::FunctionCall(call(cell, owner)))),
         CellRole::ToolResult => {
-            let call = home?.name();
+            let call = owner?.name();
             let nonce = call.rsplit_once('.').map(|(_, nonce)| nonce.to_string());
             Some(ItemOrOutput::Output(here.owner?, answer(cell, nonce)))
         }
@@ -153,6 +153,7 @@ fn read(placed: &[OwnedCell<'_>], here: &OwnedCell<'_>) -> Option<ItemOrOutput> 
     }
 }
 
+/// The values that messages and function calls have in common.
 fn item_fields(cell: Cell<'_>) -> ItemFields {
     ItemFields {
         name: cell.name().into_owned(),
@@ -163,6 +164,7 @@ fn item_fields(cell: Cell<'_>) -> ItemFields {
     }
 }
 
+/// Reads a cell that a person wrote.
 fn prompt(cell: Cell<'_>) -> PromptItem {
     let type_word = if cell.is_misplaced() {
         "markdown"
@@ -185,7 +187,9 @@ fn prompt(cell: Cell<'_>) -> PromptItem {
     }
 }
 
-fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> CallItem {
+/// Reads the cell of a function call; `owner` is the cell that it belongs to. If the cell holds no valid call, its text
+/// becomes the arguments.
+fn call(cell: Cell<'_>, owner: Option<Cell<'_>>) -> CallItem {
     let text = cell.content();
     let (function_name, args) = match invoke::decode(&text) {
         Ok(invoke) => (invoke.name, invoke.arguments),
@@ -197,7 +201,7 @@ fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> CallItem {
     };
     let mut fields = item_fields(cell);
     // A reply's history governs its calls.
-    let reply = home.filter(|home| home.role().is_reply());
+    let reply = owner.filter(|owner| owner.role().is_reply());
     fields.history = cell
         .history()
         .or_else(|| reply?.history())
@@ -210,6 +214,7 @@ fn call(cell: Cell<'_>, home: Option<Cell<'_>>) -> CallItem {
     }
 }
 
+/// The media type of a cell, `text/plain` by default.
 fn mime_type(cell: Cell<'_>) -> String {
     cell.get(MetaKey::MimeType)
         .unwrap_or(check::TEXT)
@@ -237,12 +242,14 @@ fn is_base64(cell: Cell<'_>) -> bool {
     cell.get(MetaKey::Encoding) == Some("base64")
 }
 
+/// Reads a reply or a result, which has the nonce of its call unless it has one of its own.
 fn answer(cell: Cell<'_>, nonce_of_call: Option<String>) -> Output {
     let mut answer = plain_answer(cell);
     answer.nonce = answer.nonce.or(nonce_of_call);
     Output::Answer(answer)
 }
 
+/// Reads an output of code: the bytes of a picture, or what was printed.
 fn code_output(cell: Cell<'_>) -> Output {
     let mut answer = plain_answer(cell);
     let lang = cell.written_type().unwrap_or_default().to_string();

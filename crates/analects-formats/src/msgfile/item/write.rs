@@ -44,6 +44,7 @@ pub(super) fn code_cell(code: &CodeOutput, id: &str) -> NewCell {
     with_answer_fields(cell, &code.answer, is_base64)
 }
 
+/// Adds the values that messages and function calls have in common.
 fn with_item_fields(cell: NewCell, fields: &ItemFields) -> NewCell {
     let cell = with(cell, "timeout", fields.timeout.map(seconds::format));
     let history = Some(fields.history).filter(|history| *history != History::Include);
@@ -58,6 +59,7 @@ fn with_item_fields(cell: NewCell, fields: &ItemFields) -> NewCell {
     }
 }
 
+/// Adds the values that all outputs have.
 fn with_answer_fields(cell: NewCell, answer: &AnswerOutput, is_base64: bool) -> NewCell {
     let cell = with(cell, "time", answer.time.clone());
     let cell = with(cell, "status", answer.status.clone());
@@ -72,6 +74,7 @@ fn with_answer_fields(cell: NewCell, answer: &AnswerOutput, is_base64: bool) -> 
     with(cell, "output_file", answer.output_file.clone())
 }
 
+/// Adds a media type, unless it is the default.
 fn with_mime_type(cell: NewCell, mime_type: &str) -> NewCell {
     if mime_type == TEXT {
         cell

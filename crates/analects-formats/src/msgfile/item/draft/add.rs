@@ -104,6 +104,7 @@ impl Draft {
         }
     }
 
+    /// Adds a message with its outputs and calls.
     pub(super) fn make_message(
         &mut self,
         message: &mut PromptItem,
@@ -198,6 +199,7 @@ impl Draft {
         }
     }
 
+    /// Adds a call with its results below a message or a reply.
     pub(super) fn make_call(
         &mut self,
         message: &str,
@@ -272,6 +274,7 @@ impl Draft {
         })
     }
 
+    /// Adds the cells of a tool, unless the file defines one with this name.
     pub(super) fn make_tool(
         &mut self,
         name: &str,
@@ -297,6 +300,7 @@ fn nonce_for(call: &CallItem, ids: &mut dyn Ids) -> String {
     }
 }
 
+/// The error for a call whose name extends that of another cell.
 fn name_of_another(name: &str, message: &str) -> ItemError {
     let text = format!(
         "{} is not a name for a call of {}",
@@ -306,6 +310,7 @@ fn name_of_another(name: &str, message: &str) -> ItemError {
     ItemError::invalid(text).hinting(format!("leave out the dot, or write {message}.NAME"))
 }
 
+/// Fails unless the messages can define a tool: at least one has code, and none has outputs or calls.
 fn check_definition(tool_name: &str, definition: &[PromptItem]) -> Result<(), ItemError> {
     definition.iter().try_for_each(PromptItem::check)?;
     let has_answers =

@@ -90,6 +90,7 @@ impl Draft {
         self.push(operation).map(|_| ())
     }
 
+    /// Adds an agent to the frontmatter.
     pub(super) fn make_agent(&mut self, agent: &Agent) -> Result<Vec<String>, ItemError> {
         self.check_new_agent(agent)?;
         let document = self.document();
@@ -97,6 +98,7 @@ impl Draft {
         self.apply_above(frontmatter::add_agent(document.source(), span, agent))
     }
 
+    /// Adds a cell that defines an agent.
     pub(super) fn make_agent_cell(&mut self, agent: &Agent) -> Result<Vec<String>, ItemError> {
         self.check_new_agent(agent)?;
         let cell = NewCell::agent(self.document().next_id(), agent);
@@ -121,6 +123,7 @@ impl Draft {
             .map(|_| ())
     }
 
+    /// Sets the default agent, which the file must define.
     pub(super) fn make_default_agent(&mut self, name: &str) -> Result<Vec<String>, ItemError> {
         let document = self.document();
         check_known(document, name)?;
@@ -162,6 +165,7 @@ impl Draft {
         self.document().default_agent()
     }
 
+    /// Fails if the name of an agent is invalid or taken, or its temperature is not a number.
     fn check_new_agent(&self, agent: &Agent) -> Result<(), ItemError> {
         check::agent_name(&agent.name)?;
         if !agent.temperature.is_finite() {

@@ -140,6 +140,7 @@ pub(super) fn the_cell<'d>(document: &'d Document, name: &str) -> Result<Cell<'d
     document.cell(name).ok_or_else(|| unknown_cell(name))
 }
 
+/// The error for a name that no cell has.
 pub(super) fn unknown_cell(name: &str) -> ItemError {
     let text = format!("there is no cell {}", shown(name));
     ItemError::new(ItemErrorKind::UnknownCell, text)

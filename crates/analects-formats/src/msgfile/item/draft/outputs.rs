@@ -66,6 +66,7 @@ impl Draft {
         })
     }
 
+    /// Adds outputs to a cell; outputs of code after the first one belong to the same run.
     pub(super) fn make_outputs(
         &mut self,
         to: &str,
@@ -210,6 +211,7 @@ impl Draft {
         Ok(name)
     }
 
+    /// Replaces a placeholder by its output.
     pub(super) fn make_filling(
         &mut self,
         name: &str,
@@ -279,6 +281,7 @@ fn nonce_of(call: Cell<'_>) -> Option<String> {
     call.document.cell(of).map(|_| nonce.to_string())
 }
 
+/// Fails if an output has another nonce than the cell that it belongs to.
 fn check_nonce(answer: &AnswerOutput, nonce: &str, name: &str) -> Result<(), ItemError> {
     let Some(given) = answer.nonce().filter(|given| *given != nonce) else {
         return Ok(());

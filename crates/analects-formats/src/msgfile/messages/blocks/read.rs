@@ -45,6 +45,7 @@ fn text_or_bytes(cell: &CellView<'_>, mime_type: Option<&str>) -> (Block, Option
     }
 }
 
+/// The reasoning of a model.
 fn thinking(cell: &CellView<'_>) -> Block {
     Block::Thinking(Thinking {
         thinking: Text::from(&*cell.text),
@@ -52,6 +53,7 @@ fn thinking(cell: &CellView<'_>) -> Block {
     })
 }
 
+/// A block that the cell holds as JSON. If that cannot be read, the text is kept as it is.
 fn read_json(text: &str) -> (Block, Option<Problem>) {
     let block = fenced_json(text).and_then(|json| Block::from_json(&json).ok());
     if let Some(block) = block {
@@ -62,6 +64,7 @@ fn read_json(text: &str) -> (Block, Option<Problem>) {
     (Block::Other(Raw::string(text)), Some(problem))
 }
 
+/// A tool call. If it cannot be read, the text of the cell becomes its arguments.
 fn read_call(cell: &CellView<'_>, calls: &mut CallIds) -> (Block, Option<Problem>) {
     let id = cell.get(MetaKey::CallId).unwrap_or(&cell.name).to_string();
     calls.note(&cell.name, &id);
@@ -80,6 +83,7 @@ fn read_call(cell: &CellView<'_>, calls: &mut CallIds) -> (Block, Option<Problem
     (tool_use(id, invoke), None)
 }
 
+/// A call as a block. Arguments that are not JSON become a string, and are marked.
 fn tool_use(id: String, invoke: Invoke) -> Block {
     let mut extra = RawMap::new();
     let input = match invoke.arguments {
@@ -99,6 +103,7 @@ fn tool_use(id: String, invoke: Invoke) -> Block {
     })
 }
 
+/// The result of a tool call, which is kept even if the file has no such call.
 fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>) {
     let call = match cell.name.rsplit_once('.') {
         Some((call, _)) => call,
@@ -123,6 +128,7 @@ fn read_result(cell: &CellView<'_>, calls: &CallIds) -> (Block, Option<Problem>)
     (block, problem)
 }
 
+/// The content of a result, in the shape that `result=` names.
 fn result_content(cell: &CellView<'_>) -> Content {
     if let Some(mime_type) = cell.binary_type() {
         return Content::Blocks(vec![read_binary(&cell.text, mime_type).0]);

@@ -81,6 +81,7 @@ fn agent_cell(
     }
 }
 
+/// The cell of a call; `None` if XML cannot hold the arguments.
 fn write_call(call: &ToolUse, id: String, calls: &mut CallCells) -> Option<NewCell> {
     let arguments = match call.extra.get("malformed_input") {
         Some(_) => Arguments::Text(call.input.as_string()?),

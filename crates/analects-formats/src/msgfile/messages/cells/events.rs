@@ -48,6 +48,7 @@ fn output(word: &str, text: &str) -> NewCell {
     NewCell::new(CellKind::Output, "", word, text)
 }
 
+/// The cell of a file or a reminder; `None` if its content is more than text.
 fn attachment_cell(body: &Attachment, style: Style) -> Option<NewCell> {
     let cell = output("attachment", "").with("kind", body.kind.as_str());
     let cell = with_some(cell, "path", path_of(body.data.as_ref(), style));
@@ -73,6 +74,7 @@ fn summary_cell(body: &Summary, style: Style) -> Option<NewCell> {
     Some(with_count(cell, "count", body.count))
 }
 
+/// The cell of the boundary of a compaction.
 fn boundary_cell(body: &CompactBoundary) -> NewCell {
     let trigger = body.trigger.as_ref().map(CompactTrigger::as_str);
     let cell = with_some(output("compact_boundary", ""), "trigger", trigger);
@@ -82,6 +84,7 @@ fn boundary_cell(body: &CompactBoundary) -> NewCell {
     with_some(cell, "kept_from", body.kept_from.as_deref())
 }
 
+/// The cell of the removal of a message.
 fn tombstone_cell(body: &Tombstone) -> NewCell {
     let cell = output("tombstone", "").with("target", &*body.target);
     with_some(cell, "target_parent", body.target_parent.as_deref())

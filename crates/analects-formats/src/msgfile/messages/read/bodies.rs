@@ -117,6 +117,7 @@ impl<'a> MessageReader<'a> {
         }
     }
 
+    /// The body of a summary, with the range that it stands for.
     fn summary(&self, head: &CellView<'_>) -> Summary {
         Summary {
             text: Text::from(&*head.text),
@@ -126,6 +127,7 @@ impl<'a> MessageReader<'a> {
         }
     }
 
+    /// The body of a boundary that has a cell of its own.
     fn compact_boundary(&self, head: &CellView<'_>) -> CompactBoundary {
         CompactBoundary {
             trigger: head.get(MetaKey::Trigger).map(CompactTrigger::from),

@@ -86,6 +86,7 @@ impl<'a> MessageReader<'a> {
         }
     }
 
+    /// Sets the ids that the head does not name to derived ones.
     fn set_ids(
         &self,
         message: &mut Message,

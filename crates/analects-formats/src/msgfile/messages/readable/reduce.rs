@@ -46,6 +46,7 @@ fn unsaid_counts(message: &Message) -> usize {
     counts.iter().flatten().count() + usage.extra.len()
 }
 
+/// The body with nothing but words; `None` for a record without any.
 fn reduce_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
     match body {
         Body::User(body) => reduce_user(body, left_behind).map(Body::User),
@@ -81,6 +82,7 @@ fn reduce_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
     }
 }
 
+/// What a person says, with its source.
 fn reduce_user(body: &User, left_behind: &mut LeftBehind) -> Option<User> {
     let content = reduce_content(&body.content, left_behind)?;
     let reduced = User {
@@ -108,6 +110,7 @@ fn reduce_answer(body: &Assistant, left_behind: &mut LeftBehind) -> Option<Assis
     })
 }
 
+/// An attachment, of whose data only a path stays.
 fn reduce_attachment(body: &Attachment, left_behind: &mut LeftBehind) -> Option<Attachment> {
     let content = text_of(&body.content, left_behind)?;
     left_behind.provider_details += body.data.as_ref().map_or(0, fields_beside_path);
