@@ -62,7 +62,7 @@ impl<'a> MessageReader<'a> {
     pub(super) fn add_message(&mut self, head: &CellView<'a>, mut partial: PartialMessage<'a>) {
         let parent = self.parent_of(head, &partial);
         let message = self.messages.len();
-        let is_first = self.claim_name(&head.name, message);
+        let is_first = self.claim_name(head.name.clone(), message);
         if partial.is_assembled {
             self.set_ids(&mut partial.message, head, &parent, is_first);
         }
@@ -79,8 +79,8 @@ impl<'a> MessageReader<'a> {
     }
 
     /// Lets a cell's name stand for a message. False if an earlier cell has the same name: others then mean that one.
-    fn claim_name(&mut self, name: &Cow<'a, str>, message: usize) -> bool {
-        match self.owners.entry(name.clone()) {
+    fn claim_name(&mut self, name: Cow<'a, str>, message: usize) -> bool {
+        match self.owners.entry(name) {
             Entry::Vacant(entry) => *entry.insert(message) == message,
             Entry::Occupied(_) => false,
         }
@@ -183,7 +183,7 @@ impl<'a> MessageReader<'a> {
             self.push(PartialMessage::complete(start, view), None);
         }
         let parent = parent.index().or(self.messages.len().checked_sub(1));
-        self.claim_name(&view.name, self.messages.len());
+        self.claim_name(view.name.clone(), self.messages.len());
         self.push(PartialMessage::complete(message, view), parent);
     }
 

@@ -61,7 +61,6 @@ fn reduce_body(body: &Body, left_behind: &mut LeftBehind) -> Option<Body> {
         })),
         Body::System(body) => Some(Body::System(System {
             content: text_of(&body.content, left_behind)?,
-            ..body.clone()
         })),
         Body::Attachment(body) => reduce_attachment(body, left_behind).map(Body::Attachment),
         Body::Notification(body) => reduce_notification(body, left_behind).map(Body::Notification),
