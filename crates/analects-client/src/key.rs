@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_stays_as_it_is() {
+    fn text_without_a_key_stays_unchanged() {
         let text = "\\\\\\\\\\\\\\\\\\\\\\\\ \\u \\u00 \\u0073 sk\\-very \\\"sk-very-secrex";
         for size in 1..=text.len() {
             assert_eq!(without("sk-very-secret", text, size), text);
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn most_of_a_key_at_the_end_is_not_told() {
+    fn most_of_a_key_at_the_end_is_hidden() {
         let mut remover = KeyRemover::new(&Key::new("sk-very-secret").unwrap()).unwrap();
         let out = [
             remover.push(b"the key is sk-very-secre".to_vec()),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_no_secret() {
+    fn a_short_word_is_not_a_secret() {
         assert!(KeyRemover::new(&Key::new("none").unwrap()).is_none());
     }
 }

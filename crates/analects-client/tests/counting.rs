@@ -107,7 +107,7 @@ fn counting_is_tried_again_like_asking() {
 }
 
 #[test]
-fn an_answer_without_a_count_is_said_to_be_none() {
+fn an_answer_without_a_count_is_an_error() {
     for answer in [
         "{}",
         "[]",
@@ -127,7 +127,7 @@ fn an_answer_without_a_count_is_said_to_be_none() {
 }
 
 #[test]
-fn a_refusal_keeps_its_words_and_not_the_key() {
+fn a_refusal_keeps_its_message_without_the_key() {
     let (url, _) = serve(&[(
         "401 Unauthorized",
         r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key sk-not-to-be-seen"}}"#,

@@ -148,7 +148,7 @@ fn fine() -> Answer {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn temporary_errors_are_retried() {
     let date = |seconds: i64| {
         let then = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
         then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
@@ -180,7 +180,7 @@ fn what_may_pass_is_tried_again() {
 }
 
 #[test]
-fn what_is_sent_again_is_the_same_to_the_last_byte() {
+fn a_retry_sends_the_same_bytes() {
     let busy = || status("503 Oh", "", "");
     let server = Server::with(vec![busy(), busy(), fine()]);
     let adapter = adapter(&server, options(&Waits::default()));
@@ -208,7 +208,7 @@ fn a_wait_that_the_server_asks_for_is_kept() {
 }
 
 #[test]
-fn what_cannot_pass_is_not_tried_again() {
+fn permanent_errors_are_not_retried() {
     let body = |kind: &str| {
         format!("{{\"error\":{{\"message\":\"no\",\"type\":\"{kind}\",\"code\":\"{kind}\"}}}}")
     };
@@ -315,7 +315,7 @@ fn a_slow_drip_is_life() {
 }
 
 #[test]
-fn what_is_no_stream_of_events_is_said_to_be_none() {
+fn an_answer_that_is_no_stream_is_malformed() {
     let page = "<html><body>Log in to the hotel</body></html>";
     let cases = [
         status("200 OK", "content-type: text/html\r\n", page),
@@ -359,7 +359,7 @@ fn a_very_large_event_in_small_pieces_arrives() {
 }
 
 #[test]
-fn an_answer_that_does_not_stop_is_cut_off_and_what_came_is_kept() {
+fn an_endless_answer_is_cut_off_and_kept() {
     let events = vec![FIRST; 100];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("answer.sse");

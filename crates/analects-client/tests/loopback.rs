@@ -205,7 +205,7 @@ fn after_an_error_in_the_stream_nothing_is_waited_for() {
 }
 
 #[test]
-fn a_broken_connection_is_named_and_not_the_shape_of_what_came() {
+fn a_broken_connection_is_reported_instead_of_a_malformed_answer() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
         write_chunks(stream, b"{\"id\":\"r\",\"choi", 1000);
@@ -216,7 +216,7 @@ fn a_broken_connection_is_named_and_not_the_shape_of_what_came() {
 }
 
 #[test]
-fn an_error_of_the_provider_keeps_its_words_but_not_the_key() {
+fn a_provider_error_keeps_its_message_without_the_key() {
     let body =
         r#"{"error":{"message":"Wrong key: sk-very-secret-key","type":"authentication_error"}}"#;
     let url = respond("401 Unauthorized\r\nx-request-id: req_1", body);
@@ -241,7 +241,7 @@ fn a_busy_provider_says_when_to_come_back() {
 }
 
 #[test]
-fn a_connection_that_breaks_keeps_what_came() {
+fn a_broken_connection_keeps_the_partial_answer() {
     let (url, _) = serve(|stream| {
         stream.write_all(STREAM.as_bytes()).unwrap();
         write_chunks(
@@ -328,7 +328,7 @@ fn a_server_that_never_begins_is_given_up() {
 }
 
 #[test]
-fn nobody_there_is_said_plainly() {
+fn an_unreachable_server_is_reported_plainly() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
@@ -474,7 +474,7 @@ fn gemini_gets_its_key_and_its_query() {
 const SECRET: &str = "sk-a-very-secret-key-of-somebody";
 
 #[test]
-fn a_key_that_the_server_quotes_reaches_nobody() {
+fn a_key_quoted_by_the_server_is_hidden() {
     let location = format!("HTTP/1.1 302 Found\r\nlocation: http://evil.example/{SECRET}\r\n\r\n");
     let encoding = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {SECRET}\r\n\r\n");
     // The message of a plain body is cut, and must not be cut within the key.
@@ -560,7 +560,7 @@ fn a_server_that_does_not_stop_is_left() {
 }
 
 #[test]
-fn the_words_of_an_error_are_not_waited_for_for_ever() {
+fn a_slow_error_body_is_cut_off() {
     let (url, _requests) = serve(move |stream| {
         stream.write_all(b"HTTP/1.1 400 Bad\r\n\r\nno").unwrap();
         while stream.write_all(b"!").is_ok() {

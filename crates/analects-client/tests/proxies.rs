@@ -155,7 +155,7 @@ fn a_proxy_that_cannot_be_used_is_an_error_without_its_password() {
 }
 
 #[test]
-fn a_proxy_that_cannot_be_used_keeps_nobody_from_this_machine() {
+fn a_bad_proxy_does_not_block_local_servers() {
     let (server, lines) = listener();
     let http = Some("socks5://127.0.0.1:9".to_string());
     let proxies = Proxies {
@@ -173,7 +173,7 @@ fn a_proxy_that_cannot_be_used_keeps_nobody_from_this_machine() {
 }
 
 #[test]
-fn what_cannot_be_set_up_is_not_tried_again() {
+fn a_setup_error_is_not_retried() {
     let http = Some("socks5://127.0.0.1:9".to_string());
     let (sender, waits) = channel();
     let options = Options {
@@ -197,7 +197,7 @@ fn what_cannot_be_set_up_is_not_tried_again() {
 }
 
 #[test]
-fn a_proxy_that_is_not_there_is_told() {
+fn a_missing_proxy_is_reported() {
     let unused = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

@@ -57,7 +57,7 @@ fn another_server_may_do_without_a_key() {
 }
 
 #[test]
-fn other_names_are_answered_with_what_is_possible() {
+fn unknown_names_fail_with_suggestions() {
     for name in [
         "no-such-model",
         "openai/",

@@ -69,6 +69,20 @@ impl Catalogue {
     /// The built-in catalogue with a user's own file over it, which is JSON of the same shape. Each
     /// fact of the file replaces ours; prices are replaced as a whole. A file with an error is not
     /// used at all, since half a price list is a wrong one; all its errors are returned.
+    ///
+    /// ```
+    /// use analects_providers::Catalogue;
+    ///
+    /// let json = r#"{"models": [
+    ///     {"provider": "ollama", "patterns": ["mine*"], "context_window": 4096}
+    /// ]}"#;
+    /// let catalogue = Catalogue::with_overrides(json).unwrap();
+    /// let facts = catalogue.facts("ollama", "mine:7b").unwrap();
+    /// assert_eq!(facts.context_window, Some(4096));
+    ///
+    /// let errors = Catalogue::with_overrides(r#"{"models": [{"provider": ""}]}"#).unwrap_err();
+    /// assert!(errors[0].to_string().starts_with("model 1: "));
+    /// ```
     pub fn with_overrides(json: &str) -> Result<Catalogue, Vec<CatalogueError>> {
         let mut overrides = read_entries(json)?;
         let prices = overrides
@@ -359,6 +373,23 @@ fn is_digits(text: &str) -> bool {
 /// The counts are the core's: `input_tokens` contains neither the tokens read from a cache nor
 /// those written to one. Anthropic counts in this way. The other APIs count cached tokens as part
 /// of the prompt; their decoders subtract them.
+///
+/// ```
+/// use analects_core::{ModelFacts, Prices, Rates, TokenUsage};
+/// use analects_providers::cost;
+///
+/// let rates = Rates { input: Some(2.0), output: Some(10.0), ..Rates::default() };
+/// let facts = ModelFacts {
+///     prices: Some(Prices { rates, ..Prices::default() }),
+///     ..ModelFacts::default()
+/// };
+/// let usage = TokenUsage {
+///     input_tokens: Some(1_000_000),
+///     output_tokens: Some(100_000),
+///     ..TokenUsage::default()
+/// };
+/// assert_eq!(cost(&usage, &facts), Some(3.0));
+/// ```
 pub fn cost(usage: &TokenUsage, facts: &ModelFacts) -> Option<f64> {
     let input = usage.input_tokens?;
     let output = usage.output_tokens?;

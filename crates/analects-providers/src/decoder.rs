@@ -24,6 +24,19 @@ pub struct Decoder {
 }
 
 /// Returns a decoder for one answer of this API.
+///
+/// ```
+/// use analects_core::StreamEvent;
+/// use analects_providers::{Api, decoder};
+///
+/// let mut decoder = decoder(Api::Gemini);
+/// let chunk = br#"data: {"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}"#;
+/// assert!(decoder.push(chunk).is_empty(), "the event may go on");
+/// assert!(!decoder.push(b"\n\n").is_empty());
+/// // No finish reason came, so the answer is cut off, and nothing says that it is complete.
+/// let is_stop = |event: &StreamEvent| matches!(event, StreamEvent::MessageStop { .. });
+/// assert!(!decoder.finish().iter().any(is_stop));
+/// ```
 pub fn decoder(api: Api) -> Decoder {
     let events = match api {
         Api::AnthropicMessages => ApiDecoder::Anthropic(Box::default()),
@@ -186,6 +199,14 @@ const API_MARKS: [(Api, &[&str]); 4] = [
 
 /// Detects the wire format of a recorded answer by the first word that only one of them has.
 /// Returns `None` if the bytes contain no such word.
+///
+/// ```
+/// use analects_providers::{Api, detect_api};
+///
+/// let answer = br#"data: {"id":"r1","choices":[]}"#;
+/// assert_eq!(detect_api(answer), Some(Api::OpenAiChat));
+/// assert_eq!(detect_api(b"hello"), None);
+/// ```
 pub fn detect_api(answer: &[u8]) -> Option<Api> {
     let mut first: Option<(usize, Api)> = None;
     for (api, marks) in API_MARKS {

@@ -10,6 +10,17 @@ pub(crate) const NO_MESSAGE: &str = "the provider gave up without saying why";
 
 /// Reads an answer whose status is an error. `header` returns the value of a header by its
 /// lower-case name.
+///
+/// ```
+/// use analects_core::ApiErrorKind;
+/// use analects_providers::{Api, error_from_response};
+///
+/// let body = br#"{"error":{"message":"Slow down.","type":"rate_limit"}}"#;
+/// let header = |name: &str| (name == "retry-after").then(|| "3".to_string());
+/// let error = error_from_response(Api::OpenAiChat, 429, header, body);
+/// assert_eq!(error.kind, ApiErrorKind::RateLimit);
+/// assert_eq!(error.retry_after_ms, Some(3000));
+/// ```
 pub fn error_from_response(
     api: Api,
     status: u16,
@@ -86,6 +97,14 @@ fn is_empty(value: &Raw) -> bool {
 
 /// Whether the same request may succeed later. Whether it may be sent again also depends on the
 /// answer: never after a part of it was shown.
+///
+/// ```
+/// use analects_core::{ApiError, ApiErrorKind};
+/// use analects_providers::is_retryable;
+///
+/// assert!(is_retryable(&ApiError::new(ApiErrorKind::Overloaded, "try later")));
+/// assert!(!is_retryable(&ApiError::new(ApiErrorKind::Auth, "wrong key")));
+/// ```
 pub fn is_retryable(error: &ApiError) -> bool {
     crate::retry::permanent_reason(error).is_none()
 }

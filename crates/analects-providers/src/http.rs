@@ -104,6 +104,15 @@ impl HttpRequest {
 
 /// Changes a request for a stream to one for an answer in one piece. The
 /// [`Decoder`](crate::Decoder) reads both.
+///
+/// ```
+/// use analects_core::Request;
+/// use analects_providers::{Api, encode, without_streaming};
+///
+/// let request = encode(Api::OpenAiChat, &Request::from_prompt("Hello"));
+/// let request = without_streaming(Api::OpenAiChat, request);
+/// assert!(!String::from_utf8_lossy(&request.body).contains("stream"));
+/// ```
 pub fn without_streaming(api: Api, request: HttpRequest) -> HttpRequest {
     let mut request = request.accept_json();
     if api == Api::Gemini {

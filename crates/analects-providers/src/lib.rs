@@ -111,6 +111,20 @@ pub enum Api {
 }
 
 /// Encodes a request for a server about which only its API is known.
+///
+/// ```
+/// use analects_core::Request;
+/// use analects_providers::{Api, encode};
+///
+/// let mut request = Request { model: "tiny".into(), ..Request::from_prompt("Hello") };
+/// request.reasoning = true;
+///
+/// let http = encode(Api::OpenAiChat, &request);
+/// assert_eq!(http.path, "/chat/completions");
+/// assert!(String::from_utf8_lossy(&http.body).contains("Hello"));
+/// // Nobody knows how to ask this server for thinking, so that is reported.
+/// assert_eq!(http.left_out.len(), 1);
+/// ```
 pub fn encode(api: Api, request: &Request) -> HttpRequest {
     let quirks = if api == Api::OpenAiResponses {
         Quirks::OPENAI_RESPONSES
@@ -122,6 +136,16 @@ pub fn encode(api: Api, request: &Request) -> HttpRequest {
 
 /// Encodes a request for a server with these quirks. Anthropic and Gemini have none, and ignore
 /// them.
+///
+/// ```
+/// use analects_core::Request;
+/// use analects_providers::{Api, Quirks, SystemRole, encode_for};
+///
+/// let request = Request { system: Some("Be brief.".into()), ..Request::from_prompt("Hello") };
+/// let quirks = Quirks { system_role: SystemRole::Developer, ..Quirks::COMPATIBLE };
+/// let http = encode_for(Api::OpenAiChat, &request, &quirks);
+/// assert!(String::from_utf8_lossy(&http.body).contains(r#""role":"developer""#));
+/// ```
 pub fn encode_for(api: Api, request: &Request, quirks: &Quirks) -> HttpRequest {
     match api {
         Api::AnthropicMessages => anthropic::encode(request),

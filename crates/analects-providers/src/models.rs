@@ -42,6 +42,13 @@ pub fn encode_count(api: Api, request: &Request) -> Option<HttpRequest> {
 }
 
 /// Decodes the answer to [`encode_count`]; `None` if it contains no count.
+///
+/// ```
+/// use analects_providers::{Api, decode_count};
+///
+/// assert_eq!(decode_count(Api::AnthropicMessages, br#"{"input_tokens":12}"#), Some(12));
+/// assert_eq!(decode_count(Api::AnthropicMessages, b"<html>"), None);
+/// ```
 pub fn decode_count(api: Api, body: &[u8]) -> Option<u64> {
     let key = match api {
         Api::AnthropicMessages => "input_tokens",
@@ -85,6 +92,17 @@ fn page_parameter(name: &str, after: Option<&str>) -> String {
 }
 
 /// Decodes the answer to [`encode_list_models`].
+///
+/// ```
+/// use analects_providers::{Api, decode_models, encode_list_models};
+///
+/// assert_eq!(encode_list_models(Api::OpenAiChat, None).path, "/models");
+/// let page = decode_models(Api::OpenAiChat, br#"{"data":[{"id":"tiny","owned_by":"me"}]}"#)?;
+/// assert_eq!(page.models[0].name, "tiny");
+/// assert_eq!(page.models[0].extra.string("owned_by").as_deref(), Some("me"));
+/// assert_eq!(page.next, None);
+/// # Ok::<(), analects_core::ApiError>(())
+/// ```
 pub fn decode_models(api: Api, body: &[u8]) -> Result<ModelPage, ApiError> {
     let text = String::from_utf8_lossy(body);
     let page = match RawMap::parse(&text) {

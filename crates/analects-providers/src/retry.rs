@@ -177,6 +177,20 @@ impl std::fmt::Display for ReadableDuration {
 }
 
 /// Decides whether a request that failed with `error` is sent again.
+///
+/// ```
+/// use analects_core::{ApiError, ApiErrorKind};
+/// use analects_providers::{NoRetryReason, RetryDecision, RetryPolicy, RetryState, retry};
+///
+/// let policy = RetryPolicy::default();
+/// let error = ApiError::new(ApiErrorKind::Overloaded, "try later");
+/// let mut state = RetryState::default();
+/// assert_eq!(retry(&policy, &error, &state), RetryDecision::After(500));
+///
+/// state.delivered = true;
+/// let stop = RetryDecision::Stop(NoRetryReason::Delivered);
+/// assert_eq!(retry(&policy, &error, &state), stop);
+/// ```
 pub fn retry(policy: &RetryPolicy, error: &ApiError, state: &RetryState) -> RetryDecision {
     if let Some(reason) = reason_to_stop(policy, error, state) {
         return RetryDecision::Stop(reason);

@@ -24,6 +24,15 @@ pub struct TooLong {
 
 /// Splits a stream of bytes into events. Accepts the bytes in pieces of any size and looks at each
 /// byte once.
+///
+/// ```
+/// use analects_providers::sse::{SseEvent, SseSplitter};
+///
+/// let mut splitter = SseSplitter::default();
+/// assert_eq!(splitter.push(b"event: x\ndata: Hel"), []);
+/// let event = SseEvent { data: "Hello".to_string() };
+/// assert_eq!(splitter.push(b"lo\n\n"), [Ok(event)]);
+/// ```
 #[derive(Debug, Clone)]
 pub struct SseSplitter {
     limit: usize,

@@ -284,6 +284,14 @@ pub fn vendors() -> &'static [Vendor] {
 }
 
 /// Returns the vendor with this name or alias, ignoring ASCII case.
+///
+/// ```
+/// use analects_providers::vendor;
+///
+/// let gemini = vendor("Google").map(|vendor| vendor.name);
+/// assert_eq!(gemini, Some("gemini"));
+/// assert!(vendor("nobody").is_none());
+/// ```
 pub fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.is_named(name))
 }
@@ -298,6 +306,18 @@ impl Vendor {
     /// Converts the value of one of its variables to a base URL. The vendors' own programs accept
     /// different forms: a host with a port, the address at which a server listens, an address
     /// without the path of the API, or one with the path of a request.
+    ///
+    /// ```
+    /// # use analects_providers::vendor;
+    /// # fn example() -> Option<()> {
+    /// let ollama = vendor("ollama")?;
+    /// assert_eq!(ollama.base_url_from("0.0.0.0"), "http://127.0.0.1:11434/v1");
+    /// let mistral = vendor("mistral")?;
+    /// assert_eq!(mistral.base_url_from("proxy.example"), "https://proxy.example/v1");
+    /// # Some(())
+    /// # }
+    /// # assert!(example().is_some());
+    /// ```
     pub fn base_url_from(&self, value: &str) -> String {
         let value = value.trim().trim_end_matches('/');
         let (scheme, rest) = match value.split_once("://") {

@@ -38,7 +38,7 @@ fn check(error: ClientError, expected: &str) {
 }
 
 #[test]
-fn what_is_kept_does_not_name_addresses() {
+fn public_messages_name_no_addresses() {
     let url = || URL.to_string();
     check(
         unreachable("connection refused"),
@@ -78,7 +78,7 @@ fn what_is_kept_does_not_name_addresses() {
 }
 
 #[test]
-fn what_is_kept_has_the_words_of_the_provider() {
+fn public_messages_contain_the_providers_message() {
     check(
         api(Some(401)),
         "the provider answered 401: Incorrect API key provided",
@@ -92,7 +92,7 @@ fn what_is_kept_has_the_words_of_the_provider() {
 }
 
 #[test]
-fn what_is_kept_does_not_name_files() {
+fn public_messages_name_no_files() {
     check(
         ClientError::UnknownModel("/srv/private/tiny.gguf".into()),
         "unknown model",
@@ -106,7 +106,7 @@ fn what_is_kept_does_not_name_files() {
 }
 
 #[test]
-fn a_missing_recording_is_told_from_one_that_cannot_be_read() {
+fn a_missing_recording_differs_from_an_unreadable_one() {
     assert!(replay(io::ErrorKind::NotFound).is_not_found());
     assert!(!replay(io::ErrorKind::PermissionDenied).is_not_found());
     assert!(!api(Some(404)).is_not_found());

@@ -26,6 +26,17 @@ const MESSAGE_FIELDS: [&str; 7] = [
 ];
 
 /// Decodes one answer of Anthropic's Messages.
+///
+/// A block arrives as its start, its deltas and its end, with a number:
+///
+/// ```text
+/// {"type":"message_start","message":{"id":"msg_1","model":"claude","content":[]}}
+/// {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}
+/// {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}
+/// {"type":"content_block_stop","index":0}
+/// {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}
+/// {"type":"message_stop"}
+/// ```
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AnthropicDecoder {
     /// The provider's id for the answer; empty before it is known.

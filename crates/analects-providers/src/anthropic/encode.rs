@@ -51,6 +51,11 @@ const COUNTED_METADATA: [&str; 8] = [
 ];
 
 /// Encodes a request for `/messages`.
+///
+/// ```text
+/// POST /messages
+/// {"model":"claude","max_tokens":32000,"messages":[{"role":"user","content":"Hello"}], …}
+/// ```
 pub(crate) fn encode(request: &Request) -> HttpRequest {
     let mut problems = EncodeProblems::default();
     let body = body(request, &mut problems);

@@ -170,7 +170,7 @@ fn a_request_has_the_apis_shape() {
 }
 
 #[test]
-fn tool_choice_is_named_in_the_apis_words() {
+fn tool_choice_uses_the_names_of_the_api() {
     let choices = [
         (ToolChoice::Auto, "auto"),
         (ToolChoice::Any, "any"),
@@ -259,7 +259,7 @@ fn pictures_and_documents_go_in_every_form() {
 }
 
 #[test]
-fn what_the_api_cannot_read_is_left_out_and_said() {
+fn unreadable_content_is_omitted_and_reported() {
     let turns = vec![
         user(vec![
             image(r#"{"type":"base64","media_type":"image/svg+xml","data":"AAAA"}"#),
@@ -355,7 +355,7 @@ fn thinking_turns() -> Vec<Turn> {
 }
 
 #[test]
-fn thoughts_go_back_to_the_model_that_had_them() {
+fn thinking_goes_back_to_its_own_model() {
     let expected = concat!(
         r#"{"type":"thinking","thinking":"hm \u2028","signature":"seal=="},"#,
         r#"{"type":"redacted_thinking","data":"EmwK"},{"type":"tool_use","id":"a""#,
@@ -451,7 +451,7 @@ fn thinking_is_not_asked_for_where_the_api_refuses_it() {
 }
 
 #[test]
-fn limits_are_named_even_where_nobody_set_one() {
+fn a_default_limit_is_sent_and_reported() {
     let limit = |model: &str, limit| {
         let base = request(vec![turn(Role::User, "Hello")]);
         let request = Request {
@@ -519,7 +519,7 @@ fn instructions_have_one_place() {
 }
 
 #[test]
-fn the_providers_own_fields_win_but_for_what_must_hold() {
+fn metadata_replaces_all_but_the_fixed_fields() {
     let metadata = map(concat!(
         r#"{"cache_control":{"type":"ephemeral"},"max_tokens":99,"stream":false,"#,
         r#""tools":[{"type":"web_search_20250305","name":"web_search"}],"#,

@@ -324,7 +324,7 @@ fn long_prompts_have_their_own_prices() {
 }
 
 #[test]
-fn what_is_unknown_has_no_cost() {
+fn an_unknown_price_or_count_gives_no_cost() {
     let known = facts("openai", "gpt-4o").unwrap();
     assert_eq!(cost(&TokenUsage::default(), &known), None);
     assert_eq!(

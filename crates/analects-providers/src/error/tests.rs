@@ -52,7 +52,7 @@ fn the_provider_is_quoted() {
 }
 
 #[test]
-fn a_conversation_that_is_too_long_is_told_apart() {
+fn an_overlong_conversation_has_its_own_error_kind() {
     let bodies = [
         r#"{"error":{"message":"too long","type":"invalid_request_error","code":"context_length_exceeded"}}"#,
         r#"{"error":{"code":400,"message":"request exceeds","type":"exceed_context_size_error"}}"#,
@@ -119,7 +119,7 @@ fn the_window_that_a_refusal_names_is_read() {
 }
 
 #[test]
-fn what_no_waiting_mends_is_not_retried() {
+fn errors_that_waiting_cannot_fix_are_not_retried() {
     for status in [408, 409, 429, 500, 502, 503, 529] {
         assert!(is_retryable(&read(status, "")), "{status}");
     }
@@ -223,7 +223,7 @@ fn anthropics_errors_have_kinds_and_names() {
 }
 
 #[test]
-fn anthropics_words_for_a_long_conversation() {
+fn anthropics_messages_for_a_long_conversation() {
     let messages = [
         "prompt is too long: 208310 tokens > 200000 maximum",
         "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000, decrease",

@@ -18,6 +18,13 @@ use crate::decoding::{EventDecoder, ExtraFields, push_delta, push_start, push_st
 use crate::encoding::fnv1a;
 
 /// Decodes one answer of Gemini.
+///
+/// Every chunk is an answer of its own, with some more parts:
+///
+/// ```text
+/// {"candidates":[{"content":{"role":"model","parts":[{"text":"H"}]}}],"modelVersion":"gemini"}
+/// {"candidates":[{"content":{"parts":[{"text":"i"}]},"finishReason":"STOP"}],"usageMetadata":{…}}
+/// ```
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GeminiDecoder {
     /// The answer's id, or a stand-in for it, once the answer began. The ids of calls are made from

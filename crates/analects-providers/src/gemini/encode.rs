@@ -26,6 +26,13 @@ const DYNAMIC_THINKING_BUDGET: i64 = -1;
 const STREAM_METHOD: &str = "streamGenerateContent?alt=sse";
 
 /// Encodes a request for `streamGenerateContent`.
+///
+/// The address contains the model and the method; the body has the conversation as `contents`:
+///
+/// ```text
+/// POST /models/gemini-2.5-pro:streamGenerateContent?alt=sse
+/// {"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}
+/// ```
 pub(crate) fn encode(request: &Request) -> HttpRequest {
     let (body, problems) = body(request);
     let path = method_path(&request.model, STREAM_METHOD);

@@ -172,7 +172,7 @@ fn an_answer_cut_off_anywhere_gives_a_prefix_and_no_stop() {
 }
 
 #[test]
-fn blocks_keep_their_order_and_their_seals() {
+fn blocks_keep_their_order_and_their_signatures() {
     assert_eq!(
         content("order.sse"),
         concat!(
@@ -194,7 +194,7 @@ fn blocks_keep_their_order_and_their_seals() {
 }
 
 #[test]
-fn a_sealed_part_stays_by_itself() {
+fn a_part_with_a_signature_is_a_block_of_its_own() {
     assert_eq!(
         content("sealed-text.sse"),
         concat!(
@@ -297,7 +297,7 @@ fn counts_have_the_cores_names() {
 }
 
 #[test]
-fn thoughts_are_not_counted_twice_where_the_answer_includes_them() {
+fn thinking_included_in_the_answer_is_not_counted_twice() {
     let output = |total: u32| {
         let usage = format!(
             r#"{{"promptTokenCount":10,"candidatesTokenCount":30,"thoughtsTokenCount":20,"totalTokenCount":{total}}}"#

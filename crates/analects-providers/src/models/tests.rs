@@ -81,7 +81,7 @@ fn openai_lists_all_models_at_once() {
 }
 
 #[test]
-fn what_is_no_list_is_malformed() {
+fn an_answer_without_a_list_is_malformed() {
     for api in [Api::AnthropicMessages, Api::OpenAiChat] {
         for body in [&b""[..], b"[]", b"{}", b"{\"data\":7}", b"<html>", b"\xff"] {
             let error = decode_models(api, body).unwrap_err();

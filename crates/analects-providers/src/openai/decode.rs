@@ -14,6 +14,16 @@ use crate::decoding::{
 use crate::error::{error_in_stream, error_with_more_fields};
 
 /// Decodes one answer of Chat Completions.
+///
+/// A chunk adds to text, to thinking or to calls, but nothing marks where a block begins or ends:
+///
+/// ```text
+/// {"id":"r1","model":"gpt","choices":[{"index":0,"delta":{"role":"assistant"}}]}
+/// {"id":"r1","model":"gpt","choices":[{"index":0,"delta":{"content":"Hi"}}]}
+/// {"id":"r1","model":"gpt","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+/// {"id":"r1","model":"gpt","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":1}}
+/// [DONE]
+/// ```
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OpenAiDecoder {
     /// The answer's id, once the answer began; empty if the server sends none.

@@ -27,6 +27,11 @@ const MAX_STOP_SEQUENCES: usize = 4;
 const FIXED_FIELDS: [&str; 3] = ["model", "messages", "stream"];
 
 /// Encodes a request for `/chat/completions`.
+///
+/// ```text
+/// POST /chat/completions
+/// {"model":"gpt","messages":[{"role":"user","content":"Hello"}],"stream":true, …}
+/// ```
 pub(crate) fn encode(request: &Request, quirks: &Quirks) -> HttpRequest {
     let mut problems = EncodeProblems::default();
     let turns = fit_turns(request, quirks, OpenAiApi::Chat, &mut problems);

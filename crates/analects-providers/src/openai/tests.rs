@@ -262,7 +262,7 @@ fn text_thinking_and_text_again_are_three_blocks() {
 }
 
 #[test]
-fn calls_of_vendors_that_number_them_badly_stay_apart() {
+fn badly_numbered_calls_stay_apart() {
     let same_number = [
         r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#,
         r#"{"tool_calls":[{"index":0,"id":"b","function":{"name":"f","arguments":"{\"x\":1}"}}]}"#,
@@ -416,7 +416,7 @@ fn a_request_has_the_apis_shape() {
 }
 
 #[test]
-fn tool_choice_is_named_in_the_apis_words() {
+fn tool_choice_uses_the_names_of_the_api() {
     let choices = [
         (ToolChoice::Auto, "auto"),
         (ToolChoice::Any, "required"),
@@ -504,7 +504,7 @@ fn texts_go_as_one_string() {
 
 /// Words that are in order go out as they are; what is not is mended, however plain it looks.
 #[test]
-fn plain_words_are_mended_only_where_they_have_to_be() {
+fn plain_text_changes_only_where_it_must() {
     let by = |model: &str, content: &str| Turn {
         model: Some(model.into()),
         ..turn(Role::Assistant, content)

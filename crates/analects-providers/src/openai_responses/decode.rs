@@ -14,6 +14,18 @@ use crate::error::{error_in_stream, error_with_more_fields};
 use crate::openai::token_usage;
 
 /// Decodes one answer of the Responses API.
+///
+/// The text of an item arrives in pieces, then as a whole, then in the finished item, and at last in
+/// the answer as an object. Servers omit some of these; whichever comes first is passed on:
+///
+/// ```text
+/// {"type":"response.created","response":{"id":"resp_1","model":"gpt","output":[]}}
+/// {"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"msg_1"}}
+/// {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi"}
+/// {"type":"response.output_text.done","output_index":0,"content_index":0,"text":"Hi"}
+/// {"type":"response.output_item.done","output_index":0,"item":{"type":"message", …}}
+/// {"type":"response.completed","response":{"status":"completed","output":[…],"usage":{…}}}
+/// ```
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResponsesDecoder {
     /// What the start of the message said; `None` before it.

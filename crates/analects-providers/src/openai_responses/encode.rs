@@ -36,6 +36,11 @@ const FIXED_FIELDS: [&str; 7] = [
 const MIN_OUTPUT_LIMIT: u64 = 16;
 
 /// Encodes a request for `/responses`.
+///
+/// ```text
+/// POST /responses
+/// {"model":"gpt","input":[{"type":"message","role":"user","content":"Hello"}],"store":false, …}
+/// ```
 pub(crate) fn encode(request: &Request, quirks: &Quirks) -> HttpRequest {
     let mut problems = EncodeProblems::default();
     let turns = fit_turns(request, quirks, OpenAiApi::Responses, &mut problems);

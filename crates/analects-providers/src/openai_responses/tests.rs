@@ -188,7 +188,7 @@ fn a_plain_request_asks_for_nothing_more() {
 }
 
 #[test]
-fn models_that_always_think_get_no_temperature_and_give_their_thoughts_sealed() {
+fn models_that_always_think_get_no_temperature_and_return_encrypted_thinking() {
     let warm = Request {
         model: "o3".into(),
         temperature: Some(0.2),
@@ -208,7 +208,7 @@ fn models_that_always_think_get_no_temperature_and_give_their_thoughts_sealed() 
 }
 
 #[test]
-fn tool_choice_is_named_in_the_apis_words() {
+fn tool_choice_uses_the_names_of_the_api() {
     let choices = [
         (ToolChoice::Auto, "auto"),
         (ToolChoice::Any, "required"),
@@ -439,7 +439,7 @@ fn an_answer_goes_back_as_the_items_that_it_was() {
 }
 
 #[test]
-fn thoughts_of_others_and_unsealed_ones_stay_at_home() {
+fn thinking_of_other_models_or_without_encryption_is_not_sent() {
     let own = turn_of(ANSWER);
     let other = Turn {
         model: Some("another-model".into()),
@@ -490,7 +490,7 @@ fn thoughts_of_others_and_unsealed_ones_stay_at_home() {
 }
 
 #[test]
-fn a_thought_that_led_to_nothing_stays_at_home() {
+fn trailing_thinking_is_not_sent() {
     let sealed = r#"{"type":"thinking","thinking":"hm","signature":"s","item":{"id":"rs_1"}}"#;
     let turn = blocks(Role::Assistant, vec![Block::from_text("Hi"), block(sealed)]);
     let request = request(vec![hi(), turn]);

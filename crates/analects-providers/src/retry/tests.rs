@@ -233,7 +233,7 @@ fn headers_are_read_in_all_their_forms() {
 }
 
 #[test]
-fn the_server_has_a_say_but_not_the_last_word() {
+fn the_server_may_ask_for_a_retry_but_not_force_one() {
     let decide = |status, after_ms, should_retry| {
         let headers = RetryHeaders {
             after_ms,

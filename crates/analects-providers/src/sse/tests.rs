@@ -52,7 +52,7 @@ fn broken_utf8_becomes_replacement_characters() {
 }
 
 #[test]
-fn what_is_unfinished_comes_at_the_end() {
+fn an_unfinished_event_comes_at_the_end() {
     for stream in ["data: a\n", "data: a", "data: a\r"] {
         let mut splitter = SseSplitter::default();
         assert_eq!(splitter.push(stream.as_bytes()), []);

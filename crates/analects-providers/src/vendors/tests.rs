@@ -103,7 +103,7 @@ fn assert_base_urls(cases: &[(&str, &str, &str)]) {
 }
 
 #[test]
-fn variables_mean_what_their_vendors_mean() {
+fn variables_are_read_as_their_vendors_do() {
     assert_base_urls(&[
         ("ollama", "127.0.0.1:11434", "http://127.0.0.1:11434/v1"),
         ("ollama", "0.0.0.0", "http://127.0.0.1:11434/v1"),

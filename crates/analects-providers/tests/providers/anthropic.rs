@@ -31,7 +31,7 @@ fn json(folded: &Folded) -> String {
 }
 
 #[test]
-fn blocks_keep_their_order_and_their_seals() {
+fn blocks_keep_their_order_and_their_signatures() {
     assert_eq!(
         json(&fixture("thinking-text-call-twice.sse")),
         concat!(
@@ -109,7 +109,7 @@ fn half_of_a_server_tools_call_is_kept_beside_the_answer() {
 }
 
 #[test]
-fn an_error_in_mid_stream_keeps_what_came() {
+fn an_error_within_a_stream_keeps_the_partial_answer() {
     let folded = fixture("overloaded-in-mid-stream.sse");
     assert!(!folded.complete);
     assert_eq!(folded.message.text(), "So far");
@@ -148,7 +148,7 @@ fn a_call_that_is_not_json_is_still_a_call() {
 }
 
 #[test]
-fn what_nobody_knows_survives() {
+fn unknown_fields_survive() {
     let folded = fixture("unknown-everything.sse");
     assert!(folded.complete);
     assert_eq!(stop_reason(&folded), "model_context_window_exceeded");
@@ -172,7 +172,7 @@ fn what_nobody_knows_survives() {
 }
 
 #[test]
-fn every_stop_reason_is_told() {
+fn every_stop_reason_is_decoded() {
     let stream = text_of("text-with-ping.sse");
     let words = [
         "end_turn",
@@ -291,7 +291,7 @@ fn many_unknown_members_take_time_in_proportion() {
 }
 
 #[test]
-fn what_only_the_first_counts_said_stays() {
+fn counts_of_the_first_event_stay() {
     let stream = "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":1,\
                   \"service_tier\":\"standard\"}}}\n\n\
                   data: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":2}}\n\n\

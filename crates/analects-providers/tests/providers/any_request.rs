@@ -286,7 +286,7 @@ macro_rules! for_any_request {
                 })]
 
                 #[test]
-                fn whatever_was_said_what_goes_out_obeys(
+                fn any_request_obeys_the_rules_of_the_api(
                     request in any_request(&$models),
                     quirks in any_quirks($quirks),
                 ) {
@@ -294,7 +294,7 @@ macro_rules! for_any_request {
                 }
 
                 #[test]
-                fn a_longer_conversation_begins_alike(
+                fn a_longer_conversation_begins_with_the_same_bytes(
                     turns in any_turns(&$models),
                     quirks in any_quirks($quirks),
                 ) {

@@ -136,7 +136,7 @@ fn a_late_result_goes_to_its_call() {
 }
 
 #[test]
-fn the_first_and_the_last_word_are_where_the_api_wants_them() {
+fn the_first_and_last_turn_are_of_the_required_role() {
     let last = "the model spoke last, so a line of the user is sent after it";
     let first = "the model spoke first, so a line of the user is sent before it";
     for api in APIS {
@@ -163,7 +163,7 @@ fn the_first_and_the_last_word_are_where_the_api_wants_them() {
 }
 
 #[test]
-fn calls_of_one_id_and_of_odd_names_are_told_apart_and_renamed() {
+fn repeated_call_ids_and_odd_tool_names_are_changed() {
     for api in APIS {
         let round = || {
             [
@@ -192,7 +192,7 @@ fn calls_of_one_id_and_of_odd_names_are_told_apart_and_renamed() {
 }
 
 #[test]
-fn settings_that_are_refused_stay_out_or_within_limits_and_that_is_told() {
+fn refused_settings_are_omitted_or_limited_and_reported() {
     let tool = |name: &str, schema: &str| ToolSpec {
         name: name.into(),
         description: "d".into(),
@@ -249,7 +249,7 @@ fn settings_that_are_refused_stay_out_or_within_limits_and_that_is_told() {
 }
 
 #[test]
-fn models_that_always_think_are_not_told_where_to_stop() {
+fn models_that_always_think_get_no_stop_sequences() {
     let stops = Request {
         stop_sequences: vec!["END".into()],
         ..request("gpt-5", vec![user(&[&text("Hi")])])

@@ -116,8 +116,8 @@ fn recorded_answers_without_a_stream_say_the_same() {
 }
 
 #[test]
-fn recorded_errors_have_kinds_and_words() {
-    for path in samples("recorded_errors_have_kinds_and_words", ".json") {
+fn recorded_errors_have_kinds_and_messages() {
+    for path in samples("recorded_errors_have_kinds_and_messages", ".json") {
         if status(&path) < 400 {
             continue;
         }

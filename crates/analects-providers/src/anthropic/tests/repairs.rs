@@ -56,7 +56,7 @@ fn a_call_without_a_result_gets_one_that_says_so() {
 }
 
 #[test]
-fn results_without_a_call_stay_out() {
+fn results_without_a_call_are_not_sent() {
     let turns = vec![
         user(vec![result("x", "early"), Block::from_text("u")]),
         own(vec![call("a")]),
@@ -174,7 +174,7 @@ fn the_model_may_have_spoken_first() {
 }
 
 #[test]
-fn the_last_words_of_the_model_end_without_a_blank() {
+fn a_final_answer_ends_without_white_space() {
     let turns = |end: &str| vec![turn(Role::User, "u"), own(vec![Block::from_text(end)])];
     assert!(messages(turns("Once upon \n\t")).ends_with(r#""content":"Once upon"}]"#));
     let mut middle = turns("Once upon ");
@@ -183,7 +183,7 @@ fn the_last_words_of_the_model_end_without_a_blank() {
 }
 
 #[test]
-fn thoughts_of_which_nothing_came_stay_out() {
+fn thinking_that_led_to_nothing_is_not_sent() {
     let unsigned = Block::Thinking(Thinking {
         thinking: "hm".into(),
         ..Thinking::default()
@@ -291,7 +291,7 @@ fn a_servers_tool_that_called_one_of_ours_is_answered_later() {
 }
 
 #[test]
-fn turns_of_other_providers_go_without_what_is_theirs() {
+fn turns_of_other_providers_lose_their_own_fields() {
     let sealed = |extra: &str| {
         let (id, name) = ("call_abc|fc_1".to_string(), "web.search".to_string());
         Block::ToolUse(ToolUse {
@@ -354,7 +354,7 @@ fn a_failed_result_is_text() {
 }
 
 #[test]
-fn tools_that_the_api_refuses_stay_out() {
+fn tools_that_the_api_refuses_are_not_sent() {
     let tool = |name: &str, schema: &str| ToolSpec {
         name: name.into(),
         description: String::new(),
@@ -418,7 +418,7 @@ fn text_that_is_no_unicode_is_mended() {
 }
 
 #[test]
-fn nothing_to_send_is_said() {
+fn an_empty_request_is_reported() {
     let empty = request(vec![turn(Role::User, " "), user(vec![result("x", "1")])]);
     let http = crate::encode(Api::AnthropicMessages, &empty);
     let rules: Vec<_> = validate(Rules::Anthropic, &http.body)

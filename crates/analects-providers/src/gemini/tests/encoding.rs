@@ -198,7 +198,7 @@ fn a_name_cannot_leave_its_place_in_the_address() {
 }
 
 #[test]
-fn thinking_is_asked_for_in_the_words_of_each_generation() {
+fn thinking_is_requested_as_each_generation_expects() {
     let config = |model: &str| {
         let request = Request {
             model: model.into(),
@@ -221,7 +221,7 @@ fn thinking_is_asked_for_in_the_words_of_each_generation() {
 }
 
 #[test]
-fn tool_choice_is_named_in_the_apis_words() {
+fn tool_choice_uses_the_names_of_the_api() {
     for (choice, word) in [
         (ToolChoice::Auto, "AUTO"),
         (ToolChoice::Any, "ANY"),
@@ -252,7 +252,7 @@ fn tool_choice_is_named_in_the_apis_words() {
 }
 
 #[test]
-fn stop_sequences_that_are_too_many_are_told() {
+fn too_many_stop_sequences_are_reported() {
     let stops = |count: usize| {
         let stop_sequences = (0..count).map(|n| n.to_string()).collect();
         let request = Request {
@@ -339,7 +339,7 @@ fn images_and_documents_go_inline_or_by_address() {
 }
 
 #[test]
-fn what_has_no_place_is_told() {
+fn unsupported_content_is_reported() {
     let other = || Block::Other(raw(r#"{"type":"server_tool_use"}"#));
     let turns = vec![
         user(vec![
@@ -422,7 +422,7 @@ fn sent_back(name: &str, model: &str) -> String {
 }
 
 #[test]
-fn what_gemini_said_goes_back_to_it_verbatim() {
+fn geminis_own_parts_go_back_unchanged() {
     assert_eq!(
         sent_back("sealed-text.sse", "gemini-2.5-pro"),
         concat!(
@@ -467,7 +467,7 @@ fn ids_go_back_only_where_gemini_gave_them() {
 }
 
 #[test]
-fn what_others_said_goes_without_their_seals() {
+fn turns_of_other_models_lose_their_signatures() {
     let thinking = Thinking {
         thinking: "hm".into(),
         signature: Some("ErUB-anthropic".into()),
@@ -504,7 +504,7 @@ fn what_others_said_goes_without_their_seals() {
 }
 
 #[test]
-fn calls_of_others_are_marked_for_models_that_insist_on_seals() {
+fn calls_of_other_models_get_the_documented_signature() {
     let turns = || {
         vec![
             user("First?"),
@@ -554,7 +554,7 @@ fn cleaned(schema: &str) -> (String, String) {
 }
 
 #[test]
-fn schemas_go_without_what_gemini_refuses_and_that_is_told() {
+fn schema_fields_that_gemini_refuses_are_removed_and_reported() {
     let (schema, told) = cleaned(
         r#"{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","additionalProperties":false,
            "properties":{"a":{"type":["string","null"],"format":"uri","minLength":1},

@@ -62,7 +62,7 @@ fn a_wrong_key_is_not_a_bad_request() {
 }
 
 #[test]
-fn a_conversation_that_is_too_long_is_told_apart() {
+fn an_overlong_conversation_has_its_own_error_kind() {
     let too_long = error(400, &fixture("error-too-long-array.json"));
     assert!(too_long.is_context_overflow());
     assert!(too_long.message.contains("1048576"));
@@ -93,7 +93,7 @@ fn names_and_statuses_have_kinds() {
 }
 
 #[test]
-fn bodies_of_other_shapes_still_have_words() {
+fn error_bodies_of_other_shapes_still_have_messages() {
     assert_eq!(
         error(502, b"<html></html>").message,
         "the answer is a web page"
@@ -118,7 +118,7 @@ fn a_count_is_read() {
 }
 
 #[test]
-fn models_are_listed_with_what_is_said_about_them() {
+fn listed_models_have_their_facts() {
     let page = decode_models(Api::Gemini, &fixture("models.json")).unwrap();
     let pro = ModelFacts {
         context_window: Some(1_048_576),

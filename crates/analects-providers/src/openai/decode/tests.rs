@@ -244,7 +244,7 @@ fn every_malformed_chunk_is_kept_under_one_name() {
 }
 
 #[test]
-fn what_an_error_says_beyond_its_words_is_kept() {
+fn other_fields_of_an_error_are_kept() {
     let error = r#"{"message":"busy","code":502,"metadata":{"provider_name":"p","raw":"x"}}"#;
     let stream = format!(
         "{}data: {{\"error\":{error}}}\n\n",
@@ -309,7 +309,7 @@ fn more_choices_than_any_server_gives_are_kept_and_not_read() {
 }
 
 #[test]
-fn thoughts_that_are_counted_apart_are_output() {
+fn thinking_counted_apart_is_added_to_the_output() {
     let usage = |completion: u64, total: u64| {
         let usage = format!(
             "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":32,\"completion_tokens\":{completion},\

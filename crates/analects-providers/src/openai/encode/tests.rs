@@ -161,7 +161,7 @@ fn the_system_prompt_has_the_role_that_the_server_knows() {
 }
 
 #[test]
-fn every_server_is_asked_to_think_in_its_own_words() {
+fn every_server_is_asked_to_think_by_its_own_field() {
     let table = [
         (ReasoningRequest::Effort, r#""reasoning_effort":"medium"}"#),
         (ReasoningRequest::Object, r#""reasoning":{"enabled":true}}"#),
@@ -214,7 +214,7 @@ fn every_server_is_asked_to_think_in_its_own_words() {
 }
 
 #[test]
-fn what_the_metadata_says_wins_over_the_table() {
+fn metadata_wins_over_the_vendors_row() {
     let mut asked = Request {
         reasoning: true,
         ..request(vec![hi()])
@@ -274,7 +274,7 @@ fn documents_go_where_they_are_taken() {
 }
 
 #[test]
-fn nothing_is_left_out_without_a_word() {
+fn every_omission_is_reported() {
     let turns = vec![
         turn(
             Role::User,
@@ -351,7 +351,7 @@ fn nothing_is_left_out_without_a_word() {
 }
 
 #[test]
-fn thoughts_go_back_to_the_model_that_had_them_where_its_server_wants_them() {
+fn thinking_goes_back_if_the_server_expects_it() {
     let blocks = [
         r#"{"type":"thinking","thinking":"hm","signature":"c2VhbA==","reasoning_details":[{"type":"reasoning.text","text":"hm","signature":"s"}]}"#,
         r#"{"type":"text","text":"Hi"}"#,

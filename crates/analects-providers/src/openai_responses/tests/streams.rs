@@ -18,7 +18,7 @@ fn names_that_change_from_event_to_event_do_not_matter_where_there_are_numbers()
 }
 
 #[test]
-fn what_was_not_told_in_pieces_comes_with_the_whole() {
+fn the_finished_item_adds_what_the_pieces_lacked() {
     let last_only = stream(&[
         r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":""}}"#,
         r#"{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}"#,
