@@ -4,7 +4,7 @@ use analects_core::{Delta, Raw, RawMap, StreamEvent, Text};
 
 use super::super::wire::remaining_fields;
 use super::super::{PART_REST, SIGNATURE};
-use crate::decoding::{fill, non_empty_string, push_delta, push_extra};
+use crate::decoding::{non_empty_string, push_delta, push_extra};
 
 /// A part of an answer.
 pub(super) struct GeminiPart {
@@ -52,38 +52,35 @@ pub(super) struct GeminiData {
 }
 
 impl GeminiPart {
-    /// Returns `None` for a part of an unknown kind, and for one with several kinds of content.
+    /// Returns `None` for a part of an unknown kind, and for one with several kinds of content. Of a
+    /// repeated field, the last value counts.
     pub fn read(raw: &Raw) -> Option<GeminiPart> {
         let mut fields = PartFields::default();
-        let mut contents = Vec::new();
-        fields.rest = remaining_fields(&raw.as_object()?, |key, value| match key {
-            "thought" => {
-                fields.is_thought = value.as_str() == "true";
-                matches!(value.as_str(), "true" | "false")
+        let mut text = None;
+        let mut call = None;
+        let mut data = None;
+        fields.rest = remaining_fields(&raw.as_object()?, |key, value| {
+            match key {
+                "text" => text = Text::from_raw(value),
+                "functionCall" => call = GeminiFunctionCall::read(value),
+                "inlineData" => data = GeminiData::inline(value),
+                "fileData" => data = GeminiData::by_address(value),
+                SIGNATURE => fields.signature = Some(value.clone()),
+                "thought" => {
+                    fields.is_thought = value.as_str() == "true";
+                    return matches!(value.as_str(), "true" | "false");
+                }
+                _ => return false,
             }
-            SIGNATURE => fill(&mut fields.signature, Some(value.clone())),
-            "text" | "functionCall" | "inlineData" | "fileData" => {
-                contents.extend(PartContent::read(key, value));
-                true
-            }
-            _ => false,
+            true
         });
-        let content = contents.pop()?;
-        contents
-            .is_empty()
-            .then_some(GeminiPart { content, fields })
-    }
-}
-
-impl PartContent {
-    /// Reads the field of this name; `None` if its value is not as expected.
-    fn read(key: &str, value: &Raw) -> Option<PartContent> {
-        match key {
-            "text" => Text::from_raw(value).map(PartContent::Text),
-            "functionCall" => GeminiFunctionCall::read(value).map(PartContent::Call),
-            "inlineData" => GeminiData::inline(value).map(PartContent::Data),
-            _ => GeminiData::by_address(value).map(PartContent::Data),
-        }
+        let content = match (text, call, data) {
+            (Some(text), None, None) => PartContent::Text(text),
+            (None, Some(call), None) => PartContent::Call(call),
+            (None, None, Some(data)) => PartContent::Data(data),
+            _ => return None,
+        };
+        Some(GeminiPart { content, fields })
     }
 }
 
@@ -130,11 +127,11 @@ impl GeminiFunctionCall {
         let mut input = None;
         let rest = remaining_fields(&value.as_object()?, |key, value| {
             match key {
-                "id" => fill(&mut id, non_empty_string(value)),
-                "name" => fill(&mut name, non_empty_string(value)),
-                "args" => fill(&mut input, Some(value.clone())),
+                "id" => id = non_empty_string(value),
+                "name" => name = non_empty_string(value),
+                "args" => input = Some(value.clone()),
                 _ => return false,
-            };
+            }
             true
         });
         if continues(&rest) {
