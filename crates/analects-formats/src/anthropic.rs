@@ -2,7 +2,19 @@
 //!
 //! The other fields of a request, such as `model` and `tools`, are a change of state before the first message. The API has
 //! no place for system prompts after the first message. They are written as messages of the user.
-
+//!
+//! ```
+//! use analects_formats::convert::{ReadOptions, ReadOutput, format_by_id};
+//!
+//! let file = br#"{"system":"Be brief.","messages":[{"role":"user","content":"Hello"}]}"#;
+//! let mut reader = format_by_id("anthropic").unwrap().reader(&ReadOptions::named("talk.json")).unwrap();
+//! let mut read = ReadOutput::default();
+//! reader.feed(file, &mut read);
+//! reader.finish(&mut read);
+//! assert_eq!(read.messages[0].text(), "Be brief.");
+//! assert_eq!(read.messages[1].text(), "Hello");
+//! ```
+//!
 //! # Limitations
 //!
 //! - A request has one branch. Hidden messages, side chains and other branches are left out, and are losses.

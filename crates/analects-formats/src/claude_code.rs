@@ -5,7 +5,6 @@
 //! message does not have stay in its `extra`, under their name in the record. Records outside of the conversation
 //! (progress, snapshots, queues, unknown types) are counted and left out. If you read in full, they become `progress`
 //! messages, which are never parents.
-
 //!
 //! ```
 //! use analects_formats::claude_code::SessionReader;

@@ -16,7 +16,6 @@
 //! assert!(String::from_utf8(line).unwrap().contains("\"content\":\"Hello\""));
 //! assert!(conversion.losses.is_empty() && conversion.problems.is_empty());
 //! ```
-
 //!
 //! # Types, in reading order
 //!

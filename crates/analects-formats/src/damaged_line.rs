@@ -1,4 +1,8 @@
 //! What the readers of JSON lines share: how they trim a line, and what they report about a damaged one.
+//!
+//! A line can be damaged by a crash or by another program: its end is missing, another record follows in the same line, or
+//! the disk has returned zeros. The readers then search the line for complete records. They differ in how a record starts
+//! and in what they report, so only the common part is here.
 
 use analects_core::Problem;
 

@@ -1,9 +1,20 @@
 //! A conversation as a page of Markdown for people to read. It cannot be read back, so only what a reader would miss is a
 //! loss: messages and blocks that are not shown. Ids, counts and costs are left out on purpose.
-
 //!
 //! A page has a heading for each message, with its author and time. Texts are copied as Markdown. Thoughts are quoted, and
 //! calls and results are code blocks.
+//!
+//! ```
+//! use analects_core::Message;
+//! use analects_formats::convert::{WriteOptions, WriteOutput, format_by_id};
+//!
+//! let format = format_by_id("markdown").unwrap();
+//! let mut writer = format.writer(&WriteOptions::default()).unwrap();
+//! let mut out = WriteOutput::default();
+//! writer.push(&Message::user("m1", "Hello"), &mut out);
+//! writer.finish(&mut out);
+//! assert_eq!(out.bytes, b"## User\n\nHello\n");
+//! ```
 //!
 //! # Limitations
 //!

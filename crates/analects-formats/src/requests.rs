@@ -4,6 +4,20 @@
 //! Every value survives: a message is read, written again and compared. Unknown fields stay in `extra` under the format's
 //! id, and a message that would not come out the same is also kept verbatim. In the other direction, a message is written
 //! and read again, and the differences are its losses.
+//!
+//! | a file with | is read as | and written again as |
+//! |---|---|---|
+//! | one object | one conversation | one object |
+//! | an object per line | a conversation per line | an object per line |
+//! | a list of objects | a conversation each | a list, if all conversations came from one |
+//! | a list of messages | one conversation | a list of messages, if the request has no other fields |
+//! | a message per line | one conversation | a message per line, if the request has no other fields |
+//!
+//! # Limitations
+//!
+//! - A request is one branch: the one that leads to the last message.
+//! - The whole conversation is kept in memory until the end, because a later message can hide an earlier one.
+//! - Values that are nested more than twelve levels deep are compared as texts.
 
 mod difference;
 mod read;

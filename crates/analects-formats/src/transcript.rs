@@ -5,7 +5,6 @@
 //! 2. [`Envelope`], [`OwnedLink`], [`read_links`] and [`placeholder`] are for transcripts that do not fit into memory.
 //! 3. [`Checker`] finds what is wrong and returns a [`CheckReport`]. It makes a [`RepairPlan`], which turns each old
 //!    line into a [`RepairedLine`].
-
 //!
 //! ```
 //! use analects_core::Message;

@@ -1,5 +1,10 @@
 //! The attributes of a tag: `key="value"` with entities, some of which are times. Nothing is refused: what cannot be read
 //! is junk with a position. Takes linear time for any line.
+//!
+//! The grammar is that of HTML, with two exceptions for tags that were written by hand or by other programs:
+//!
+//! - A quote closes a value only if the ending or another attribute follows. So `title="the "best" one" />` has one value.
+//! - A value that nothing closes is junk up to the end of the line, and the tag is still a tag if it ends properly.
 
 use std::borrow::Cow;
 

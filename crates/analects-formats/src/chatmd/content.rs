@@ -23,6 +23,16 @@ pub(super) const DIV: &str = r#"<div style="display: flex; flex-direction: colum
 const STYLE: &str = "max-width: 100%; display: inline-block;";
 
 /// Reads the text below a tag: a text, or blocks of text and pictures.
+/// ```
+/// use analects_core::Content;
+/// use analects_formats::chatmd::{content_of, text_of};
+///
+/// let text = "Look:\n\n<img src=\"cat.png\" />\n\nA cat.";
+/// let content = content_of(text);
+/// assert!(matches!(&content, Content::Blocks(blocks) if blocks.len() == 3));
+/// // The plugin's `<div>` is put around pictures, and the content stays the same.
+/// assert_eq!(content_of(&text_of(&content)), content);
+/// ```
 pub fn content_of(text: &str) -> Content {
     match split(text) {
         Some(blocks) => Content::Blocks(blocks),

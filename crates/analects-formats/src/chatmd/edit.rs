@@ -64,6 +64,15 @@ fn waits_for_lines(document: &ChatMdDocument) -> bool {
 }
 
 /// Replaces the text of an item. Its tag changes only if it must say how the text is stored.
+/// ```
+/// use analects_formats::chatmd::{Splice, decode, replace_text};
+///
+/// let document = decode("> ---\n> <USER />\n\nHello\n");
+/// let item = document.item(0).unwrap();
+/// let splices = replace_text(&document, item, "Good morning");
+/// let after = Splice::apply_all(&splices, document.source());
+/// assert_eq!(after, b"> ---\n> <USER />\n\nGood morning\n");
+/// ```
 pub fn replace_text(document: &ChatMdDocument, item: ChatItem<'_>, text: &str) -> Vec<Splice> {
     let line_end = line_end(document.source());
     let apart = says_apart(item) || document.scan.has_open_fence_at(item.span().start);
@@ -111,6 +120,16 @@ fn stored_splice(item: ChatItem<'_>, words: Option<&str>) -> Vec<Splice> {
 
 /// Sets an attribute of a tag in its place, or after the others. Removes it if there is no value. All other bytes stay.
 /// Fails with the attribute to type if that would change how other attributes read.
+/// ```
+/// use analects_formats::chatmd::{Splice, decode, set_attribute};
+///
+/// let document = decode("> ---\n> <USER author='me' />\n\nHello\n");
+/// let item = document.item(0).unwrap();
+/// let splices = set_attribute(item, "author", Some("you")).unwrap();
+/// let after = decode(Splice::apply_all(&splices, document.source()));
+/// assert_eq!(after.item(0).unwrap().attribute("author").as_deref(), Some("you"));
+/// assert!(set_attribute(item, "not a key", Some("")).is_err());
+/// ```
 pub fn set_attribute(
     item: ChatItem<'_>,
     key: &str,

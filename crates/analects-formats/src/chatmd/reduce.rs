@@ -3,6 +3,18 @@
 //!
 //! The plugin's own readers split a file at every `> ---`, know neither escapes nor entities, and trim. So some texts must
 //! be changed a little before they are written for them.
+//!
+//! | | chat Markdown | the plugin's Markdown | the plugin's JSON |
+//! |---|---|---|---|
+//! | id of a message | yes | no, by position | yes |
+//! | author | yes | softened; not on SYSTEM and SEPERATOR | yes |
+//! | time | exact | seconds; not on SYSTEM and SEPERATOR | milliseconds |
+//! | token counts | input, output | no | input, output, total |
+//! | hidden messages | no | no | yes |
+//! | extra fields | texts | no | yes |
+//! | results of tools | yes | no | yes |
+//! | texts and pictures | in order | one text, then pictures | in order |
+//! | unknown parts | no | no | yes |
 
 mod bodies;
 mod fields;

@@ -19,6 +19,17 @@ use crate::msgfile::frontmatter::{FrontmatterReader, text_span};
 use crate::msgfile::messages::derived_id;
 
 /// The facts about a conversation.
+///
+/// ```
+/// use analects_formats::chatmd::{decode, split_session_info, with_session_info};
+///
+/// let document = decode("---\nchat: talk-1\ntitle: Greetings\n---\n\n> ---\n> <USER />\n\nHello\n");
+/// let session = document.session();
+/// assert_eq!(session.title.as_deref(), Some("Greetings"));
+/// // Among messages, the facts are a change of state before the first one.
+/// let messages = with_session_info(&session, &"talk-1".into(), Vec::new());
+/// assert_eq!(split_session_info(messages).0.title, session.title);
+/// ```
 #[doc(alias = "IChatSessionHistory")]
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChatSessionInfo {

@@ -13,6 +13,13 @@
 //! let (text, losses) = encode(&read.messages, &session);
 //! assert!(losses.is_empty() && text.contains("\"token\":3"));
 //! ```
+//!
+//! # Limitations
+//!
+//! - Times are kept in milliseconds, and of the token counts only input, output and total.
+//! - A compaction with a summary has no place. Only a separator has.
+//! - Blocks of other APIs are left out, because the plugin would not understand them.
+//! - The system prompt of a session is one text. Other instructions are items.
 
 mod read;
 mod write;

@@ -2,6 +2,17 @@
 //! take part in it, and each of several parallel calls has its result as a child. So the records of one answer, the
 //! results of its calls and their attachments form a *run*, one after the other in file order, and whatever follows one
 //! of them follows the last. Real forks, which begin with a prompt or a new answer, stay forks.
+//!
+//! Two calls in one answer, for example. The file's links on the left, the chain on the right:
+//!
+//! ```text
+//! prompt                          prompt
+//! ├─ answer: call A               └─ answer: call A
+//! │  ├─ answer: call B               └─ answer: call B
+//! │  │  └─ result B                     └─ result A
+//! │  └─ result A                           └─ result B
+//! └─ …                                        └─ …
+//! ```
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,6 +1,12 @@
 //! Counts the tokens of sessions. One answer is several records, which repeat its counts, and only the last one has the
 //! final counts. A resumed session copies old records into a new file. The usage of a sub-agent may be in the progress of
 //! its call. So each answer is counted once, by its id, over all files.
+//!
+//! # Limitations
+//!
+//! - Costs are only known for records of old versions, which noted them.
+//! - The usage of a sub-agent that is neither in a file of its own nor in the progress of its call is not counted.
+//! - The counts of an answer without an id are added for each of its records, under the record's id.
 
 use std::collections::{BTreeMap, HashMap};
 

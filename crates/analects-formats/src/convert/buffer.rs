@@ -18,7 +18,18 @@ const BEGINNING_SIZE: usize = 16 << 10;
 /// that nothing is written to costs nothing.
 const SMALL_LINE: usize = 1 << 20;
 
-/// Splits chunks of bytes into lines.
+/// Splits chunks of bytes into lines. A line that is in one chunk is not copied.
+///
+/// ```
+/// use analects_formats::convert::LineSplitter;
+///
+/// let mut lines = LineSplitter::default();
+/// let mut lengths = Vec::new();
+/// lines.feed(b"one\ntw", &mut |line| lengths.push(line.length));
+/// lines.feed(b"o\nthree", &mut |line| lengths.push(line.length));
+/// lines.finish(&mut |line| lengths.push(line.length));
+/// assert_eq!(lengths, [4, 4, 5]);
+/// ```
 #[derive(Debug)]
 pub struct LineSplitter {
     /// The start of the current line, or only its beginning if the line is too long.
@@ -167,7 +178,17 @@ impl LineSplitter {
     }
 }
 
-/// Collects a whole file.
+/// Collects a whole file, up to [`WHOLE_LIMIT`].
+///
+/// ```
+/// use analects_formats::ReadOutput;
+/// use analects_formats::convert::WholeFile;
+///
+/// let mut file = WholeFile::default();
+/// file.feed(b"Hel");
+/// file.feed(b"lo");
+/// assert_eq!(file.finish(&mut ReadOutput::default()).unwrap(), b"Hello");
+/// ```
 #[derive(Debug, Default)]
 pub struct WholeFile {
     bytes: Vec<u8>,

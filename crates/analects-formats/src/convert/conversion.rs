@@ -110,6 +110,10 @@ fn observe_all(first_pass: &mut dyn FirstPass, read: &ReadOutput) {
 }
 
 /// A conversion in progress.
+///
+/// Feed the whole source in chunks of any size, then call [`finish`](Conversion::finish). The fields are complete only after
+/// that. To write large files, take `tail` after each call and append it to the file at the end: it grows with the
+/// conversation, while the returned bytes can be written at once.
 pub struct Conversion {
     /// `None` after the end.
     reader: Option<Box<dyn FormatReader>>,

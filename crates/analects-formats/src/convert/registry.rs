@@ -31,6 +31,15 @@ pub fn format_by_id(id: &str) -> Option<&'static dyn Format> {
 
 /// Detects the format of a file from its first bytes. Among equally confident formats, the name decides. Returns `None`
 /// if no format recognises the file.
+/// ```
+/// use analects_formats::convert::detect;
+///
+/// let head = br#"{"messages":[{"role":"developer","content":"Be brief."}]}"#;
+/// assert_eq!(detect(head, "talk.json").unwrap().id(), "openai");
+/// // The content counts, whatever the name says.
+/// assert_eq!(detect(head, "talk.md").unwrap().id(), "openai");
+/// assert!(detect(b"Hello", "notes.txt").is_none());
+/// ```
 pub fn detect(head: &[u8], name: &str) -> Option<&'static dyn Format> {
     let mut best: Option<&'static dyn Format> = None;
     let mut best_rank = (Confidence::No, usize::MAX);
@@ -56,6 +65,15 @@ pub enum FormatChoice {
 }
 
 /// Chooses the format to write from the ending of the file's name.
+///
+/// ```
+/// use analects_formats::convert::{FormatChoice, format_for_name};
+///
+/// assert!(matches!(format_for_name("talk.msg.md"), FormatChoice::One(_)));
+/// // Several formats are written as `.md`.
+/// assert!(matches!(format_for_name("talk.md"), FormatChoice::Several(_)));
+/// assert!(matches!(format_for_name("talk"), FormatChoice::Unknown));
+/// ```
 pub fn format_for_name(name: &str) -> FormatChoice {
     let mut longest = 1;
     let mut fitting: Vec<&'static dyn Format> = Vec::new();
@@ -89,6 +107,15 @@ fn matching_ending(format: &dyn Format, name: &str) -> usize {
 }
 
 /// The first bytes of a file, to search for signs of a format. The JSON may be cut off, so it is searched as text.
+///
+/// ```
+/// use analects_formats::convert::FileHead;
+///
+/// let head = FileHead::new(br#" {"type": "message", "items": [{"id"#);
+/// assert!(head.has("type", "message"));
+/// assert!(head.has_value("items", "["));
+/// assert!(!head.has_key("id"));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct FileHead<'a> {
     bytes: &'a [u8],

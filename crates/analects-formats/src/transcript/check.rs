@@ -37,6 +37,20 @@ pub struct Checker {
 }
 
 /// Checks a transcript in memory.
+///
+/// ```
+/// use analects_core::CountingIds;
+/// use analects_formats::transcript::check;
+/// use jiff::Timestamp;
+///
+/// let file = b"{\"v\":1,\"type\":\"user\",\"content\":\"Hello\"}\n";
+/// let report = check(file);
+/// // The record has no id. A repair gives it one, and moves the old line to a second file.
+/// let plan = report.repair(&mut CountingIds::default(), Timestamp::UNIX_EPOCH);
+/// let repaired = plan.line(1, file);
+/// assert!(repaired.is_aside);
+/// assert!(check(&repaired.lines).problems.is_empty());
+/// ```
 pub fn check(bytes: &[u8]) -> CheckReport {
     let mut checker = Checker::default();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {

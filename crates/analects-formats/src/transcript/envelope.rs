@@ -14,6 +14,18 @@ use serde_json::value::RawValue;
 use super::link::{OwnedBoundary, OwnedLink, OwnedLinkKind, OwnedRevision, OwnedTombstone};
 
 /// The envelope of a record. If a key is repeated, the last one counts.
+///
+/// ```
+/// use analects_formats::transcript::Envelope;
+///
+/// let record = r#"{"v":1,"type":"user","id":"b","parent_id":"a","content":"Hello"}"#;
+/// let envelope = Envelope::read(record).unwrap();
+/// assert_eq!(envelope.type_name(), "user");
+/// assert_eq!(envelope.link().link().parent, Some("a"));
+/// // A record that is too long still gives its first fields.
+/// let beginning = Envelope::read_beginning(&record.as_bytes()[..40]);
+/// assert_eq!(beginning.string("id").as_deref(), Some("b"));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Envelope<'a> {
     /// The values of the fields in [`FIELD_NAMES`], in that order.

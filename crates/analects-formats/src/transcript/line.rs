@@ -23,6 +23,17 @@ pub struct TranscriptLine {
 }
 
 /// Reads a line, with or without its line end. Damage costs as little as possible.
+///
+/// ```
+/// use analects_formats::transcript::read_line;
+///
+/// // The first record was cut off, and the next one was written behind it.
+/// let line = b"{\"v\":1,\"type\":\"us{\"v\":1,\"type\":\"user\",\"id\":\"b\",\"content\":\"Hi\"}\n";
+/// let read = read_line(line);
+/// assert!(read.is_damaged);
+/// assert_eq!(read.messages[0].text(), "Hi");
+/// assert_eq!(read.problems[0].code, "joined-lines");
+/// ```
 pub fn read_line(line: &[u8]) -> TranscriptLine {
     let mut read = TranscriptLine::default();
     let is_ended = line.ends_with(b"\n");

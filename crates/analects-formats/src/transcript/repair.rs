@@ -1,5 +1,13 @@
 //! The repair of a transcript: a new file with every record that can be read, linked again. No record is dropped. Lines
 //! that are not in the new file as they were belong in a second file.
+//!
+//! The plan is made in three steps, because each one needs the result of the one before:
+//!
+//! 1. Records without an id, and different records with the same id, get new ids. References follow.
+//! 2. Records whose parent is missing or leads in a circle get the previous record of their agent as parent.
+//! 3. On each branch, calls without a result get one, and records that no model can read get a tombstone.
+//!
+//! The ids and parents that records had before are noted in extra fields.
 
 mod gaps;
 mod planner;
