@@ -277,7 +277,7 @@ impl StoredConversation {
         let leaf = self.loaded.leaf.clone();
         let mut session = Session::continue_from(&*self.store, self.name.clone(), leaf);
         if self.is_dry_run {
-            let (placed, leaf) = session.place(records, &mut OsIds, now);
+            let (placed, leaf) = session.prepare(records, &mut OsIds, now);
             self.loaded.leaf = leaf;
             return Ok(placed);
         }

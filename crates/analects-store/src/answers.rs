@@ -177,6 +177,7 @@ impl LockedFile {
         true
     }
 
+    /// Returns whether the file existed when it was read, and does not exist now.
     fn is_missing(&self) -> bool {
         let metadata = self.vfs().metadata(self.path());
         self.exists() && metadata.is_err_and(|error| error.kind() == ErrorKind::NotFound)

@@ -72,6 +72,8 @@ pub(crate) fn create_private_folder(vfs: &dyn Vfs, path: &Path) -> Result<(), St
     Ok(())
 }
 
+/// Returns whether nothing exists at a path. An error other than "not found" counts as existing, so that the attempt to
+/// create the folder reports it.
 fn is_missing(vfs: &dyn Vfs, path: &Path) -> bool {
     vfs.metadata(path)
         .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
@@ -84,6 +86,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// appears beside the person's file, and the system releases it when its owner dies.
 #[derive(Debug)]
 pub(crate) struct WriteLock {
+    /// The lock of the system, which ends when this is dropped.
     _guard: Box<dyn Any + Send + Sync>,
 }
 

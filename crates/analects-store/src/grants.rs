@@ -23,6 +23,7 @@ const LARGEST_RECORD: u64 = 64 * 1024;
 /// The grants that are recorded on this machine.
 #[derive(Debug, Clone)]
 pub struct FileGrants {
+    /// The folder with a record for each grant.
     folder: PathBuf,
 }
 
@@ -128,6 +129,7 @@ impl FileGrants {
         path.is_absolute().then_some(FileGrant { path })
     }
 
+    /// Returns the file of the record with this id.
     fn record_path(&self, id: &str) -> PathBuf {
         self.folder.join(format!("{id}.json"))
     }

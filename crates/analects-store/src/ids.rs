@@ -32,6 +32,7 @@ impl Ids for OsIds {
     }
 }
 
+/// Returns random characters of the alphabet, five bits each.
 fn random_letters() -> String {
     // The random part of a version 7 UUID is its last eight bytes, less two bits.
     let random = Uuid::now_v7().as_u128();

@@ -56,6 +56,7 @@ const MAX_RECORD: u64 = 256 << 20;
 #[derive(Debug, Clone)]
 pub struct Journal {
     vfs: Arc<dyn Vfs>,
+    /// The folder of the journal in the state folder.
     folder: PathBuf,
 }
 
@@ -153,6 +154,7 @@ impl Journal {
             .map_err(cannot("write to", file))
     }
 
+    /// Writes a file and syncs it and its name.
     fn write_and_sync(&self, file: &Path, text: &str) -> io::Result<()> {
         let mut open = self.vfs.open(file, OpenMode::Private)?;
         open.write_all(text.as_bytes())?;
@@ -171,6 +173,7 @@ impl Journal {
         None
     }
 
+    /// Returns the file of a message. The two first characters of the hash are a subfolder, which keeps folders small.
     fn message_file(&self, folder: &str, cells: CellsHash) -> PathBuf {
         let name = cells.to_string();
         self.folder
@@ -179,6 +182,7 @@ impl Journal {
             .join(format!("{name}.jsonl"))
     }
 
+    /// Returns the file of a removed text.
     fn text_file(&self, id: &str) -> PathBuf {
         self.folder.join("texts").join(format!("{id}.jsonl"))
     }
@@ -188,6 +192,7 @@ impl Journal {
         self.folder.join("asked")
     }
 
+    /// Creates the file of a note, and syncs its name. A note that exists already stays.
     fn save_note(&self, note: &RecordNote) -> Result<(), StoreError> {
         let file = self.note_file(note);
         let folder = folder_of(&file);
@@ -198,6 +203,7 @@ impl Journal {
             .map_err(cannot("write to", &file))
     }
 
+    /// Returns the file of a note. Its name is all that it holds.
     fn note_file(&self, note: &RecordNote) -> PathBuf {
         self.notes_folder(note.text).join(note.to_string())
     }
@@ -217,6 +223,7 @@ impl Journal {
         notes
     }
 
+    /// Returns the notes in a folder. Skips other files.
     fn notes_in(&self, folder: &Path) -> Vec<RecordNote> {
         let files = self.vfs.list(folder).unwrap_or_default();
         files
@@ -281,6 +288,7 @@ fn is_needed_for_requests(message: &Message) -> bool {
     blocks.iter().any(is_block_needed_for_requests)
 }
 
+/// Returns whether a block has content that its cell does not show.
 fn is_block_needed_for_requests(block: &Block) -> bool {
     match block {
         Block::Text(text) => !text.extra.is_empty(),
@@ -301,6 +309,7 @@ struct RecordNote {
     text: TextHash,
     /// The hash of the path of the file at that time.
     path: String,
+    /// The record that the note leads to.
     record: RecordId,
     /// Whether the person has been told that the answer is missing in the file.
     is_reported: bool,
@@ -319,6 +328,7 @@ enum RecordId {
 const REPORTED: &str = "told";
 
 impl RecordNote {
+    /// Parses the name of a file; `None` if it is not a note.
     fn parse(name: &str) -> Option<RecordNote> {
         let mut parts = name.split('.');
         let text: TextHash = parts.next()?.parse().ok()?;
@@ -360,6 +370,7 @@ fn path_hash(path: &Path) -> String {
     name_in_state(Path::new(&*path.to_string_lossy()))
 }
 
+/// Returns a number as JSON.
 fn number(value: u64) -> Raw {
     Raw::parse(&value.to_string()).unwrap_or_else(|_| Raw::empty_object())
 }
@@ -403,6 +414,7 @@ impl Journal {
         (!is_used).then_some(LostRewind { to })
     }
 
+    /// Returns the file with the rewind of the file at `path`.
     fn rewind_file(&self, path: &Path) -> PathBuf {
         self.folder
             .join("rewinds")

@@ -65,15 +65,33 @@ type OpenFile = (Box<dyn VfsFile>, FileMetadata);
 type ChainWriters = HashMap<ChainName, Arc<Mutex<ChainWriter>>>;
 
 /// A store on disk, with a line for each record.
+///
+/// ```
+/// use analects_core::Message;
+/// use analects_store::{ChainName, JsonlStore, OsIds, Session, StoreFolders, TranscriptStore};
+/// use jiff::Timestamp;
+///
+/// let folder = tempfile::tempdir()?;
+/// let store = JsonlStore::new(&StoreFolders::in_folder(&folder));
+/// let name = ChainName::new("notes", "talk");
+/// let mut session = Session::open(&store, name.clone())?;
+/// session.append(vec![Message::user("", "Hello")], &mut OsIds, Timestamp::now())?;
+/// assert_eq!(store.list(Some("notes"))?.len(), 1);
+/// assert_eq!(store.overview(&name)?.messages, 1);
+/// assert!(store.path(&name)?.ends_with("sessions/notes/talk.jsonl"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct JsonlStore {
     vfs: Arc<dyn Vfs>,
     folders: StoreFolders,
+    /// The times when appended records are synced.
     policy: SyncPolicy,
     /// The size limit of a line in bytes.
     line_limit: usize,
     /// The number of bytes by which a file grows until its index is updated.
     stride: u64,
+    /// The files that are open for writing, at most `MAX_WRITERS`.
     writers: Mutex<ChainWriters>,
 }
 
@@ -129,6 +147,7 @@ impl JsonlStore {
             .join(format!("{project}.jsonl"))
     }
 
+    /// The settings that the index needs.
     fn limits(&self) -> StoreLimits {
         StoreLimits {
             stride: self.stride,
@@ -136,6 +155,7 @@ impl JsonlStore {
         }
     }
 
+    /// The folder with a subfolder for each project.
     fn projects_folder(&self) -> PathBuf {
         self.folders.data.join("sessions")
     }
@@ -156,6 +176,7 @@ impl JsonlStore {
         }
     }
 
+    /// Locks the list of writers. A panic in another thread does not matter, because the list is always consistent.
     fn writers(&self) -> MutexGuard<'_, ChainWriters> {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -467,6 +488,7 @@ fn checked_name(name: &str) -> Result<&str, StoreError> {
     Ok(name)
 }
 
+/// Returns whether a byte is allowed in file names on every system.
 fn is_safe_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)
 }

@@ -98,6 +98,23 @@ pub fn create_file(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
 }
 
 /// A message file that only this process writes to, until it is dropped.
+///
+/// ```
+/// use analects_formats::msgfile::NewCell;
+/// use analects_store::{LockedFile, StoreFolders};
+///
+/// let folder = tempfile::tempdir()?;
+/// let folders = StoreFolders::in_folder(&folder);
+/// let path = folder.path().join("talk.msg.md");
+/// let mut file = LockedFile::open(&path, &folders)?;
+/// file.append(|document| NewCell::message(document.next_id(), "Hello"))?;
+/// // A second writer has to wait.
+/// assert!(LockedFile::open(&path, &folders).is_err_and(|error| error.is_locked()));
+/// drop(file);
+/// let file = LockedFile::open(&path, &folders)?;
+/// assert!(file.document().cells().any(|cell| cell.content() == "Hello"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct LockedFile {
     vfs: Arc<dyn Vfs>,
@@ -105,12 +122,14 @@ pub struct LockedFile {
     name: PathBuf,
     /// The path without symbolic links.
     path: PathBuf,
+    /// The content of the file when we read or wrote it last.
     document: Document,
     /// The metadata of the file when the document was read; `None` if there is no file.
     metadata: Option<FileMetadata>,
     /// Whether the metadata certainly belongs to the document. After a replacement it may not: another program may have
     /// written before we looked.
     is_metadata_exact: bool,
+    /// The record of an unfinished change in place.
     redo: RedoLog,
     /// The files with text of other programs that was rescued.
     other_versions: Vec<PathBuf>,
@@ -128,6 +147,7 @@ pub struct LockedFile {
 
 /// A change of a file.
 enum FileChange {
+    /// The bytes to change.
     Splice(Splice),
     /// The file after the change.
     Document(Box<Document>),
@@ -174,6 +194,8 @@ impl LockedFile {
         LockedFile::open_any(Arc::new(Disk), name, folders, patience)
     }
 
+    /// Opens any Markdown file. Takes the lock, waits for writers, completes an interrupted change, and only then
+    /// reads.
     fn open_any(
         vfs: Arc<dyn Vfs>,
         name: &Path,
@@ -259,6 +281,7 @@ impl LockedFile {
         &self.recovered
     }
 
+    /// The file system of the file.
     pub(crate) fn vfs(&self) -> &dyn Vfs {
         &*self.vfs
     }
@@ -290,6 +313,7 @@ impl LockedFile {
         self.try_change(|document| Ok(FileChange::Document(Box::new(change(document)?))))
     }
 
+    /// Makes a change under the lock. Takes the lock for this change if it was released before.
     fn try_change<E: From<StoreError>>(
         &mut self,
         mut change: impl FnMut(&Document) -> Result<FileChange, E>,
@@ -372,6 +396,7 @@ impl LockedFile {
         Ok(())
     }
 
+    /// Opens the target of the link that replaced the file. Does not wait, because we hold the lock of the link.
     fn open_link_target(&self) -> Result<LockedFile, StoreError> {
         let target = real_path(&*self.vfs, &self.path)?;
         LockedFile::open_on(self.vfs.clone(), &target, &self.folders, Duration::ZERO)
@@ -390,6 +415,7 @@ impl LockedFile {
         Ok(())
     }
 
+    /// Refuses a file with several hard links.
     fn check_links(&self, metadata: &FileMetadata) -> Result<(), StoreError> {
         if metadata.links <= 1 {
             return Ok(());
@@ -540,6 +566,7 @@ impl LockedFile {
         self.check_writable()
     }
 
+    /// Refuses the current document if a problem forbids writing to it.
     fn check_writable(&self) -> Result<(), StoreError> {
         self.check(&self.document)
     }
@@ -573,6 +600,7 @@ impl FileContent {
         }
     }
 
+    /// Returns whether the new bytes are UTF-8.
     fn is_utf8(&self) -> bool {
         let (FileContent::Extended(new) | FileContent::Replaced(new)) = self;
         str::from_utf8(new).is_ok()

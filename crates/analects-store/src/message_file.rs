@@ -54,6 +54,7 @@ pub struct MessageFile {
     real_path: PathBuf,
     /// Whether the file existed when it was loaded.
     existed: bool,
+    /// The content with the unsaved changes.
     draft: Draft,
 }
 
@@ -175,6 +176,7 @@ impl MessageFile {
         Ok((splice(&draft), renames))
     }
 
+    /// Adds the path to a conflict.
     fn conflict(&self, conflict: msgfile::item::Conflict) -> StoreError {
         StoreError::Conflict {
             path: self.path.clone(),

@@ -56,6 +56,7 @@ pub fn read_picture(file: &Path, path: &str) -> Result<Picture, String> {
     })
 }
 
+/// Returns whether a part of a path leads neither to a parent nor to the root.
 fn stays_in_folder(part: Component<'_>) -> bool {
     matches!(part, Component::Normal(_) | Component::CurDir)
 }
@@ -71,6 +72,7 @@ fn read_plain_file(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
+/// Refuses a picture over the size limit.
 fn check_size(length: u64) -> Result<(), String> {
     if length > MAX_SIZE {
         return Err("it is larger than 20 MB".to_string());
@@ -115,7 +117,9 @@ pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
 /// The pictures of a message file that a person agreed to send. The default is none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllowedPictures {
+    /// Whether all pictures are allowed, whatever their names.
     is_all: bool,
+    /// The names of single allowed pictures.
     names: BTreeSet<String>,
 }
 
@@ -143,6 +147,7 @@ impl AllowedPictures {
 /// path of the message file: each line is `*` for all pictures, or the name of one as a JSON string.
 #[derive(Debug, Clone)]
 pub struct PictureConsent {
+    /// The file of the record.
     record: PathBuf,
 }
 
@@ -173,6 +178,7 @@ impl PictureConsent {
         allowed
     }
 
+    /// Reads the record; `None` if there is none, or if it is not UTF-8.
     fn read(&self) -> Option<String> {
         let mut record = Disk.open(&self.record, OpenMode::Read).ok()?;
         String::from_utf8(record.read_from(0).ok()?).ok()
@@ -203,6 +209,7 @@ impl PictureConsent {
         Ok(())
     }
 
+    /// Appends a line to the record, and creates the record if necessary.
     fn append(&self, line: &str) -> Result<(), StoreError> {
         create_private_folder(&Disk, folder_of(&self.record))?;
         let mut record = Disk

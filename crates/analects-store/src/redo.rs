@@ -70,6 +70,7 @@ fn common_prefix(one: &[u8], other: &[u8]) -> usize {
 /// The redo log of one file. It holds at most one record.
 #[derive(Debug)]
 pub(crate) struct RedoLog {
+    /// The file of the log in the state folder.
     path: PathBuf,
     /// Open after the first write; then its name survives a power cut.
     file: Option<Box<dyn VfsFile>>,
@@ -95,6 +96,7 @@ pub(crate) enum EndWriteOutcome {
 struct RedoRecord {
     /// The identity of the file.
     identity: (u64, u64),
+    /// The change.
     change: EndChange,
 }
 
@@ -197,6 +199,7 @@ impl RedoLog {
             .map_err(cannot("write the record of changes", &self.path))
     }
 
+    /// Removes the record, without a sync.
     fn empty(&mut self) -> io::Result<()> {
         self.file.as_mut().map_or(Ok(()), |file| file.truncate(0))
     }
@@ -307,6 +310,7 @@ impl RedoRecord {
         })
     }
 
+    /// Reads the record of a log; `None` if there is none, or if it is not whole.
     fn read(vfs: &dyn Vfs, path: &Path) -> Option<RedoRecord> {
         RedoRecord::decode(&vfs.open(path, OpenMode::Read).ok()?.read_from(0).ok()?)
     }

@@ -133,11 +133,14 @@ fn open(vfs: &dyn Vfs, path: &Path) -> Result<Box<dyn VfsFile>, StoreError> {
 /// A new file without a name, which is written through a buffer.
 struct NewFile<'v> {
     file: Box<dyn VfsFile>,
+    /// The path for error messages.
     path: &'v Path,
+    /// The bytes that are not written yet.
     buffer: Vec<u8>,
 }
 
 impl<'v> NewFile<'v> {
+    /// Creates an unnamed file in the folder of `path`.
     fn new(vfs: &dyn Vfs, path: &'v Path) -> Result<NewFile<'v>, StoreError> {
         let file = vfs
             .draft(folder_of(path))
@@ -149,6 +152,7 @@ impl<'v> NewFile<'v> {
         })
     }
 
+    /// Adds bytes to the buffer, and writes it when it is full.
     fn add(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.buffer.extend_from_slice(bytes);
         if self.buffer.len() < CHUNK {
@@ -157,6 +161,7 @@ impl<'v> NewFile<'v> {
         self.flush()
     }
 
+    /// Writes the buffer.
     fn flush(&mut self) -> Result<(), StoreError> {
         self.file
             .write_all(&self.buffer)

@@ -80,7 +80,9 @@ fn sync_folder(vfs: &dyn Vfs, path: &Path) -> Result<bool, StoreError> {
 /// A swap of the file at `path` with the new file at `aside`.
 struct Swap<'a> {
     vfs: &'a dyn Vfs,
+    /// The path of the old file.
     path: &'a Path,
+    /// The path of the new file, and after the swap that of the old one.
     aside: &'a Path,
     /// The content of the new file.
     bytes: &'a [u8],
@@ -99,6 +101,8 @@ impl Swap<'_> {
         swapped
     }
 
+    /// Swaps the files and checks the result. `false` if another program changed the old file before or during the
+    /// swap; then its text is in place.
     fn swap(&self) -> Result<bool, StoreError> {
         let Some(mut old) = self.lease_old()? else {
             return Ok(false);
@@ -185,6 +189,7 @@ impl Swap<'_> {
         Err(self.concurrent_write(kept.unwrap_or(self.aside.into())))
     }
 
+    /// Returns the error for a text of another program that is in a file of its own.
     fn concurrent_write(&self, other_version: PathBuf) -> StoreError {
         StoreError::ConcurrentWrite {
             path: self.path.into(),
@@ -259,6 +264,7 @@ const PREFIX: &str = ".analects-";
 const SUFFIX: &str = ".swap";
 
 impl SwapFile {
+    /// Returns the name for replacing the content `before` by `bytes`.
     fn new(path: &Path, before: &[u8], bytes: &[u8]) -> SwapFile {
         let name = format!(
             "{}{:016x}-{:016x}{SUFFIX}",

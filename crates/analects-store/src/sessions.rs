@@ -1,5 +1,5 @@
-//! The transcript store: conversations by name, records that are only ever appended to. The trait says
-//! what any store can do; what is made of that (loading, the tail, counts) is the same for all.
+//! Sessions: chains of records that only ever grow. [`TranscriptStore`] has the operations of any store. Loading, the
+//! tail and the overview build on it and are the same for all stores.
 
 mod load;
 mod memory;
@@ -21,23 +21,23 @@ use crate::StoreError;
 pub use load::{LoadLimit, LoadedChain, Tail, load, tail};
 pub use memory::MemoryStore;
 pub use names::{SessionMatch, find, visit_links};
-pub(crate) use names::{last_record, visit_names_backward};
+pub(crate) use names::{last_record, visit_links_backward};
 pub use overview::{Overview, SessionSummary};
 pub use session::Session;
 
-/// The name of a chain of messages: a session, or a side chain of one.
+/// The name of a chain of records: the main chain of a session, or one of its side chains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ChainName {
-    /// The project, in the short form that [`StoreFolders::project`](crate::StoreFolders::project) gives it.
+    /// The short name of the project, which [`StoreFolders::project`](crate::StoreFolders::project) gives it.
     pub project: String,
-    /// The session.
+    /// The id of the session.
     pub session: SessionId,
-    /// The side chain; `None` is the main chain.
+    /// The id of the side chain; `None` for the main chain.
     pub agent: Option<String>,
 }
 
 impl ChainName {
-    /// The main chain of a session.
+    /// Returns the name of the main chain of a session.
     pub fn new(project: impl Into<String>, session: impl Into<SessionId>) -> ChainName {
         ChainName {
             project: project.into(),
@@ -46,7 +46,7 @@ impl ChainName {
         }
     }
 
-    /// A side chain of the same session.
+    /// Returns the name of a side chain of the same session.
     pub fn side(&self, agent: impl Into<String>) -> ChainName {
         ChainName {
             agent: Some(agent.into()),
@@ -54,7 +54,7 @@ impl ChainName {
         }
     }
 
-    /// The main chain of the same session.
+    /// Returns the name of the main chain of the same session.
     pub fn main(&self) -> ChainName {
         ChainName {
             agent: None,
@@ -72,23 +72,32 @@ impl fmt::Display for ChainName {
     }
 }
 
-/// One row of a chain as it is stored: a record, or whatever stands in the place of one.
+/// One row of a chain: a record, or damaged text in place of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainRow<'r> {
-    /// Where it is, in bytes from the beginning of the chain.
+    /// The offset of the row, in bytes from the beginning of the chain.
     pub at: u64,
-    /// Where the next row begins.
+    /// The offset of the next row.
     pub next: u64,
     /// The record as JSON, with its line end; `None` if it is longer than the store reads.
     pub bytes: Option<&'r [u8]>,
-    /// How the record begins: all of it, unless it is longer than the store reads.
+    /// The beginning of the record, or all of it if the store reads it.
     pub beginning: &'r [u8],
 }
 
+/// The position of a record in a chain. A damaged row may hold several records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct RecordPosition {
+    /// The offset of the row.
+    pub row: u64,
+    /// The index of the record in the row.
+    pub nth: usize,
+}
+
 impl ChainRow<'_> {
-    /// The names of a record that is longer than the store reads, if it begins with them. With these, what follows
-    /// it stays linked to what came before.
-    pub(crate) fn long_names(&self) -> Option<OwnedLink> {
+    /// Returns the link of a record that is longer than the store reads; `None` for other rows, or if the record does not
+    /// begin with its link. The link keeps later records connected to earlier ones.
+    pub(crate) fn long_record_link(&self) -> Option<OwnedLink> {
         if self.bytes.is_some() {
             return None;
         }
@@ -96,68 +105,69 @@ impl ChainRow<'_> {
     }
 }
 
-/// What is done with a row; `Break` ends the scan.
+/// A function that is called for each row; `Break` ends the scan.
 pub type RowVisitor<'e> = dyn FnMut(ChainRow<'_>) -> ControlFlow<()> + 'e;
 
-/// A session as a list shows it.
+/// An entry of the list of sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedSession {
-    /// Its name.
+    /// The name of the main chain.
     pub name: ChainName,
-    /// When it was written to last.
+    /// The time of the last write.
     pub modified: Timestamp,
-    /// How many bytes its main chain has.
+    /// The length of the main chain in bytes.
     pub length: u64,
 }
 
-/// A session that is recorded as a whole. What is dropped before it is finished leaves nothing behind.
+/// A session that is recorded as a whole. Dropping it before it is finished removes everything.
 pub trait NewSession: fmt::Debug {
     /// Adds records to the main chain, or to the side chain of an agent. After an error, the session cannot be
     /// finished.
     fn append(&mut self, agent: Option<&str>, records: &[Message]) -> Result<(), StoreError>;
 
-    /// Makes all of it visible in one step. When this returns, it survives a power cut; after an error it is not
-    /// there. The main chain must have a record.
+    /// Makes the session visible in one step. When this returns, it survives a power cut; after an error, there is no
+    /// session. The main chain must have a record.
     fn finish(self: Box<Self>) -> Result<(), StoreError>;
 }
 
-/// Where transcripts are kept. A chain that was never written to is empty, and no error.
+/// A store of sessions. A chain that was never written to is empty, not an error.
 pub trait TranscriptStore: fmt::Debug + Send + Sync {
-    /// Adds records, in their order and one behind the other, whoever else writes at the same time. When
-    /// this returns, they are as safe as the store promises; after an error none of them is there, or,
-    /// if the disk fails at that too, none of them counts as acknowledged.
+    /// Appends records one after the other, whoever else writes at the same time. When this returns, they are as durable
+    /// as the store promises. After an error, none of them is there, or, if the disk fails at that too, none of them
+    /// counts as written.
     fn append(&self, to: &ChainName, records: &[Message]) -> Result<(), StoreError>;
 
-    /// Begins a session that is recorded as a whole, with its side chains: it is listed and found once it is
-    /// finished, and until then nothing of it is. A session of that name must not be there.
+    /// Begins a session that is recorded as a whole, with its side chains. It is invisible until it is finished. An error
+    /// if a session of that name exists.
     fn begin(&self, session: &ChainName) -> Result<Box<dyn NewSession + '_>, StoreError>;
 
-    /// Makes everything that was appended survive a power cut, whatever is promised for each append.
+    /// Makes all appended records survive a power cut, whatever the store promises for each append.
     fn sync(&self, of: &ChainName) -> Result<(), StoreError>;
 
-    /// Goes over the rows from a position on (0 is the first), in their order.
+    /// Visits the rows in order, from an offset; 0 is the first row.
     fn scan(&self, of: &ChainName, from: u64, each: &mut RowVisitor<'_>) -> Result<(), StoreError>;
 
-    /// Goes over the rows from the last to the first.
+    /// Visits the rows from the last to the first.
     fn scan_backward(&self, of: &ChainName, each: &mut RowVisitor<'_>) -> Result<(), StoreError>;
 
-    /// The sessions of a project, or of all, those that were written to last first.
+    /// Lists the sessions of a project, or of all projects. The last written one comes first.
     fn list(&self, project: Option<&str>) -> Result<Vec<ListedSession>, StoreError>;
 
-    /// The names of a session's side chains, sorted.
+    /// Lists the ids of a session's side chains, sorted.
     fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError>;
 
-    /// Puts a session and its side chains aside: it is no longer listed or found, but nothing is
-    /// deleted. Says where it is now, in words for a person.
+    /// Moves a session and its side chains to the trash. It is no longer listed or found, but not deleted. Returns the new
+    /// location, in words for a person.
     fn prune(&self, session: &ChainName) -> Result<String, StoreError>;
 
-    /// The message that the next one follows: the last one, unless it belongs to a question that is being answered.
+    /// Returns the message that the next one follows: the last one that does not belong to an announced question.
     fn leaf(&self, of: &ChainName) -> Result<Option<MessageId>, StoreError> {
         last_record(self, of)
     }
 
-    /// Tells others that a question is being answered, so that they do not go on from there: until what comes
-    /// back is dropped, or its owner dies. A store that only one process uses need not tell anybody.
+    /// Announces to other processes that a question is being answered, so that they do not continue the chain from there.
+    /// The announcement ends when the result is dropped, or when the process dies. A store that only one process uses
+    /// need not do anything.
     fn announce(
         &self,
         _of: &ChainName,
@@ -166,15 +176,16 @@ pub trait TranscriptStore: fmt::Debug + Send + Sync {
         Ok(Box::new(()))
     }
 
-    /// What a list says of these sessions, in their order. A store that remembers it need not go over all of them.
-    fn summaries(&self, listed: &[ListedSession]) -> Result<Vec<SessionSummary>, StoreError> {
-        listed
-            .iter()
-            .map(|listed| Ok(self.overview(&listed.name)?.summary()))
-            .collect()
+    /// Returns the summaries of sessions, in their order. A store with a cache need not read all of them.
+    fn summaries(&self, sessions: &[ListedSession]) -> Result<Vec<SessionSummary>, StoreError> {
+        let mut summaries = Vec::new();
+        for session in sessions {
+            summaries.push(self.overview(&session.name)?.summary());
+        }
+        Ok(summaries)
     }
 
-    /// Counts and totals, and the state. A store that keeps an index need not go over all rows.
+    /// Returns counts, totals and the state of a chain. A store with an index need not read all rows.
     fn overview(&self, of: &ChainName) -> Result<Overview, StoreError> {
         let mut overview = Overview::default();
         self.scan(of, 0, &mut |row| {

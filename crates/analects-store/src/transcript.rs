@@ -13,8 +13,25 @@ use crate::vfs::{Disk, OpenMode, Vfs};
 use crate::{JsonlStore, StoreError, StoreFolders};
 
 /// A session on disk, one message per line, that only ever grows.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use analects_core::Message;
+/// use analects_store::{StoreFolders, Transcript};
+///
+/// let folder = tempfile::tempdir()?;
+/// let folders = StoreFolders::in_folder(&folder);
+/// let project = Path::new("/projects/notes");
+/// let transcript = Transcript::of_session(&folders, project, &"talk".into());
+/// transcript.append(&Message::user("1", "Hello"))?;
+/// assert_eq!(Transcript::latest(&folders, project)?.path(), transcript.path());
+/// assert_eq!(transcript.read()?.messages[0].text(), "Hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Transcript {
+    /// The file system for reading; the store has its own reference.
     vfs: Arc<dyn Vfs>,
     store: Arc<JsonlStore>,
     name: ChainName,

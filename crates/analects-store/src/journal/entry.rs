@@ -21,8 +21,11 @@ use crate::{OsIds, StoreError};
 pub(super) struct EntryHeader {
     /// The path of the file with the question.
     pub path: String,
+    /// The time of the request.
     pub at: Option<Timestamp>,
+    /// The agent that answers.
     pub author: Option<String>,
+    /// The model that answers.
     pub model: Option<String>,
     /// The cells that are answered; empty for other messages.
     pub questions: Vec<QuestionCell>,
@@ -46,6 +49,7 @@ impl EntryHeader {
         }
     }
 
+    /// Formats the header as JSON. The keys are part of the file format.
     pub(super) fn to_json(&self) -> Raw {
         let mut record = RawMap::new();
         record.push("v", number(1));
@@ -75,6 +79,7 @@ impl EntryHeader {
         record.to_raw()
     }
 
+    /// Parses a header; `None` if the path or a question is damaged.
     fn parse(record: &RawMap) -> Option<EntryHeader> {
         let questions = record.get("asked").and_then(Raw::as_array);
         Some(EntryHeader {
@@ -113,6 +118,7 @@ pub enum AnswerDelta<'a> {
 }
 
 impl<'a> AnswerDelta<'a> {
+    /// The key of the line that holds this delta.
     fn key(self) -> &'static str {
         match self {
             AnswerDelta::Text(_) => "text",
@@ -120,6 +126,7 @@ impl<'a> AnswerDelta<'a> {
         }
     }
 
+    /// The text of the delta.
     fn text(self) -> &'a str {
         match self {
             AnswerDelta::Text(text) | AnswerDelta::Thinking(text) => text,
@@ -133,6 +140,7 @@ const PLACEMENT: &str = "settled";
 /// The parsed content of an entry.
 #[derive(Debug)]
 pub(super) struct ParsedEntry {
+    /// The first line.
     pub header: EntryHeader,
     /// The whole message, if it is complete.
     pub message: Option<Message>,
@@ -163,6 +171,7 @@ impl ParsedEntry {
         Some(entry)
     }
 
+    /// Adds the content of a line. A later message or placement replaces an earlier one.
     fn add_line(&mut self, line: &str, record: &RawMap) {
         if record.get("type").is_some() {
             if let Ok(message) = Message::from_json(line) {
@@ -231,6 +240,7 @@ fn merge_blocks(parts: Vec<Block>) -> Vec<Block> {
 pub struct AnswerEntry {
     journal: Journal,
     header: EntryHeader,
+    /// The path of the entry, not of the message file.
     path: PathBuf,
     file: Box<dyn VfsFile>,
     /// The length of the file in bytes, up to the last whole line.
@@ -424,6 +434,7 @@ impl AnswerEntry {
         Ok(())
     }
 
+    /// Syncs the entry. Its name was synced when it was created.
     fn sync(&self) -> Result<(), StoreError> {
         self.file.sync().map_err(cannot("sync", &self.path))
     }

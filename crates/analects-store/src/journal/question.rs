@@ -45,6 +45,7 @@ pub struct QuestionCell {
     pub id: Option<String>,
     /// The hash of the text.
     pub text: TextHash,
+    /// Whether it is a message or a tool result.
     kind: CellKind,
 }
 
@@ -103,6 +104,7 @@ impl QuestionCell {
             && TextHash::of(&cell.content()) == self.text
     }
 
+    /// Formats the cell as JSON for the header of an entry.
     pub(super) fn to_raw(&self) -> Raw {
         let mut record = RawMap::new();
         if let Some(id) = &self.id {
@@ -115,6 +117,7 @@ impl QuestionCell {
         record.to_raw()
     }
 
+    /// Parses the JSON of [`QuestionCell::to_raw`]; `None` if it is damaged.
     pub(super) fn from_raw(raw: &Raw) -> Option<QuestionCell> {
         let record = raw.as_object()?;
         let id = record.get("id").and_then(Raw::as_string);
@@ -154,11 +157,14 @@ struct WaitingCells<'d> {
 /// The positions of the waiting cells that have the same text, in order.
 #[derive(Default)]
 struct PositionsOfText {
+    /// All of them, for a question without an id.
     all: VecDeque<usize>,
+    /// Those without an id, for a question whose id is gone.
     without_id: VecDeque<usize>,
 }
 
 impl<'d> WaitingCells<'d> {
+    /// Collects the cells of a document that wait for an answer.
     fn of(document: &'d Document) -> WaitingCells<'d> {
         let mut free = HashMap::new();
         for cell in document.unanswered() {
@@ -200,6 +206,7 @@ impl<'d> WaitingCells<'d> {
         None
     }
 
+    /// Fills `by_text`. Hashing all texts is slow, so it happens only when a question without an id needs it.
     fn index_texts(&mut self) {
         let mut cells: Vec<(&usize, &Cell<'_>)> = self.free.iter().collect();
         cells.sort_unstable_by_key(|(position, _)| **position);

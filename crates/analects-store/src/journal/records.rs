@@ -46,8 +46,11 @@ pub struct JournalRecord {
     pub stands_in: Option<String>,
     /// The answer; `None` for a removed text.
     pub message: Option<Message>,
+    /// The header of an answer; `None` for a removed text.
     header: Option<EntryHeader>,
+    /// The file of the record.
     file: PathBuf,
+    /// The note that leads to the record; `None` for an entry, which is found by its name.
     note: Option<RecordNote>,
 }
 
@@ -66,6 +69,7 @@ pub struct MissingAnswer {
     pub cell: String,
     /// The time when the answer arrived; of several answers, the last.
     pub at: Option<Timestamp>,
+    /// The notes of all answers that the cell had.
     notes: Vec<RecordNote>,
 }
 
@@ -73,7 +77,9 @@ pub struct MissingAnswer {
 struct FormerAnswer {
     /// The name of the cell.
     cell: String,
+    /// The time when the answer arrived.
     at: Option<Timestamp>,
+    /// The note that leads from the question to the answer.
     note: RecordNote,
 }
 
@@ -275,6 +281,7 @@ impl Journal {
         None
     }
 
+    /// Reads the record of a removed text; `None` if it is damaged.
     fn text_record(&self, file: PathBuf, document: &Document) -> Option<JournalRecord> {
         let record = RawMap::parse(self.read(&file)?.trim_end()).ok()?;
         let cell = string(&record, "cell")?;
@@ -351,6 +358,7 @@ impl Journal {
         files
     }
 
+    /// Returns whether the record that a note leads to exists.
     fn has_record(&self, note: &RecordNote) -> bool {
         match &note.record {
             RecordId::Message(cells) => self.find_message(*cells).is_some(),
@@ -358,6 +366,7 @@ impl Journal {
         }
     }
 
+    /// Returns whether a regular file exists at this path. Anything else in our folders is left alone.
     fn is_file(&self, file: &Path) -> bool {
         self.vfs
             .metadata(file)
@@ -399,6 +408,7 @@ struct CellTexts {
 }
 
 impl CellTexts {
+    /// Hashes the texts of all cells of a document, except the empty cell for the next message.
     fn of(document: &Document) -> CellTexts {
         let hashes = cell_hashes(document);
         let mut texts = CellTexts {

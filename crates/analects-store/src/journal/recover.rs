@@ -32,9 +32,12 @@ pub struct RecoveredAnswer {
 /// The answer of an entry that no process works on.
 #[derive(Debug)]
 pub(crate) struct InterruptedAnswer {
+    /// The answer, or the part of it that arrived.
     pub message: Message,
     header: EntryHeader,
+    /// The file of the entry.
     file: PathBuf,
+    /// Keeps other processes from recovering the same answer; `None` while we only read.
     _lock: Option<Box<dyn Any + Send + Sync>>,
 }
 
@@ -165,6 +168,7 @@ impl Journal {
             .map_err(cannot("write to", &answer.file))
     }
 
+    /// Appends a line to an existing file and syncs it.
     fn append_and_sync(&self, file: &Path, line: &str) -> io::Result<()> {
         let mut open = self.vfs.open(file, OpenMode::Append)?;
         open.write_all(line.as_bytes())?;
@@ -192,6 +196,7 @@ impl Journal {
         let _ = self.vfs.remove(&lock_path(file));
     }
 
+    /// Returns whether a file has no content.
     fn is_empty(&self, file: &Path) -> bool {
         self.vfs
             .metadata(file)
@@ -297,6 +302,7 @@ pub(super) struct EntryName {
 }
 
 impl EntryName {
+    /// Parses the name of a file. Damaged parts are left empty.
     fn of(file: &Path) -> EntryName {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let mut parts = name.split('.');
@@ -318,6 +324,8 @@ struct EntryCandidate {
 }
 
 impl EntryCandidate {
+    /// Judges a file by its name. `waiting` are the texts of the questions in the document, and `own_path` is the hash
+    /// of its path.
     fn of(file: PathBuf, waiting: &[TextHash], own_path: &str) -> EntryCandidate {
         let name = EntryName::of(&file);
         let is_question_waiting = name

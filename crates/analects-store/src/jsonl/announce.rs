@@ -19,13 +19,14 @@ use super::writer::ChainWriter;
 use crate::StoreError;
 use crate::error::cannot;
 use crate::folders::{create_private_folder, name_in_state};
-use crate::sessions::{ChainName, last_record, visit_names_backward};
+use crate::sessions::{ChainName, last_record, visit_links_backward};
 use crate::vfs::Vfs;
 
 /// The announcement of a question. Dropping it ends the announcement.
 #[derive(Debug)]
 struct Announcement {
     vfs: Arc<dyn Vfs>,
+    /// The file that other processes see.
     file: PathBuf,
     /// `None` if another process has announced the same question.
     lock: Option<Box<dyn Any + Send + Sync>>,
@@ -98,37 +99,39 @@ fn last_finished(
     // The records after the first question, last one first.
     let mut later: Vec<OwnedLink> = Vec::new();
     let mut leaf = None;
-    visit_names_backward(store, of, &mut |names| {
-        if missing == 0 && can_end_chain(&names, agent) {
-            leaf = Some(MessageId::from(names.link().id));
+    visit_links_backward(store, of, &mut |link| {
+        if missing == 0 && can_end_chain(&link, agent) {
+            leaf = Some(MessageId::from(link.link().id));
             return false;
         }
         if missing > 0 {
-            missing -= usize::from(announced.contains(&hash_of_id(names.link().id)));
-            later.push(names);
+            missing -= usize::from(announced.contains(&hash_of_id(link.link().id)));
+            later.push(link);
         }
         true
     })?;
     let mut unfinished: HashSet<&str> = HashSet::new();
-    for names in later.iter().rev() {
-        let link = names.link();
+    for owned in later.iter().rev() {
+        let link = owned.link();
         let follows_unfinished = link
             .parent
             .is_some_and(|parent| unfinished.contains(parent));
         if follows_unfinished || announced.contains(&hash_of_id(link.id)) {
             unfinished.insert(link.id);
-        } else if can_end_chain(names, agent) {
+        } else if can_end_chain(owned, agent) {
             leaf = Some(link.id.into());
         }
     }
     Ok(leaf)
 }
 
-fn can_end_chain(names: &OwnedLink, agent: Option<&str>) -> bool {
-    let link = names.link();
+/// Returns whether a record of this agent can be the last one of its chain.
+fn can_end_chain(link: &OwnedLink, agent: Option<&str>) -> bool {
+    let link = link.link();
     link.agent == agent && link.can_be_leaf()
 }
 
+/// The folder with the announcements of all chains.
 fn announcements_folder(store: &JsonlStore) -> PathBuf {
     store.folders.state.join("asking")
 }

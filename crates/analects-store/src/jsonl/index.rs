@@ -84,6 +84,7 @@ pub(super) fn update(vfs: &dyn Vfs, path: &Path, length: u64, limits: StoreLimit
     write(vfs, path, length, limits.line).unwrap_or(length)
 }
 
+/// Reads the rows after the index, and appends an entry for them. Returns the end of the indexed part.
 fn write(vfs: &dyn Vfs, path: &Path, length: u64, line_limit: usize) -> io::Result<u64> {
     let mut file = vfs.open(path, OpenMode::Read)?;
     let known = read(vfs, path, &mut *file, length).unwrap_or_default();
@@ -128,6 +129,7 @@ pub(super) fn verified_json(line: &[u8]) -> Option<&str> {
 
 /// A line of the index.
 struct IndexEntry {
+    /// The overview of all rows so far.
     overview: Overview,
     /// The checksum of the bytes before the end of the overview.
     proof: u32,
@@ -165,6 +167,7 @@ fn last_lines(vfs: &dyn Vfs, path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Parses a line; `None` if it is damaged.
 fn parse(line: &[u8]) -> Option<IndexEntry> {
     let map = RawMap::parse(verified_json(line)?).ok()?;
     let proof = u32::from_str_radix(&map.get("proof")?.as_string()?, 16).ok()?;
@@ -181,6 +184,7 @@ fn read(vfs: &dyn Vfs, path: &Path, file: &mut dyn VfsFile, length: u64) -> Opti
         .map(|entry| entry.overview)
 }
 
+/// Returns whether the file still has the bytes that the entry was made from, judged by the last ones.
 fn is_confirmed(entry: &IndexEntry, file: &mut dyn VfsFile, length: u64) -> bool {
     let end = entry.overview.end;
     end <= length && checksum_before(file, end).is_ok_and(|sum| sum == entry.proof)

@@ -31,6 +31,7 @@ pub(super) fn hidden_chain(path: &Path) -> PathBuf {
     hidden(path, CHAIN)
 }
 
+/// Returns the path of a hidden file, beside its final path.
 fn hidden(path: &Path, prefix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{prefix}{name}"))
@@ -47,7 +48,9 @@ pub(super) struct HiddenSession<'s> {
     hidden: PathBuf,
     /// The length of each chain in bytes, by its agent.
     lengths: BTreeMap<Option<String>, u64>,
+    /// Whether a write failed, so that the session is incomplete.
     has_failed: bool,
+    /// Whether the session is visible, so that dropping this removes nothing.
     is_finished: bool,
     /// Keeps [`clear_up`] away.
     _lock: ChainWriter,

@@ -20,6 +20,7 @@ const BEGINNING: usize = 1 << 14;
 /// Reads lines forward from an offset.
 pub(crate) struct Forward<'f> {
     file: &'f mut dyn VfsFile,
+    /// The size limit of a line in bytes.
     limit: usize,
     buffer: Vec<u8>,
     /// The offset of the buffer in the file.
@@ -133,6 +134,7 @@ impl<'f> Forward<'f> {
 /// Reads lines backward from the end.
 pub(crate) struct Backward<'f> {
     file: &'f mut dyn VfsFile,
+    /// The size limit of a line in bytes.
     limit: usize,
     buffer: Vec<u8>,
     /// The offset of the buffer in the file.

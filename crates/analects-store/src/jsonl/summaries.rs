@@ -24,7 +24,9 @@ const MAX_OUTDATED: usize = 1 << 16;
 /// The cached summaries of the sessions of a project.
 #[derive(Debug, Default)]
 pub(super) struct ProjectSummaries {
+    /// The file of the cache.
     path: PathBuf,
+    /// The summaries by session id, each with the stamp of the file that it was made from.
     by_session: HashMap<String, (Stamp, SessionSummary)>,
     /// The length of the file in bytes.
     length: usize,
@@ -40,6 +42,7 @@ struct Stamp {
 }
 
 impl Stamp {
+    /// Returns the stamp of a session according to the list.
     fn of(session: &ListedSession) -> Stamp {
         Stamp {
             length: session.length,
@@ -107,6 +110,7 @@ impl ProjectSummaries {
     }
 }
 
+/// Reads the file of the cache. One that is too large counts as empty.
 fn read(vfs: &dyn Vfs, path: &Path) -> io::Result<Vec<u8>> {
     let mut file = vfs.open(path, OpenMode::Read)?;
     let metadata = file.metadata()?;
@@ -146,6 +150,7 @@ fn line(session: &str, stamp: Stamp, summary: &SessionSummary) -> String {
     with_checksum(&json)
 }
 
+/// Formats an optional text as JSON.
 fn text_or_null(text: &Option<String>) -> String {
     match text {
         Some(text) => Raw::string(text).as_str().to_string(),

@@ -23,8 +23,11 @@ const MAX_PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct ChainWriter {
     vfs: Arc<dyn Vfs>,
+    /// The file of the chain.
     pub(super) path: PathBuf,
+    /// The lock file, which stays open to save time.
     lock: Box<dyn VfsLock>,
+    /// The file, if it is open; `None` after an error, and before the first append.
     file: Option<AppendFile>,
     /// The time of the last sync.
     synced: Instant,
@@ -42,6 +45,7 @@ pub(super) struct ChainWriter {
 #[derive(Debug)]
 struct AppendFile {
     file: Box<dyn VfsFile>,
+    /// The identity of the file, by which we notice that it was moved.
     identity: (u64, u64),
     /// The length after our last append, which ended with a line end; `None` before the first one.
     end: Option<u64>,
@@ -120,6 +124,7 @@ impl ChainWriter {
         appended
     }
 
+    /// Appends lines while we hold the lock. See [`ChainWriter::append`].
     fn append_locked(&mut self, mut lines: String, policy: SyncPolicy) -> Result<u64, StoreError> {
         let Some(metadata) = self.open_current_file()? else {
             return self.create(&lines, policy);

@@ -1,8 +1,8 @@
-//! Loading what the model is to see of a chain, from its end, and no more of it than that.
+//! Loading the messages of a chain that the model sees, from its end, and no more than that.
 //!
-//! The usual way goes backward from the last record, from parent to parent, until a compaction says that
-//! this is all, or until there is no more room. It keeps only what is on the way. Where a link leads nowhere, or
-//! forward, everything is gone over once for its names, and once more for the messages that are wanted.
+//! Usually, `backward` follows the parents from the last record until a compaction ends the visible part, or until the
+//! limit is reached. It keeps only the records on that path. If a link is broken or leads forward, `full_scan` reads
+//! everything twice: once for the links, and once for the messages that are wanted.
 
 mod backward;
 mod full_scan;
@@ -18,36 +18,35 @@ use analects_core::{
 };
 use analects_formats::transcript::read_line;
 
-use super::{ChainName, ChainRow, TranscriptStore};
+use super::{ChainName, ChainRow, RecordPosition, TranscriptStore};
 use crate::StoreError;
 use backward::{BackwardLoader, SearchTarget};
 
 pub use limit::LoadLimit;
 
-/// How much text is loaded to tell what the model sees of the last messages, where that takes a look at everything.
-const TAIL: u64 = 4 << 20;
+/// The bytes of text that are loaded to find out what the model sees of the last messages, if a link is broken.
+const TAIL_TEXT: u64 = 4 << 20;
 
-/// What a chain comes down to.
+/// The part of a chain that the model sees.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LoadedChain {
-    /// What the model is to see, oldest first.
+    /// The messages that the model sees, oldest first.
     pub messages: Vec<Message>,
-    /// What the next message follows.
+    /// The message that the next one follows.
     pub leaf: Option<MessageId>,
-    /// The boundary from which messages are seen, if one counts.
+    /// The boundary of the compaction before the messages, if there was one.
     pub boundary: Option<Message>,
-    /// The session's state.
+    /// The state of the session.
     pub state: SessionState,
-    /// How many bytes of the store come before what is loaded, though the conversation goes on there; 0 if nothing
-    /// was left out because there was no room. Instructions, the summary of a compaction and the last words of the
-    /// person are loaded wherever they are.
+    /// The number of bytes of the store before the loaded messages, if the limit left a part of the conversation out;
+    /// otherwise 0. Instructions, the summary of a compaction and the last text of the person are loaded from anywhere.
     pub earlier: u64,
-    /// What was odd about the records on the way; spans are positions in the store.
+    /// The problems of the records on the path; spans are offsets in the store.
     pub problems: Vec<Problem>,
 }
 
 impl LoadedChain {
-    /// The same as the chain of its messages, for what goes on from there.
+    /// Returns the messages as a [`Chain`](analects_core::Chain).
     pub fn chain(&self) -> analects_core::Chain<'_> {
         analects_core::Chain {
             messages: self.messages.iter().collect(),
@@ -60,48 +59,45 @@ impl LoadedChain {
 /// The end of a chain.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tail {
-    /// Its last messages, oldest first.
+    /// The last messages, oldest first.
     pub messages: Vec<Message>,
-    /// For each of them, why the model does not see it; `None` where it does.
+    /// For each message, the reason why the model does not see it; `None` if it does.
     pub unseen: Vec<Option<Unseen>>,
 }
 
-/// Loads the effective chain: what the model is to see. Memory is needed for that, and not for what a
-/// compaction or a branch leaves out.
+/// Loads the effective chain: the messages that the model sees. Messages outside of it need no memory.
 pub fn load(store: &dyn TranscriptStore, of: &ChainName) -> Result<LoadedChain, StoreError> {
     LoadedChain::load_end(store, of, LoadLimit::UNLIMITED)
 }
 
 impl LoadedChain {
-    /// Loads the end of the effective chain, as much of it as there is room for.
+    /// Loads the end of the effective chain within a limit.
     pub fn load_end(
         store: &dyn TranscriptStore,
         of: &ChainName,
-        reach: LoadLimit,
+        limit: LoadLimit,
     ) -> Result<LoadedChain, StoreError> {
-        load_to(store, of, None, reach)
+        load_to(store, of, None, limit)
     }
 
-    /// The same of the effective chain that ends with a message, mostly the last one; without one, only the state.
+    /// Loads the effective chain that ends with a message, within a limit. Without a message, loads only the state.
     pub fn load_up_to(
         store: &dyn TranscriptStore,
         of: &ChainName,
         leaf: Option<&MessageId>,
-        reach: LoadLimit,
+        limit: LoadLimit,
     ) -> Result<LoadedChain, StoreError> {
-        match leaf {
-            Some(leaf) => load_to(store, of, Some(leaf), reach),
-            None => {
-                let state = store.overview(of)?.state();
-                Ok(LoadedChain {
-                    state,
-                    ..LoadedChain::default()
-                })
-            }
+        if let Some(leaf) = leaf {
+            return load_to(store, of, Some(leaf), limit);
         }
+        let state = store.overview(of)?.state();
+        Ok(LoadedChain {
+            state,
+            ..LoadedChain::default()
+        })
     }
 
-    /// Loads another branch than the last: the one that ends with this message.
+    /// Loads the branch that ends with a message.
     pub fn load_branch(
         store: &dyn TranscriptStore,
         of: &ChainName,
@@ -111,32 +107,33 @@ impl LoadedChain {
     }
 }
 
+/// Loads backward if possible, or else by full scans.
 fn load_to(
     store: &dyn TranscriptStore,
     of: &ChainName,
     leaf: Option<&str>,
-    reach: LoadLimit,
+    limit: LoadLimit,
 ) -> Result<LoadedChain, StoreError> {
-    match backward::load(store, of, leaf, reach)? {
-        Some(loaded) => Ok(loaded),
-        None => full_scan::load(store, of, leaf, reach),
+    if let Some(loaded) = backward::load(store, of, leaf, limit)? {
+        return Ok(loaded);
     }
+    full_scan::load(store, of, leaf, limit)
 }
 
-/// The last messages of a chain, whatever branch they are on. Costs the same for a short and a long one.
+/// Returns the last messages of a chain, on any branch. Takes the same time for a short and a long chain.
 pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result<Tail, StoreError> {
-    let mut marks = VisibilityScan::new(of.agent.as_deref());
+    let mut scan = VisibilityScan::new(of.agent.as_deref());
     let mut found = VecDeque::new();
     let mut revisions = Vec::new();
     store.scan_backward(of, &mut |row| {
         if found.len() >= count {
             return ControlFlow::Break(());
         }
-        for met in marks.meet(row) {
-            if is_message(&met.message) {
-                found.push_front(met);
-            } else if matches!(met.message.body, Body::Revision(_)) {
-                revisions.push((met.place, met.message));
+        for record in scan.add_row(row) {
+            if is_message(&record.message) {
+                found.push_front(record);
+            } else if matches!(record.message.body, Body::Revision(_)) {
+                revisions.push((record.position, record.message));
             }
         }
         ControlFlow::Continue(())
@@ -145,64 +142,78 @@ pub fn tail(store: &dyn TranscriptStore, of: &ChainName, count: usize) -> Result
     let mut found: Vec<TailMessage> = found.into_iter().skip(surplus).collect();
     let messages = found
         .iter()
-        .map(|met| (met.place, met.message.clone()))
+        .map(|record| (record.position, record.message.clone()))
         .collect();
-    for (met, message) in found.iter_mut().zip(with_revisions(messages, revisions)) {
-        met.message = message;
+    for (record, message) in found.iter_mut().zip(apply_revisions(messages, revisions)) {
+        record.message = message;
     }
-    let unseen = marks.finish(&found, || {
-        LoadedChain::load_end(store, of, LoadLimit::of_text(TAIL))
+    let unseen = scan.finish(&found, || {
+        LoadedChain::load_end(store, of, LoadLimit::of_text(TAIL_TEXT))
     })?;
-    let messages = found.into_iter().map(|met| met.message).collect();
+    let messages = found.into_iter().map(|record| record.message).collect();
     Ok(Tail { messages, unseen })
 }
 
-/// A record, and where it is: its row, and which of the records in it.
-type PositionedMessage = ((u64, usize), Message);
+/// A message and its position in the store.
+type PositionedMessage = (RecordPosition, Message);
 
-/// Messages with the revisions applied that came after them.
-fn with_revisions(
+/// The position of a revision, and the message that it revises.
+#[derive(Debug)]
+struct RevisionLink {
+    /// The id of the message.
+    target: String,
+    /// The position of the revision.
+    position: RecordPosition,
+}
+
+/// Applies revisions to messages. A revision affects only the messages before it.
+fn apply_revisions(
     messages: Vec<PositionedMessage>,
     revisions: Vec<PositionedMessage>,
 ) -> Vec<Message> {
     let count = messages.len();
-    let mut ordered: Vec<(usize, PositionedMessage)> =
+    let mut by_position: Vec<(usize, PositionedMessage)> =
         messages.into_iter().chain(revisions).enumerate().collect();
-    ordered.sort_by_key(|(_, (place, _))| *place);
-    let (order, records): (Vec<usize>, Vec<Message>) = ordered
-        .into_iter()
-        .map(|(at, (_, record))| (at, record))
-        .unzip();
-    let mut placed: Vec<(usize, Message)> = order.into_iter().zip(revised(records)).collect();
-    placed.sort_by_key(|(at, _)| *at);
-    placed.truncate(count);
-    placed.into_iter().map(|(_, message)| message).collect()
+    by_position.sort_by_key(|(_, (position, _))| *position);
+    let mut order = Vec::new();
+    let mut records = Vec::new();
+    for (at, (_, record)) in by_position {
+        order.push(at);
+        records.push(record);
+    }
+    // Back in the given order, the messages come before the revisions.
+    let mut by_order: Vec<(usize, Message)> = order.into_iter().zip(revised(records)).collect();
+    by_order.sort_by_key(|(at, _)| *at);
+    by_order.truncate(count);
+    by_order.into_iter().map(|(_, message)| message).collect()
 }
 
-/// Those of some revisions, given by their targets and places, that are of one of the messages.
-fn revisions_of(
+/// Reads those revisions that affect one of the messages.
+fn read_revisions_of(
     messages: &[PositionedMessage],
-    revisions: &[(String, (u64, usize))],
+    revisions: &[RevisionLink],
     store: &dyn TranscriptStore,
     of: &ChainName,
 ) -> Result<Vec<PositionedMessage>, StoreError> {
     if revisions.is_empty() {
         return Ok(Vec::new());
     }
-    let names: HashSet<&str> = messages.iter().map(|(_, message)| &*message.id).collect();
-    let wanted = revisions
-        .iter()
-        .filter(|(target, _)| names.contains(&**target));
-    let positions: Vec<(u64, usize)> = wanted.map(|(_, place)| *place).collect();
+    let ids: HashSet<&str> = messages.iter().map(|(_, message)| &*message.id).collect();
+    let mut positions = Vec::new();
+    for revision in revisions {
+        if ids.contains(&*revision.target) {
+            positions.push(revision.position);
+        }
+    }
     let read = full_scan::read(store, of, &positions)?;
     Ok(positions
         .into_iter()
         .zip(read)
-        .filter_map(|(at, message)| Some((at, message?)))
+        .filter_map(|(position, message)| Some((position, message?)))
         .collect())
 }
 
-/// Whether a record is something that a person would call a message.
+/// Returns whether a record counts as a message for a person.
 fn is_message(message: &Message) -> bool {
     match message.body {
         Body::System(_)
@@ -222,131 +233,136 @@ fn is_message(message: &Message) -> bool {
     }
 }
 
-/// Says where in the store a problem is.
-fn place(mut problem: Problem, row: ChainRow<'_>) -> Problem {
-    let offset = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-    problem.span = Some(Span::new(offset(row.at), offset(row.next)));
+/// Sets the span of a problem to that of its row in the store.
+fn locate(mut problem: Problem, row: ChainRow<'_>) -> Problem {
+    problem.span = Some(Span::new(to_usize(row.at), to_usize(row.next)));
     problem
 }
 
-/// The problem of a row that is too long to be read.
+/// Converts an offset for a span. Larger offsets, on 32-bit systems, become the maximum.
+fn to_usize(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+/// Returns the problem of a row that is too long to be read.
 fn too_long(row: ChainRow<'_>) -> Problem {
     let length = row.next - row.at;
     let text = format!(
         "the record at byte {} has {length} bytes, more than may be read",
         row.at
     );
-    let hint = match row.long_names() {
+    let hint = match row.long_record_link() {
         Some(_) => Hint::from("it is left as it is, and the conversation goes on without it"),
         None => Hint::RepairTranscript,
     };
-    place(Problem::error("long-line", text).hint(hint), row)
+    locate(Problem::error("long-line", text).hint(hint), row)
 }
 
-/// A message, and what the records behind it say about it.
+/// One of the last messages, and how later records affect it.
 #[derive(Debug)]
 struct TailMessage {
-    pub message: Message,
-    /// The row, and which of the records in it.
-    pub place: (u64, usize),
+    message: Message,
+    position: RecordPosition,
     /// Whether a tombstone hides it.
     is_hidden: bool,
-    /// Whether the last message follows it.
-    is_on_way: bool,
+    /// Whether it is on the path from the last message to the root.
+    is_on_path: bool,
 }
 
-/// Goes over rows from the last one on, to tell which of the last messages the model does not see, and why, from the
-/// records behind them alone.
+/// A scan from the last record backward that finds out which of the last messages the model does not see, and why. It
+/// needs only the records after them.
 #[derive(Debug)]
 struct VisibilityScan<'a> {
-    walk: BackwardLoader<'a>,
+    /// Finds the path, tombstones and boundaries, but reads no messages.
+    loader: BackwardLoader<'a>,
     agent: Option<&'a str>,
-    /// The next message on the way to the first one.
-    wanted: SearchTarget,
-    /// The names that were met.
-    names: HashSet<String>,
+    /// The next record on the path to the root.
+    target: SearchTarget,
+    /// The ids of the records that the scan met.
+    ids: HashSet<String>,
 }
 
 impl<'a> VisibilityScan<'a> {
+    /// Starts at the end of the chain of an agent; `None` is the main chain.
     fn new(agent: Option<&'a str>) -> VisibilityScan<'a> {
-        let walk = BackwardLoader::unread(agent);
         VisibilityScan {
-            walk,
+            loader: BackwardLoader::without_messages(agent),
             agent,
-            wanted: SearchTarget::Leaf,
-            names: HashSet::new(),
+            target: SearchTarget::Leaf,
+            ids: HashSet::new(),
         }
     }
 
-    /// The messages of a row, the last one first.
-    fn meet(&mut self, row: ChainRow<'_>) -> Vec<TailMessage> {
+    /// Returns the messages of a row, last one first.
+    fn add_row(&mut self, row: ChainRow<'_>) -> Vec<TailMessage> {
         let read = row.bytes.map(read_line).unwrap_or_default();
-        let mut all = Vec::new();
+        let mut messages = Vec::new();
         for (nth, message) in read.messages.into_iter().enumerate().rev() {
-            let is_hidden = self.walk.hides(&message.id);
-            let is_on_way = self.go_back(&message);
-            all.push(TailMessage {
+            let is_hidden = self.loader.hides(&message.id);
+            let is_on_path = self.follow_path(&message);
+            messages.push(TailMessage {
                 message,
-                place: (row.at, nth),
+                position: RecordPosition { row: row.at, nth },
                 is_hidden,
-                is_on_way,
+                is_on_path,
             });
         }
-        self.walk.meet_row(row);
-        all
+        self.loader.add_row(row);
+        messages
     }
 
-    /// Whether a record is the next one on the way.
-    fn go_back(&mut self, message: &Message) -> bool {
+    /// Returns whether a record is the next one on the path, and moves on to its parent.
+    fn follow_path(&mut self, message: &Message) -> bool {
         let link = Link::of(message);
-        self.names.insert(link.id.to_string());
-        let is_next = match &self.wanted {
-            SearchTarget::Leaf => link.agent == self.agent && link.can_be_leaf(),
-            SearchTarget::Id(id) => *id == link.id,
-            SearchTarget::Nothing => false,
-        };
+        self.ids.insert(link.id.to_string());
+        let is_next = self.target.matches(&link, self.agent);
         if is_next {
-            self.wanted = SearchTarget::parent_of(link);
+            self.target = SearchTarget::parent_of(link);
         }
         is_next
     }
 
-    /// Why the model does not see each message. Where a link leads forward, or nowhere, everything is loaded for that.
+    /// Returns for each message the reason why the model does not see it. Calls `load` if a link is broken or leads
+    /// forward.
     fn finish(
         self,
-        met: &[TailMessage],
+        messages: &[TailMessage],
         load: impl FnOnce() -> Result<LoadedChain, StoreError>,
     ) -> Result<Vec<Option<Unseen>>, StoreError> {
-        let leads_forward = matches!(&self.wanted, SearchTarget::Id(id) if self.names.contains(id));
-        if leads_forward || self.walk.is_lost() {
-            let seen = load()?.messages;
-            let seen: HashSet<&str> = seen.iter().map(|message| &*message.id).collect();
-            return Ok(met
+        let leads_forward = matches!(&self.target, SearchTarget::Id(id) if self.ids.contains(id));
+        if leads_forward || self.loader.needs_full_scan() {
+            let loaded = load()?;
+            let ids: HashSet<&str> = loaded.messages.iter().map(|seen| &*seen.id).collect();
+            return Ok(messages
                 .iter()
-                .map(|met| met.why(seen.contains(&*met.message.id)))
+                .map(|message| message.why_unseen(ids.contains(&*message.message.id)))
                 .collect());
         }
-        let seen = self.walk.seen();
-        Ok(met
+        let seen = self.loader.visible_positions();
+        Ok(messages
             .iter()
-            .map(|met| met.why(seen.contains(&met.place)))
+            .map(|message| message.why_unseen(seen.contains(&message.position)))
             .collect())
     }
 }
 
 impl TailMessage {
-    fn why(&self, is_seen: bool) -> Option<Unseen> {
+    /// Returns the reason why the model does not see the message; `None` if it does. `is_loaded` says whether the message
+    /// is in the effective chain.
+    fn why_unseen(&self, is_loaded: bool) -> Option<Unseen> {
         if self.message.history == History::Exclude {
-            Some(Unseen::Hidden)
-        } else if self.is_hidden {
-            Some(Unseen::TakenBack)
-        } else if is_seen {
-            let is_error = self.message.is_api_error_message;
-            (is_error && self.message.why_not_sent().is_some()).then_some(Unseen::Error)
-        } else if self.is_on_way {
-            Some(Unseen::Compacted)
-        } else {
-            Some(Unseen::Branch)
+            return Some(Unseen::Hidden);
         }
+        if self.is_hidden {
+            return Some(Unseen::TakenBack);
+        }
+        if is_loaded {
+            let is_error = self.message.is_api_error_message;
+            return (is_error && self.message.why_not_sent().is_some()).then_some(Unseen::Error);
+        }
+        if self.is_on_path {
+            return Some(Unseen::Compacted);
+        }
+        Some(Unseen::Branch)
     }
 }

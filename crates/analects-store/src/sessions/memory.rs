@@ -1,4 +1,4 @@
-//! A store that lasts as long as the program: for tests, and for conversations that nobody wants to keep.
+//! A store in memory, for tests and for temporary conversations. It lasts as long as the program.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,53 +10,61 @@ use jiff::Timestamp;
 use super::{ChainName, ChainRow, ListedSession, NewSession, RowVisitor, TranscriptStore};
 use crate::StoreError;
 
-/// A store in memory.
+/// A store of sessions in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     chains: Mutex<Chains>,
 }
 
+/// The content of a store.
 #[derive(Debug, Default)]
 struct Chains {
-    rows: BTreeMap<ChainName, MemoryChain>,
+    by_name: BTreeMap<ChainName, MemoryChain>,
+    /// The chains that were pruned.
     trash: Vec<(ChainName, MemoryChain)>,
-    /// Counts the appends, so that what was written to last is known without a clock.
+    /// The number of appends, which serves as the time.
     clock: i64,
 }
 
+/// The rows of a chain.
 #[derive(Debug, Default)]
 struct MemoryChain {
+    /// The records as JSON lines.
     rows: Vec<String>,
+    /// The value of the clock at the last append.
     modified: i64,
 }
 
 impl MemoryStore {
+    /// Locks the content. A panic in another thread does not matter, because the content is always consistent.
     fn chains(&self) -> MutexGuard<'_, Chains> {
         self.chains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Rows from some position on. They are copied, so that whoever looks at them may append.
+    /// Returns the rows from an offset, each with its own offset. They are copied, so that a visitor may append.
     fn rows(&self, of: &ChainName, from: u64) -> Vec<(u64, String)> {
         let chains = self.chains();
-        let rows = chains.rows.get(of).map_or(&[][..], |kept| &kept.rows);
-        let mut end = 0;
-        let placed = rows.iter().map(|row| {
-            let at = end;
-            end += row.len() as u64;
-            (at, row)
-        });
-        placed
-            .filter(|(at, _)| *at >= from)
-            .map(|(at, row)| (at, row.clone()))
-            .collect()
+        let Some(chain) = chains.by_name.get(of) else {
+            return Vec::new();
+        };
+        let mut rows = Vec::new();
+        let mut at = 0;
+        for row in &chain.rows {
+            if at >= from {
+                rows.push((at, row.clone()));
+            }
+            at += row.len() as u64;
+        }
+        rows
     }
 }
 
-/// A session that is recorded as a whole.
+/// A session that is being recorded as a whole.
 #[derive(Debug)]
 struct MemorySession<'s> {
     store: &'s MemoryStore,
     session: ChainName,
+    /// The records by chain, which the store gets at the end.
     chains: BTreeMap<ChainName, Vec<Message>>,
 }
 
@@ -79,7 +87,7 @@ impl NewSession for MemorySession<'_> {
                 path: self.session.to_string().into(),
             });
         }
-        // Side chains first, as whoever looks meanwhile finds a session by its main chain.
+        // The main chain comes last, because readers find a session by it.
         for (name, records) in self.chains.iter().rev() {
             self.store.append(name, records)?;
         }
@@ -87,6 +95,7 @@ impl NewSession for MemorySession<'_> {
     }
 }
 
+/// Returns the row of a record. Rows in memory have no size limit.
 fn row(at: u64, text: &str) -> ChainRow<'_> {
     let next = at + text.len() as u64;
     ChainRow {
@@ -105,15 +114,20 @@ impl TranscriptStore for MemoryStore {
         let mut chains = self.chains();
         chains.clock += 1;
         let modified = chains.clock;
-        let kept = chains.rows.entry(to.clone()).or_default();
-        kept.rows.extend(records.iter().map(encode));
-        kept.modified = modified;
+        let chain = chains.by_name.entry(to.clone()).or_default();
+        chain.rows.extend(records.iter().map(encode));
+        chain.modified = modified;
         Ok(())
     }
 
     fn begin(&self, session: &ChainName) -> Result<Box<dyn NewSession + '_>, StoreError> {
         let session = session.main();
-        if self.chains().rows.keys().any(|name| name.main() == session) {
+        if self
+            .chains()
+            .by_name
+            .keys()
+            .any(|name| name.main() == session)
+        {
             let path = session.to_string().into();
             let why = "there is a session of this name".to_string();
             return Err(StoreError::Refused { path, why });
@@ -149,30 +163,34 @@ impl TranscriptStore for MemoryStore {
 
     fn list(&self, project: Option<&str>) -> Result<Vec<ListedSession>, StoreError> {
         let chains = self.chains();
-        let sessions = chains.rows.iter().filter(|(name, _)| {
-            name.agent.is_none() && project.is_none_or(|project| name.project == project)
-        });
-        let mut listed: Vec<ListedSession> = sessions
-            .map(|(name, kept)| ListedSession {
-                name: name.clone(),
-                modified: Timestamp::from_second(kept.modified).unwrap_or_default(),
-                length: kept.rows.iter().map(|row| row.len() as u64).sum(),
-            })
-            .collect();
-        listed.sort_by_key(|session| std::cmp::Reverse(session.modified));
-        Ok(listed)
+        let mut sessions = Vec::new();
+        for (name, chain) in &chains.by_name {
+            let is_wanted = project.is_none_or(|project| name.project == project);
+            if name.agent.is_none() && is_wanted {
+                sessions.push(ListedSession {
+                    name: name.clone(),
+                    modified: Timestamp::from_second(chain.modified).unwrap_or_default(),
+                    length: chain.rows.iter().map(|row| row.len() as u64).sum(),
+                });
+            }
+        }
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.modified));
+        Ok(sessions)
     }
 
     fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError> {
         let chains = self.chains();
-        let own = chains.rows.keys().filter(|name| name.main() == of.main());
+        let own = chains
+            .by_name
+            .keys()
+            .filter(|name| name.main() == of.main());
         Ok(own.filter_map(|name| name.agent.clone()).collect())
     }
 
     fn prune(&self, session: &ChainName) -> Result<String, StoreError> {
         let mut chains = self.chains();
         let own: Vec<ChainName> = chains
-            .rows
+            .by_name
             .keys()
             .filter(|name| name.main() == session.main())
             .cloned()
@@ -183,8 +201,8 @@ impl TranscriptStore for MemoryStore {
             });
         }
         for name in own {
-            if let Some(kept) = chains.rows.remove(&name) {
-                chains.trash.push((name, kept));
+            if let Some(chain) = chains.by_name.remove(&name) {
+                chains.trash.push((name, chain));
             }
         }
         Ok("in memory, until the program ends".to_string())

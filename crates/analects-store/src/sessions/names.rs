@@ -1,22 +1,21 @@
-//! What a name means: which session is meant by an id, the beginning of one, a title, or none; and the names of the
-//! records of a chain, without the rest of them.
+//! Finding sessions by name, and reading the links of the records of a chain without their content.
 
 use std::ops::ControlFlow;
 
 use analects_core::{Link, MessageId};
 use analects_formats::transcript::{Envelope, OwnedLink, read_line};
 
-use super::{ChainName, ChainRow, TranscriptStore};
+use super::{ChainName, ChainRow, ListedSession, TranscriptStore};
 use crate::StoreError;
 
-/// The last record of a chain that can end it.
+/// Returns the last record that can end a chain.
 pub(crate) fn last_record<S: TranscriptStore + ?Sized>(
     store: &S,
     of: &ChainName,
 ) -> Result<Option<MessageId>, StoreError> {
     let mut leaf = None;
-    visit_names_backward(store, of, &mut |names| {
-        let link = names.link();
+    visit_links_backward(store, of, &mut |link| {
+        let link = link.link();
         if link.agent == of.agent.as_deref() && link.can_be_leaf() {
             leaf = Some(link.id.into());
         }
@@ -25,84 +24,101 @@ pub(crate) fn last_record<S: TranscriptStore + ?Sized>(
     Ok(leaf)
 }
 
-/// Goes over the names of all records, from the last to the first, for as long as `each` says so.
-pub(crate) fn visit_names_backward<S: TranscriptStore + ?Sized>(
+/// Visits the links of all records from the last to the first, while `visit` returns `true`.
+pub(crate) fn visit_links_backward<S: TranscriptStore + ?Sized>(
     store: &S,
     of: &ChainName,
-    each: &mut dyn FnMut(OwnedLink) -> bool,
+    visit: &mut dyn FnMut(OwnedLink) -> bool,
 ) -> Result<(), StoreError> {
     store.scan_backward(of, &mut |row| {
-        let goes_on = names_of(row).into_iter().rev().all(&mut *each);
-        if goes_on {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
+        for link in links_of(row).into_iter().rev() {
+            if !visit(link) {
+                return ControlFlow::Break(());
+            }
         }
+        ControlFlow::Continue(())
     })
 }
 
-/// The names of the records in a row.
-fn names_of(row: ChainRow<'_>) -> Vec<OwnedLink> {
+/// Returns the links of the records in a row.
+fn links_of(row: ChainRow<'_>) -> Vec<OwnedLink> {
     let Some(bytes) = row.bytes else {
-        return row.long_names().into_iter().collect();
+        return row.long_record_link().into_iter().collect();
     };
-    let head = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
-    if let Some(head) = head.filter(|head| !head.needs_body()) {
-        return vec![head.link()];
+    let envelope = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
+    if let Some(envelope) = envelope
+        && !envelope.needs_body()
+    {
+        return vec![envelope.link()];
     }
-    read_line(bytes)
-        .messages
-        .iter()
-        .map(|message| OwnedLink::of(&Link::of(message)))
-        .collect()
+    let mut links = Vec::new();
+    for message in read_line(bytes).messages {
+        links.push(OwnedLink::of(&Link::of(&message)));
+    }
+    links
 }
 
-/// What came of a search.
+/// The result of [`find`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionMatch {
-    /// One session.
+    /// Exactly one session.
     One(ChainName),
-    /// More than one: their ids.
+    /// Several sessions: the name is ambiguous.
     Many(Vec<ChainName>),
-    /// None.
+    /// No session.
     None,
 }
 
-/// Finds a session of a project, or of all. Without a name, the one that was written to last is meant.
-/// A whole id counts before the beginning of one, and that before a title.
+/// Finds a session of a project, or of all projects, by its id, the beginning of its id, or its title, in this order.
+/// Without a name, returns the session that was written to last.
 pub fn find(
     store: &dyn TranscriptStore,
     project: Option<&str>,
     name: Option<&str>,
 ) -> Result<SessionMatch, StoreError> {
-    let listed = store.list(project)?;
-    let all = || listed.iter().map(|session| &session.name);
+    let sessions = store.list(project)?;
     let Some(wanted) = name else {
-        return Ok(all()
-            .next()
-            .cloned()
-            .map_or(SessionMatch::None, SessionMatch::One));
+        let latest = sessions.into_iter().next();
+        return Ok(latest.map_or(SessionMatch::None, |session| {
+            SessionMatch::One(session.name)
+        }));
     };
-    let exact: Vec<ChainName> = all()
-        .filter(|name| &*name.session == wanted)
-        .cloned()
-        .collect();
+    let exact = names_with(&sessions, |name| &*name.session == wanted);
     if !exact.is_empty() {
-        return Ok(one_of(exact));
+        return Ok(match_of(exact));
     }
-    let starts = all().filter(|name| !wanted.is_empty() && name.session.starts_with(wanted));
-    let starts: Vec<ChainName> = starts.cloned().collect();
+    let starts = names_with(&sessions, |name| {
+        !wanted.is_empty() && name.session.starts_with(wanted)
+    });
     if !starts.is_empty() {
-        return Ok(one_of(starts));
+        return Ok(match_of(starts));
     }
-    let digests = store.summaries(&listed)?;
-    let titled = all()
-        .zip(&digests)
-        .filter(|(_, digest)| digest.name.as_deref() == Some(wanted));
-    Ok(one_of(titled.map(|(name, _)| name.clone()).collect()))
+    let summaries = store.summaries(&sessions)?;
+    let mut titled = Vec::new();
+    for (session, summary) in sessions.iter().zip(&summaries) {
+        if summary.name.as_deref() == Some(wanted) {
+            titled.push(session.name.clone());
+        }
+    }
+    Ok(match_of(titled))
 }
 
-fn one_of(mut names: Vec<ChainName>) -> SessionMatch {
+/// Returns the names of the sessions that a test accepts, in their order.
+fn names_with(
+    sessions: &[ListedSession],
+    is_wanted: impl Fn(&ChainName) -> bool,
+) -> Vec<ChainName> {
+    let mut names = Vec::new();
+    for session in sessions {
+        if is_wanted(&session.name) {
+            names.push(session.name.clone());
+        }
+    }
+    names
+}
+
+/// Returns the match for the names that were found.
+fn match_of(mut names: Vec<ChainName>) -> SessionMatch {
     match names.len() {
         0 => SessionMatch::None,
         1 => SessionMatch::One(names.swap_remove(0)),
@@ -110,28 +126,28 @@ fn one_of(mut names: Vec<ChainName>) -> SessionMatch {
     }
 }
 
-/// Goes over the names of the records of a chain, from the last to the first; `Break` ends it.
+/// Visits the links of the records of a chain from the last to the first; `Break` ends it.
 pub fn visit_links(
     store: &dyn TranscriptStore,
     of: &ChainName,
-    each: &mut dyn FnMut(Link<'_>) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(Link<'_>) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     store.scan_backward(of, &mut |row| {
         let Some(bytes) = row.bytes else {
-            return row
-                .long_names()
-                .iter()
-                .try_for_each(|names| each(names.link()));
+            return match row.long_record_link() {
+                Some(link) => visit(link.link()),
+                None => ControlFlow::Continue(()),
+            };
         };
-        match std::str::from_utf8(bytes).ok().and_then(Envelope::read) {
-            Some(head) => each(head.link().link()),
-            None => {
-                let read = read_line(bytes);
-                read.messages
-                    .iter()
-                    .rev()
-                    .try_for_each(|message| each(Link::of(message)))
+        let envelope = std::str::from_utf8(bytes).ok().and_then(Envelope::read);
+        if let Some(envelope) = envelope {
+            return visit(envelope.link().link());
+        }
+        for message in read_line(bytes).messages.iter().rev() {
+            if visit(Link::of(message)).is_break() {
+                return ControlFlow::Break(());
             }
         }
+        ControlFlow::Continue(())
     })
 }

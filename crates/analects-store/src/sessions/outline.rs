@@ -1,59 +1,67 @@
-//! The records of a session without their words: what the verbs have to know of a conversation of any length.
+//! The outline of a session: its records without their content, which is all that the verbs need of a conversation of any
+//! length.
 
 use std::ops::ControlFlow;
 
 use analects_core::verbs::revised_in_full;
 use analects_core::{
-    Block, Body, Content, Message, MessageId, Raw, SessionId, StateChange, Text, ToolUse,
+    Block, Body, Content, Link, Message, MessageId, Raw, RawMap, SessionId, StateChange, Text,
+    ToolUse,
 };
 use analects_formats::transcript::read_line;
 
-use super::{ChainName, TranscriptStore};
+use super::{ChainName, ChainRow, RecordPosition, TranscriptStore};
 use crate::StoreError;
 
 /// The messages of a session without their texts, with their revisions applied.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
-    /// The messages, in the order of the record.
+    /// The messages, in the order of the records.
     pub messages: Vec<Message>,
-    /// Where each is: the row, and which of the records in it.
-    pub positions: Vec<(u64, usize)>,
-    /// The positions of records that are too long to be read.
-    pub long: Vec<usize>,
+    /// The position of each message in the chain.
+    pub positions: Vec<RecordPosition>,
+    /// The indexes of the records that are too long to be read.
+    pub long_records: Vec<usize>,
 }
 
 impl Outline {
-    /// Reads the outline of a chain. Whichever chain it is, its messages are read as those of a main chain.
+    /// Reads the outline of a chain. The messages of a side chain are read as those of a main chain.
     pub fn read(store: &dyn TranscriptStore, of: &ChainName) -> Result<Outline, StoreError> {
         let mut outline = Outline::default();
         store.scan(of, 0, &mut |row| {
-            let Some(bytes) = row.bytes else {
-                if let Some(names) = row.long_names() {
-                    outline.long.push(outline.messages.len());
-                    outline.push(long_record(names.link()), (row.at, 0));
-                }
-                return ControlFlow::Continue(());
-            };
-            for (nth, message) in read_line(bytes).messages.into_iter().enumerate() {
-                outline.push(without_text(message), (row.at, nth));
-            }
+            outline.add_row(row);
             ControlFlow::Continue(())
         })?;
         outline.messages = revised_in_full(std::mem::take(&mut outline.messages));
         Ok(outline)
     }
 
-    fn push(&mut self, message: Message, place: (u64, usize)) {
+    /// Adds the records of a row. A long record without a readable link is skipped.
+    fn add_row(&mut self, row: ChainRow<'_>) {
+        let Some(bytes) = row.bytes else {
+            if let Some(link) = row.long_record_link() {
+                self.long_records.push(self.messages.len());
+                self.push(long_record(link.link()), row.at, 0);
+            }
+            return;
+        };
+        for (nth, message) in read_line(bytes).messages.into_iter().enumerate() {
+            self.push(without_text(message), row.at, nth);
+        }
+    }
+
+    /// Adds a message as one of the main chain.
+    fn push(&mut self, message: Message, row: u64, nth: usize) {
         self.messages.push(Message {
             agent_id: None,
             ..message
         });
-        self.positions.push(place);
+        self.positions.push(RecordPosition { row, nth });
     }
 }
 
-/// A record that is too long to be read keeps its place in the chain.
-fn long_record(link: analects_core::Link<'_>) -> Message {
+/// Returns an empty message that keeps the place in the chain of a record that is too long to be read.
+fn long_record(link: Link<'_>) -> Message {
     let change = StateChange {
         changes: Raw::empty_object(),
         is_snapshot: false,
@@ -65,14 +73,16 @@ fn long_record(link: analects_core::Link<'_>) -> Message {
     }
 }
 
-/// A message without its words. Instructions, which are compared, and changes of the state stay whole.
+/// Removes the text of a message. Instructions, which are compared, and changes of the state stay complete.
 fn without_text(mut message: Message) -> Message {
     message.usage = None;
-    message.unknown = analects_core::RawMap::new();
+    message.unknown = RawMap::new();
     message.session_id = SessionId::default();
-    (message.author, message.model, message.response_id) = (None, None, None);
+    message.author = None;
+    message.model = None;
+    message.response_id = None;
     if message.extra.get("summary").is_none() {
-        message.extra = analects_core::RawMap::new();
+        message.extra = RawMap::new();
     }
     match &mut message.body {
         Body::User(body) => empty(&mut body.content),
@@ -99,6 +109,7 @@ fn without_text(mut message: Message) -> Message {
     message
 }
 
+/// Removes the text of a content.
 fn empty(content: &mut Content) {
     match content {
         Content::Empty => {}
@@ -107,6 +118,7 @@ fn empty(content: &mut Content) {
     }
 }
 
+/// Removes the text of a block. The data of pictures and documents goes as a whole.
 fn empty_block(block: &mut Block) {
     match block {
         Block::ToolUse(call) => *call = bare_call(call),
@@ -119,12 +131,12 @@ fn empty_block(block: &mut Block) {
     }
 }
 
+/// Returns a tool call without its arguments.
 fn bare_call(call: &ToolUse) -> ToolUse {
-    let (input, extra) = (Raw::empty_object(), analects_core::RawMap::new());
     ToolUse {
         id: call.id.clone(),
         name: call.name.clone(),
-        input,
-        extra,
+        input: Raw::empty_object(),
+        extra: RawMap::new(),
     }
 }

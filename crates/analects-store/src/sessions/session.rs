@@ -1,5 +1,5 @@
-//! An open session: what is appended to it gets its place in the chain, and the verbs of [`analects_core::verbs`]
-//! become records.
+//! An open session: it assigns appended messages their places in the chain, and turns the verbs of
+//! [`analects_core::verbs`] into records.
 
 mod fork;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use super::{ChainName, LoadedChain, NewSession, TranscriptStore, load};
 use crate::StoreError;
 use fork::{ForkPlan, ForkRecord};
 
-/// How many bytes of records are copied at once.
+/// The number of bytes of records that a fork copies at once.
 const BATCH: usize = 1 << 20;
 
 /// An open session, or an open side chain of one.
@@ -31,8 +31,8 @@ pub struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    /// Goes on where the last record ended; a session that was never written to is empty. What follows a question
-    /// that somebody else is asking just now is left to them.
+    /// Opens a session to continue it after the last record; one that was never written to is empty. Skips records that
+    /// follow a question which another process is asking right now.
     pub fn open(
         store: &'s dyn TranscriptStore,
         name: ChainName,
@@ -41,7 +41,7 @@ impl<'s> Session<'s> {
         Ok(Session { store, name, leaf })
     }
 
-    /// Goes on from a message, whatever else was written meanwhile; without one, from the beginning.
+    /// Opens a session to continue it after a message, or without one from the beginning, whatever was written since.
     pub fn continue_from(
         store: &'s dyn TranscriptStore,
         name: ChainName,
@@ -50,45 +50,46 @@ impl<'s> Session<'s> {
         Session { store, name, leaf }
     }
 
-    /// The name.
+    /// The name of the chain.
     pub fn name(&self) -> &ChainName {
         &self.name
     }
 
-    /// What the next message follows.
+    /// The message that the next one follows.
     pub fn leaf(&self) -> Option<&MessageId> {
         self.leaf.as_ref()
     }
 
-    /// What the model is to see.
+    /// Loads the messages that the model sees.
     pub fn load(&self) -> Result<LoadedChain, StoreError> {
         load(self.store, &self.name)
     }
 
-    /// Adds messages, all in one: those without an id, a time or a parent get one. They come back as they
-    /// were written, once they are safe.
+    /// Appends messages in one step, and gives each an id, a time and a parent if it has none. Returns the messages as they
+    /// were written, once they are durable.
     pub fn append(
         &mut self,
         messages: Vec<Message>,
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<Vec<Message>, StoreError> {
-        let (placed, leaf) = self.place(messages, ids, now);
-        self.store.append(&self.name, &placed)?;
+        let (prepared, leaf) = self.prepare(messages, ids, now);
+        self.store.append(&self.name, &prepared)?;
         self.leaf = leaf;
-        Ok(placed)
+        Ok(prepared)
     }
 
-    /// Messages as they would be appended, and what the next one would follow then.
-    pub fn place(
+    /// Prepares messages as [`Session::append`] does, without writing them. Returns them, and the message that the next one
+    /// would follow.
+    pub fn prepare(
         &self,
         messages: Vec<Message>,
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> (Vec<Message>, Option<MessageId>) {
         let mut leaf = self.leaf.clone();
-        let mut placed = messages;
-        for message in &mut placed {
+        let mut prepared = messages;
+        for message in &mut prepared {
             if message.id.is_empty() {
                 message.id = ids.uuid(now).into();
             }
@@ -102,7 +103,7 @@ impl<'s> Session<'s> {
                 leaf = Some(message.id.clone());
             }
         }
-        (placed, leaf)
+        (prepared, leaf)
     }
 
     /// Changes the state of the session.
@@ -116,7 +117,7 @@ impl<'s> Session<'s> {
             .map(drop)
     }
 
-    /// Makes the changes that a verb gives for the messages of the session, all of them or none. Gives the records that
+    /// Makes the changes that a verb returns for the messages of the session, all of them or none. Returns the records that
     /// were written.
     ///
     /// ```
@@ -141,9 +142,10 @@ impl<'s> Session<'s> {
     ) -> Result<Vec<Message>, StoreError> {
         let outline = Outline::read(self.store, &self.name)?;
         let changes = verb(&outline.messages).map_err(|error| self.verb_error(error))?;
-        self.record(changes, &outline, ids, now)
+        self.write_changes(changes, &outline, ids, now)
     }
 
+    /// Adds the name of the session to an error of a verb.
     fn verb_error(&self, error: VerbError) -> StoreError {
         match error {
             VerbError::UnknownMessage(id) => self.missing(&id),
@@ -155,7 +157,7 @@ impl<'s> Session<'s> {
     }
 
     /// Writes changes as records.
-    fn record(
+    fn write_changes(
         &mut self,
         changes: Vec<Change>,
         outline: &Outline,
@@ -172,35 +174,25 @@ impl<'s> Session<'s> {
                 }
                 Err(Change::ContinueFrom {
                     parent: Some(parent),
-                }) => {
-                    records.push(Message {
-                        parent_id: Some(parent),
-                        ..no_change("")
-                    });
-                }
+                }) => records.push(empty_record_after(parent)),
                 Err(Change::ContinueFrom { parent: None }) => {
                     let start = Session::start(ids, now);
-                    let parent_id = Some(start.id.clone());
+                    let after_start = empty_record_after(start.id.clone());
                     self.leaf = None;
-                    records.extend([
-                        start,
-                        Message {
-                            parent_id,
-                            ..no_change("")
-                        },
-                    ]);
+                    records.push(start);
+                    records.push(after_start);
                 }
                 Err(Change::Append(_) | Change::SetHistory { .. }) => {}
             }
         }
-        let placed = self.append(records, ids, now);
-        if placed.is_err() {
+        let written = self.append(records, ids, now);
+        if written.is_err() {
             self.leaf = before;
         }
-        placed
+        written
     }
 
-    /// The record that changes the text of a message, or of the result of a call.
+    /// Returns the record that changes the text of a message, or of the result of a tool call.
     fn revise(&self, of: &Target, text: &str, outline: &Outline) -> Result<Message, StoreError> {
         let at = verbs::text_of(&outline.messages, of).map_err(|error| self.verb_error(error))?;
         let target = outline.messages[at].id.clone();
@@ -220,7 +212,7 @@ impl<'s> Session<'s> {
         Ok(Message::new("", Body::Revision(revision)))
     }
 
-    /// The message that another one follows; `None` if that is the first.
+    /// Returns the message that another one follows; `None` for the first one.
     pub fn parent(&self, id: &str) -> Result<Option<MessageId>, StoreError> {
         let outline = Outline::read(self.store, &self.name)?;
         let tree = Tree::of(&outline.messages);
@@ -228,53 +220,53 @@ impl<'s> Session<'s> {
         Ok(tree.parent(at).map(|parent| tree.link(parent).id.into()))
     }
 
-    /// A message with its revisions, as it was written last.
+    /// Reads a message with its revisions. Of several records with this id, the last one counts.
     pub fn message(&self, id: &str) -> Result<Message, StoreError> {
-        let mut found = Vec::new();
+        let mut records = Vec::new();
         self.store.scan(&self.name, 0, &mut |row| {
             let read = row.bytes.map(read_line).unwrap_or_default();
-            let is_it = |message: &Message| {
-                if let Body::Revision(revision) = &message.body {
-                    &*revision.target == id
-                } else {
-                    &*message.id == id
+            for record in read.messages {
+                if is_about(&record, id) {
+                    records.push(record);
                 }
-            };
-            found.extend(read.messages.into_iter().filter(is_it));
+            }
             ControlFlow::Continue(())
         })?;
-        let is_message = |message: &Message| !matches!(message.body, Body::Revision(_));
-        let found = verbs::revised_in_full(found).into_iter().rfind(is_message);
-        found.ok_or_else(|| self.missing(id))
+        verbs::revised_in_full(records)
+            .into_iter()
+            .rfind(|record| !matches!(record.body, Body::Revision(_)))
+            .ok_or_else(|| self.missing(id))
     }
 
-    /// A record that says nothing and follows nobody. What follows it is seen to begin anew on purpose.
+    /// Returns an empty record without a parent. A record that follows it starts a new conversation on purpose.
     pub fn start(ids: &mut dyn Ids, now: Timestamp) -> Message {
-        no_change(ids.uuid(now))
+        empty_record(ids.uuid(now))
     }
 
-    /// Puts a summary in the place of what came before: the summary, its boundary, and what else belongs to
-    /// them, all in one and each following the one before. With the boundary goes the state as a whole, so that
-    /// nothing earlier has to be read again. The first follows its own parent, if it has one.
+    /// Replaces the earlier messages by a summary. `records` are the summary, its boundary and the records that belong to
+    /// them; they are written in one step, each following the one before. The first keeps its own parent, if it has one.
+    /// Adds a snapshot of the state before the boundary, so that nothing earlier needs to be read again.
     pub fn compact(
         &mut self,
-        mut made: Vec<Message>,
+        mut records: Vec<Message>,
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<Vec<Message>, StoreError> {
-        let is_boundary = |message: &Message| matches!(message.body, Body::CompactBoundary(_));
-        if let Some(boundary) = made.iter().position(is_boundary) {
+        let boundary = records
+            .iter()
+            .position(|record| matches!(record.body, Body::CompactBoundary(_)));
+        if let Some(boundary) = boundary {
             let state = self.store.overview(&self.name)?.state();
-            made.insert(boundary, Message::new("", state.snapshot().into()));
+            records.insert(boundary, Message::new("", state.snapshot().into()));
         }
-        for message in made.iter_mut().skip(1) {
-            message.parent_id = None;
+        for record in records.iter_mut().skip(1) {
+            record.parent_id = None;
         }
-        self.append(made, ids, now)
+        self.append(records, ids, now)
     }
 
-    /// Copies the way to a message, or to the last one, into a session of its own, which is continued
-    /// independently. The messages keep their names. Of a compaction, all of it is copied.
+    /// Copies the path to a message, or to the last one, into a new session that continues independently. The messages keep
+    /// their ids. A compaction on the path is copied with the messages that it hides.
     pub fn fork(
         &self,
         at: Option<&str>,
@@ -282,99 +274,98 @@ impl<'s> Session<'s> {
         ids: &mut dyn Ids,
         now: Timestamp,
     ) -> Result<Session<'s>, StoreError> {
-        let copied = match at {
+        let plan = match at {
             Some(id) => ForkPlan::up_to(id, self)?,
             None => ForkPlan::all(self.store, &self.name)?,
         };
-        let leaf = copied.leaf.clone();
+        let state = self.forked_state(&plan);
         let mut copy = Session {
             store: self.store,
             name: to,
-            leaf: leaf.clone(),
+            leaf: plan.leaf,
         };
         let mut new = self.store.begin(&copy.name)?;
-        copy.take_over(&mut *new, &self.name, &copied.records)?;
-        let mut more = copied.tombstones;
-        let mut origin = RawMap::new();
-        origin.push("session_id", Raw::string(&self.name.session));
-        origin.push(
-            "message_id",
-            Raw::string(leaf.as_deref().unwrap_or_default()),
-        );
-        let mut changes = copied
-            .state
-            .snapshot()
-            .changes
-            .as_object()
-            .unwrap_or_default();
-        changes.remove("session_id");
-        changes.push("forked_from", origin.to_raw());
-        let state = StateChange {
-            changes: changes.to_raw(),
-            is_snapshot: true,
-        };
+        copy.copy_records(&mut *new, &self.name, &plan.records)?;
+        let mut more = plan.tombstones;
         more.push(Message::new("", state.into()));
-        let (placed, leaf) = copy.place(more, ids, now);
-        new.append(copy.name.agent.as_deref(), &placed)?;
+        let (prepared, leaf) = copy.prepare(more, ids, now);
+        new.append(copy.name.agent.as_deref(), &prepared)?;
         new.finish()?;
         copy.leaf = leaf;
         Ok(copy)
     }
 
-    /// Copies records from another chain into a new one, in their order.
-    fn take_over(
+    /// Returns the state of a fork: a snapshot that names its origin.
+    fn forked_state(&self, plan: &ForkPlan) -> StateChange {
+        let leaf = plan.leaf.as_deref().unwrap_or_default();
+        let mut origin = RawMap::new();
+        origin.push("session_id", Raw::string(&self.name.session));
+        origin.push("message_id", Raw::string(leaf));
+        let snapshot = plan.state.snapshot().changes;
+        let mut changes = snapshot.as_object().unwrap_or_default();
+        changes.remove("session_id");
+        changes.push("forked_from", origin.to_raw());
+        StateChange {
+            changes: changes.to_raw(),
+            is_snapshot: true,
+        }
+    }
+
+    /// Copies records of another chain into a new session, in their order and in batches.
+    fn copy_records(
         &self,
         new: &mut dyn NewSession,
         from: &ChainName,
         records: &[ForkRecord],
     ) -> Result<(), StoreError> {
         let agent = self.name.agent.as_deref();
-        let (mut next, mut batch, mut size, mut failed) = (0, Vec::new(), 0, None);
-        self.store.scan(
-            from,
-            records.first().map_or(0, |record| record.row),
-            &mut |row| {
-                let here = records[next..]
-                    .iter()
-                    .take_while(|record| record.row == row.at)
-                    .count();
-                if here > 0 {
-                    let read = row.bytes.map(read_line).unwrap_or_default();
-                    for record in &records[next..next + here] {
-                        if let Some(message) = read.messages.get(record.nth) {
-                            batch.push(self.own(message.clone(), record.is_on_way));
-                        }
+        let first = records.first().map_or(0, |record| record.position.row);
+        let mut rest = records;
+        let mut batch = Vec::new();
+        let mut batch_size = 0;
+        let mut failed = None;
+        self.store.scan(from, first, &mut |row| {
+            let here = rest
+                .iter()
+                .take_while(|record| record.position.row == row.at)
+                .count();
+            if here > 0 {
+                let (records, later) = rest.split_at(here);
+                let read = row.bytes.map(read_line).unwrap_or_default();
+                for record in records {
+                    if let Some(message) = read.messages.get(record.position.nth) {
+                        batch.push(self.adopt(message.clone(), record.is_on_path));
                     }
-                    size += row.bytes.map_or(0, <[u8]>::len);
-                    next += here;
                 }
-                if size > BATCH {
-                    size = 0;
-                    failed = new.append(agent, &std::mem::take(&mut batch)).err();
-                }
-                if failed.is_some() || next >= records.len() {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            },
-        )?;
+                batch_size += row.bytes.map_or(0, <[u8]>::len);
+                rest = later;
+            }
+            if batch_size > BATCH {
+                batch_size = 0;
+                failed = new.append(agent, &std::mem::take(&mut batch)).err();
+            }
+            if failed.is_some() || rest.is_empty() {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
         match failed {
             Some(error) => Err(error),
             None => new.append(agent, &batch),
         }
     }
 
-    /// A copied record. What only tells of the way follows nobody in the copy.
-    fn own(&self, message: Message, is_on_way: bool) -> Message {
+    /// Changes a copied record to belong to this session. A record that only affects others gets no parent.
+    fn adopt(&self, message: Message, is_on_path: bool) -> Message {
         Message {
             session_id: self.name.session.clone(),
             agent_id: self.name.agent.clone(),
-            parent_id: message.parent_id.filter(|_| is_on_way),
+            parent_id: message.parent_id.filter(|_| is_on_path),
             ..message
         }
     }
 
+    /// Returns the error for an id that no message has.
     fn missing(&self, id: &str) -> StoreError {
         StoreError::MessageNotFound {
             name: self.name.to_string(),
@@ -383,11 +374,27 @@ impl<'s> Session<'s> {
     }
 }
 
-/// A record that says nothing, and only has a place in the chain.
-fn no_change(id: impl Into<MessageId>) -> Message {
+/// Returns whether a record is the message with this id, or a revision of it.
+fn is_about(record: &Message, id: &str) -> bool {
+    if let Body::Revision(revision) = &record.body {
+        return &*revision.target == id;
+    }
+    &*record.id == id
+}
+
+/// Returns a record that changes nothing, and only has a place in the chain.
+fn empty_record(id: impl Into<MessageId>) -> Message {
     let change = StateChange {
         changes: Raw::empty_object(),
         is_snapshot: false,
     };
     Message::new(id, change.into())
+}
+
+/// Returns an empty record that moves the end of the chain to a message.
+fn empty_record_after(parent: MessageId) -> Message {
+    Message {
+        parent_id: Some(parent),
+        ..empty_record("")
+    }
 }

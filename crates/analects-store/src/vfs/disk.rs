@@ -25,6 +25,7 @@ struct DiskFile {
     is_for_reading: bool,
     /// The path of a draft on systems without unnamed files. Dropping the draft removes it, unless the draft was linked.
     draft: Option<PathBuf>,
+    /// Whether it was created without a name, so that a sync includes its mode and owner.
     is_draft: bool,
 }
 

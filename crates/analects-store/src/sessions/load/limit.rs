@@ -1,104 +1,110 @@
-//! How far back a conversation is loaded, and where that begins.
+//! Limits for loading the end of a conversation.
 //!
-//! The beginning must not move with every message, or no request would begin as the one before did, and no provider
-//! could answer from its cache. So it is a place in the store: the first one behind a multiple of the stride.
+//! The first loaded message must not change with every new one: otherwise every request would begin differently, and no
+//! provider could use its cache. So loading begins at an offset that stays the same for a while: the first suitable one
+//! after a multiple of a stride.
 
 use analects_core::{Block, Body, Content, Message};
 
-/// How many bytes a picture counts for: its price does not depend on its bytes.
+/// The number of text bytes that a picture counts as. Its price does not depend on its size.
 const PICTURE: u64 = 4096;
-/// The part of its bytes that a document counts for: most of them are no words.
+/// The divisor for the bytes of a document, most of which are not text.
 const DOCUMENT: u64 = 8;
-/// The most bytes of records that are held, whatever they count for: no API takes more in one request.
-const MOST: u64 = 32 << 20;
-/// How many strides the text of a conversation has that is loaded.
+/// The maximum number of bytes of records in memory. No API accepts more in one request.
+const MAX_BYTES: u64 = 32 << 20;
+/// The number of strides in the text of a loaded conversation.
 const STRIDES: u64 = 4;
 
-/// How far back a conversation is loaded.
+/// A limit for loading the end of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoadLimit {
-    /// How many bytes of text are wanted at least.
+    /// The number of bytes of text to load at least.
     text: u64,
-    /// How many bytes of records are held at most.
+    /// The number of bytes of records to load at most.
     bytes: u64,
 }
 
 impl LoadLimit {
-    /// To its beginning.
+    /// Loads everything.
     pub const UNLIMITED: LoadLimit = LoadLimit {
         text: u64::MAX,
         bytes: u64::MAX,
     };
 
-    /// So many bytes of text, or a few more: it begins with a turn, at a place that stays the same while the
-    /// conversation grows by a quarter of that.
+    /// Loads this many bytes of text, or a few more: loading begins with a turn, at a place that stays the same while the
+    /// conversation grows by a quarter of `bytes`.
     pub const fn of_text(bytes: u64) -> LoadLimit {
         LoadLimit {
             text: bytes,
-            bytes: MOST,
+            bytes: MAX_BYTES,
         }
     }
 
+    /// The distance in bytes between the places at which loading may begin.
     fn stride(self) -> u64 {
         (self.text / STRIDES).max(1)
     }
 }
 
-/// The room for what is loaded, filled from the end.
+/// The remaining budget while records are loaded from the end of a chain.
 #[derive(Debug)]
 pub(super) struct LoadBudget {
-    reach: LoadLimit,
+    limit: LoadLimit,
+    /// The number of loaded bytes of text.
     text: u64,
+    /// The number of loaded bytes of records.
     bytes: u64,
-    /// Where the first record is that has a place in it.
+    /// The offset of the first loaded record.
     start: u64,
-    /// How many multiples of the stride were passed since there was enough.
+    /// The number of multiples of the stride that were passed since there was enough text.
     passed: u64,
+    /// Whether the first loaded record begins a turn.
     begins_turn: bool,
-    is_full: bool,
+    /// Whether no more records fit. This never changes back.
+    is_exhausted: bool,
 }
 
 impl LoadBudget {
-    pub(super) fn new(reach: LoadLimit) -> LoadBudget {
-        let (text, bytes, start, passed) = (0, 0, u64::MAX, 0);
+    /// Creates a budget of which nothing is used.
+    pub(super) fn new(limit: LoadLimit) -> LoadBudget {
         LoadBudget {
-            reach,
-            text,
-            bytes,
-            start,
-            passed,
+            limit,
+            text: 0,
+            bytes: 0,
+            start: u64::MAX,
+            passed: 0,
             begins_turn: false,
-            is_full: false,
+            is_exhausted: false,
         }
     }
 
-    /// Whether nothing more has a place.
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full
+    /// Returns whether no more records fit.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_exhausted
     }
 
-    /// Where the first record is that has a place.
+    /// Returns the offset of the first loaded record.
     pub(super) fn start(&self) -> u64 {
         self.start
     }
 
-    /// Whether there is still a place for a record at this position.
-    pub(super) fn has_place(&mut self, at: u64) -> bool {
-        if self.is_full || self.start == u64::MAX {
-            return !self.is_full;
+    /// Returns whether a record at this offset fits.
+    pub(super) fn fits(&mut self, at: u64) -> bool {
+        if self.is_exhausted || self.start == u64::MAX {
+            return !self.is_exhausted;
         }
-        if self.text >= self.reach.text {
-            let stride = self.reach.stride();
+        if self.text >= self.limit.text {
+            let stride = self.limit.stride();
             self.passed += (self.start / stride).saturating_sub(at / stride);
         }
         // A turn that is longer than a stride is cut.
         let is_enough = self.passed > 1 || (self.passed == 1 && self.begins_turn);
-        self.is_full = is_enough || self.bytes >= self.reach.bytes;
-        !self.is_full
+        self.is_exhausted = is_enough || self.bytes >= self.limit.bytes;
+        !self.is_exhausted
     }
 
-    /// A record takes its place.
-    pub(super) fn take(&mut self, at: u64, bytes: u64, message: Option<&Message>) {
+    /// Adds a loaded record.
+    pub(super) fn add(&mut self, at: u64, bytes: u64, message: Option<&Message>) {
         self.start = at;
         self.bytes = self.bytes.saturating_add(bytes);
         self.text = self.text.saturating_add(message.map_or(0, text_of));
@@ -106,7 +112,7 @@ impl LoadBudget {
     }
 }
 
-/// Whether a person says something in it that is more than the result of a call.
+/// Returns whether a message begins a turn: it holds text of a person, and not only results of tool calls.
 pub(super) fn begins_turn(message: &Message) -> bool {
     let Body::User(body) = &message.body else {
         return false;
@@ -115,12 +121,15 @@ pub(super) fn begins_turn(message: &Message) -> bool {
         Content::Empty => false,
         Content::Text(text) => !text.is_empty(),
         Content::Blocks(blocks) => {
-            !blocks.is_empty() && !blocks.iter().any(|it| matches!(it, Block::ToolResult(_)))
+            let has_result = blocks
+                .iter()
+                .any(|block| matches!(block, Block::ToolResult(_)));
+            !blocks.is_empty() && !has_result
         }
     }
 }
 
-/// About how many bytes of text a message has for a model.
+/// Returns roughly the number of text bytes that a message has for a model.
 fn text_of(message: &Message) -> u64 {
     match &message.body {
         Body::ToolUse(call) => call.input.as_str().len() as u64,
@@ -128,6 +137,7 @@ fn text_of(message: &Message) -> u64 {
     }
 }
 
+/// Returns the number of text bytes of a content.
 fn text_in(content: &Content) -> u64 {
     match content {
         Content::Empty => 0,
@@ -136,12 +146,13 @@ fn text_in(content: &Content) -> u64 {
     }
 }
 
+/// Returns the number of text bytes of a block, or an estimate for a picture or a document.
 fn text_in_block(block: &Block) -> u64 {
     match block {
         Block::Text(block) => block.text.as_str().len() as u64,
         Block::Thinking(block) => block.thinking.as_str().len() as u64,
         Block::ToolUse(call) => call.input.as_str().len() as u64,
-        // A result within a result is kept as it came, so this ends.
+        // A result within a result is stored verbatim as another block, so the recursion ends.
         Block::ToolResult(result) => text_in(&result.content),
         Block::Image(_) | Block::RedactedThinking(_) => PICTURE,
         Block::Document(document) => document.source.as_str().len() as u64 / DOCUMENT,

@@ -1,63 +1,54 @@
-//! A record as the way back comes by, and what is kept of it.
+//! A record that the backward loader meets, and what it keeps of the record.
 
 use analects_core::{Message, Problem};
 use analects_formats::transcript::{OwnedLink, read_line};
 
 use super::PositionedMessage;
+use crate::sessions::RecordPosition;
 
-/// Where a record is: its row, and which of the records in it, or `None` if it is alone there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RecordPosition {
-    pub row: u64,
-    pub nth: Option<usize>,
-}
-
-impl RecordPosition {
-    pub fn of_record(self) -> (u64, usize) {
-        (self.row, self.nth.unwrap_or(0))
-    }
-}
-
-/// A record as the way comes by.
+/// A record that the loader meets.
 #[derive(Debug)]
 pub(super) struct RecordView<'r> {
-    pub names: OwnedLink,
-    pub place: RecordPosition,
+    /// The id, the parent, and what the record does to others.
+    pub link: OwnedLink,
+    pub position: RecordPosition,
     pub source: RecordSource<'r>,
-    /// Whether a model is instructed in it, or a person may speak.
+    /// Whether it holds instructions for the model.
     pub is_instruction: bool,
+    /// Whether it may hold text of the person.
     pub is_of_person: bool,
 }
 
-/// Where it can be read.
+/// The source of a record's content.
 #[derive(Debug)]
 pub(super) enum RecordSource<'r> {
-    /// It is alone in its row.
+    /// The row that holds only this record.
     Row(&'r [u8]),
-    /// It was read with others of a damaged row.
+    /// One of the messages of a damaged row.
     Part(&'r Message),
-    /// Nowhere: it is too long.
+    /// None, because the record is too long to be read.
     TooLong,
 }
 
 impl<'r> RecordView<'r> {
+    /// Creates a view. `type_name` is the type of the record; an empty one fits any record that is too long to be read.
     pub fn new(
-        names: OwnedLink,
-        place: RecordPosition,
+        link: OwnedLink,
+        position: RecordPosition,
         source: RecordSource<'r>,
         type_name: &str,
     ) -> RecordView<'r> {
-        let (is_instruction, is_of_person) = (type_name == "system", type_name == "user");
         RecordView {
-            names,
-            place,
+            link,
+            position,
             source,
-            is_instruction,
-            is_of_person,
+            is_instruction: type_name == "system",
+            is_of_person: type_name == "user",
         }
     }
 
-    /// What it says, and what is odd about that. What is odd about a damaged row was told when it was met.
+    /// Reads the message and its problems. The problems of a damaged row are reported when the loader meets it, and not
+    /// here.
     pub fn read(&self) -> (Option<Message>, Vec<Problem>) {
         match self.source {
             RecordSource::Row(bytes) => {
@@ -69,6 +60,7 @@ impl<'r> RecordView<'r> {
         }
     }
 
+    /// Returns the length of the row in bytes; 0 unless the record is alone in it.
     pub fn length(&self) -> u64 {
         match self.source {
             RecordSource::Row(bytes) => bytes.len() as u64,
@@ -77,21 +69,24 @@ impl<'r> RecordView<'r> {
     }
 }
 
-/// A record on the way that is kept.
+/// A record on the path to the root that the loader keeps.
 #[derive(Debug)]
 pub(super) struct PathRecord {
-    pub place: RecordPosition,
-    /// `None` if nobody wants to read it.
+    pub position: RecordPosition,
+    /// The message; `None` if the loader does not read messages, or if it cannot be read.
     pub message: Option<Message>,
+    /// The problems of the record, which are reported if it is used.
     pub problems: Vec<Problem>,
+    /// Whether it is the summary of a compaction.
     pub is_summary: bool,
-    /// Whether it is the summary of an earlier compaction, of which the last one's says what it says.
-    pub is_earlier: bool,
+    /// Whether it is the summary of an earlier compaction, which the last summary includes.
+    pub is_earlier_summary: bool,
 }
 
 impl PathRecord {
-    pub fn placed(self, problems: &mut Vec<Problem>) -> Option<PositionedMessage> {
+    /// Returns the message with its position, and moves its problems to `problems`.
+    pub fn into_message(self, problems: &mut Vec<Problem>) -> Option<PositionedMessage> {
         problems.extend(self.problems);
-        Some((self.place.of_record(), self.message?))
+        Some((self.position, self.message?))
     }
 }

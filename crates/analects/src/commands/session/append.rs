@@ -196,8 +196,8 @@ impl MessageAppender<'_> {
             changes: Raw::empty_object(),
             is_snapshot: false,
         };
-        let (first, _) = main.place(vec![Message::new("", change.into())], &mut OsIds, now);
-        let (placed, _) = side.place(messages, &mut OsIds, now);
+        let (first, _) = main.prepare(vec![Message::new("", change.into())], &mut OsIds, now);
+        let (placed, _) = side.prepare(messages, &mut OsIds, now);
         let mut session = self.store.begin(&self.name)?;
         session.append(None, &first)?;
         session.append(Some(agent), &placed)?;
