@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum LocalError {
     /// A name that no model may have.
-    #[error("{0:?} is no name for a model; expected letters, digits, dots, dashes and underscores")]
+    #[error("{0:?} is not a valid model name; expected letters, digits, dots, dashes and underscores")]
     BadName(String),
     /// There is no such model.
     #[error("there is no local model {name}")]
@@ -23,7 +23,7 @@ pub enum LocalError {
     #[error("the local model {0} is not on this machine yet")]
     NotPulled(String),
     /// There is nothing to run models with.
-    #[error("there is no engine yet that could run the local model {0}")]
+    #[error("no engine is installed that can run the local model {0}")]
     NoEngine(String),
     /// A model of that name is there already.
     #[error("there is a local model {0} already")]
@@ -68,7 +68,7 @@ pub enum LocalError {
         free: u64,
     },
     /// The room ran out while fetching.
-    #[error("{}: the disk is full; nothing is left of what was fetched", .0.display())]
+    #[error("{}: the disk is full; the partial download was removed", .0.display())]
     DiskFull(PathBuf),
     /// The package index cannot be reached.
     #[error("cannot fetch {package}: the package index cannot be reached")]
@@ -105,7 +105,7 @@ pub enum LocalError {
         log: PathBuf,
     },
     /// The server was asked to end, and did not.
-    #[error("the server of {0} does not end")]
+    #[error("the server of {0} cannot be stopped")]
     WillNotEnd(String),
     /// This machine cannot keep a server.
     #[error("this system cannot run the server of a local model")]

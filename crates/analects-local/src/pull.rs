@@ -435,7 +435,7 @@ mod tests {
         );
         assert_eq!(
             message(FULL),
-            "/store: the disk is full; nothing is left of what was fetched"
+            "/store: the disk is full; the partial download was removed"
         );
         let start = "cannot fetch x: Could not find a version that satisfies";
         assert!(

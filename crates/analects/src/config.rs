@@ -65,6 +65,7 @@ impl Setting {
         Setting::of_json(key, value.into().into(), origin)
     }
 
+    /// A setting with any value.
     fn of_json(key: impl Into<String>, value: serde_json::Value, origin: Origin) -> Setting {
         Setting {
             key: key.into(),
@@ -95,6 +96,7 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads the files without printing their warnings.
     fn read_silently(environment: &Environment) -> Result<Config, Failure> {
         let default = environment.default_model.clone();
         if let Some(name) = default.as_deref().filter(|name| is_recording(name)) {
@@ -265,6 +267,7 @@ impl Config {
         Ok(settings)
     }
 
+    /// The setting of a pointer: the environment wins over the files.
     fn pointer_setting(&self, name: &str) -> Setting {
         let key = format!("models.{name}");
         if let Some(model) = self.default_for(name) {
@@ -274,6 +277,7 @@ impl Config {
         Setting::new(key, self.configured(name).unwrap_or("not set"), origin)
     }
 
+    /// The setting of automatic compaction, as a percentage.
     fn compact_at_setting(&self) -> Setting {
         let value = match self.compact_at() {
             Some(threshold) => format!("{:.0}%", threshold.share() * 100.0),
@@ -292,6 +296,7 @@ impl Config {
         }
     }
 
+    /// All properties of an agent, with defaults. Empty if there is no such agent.
     fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {
         let Some((definition, path)) = self.definition(name)? else {
             return Ok(Vec::new());

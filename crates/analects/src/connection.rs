@@ -70,12 +70,14 @@ impl ConnectionArgs {
     }
 }
 
+/// Says why and how long the client waits before it tries again.
 fn remark_wait(waiting: &RetryNotice) {
     let error = &waiting.error;
     let seconds = waiting.wait.as_secs_f64();
     ui::remark(&format!("{error}; trying again in {seconds:.1} s"));
 }
 
+/// Warns that the recording is incomplete. The answer itself goes on.
 fn remark_lost_recording(path: &Path, error: &io::Error) {
     let path = path.display();
     let reason = io_error_text(error);
@@ -108,6 +110,7 @@ fn try_create(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
+/// The failure for a recording that would overwrite a file.
 fn file_exists(path: &Path) -> Failure {
     Failure::input(format!("{}: there is a file already", path.display()))
         .or_hint("choose another name for the recording, or remove that file")
@@ -166,6 +169,7 @@ impl LimitArgs {
     }
 }
 
+/// Parses an amount that is not negative, with or without a `$`.
 fn dollars(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),

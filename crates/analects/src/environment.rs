@@ -111,6 +111,7 @@ fn first_of(names: &[&'static str]) -> Option<(&'static str, String)> {
     names.iter().find_map(|name| Some((*name, variable(name)?)))
 }
 
+/// The first editor variable that is more than blanks.
 fn editor() -> Option<String> {
     EDITORS
         .iter()
@@ -120,20 +121,25 @@ fn editor() -> Option<String> {
 
 /// A folder of this program, and what decided where it is.
 struct OwnFolder {
+    /// The name of its setting.
     key: &'static str,
     path: PathBuf,
     origin: Origin,
 }
 
-/// Where one of our folders is: its setting, its name in `ANALECTS_HOME`, its XDG variable, and its default parent
-/// below the home folder.
+/// Where one of our folders is.
 struct FolderRule {
+    /// The name of its setting.
     key: &'static str,
+    /// Its name in `ANALECTS_HOME`.
     name: &'static str,
+    /// The XDG variable that names its parent.
     variable: &'static str,
+    /// Its usual parent, below the home folder.
     default: &'static str,
 }
 
+/// The rules for our folders, in the order of [`own_folders`].
 const FOLDER_RULES: [FolderRule; 3] = [
     FolderRule {
         key: "folders.data",
@@ -249,6 +255,7 @@ fn provider_settings(vendor: &Vendor) -> Vec<Setting> {
     settings
 }
 
+/// The address of a provider, without a password that it may hold.
 fn address_setting(vendor: &Vendor, address: Option<(&'static str, String)>) -> Setting {
     let name = format!("{}.base_url", vendor.name);
     match address {
@@ -259,6 +266,7 @@ fn address_setting(vendor: &Vendor, address: Option<(&'static str, String)>) -> 
     }
 }
 
+/// Whether one of these variables names a proxy. Its value may hold a password.
 fn proxy_setting(name: &str, variables: &[&'static str]) -> Setting {
     secret_setting(name.to_string(), first_of(variables), variables[0])
 }
@@ -318,6 +326,7 @@ pub fn for_python() -> Vec<(OsString, OsString)> {
         .collect()
 }
 
+/// Whether Python gets this variable.
 fn is_for_python(name: &str) -> bool {
     FOR_PYTHON.contains(&name)
         || FOR_PYTHON_PREFIXES
@@ -325,6 +334,7 @@ fn is_for_python(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
+/// The proxies that the environment names, as curl reads them.
 fn proxies() -> Proxies {
     Proxies {
         http: value_of(&HTTP_PROXY),
@@ -333,6 +343,7 @@ fn proxies() -> Proxies {
     }
 }
 
+/// The value of the first of these variables that is set.
 fn value_of(names: &[&'static str]) -> Option<String> {
     first_of(names).map(|(_, value)| value)
 }

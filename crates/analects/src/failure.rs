@@ -270,6 +270,7 @@ impl From<StoreError> for Failure {
     }
 }
 
+/// The kind of a store error, which decides the exit code.
 fn kind_of_store_error(error: &StoreError) -> FailureKind {
     match error {
         StoreError::NotFound { .. }
@@ -286,6 +287,7 @@ fn kind_of_store_error(error: &StoreError) -> FailureKind {
     }
 }
 
+/// The message of a store error. The system's own message is put in our form.
 fn store_error_text(error: &StoreError) -> String {
     match error {
         StoreError::Io {

@@ -62,6 +62,7 @@ fn grouped_verbs(command: &Command) -> String {
     text
 }
 
+/// The length of the longest verb, in characters.
 fn longest_verb() -> usize {
     let verbs = GROUPS.iter().flat_map(|(_, verbs)| *verbs);
     verbs.map(|verb| verb.len()).max().unwrap_or(0)
@@ -129,6 +130,7 @@ fn verb_among(args: &[OsString]) -> Command {
     command
 }
 
+/// How to use a verb, in one line.
 fn usage_line(mut command: Command) -> String {
     let usage = command.render_usage().to_string();
     one_line(&usage).replacen("Usage:", "usage:", 1)

@@ -213,6 +213,7 @@ pub fn problems_with_hints(problems: &[Problem], path: &Path) -> Vec<ShowProblem
         .collect()
 }
 
+/// Lists the agents, and says how to do without one.
 fn name_agent(known: &[String], interface: Interface) -> String {
     let known = known.join(", ");
     match interface {
@@ -223,6 +224,7 @@ fn name_agent(known: &[String], interface: Interface) -> String {
     }
 }
 
+/// How to ask a prompt that is saved in a file without a model.
 fn name_model_for_saved_prompt(path: &Path, interface: Interface) -> String {
     match interface {
         Interface::Call => {
@@ -234,6 +236,7 @@ fn name_model_for_saved_prompt(path: &Path, interface: Interface) -> String {
     }
 }
 
+/// How to ask a prompt that is saved in a file.
 fn ask_saved_prompt(path: &Path, interface: Interface) -> String {
     match interface {
         Interface::Call => {
@@ -244,6 +247,7 @@ fn ask_saved_prompt(path: &Path, interface: Interface) -> String {
     }
 }
 
+/// How to ask the last question of a conversation again.
 fn ask_again(conversation: &ConversationName, interface: Interface) -> String {
     match (interface, conversation) {
         (Interface::Call, ConversationName::File(path)) => {

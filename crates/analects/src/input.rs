@@ -59,6 +59,7 @@ pub fn open_regular(path: &Path) -> Result<File, Failure> {
     File::open(path).map_err(|error| unreadable(path, &error))
 }
 
+/// The failure for a file that cannot be read. A missing file has an exit code of its own.
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let text = format!(
         "{}: cannot be read: {}",

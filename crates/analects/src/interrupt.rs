@@ -130,6 +130,7 @@ fn count_signals(ready: mpsc::Sender<()>) -> io::Result<()> {
     })
 }
 
+/// A runtime for one thread that waits for signals.
 fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -165,6 +166,7 @@ pub fn restore_terminal_at_end() {
 #[cfg(not(unix))]
 pub fn restore_terminal_at_end() {}
 
+/// Waits for signals that end or stop the process, and restores the terminal before they do.
 #[cfg(unix)]
 fn restore_terminal_on_signals() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -73,6 +73,7 @@ fn names_model(named: &str, model: &str) -> bool {
     named == model || without_provider == Some(model)
 }
 
+/// The transport to a server on this machine.
 fn transport_to(serving: &Serving) -> Result<Transport, Failure> {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
     Ok(Transport::Http {
@@ -103,6 +104,7 @@ pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
     })
 }
 
+/// Prints what a download of this model is doing.
 fn show_progress(model: &str, pulling: Pulling<'_>) {
     match pulling {
         Pulling::Waiting => ui::remark("another process is fetching a model; waiting for it"),
@@ -167,6 +169,7 @@ impl LocalStarter {
         }
     }
 
+    /// Starts the server of a model.
     fn try_start(local: &Local, model: &Model) -> Result<StartedModel, Failure> {
         let serving = serve(local, &model.name)?;
         let model = Model {

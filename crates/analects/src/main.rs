@@ -85,6 +85,7 @@ fn write_decode_count() {
     let _ = std::fs::write(path, count.to_string());
 }
 
+/// Parses the arguments with the grouped help, so that errors show it, too.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = help::command().try_get_matches_from(args)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut help::command()))

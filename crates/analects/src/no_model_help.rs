@@ -66,6 +66,7 @@ pub fn hint_text(choices: &[ModelChoice], interface: Interface) -> String {
 }
 
 impl ModelChoice {
+    /// The line for this choice, with the option of this interface.
     fn describe(&self, interface: Interface) -> String {
         let model = interface.model_option();
         match self {
@@ -114,6 +115,7 @@ fn vendors_with_key(models: &ProviderSettings) -> Vec<&'static Vendor> {
     found
 }
 
+/// The line for a provider whose key is set. `model` is the option that names a model.
 fn describe_vendor(vendor: &Vendor, model: &str) -> String {
     let title = vendor.title;
     let name = vendor.name;

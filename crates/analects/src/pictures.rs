@@ -63,6 +63,7 @@ pub fn ask(
     Ok(())
 }
 
+/// Reads a line from the terminal.
 fn read_answer() -> Result<String, Failure> {
     let mut answer = String::new();
     match io::stdin().lock().read_line(&mut answer) {
@@ -74,6 +75,7 @@ fn read_answer() -> Result<String, Failure> {
     }
 }
 
+/// Whether an answer allows it. Anything but a clear yes does not.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }

@@ -1,5 +1,5 @@
-//! `docs/reference/cli.md`, made from the verbs' own help and the texts in `docs/reference/cli`: a
-//! test compares it with what is there, and with `ANALECTS_BLESS=1` writes it.
+//! Generates `docs/reference/cli.md` from the help of the verbs and the texts in `docs/reference/cli`. A test compares it
+//! with the page that is there, or writes it with `ANALECTS_BLESS=1`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,22 @@ use clap::{Arg, Command};
 
 use crate::help;
 
+/// The comment at the top of the page.
 const NOTE: &str = "<!-- Made from the verbs' help and docs/reference/cli by ANALECTS_BLESS=1 \
                     cargo nextest run -p analects reference; do not edit. -->";
 
+/// The folder of the references.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference")
 }
 
-/// The text by hand of that name, if there is one.
+/// The hand-written text with this name, if there is one.
 fn by_hand(name: &str) -> Option<String> {
     let text = std::fs::read_to_string(folder().join(format!("cli/{name}.md"))).ok()?;
     Some(text.trim_end().to_string())
 }
 
+/// The whole page.
 fn page() -> String {
     let mut command = help::command().disable_help_subcommand(true);
     command.build();
@@ -35,7 +38,7 @@ fn page() -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// What a verb does, and its own verbs after it.
+/// The section of a verb, or the sections of its own verbs.
 fn section(command: &Command, parts: &mut Vec<String>) {
     let name = command
         .get_bin_name()
@@ -69,62 +72,79 @@ fn section(command: &Command, parts: &mut Vec<String>) {
     }
 }
 
-/// The first line of a help text is a phrase without a full stop.
+/// The text of a help: its first line is a phrase and gets a full stop.
 fn sentences(about: &str) -> String {
     let (first, rest) = about.split_once("\n\n").unwrap_or((about, ""));
     format!("{first}.\n\n{rest}").trim_end().to_string()
 }
 
+/// The table of arguments. `None` if there are none.
 fn arguments(command: &Command) -> Option<String> {
-    let is_own = |arg: &&Arg| arg.get_id() != "help" && arg.get_id() != "version";
-    let mut arguments: Vec<&Arg> = command.get_arguments().filter(is_own).collect();
+    let mut arguments: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|arg| arg.get_id() != "help" && arg.get_id() != "version")
+        .collect();
+    if arguments.is_empty() {
+        return None;
+    }
     arguments.sort_by_key(|arg| !arg.is_positional());
-    let rows: Vec<String> = arguments.into_iter().map(row).collect();
-    let table = ["| argument | meaning |", "|---|---|"]
-        .map(str::to_string)
-        .into_iter();
-    (!rows.is_empty()).then(|| table.chain(rows).collect::<Vec<_>>().join("\n"))
+    let mut lines = vec![
+        "| argument | meaning |".to_string(),
+        "|---|---|".to_string(),
+    ];
+    lines.extend(arguments.into_iter().map(row));
+    Some(lines.join("\n"))
 }
 
+/// A row of the table.
 fn row(arg: &Arg) -> String {
-    let takes_value = arg.get_action().takes_values();
-    let values = arg
-        .get_value_names()
-        .filter(|_| takes_value)
-        .unwrap_or_default();
-    let values: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
-    let value = values.join(" ").replace("] [", "` `");
-    let name = match (arg.get_short(), arg.get_long()) {
-        (None, None) => format!("`{value}`"),
-        (short, long) => {
-            let short = short.map(|short| format!("-{short}"));
-            let long = long.map(|long| format!("--{long}"));
-            let names: Vec<String> = short.into_iter().chain(long).collect();
-            let last = format!("{} {value}", names.join("`, `"));
-            format!("`{}`", last.trim_end())
-        }
-    };
+    let name = argument_name(arg);
     let help = arg.get_long_help().or(arg.get_help()).unwrap().to_string();
+    let help: Vec<&str> = help.split_whitespace().collect();
+    let help = help.join(" ").replace('|', "\\|");
+    format!("| {name} | {help}{} |", choices(arg))
+}
+
+/// The names of an argument and its value, such as `-m`, `--model MODEL`.
+fn argument_name(arg: &Arg) -> String {
+    let value = value_names(arg);
+    let short = arg.get_short().map(|short| format!("-{short}"));
+    let long = arg.get_long().map(|long| format!("--{long}"));
+    let names: Vec<String> = short.into_iter().chain(long).collect();
+    if names.is_empty() {
+        return format!("`{value}`");
+    }
+    let names = format!("{} {value}", names.join("`, `"));
+    format!("`{}`", names.trim_end())
+}
+
+/// What an argument takes, or nothing for a flag.
+fn value_names(arg: &Arg) -> String {
+    if !arg.get_action().takes_values() {
+        return String::new();
+    }
+    let names = arg.get_value_names().unwrap_or_default();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    names.join(" ").replace("] [", "` `")
+}
+
+/// The values that an argument can have, after a colon.
+fn choices(arg: &Arg) -> String {
+    if !arg.get_action().takes_values() {
+        return String::new();
+    }
     let choices: Vec<String> = arg
         .get_possible_values()
         .iter()
-        .filter(|_| takes_value)
         .map(|value| value.get_name().to_string())
         .collect();
-    let choices = if choices.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", choices.join(", "))
-    };
-    let help = help
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace('|', "\\|");
-    format!("| {name} | {help}{choices} |")
+    if choices.is_empty() {
+        return String::new();
+    }
+    format!(": {}", choices.join(", "))
 }
 
-/// `Examples:` and indented lines, as a block of shell.
+/// The indented lines after `Examples:`, as a code block.
 fn examples(text: &str) -> String {
     let (_, lines) = text.split_once('\n').unwrap();
     let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();
@@ -132,7 +152,7 @@ fn examples(text: &str) -> String {
 }
 
 #[test]
-fn the_reference_is_what_the_verbs_say() {
+fn the_reference_matches_the_help() {
     let (path, page) = (folder().join("cli.md"), page());
     if std::env::var_os("ANALECTS_BLESS").is_some() {
         std::fs::write(&path, &page).unwrap();
@@ -150,7 +170,7 @@ fn the_reference_is_what_the_verbs_say() {
 }
 
 #[test]
-fn every_text_by_hand_has_its_place() {
+fn every_hand_written_text_is_used() {
     let page = page();
     for entry in std::fs::read_dir(folder().join("cli")).unwrap() {
         let path = entry.unwrap().path();

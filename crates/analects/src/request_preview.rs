@@ -43,10 +43,14 @@ pub fn raw_json(json: String) -> Result<Box<RawValue>, Failure> {
 /// A request, without the key.
 #[derive(Serialize)]
 struct RequestPreview {
+    /// Always `POST`.
     method: &'static str,
+    /// For a local model, an address without the port: it is known once the server runs.
     url: String,
+    /// Without the one that holds the key.
     headers: BTreeMap<String, String>,
     /// Exactly the bytes that would be sent.
     body: Box<RawValue>,
+    /// What the wire format cannot express, in words.
     not_sent: Vec<String>,
 }

@@ -117,8 +117,11 @@ impl Sessions {
 /// The messages that a name may stand for.
 #[derive(Default)]
 struct Candidates {
+    /// The one whose id is the name.
     exact: Option<MessageId>,
+    /// Those whose ids begin with the name, and that people see.
     visible: BTreeSet<MessageId>,
+    /// Those whose ids begin with the name, and that only change the state.
     hidden: BTreeSet<MessageId>,
 }
 
@@ -141,6 +144,7 @@ impl Candidates {
     }
 }
 
+/// The failure for a session that does not exist. `None` means that you named none.
 fn no_session(wanted: Option<&str>) -> Failure {
     match wanted {
         Some(word) => Failure::not_found(format!("there is no session {word:?}"))
@@ -151,6 +155,7 @@ fn no_session(wanted: Option<&str>) -> Failure {
     }
 }
 
+/// The failure for a message that does not exist.
 fn no_message(of: &ChainName, word: &str) -> Failure {
     let error = StoreError::MessageNotFound {
         name: of.to_string(),
@@ -181,6 +186,7 @@ pub fn short_ids(ids: &[&str]) -> Vec<String> {
     ids.iter().map(|id| short_id(id, &sorted)).collect()
 }
 
+/// The beginning of an id that no other id in the sorted list shares.
 fn short_id(id: &str, sorted: &[&str]) -> String {
     let at = sorted.partition_point(|other| *other < id);
     let mut shared = 0;

@@ -130,6 +130,7 @@ pub fn with_data_on_stderr<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether [`with_data_on_stderr`] runs and stdout is no terminal.
 fn data_is_on_stderr() -> bool {
     DATA_ON_STDERR.load(Ordering::SeqCst)
 }
@@ -225,6 +226,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     write_json(io::stdout().lock(), value).or_else(quiet_if_closed)
 }
 
+/// Writes a value as indented JSON with a line end.
 fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
     let mut out = JsonEscaper(BufWriter::with_capacity(JSON_BUFFER, out));
     serde_json::to_writer_pretty(&mut out, value)?;
@@ -288,10 +290,12 @@ fn write_out(text: &str) -> Result<(), Failure> {
     try_write(text).or_else(quiet_if_closed)
 }
 
+/// Writes text to stdout and flushes it.
 fn try_write(text: &str) -> io::Result<()> {
     write_bytes(text.as_bytes())
 }
 
+/// Writes bytes to stdout and flushes them.
 fn write_bytes(bytes: &[u8]) -> io::Result<()> {
     status::clear();
     let mut out = io::stdout().lock();

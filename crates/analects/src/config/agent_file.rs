@@ -51,15 +51,21 @@ fn is_file_name(name: &str) -> bool {
     }
 }
 
-fn parse(text: &str, name: &str, path: &Path) -> Result<AgentDefinition, Failure> {
+/// The frontmatter without its fences, and what follows it.
+fn split_frontmatter(text: &str) -> (&str, &str) {
     let document = decode_named(text.as_bytes(), "agent.md");
-    let span = document.frontmatter_span();
-    let yaml = span
-        .and_then(|span| frontmatter::text_span(text.as_bytes(), span))
+    let Some(span) = document.frontmatter_span() else {
+        return ("", text);
+    };
+    let yaml = frontmatter::text_span(text.as_bytes(), span)
         .and_then(|yaml| text.get(yaml.start..yaml.end))
         .unwrap_or_default();
-    let rest = span.map_or(0, |span| span.end);
-    let rest = text.get(rest..).unwrap_or_default();
+    (yaml, text.get(span.end..).unwrap_or_default())
+}
+
+/// Parses the text of an agent file. `path` is for messages.
+fn parse(text: &str, name: &str, path: &Path) -> Result<AgentDefinition, Failure> {
+    let (yaml, rest) = split_frontmatter(text);
     let mut definition = AgentDefinition {
         agent: parse_settings(yaml, name).map_err(|message| failure(path, &message))?,
         lines: lines_of_properties(yaml),
@@ -80,6 +86,7 @@ fn parse(text: &str, name: &str, path: &Path) -> Result<AgentDefinition, Failure
     Ok(definition)
 }
 
+/// A failure that names the file but no line: the frontmatter has no positions.
 fn failure(path: &Path, message: &str) -> Failure {
     Failure::input(format!("{}: {message}", path.display()))
 }
@@ -113,6 +120,7 @@ fn lines_of_properties(yaml: &str) -> Vec<(&'static str, usize)> {
         .collect()
 }
 
+/// The line of one property. Only a key at the start of a line counts.
 fn line_of_property(yaml: &str, property: &str) -> Option<usize> {
     let index = yaml.lines().position(|line| {
         line.strip_prefix(property)

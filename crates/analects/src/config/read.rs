@@ -1,6 +1,7 @@
 //! Reads one configuration file into values, each with its line. No message repeats a value: it may be a secret in the
 //! wrong place.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use analects_context::Threshold;
@@ -40,8 +41,11 @@ pub enum Owner {
 /// What one file says.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
+    /// Where it is, as messages name it.
     pub path: PathBuf,
+    /// The models of `[models]`.
     pub pointers: Vec<ModelPointer>,
+    /// The agents of `[agents.NAME]`.
     pub agents: Vec<AgentDefinition>,
     /// When to compact a conversation automatically, and the line.
     pub compact_at: Option<(CompactAt, usize)>,
@@ -78,15 +82,20 @@ pub enum CompactAt {
 /// A word that stands for a model.
 #[derive(Debug)]
 pub struct ModelPointer {
+    /// One of [`POINTERS`].
     pub name: &'static str,
+    /// The name of the model, which may be unknown.
     pub model: String,
+    /// The line that sets it, from 1.
     pub line: usize,
 }
 
 /// An agent, and the lines of the properties that are set.
 #[derive(Debug, Clone)]
 pub struct AgentDefinition {
+    /// The agent, with defaults for what is not set.
     pub agent: Agent,
+    /// Each property that is set, and its line.
     pub lines: Vec<(&'static str, usize)>,
 }
 
@@ -98,7 +107,9 @@ impl AgentDefinition {
     }
 }
 
-type Key<'i> = Spanned<std::borrow::Cow<'i, str>>;
+/// A key with its position.
+type Key<'i> = Spanned<Cow<'i, str>>;
+/// A value with its position.
 type Value<'i> = Spanned<DeValue<'i>>;
 
 /// Reads the text of a file. Unknown keys give warnings. Fails on anything else that is wrong.
@@ -109,41 +120,61 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<ConfigFile, Failure
         lines: LineIndex::new(text.as_bytes()),
         warnings: vec![],
     };
-    // TOML does not know the byte-order mark that some editors write. Blanks keep the positions.
-    let without_mark = text
-        .strip_prefix('\u{feff}')
-        .map(|rest| format!("   {rest}"));
-    let text = without_mark.as_deref().unwrap_or(text);
-    let table = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        reader.failure(at, error.message().lines().next().unwrap_or("not TOML"))
-    })?;
+    let text = blank_byte_order_mark(text);
+    let table = DeTable::parse(&text).map_err(|error| reader.syntax_failure(&error))?;
     let mut file = ConfigFile {
         path: path.to_path_buf(),
         ..ConfigFile::default()
     };
     for (key, value) in table.get_ref() {
-        match key.get_ref().as_ref() {
-            "models" => file.pointers = reader.pointers(key, value)?,
-            "agents" => file.agents = reader.agents(key, value)?,
-            "context" => reader.context(key, value, &mut file)?,
-            "files" => reader.files(key, value, &mut file)?,
-            _ => reader.unknown(key, value, "", &KEYS)?,
-        }
+        reader.top_level(key, value, &mut file)?;
     }
     file.warnings = reader.warnings;
     Ok(file)
 }
 
+/// Replaces the byte-order mark that some editors write, which TOML does not know, by blanks of the same length.
+fn blank_byte_order_mark(text: &str) -> Cow<'_, str> {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => format!("   {rest}").into(),
+        None => text.into(),
+    }
+}
+
 /// Reads the tables of one file.
 struct ConfigReader<'a> {
     path: &'a Path,
+    /// Decides which keys are errors.
     owner: Owner,
     lines: LineIndex<'a>,
     warnings: Vec<String>,
 }
 
 impl ConfigReader<'_> {
+    /// Reads one key at the top of the file, and what is below it.
+    fn top_level(
+        &mut self,
+        key: &Key<'_>,
+        value: &Value<'_>,
+        file: &mut ConfigFile,
+    ) -> Result<(), Failure> {
+        match key.get_ref().as_ref() {
+            "models" => file.pointers = self.pointers(key, value)?,
+            "agents" => file.agents = self.agents(key, value)?,
+            "context" => self.context(key, value, file)?,
+            "files" => self.files(key, value, file)?,
+            _ => self.unknown(key, value, "", &KEYS)?,
+        }
+        Ok(())
+    }
+
+    /// The failure for a text that is not TOML. Only the first line of the parser's message: others quote the text.
+    fn syntax_failure(&self, error: &toml::de::Error) -> Failure {
+        let at = error.span().map_or(0, |span| span.start);
+        self.failure(at, error.message().lines().next().unwrap_or("not TOML"))
+    }
+
+    /// The line of a key, from 1.
     fn line(&self, key: &Key<'_>) -> usize {
         self.lines.position(key.span().start).0
     }
@@ -154,10 +185,12 @@ impl ConfigReader<'_> {
         format!("{}:{line}:{column}", self.path.display())
     }
 
+    /// A failure at a byte offset.
     fn failure(&self, at: usize, message: &str) -> Failure {
         Failure::input(format!("{}: {message}", self.position(at)))
     }
 
+    /// The failure for a value of the wrong type. It names the type but not the value.
     fn wrong_type(&self, key: &Key<'_>, value: &Value<'_>, expected: &str) -> Failure {
         let found = match value.get_ref().type_str() {
             "table" => "a table".to_string(),
@@ -167,6 +200,7 @@ impl ConfigReader<'_> {
         self.failure(value.span().start, &message)
     }
 
+    /// The table under a key.
     fn table<'v, 'i>(
         &self,
         key: &Key<'i>,
@@ -233,6 +267,7 @@ impl ConfigReader<'_> {
         Ok(())
     }
 
+    /// Reads `[models]`.
     fn pointers(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<ModelPointer>, Failure> {
         let mut pointers = Vec::new();
         for (key, value) in self.table(key, value)? {
@@ -268,6 +303,7 @@ impl ConfigReader<'_> {
         Ok(name.to_string())
     }
 
+    /// Reads `[context]`.
     fn context(
         &mut self,
         key: &Key<'_>,
@@ -285,6 +321,7 @@ impl ConfigReader<'_> {
         Ok(())
     }
 
+    /// Reads `[files]`.
     fn files(
         &mut self,
         key: &Key<'_>,
@@ -301,6 +338,7 @@ impl ConfigReader<'_> {
         Ok(())
     }
 
+    /// A value that must be true or false.
     fn bool(&self, key: &Key<'_>, value: &Value<'_>) -> Result<bool, Failure> {
         value
             .get_ref()
@@ -308,6 +346,7 @@ impl ConfigReader<'_> {
             .ok_or_else(|| self.wrong_type(key, value, "true or false"))
     }
 
+    /// A share such as `0.85`, `85` or `"85%"`, or `"never"`.
     fn compact_at(&self, value: &Value<'_>) -> Result<CompactAt, Failure> {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
@@ -337,6 +376,7 @@ impl ConfigReader<'_> {
         self.bool(key, value)
     }
 
+    /// Reads `[agents]`.
     fn agents(
         &mut self,
         key: &Key<'_>,
@@ -349,6 +389,7 @@ impl ConfigReader<'_> {
         Ok(agents)
     }
 
+    /// Reads `[agents.NAME]`.
     fn agent(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<AgentDefinition, Failure> {
         let mut definition = AgentDefinition {
             agent: Agent {
@@ -401,10 +442,12 @@ impl ConfigReader<'_> {
         Ok(())
     }
 
+    /// A value that must be a whole number.
     fn count(&self, key: &Key<'_>, value: &Value<'_>) -> Result<u64, Failure> {
         whole_number(value.get_ref()).ok_or_else(|| self.wrong_type(key, value, "a whole number"))
     }
 
+    /// The models of an agent: a name, or a list of names.
     fn models(&self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<String>, Failure> {
         match value.get_ref() {
             DeValue::Array(items) => items.iter().map(|item| self.model(key, item)).collect(),

@@ -104,6 +104,7 @@ impl AnswerPrinter {
         self.error.is_none()
     }
 
+    /// Ends a line of thinking that the answer would otherwise continue.
     fn end_thinking_line(&mut self) {
         if !self.ends_thinking_line {
             status::clear();
@@ -112,6 +113,7 @@ impl AnswerPrinter {
         }
     }
 
+    /// Writes to stdout, and remembers the first error.
     fn write(&mut self, text: &str) {
         if self.error.is_none() {
             self.error = try_write(text).err();

@@ -56,6 +56,7 @@ impl Renderer<'_> {
         out
     }
 
+    /// One problem: the heading, its line with marks, and a hint.
     fn render(&self, problem: &Problem) -> String {
         let mut out = self.heading(problem);
         out.push_str(&self.marked_line(problem).unwrap_or_default());
@@ -125,6 +126,7 @@ pub fn count(problems: &[Problem]) -> String {
     counts.join(", ")
 }
 
+/// The name of a severity.
 fn word_for(severity: Severity) -> &'static str {
     match severity {
         Severity::Hint => "hint",
@@ -133,6 +135,7 @@ fn word_for(severity: Severity) -> &'static str {
     }
 }
 
+/// The colour of a severity.
 fn ink_of(severity: Severity) -> Ink {
     match severity {
         Severity::Hint => Ink::Hint,
@@ -141,6 +144,7 @@ fn ink_of(severity: Severity) -> Ink {
     }
 }
 
+/// The beginning of a long message.
 fn shorten(message: &str) -> String {
     match message.char_indices().nth(MAX_MESSAGE_LENGTH) {
         Some((end, _)) => format!("{}…", &message[..end]),

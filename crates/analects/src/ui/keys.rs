@@ -1,26 +1,26 @@
 //! The keys of a terminal while an answer comes: typing is hidden and kept for the next prompt. Whatever ends or stops
 //! the process, the terminal gets its settings back.
 
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// The key that erases the line.
+const CTRL_U: char = '\u{15}';
+/// The key that erases the last word.
+const CTRL_W: char = '\u{17}';
+
 /// The text that typed keys stand for: keys that erase do so, and keys that move the cursor are ignored.
 fn text_of_keys(typed: &str) -> String {
     let mut text = String::new();
     let mut chars = typed.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\u{1b}' => {
-                // The code of a key ends with a letter or a tilde.
-                let is_long = chars.next_if(|c| matches!(c, '[' | 'O')).is_some();
-                while is_long && chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
-                chars.next();
-            }
+            '\u{1b}' => skip_escape_code(&mut chars),
             '\u{7f}' | '\u{8}' => {
                 text.pop();
             }
-            '\u{15}' => text.truncate(text.rfind('\n').map_or(0, |at| at + 1)),
-            '\u{17}' => {
-                let kept = text.trim_end_matches([' ', '\t']);
-                text.truncate(kept.rfind(char::is_whitespace).map_or(0, |at| at + 1));
-            }
+            CTRL_U => text.truncate(text.rfind('\n').map_or(0, |at| at + 1)),
+            CTRL_W => remove_last_word(&mut text),
             '\r' => text.push('\n'),
             '\n' | '\t' => text.push(c),
             c if c.is_control() => {}
@@ -28,6 +28,20 @@ fn text_of_keys(typed: &str) -> String {
         }
     }
     text.trim_end_matches('\n').to_string()
+}
+
+/// Skips the code of a key after its escape character: it ends with a letter or a tilde.
+fn skip_escape_code(chars: &mut Peekable<Chars<'_>>) {
+    let is_long = chars.next_if(|c| matches!(c, '[' | 'O')).is_some();
+    while is_long && chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
+    chars.next();
+}
+
+/// Removes the last word of a text and the blanks after it.
+fn remove_last_word(text: &mut String) {
+    let end = text.trim_end_matches([' ', '\t']);
+    let start = end.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    text.truncate(start);
 }
 
 #[cfg(unix)]

@@ -98,6 +98,7 @@ fn column_widths<const N: usize>(rows: &[[RowCell; N]]) -> [usize; N] {
     widths
 }
 
+/// One row, with two blanks after each cell but the last.
 fn align_row<const N: usize>(row: &[RowCell; N], widths: [usize; N]) -> String {
     let mut line = String::new();
     for (cell, column) in row.iter().zip(widths) {

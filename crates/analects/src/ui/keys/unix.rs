@@ -23,6 +23,7 @@ const PATIENCE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
+/// For a check that returns at once.
 const NO_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 0,
@@ -47,6 +48,7 @@ struct TypedKeys {
     is_cut: bool,
 }
 
+/// The keys of this process.
 static KEYS: Mutex<TypedKeys> = Mutex::new(TypedKeys {
     is_hidden: false,
     collects: false,
@@ -58,23 +60,28 @@ static CHANGED: Condvar = Condvar::new();
 /// Starts the thread that collects keys.
 static COLLECTOR: Once = Once::new();
 
+/// Locks the keys, even after a panic.
 fn keys() -> MutexGuard<'static, TypedKeys> {
     KEYS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Locks the original settings, even after a panic.
 fn original() -> MutexGuard<'static, Option<Termios>> {
     ORIGINAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Changes the settings of the terminal at once. Ignores errors: stdin may be no terminal.
 fn set(settings: &Termios) {
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
 }
 
 impl TypedKeys {
+    /// Whether the collecting thread may read now.
     fn is_collecting(&self) -> bool {
         self.collects && self.is_hidden
     }
 
+    /// Shows typing again, with the original settings.
     fn restore_terminal(&mut self) {
         self.is_hidden = false;
         if let Some(settings) = &*original() {
@@ -96,6 +103,7 @@ impl TypedKeys {
         count > 0
     }
 
+    /// Reads everything that the terminal has, without blocking.
     fn read_all(&mut self) {
         while self.read() {}
     }
@@ -154,6 +162,7 @@ pub fn restore_for_exit() {
 pub struct HiddenTyping;
 
 impl HiddenTyping {
+    /// Hides typing now.
     pub fn new() -> HiddenTyping {
         hide_typing();
         HiddenTyping
@@ -215,6 +224,7 @@ fn pause() -> PausedTerminal {
     before
 }
 
+/// Gives the terminal the settings that it had before the process was stopped.
 fn resume(before: &PausedTerminal) {
     let mut keys = keys();
     if let Some(settings) = &before.settings {

@@ -13,7 +13,9 @@ pub type CommandHelp = (&'static str, &'static str, &'static str);
 /// The names that may follow a command.
 #[derive(Debug, Default, Clone)]
 pub struct CompletionNames {
+    /// What may follow `/agent`.
     pub agents: Vec<String>,
+    /// What may follow `/model`.
     pub models: Vec<String>,
 }
 
@@ -61,6 +63,7 @@ impl Completions {
         }
     }
 
+    /// The commands that begin so, with what they do.
     fn commands_from(&self, start: &str) -> Vec<(String, &'static str)> {
         self.commands
             .iter()
@@ -69,6 +72,7 @@ impl Completions {
             .collect()
     }
 
+    /// The names that begin so and can follow a command. `None` if none can.
     fn names_after(&self, command: &str, start: &str) -> Option<Vec<(String, &'static str)>> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match command {
@@ -107,6 +111,7 @@ pub struct CompletionMenu {
 }
 
 impl CompletionMenu {
+    /// A menu with this name. `mark` is shown before the line while the menu is open.
     pub fn new(name: &str, mark: &str) -> CompletionMenu {
         CompletionMenu {
             inner: ColumnarMenu::default().with_name(name).with_marker(mark),

@@ -1,6 +1,6 @@
 //! Writes a prompt in your own editor. A text that cannot be used stays in its file.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -54,12 +54,8 @@ fn create_prompt_file(text: &str, folder: &Path) -> Result<PathBuf, Failure> {
     let numbered = (2..).map(|number| format!("{name}-{number}.md"));
     for name in std::iter::once(format!("{name}.md")).chain(numbered) {
         let path = folder.join(name);
-        let mut options = OpenOptions::new();
-        match make_private(options.write(true).create_new(true)).open(&path) {
-            Ok(file) => {
-                write_text(file, text).map_err(|error| cannot_write(&path, &error))?;
-                return Ok(path);
-            }
+        match write_new(&path, text) {
+            Ok(()) => return Ok(path),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(cannot_write(&path, &error)),
         }
@@ -67,10 +63,14 @@ fn create_prompt_file(text: &str, folder: &Path) -> Result<PathBuf, Failure> {
     Err(Failure::internal("there is no name for a prompt's file"))
 }
 
-fn write_text(mut file: File, text: &str) -> io::Result<()> {
+/// Writes a text into a new file that only its owner can read.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = make_private(options.write(true).create_new(true)).open(path)?;
     file.write_all(text.as_bytes())
 }
 
+/// The failure for a file or folder that cannot be written.
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     let reason = io_error_text(error);
     Failure::input(format!("{}: cannot write: {reason}", path.display()))

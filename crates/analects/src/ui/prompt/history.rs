@@ -41,6 +41,7 @@ impl History {
         texts.split_off(texts.len().saturating_sub(MAX_TEXTS))
     }
 
+    /// The end of the file, which may begin inside a line.
     fn end_of_file(&self) -> io::Result<Vec<u8>> {
         // Opening a pipe would wait for a writer.
         if !std::fs::metadata(&self.path)?.is_file() {
@@ -61,6 +62,7 @@ impl History {
         }
     }
 
+    /// Appends a text as a line of JSON.
     fn try_add(&self, text: &str) -> io::Result<()> {
         match std::fs::metadata(&self.path) {
             Ok(metadata) if !metadata.is_file() => return Ok(()),

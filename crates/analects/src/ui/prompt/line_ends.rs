@@ -78,6 +78,7 @@ impl LineEnds {
         }
     }
 
+    /// Locks the texts, even after a panic.
     fn lock(&self) -> MutexGuard<'_, Vec<String>> {
         self.continued
             .lock()

@@ -7,6 +7,7 @@ use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, Reed
 
 /// A paste with more lines or bytes than this becomes a mark.
 const MAX_LINES: usize = 10;
+/// See [`MAX_LINES`].
 const MAX_BYTES: usize = 1_000;
 /// A text that comes back into the line becomes a mark only if it is larger than this, in bytes.
 const MAX_RETURNED: usize = 20_000;
@@ -20,7 +21,9 @@ pub struct Pastes {
 /// A large paste, and the mark that stands for it.
 #[derive(Debug)]
 struct Paste {
+    /// Unique in the session.
     mark: String,
+    /// With `\n` for every line end.
     text: String,
 }
 
@@ -121,6 +124,7 @@ pub fn lock(pastes: &SharedPastes) -> MutexGuard<'_, Pastes> {
 
 /// The usual keys of the line editor, with marks for large pastes.
 pub struct PasteKeys {
+    /// The keys that decide everything else.
     pub inner: Emacs,
     pub pastes: SharedPastes,
 }

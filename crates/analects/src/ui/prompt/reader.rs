@@ -44,6 +44,7 @@ pub struct LinePrefill {
 }
 
 impl LinePrefill {
+    /// Whether there is nothing to put into the line.
     fn is_empty(&self) -> bool {
         self.unsent.is_empty() && self.typed.is_empty()
     }
@@ -89,12 +90,8 @@ impl PromptReader {
         let event = match &mut self.editor {
             Some(editor) => {
                 fill_line(editor, prefill, &self.pastes);
-                match read_line(editor)? {
-                    Signal::Success(line) => PromptEvent::Text(line),
-                    Signal::CtrlD => PromptEvent::End,
-                    _ if self.is_filled.load(Ordering::SeqCst) => PromptEvent::Cleared,
-                    _ => PromptEvent::NothingToClear,
-                }
+                let signal = read_line(editor)?;
+                event_of(signal, self.is_filled.load(Ordering::SeqCst))
             }
             None => read_plain(prefill, &self.line_ends)?,
         };
@@ -110,6 +107,7 @@ impl PromptReader {
         Ok(PromptEvent::Text(text))
     }
 
+    /// The line editor, with completion, history, pastes and key bindings.
     fn line_editor(&self, completions: &Completions) -> Reedline {
         let menu = CompletionMenu::new(MENU, FIRST_MARK);
         let keys = PasteKeys {
@@ -137,6 +135,17 @@ impl PromptReader {
     }
 }
 
+/// What a signal of the editor means. Any but a line and Ctrl-D stands for Ctrl-C.
+fn event_of(signal: Signal, is_filled: bool) -> PromptEvent {
+    match signal {
+        Signal::Success(line) => PromptEvent::Text(line),
+        Signal::CtrlD => PromptEvent::End,
+        _ if is_filled => PromptEvent::Cleared,
+        _ => PromptEvent::NothingToClear,
+    }
+}
+
+/// Puts the prefill into the line, with marks for large pastes.
 fn fill_line(editor: &mut Reedline, prefill: &LinePrefill, pastes: &SharedPastes) {
     if prefill.is_empty() {
         return;
@@ -161,6 +170,7 @@ fn read_line(editor: &mut Reedline) -> Result<Signal, Failure> {
     }
 }
 
+/// The failure for a terminal that cannot be read.
 fn unreadable(error: &io::Error) -> Failure {
     let reason = io_error_text(error);
     Failure::input(format!("cannot read from the terminal: {reason}"))
@@ -185,33 +195,38 @@ fn read_plain_lines(line_ends: &LineEnds) -> Result<PromptEvent, Failure> {
     let mut text = String::new();
     interrupt::take_cleared();
     loop {
-        ui::prompt(if text.is_empty() {
-            FIRST_MARK
-        } else {
-            NEXT_MARK
-        });
-        let mut line = Vec::new();
-        let count = io::stdin().lock().read_until(b'\n', &mut line);
-        if count.map_err(|error| unreadable(&error))? == 0 {
+        let is_first = text.is_empty();
+        ui::prompt(if is_first { FIRST_MARK } else { NEXT_MARK });
+        let Some(line) = read_plain_line()? else {
             ui::remark("");
-            return Ok(if text.is_empty() {
+            return Ok(if is_first {
                 PromptEvent::End
             } else {
                 PromptEvent::Text(text)
             });
-        }
+        };
         if interrupt::take_cleared() {
             text.clear();
             line_ends.clear();
         }
-        let line = String::from_utf8_lossy(&line);
-        text.push_str(line.trim_end_matches(['\r', '\n']));
+        text.push_str(&line);
         if !continues(&text) {
             return Ok(PromptEvent::Text(text));
         }
         line_ends.note_backslash(&text);
         text.push('\n');
     }
+}
+
+/// Reads a line without its line end. `None` at the end of stdin.
+fn read_plain_line() -> Result<Option<String>, Failure> {
+    let mut bytes = Vec::new();
+    let count = io::stdin().lock().read_until(b'\n', &mut bytes);
+    if count.map_err(|error| unreadable(&error))? == 0 {
+        return Ok(None);
+    }
+    let line = String::from_utf8_lossy(&bytes);
+    Ok(Some(line.trim_end_matches(['\r', '\n']).to_string()))
 }
 
 /// The name of the menu of completions.
@@ -233,6 +248,7 @@ impl Highlighter for FillObserver {
     }
 }
 
+/// The usual keys of Emacs, with more for new lines, undo, Ctrl-Z and completion.
 fn key_bindings() -> Keybindings {
     let mut keys = default_emacs_keybindings();
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
