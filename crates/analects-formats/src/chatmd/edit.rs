@@ -14,6 +14,15 @@ use crate::msgfile::decode::BOM;
 use crate::msgfile::frontmatter::line_end;
 
 /// Returns the splice that adds an item at the end of the file.
+///
+/// ```
+/// use analects_formats::chatmd::{NewChatItem, append, decode};
+///
+/// let document = decode("> ---\n> <USER />\n\nHello");
+/// let splice = append(&document, &NewChatItem::new("ASSISTANT", "Hi"));
+/// // The last line gets the line end that it lacks.
+/// assert_eq!(splice.bytes, b"\n\n> ---\n> <ASSISTANT />\n\nHi\n");
+/// ```
 pub fn append(document: &ChatMdDocument, item: &NewChatItem) -> Splice {
     append_all(document, std::slice::from_ref(item))
 }

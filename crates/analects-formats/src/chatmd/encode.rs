@@ -15,6 +15,13 @@ use crate::convert::is_derived_id;
 use crate::msgfile::encode::{open_fence, stored};
 
 /// An item to write.
+///
+/// ```
+/// use analects_formats::chatmd::NewChatItem;
+///
+/// let item = NewChatItem::new("USER", "Hello").with("author", "me");
+/// assert_eq!(item.to_text("\n"), "> ---\n> <USER author=\"me\" />\n\nHello\n");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewChatItem {
     /// The tag's name, such as `USER`. Anything but ASCII letters is left out.

@@ -32,6 +32,16 @@ pub fn messages(document: &ChatMdDocument, session: &SessionId) -> DecodedFile {
 }
 
 /// Like [`messages`], with times without a zone taken as times of `zone`.
+///
+/// ```
+/// use analects_formats::chatmd::{decode, messages_in};
+/// use jiff::tz::{TimeZone, offset};
+///
+/// let document = decode("> ---\n> <USER timestamp=\"2025-05-07 14:01:32\" />\n\nHello\n");
+/// let zone = TimeZone::fixed(offset(2));
+/// let read = messages_in(&document, &"talk".into(), &zone);
+/// assert_eq!(read.messages[0].created_at.unwrap().to_string(), "2025-05-07T12:01:32Z");
+/// ```
 pub fn messages_in(document: &ChatMdDocument, session: &SessionId, zone: &TimeZone) -> DecodedFile {
     let own_id = document.session_in(zone).id;
     let session = own_id.map_or(session.clone(), SessionId::from);

@@ -322,6 +322,15 @@ fn linked_message(envelope: &Envelope<'_>, link: &Link<'_>, body: Body) -> Messa
 
 /// Builds a placeholder for a record that is too long to be read, from its beginning: an empty message with its id and
 /// parent. The extra field `left_out` notes its type and its length in bytes. `None` if the beginning has no id.
+///
+/// ```
+/// use analects_formats::transcript::placeholder;
+///
+/// let beginning = br#"{"v":1,"type":"user","id":"b","parent_id":"a","content":"And so"#;
+/// let message = placeholder(beginning, 100_000_000).unwrap();
+/// assert_eq!((&*message.id, message.parent_id.as_deref()), ("b", Some("a")));
+/// assert_eq!(message.extra.get("left_out").unwrap().as_str(), r#"{"type":"user","bytes":100000000}"#);
+/// ```
 pub fn placeholder(beginning: &[u8], length: u64) -> Option<Message> {
     let envelope = Envelope::read_beginning(beginning);
     let owned = envelope.link_without_content()?;
