@@ -450,7 +450,11 @@ fn a_session_with_only_a_side_chain_is_found() {
     );
     let run = sandbox.run(&["session", "tail", &session, "--agent", "nobody"]);
     assert_eq!(run.code, Some(3), "{}", run.stderr);
-    assert!(run.stderr.contains("there are helper"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("its side chains are: helper"),
+        "{}",
+        run.stderr
+    );
 }
 
 #[test]
