@@ -148,8 +148,15 @@ pub fn features(text: &str) -> Features {
         capitals: 0,
         spaced: false,
     };
-    for c in text.chars() {
-        scan.take(c);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let letters = scan.take_lower(rest.as_bytes());
+        if letters == 0 {
+            scan.take(c);
+            rest = &rest[c.len_utf8()..];
+        } else {
+            rest = &rest[letters..];
+        }
     }
     scan.end_run();
     scan.counts
@@ -158,6 +165,20 @@ pub fn features(text: &str) -> Features {
 impl FeatureScan {
     fn add(&mut self, feature: Feature, count: u64) {
         self.counts[feature as usize] += count;
+    }
+
+    /// Adds the lower-case letters that continue a word, at once, since most of a text is that. Returns how many.
+    fn take_lower(&mut self, text: &[u8]) -> usize {
+        if self.before != CharClass::Lower {
+            return 0;
+        }
+        let is_lower = |byte: &&u8| byte.is_ascii_lowercase();
+        let letters = text.iter().take_while(is_lower).count();
+        if letters > 0 {
+            self.run += letters as u64;
+            self.last = char::from(text[letters - 1]);
+        }
+        letters
     }
 
     /// Adds the next character.
