@@ -1,4 +1,4 @@
-//! What runs a model: `llama-server` of the search path, or the one of the wheel that was fetched.
+//! The engine that runs a model: `llama-server` from the search path, or the downloaded wheel.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,39 +10,39 @@ use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
 
-use crate::error::to;
+use crate::error::io_error;
 use crate::packages::packages;
 use crate::{Local, LocalError, keeper, python};
 
-/// How many tokens of a conversation the server keeps in mind. More would take memory that a small
-/// machine does not have; a model that was made for less gets less.
+/// The context window of the server in tokens. More would need memory that a small machine does not have. A model that
+/// was trained with less gets less.
 const CONTEXT: u64 = 8192;
 
-/// How many answers are made at a time; others wait for their turn.
+/// How many answers the server writes at once. Other requests wait.
 const PARALLEL: u64 = 4;
 
-/// Runs the wheel's server.
+/// The Python program that runs the wheel's server.
 const SERVE: &str = include_str!("../data/serve.py");
 
-/// What says in a wheel's folder which Python it was fetched for.
+/// The file in a wheel's folder with the path of the Python that it was downloaded for.
 pub(crate) const PYTHON: &str = "python.txt";
 
 /// What runs a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// A program of the person's own.
+    /// A `llama-server` that the person installed.
     Program(PathBuf),
-    /// The wheel in this folder, by this Python.
+    /// The wheel in this folder, run by this Python.
     Wheel { folder: PathBuf, python: PathBuf },
 }
 
-/// A server that has been started; it is killed when dropped.
-pub(crate) struct Running {
+/// A running server process. Dropping it kills the process.
+pub(crate) struct ServerProcess {
     pub(crate) child: Child,
     /// The wheel's server ends when this is closed.
     _stdin: Option<ChildStdin>,
     port: Option<u16>,
-    told: Receiver<u16>,
+    port_receiver: Receiver<u16>,
 }
 
 impl Local {
@@ -52,7 +52,7 @@ impl Local {
             .join(format!("engine-{}", packages().engine.version))
     }
 
-    /// What runs models here; `None` if there is nothing yet.
+    /// The engine on this machine; `None` if there is none yet.
     pub(crate) fn engine(&self) -> Result<Option<Engine>, LocalError> {
         if let Some(program) = find_program(&self.search_path, "llama-server") {
             return Ok(Some(Engine::Program(program)));
@@ -72,8 +72,7 @@ impl Local {
 }
 
 impl Engine {
-    /// How often a server is started that ends before it is ready: once more where the port may have
-    /// been taken meanwhile.
+    /// How often to start a server that ends before it is ready. Twice if another program may have taken the port.
     pub(crate) fn tries(&self) -> usize {
         match self {
             Engine::Program(_) => 2,
@@ -81,14 +80,14 @@ impl Engine {
         }
     }
 
-    /// Starts a server for a model. It is not ready yet.
+    /// Starts a server for a model, without waiting until it is ready.
     pub(crate) fn start(
         &self,
         local: &Local,
         weights: &Path,
         alias: &str,
         key: &str,
-    ) -> Result<Running, LocalError> {
+    ) -> Result<ServerProcess, LocalError> {
         match self {
             Engine::Program(program) => start_program(local, program, weights, alias, key),
             Engine::Wheel { folder, python } => {
@@ -103,14 +102,14 @@ impl Engine {
     }
 }
 
-fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<Running, LocalError> {
+fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<ServerProcess, LocalError> {
     let args = ["-I", "-S", "-B", "-c", SERVE].map(OsStr::new);
-    let mut command = keeper::following(local, python, args);
+    let mut command = keeper::command_following_us(local, python, args);
     let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-    let mut child = spawned.map_err(to("start", python))?;
+    let mut child = spawned.map_err(io_error("start", python))?;
     let mut stdin = child.stdin.take();
     if let Some(stdin) = &mut stdin {
-        // If it has ended already, that is found out soon enough.
+        // If the process has ended already, the keeper notices soon.
         let _ = stdin
             .write_all(format!("{told}\n").as_bytes())
             .and_then(|()| stdin.flush());
@@ -127,11 +126,11 @@ fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<Running, Lo
             }
         });
     }
-    Ok(Running {
+    Ok(ServerProcess {
         child,
         _stdin: stdin,
         port: None,
-        told: receiver,
+        port_receiver: receiver,
     })
 }
 
@@ -153,11 +152,11 @@ fn start_program(
     weights: &Path,
     alias: &str,
     key: &str,
-) -> Result<Running, LocalError> {
-    // Not every version tells which port it took, so a free one is found for it. Should somebody else
-    // be faster, the server ends, and is started again.
+) -> Result<ServerProcess, LocalError> {
+    // Not every version reports its port, so find a free one for it. If another program takes that first, the server ends
+    // and is started again.
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|bound| bound.local_addr());
-    let port = free.map_err(to("find a port for", program))?.port();
+    let port = free.map_err(io_error("find a port for", program))?.port();
     let number = port.to_string();
     let threads = threads().to_string();
     let context = CONTEXT.to_string();
@@ -174,33 +173,33 @@ fn start_program(
         .into_iter()
         .flat_map(|(name, value)| [OsStr::new(name), value]);
     let args = options.chain([OsStr::new("--jinja")]);
-    let mut command = keeper::following(local, program, args);
-    // Other than its arguments, nobody else can read its environment.
+    let mut command = keeper::command_following_us(local, program, args);
+    // Unlike its arguments, other users cannot read its environment.
     command
         .env("LLAMA_API_KEY", key)
         .stdin(Stdio::null())
         .stdout(std::io::stderr());
-    let child = command.spawn().map_err(to("start", program))?;
-    let (_, told) = channel();
-    Ok(Running {
+    let child = command.spawn().map_err(io_error("start", program))?;
+    let (_, port_receiver) = channel();
+    Ok(ServerProcess {
         child,
         _stdin: None,
         port: Some(port),
-        told,
+        port_receiver,
     })
 }
 
-impl Running {
-    /// Where the server listens, as far as is known yet.
+impl ServerProcess {
+    /// The port of the server; `None` until the server reports it.
     pub(crate) fn port(&mut self) -> Option<u16> {
         if self.port.is_none() {
-            self.port = self.told.try_recv().ok();
+            self.port = self.port_receiver.try_recv().ok();
         }
         self.port
     }
 }
 
-impl Drop for Running {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -227,15 +226,14 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-/// The number of threads for a model's server on this machine: one for each physical core, less one for
-/// everybody else.
+/// How many threads a server uses on this machine: one for each physical core but one.
 fn threads() -> usize {
     let usable = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     threads_of(usable, physical(&text))
 }
 
-/// With two threads on two busy cores, each waits for the other most of the time.
+/// One core stays free, because threads that compete for a busy core mostly wait for each other.
 fn threads_of(usable: usize, physical: Option<usize>) -> usize {
     physical
         .map_or(usable, |physical| physical.min(usable))
@@ -243,7 +241,7 @@ fn threads_of(usable: usize, physical: Option<usize>) -> usize {
         .max(1)
 }
 
-/// The physical cores that Linux lists; `None` if it does not say.
+/// How many physical cores Linux lists; `None` if it lists none.
 fn physical(cpuinfo: &str) -> Option<usize> {
     let value = |block: &str, name: &str| {
         let line = block

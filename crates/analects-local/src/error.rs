@@ -5,83 +5,83 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Why a local model cannot be had or asked. Messages name files of this machine.
+/// Why a local model cannot be downloaded or run. The messages name files of this machine.
 #[derive(Debug, Error)]
 pub enum LocalError {
-    /// A name that no model may have.
+    /// No model may have this name.
     #[error("{0:?} is not a valid model name; expected letters, digits, dots, dashes and underscores")]
     BadName(String),
-    /// There is no such model.
+    /// There is no model of this name, neither here nor to download.
     #[error("there is no local model {name}")]
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The models that there are.
         known: Vec<String>,
     },
-    /// The model is known, and its weights are not here yet.
+    /// The model can be downloaded but is not here yet.
     #[error("the local model {0} is not on this machine yet")]
     NotPulled(String),
-    /// There is nothing to run models with.
+    /// No engine is here to run the model with this name.
     #[error("no engine is installed that can run the local model {0}")]
     NoEngine(String),
-    /// A model of that name is there already.
+    /// A model of this name is here already.
     #[error("there is a local model {0} already")]
     Taken(String),
-    /// A file that should hold weights does not.
+    /// A file does not hold the weights of a model.
     #[error("{}: {reason}", .path.display())]
     NoWeights {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         reason: &'static str,
-        /// Whether it is not there at all.
+        /// Whether the file does not exist.
         missing: bool,
     },
-    /// The disk said no.
+    /// A disk operation or the start of a program failed.
     #[error("{}: cannot {action}: {}", .path.display(), words(.source))]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// What was tried, such as `open`.
         action: &'static str,
         /// Why it failed.
         source: io::Error,
     },
-    /// There is neither an engine nor a Python to fetch one with.
+    /// There is neither an engine nor a Python to download one with. Holds the version of a Python that is too old.
     #[error("there is no Python 3.10 or later, and no llama-server, on the PATH{}", also(.0))]
     NoPython(Option<String>),
     /// This Python has no pip.
     #[error("{} has no pip", .0.display())]
     NoPip(PathBuf),
-    /// Nobody built the engine for this machine.
+    /// The package index has no engine for this kind of machine.
     #[error("there is no ready-made engine for {0}")]
     NoWheel(String),
-    /// Less room than what is fetched takes.
+    /// The disk has less free space than the download needs.
     #[error("{}: {} MB are needed and {} MB are free", .folder.display(), mb(*.needed), mb(*.free))]
     NoSpace {
         /// The folder.
         folder: PathBuf,
-        /// Bytes.
+        /// The bytes that the download needs, unpacked files included.
         needed: u64,
-        /// Bytes.
+        /// The free bytes.
         free: u64,
     },
-    /// The room ran out while fetching.
+    /// The disk became full during a download. Holds the folder.
     #[error("{}: the disk is full; the partial download was removed", .0.display())]
     DiskFull(PathBuf),
     /// The package index cannot be reached.
     #[error("cannot fetch {package}: the package index cannot be reached")]
     Offline {
-        /// What was wanted.
+        /// The package.
         package: String,
     },
-    /// Fetching failed for another reason.
+    /// A download failed for another reason.
     #[error("cannot fetch {package}: {reason}")]
     Fetch {
-        /// What was wanted.
+        /// The package.
         package: String,
-        /// What pip said last.
+        /// What pip reported.
         reason: String,
     },
     /// The server ended before it was ready.
@@ -89,9 +89,9 @@ pub enum LocalError {
     NotStarted {
         /// The model.
         name: String,
-        /// What it said last.
+        /// The last error in its log.
         reason: String,
-        /// Where all of it is.
+        /// The whole log.
         log: PathBuf,
     },
     /// The server did not get ready in time.
@@ -99,20 +99,20 @@ pub enum LocalError {
     TooSlow {
         /// The model.
         name: String,
-        /// How long was waited.
+        /// How many seconds it had.
         seconds: u64,
-        /// Where its words are.
+        /// Its log.
         log: PathBuf,
     },
-    /// The server was asked to end, and did not.
+    /// The server of the model with this name did not end in time.
     #[error("the server of {0} cannot be stopped")]
     WillNotEnd(String),
-    /// This machine cannot keep a server.
+    /// This operating system cannot run the server of a local model.
     #[error("this system cannot run the server of a local model")]
     Unsupported,
 }
 
-/// Looking for a file that somebody named.
+/// The action of an [`LocalError::Io`] while looking for a file that a person named.
 pub(crate) const FIND: &str = "find";
 
 impl LocalError {
@@ -125,7 +125,7 @@ impl LocalError {
         }
     }
 
-    /// Whether something that was named is not there.
+    /// Whether a model or file that the person named does not exist.
     pub fn is_not_found(&self) -> bool {
         match self {
             LocalError::NoWeights { missing, .. } => *missing,
@@ -139,7 +139,7 @@ impl LocalError {
         }
     }
 
-    /// Whether what was given is at fault, and nothing else.
+    /// Whether the error is about what the person gave: a name, a file or a folder.
     pub fn is_input(&self) -> bool {
         use LocalError::{BadName, DiskFull, Io, NoSpace, NoWeights, Taken};
         matches!(
@@ -148,7 +148,7 @@ impl LocalError {
         )
     }
 
-    /// The file or folder that could not be used.
+    /// The file or folder of a disk error; `None` for other errors.
     pub fn path(&self) -> Option<&Path> {
         match self {
             LocalError::Io { path, .. } => Some(path),
@@ -157,8 +157,8 @@ impl LocalError {
     }
 }
 
-/// An error of the disk, for `map_err`.
-pub(crate) fn to(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LocalError {
+/// Makes a disk error that says what was tried with which path, for `map_err`.
+pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LocalError {
     let path = path.to_path_buf();
     move |source| LocalError::Io {
         path,
@@ -174,7 +174,7 @@ fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// What the system said, without the number that says nothing to a reader.
+/// The message of the system in lower case, without the error number.
 fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -185,7 +185,7 @@ fn words(error: &io::Error) -> String {
         .unwrap_or_default()
 }
 
-/// Bytes in millions, rounded up.
+/// Megabytes, rounded up.
 fn mb(bytes: u64) -> u64 {
     bytes.div_ceil(1_000_000)
 }

@@ -1,5 +1,5 @@
-//! What a server on this machine says: whether it is there and is ours, which models it has, and how many
-//! tokens a text is. One request over loopback each.
+//! Asks a server on this machine whether it is ready and ours, which models it has, and how many tokens a text has. Each
+//! question is one HTTP request over loopback.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::Serving;
+use crate::LocalServer;
 
-/// The most that is read of an answer.
+/// How many bytes of an answer are read, at most.
 const ENOUGH: usize = 1 << 26;
 
-/// How long counting tokens may take; a server counts megabytes in less than a second.
+/// How long counting tokens may take. A server counts megabytes in less than a second.
 const COUNTING: Duration = Duration::from_secs(10);
 
-/// Whether the server at `port` answers to `key` and serves the model `name`. A server that is still
-/// loading, or another that has come by the port, does not.
+/// Whether the server at `port` accepts `key` and serves the model `name`. False while the server is loading, or if
+/// another program has the port.
 pub(crate) fn is_ready(port: u16, key: &str, name: &str, limit: Duration) -> bool {
     let request = format!("GET /v1/models HTTP/1.0\r\nauthorization: Bearer {key}\r\n");
     let address = (Ipv4Addr::LOCALHOST, port).into();
@@ -27,7 +27,7 @@ pub(crate) fn is_ready(port: u16, key: &str, name: &str, limit: Duration) -> boo
     models.is_some_and(|models| models.iter().any(|model| model["id"] == name))
 }
 
-/// Whether anybody listens at a port; a server that hangs does.
+/// Whether a program listens at a port, even if it hangs.
 pub(crate) fn is_listening(port: u16) -> bool {
     let limit = Duration::from_secs(1);
     match TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), limit) {
@@ -36,7 +36,7 @@ pub(crate) fn is_listening(port: u16) -> bool {
     }
 }
 
-/// The models of a server that needs no key, such as an Ollama; `None` if nobody answers in time.
+/// The models of a server that needs no key, such as Ollama; `None` if none answers in time.
 pub fn models_at(address: SocketAddr, limit: Duration) -> Option<Vec<String>> {
     let body = ask(address, "GET /v1/models HTTP/1.0\r\n", "", limit).ok()?;
     // With nothing pulled, the list is null.
@@ -49,9 +49,9 @@ pub fn models_at(address: SocketAddr, limit: Duration) -> Option<Vec<String>> {
     )
 }
 
-impl Serving {
-    /// The tokens of a text by the vocabulary of the model, without any that mark its beginning; `None` if
-    /// the server does not say.
+impl LocalServer {
+    /// Counts the tokens of a text with the vocabulary of the model, without a token that marks the beginning. `None` if
+    /// the server does not answer.
     pub fn count_tokens(&self, text: &str) -> Option<u64> {
         let body = json!({ "content": text, "add_special": false }).to_string();
         let request = format!(
@@ -68,8 +68,8 @@ impl Serving {
     }
 }
 
-/// Sends a request, in the older version of HTTP, so that the answer ends with the connection and comes in
-/// one piece. Gives the JSON of an answer with the status 200.
+/// Sends a request and returns the JSON of an answer with status 200. It uses HTTP 1.0, so that the answer is not
+/// chunked and ends with the connection.
 fn ask(address: SocketAddr, head: &str, body: &str, limit: Duration) -> io::Result<Value> {
     let end = Instant::now() + limit;
     let left = || {
@@ -95,7 +95,7 @@ fn ask(address: SocketAddr, head: &str, body: &str, limit: Duration) -> io::Resu
     }
 }
 
-/// Whether all of the body that was announced has come: some servers keep the connection open.
+/// Whether the whole body has arrived, by its content length. Some servers keep the connection open.
 fn is_whole(bytes: &[u8]) -> bool {
     let Some((head, body)) = split(bytes) else {
         return false;
@@ -108,6 +108,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     length.is_some_and(|length| body.len() >= length)
 }
 
+/// The JSON of a complete answer with status 200.
 fn read(bytes: &[u8]) -> io::Result<Value> {
     let (head, body) = split(bytes).ok_or(io::ErrorKind::InvalidData)?;
     if String::from_utf8_lossy(head).split_whitespace().nth(1) != Some("200") {
@@ -116,7 +117,7 @@ fn read(bytes: &[u8]) -> io::Result<Value> {
     Ok(serde_json::from_slice(body)?)
 }
 
-/// The head and the body of an answer, as soon as the head is there.
+/// The head and the body of an answer; `None` until the head is complete.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     const BLANK: &[u8] = b"\r\n\r\n";
     let at = bytes

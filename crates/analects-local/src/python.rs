@@ -1,14 +1,14 @@
-//! Finding a Python that can run the engine, and a pip that can fetch it.
+//! Finds a Python that can run the engine, and a pip that can download it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::engine::find_program;
-use crate::error::to;
+use crate::error::io_error;
 use crate::{Local, LocalError};
 
-/// What a Python may be called, the best first.
+/// The names of Python programs, the best first.
 const NAMES: [&str; 7] = [
     "python3",
     "python3.14",
@@ -19,14 +19,14 @@ const NAMES: [&str; 7] = [
     "python",
 ];
 
-/// Prints where it is and which version it is, and whether it can load the wheel.
+/// A Python program that prints its path, its version and whether it can load the wheel.
 const WHO: &str = "import sys, sysconfig\n\
     print(sys.executable)\n\
     print('.'.join(map(str, sys.version_info[:2])))\n\
     print(sys.version_info >= (3, 10) and sys.maxsize > 2**32 \
     and not sysconfig.get_config_var('Py_GIL_DISABLED'))";
 
-/// Prints the hash of a file.
+/// A Python program that prints the hash of a file.
 const HASH: &str = "import hashlib, sys\n\
     hash = hashlib.sha256()\n\
     with open(sys.argv[1], 'rb') as file:\n\
@@ -67,16 +67,15 @@ pub(crate) fn find(local: &Local) -> Result<PathBuf, LocalError> {
     Err(LocalError::NoPython(unfit))
 }
 
-/// How pip is called: a program, and what comes before its own arguments.
+/// How to call pip: a program, and the arguments before pip's own.
 #[derive(Debug)]
 pub(crate) struct Pip {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
 }
 
-/// A pip for this Python: its own; or one in a virtual environment; or, on Debian without either, that
-/// of the package `python3-pip-whl`, which nobody has to be root to look into. What it takes is put
-/// into `folder`.
+/// Finds a pip for this Python: its own, or one in a virtual environment, or on Debian that of the package
+/// `python3-pip-whl`, which can be unpacked without root. Puts new files into `folder`.
 pub(crate) fn pip(local: &Local, python: &Path, folder: &Path) -> Result<Pip, LocalError> {
     let module = |program: &Path| Pip {
         program: program.to_path_buf(),
@@ -103,6 +102,7 @@ pub(crate) fn pip(local: &Local, python: &Path, folder: &Path) -> Result<Pip, Lo
         .ok_or_else(|| LocalError::NoPip(python.to_path_buf()))
 }
 
+/// Whether a pip can be called.
 fn works(local: &Local, pip: &Pip) -> bool {
     run(
         local,
@@ -111,8 +111,8 @@ fn works(local: &Local, pip: &Pip) -> bool {
     .is_some()
 }
 
-/// Lets a command see what it needs of the environment: it fetches what others wrote, and keys are not its business.
-pub(crate) fn narrow(local: &Local, command: &mut Command) {
+/// Limits the environment of a command that downloads foreign code, so that it does not see keys.
+pub(crate) fn limit_environment(local: &Local, command: &mut Command) {
     if let Some(environment) = &local.python_environment {
         command
             .env_clear()
@@ -120,19 +120,20 @@ pub(crate) fn narrow(local: &Local, command: &mut Command) {
     }
 }
 
-/// What a program said, if it could be started and ended well.
+/// Runs a program and returns its output; `None` if it cannot start or fails.
 fn run(local: &Local, command: &mut Command) -> Option<Output> {
-    narrow(local, command);
+    limit_environment(local, command);
     let output = command.stdin(Stdio::null()).output().ok()?;
     output.status.success().then_some(output)
 }
 
+/// Unpacks the pip of a Debian package into `folder`; `None` without `apt-get`, or if the download fails.
 fn debian(local: &Local, python: &Path, folder: &Path) -> Result<Option<Pip>, LocalError> {
     let program = |name| find_program(&local.search_path, name);
     let (Some(apt), Some(dpkg)) = (program("apt-get"), program("dpkg-deb")) else {
         return Ok(None);
     };
-    std::fs::create_dir_all(folder).map_err(to("create this folder", folder))?;
+    std::fs::create_dir_all(folder).map_err(io_error("create this folder", folder))?;
     // It checks the signature of what it fetches.
     let fetch = ["download", "--quiet", "--quiet", "python3-pip-whl"];
     if run(local, Command::new(apt).args(fetch).current_dir(folder)).is_none() {

@@ -1,4 +1,4 @@
-//! The server of a model as those see it who ask: it is there when they need it.
+//! The server of a model from the side of its users: starting, sharing and stopping it.
 
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::to;
+use crate::error::io_error;
 use crate::keeper::{self, KEEPER, LEASE_FILE, STOP};
 use crate::models::check_weights;
-use crate::sys::{is_held, lock_file, take};
+use crate::sys::{is_held, lock_exclusively, lock_file};
 use crate::{Local, LocalError, health, sys};
 
 /// How long a server may take to load its model.
 const START: Duration = Duration::from_secs(300);
 
-/// How long a server may take to say that it is there. On a machine with much to do, a second is
-/// not enough, and to end a server that others use is worse than to wait.
+/// How long a server may take to answer that it is ready. On a busy machine a second is not enough, and ending a server
+/// that others use is worse than waiting.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// How long the end of a server may take.
@@ -27,59 +27,59 @@ const MOMENT: Duration = Duration::from_secs(2);
 /// How long a keeper may take to end.
 const END: Duration = Duration::from_secs(10);
 
-/// How often to look again.
+/// How often to check again.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What is going on while a server is started.
+/// What happens while a server starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Starting {
-    /// Somebody else is starting it.
+pub enum StartProgress {
+    /// Another program is starting the server.
     Waiting,
-    /// It is being started.
+    /// The server is being started.
     Begin,
-    /// The one that runs does not answer, and is ended.
+    /// The running server does not answer and is ended.
     DoesNotAnswer,
 }
 
-/// What is known about a running server. Only its owner can read it.
+/// The address of a running server, in a file that only its owner can read.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Facts {
+pub(crate) struct ServerInfo {
     pub(crate) port: u16,
     pub(crate) key: String,
 }
 
-/// What is there of a server.
-enum Found {
-    Nothing,
-    /// It runs, and does not answer.
-    Silent(Facts),
-    Ready(Facts),
+/// Whether a server runs and answers.
+enum ServerState {
+    Absent,
+    /// It runs but does not answer.
+    Silent(ServerInfo),
+    Ready(ServerInfo),
 }
 
-impl Found {
+impl ServerState {
     fn key(&self) -> Option<String> {
         match self {
-            Found::Nothing => None,
-            Found::Silent(facts) | Found::Ready(facts) => Some(facts.key.clone()),
+            ServerState::Absent => None,
+            ServerState::Silent(facts) | ServerState::Ready(facts) => Some(facts.key.clone()),
         }
     }
 }
 
-/// A server that stays at least as long as this value.
+/// A server that runs at least as long as this value lives.
 #[derive(Debug)]
-pub struct Serving {
-    /// Where it listens, on 127.0.0.1.
+pub struct LocalServer {
+    /// Its port on 127.0.0.1.
     pub port: u16,
-    /// What it wants to be shown.
+    /// The key that its requests need.
     pub key: String,
-    /// Where its words are.
+    /// Its log.
     pub log: PathBuf,
     name: String,
     keeper: PathBuf,
     _lease: File,
 }
 
-impl Serving {
+impl LocalServer {
     /// Whether the server has ended meanwhile; then, what it said last.
     pub fn last_words(&self) -> Option<String> {
         let has_keeper = || File::open(&self.keeper).is_ok_and(|file| is_held(&file));
@@ -98,32 +98,35 @@ impl Serving {
 }
 
 impl Local {
-    /// The server of a model, which is started if it does not run.
-    pub fn serve(&self, name: &str, tell: &mut dyn FnMut(Starting)) -> Result<Serving, LocalError> {
+    /// The server of a model. Starts it if it does not run, and waits until it is ready. `tell` sees the progress.
+    pub fn serve(
+        &self,
+        name: &str,
+        tell: &mut dyn FnMut(StartProgress),
+    ) -> Result<LocalServer, LocalError> {
         if !cfg!(unix) {
             return Err(LocalError::Unsupported);
         }
         let model = self.find(name)?;
         check_weights(&model.path)?;
-        // From here on, no keeper ends for want of use. One that is just ending holds the lease until
-        // it has.
-        let lease = lock_file(&self.room(name), LEASE_FILE)?;
+        // From here on, no keeper ends because its server is unused. One that is ending now holds the lease until then.
+        let lease = lock_file(&self.run_folder(name), LEASE_FILE)?;
         let is_held = hold(&lease);
         let before = self.look(name);
-        if let (true, Found::Ready(facts)) = (is_held, &before) {
+        if let (true, ServerState::Ready(facts)) = (is_held, &before) {
             return Ok(self.serving(name, facts, lease));
         }
-        let start = lock_file(&self.room(name), "start.lock")?;
-        if !take(&start, START, &mut || tell(Starting::Waiting)) {
+        let start = lock_file(&self.run_folder(name), "start.lock")?;
+        if !lock_exclusively(&start, START, &mut || tell(StartProgress::Waiting)) {
             return Err(self.too_slow(name));
         }
-        // Whoever had the lock may have started it.
-        let is_other = self.read_facts(name).map(|facts| facts.key) != before.key();
+        // The program that had the lock may have started the server.
+        let is_other = self.read_info(name).map(|facts| facts.key) != before.key();
         let now = if is_other { self.look(name) } else { before };
         let is_broken = match now {
-            Found::Ready(facts) if is_held => return Ok(self.serving(name, &facts, lease)),
-            Found::Ready(_) | Found::Silent(_) => true,
-            Found::Nothing => !is_held || self.has_garbage(name),
+            ServerState::Ready(facts) if is_held => return Ok(self.serving(name, &facts, lease)),
+            ServerState::Ready(_) | ServerState::Silent(_) => true,
+            ServerState::Absent => !is_held || self.has_garbage(name),
         };
         if is_broken && self.runs(name) {
             self.end_broken(name, tell)?;
@@ -131,8 +134,8 @@ impl Local {
         if !is_held && !hold(&lease) {
             return Err(self.too_slow(name));
         }
-        tell(Starting::Begin);
-        // A keeper that has told nothing yet is one whose starter was killed; it is as good as a new one.
+        tell(StartProgress::Begin);
+        // A keeper without an address lost the program that started it. It is as good as a new one.
         let keeper = if self.runs(name) {
             None
         } else {
@@ -142,45 +145,49 @@ impl Local {
         Ok(self.serving(name, &facts, lease))
     }
 
-    /// Whether what should be known about a server cannot be read; a keeper tells all of it at once.
+    /// Whether the address file is damaged. A keeper writes it in one step, so it is never incomplete.
     fn has_garbage(&self, name: &str) -> bool {
-        self.facts(name).exists() && self.read_facts(name).is_none()
+        self.info_file(name).exists() && self.read_info(name).is_none()
     }
 
-    fn end_broken(&self, name: &str, tell: &mut dyn FnMut(Starting)) -> Result<(), LocalError> {
-        // One that has crashed does not listen; its keeper would have noticed in a moment.
+    fn end_broken(
+        &self,
+        name: &str,
+        tell: &mut dyn FnMut(StartProgress),
+    ) -> Result<(), LocalError> {
+        // A crashed server does not listen, and its keeper is about to notice, so there is nothing to report.
         if self
-            .read_facts(name)
+            .read_info(name)
             .is_none_or(|facts| health::is_listening(facts.port))
         {
-            tell(Starting::DoesNotAnswer);
+            tell(StartProgress::DoesNotAnswer);
         }
         self.end(name)
     }
 
-    /// Whether a keeper lives for a model.
+    /// Whether a keeper runs for a model.
     pub(crate) fn runs(&self, name: &str) -> bool {
-        File::open(self.room(name).join(KEEPER)).is_ok_and(|file| is_held(&file))
+        File::open(self.run_folder(name).join(KEEPER)).is_ok_and(|file| is_held(&file))
     }
 
-    /// Looks for the server of a model.
-    fn look(&self, name: &str) -> Found {
-        let facts = self.read_facts(name).filter(|_| self.runs(name));
+    /// Finds out whether the server of a model runs and answers.
+    fn look(&self, name: &str) -> ServerState {
+        let facts = self.read_info(name).filter(|_| self.runs(name));
         let Some(facts) = facts else {
-            return Found::Nothing;
+            return ServerState::Absent;
         };
         if health::is_ready(facts.port, &facts.key, name, ANSWER) {
-            return Found::Ready(facts);
+            return ServerState::Ready(facts);
         }
-        Found::Silent(facts)
+        ServerState::Silent(facts)
     }
 
-    fn serving(&self, name: &str, facts: &Facts, mut lease: File) -> Serving {
-        // A use between two looks of the keeper counts, too.
+    fn serving(&self, name: &str, facts: &ServerInfo, mut lease: File) -> LocalServer {
+        // The changed time makes a use between two checks of the keeper count.
         let _ = lease.set_len(0).and_then(|()| lease.write_all(b"used\n"));
         let (port, key) = (facts.port, facts.key.clone());
-        let (log, keeper) = (self.log(name), self.room(name).join(KEEPER));
-        Serving {
+        let (log, keeper) = (self.log(name), self.run_folder(name).join(KEEPER));
+        LocalServer {
             port,
             key,
             log,
@@ -190,8 +197,8 @@ impl Local {
         }
     }
 
-    fn read_facts(&self, name: &str) -> Option<Facts> {
-        serde_json::from_slice(&std::fs::read(self.facts(name)).ok()?).ok()
+    fn read_info(&self, name: &str) -> Option<ServerInfo> {
+        serde_json::from_slice(&std::fs::read(self.info_file(name)).ok()?).ok()
     }
 
     /// Starts a keeper, who starts the server.
@@ -199,30 +206,30 @@ impl Local {
         if self.engine()?.is_none() {
             return Err(LocalError::NoEngine(name.to_string()));
         }
-        let (room, log) = (self.room(name), self.log(name));
-        let _ = std::fs::remove_file(self.facts(name));
+        let (room, log) = (self.run_folder(name), self.log(name));
+        let _ = std::fs::remove_file(self.info_file(name));
         let _ = std::fs::remove_file(room.join(STOP));
         let said = sys::private()
             .write(true)
             .create(true)
             .truncate(true)
             .open(&log);
-        let said = said.map_err(to("create", &log))?;
+        let said = said.map_err(io_error("create", &log))?;
         let mut command = keeper::command(self, name);
         for name in &self.secrets {
             command.env_remove(name);
         }
-        // With none of our streams, so that nobody waits for the keeper who waits for us.
+        // Without our streams, so that a program that waits for us does not wait for the keeper too.
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(said)
             .current_dir(&room);
-        command.spawn().map_err(to("start", &self.program))
+        command.spawn().map_err(io_error("start", &self.program))
     }
 
     /// Waits until the server is ready.
-    fn wait(&self, name: &str, mut keeper: Option<Child>) -> Result<Facts, LocalError> {
+    fn wait(&self, name: &str, mut keeper: Option<Child>) -> Result<ServerInfo, LocalError> {
         let end = Instant::now() + START;
         loop {
             let ended = match &mut keeper {
@@ -230,7 +237,7 @@ impl Local {
                 None => !self.runs(name),
             };
             // The keeper has seen that it is ready.
-            if let Some(facts) = self.read_facts(name).filter(|_| !ended) {
+            if let Some(facts) = self.read_info(name).filter(|_| !ended) {
                 return Ok(facts);
             }
             if ended {
@@ -259,21 +266,21 @@ impl Local {
         }
     }
 
-    /// Ends the server of a model, whoever uses it; false if none ran.
+    /// Ends the server of a model even if it is used. False if none ran.
     pub fn stop(&self, name: &str) -> Result<bool, LocalError> {
         if !self.runs(name) {
             return Ok(false);
         }
-        let start = lock_file(&self.room(name), "start.lock")?;
-        take(&start, END, &mut || {});
-        let room = self.room(name);
+        let start = lock_file(&self.run_folder(name), "start.lock")?;
+        lock_exclusively(&start, END, &mut || {});
+        let room = self.run_folder(name);
         let stop = room.join(STOP);
         let made = sys::private()
             .write(true)
             .create(true)
             .truncate(true)
             .open(&stop);
-        made.map_err(to("create", &stop))?;
+        made.map_err(io_error("create", &stop))?;
         let asked = self.ended(name, END / 2);
         if !asked {
             self.end(name)?;
@@ -282,7 +289,7 @@ impl Local {
         Ok(true)
     }
 
-    /// Ends every server that runs, and gives their models' names.
+    /// Ends all running servers and returns the names of their models.
     pub fn stop_all(&self) -> Result<Vec<String>, LocalError> {
         let rooms = self.state.join("local");
         let Ok(entries) = rooms.read_dir() else {
@@ -299,18 +306,18 @@ impl Local {
         Ok(stopped)
     }
 
-    /// Ends a keeper that does not do so by itself, and its server with it.
+    /// Kills a keeper, which ends its server too.
     fn end(&self, name: &str) -> Result<(), LocalError> {
-        let pid = std::fs::read_to_string(self.room(name).join(KEEPER));
+        let pid = std::fs::read_to_string(self.run_folder(name).join(KEEPER));
         let pid = pid.ok().and_then(|text| text.trim().parse().ok());
-        // Who holds the lock wrote the number, so it is still his.
+        // The holder of the lock wrote the process id, so it is still right.
         if let Some(pid) = pid.filter(|_| self.runs(name)) {
             sys::kill(pid);
         }
         if !self.ended(name, END) {
             return Err(LocalError::WillNotEnd(name.to_string()));
         }
-        let _ = std::fs::remove_file(self.facts(name));
+        let _ = std::fs::remove_file(self.info_file(name));
         Ok(())
     }
 
@@ -326,7 +333,7 @@ impl Local {
     }
 }
 
-/// Takes a share of the lease.
+/// Takes a shared lock on the lease. False if it cannot.
 fn hold(lease: &File) -> bool {
     let start = Instant::now();
     loop {
@@ -339,11 +346,11 @@ fn hold(lease: &File) -> bool {
     }
 }
 
-/// How much of a log is looked at, and shown.
+/// How many bytes of a log are read, and how many characters are shown.
 const TAIL: usize = 64 * 1024;
 const SHOWN: usize = 300;
 
-/// The last line of a log that says something; an error, if there is one.
+/// The last error in a log, or else its last line.
 fn last_words(log: &Path) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL)..]).into_owned();

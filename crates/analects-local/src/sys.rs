@@ -1,4 +1,4 @@
-//! What only the operating system can do: private files and folders, locks, sessions, signals, free space.
+//! Calls to the operating system: private files and folders, locks, sessions, signals and free space.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::LocalError;
-use crate::error::to;
+use crate::error::io_error;
 
 /// How long to wait before asking for a lock again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How a file of ours is opened: by its owner only.
+/// Options that create a file that only its owner can open.
 pub(crate) fn private() -> OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
@@ -19,7 +19,7 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// Makes a folder and those above it; who else may enter is nobody.
+/// Creates a folder and its parents. Only the owner can enter them.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -28,9 +28,9 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Opens the file of a lock.
+/// Opens or creates the file of a lock.
 pub(crate) fn lock_file(folder: &Path, name: &str) -> Result<File, LocalError> {
-    create_private_folder(folder).map_err(to("create this folder", folder))?;
+    create_private_folder(folder).map_err(io_error("create this folder", folder))?;
     let path = folder.join(name);
     let file = private()
         .read(true)
@@ -38,12 +38,12 @@ pub(crate) fn lock_file(folder: &Path, name: &str) -> Result<File, LocalError> {
         .create(true)
         .truncate(false)
         .open(&path);
-    file.map_err(to("open", &path))
+    file.map_err(io_error("open", &path))
 }
 
-/// Takes a lock for oneself, waiting for others as long as `patience` lasts; `waiting` is called once
-/// if there is somebody. False if there still is.
-pub(crate) fn take(file: &File, patience: Duration, waiting: &mut dyn FnMut()) -> bool {
+/// Takes an exclusive lock. Waits for others as long as `patience`, and calls `waiting` once if it has to. False if
+/// another process still holds the lock.
+pub(crate) fn lock_exclusively(file: &File, patience: Duration, waiting: &mut dyn FnMut()) -> bool {
     let start = Instant::now();
     let mut told = false;
     loop {
@@ -64,7 +64,7 @@ pub(crate) fn take(file: &File, patience: Duration, waiting: &mut dyn FnMut()) -
     }
 }
 
-/// Whether somebody holds a lock for himself.
+/// Whether another process holds an exclusive lock.
 pub(crate) fn is_held(file: &File) -> bool {
     match file.try_lock_shared() {
         Ok(()) => {
@@ -76,23 +76,23 @@ pub(crate) fn is_held(file: &File) -> bool {
     }
 }
 
-/// Makes what was written in a folder, and below it, survive a power cut.
+/// Syncs a file, or everything below a folder, so that it survives a power cut.
 pub(crate) fn sync(path: &Path) -> Result<(), LocalError> {
-    let facts = path.symlink_metadata().map_err(to("look at", path))?;
+    let facts = path.symlink_metadata().map_err(io_error("look at", path))?;
     if facts.is_dir() {
-        for entry in path.read_dir().map_err(to("list", path))? {
-            sync(&entry.map_err(to("list", path))?.path())?;
+        for entry in path.read_dir().map_err(io_error("list", path))? {
+            sync(&entry.map_err(io_error("list", path))?.path())?;
         }
     }
     if facts.is_dir() || facts.is_file() {
         File::open(path)
             .and_then(|file| file.sync_all())
-            .map_err(to("sync", path))?;
+            .map_err(io_error("sync", path))?;
     }
     Ok(())
 }
 
-/// Bytes that may be written to the disk of a folder; `None` if it does not say.
+/// The free bytes on the disk of a folder; `None` if unknown.
 #[cfg(unix)]
 pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     let facts = rustix::fs::statvfs(folder).ok()?;
@@ -104,7 +104,7 @@ pub(crate) fn free_bytes(_: &Path) -> Option<u64> {
     None
 }
 
-/// Leaves the terminal, so that its Ctrl-C and its end are none of our business.
+/// Detaches from the terminal, so that Ctrl-C and closing it do not end this process.
 #[cfg(unix)]
 pub(crate) fn leave_terminal() {
     // Fails for the leader of a group, who has left already.
@@ -114,8 +114,8 @@ pub(crate) fn leave_terminal() {
 #[cfg(not(unix))]
 pub(crate) fn leave_terminal() {}
 
-/// Lets the system end this process when the one that started it ends; false if it has ended already.
-/// What replaces this program by `exec` inherits that.
+/// Lets the system end this process when its parent ends. False if the parent has ended already. A program that replaces
+/// this one by `exec` inherits the setting.
 #[cfg(target_os = "linux")]
 pub(crate) fn end_with(parent: u32) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -129,14 +129,14 @@ pub(crate) fn end_with(_: u32) -> bool {
     true
 }
 
-/// Ends a process at once. Whoever calls this knows that the number still stands for it.
+/// Kills a process. The caller has to know that the process id is still right.
 #[cfg(unix)]
 pub(crate) fn kill(pid: u32) {
     let pid = i32::try_from(pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
 }
@@ -144,7 +144,7 @@ pub(crate) fn kill(pid: u32) {
 #[cfg(not(unix))]
 pub(crate) fn kill(_: u32) {}
 
-/// Random bytes as 64 digits and letters.
+/// 32 random bytes as 64 hexadecimal digits.
 #[cfg(unix)]
 pub(crate) fn secret() -> io::Result<String> {
     let mut bytes = [0; 32];

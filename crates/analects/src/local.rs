@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use analects_client::{BaseUrl, Key, Model, Transport};
 use analects_context::Tokenizer;
-use analects_local::{LEASE, Local, LocalError, Pulling, Serving, Starting};
+use analects_local::{LEASE, Local, LocalError, PullProgress, LocalServer, StartProgress};
 use analects_providers::vendors;
 use analects_runtime::ServerStarter;
 
@@ -46,7 +46,7 @@ pub fn ensure_running(
     model: &mut Model,
     wanted: Option<&str>,
     environment: &Environment,
-) -> Result<Option<Arc<Serving>>, Failure> {
+) -> Result<Option<Arc<LocalServer>>, Failure> {
     if model.transport != Transport::Local {
         return Ok(None);
     }
@@ -74,7 +74,7 @@ fn names_model(named: &str, model: &str) -> bool {
 }
 
 /// The transport to a server on this machine.
-fn transport_to(serving: &Serving) -> Result<Transport, Failure> {
+fn transport_to(serving: &LocalServer) -> Result<Transport, Failure> {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
     Ok(Transport::Http {
         base_url,
@@ -84,10 +84,10 @@ fn transport_to(serving: &Serving) -> Result<Transport, Failure> {
 }
 
 /// Starts the server of a model, or joins one that runs.
-fn serve(local: &Local, name: &str) -> Result<Serving, LocalError> {
+fn serve(local: &Local, name: &str) -> Result<LocalServer, LocalError> {
     let serving = local.serve(name, &mut |starting| match starting {
-        Starting::Waiting | Starting::Begin => ui::progress(&format!("starting local/{name} …")),
-        Starting::DoesNotAnswer => ui::remark(&format!(
+        StartProgress::Waiting | StartProgress::Begin => ui::progress(&format!("starting local/{name} …")),
+        StartProgress::DoesNotAnswer => ui::remark(&format!(
             "the server of local/{name} does not answer; restarting it"
         )),
     });
@@ -105,15 +105,15 @@ pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
 }
 
 /// Prints what a download of this model is doing.
-fn show_progress(model: &str, pulling: Pulling<'_>) {
+fn show_progress(model: &str, pulling: PullProgress<'_>) {
     match pulling {
-        Pulling::Waiting => ui::remark("another process is fetching a model; waiting for it"),
-        Pulling::Damaged { name } => {
+        PullProgress::Waiting => ui::remark("another process is fetching a model; waiting for it"),
+        PullProgress::Damaged { name } => {
             ui::remark(&format!(
                 "the weights of local/{name} are damaged; fetching them again"
             ));
         }
-        Pulling::Begin {
+        PullProgress::Begin {
             name,
             about,
             download,
@@ -128,10 +128,10 @@ fn show_progress(model: &str, pulling: Pulling<'_>) {
                 "fetching {download} MB; it takes {disk} MB of disk"
             ));
         }
-        Pulling::Fetched { bytes, of } => {
+        PullProgress::Fetched { bytes, of } => {
             ui::progress(&format!("{} of {} MB", bytes / 1_000_000, megabytes(of)));
         }
-        Pulling::Done => {
+        PullProgress::Done => {
             ui::progress("");
             ui::remark(&format!("local/{model} is ready"));
         }
@@ -157,7 +157,7 @@ pub struct LocalStarter {
 struct StartedModel {
     model: Model,
     /// Keeps the server running.
-    _serving: Serving,
+    _serving: LocalServer,
 }
 
 impl LocalStarter {
@@ -208,7 +208,7 @@ impl ServerStarter for LocalStarter {
 }
 
 /// Replaces the failure of an answer if the local server that gave it has ended.
-pub fn explain_failure(failure: Failure, serving: Option<&Serving>) -> Failure {
+pub fn explain_failure(failure: Failure, serving: Option<&LocalServer>) -> Failure {
     let Some(serving) = serving.filter(|_| failure.is_model()) else {
         return failure;
     };
@@ -227,7 +227,7 @@ pub fn explain_failure(failure: Failure, serving: Option<&Serving>) -> Failure {
 
 /// Counts tokens with the vocabulary of a model that is being served.
 #[derive(Debug)]
-pub struct LocalTokenizer(pub Arc<Serving>);
+pub struct LocalTokenizer(pub Arc<LocalServer>);
 
 impl Tokenizer for LocalTokenizer {
     fn name(&self) -> &str {

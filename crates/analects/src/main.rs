@@ -48,7 +48,7 @@ struct Cli {
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     // The process that looks after a local model's server is this program, too.
-    if let Some(code) = analects_local::hidden(&args) {
+    if let Some(code) = analects_local::run_if_hidden(&args) {
         return ExitCode::from(code);
     }
     let (as_json, result) = match parse(&args) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use analects_client::{ModelAdapter, find_provider, resolve};
 use analects_core::ModelFacts;
-use analects_local::{Installed, Local, LocalError};
+use analects_local::{InstalledModel, Local, LocalError};
 use analects_providers::{LOCAL_VENDOR, Vendor, vendor, vendors};
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -415,7 +415,7 @@ fn installed_row(model: &Installed) -> [String; 4] {
 }
 
 /// Whether a model on this machine runs, is ready, or has lost its file.
-fn state(model: &Installed) -> &'static str {
+fn state(model: &InstalledModel) -> &'static str {
     match (model.bytes, model.runs) {
         (None, _) => "gone",
         (_, true) => "running",

@@ -11,7 +11,7 @@ use analects_client::{BaseUrl, Key, Model, ProviderSettings, Transport, resolve}
 use analects_context::{Precision, ProjectDocument, Tokenizer, count_tokens_from_usage};
 use analects_core::verbs::Change;
 use analects_core::{Agent, Block, Body, Content, Message, Raw, chain};
-use analects_local::Serving;
+use analects_local::LocalServer;
 use analects_providers::Api;
 use analects_runtime::{
     AskOptions, Conversation, FileConversation, ResolvedAgent, TurnConfig, TurnEnd, prepare,
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::machine::{CommandOutput, Machine, print_note};
 
-fn model(serving: &Serving) -> Model {
+fn model(serving: &LocalServer) -> Model {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port)).unwrap();
     let transport = Transport::Http {
         base_url,
@@ -37,7 +37,7 @@ fn model(serving: &Serving) -> Model {
     }
 }
 
-fn post(serving: &Serving, path: &str, body: &Value) -> Value {
+fn post(serving: &LocalServer, path: &str, body: &Value) -> Value {
     let (port, key, body) = (serving.port, &serving.key, body.to_string());
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let head = format!(
@@ -51,7 +51,7 @@ fn post(serving: &Serving, path: &str, body: &Value) -> Value {
 }
 
 /// The tokens that the server counts in a request, template included.
-fn tokens_on_server(serving: &Serving, model: &Model, request: &analects_core::Request) -> u64 {
+fn tokens_on_server(serving: &LocalServer, model: &Model, request: &analects_core::Request) -> u64 {
     let body: Value = serde_json::from_slice(&model.encode(request).body).unwrap();
     let prompt = post(
         serving,
@@ -72,7 +72,7 @@ fn read_tokens(answer: &Message) -> u64 {
 }
 
 #[derive(Debug)]
-struct ServerVocabulary(Arc<Serving>);
+struct ServerVocabulary(Arc<LocalServer>);
 
 impl Tokenizer for ServerVocabulary {
     fn name(&self) -> &str {
@@ -220,7 +220,7 @@ fn the_plan_counts_tokens_as_the_server_does() {
 }
 
 /// Compares the estimates for each kind of text with the model's vocabulary.
-fn check_estimates(serving: &Serving) {
+fn check_estimates(serving: &LocalServer) {
     let english =
         "The committee met on Tuesday to discuss whether the old bridge should be repaired. "
             .repeat(40);

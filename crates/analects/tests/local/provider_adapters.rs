@@ -8,7 +8,7 @@ use analects_client::{
 };
 use analects_client::{Transport, resolve};
 use analects_core::{ApiErrorKind, Body, Fold, Message, Raw, Request, Role, StopReason, Turn};
-use analects_local::Serving;
+use analects_local::LocalServer;
 use analects_providers::Api;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ const APIS: [Api; 3] = [
 ];
 
 /// An adapter for the server of the local model.
-fn adapter(api: Api, serving: &Serving, key: &str) -> ModelAdapter {
+fn adapter(api: Api, serving: &LocalServer, key: &str) -> ModelAdapter {
     let base_url = format!("http://127.0.0.1:{}/v1", serving.port);
     adapter_at(api, &base_url, key)
 }
@@ -84,7 +84,7 @@ fn stop_reason(message: &Message) -> Option<StopReason> {
 }
 
 /// Sends one request outside any adapter.
-fn post(serving: &Serving, path: &str, body: &Value) -> Value {
+fn post(serving: &LocalServer, path: &str, body: &Value) -> Value {
     let (port, key, body) = (serving.port, &serving.key, body.to_string());
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     let method = if body == "null" { "GET" } else { "POST" };
@@ -121,7 +121,7 @@ fn every_adapter_works_with_a_real_server() {
 const LIMIT: u64 = 16;
 
 /// Asks the same question over every API, streamed and not, and expects the same answer.
-async fn check_answers(serving: &Serving) -> String {
+async fn check_answers(serving: &LocalServer) -> String {
     let question = request("What is the capital of France?", LIMIT);
     let mut texts = Vec::new();
     for api in APIS {
@@ -158,7 +158,7 @@ fn check_limited(api: Api, message: &Message, max: u64) {
 }
 
 /// Checks that both APIs with stop sequences stop before one.
-async fn check_stop_sequences(serving: &Serving, text: &str) {
+async fn check_stop_sequences(serving: &LocalServer, text: &str) {
     let word = text.split_whitespace().nth(2).unwrap();
     let mut question = request("What is the capital of France?", LIMIT);
     question.stop_sequences = vec![word.to_string()];
@@ -175,7 +175,7 @@ async fn check_stop_sequences(serving: &Serving, text: &str) {
 }
 
 /// Checks a wrong key, and a conversation that is too long.
-async fn check_refusals(serving: &Serving) {
+async fn check_refusals(serving: &LocalServer) {
     let wrong = adapter(
         Api::AnthropicMessages,
         serving,
@@ -199,7 +199,7 @@ async fn check_refusals(serving: &Serving) {
 }
 
 /// Checks that the adapter counts as the server's own tokenizer does.
-async fn check_counts(serving: &Serving) {
+async fn check_counts(serving: &LocalServer) {
     let adapter = adapter(Api::AnthropicMessages, serving, &serving.key);
     let mut question = request("Wie heißt das? 论语 is 3 words, no?\n\tfn main() {}", 4);
     question.system = Some("You count.".into());
@@ -232,7 +232,7 @@ async fn check_counts(serving: &Serving) {
 }
 
 /// Checks that dropping a stream stops the server, which would otherwise write thousands of words.
-async fn check_cancel(serving: &Serving) {
+async fn check_cancel(serving: &LocalServer) {
     const WORK: u64 = 7000;
     let mut question = request("Count.", WORK);
     question

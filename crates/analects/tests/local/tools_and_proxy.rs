@@ -8,7 +8,7 @@ use analects_core::{
     Block, Body, Content, Message, Raw, RawMap, Request, Role, ToolResult, ToolSpec,
 };
 use analects_core::{ToolUse, Turn};
-use analects_local::Serving;
+use analects_local::LocalServer;
 use analects_providers::Api;
 use analects_testkit::is_torture;
 
@@ -29,7 +29,7 @@ const APIS: [Api; 4] = [
 const KEY: &str = "sk-of-the-proxy-in-the-tests";
 
 /// A server that supports tools.
-fn start_tool_server(machine: &Machine) -> Serving {
+fn start_tool_server(machine: &Machine) -> LocalServer {
     let bin = llama_server(machine, Some(TEMPLATE));
     let mut local = machine.local();
     let path = format!("{}:{}", bin.display(), local.search_path.to_string_lossy());
@@ -162,7 +162,7 @@ impl Drop for Proxy {
 }
 
 /// Installs the proxy once and starts it in front of a server; `None` if that is impossible.
-fn start_proxy(machine: &Machine, serving: &Serving) -> Option<(Proxy, String)> {
+fn start_proxy(machine: &Machine, serving: &LocalServer) -> Option<(Proxy, String)> {
     let folder = cache().join("litellm");
     let run = |program: &std::path::Path, args: &[&str]| {
         Command::new(program)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use analects_client::ClientError;
 use analects_core::Hint;
-use analects_local::Serving;
+use analects_local::LocalServer;
 use analects_runtime::{
     AnswerQueue, AskOptions, ChosenMessages, Conversation, FileConversation, PrepareError,
     Prepared, QueueReport, ResponderNote, TurnConfig, WriteProgress, prepare,
@@ -258,7 +258,7 @@ impl<'a> ChatCall<'a> {
     pub fn prepare_model<C: Conversation>(
         self,
         prepared: &mut Prepared<C>,
-    ) -> Result<Option<Arc<Serving>>, Failure> {
+    ) -> Result<Option<Arc<LocalServer>>, Failure> {
         report_notes(prepared.notes());
         let serving = local::ensure_running(prepared.model_mut(), self.model, self.environment)?;
         if let Some(serving) = &serving {
