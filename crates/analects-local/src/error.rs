@@ -9,7 +9,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum LocalError {
     /// No model may have this name.
-    #[error("{0:?} is not a valid model name; expected letters, digits, dots, dashes and underscores")]
+    #[error(
+        "{0:?} is not a valid model name; expected letters, digits, dots, dashes and underscores"
+    )]
     BadName(String),
     /// There is no model of this name, neither here nor to download.
     #[error("there is no local model {name}")]

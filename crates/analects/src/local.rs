@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use analects_client::{BaseUrl, Key, Model, Transport};
 use analects_context::Tokenizer;
-use analects_local::{LEASE, Local, LocalError, PullProgress, LocalServer, StartProgress};
+use analects_local::{LEASE, Local, LocalError, LocalServer, PullProgress, StartProgress};
 use analects_providers::vendors;
 use analects_runtime::ServerStarter;
 
@@ -86,7 +86,9 @@ fn transport_to(serving: &LocalServer) -> Result<Transport, Failure> {
 /// Starts the server of a model, or joins one that runs.
 fn serve(local: &Local, name: &str) -> Result<LocalServer, LocalError> {
     let serving = local.serve(name, &mut |starting| match starting {
-        StartProgress::Waiting | StartProgress::Begin => ui::progress(&format!("starting local/{name} …")),
+        StartProgress::Waiting | StartProgress::Begin => {
+            ui::progress(&format!("starting local/{name} …"))
+        }
         StartProgress::DoesNotAnswer => ui::remark(&format!(
             "the server of local/{name} does not answer; restarting it"
         )),

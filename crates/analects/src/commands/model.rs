@@ -379,7 +379,7 @@ fn list_local(environment: &Environment, as_json: bool) -> Result<(), Failure> {
 }
 
 /// A model on this machine, as `--json` prints it.
-fn installed_json(model: &Installed) -> Value {
+fn installed_json(model: &InstalledModel) -> Value {
     json!({
         "name": format!("local/{}", model.name),
         "state": state(model),
@@ -401,7 +401,7 @@ fn pullable_json(name: &str) -> Value {
 }
 
 /// A row of the list: name, state, size, and the path of a model that you added.
-fn installed_row(model: &Installed) -> [String; 4] {
+fn installed_row(model: &InstalledModel) -> [String; 4] {
     let name = format!("local/{}", model.name);
     let size = match model.bytes {
         Some(bytes) => format!("{} MB", bytes.div_ceil(1_000_000)),
