@@ -28,7 +28,7 @@ pub use session::Session;
 /// The name of a chain of records: the main chain of a session, or one of its side chains.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ChainName {
-    /// The short name of the project, which [`StoreFolders::project`](crate::StoreFolders::project) gives it.
+    /// The short name of the project, which [`StoreFolders::project_name`](crate::StoreFolders::project_name) gives it.
     pub project: String,
     /// The id of the session.
     pub session: SessionId,

@@ -23,7 +23,7 @@ use terminal_size::{Height, Width, terminal_size_of};
 pub use answer::AnswerPrinter;
 use colour::Colour;
 pub use diagnostic::count;
-use markdown::hanging_lines;
+use markdown::wrap::hanging_lines;
 pub use status::show as progress;
 use text::{escape_json, escape_line, escape_lines};
 

@@ -13,7 +13,7 @@ mod style;
 mod table;
 #[cfg(test)]
 mod tests;
-mod wrap;
+pub mod wrap;
 
 use unicode_width::UnicodeWidthChar;
 
@@ -22,7 +22,6 @@ use highlight::Highlighter;
 use prepare::{prepared, without_marks};
 use render::{Context, rendered};
 use style::{Style, StyledText, painted};
-pub use wrap::hanging_lines;
 
 use crate::ui::text::escape_line;
 

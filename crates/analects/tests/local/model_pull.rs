@@ -405,7 +405,8 @@ fn pull_cleans_up_when_the_disk_fills() {
     }
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(
-        run.stderr.contains(": the disk is full; nothing is left"),
+        run.stderr
+            .contains(": the disk is full; the partial download was removed"),
         "{}",
         run.stderr
     );
