@@ -1,12 +1,16 @@
 //! The engine that runs a model: `llama-server` from the search path, or the downloaded wheel.
+//!
+//! Both engines speak the same HTTP protocol and need the same key, so the rest of the crate does not care which one
+//! runs. A `llama-server` on the search path wins, because the person installed it. The engines differ in how they get
+//! a port: the wheel's server picks a free one and prints it, a `llama-server` is given one.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use serde_json::{Value, json};
 
@@ -37,11 +41,14 @@ pub(crate) enum Engine {
 }
 
 /// A running server process. Dropping it kills the process.
+/// The keeper owns it. Commands never do: they reach the server by its port only.
 pub(crate) struct ServerProcess {
     pub(crate) child: Child,
     /// The wheel's server ends when this is closed.
     _stdin: Option<ChildStdin>,
+    /// `None` until the wheel's server has printed it.
     port: Option<u16>,
+    /// Gets the port at most once, from the thread that reads the server's output.
     port_receiver: Receiver<u16>,
 }
 
@@ -53,6 +60,8 @@ impl Local {
     }
 
     /// The engine on this machine; `None` if there is none yet.
+    /// A wheel remembers the Python that downloaded it. If that Python is gone, another one of the search path runs it.
+    /// Fails with [`LocalError::NoPython`] if none can.
     pub(crate) fn engine(&self) -> Result<Option<Engine>, LocalError> {
         if let Some(program) = find_program(&self.search_path, "llama-server") {
             return Ok(Some(Engine::Program(program)));
@@ -91,18 +100,24 @@ impl Engine {
         match self {
             Engine::Program(program) => start_program(local, program, weights, alias, key),
             Engine::Wheel { folder, python } => {
-                let told = json!({
+                let settings = json!({
                     "engine": folder.to_string_lossy(), "model": weights.to_string_lossy(),
                     "alias": alias, "key": key, "context": CONTEXT, "parallel": PARALLEL,
                     "threads": threads(),
                 });
-                start_wheel(local, python, &told)
+                start_wheel(local, python, &settings)
             }
         }
     }
 }
 
-fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<ServerProcess, LocalError> {
+/// Starts the wheel's server. `settings` goes to its standard input as one line, because every user of the machine can
+/// read the arguments of a process, and the settings contain the key.
+fn start_wheel(
+    local: &Local,
+    python: &Path,
+    settings: &Value,
+) -> Result<ServerProcess, LocalError> {
     let args = ["-I", "-S", "-B", "-c", SERVE].map(OsStr::new);
     let mut command = keeper::command_following_us(local, python, args);
     let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -111,20 +126,12 @@ fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<ServerProce
     if let Some(stdin) = &mut stdin {
         // If the process has ended already, the keeper notices soon.
         let _ = stdin
-            .write_all(format!("{told}\n").as_bytes())
+            .write_all(format!("{settings}\n").as_bytes())
             .and_then(|()| stdin.flush());
     }
     let (sender, receiver) = channel();
     if let Some(stdout) = child.stdout.take() {
-        std::thread::spawn(move || {
-            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                match port_of(&line) {
-                    Some(port) => drop(sender.send(port)),
-                    // Into the log, with all else that it says.
-                    None => drop(writeln!(std::io::stderr(), "{line}")),
-                }
-            }
-        });
+        std::thread::spawn(move || read_output(stdout, &sender));
     }
     Ok(ServerProcess {
         child,
@@ -134,7 +141,19 @@ fn start_wheel(local: &Local, python: &Path, told: &Value) -> Result<ServerProce
     })
 }
 
+/// Reads the output of the wheel's server until that ends. Sends the port, and copies all other lines to standard error,
+/// which is the log.
+fn read_output(stdout: ChildStdout, port: &Sender<u16>) {
+    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+        match port_of(&line) {
+            Some(number) => drop(port.send(number)),
+            None => drop(writeln!(std::io::stderr(), "{line}")),
+        }
+    }
+}
+
 /// The port of a line such as `{"listening": "http://127.0.0.1:4321"}`.
+/// `None` for any other line of its output.
 fn port_of(line: &str) -> Option<u16> {
     let line: Value = serde_json::from_str(line).ok()?;
     line["listening"]
@@ -146,6 +165,8 @@ fn port_of(line: &str) -> Option<u16> {
         .ok()
 }
 
+/// Starts a `llama-server` on a port that is free right now. The port is passed to it, so [`ServerProcess::port`] knows
+/// it at once.
 fn start_program(
     local: &Local,
     program: &Path,
@@ -214,6 +235,7 @@ pub(crate) fn find_program(search_path: &OsStr, name: &str) -> Option<PathBuf> {
         .find(|path| is_program(path))
 }
 
+/// Whether somebody may execute this file. A folder on the search path with a program's name is not one.
 #[cfg(unix)]
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
@@ -242,6 +264,7 @@ fn threads_of(usable: usize, physical: Option<usize>) -> usize {
 }
 
 /// How many physical cores Linux lists; `None` if it lists none.
+/// Two threads of one core share its `physical id` and `core id`, so each pair is counted once.
 fn physical(cpuinfo: &str) -> Option<usize> {
     let value = |block: &str, name: &str| {
         let line = block

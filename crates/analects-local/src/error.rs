@@ -1,4 +1,7 @@
 //! Everything that can go wrong with a model on this machine.
+//!
+//! Messages contain what happened and with which file, never what to do about it: hints are up to the caller, who knows
+//! the commands of its program.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -110,6 +113,7 @@ pub enum LocalError {
     #[error("the server of {0} cannot be stopped")]
     WillNotEnd(String),
     /// This operating system cannot run the server of a local model.
+    /// Returned before anything is downloaded or written.
     #[error("this system cannot run the server of a local model")]
     Unsupported,
 }
@@ -119,6 +123,7 @@ pub(crate) const FIND: &str = "find";
 
 impl LocalError {
     /// Whether the disk is full.
+    /// Covers the check before a download, a download that was cut short, and any other write.
     pub fn is_disk_full(&self) -> bool {
         match self {
             LocalError::NoSpace { .. } | LocalError::DiskFull(_) => true,
@@ -128,6 +133,7 @@ impl LocalError {
     }
 
     /// Whether a model or file that the person named does not exist.
+    /// A model that is known but not downloaded yet does exist: see [`LocalError::NotPulled`].
     pub fn is_not_found(&self) -> bool {
         match self {
             LocalError::NoWeights { missing, .. } => *missing,
@@ -142,6 +148,7 @@ impl LocalError {
     }
 
     /// Whether the error is about what the person gave: a name, a file or a folder.
+    /// A caller reports these as wrong usage, and all others as a failure of the engine or the network.
     pub fn is_input(&self) -> bool {
         use LocalError::{BadName, DiskFull, Io, NoSpace, NoWeights, Taken};
         matches!(
@@ -169,6 +176,7 @@ pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Err
     }
 }
 
+/// A used-up disk quota counts: to a person it looks the same.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -177,6 +185,7 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// The message of the system in lower case, without the error number.
+/// So the text can follow a colon within a sentence: `Permission denied (os error 13)` becomes `permission denied`.
 fn words(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -192,6 +201,7 @@ fn mb(bytes: u64) -> u64 {
     bytes.div_ceil(1_000_000)
 }
 
+/// The remark about a Python that was found but is too old; empty if there was none.
 fn also(found: &Option<String>) -> String {
     found
         .as_ref()
@@ -199,6 +209,7 @@ fn also(found: &Option<String>) -> String {
         .unwrap_or_default()
 }
 
+/// The reason after a colon; empty if the log said nothing.
 fn said(reason: &str) -> String {
     if reason.is_empty() {
         String::new()

@@ -1,5 +1,7 @@
 //! Asks a server on this machine whether it is ready and ours, which models it has, and how many tokens a text has. Each
 //! question is one HTTP request over loopback.
+//!
+//! A few lines of HTTP 1.0 are enough for that, so the crate needs neither an HTTP library nor an asynchronous runtime.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -10,6 +12,7 @@ use serde_json::{Value, json};
 use crate::LocalServer;
 
 /// How many bytes of an answer are read, at most.
+/// Reading stops there, so another program on the port cannot fill the memory.
 const ENOUGH: usize = 1 << 26;
 
 /// How long counting tokens may take. A server counts megabytes in less than a second.
@@ -17,6 +20,8 @@ const COUNTING: Duration = Duration::from_secs(10);
 
 /// Whether the server at `port` accepts `key` and serves the model `name`. False while the server is loading, or if
 /// another program has the port.
+/// `limit` is for the whole exchange. The name is compared so that a server of another model is never mistaken for this
+/// one.
 pub(crate) fn is_ready(port: u16, key: &str, name: &str, limit: Duration) -> bool {
     let request = format!("GET /v1/models HTTP/1.0\r\nauthorization: Bearer {key}\r\n");
     let address = (Ipv4Addr::LOCALHOST, port).into();
@@ -28,6 +33,7 @@ pub(crate) fn is_ready(port: u16, key: &str, name: &str, limit: Duration) -> boo
 }
 
 /// Whether a program listens at a port, even if it hangs.
+/// Only a refused connection proves that nothing listens: a hanging program may just not accept in time.
 pub(crate) fn is_listening(port: u16) -> bool {
     let limit = Duration::from_secs(1);
     match TcpStream::connect_timeout(&(Ipv4Addr::LOCALHOST, port).into(), limit) {
@@ -70,6 +76,9 @@ impl LocalServer {
 
 /// Sends a request and returns the JSON of an answer with status 200. It uses HTTP 1.0, so that the answer is not
 /// chunked and ends with the connection.
+/// `head` is the request line and the headers, each with its line end, but without `Host` and the blank line, which are
+/// added here. `limit` bounds the whole exchange, not each read, so a server that sends a byte now and then cannot hold
+/// a command up.
 fn ask(address: SocketAddr, head: &str, body: &str, limit: Duration) -> io::Result<Value> {
     let end = Instant::now() + limit;
     let left = || {
@@ -109,6 +118,7 @@ fn is_whole(bytes: &[u8]) -> bool {
 }
 
 /// The JSON of a complete answer with status 200.
+/// Everything else is [`io::ErrorKind::InvalidData`], since callers only ask whether they got an answer.
 fn read(bytes: &[u8]) -> io::Result<Value> {
     let (head, body) = split(bytes).ok_or(io::ErrorKind::InvalidData)?;
     if String::from_utf8_lossy(head).split_whitespace().nth(1) != Some("200") {

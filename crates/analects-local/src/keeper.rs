@@ -1,5 +1,10 @@
 //! What this program does when it starts itself: it supervises a server while that is used, or becomes another program
 //! that ends with its parent.
+//!
+//! A keeper goes through these steps: lock [`KEEPER`] and write its process id there, start the engine, write the
+//! server's address once it is ready, and then check the lease twice a second. It ends when the lease is over, when the
+//! server ends, or when the file [`STOP`] appears. The address file is removed first, so no command finds a server that
+//! is about to end.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
@@ -25,6 +30,8 @@ pub(crate) const LEASE_FILE: &str = "lease.lock";
 pub(crate) const STOP: &str = "stop";
 
 /// How often the keeper checks, before its server is ready and after.
+/// Loading a small model takes a fraction of a second, so each delay before the server is ready is felt; afterwards a
+/// rare check saves power.
 const SOON: Duration = Duration::from_millis(20);
 const LATER: Duration = Duration::from_millis(500);
 
@@ -33,6 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs the hidden part of the program if it was started by itself, and returns the exit code; `None` for a normal
 /// start. Call it first, with the arguments of the process.
+/// The exit code is 0 on success and 1 on failure. The reason goes to standard error, which is the log of the server.
 pub fn run_if_hidden(args: &[OsString]) -> Option<u8> {
     let [_, first, rest @ ..] = args else {
         return None;
@@ -69,6 +77,8 @@ pub fn run_if_hidden(args: &[OsString]) -> Option<u8> {
 }
 
 /// The command that supervises the server of a model.
+/// The order of its arguments is the one that [`run_if_hidden`] expects. The secrets are not among them: the caller
+/// removes these variables from the environment.
 pub(crate) fn command(local: &Local, name: &str) -> Command {
     let mut command = Command::new(&local.program);
     command
@@ -85,6 +95,8 @@ pub(crate) fn command(local: &Local, name: &str) -> Command {
 }
 
 /// A command that ends when this process does, where the system can do that.
+/// On Linux this program starts first, asks the system for a signal when its parent ends, and then becomes `program`.
+/// Elsewhere `program` starts directly and may outlive this process.
 pub(crate) fn command_following_us<'a>(
     local: &Local,
     program: &Path,
@@ -118,6 +130,7 @@ fn follow(parent: &OsStr, program: &OsStr, args: &[OsString]) -> Option<String> 
         .map(|error| format!("cannot start {}: {error}", Path::new(program).display()))
 }
 
+/// Replaces this process. Returns only the reason why that failed.
 #[cfg(unix)]
 fn become_program(command: &mut Command) -> Option<std::io::Error> {
     Some(std::os::unix::process::CommandExt::exec(command))
@@ -129,6 +142,7 @@ fn become_program(_: &mut Command) -> Option<std::io::Error> {
 }
 
 /// Runs the server of a model until nobody has used it for a while. Returns at once if another keeper does that.
+/// An engine that ends before it is ready is started again as often as [`Engine::tries`] says.
 fn keep(local: &Local, name: &str) -> Result<(), LocalError> {
     sys::leave_terminal();
     let room = local.run_folder(name);
@@ -155,6 +169,7 @@ fn keep(local: &Local, name: &str) -> Result<(), LocalError> {
 }
 
 /// How a server ended.
+/// Only an early end is worth another attempt.
 enum End {
     /// Before it was ready.
     Early,
@@ -219,15 +234,22 @@ fn publish(
 
 /// Watches whether the server is still used. It measures time with a monotonic clock, so changes of the system clock do
 /// not matter.
+/// Each command holds a shared lock on the file while it uses the server. An exclusive lock that succeeds therefore
+/// proves that no command uses it.
 struct Lease {
     file: File,
     room: PathBuf,
+    /// How long the server may stay unused.
     length: Duration,
+    /// When the file was changed last, as of the last check. Commands that come and go between two checks leave only
+    /// this trace.
     touched: Option<SystemTime>,
+    /// When a check last saw a use.
     used: Instant,
 }
 
 impl Lease {
+    /// The time starts now, so a server that no command ever uses ends as well.
     fn new(local: &Local, room: &Path) -> Result<Lease, LocalError> {
         let (file, length) = (lock_file(room, LEASE_FILE)?, local.lease);
         let room = room.to_path_buf();

@@ -101,6 +101,7 @@ pub struct Local {
 
 impl Local {
     /// The folder that holds the engine and the weights.
+    /// Deleting it as a whole loses nothing but downloads and links: files that the person added stay where they are.
     pub(crate) fn store(&self) -> PathBuf {
         self.data.join("local")
     }
@@ -112,6 +113,8 @@ impl Local {
 
     /// Locks the store against changes by other programs, and calls `waiting` if one holds the lock. The lock is in the
     /// data folder, since programs that share the store may have different state folders.
+    /// Waits without a limit, because a download of another program may take long. Dropping the file releases the lock.
+    /// The lock file stays outside of the store, so that it survives [`Local::remove`].
     pub(crate) fn lock_store(&self, waiting: &mut dyn FnMut()) -> Result<File, LocalError> {
         let file = sys::lock_file(&self.data, "local.lock")?;
         sys::lock_exclusively(&file, Duration::MAX, waiting);
@@ -124,11 +127,13 @@ impl Local {
     }
 
     /// The log of a model's server.
+    /// Each start of the server begins it anew.
     pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.run_folder(name).join("server.log")
     }
 
     /// The file with the port and the key of a running server.
+    /// It exists only while the server is ready, and only its owner can read it.
     pub(crate) fn info_file(&self, name: &str) -> PathBuf {
         self.run_folder(name).join("server.json")
     }

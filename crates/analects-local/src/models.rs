@@ -1,4 +1,7 @@
 //! The models on this machine. Each is a file of weights, or a link to a file that the person owns.
+//!
+//! The folder is the only record of which models exist, so a person can add or remove one with ordinary tools. A link
+//! means that the person owns the file.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,6 +14,7 @@ use crate::{Local, LocalError, PullableModel, sys};
 const MAGIC: &[u8; 4] = b"GGUF";
 
 /// The longest name, in bytes. It becomes the name of a file and of a folder.
+/// Far below the limits of file systems, so that endings such as `.gguf` always fit.
 const LONGEST: usize = 64;
 
 /// A model on this machine.
@@ -23,13 +27,16 @@ pub struct InstalledModel {
     /// Whether the person owns that file, so that it is never moved or removed.
     pub is_own: bool,
     /// The size of the file; `None` if it is gone.
+    /// A link may outlive the file that it points to.
     pub bytes: Option<u64>,
     /// Whether a server runs for the model.
+    /// True from the moment its keeper has locked, even while it still loads the model.
     pub runs: bool,
 }
 
 impl Local {
     /// The models on this machine, sorted by name.
+    /// A file whose name no model can have is left out. A missing folder is an empty list.
     pub fn list(&self) -> Result<Vec<InstalledModel>, LocalError> {
         let folder = self.weights();
         let entries = match folder.read_dir() {
@@ -52,11 +59,14 @@ impl Local {
     }
 
     /// The models that can be downloaded.
+    /// The list is part of this program, so this needs no network. It includes models that are here already.
     pub fn pullable() -> &'static [PullableModel] {
         &packages().models
     }
 
     /// The model of that name. Fails with [`LocalError::NotPulled`] if it can be downloaded but is not here.
+    /// If the name is unknown, [`LocalError::Unknown`] lists the names of both kinds, for suggestions. A link to a
+    /// missing file is found, with its size unknown.
     pub fn find(&self, name: &str) -> Result<InstalledModel, LocalError> {
         check_name(name)?;
         let found = self.at(name);
@@ -78,6 +88,9 @@ impl Local {
     }
 
     /// Adds a file of weights under a name. The file stays where it is.
+    /// Fails with [`LocalError::Taken`] if the name is in use, and with [`LocalError::NoWeights`] if the file is not in
+    /// the GGUF format. Makes a link to the resolved path, so later changes of the working folder or of links do not
+    /// matter.
     pub fn add(&self, name: &str, weights: &Path) -> Result<InstalledModel, LocalError> {
         check_name(name)?;
         let weights = weights.canonicalize().map_err(io_error(FIND, weights))?;
@@ -96,6 +109,7 @@ impl Local {
 
     /// Ends the server of a model and removes the model. Removes downloaded weights too, and the engine with the last
     /// model.
+    /// A file that the person added stays; only the link to it goes. Waits while another program downloads.
     pub fn remove(&self, name: &str) -> Result<(), LocalError> {
         self.find(name)?;
         let _lock = self.lock_store(&mut || {})?;
@@ -116,6 +130,7 @@ impl Local {
         self.weights().join(format!("{name}.gguf"))
     }
 
+    /// Describes the model of that name without checking that it exists.
     fn at(&self, name: &str) -> InstalledModel {
         let file = self.file(name);
         let own = file.read_link().ok();
@@ -133,6 +148,7 @@ impl Local {
 }
 
 /// Fails if no model can have this name.
+/// Names start with a letter or digit, so no name is hidden, is `..`, or looks like an option.
 pub(crate) fn check_name(name: &str) -> Result<(), LocalError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let good = name.chars().all(fits) && name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -143,6 +159,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), LocalError> {
 }
 
 /// Fails if a file does not hold weights. Reads only its first bytes.
+/// It cannot tell whether the rest is intact: for downloads, [`Local::pull`] compares the hash.
 pub(crate) fn check_weights(path: &Path) -> Result<(), LocalError> {
     let bad = |reason, missing| {
         Err(LocalError::NoWeights {

@@ -1,4 +1,7 @@
 //! The packages that can be downloaded, with the hash of every file, from `data/packages.json`.
+//!
+//! Every file is named by its hash, so nobody who controls the index or the network can replace one. The table also has
+//! the sizes, so that a download can be announced and refused before it starts.
 
 use std::sync::OnceLock;
 
@@ -9,14 +12,19 @@ use crate::LocalError;
 /// Everything that can be downloaded.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Packages {
+    /// The server, as a wheel with native libraries: one file for each kind of machine.
     pub(crate) engine: Package,
+    /// In the order in which the table lists them.
     pub(crate) models: Vec<PullableModel>,
 }
 
 /// A package of the index of Python packages.
 #[derive(Debug, Default, Clone, Deserialize)]
 pub(crate) struct Package {
+    /// As the index spells it, for the line of requirements.
     pub(crate) name: String,
+    /// Exactly this version is downloaded. The wheel's folder has it in its name, so a new version of this program
+    /// downloads anew.
     pub(crate) version: String,
     wheels: Vec<Wheel>,
 }
@@ -24,9 +32,12 @@ pub(crate) struct Package {
 /// One file of a package, for one kind of machine or for `any`.
 #[derive(Debug, Clone, Deserialize)]
 struct Wheel {
+    /// The system and the processor, such as `linux-x86_64`, or `any`.
     platform: String,
     sha256: String,
+    /// What is downloaded.
     bytes: u64,
+    /// What it takes on the disk after that.
     unpacked: u64,
 }
 
@@ -53,6 +64,7 @@ pub(crate) struct Size {
 }
 
 /// The engine and all models.
+/// The table is parsed once and part of the program.
 pub(crate) fn packages() -> &'static Packages {
     static READ: OnceLock<Packages> = OnceLock::new();
     // A test reads it, so that it cannot be broken.
@@ -62,12 +74,14 @@ pub(crate) fn packages() -> &'static Packages {
 }
 
 /// The model of that name.
+/// `None` if it cannot be downloaded, such as a file that the person added.
 pub(crate) fn pullable(name: &str) -> Option<&'static PullableModel> {
     packages().models.iter().find(|model| model.model == name)
 }
 
 impl Package {
     /// The line of a requirements file. With its hashes, pip accepts no other files.
+    /// The result looks like `name==1.2.3 --hash=sha256:… --hash=sha256:…`. pip picks the file for the machine itself.
     pub(crate) fn requirement(&self) -> String {
         let hashes = self
             .wheels
@@ -82,6 +96,7 @@ impl Package {
     }
 
     /// The size of the package for this machine.
+    /// Fails with [`LocalError::NoWheel`], so that nothing is downloaded where nothing can run.
     pub(crate) fn size(&self) -> Result<Size, LocalError> {
         let here = platform();
         let fits = |wheel: &&Wheel| wheel.platform == "any" || wheel.platform == here;

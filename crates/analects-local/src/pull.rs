@@ -1,9 +1,13 @@
 //! Downloads an engine and weights. Each is unpacked in a folder of its own and moved to its place in one step, so that
 //! it is there completely or not at all.
+//!
+//! [`Local::pull`] goes through these steps: find out what is missing, lock the store, check the free space, let pip
+//! download each package into a staging folder, sync, and rename. A killed download leaves only its staging folder,
+//! which the next one removes.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::engine::PYTHON;
@@ -21,6 +25,7 @@ const STAGING: &str = "staging-";
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Disk space for small things, in bytes: lists and a virtual environment.
+/// They are in the staging folder too.
 const MORE: u64 = 40_000_000;
 
 /// The progress of a download.
@@ -56,6 +61,7 @@ pub enum PullProgress<'a> {
 }
 
 /// What a model needs and is not here.
+/// The sizes are those of the packages for this machine.
 struct MissingParts {
     engine: Option<Size>,
     weights: Option<(&'static PullableModel, Size)>,
@@ -65,6 +71,8 @@ struct MissingParts {
 
 impl Local {
     /// Downloads what a model needs and is missing or damaged. False if everything is here already.
+    /// The caller must not hold the lock of the store. If weights were damaged, this also ends the server that still
+    /// uses them.
     pub fn pull(
         &self,
         name: &str,
@@ -120,6 +128,7 @@ impl Local {
         Ok(true)
     }
 
+    /// Finds out what to download. A model that a person added needs only an engine.
     fn missing(&self, name: &str) -> Result<MissingParts, LocalError> {
         let mut is_damaged = false;
         let weights = match self.find(name) {
@@ -156,6 +165,7 @@ impl Local {
 }
 
 impl MissingParts {
+    /// True if the model can run as it is.
     fn is_nothing(&self) -> bool {
         self.engine.is_none() && self.weights.is_none()
     }
@@ -168,6 +178,7 @@ impl MissingParts {
         }
     }
 
+    /// The sizes of the engine and of the weights; zero for a part that is here.
     fn sizes(&self) -> (Size, Size) {
         (
             self.engine.unwrap_or_default(),
@@ -177,6 +188,7 @@ impl MissingParts {
 
     /// Fails if the disk has too little free space. The engine comes first, and each package is on the disk twice while
     /// it is unpacked.
+    /// Passes if the free space is unknown.
     fn check_space(&self, folder: &Path) -> Result<(), LocalError> {
         let (engine, weights) = self.sizes();
         let second = engine.disk + weights.download + weights.disk;
@@ -211,6 +223,7 @@ fn remove_leftovers(store: &Path, start: &str) -> Result<(), LocalError> {
 struct Fetch<'a> {
     local: &'a Local,
     python: PathBuf,
+    /// Named after this process, below the store, so that a rename stays on one disk.
     staging: &'a Path,
     total: Size,
     /// The bytes of the packages that are complete.
@@ -218,6 +231,8 @@ struct Fetch<'a> {
 }
 
 impl Fetch<'_> {
+    /// Downloads the parts that are missing and moves each to its place as soon as it is complete, so that a failure of
+    /// the second does not cost the first.
     fn all(
         mut self,
         name: &str,
@@ -239,6 +254,8 @@ impl Fetch<'_> {
     }
 
     /// Downloads and unpacks a package with pip. Returns the folder that holds it.
+    /// The temporary folder of pip is below the staging folder, where its growing size shows the progress. On failure,
+    /// the error says what pip reported.
     fn fetch(
         &mut self,
         pip: &Pip,
@@ -271,21 +288,11 @@ impl Fetch<'_> {
             .stderr(said)
             .spawn();
         let mut child = child.map_err(io_error("start", &pip.program))?;
-        let status = loop {
-            let ended = child
-                .try_wait()
-                .map_err(io_error("wait for", &pip.program))?;
-            let bytes = self.before + size_of(&temporary).min(size.download);
-            tell(PullProgress::Fetched {
-                bytes,
-                of: self.total.download,
-            });
-            match ended {
-                Some(status) => break status,
-                None => std::thread::sleep(PAUSE),
-            }
-        };
-        if !status.success() {
+        let status = self.wait_for(&mut child, &temporary, size, tell);
+        if !status
+            .map_err(io_error("wait for", &pip.program))?
+            .success()
+        {
             let said = std::fs::read(&log).unwrap_or_default();
             let said = String::from_utf8_lossy(&said);
             return Err(pip_error(&package.name, &said, &self.local.store()));
@@ -298,6 +305,31 @@ impl Fetch<'_> {
         Ok(out)
     }
 
+    /// Waits until pip ends, and reports progress meanwhile: the size of its temporary folder, which never counts for
+    /// more than the download.
+    fn wait_for(
+        &self,
+        child: &mut Child,
+        temporary: &Path,
+        size: Size,
+        tell: &mut dyn FnMut(PullProgress<'_>),
+    ) -> std::io::Result<ExitStatus> {
+        loop {
+            let ended = child.try_wait()?;
+            let bytes = self.before + size_of(temporary).min(size.download);
+            tell(PullProgress::Fetched {
+                bytes,
+                of: self.total.download,
+            });
+            match ended {
+                Some(status) => return Ok(status),
+                None => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Notes the Python beside the wheel first, because its native libraries fit only that version. Removes other
+    /// versions of the engine.
     fn place_engine(&self, made: &Path) -> Result<(), LocalError> {
         let note = made.join(PYTHON);
         std::fs::write(&note, self.python.to_string_lossy().as_bytes())
@@ -308,6 +340,7 @@ impl Fetch<'_> {
         put(made, &place, &store)
     }
 
+    /// Checks the format before anything replaces older weights.
     fn place_weights(&self, made: &Path, name: &str) -> Result<(), LocalError> {
         check_weights(made)?;
         sync(made)?;
@@ -318,6 +351,7 @@ impl Fetch<'_> {
 }
 
 /// Moves a complete file or folder to its place in one step, and syncs the folder.
+/// Both must be on the same disk. After a power cut the place holds either the old file or the new one.
 fn put(made: &Path, place: &Path, folder: &Path) -> Result<(), LocalError> {
     std::fs::rename(made, place).map_err(io_error("put in place", place))?;
     std::fs::File::open(folder)
@@ -362,6 +396,7 @@ const NOT_FOR_PIP: [&str; 9] = [
 ];
 
 /// The size of all files below a folder. Files may come and go meanwhile.
+/// It is used for progress only, so a file that cannot be read counts as empty.
 fn size_of(folder: &Path) -> u64 {
     let Ok(entries) = folder.read_dir() else {
         return 0;
@@ -375,6 +410,8 @@ fn size_of(folder: &Path) -> u64 {
 }
 
 /// The error for what pip reported.
+/// pip has no error codes, so this looks for phrases in its messages: first for a full disk, then for a missing
+/// network. Anything else becomes [`LocalError::Fetch`] with the line that starts with `ERROR:`, or else the last line.
 pub(crate) fn pip_error(package: &str, said: &str, folder: &Path) -> LocalError {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if says(&[
@@ -397,22 +434,16 @@ pub(crate) fn pip_error(package: &str, said: &str, folder: &Path) -> LocalError 
     if says(&offline) {
         return LocalError::Offline { package };
     }
-    let error = said
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("ERROR: "));
-    let last = said
-        .lines()
-        .rev()
-        .map(str::trim)
-        .find(|line| !line.is_empty());
-    let reason = error
-        .or(last)
-        .unwrap_or("pip did not say why")
-        .trim_end_matches('.');
-    LocalError::Fetch {
-        package,
-        reason: reason.to_string(),
-    }
+    let reason = reason_in(said).trim_end_matches('.').to_string();
+    LocalError::Fetch { package, reason }
+}
+
+/// The first line that pip marks as an error, or else the last line.
+fn reason_in(log: &str) -> &str {
+    let mut lines = log.lines().map(str::trim);
+    let error = lines.clone().find_map(|line| line.strip_prefix("ERROR: "));
+    let last = lines.rfind(|line| !line.is_empty());
+    error.or(last).unwrap_or("pip did not say why")
 }
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
 //! Finds a Python that can run the engine, and a pip that can download it.
+//!
+//! Nothing here may change the person's Python: a missing pip is put into the staging folder, and the small programs
+//! below run with `-I`, so that neither the current folder nor variables such as `PYTHONPATH` matter.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,7 @@ const NAMES: [&str; 7] = [
 ];
 
 /// A Python program that prints its path, its version and whether it can load the wheel.
+/// The wheel's libraries are built for 64 bits, and not for the builds of Python without a global lock.
 const WHO: &str = "import sys, sysconfig\n\
     print(sys.executable)\n\
     print('.'.join(map(str, sys.version_info[:2])))\n\
@@ -27,6 +31,7 @@ const WHO: &str = "import sys, sysconfig\n\
     and not sysconfig.get_config_var('Py_GIL_DISABLED'))";
 
 /// A Python program that prints the hash of a file.
+/// It spares this crate a hash implementation that only downloads would use.
 const HASH: &str = "import hashlib, sys\n\
     hash = hashlib.sha256()\n\
     with open(sys.argv[1], 'rb') as file:\n\
@@ -48,6 +53,8 @@ pub(crate) fn sha256(local: &Local, path: &Path) -> Option<String> {
 
 /// The first Python of a search path that can run the engine: 3.10 or later, with 64 bits and the
 /// usual threads.
+/// Returns the path that Python itself reports, since the program on the search path may be a wrapper. If only unfit
+/// ones are there, [`LocalError::NoPython`] has the version of the first.
 pub(crate) fn find(local: &Local) -> Result<PathBuf, LocalError> {
     let mut unfit = None;
     for program in NAMES
@@ -76,6 +83,8 @@ pub(crate) struct Pip {
 
 /// Finds a pip for this Python: its own, or one in a virtual environment, or on Debian that of the package
 /// `python3-pip-whl`, which can be unpacked without root. Puts new files into `folder`.
+/// Each candidate is tried out, because distributions ship a `venv` module that fails when it is used. Fails with
+/// [`LocalError::NoPip`] if none works.
 pub(crate) fn pip(local: &Local, python: &Path, folder: &Path) -> Result<Pip, LocalError> {
     let module = |program: &Path| Pip {
         program: program.to_path_buf(),
@@ -103,6 +112,7 @@ pub(crate) fn pip(local: &Local, python: &Path, folder: &Path) -> Result<Pip, Lo
 }
 
 /// Whether a pip can be called.
+/// Some are installed but broken, so only a successful call counts.
 fn works(local: &Local, pip: &Pip) -> bool {
     run(
         local,
@@ -121,6 +131,7 @@ pub(crate) fn limit_environment(local: &Local, command: &mut Command) {
 }
 
 /// Runs a program and returns its output; `None` if it cannot start or fails.
+/// What it writes to standard error is dropped.
 fn run(local: &Local, command: &mut Command) -> Option<Output> {
     limit_environment(local, command);
     let output = command.stdin(Stdio::null()).output().ok()?;
@@ -153,6 +164,8 @@ fn debian(local: &Local, python: &Path, folder: &Path) -> Result<Option<Pip>, Lo
     }))
 }
 
+/// The first file in a folder whose name ends so, in no particular order; `None` if there is none or the folder cannot
+/// be read.
 fn first_in(folder: &Path, ending: &str) -> Option<PathBuf> {
     let mut paths = folder
         .read_dir()

@@ -1,4 +1,7 @@
 //! The server of a model from the side of its users: starting, sharing and stopping it.
+//!
+//! A start takes two locks: the lease, shared, for as long as the command uses the server; and `start.lock`, exclusive,
+//! so that of several commands at once only one starts or ends a server, and the others find it running.
 
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -15,6 +18,7 @@ use crate::sys::{is_held, lock_exclusively, lock_file};
 use crate::{Local, LocalError, health, sys};
 
 /// How long a server may take to load its model.
+/// A large model on a slow disk takes minutes.
 const START: Duration = Duration::from_secs(300);
 
 /// How long a server may take to answer that it is ready. On a busy machine a second is not enough, and ending a server
@@ -25,6 +29,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 const MOMENT: Duration = Duration::from_secs(2);
 
 /// How long a keeper may take to end.
+/// A keeper checks twice a second whether it should end.
 const END: Duration = Duration::from_secs(10);
 
 /// How often to check again.
@@ -34,6 +39,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartProgress {
     /// Another program is starting the server.
+    /// Reported once, however long it takes.
     Waiting,
     /// The server is being started.
     Begin,
@@ -42,6 +48,7 @@ pub enum StartProgress {
 }
 
 /// The address of a running server, in a file that only its owner can read.
+/// Only the keeper writes it, when the server is ready. Each start of a server has a new key.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ServerInfo {
     pub(crate) port: u16,
@@ -49,6 +56,7 @@ pub(crate) struct ServerInfo {
 }
 
 /// Whether a server runs and answers.
+/// The state may change at any moment unless the caller holds the lease.
 enum ServerState {
     Absent,
     /// It runs but does not answer.
@@ -57,6 +65,7 @@ enum ServerState {
 }
 
 impl ServerState {
+    /// Identifies one start of a server, since each has a key of its own.
     fn key(&self) -> Option<String> {
         match self {
             ServerState::Absent => None,
@@ -81,6 +90,8 @@ pub struct LocalServer {
 
 impl LocalServer {
     /// Whether the server has ended meanwhile; then, what it said last.
+    /// Callers ask this after a request failed, to tell a crash from a slow answer. `None` if the server runs; it may
+    /// take two seconds to find out.
     pub fn last_words(&self) -> Option<String> {
         let has_keeper = || File::open(&self.keeper).is_ok_and(|file| is_held(&file));
         let start = Instant::now();
@@ -99,6 +110,9 @@ impl LocalServer {
 
 impl Local {
     /// The server of a model. Starts it if it does not run, and waits until it is ready. `tell` sees the progress.
+    /// Fails with [`LocalError::NotPulled`] or [`LocalError::Unknown`] without the model, with [`LocalError::NoEngine`]
+    /// without an engine, and with [`LocalError::NotStarted`] or [`LocalError::TooSlow`] if the server does not get
+    /// ready. A server that runs but does not answer is ended and started anew.
     pub fn serve(
         &self,
         name: &str,
@@ -150,6 +164,7 @@ impl Local {
         self.info_file(name).exists() && self.read_info(name).is_none()
     }
 
+    /// Kills a keeper whose server does not answer, and tells the person if that may be a surprise.
     fn end_broken(
         &self,
         name: &str,
@@ -166,11 +181,13 @@ impl Local {
     }
 
     /// Whether a keeper runs for a model.
+    /// True even while its server still loads. A missing folder or lock file means no.
     pub(crate) fn runs(&self, name: &str) -> bool {
         File::open(self.run_folder(name).join(KEEPER)).is_ok_and(|file| is_held(&file))
     }
 
     /// Finds out whether the server of a model runs and answers.
+    /// Asks the server itself, so this takes up to [`ANSWER`] if it hangs.
     fn look(&self, name: &str) -> ServerState {
         let facts = self.read_info(name).filter(|_| self.runs(name));
         let Some(facts) = facts else {
@@ -182,6 +199,7 @@ impl Local {
         ServerState::Silent(facts)
     }
 
+    /// The result for a server that is ready. It takes over the lease, which must be held.
     fn serving(&self, name: &str, facts: &ServerInfo, mut lease: File) -> LocalServer {
         // The changed time makes a use between two checks of the keeper count.
         let _ = lease.set_len(0).and_then(|()| lease.write_all(b"used\n"));
@@ -197,11 +215,13 @@ impl Local {
         }
     }
 
+    /// `None` if there is no server, if it is not ready yet, or if the file is damaged.
     fn read_info(&self, name: &str) -> Option<ServerInfo> {
         serde_json::from_slice(&std::fs::read(self.info_file(name)).ok()?).ok()
     }
 
     /// Starts a keeper, who starts the server.
+    /// The keeper runs in the background and outlives this process. It does not get the secrets. The log begins anew.
     fn start(&self, name: &str) -> Result<Child, LocalError> {
         if self.engine()?.is_none() {
             return Err(LocalError::NoEngine(name.to_string()));
@@ -229,6 +249,8 @@ impl Local {
     }
 
     /// Waits until the server is ready.
+    /// `keeper` is the process that this call started; `None` if one ran already. Fails with the last error of the log
+    /// if the keeper ends first.
     fn wait(&self, name: &str, mut keeper: Option<Child>) -> Result<ServerInfo, LocalError> {
         let end = Instant::now() + START;
         loop {
@@ -267,6 +289,8 @@ impl Local {
     }
 
     /// Ends the server of a model even if it is used. False if none ran.
+    /// Asks the keeper to end and kills it only if it does not. Programs that use the server get an error for their
+    /// next request.
     pub fn stop(&self, name: &str) -> Result<bool, LocalError> {
         if !self.runs(name) {
             return Ok(false);
@@ -290,6 +314,7 @@ impl Local {
     }
 
     /// Ends all running servers and returns the names of their models.
+    /// Stops at the first that cannot be ended.
     pub fn stop_all(&self) -> Result<Vec<String>, LocalError> {
         let rooms = self.state.join("local");
         let Ok(entries) = rooms.read_dir() else {
@@ -321,6 +346,7 @@ impl Local {
         Ok(())
     }
 
+    /// Waits up to `patience` until no keeper runs. False if one still does.
     fn ended(&self, name: &str, patience: Duration) -> bool {
         let start = Instant::now();
         while self.runs(name) {
@@ -334,6 +360,8 @@ impl Local {
 }
 
 /// Takes a shared lock on the lease. False if it cannot.
+/// A keeper that is ending holds it exclusively, so this waits up to [`END`] for that. False also on a file system
+/// without locks.
 fn hold(lease: &File) -> bool {
     let start = Instant::now();
     loop {
@@ -351,6 +379,8 @@ const TAIL: usize = 64 * 1024;
 const SHOWN: usize = 300;
 
 /// The last error in a log, or else its last line.
+/// A missing or empty log gives an empty text. Only its end is read, since a server that ran for days may have written
+/// much.
 fn last_words(log: &Path) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TAIL)..]).into_owned();

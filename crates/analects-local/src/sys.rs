@@ -1,4 +1,7 @@
 //! Calls to the operating system: private files and folders, locks, sessions, signals and free space.
+//!
+//! Locks are those of the file system (`flock`), which the system releases when a process ends, however it ends. So no
+//! lock is ever stale.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -12,6 +15,7 @@ use crate::error::io_error;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Options that create a file that only its owner can open.
+/// An existing file keeps its permissions.
 pub(crate) fn private() -> OpenOptions {
     let mut options = File::options();
     #[cfg(unix)]
@@ -20,6 +24,7 @@ pub(crate) fn private() -> OpenOptions {
 }
 
 /// Creates a folder and its parents. Only the owner can enter them.
+/// Folders that exist keep their permissions.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -29,6 +34,7 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Opens or creates the file of a lock.
+/// Creates the folder too. The caller takes the lock itself, shared or exclusive; it lasts until the file is dropped.
 pub(crate) fn lock_file(folder: &Path, name: &str) -> Result<File, LocalError> {
     create_private_folder(folder).map_err(io_error("create this folder", folder))?;
     let path = folder.join(name);
@@ -43,6 +49,7 @@ pub(crate) fn lock_file(folder: &Path, name: &str) -> Result<File, LocalError> {
 
 /// Takes an exclusive lock. Waits for others as long as `patience`, and calls `waiting` once if it has to. False if
 /// another process still holds the lock.
+/// An interrupted attempt is repeated; any other failure of the file system counts as "cannot".
 pub(crate) fn lock_exclusively(file: &File, patience: Duration, waiting: &mut dyn FnMut()) -> bool {
     let start = Instant::now();
     let mut told = false;
@@ -65,6 +72,8 @@ pub(crate) fn lock_exclusively(file: &File, patience: Duration, waiting: &mut dy
 }
 
 /// Whether another process holds an exclusive lock.
+/// Takes the lock for a moment to find out, so two callers at once do not disturb each other: both ask for a shared
+/// lock.
 pub(crate) fn is_held(file: &File) -> bool {
     match file.try_lock_shared() {
         Ok(()) => {
@@ -77,6 +86,7 @@ pub(crate) fn is_held(file: &File) -> bool {
 }
 
 /// Syncs a file, or everything below a folder, so that it survives a power cut.
+/// Links are not followed, since what they point to belongs to somebody else.
 pub(crate) fn sync(path: &Path) -> Result<(), LocalError> {
     let facts = path.symlink_metadata().map_err(io_error("look at", path))?;
     if facts.is_dir() {
@@ -93,6 +103,7 @@ pub(crate) fn sync(path: &Path) -> Result<(), LocalError> {
 }
 
 /// The free bytes on the disk of a folder; `None` if unknown.
+/// Space that the system reserves for root is not counted.
 #[cfg(unix)]
 pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     let facts = rustix::fs::statvfs(folder).ok()?;
@@ -145,6 +156,7 @@ pub(crate) fn kill(pid: u32) {
 pub(crate) fn kill(_: u32) {}
 
 /// 32 random bytes as 64 hexadecimal digits.
+/// It becomes the key of a server, so that no other user of the machine can talk to it.
 #[cfg(unix)]
 pub(crate) fn secret() -> io::Result<String> {
     let mut bytes = [0; 32];
