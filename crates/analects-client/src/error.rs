@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use analects_core::{ApiError, ApiErrorKind};
-use analects_providers::vendors;
 use thiserror::Error;
 
 /// Why there is no answer, or only a part of it. No message contains a key, but it may name
@@ -14,8 +13,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ClientError {
     /// No provider has this name.
-    #[error("unknown model \"{0}\"")]
-    UnknownModel(String),
+    #[error("unknown model \"{name}\"")]
+    UnknownModel {
+        /// The name.
+        name: String,
+        /// The known models that were probably meant, as `provider/NAME`, the nearest first.
+        near: Vec<String>,
+    },
     /// The provider requires a key, and none is set.
     #[error("no key for this model: {0} is not set")]
     NoKey(&'static str),
@@ -129,7 +133,7 @@ impl ClientError {
     /// addresses and files of this machine, which are only for its user.
     pub fn public_message(&self) -> String {
         match self {
-            ClientError::UnknownModel(_) => "unknown model".to_string(),
+            ClientError::UnknownModel { .. } => "unknown model".to_string(),
             ClientError::Setup(reason) => because("cannot set up connections", reason, ""),
             ClientError::Unreachable { url, reason } => {
                 because("cannot reach the provider", reason, url)
@@ -193,7 +197,7 @@ impl ClientError {
     pub fn kind(&self) -> ApiErrorKind {
         match self {
             ClientError::NoKey(_) => ApiErrorKind::Auth,
-            ClientError::UnknownModel(_) | ClientError::Replay { .. } => ApiErrorKind::NotFound,
+            ClientError::UnknownModel { .. } | ClientError::Replay { .. } => ApiErrorKind::NotFound,
             ClientError::Ambiguous { .. } => ApiErrorKind::NotFound,
             ClientError::BadHeader(_)
             | ClientError::BadAddress(_)
@@ -253,20 +257,6 @@ impl ClientError {
             }
             _ => false,
         }
-    }
-
-    /// The model that was probably meant, if only its provider is unknown.
-    pub fn suggested_model(&self) -> Option<String> {
-        let ClientError::UnknownModel(name) = self else {
-            return None;
-        };
-        let (provider, model) = name.split_once('/')?;
-        if model.is_empty() {
-            return None;
-        }
-        let known = vendors().iter().map(|vendor| vendor.name);
-        let nearest = analects_core::nearest(provider, known)?;
-        Some(format!("{nearest}/{model}"))
     }
 }
 

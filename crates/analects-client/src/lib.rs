@@ -87,6 +87,7 @@ mod event_stream;
 mod http_call;
 mod key;
 mod model;
+mod near_models;
 mod proxies;
 mod recorder;
 mod retry_loop;

@@ -12,6 +12,7 @@ use analects_providers::{
 };
 
 use crate::byte_stream::open_recording;
+use crate::near_models::nearest_models;
 use crate::{BaseUrl, ClientError, Key, ModelAdapter, Options};
 
 /// The keys and addresses of providers, by the names of their variables, as the caller's
@@ -208,7 +209,10 @@ fn only_provider(name: &str, catalogue: &Catalogue) -> Result<&'static Vendor, C
     }
     match known[..] {
         [vendor] => Ok(vendor),
-        [] => Err(ClientError::UnknownModel(name.to_string())),
+        [] => Err(ClientError::UnknownModel {
+            name: name.to_string(),
+            near: nearest_models(name, catalogue),
+        }),
         _ => {
             let models = known.iter().map(|vendor| format!("{}/{name}", vendor.name));
             Err(ClientError::Ambiguous {

@@ -187,15 +187,68 @@ const MAX_DISTANCE: usize = 2;
 /// assert_eq!(nearest("9", ["2"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = misspelt(word, known);
+    near.into_iter().min().map(|(_, known)| known)
+}
+
+/// Returns the known words that `word` may be a wrong spelling of, with the edit distance, in the order of `known`.
+fn misspelt<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<(usize, &'a str)> {
     if word.len() > MAX_LENGTH {
-        return None;
+        return Vec::new();
     }
-    let word = word.to_lowercase().replace(['-', ' '], "_");
+    let word = folded(word);
     let known = known.into_iter().filter(|known| known.len() <= MAX_LENGTH);
-    let compared = known.map(|known| (edit_distance(&word, &known.to_lowercase()), known));
+    let compared = known.map(|known| (edit_distance(&word, &folded(known)), known));
     let most = MAX_DISTANCE.min(word.chars().count() / 3);
-    let near = compared.filter(|(distance, _)| *distance <= most);
-    near.min().map(|(_, known)| known)
+    compared.filter(|(distance, _)| *distance <= most).collect()
+}
+
+/// A word without what does not count when words are compared.
+fn folded(word: &str) -> String {
+    word.to_lowercase().replace(['-', ' ', '.'], "_")
+}
+
+/// Returns at most `limit` known names that `name` may stand for, in the order of `known`: those whose spelling is
+/// nearest, or else those that hold each of its parts.
+///
+/// ```
+/// use analects_core::nearest_names;
+///
+/// let known = ["gpt-5-mini", "gpt-5", "claude-sonnet-4-5"];
+/// assert_eq!(nearest_names("gpt5-mini", known, 3), ["gpt-5-mini"]);
+/// assert_eq!(nearest_names("sonnet-4.5", known, 3), ["claude-sonnet-4-5"]);
+/// assert_eq!(nearest_names("GPT", known, 3), ["gpt-5-mini", "gpt-5"]);
+/// assert!(nearest_names("llama", known, 3).is_empty());
+/// ```
+pub fn nearest_names<'a>(
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    limit: usize,
+) -> Vec<&'a str> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let mut near = misspelt(name, known.iter().copied());
+    if let Some(least) = near.iter().map(|(distance, _)| *distance).min() {
+        near.retain(|(distance, _)| *distance == least);
+        return near
+            .into_iter()
+            .map(|(_, known)| known)
+            .take(limit)
+            .collect();
+    }
+    let name = name.to_lowercase();
+    let holds = |known: &&str| has_all_parts(&known.to_lowercase(), &name);
+    known.into_iter().filter(holds).take(limit).collect()
+}
+
+/// The shortest part of a name that tells anything.
+const SHORTEST_PART: usize = 3;
+
+/// Whether `known` holds each part of a name. The parts are separated by anything but letters and digits.
+fn has_all_parts(known: &str, name: &str) -> bool {
+    let parts = || name.split(|c: char| !c.is_alphanumeric());
+    name.len() <= MAX_LENGTH
+        && parts().any(|part| part.len() >= SHORTEST_PART)
+        && parts().all(|part| known.contains(part))
 }
 
 /// The number of characters to add, remove or change to turn one text into the other.

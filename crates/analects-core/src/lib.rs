@@ -92,7 +92,7 @@ pub use error::{ApiError, ApiErrorKind};
 pub use fold::{BlockStart, Delta, Fold, Folded, StreamEvent, fold};
 pub use json::{Json, JsonError};
 pub use keywords::{
-    AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource, nearest,
+    AttachmentKind, CompactTrigger, History, Role, StopReason, UserSource, nearest, nearest_names,
 };
 pub use message::{CountingIds, Ids, Message, MessageId, SessionId};
 pub use problem::{Hint, LineIndex, Problem, Severity, Span};

@@ -97,6 +97,22 @@ impl Catalogue {
         })
     }
 
+    /// The models that are known by their full names, each with its provider; a user's own come first.
+    ///
+    /// ```
+    /// use analects_providers::Catalogue;
+    ///
+    /// let mut names = Catalogue::built_in().names();
+    /// assert!(names.any(|name| name == ("openai", "gpt-5-mini")));
+    /// ```
+    pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let entries = self.overrides.iter().chain(&self.entries);
+        entries.flat_map(|entry| {
+            let names = entry.patterns.iter().filter(is_whole_name);
+            names.map(|name| (entry.provider.as_str(), name.as_str()))
+        })
+    }
+
     /// Returns what is known about a model of a provider, which may be named by an alias.
     pub fn facts(&self, provider: &str, name: &str) -> Option<ModelFacts> {
         let provider = catalogue_provider(provider);
@@ -109,6 +125,11 @@ impl Catalogue {
         }
         Some(facts)
     }
+}
+
+/// Whether an entry names a model in full.
+fn is_whole_name(pattern: &&String) -> bool {
+    !pattern.ends_with('*')
 }
 
 /// The provider under which the catalogue lists the models of this one.

@@ -31,8 +31,8 @@ pub struct Vendor {
     pub needs_key: bool,
     /// How it differs from others with the same wire format.
     pub quirks: Quirks,
-    /// Whether this row was tested against the real server. Other rows follow the documentation.
-    pub tried: bool,
+    /// Whether our tests asked its real server. Other rows follow the documentation.
+    pub tested: bool,
 }
 
 /// The name of the vendor whose servers this program starts and stops itself.
@@ -58,7 +58,7 @@ const COMPATIBLE: Vendor = Vendor {
     key_variables: &[],
     needs_key: true,
     quirks: COMMON,
-    tried: false,
+    tested: false,
 };
 
 /// The common part of the rows of local servers.
@@ -127,7 +127,7 @@ static VENDORS: [Vendor; 17] = [
             reasoning: ReasoningRequest::ChatTemplate,
             ..COMMON
         },
-        tried: true,
+        tested: true,
         ..LOCAL
     },
     Vendor {
@@ -145,7 +145,7 @@ static VENDORS: [Vendor; 17] = [
         api: Api::AnthropicMessages,
         // Each server has its own port, which is known once it was started.
         base_url: "http://127.0.0.1:0/v1",
-        tried: true,
+        tested: true,
         ..LOCAL
     },
     Vendor {

@@ -338,7 +338,7 @@ pub fn is_askable(model: &str) -> bool {
         return false;
     }
     let resolved = resolve(model, &ProviderSettings::default());
-    !matches!(resolved, Err(ClientError::UnknownModel(_)))
+    !matches!(resolved, Err(ClientError::UnknownModel { .. }))
 }
 
 /// The name for a new agent, with the first number behind it that makes it unique if it is taken.

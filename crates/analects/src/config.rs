@@ -368,7 +368,7 @@ pub fn check_model(name: &str) -> Result<(), Failure> {
         ));
     }
     match resolve(name, &ProviderSettings::default()) {
-        Err(error @ ClientError::UnknownModel(_)) => Err(error.into()),
+        Err(error @ ClientError::UnknownModel { .. }) => Err(error.into()),
         _ => Ok(()),
     }
 }

@@ -319,7 +319,7 @@ fn answer_not_written(error: StoreError, is_kept: bool) -> Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Failure {
         let kind = match &error {
-            ClientError::UnknownModel(_) => FailureKind::Usage,
+            ClientError::UnknownModel { .. } => FailureKind::Usage,
             ClientError::Replay { .. } if error.is_not_found() => FailureKind::NotFound,
             ClientError::Replay { .. } => FailureKind::Input,
             _ => FailureKind::Model,

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use analects_client::ClientError;
 use analects_core::verbs::VerbError;
-use analects_core::{ApiErrorKind, Hint, Problem};
+use analects_core::{ApiErrorKind, Hint, Problem, nearest};
 use analects_formats::msgfile::ShowProblem;
 use analects_local::LocalError;
 use analects_store::StoreError;
 
+use crate::config::POINTERS;
 use crate::input::stdin_is_terminal;
 use crate::no_model_help::{self, ModelChoice};
 use crate::shell;
@@ -351,10 +352,7 @@ pub fn for_store_error(error: &StoreError) -> Option<Advice> {
 /// What you can do about a model that could not be asked, or did not answer to the end.
 pub fn for_client_error(error: &ClientError) -> Option<Advice> {
     let text = match error {
-        ClientError::UnknownModel(_) => match error.suggested_model() {
-            Some(meant) => return Some(format!("did you mean {meant}?").into()),
-            None => "name a model as provider/NAME; analects model list has the providers",
-        },
+        ClientError::UnknownModel { name, near } => return Some(for_unknown_model(name, near)),
         ClientError::NoKey(variable) => return Some(Advice::SetKey(variable)),
         ClientError::Ambiguous { models, .. } => {
             return Some(format!("name it as {}", models.join(" or ")).into());
@@ -383,6 +381,25 @@ pub fn for_client_error(error: &ClientError) -> Option<Advice> {
         | ClientError::Replay { .. } => return None,
     };
     Some(text.into())
+}
+
+/// What you can type in place of an unknown model: the nearest known ones, or a configured name.
+fn for_unknown_model(name: &str, near: &[String]) -> Advice {
+    let pointer = nearest(name, POINTERS);
+    let mut meant: Vec<&str> = pointer.into_iter().collect();
+    meant.extend(near.iter().map(String::as_str));
+    if meant.is_empty() {
+        return "name a model as provider/NAME; analects model list has the providers".into();
+    }
+    format!("did you mean {}?", or_list(&meant)).into()
+}
+
+/// Words as a list: `a`, `a or b`, `a, b or c`.
+pub fn or_list(words: &[&str]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// What to install where an engine cannot be downloaded.

@@ -94,7 +94,10 @@ fn public_messages_contain_the_providers_message() {
 #[test]
 fn public_messages_name_no_files() {
     check(
-        ClientError::UnknownModel("/srv/private/tiny.gguf".into()),
+        ClientError::UnknownModel {
+            name: "/srv/private/tiny.gguf".into(),
+            near: vec![],
+        },
         "unknown model",
     );
     check(

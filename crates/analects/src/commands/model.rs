@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use analects_client::{ModelAdapter, find_provider, resolve};
-use analects_core::ModelFacts;
+use analects_core::{ModelFacts, nearest_names};
 use analects_local::{InstalledModel, Local, LocalError};
 use analects_providers::{LOCAL_VENDOR, Vendor, vendor, vendors};
 use clap::Subcommand;
@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::connection::{ConnectionArgs, block_on};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::hints::or_list;
 use crate::no_model_help::{is_running, on_this_machine};
 use crate::{local, ui};
 
@@ -39,6 +40,9 @@ enum ModelCommand {
 /// Without a PROVIDER, list sends nothing: it shows each provider, the variable that holds its API key, and
 /// whether you can ask it now. With a PROVIDER, list asks it for its models; with local, it shows the
 /// models on this machine, and whether a server runs for them.
+///
+/// "we have not tested it" is about our tests, not about the provider: Analects follows its documentation,
+/// but has not asked its real server yet.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects model list
@@ -170,8 +174,13 @@ fn list(args: &ModelListArgs) -> Result<(), Failure> {
 /// The failure for an unknown provider.
 fn no_such_provider(name: &str) -> Failure {
     let names: Vec<&str> = vendors().iter().map(|vendor| vendor.name).collect();
-    let failure = Failure::not_found(format!("there is no provider {name}"));
-    failure.or_hint(format!("there are {}", names.join(", ")))
+    let near = nearest_names(name, names.iter().copied(), 3);
+    let hint = if near.is_empty() {
+        format!("there are {}", names.join(", "))
+    } else {
+        format!("did you mean {}?", or_list(&near))
+    };
+    Failure::not_found(format!("there is no provider {name}")).or_hint(hint)
 }
 
 /// Lists the providers. Sends nothing.
@@ -185,6 +194,9 @@ fn list_providers(args: &ModelListArgs, environment: &Environment) -> Result<(),
     ui::print_rows(rows.collect())
 }
 
+/// The remark on a provider that our own tests have never asked.
+const UNTESTED: &str = "we have not tested it";
+
 /// A row of the list: name, state, variable of the key, remark.
 fn provider_row(vendor: &Vendor, environment: &Environment) -> [String; 4] {
     let state = if is_ready(vendor, environment) {
@@ -197,8 +209,8 @@ fn provider_row(vendor: &Vendor, environment: &Environment) -> [String; 4] {
         "no key"
     };
     let key = vendor.key_variables.first().copied();
-    let tried = if vendor.tried { "" } else { "not tried yet" };
-    [vendor.name, state, key.unwrap_or("no key needed"), tried].map(str::to_string)
+    let tested = if vendor.tested { "" } else { UNTESTED };
+    [vendor.name, state, key.unwrap_or("no key needed"), tested].map(str::to_string)
 }
 
 /// Whether you could ask a provider now. It needs a key, a model on this machine, or a running
@@ -219,7 +231,7 @@ fn as_json(vendor: &Vendor, environment: &Environment) -> Value {
         "needs_key": vendor.needs_key,
         "key_variables": vendor.key_variables,
         "base_url_variables": vendor.base_url_variables,
-        "tried": vendor.tried,
+        "tested": vendor.tested,
     })
 }
 

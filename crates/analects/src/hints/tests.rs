@@ -166,12 +166,19 @@ fn errors_of_the_store_have_hints() {
 
 #[test]
 fn errors_of_the_client_have_hints() {
-    let unknown = |name: &str| ClientError::UnknownModel(name.to_string());
+    let unknown = |name: &str, near: &[&str]| ClientError::UnknownModel {
+        name: name.to_string(),
+        near: near.iter().map(|name| (*name).to_string()).collect(),
+    };
     check_failure(
-        unknown("nobody/x"),
+        unknown("nobody/x", &[]),
         "name a model as provider/NAME; analects model list has the providers",
     );
-    check_failure(unknown("opnai/x"), "did you mean openai/x?");
+    let near = ["openai/x"];
+    check_failure(unknown("opnai/x", &near), "did you mean openai/x?");
+    let near = ["a/x", "a/y", "b/x"];
+    check_failure(unknown("x", &near), "did you mean a/x, a/y or b/x?");
+    check_failure(unknown("defualt", &[]), "did you mean default?");
     let plain = ClientError::PlainHttp("http://example.org".to_string());
     check_failure(plain, "use https://, or allow it with --allow-http");
     let (name, models) = ("x".to_string(), vec!["a/x".to_string(), "b/x".to_string()]);

@@ -36,7 +36,7 @@ fn model_list_names_key_variables_but_not_keys() {
     assert_eq!(
         openai.unwrap(),
         &json!({"name": "openai", "ready": false, "needs_key": true, "key_variables": ["OPENAI_API_KEY"],
-            "base_url_variables": ["OPENAI_BASE_URL", "OPENAI_API_BASE"], "tried": false})
+            "base_url_variables": ["OPENAI_BASE_URL", "OPENAI_API_BASE"], "tested": false})
     );
 }
 
@@ -104,9 +104,62 @@ fn a_models_file_adds_facts_about_a_model() {
 }
 
 #[test]
+fn unknown_models_and_providers_are_answered_with_the_nearest_known_ones() {
+    let sandbox = Sandbox::new();
+    for (name, meant) in [
+        ("gpt5-mini", "openai/gpt-5-mini"),
+        ("opnai/gpt-5", "openai/gpt-5"),
+        ("opnai/gpt5", "openai/gpt-5"),
+        ("smolm2", "local/smollm2"),
+        ("quik", "quick"),
+        (
+            "openai",
+            "openai/gpt-5.1, openai/gpt-5 or openai/gpt-5-codex",
+        ),
+    ] {
+        let expected = format!("analects: unknown model \"{name}\"\nhint: did you mean {meant}?\n");
+        for args in [
+            &["ask", "-m", name, "Hi"][..],
+            &["chat", "-m", name, "Hi"],
+            &["model", "info", name],
+        ] {
+            sandbox.run(args).assert_fails(2, &expected);
+        }
+    }
+    let expected = "analects: there is no provider opnai\nhint: did you mean openai?\n";
+    let run = sandbox.run(&["model", "list", "opnai"]);
+    run.assert_fails(3, expected);
+}
+
+#[test]
+fn a_model_of_the_users_own_file_is_suggested() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path("home/config")).unwrap();
+    let own = r#"{"models":[{"provider":"ollama","patterns":["housemate:7b"]}]}"#;
+    sandbox.write("home/config/models.json", own);
+    sandbox
+        .run(&["ask", "-m", "housemat:7b", "Hi"])
+        .assert_fails(
+            2,
+            "analects: unknown model \"housemat:7b\"\nhint: did you mean ollama/housemate:7b?\n",
+        );
+}
+
+#[test]
+fn model_list_says_who_has_not_tested_a_provider() {
+    let shown = Sandbox::new().run(&["model", "list"]).stdout;
+    let row = |name: &str| shown.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(
+        row("mistral ").ends_with("we have not tested it"),
+        "{shown}"
+    );
+    assert!(!row("llamacpp ").contains("tested"), "{shown}");
+}
+
+#[test]
 fn model_info_refuses_incomplete_names() {
     let hint = "hint: name a model as provider/NAME; analects model list has the providers\n";
-    for name in ["openai/", "replay:x", "nobody/x"] {
+    for name in ["vllm/", "replay:x", "nobody/x"] {
         let expected = format!("analects: unknown model \"{name}\"\n{hint}");
         Sandbox::new()
             .run(&["model", "info", name])

@@ -333,7 +333,7 @@ fn note_in_words(note: &ResponderNote) -> String {
         } => {
             let why = match why {
                 // The text before this already names the model.
-                Some(ClientError::UnknownModel(_)) => "unknown model".to_string(),
+                Some(ClientError::UnknownModel { .. }) => "unknown model".to_string(),
                 Some(error) => error.to_string(),
                 None => NO_RECORDING_HERE.to_string(),
             };
