@@ -47,7 +47,7 @@
 //! # Limitations
 //!
 //! - How a provider encodes turns and tools for its model is not public, so the count of a whole request is an estimate
-//!   even where its texts are counted exactly.
+//!   even where its texts are counted exactly. With [`TemplateTokens`], it is within [`TemplateTokens::ERROR_BOUND`].
 //! - The vocabularies of Claude and Gemini are not public. Their estimates have a wider error bound until a real answer
 //!   calibrates them.
 //! - The number of pages in a binary document is guessed from its size.
@@ -73,8 +73,8 @@ pub use normalize::{NormalizedConversation, normalize_messages_for_api};
 pub use plan::{Budget, Fate, Plan, Planner, Precision, Row, TooLarge, plan};
 pub use prompt::{ProjectDocument, REMINDERS, format_system_prompt_with_context, reminders};
 pub use tokens::{
-    Calibration, Count, Counter, ImageSize, Method, ModelFamily, ReportedUsage, Tokenizer,
-    count_tokens_from_usage, estimate, image_size,
+    Calibration, Count, Counter, ImageSize, Method, ModelFamily, ReportedUsage, TemplateTokens,
+    Tokenizer, count_tokens_from_usage, estimate, image_size,
 };
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use analects_core::{Message, TokenUsage};
 use serde::{Deserialize, Serialize};
 
 pub use calibration::Calibration;
-pub use counter::{Counter, Tokenizer};
+pub use counter::{Counter, TemplateTokens, Tokenizer};
 pub use family::{ModelFamily, estimate};
 pub use images::{ImageSize, image_size};
 

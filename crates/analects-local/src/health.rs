@@ -59,18 +59,39 @@ impl LocalServer {
     /// Counts the tokens of a text with the vocabulary of the model, without a token that marks the beginning. `None` if
     /// the server does not answer.
     pub fn count_tokens(&self, text: &str) -> Option<u64> {
-        let body = json!({ "content": text, "add_special": false }).to_string();
+        self.tokenize(&json!({ "content": text, "add_special": false }))
+    }
+
+    /// Counts the tokens that the model reads of a conversation: one message of each role, all with the same text, and
+    /// what the model's chat template adds. `None` if the server does not answer, or the template refuses the roles.
+    pub fn count_prompt_tokens(&self, roles: &[&str], text: &str) -> Option<u64> {
+        let messages: Vec<Value> = roles
+            .iter()
+            .map(|role| json!({ "role": role, "content": text }))
+            .collect();
+        let answer = self.post("/apply-template", &json!({ "messages": messages }))?;
+        let prompt = answer["prompt"].as_str()?;
+        self.tokenize(&json!({ "content": prompt, "add_special": true, "parse_special": true }))
+    }
+
+    /// The number of tokens that the server finds.
+    fn tokenize(&self, body: &Value) -> Option<u64> {
+        let answer = self.post("/tokenize", body)?;
+        let tokens = answer["tokens"].as_array()?;
+        Some(tokens.len() as u64)
+    }
+
+    /// Posts JSON to the server. `None` if it does not answer with JSON in time.
+    fn post(&self, path: &str, body: &Value) -> Option<Value> {
+        let body = body.to_string();
         let request = format!(
-            "POST /tokenize HTTP/1.0\r\nauthorization: Bearer {}\r\n\
+            "POST {path} HTTP/1.0\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n",
             self.key,
             body.len()
         );
         let address = (Ipv4Addr::LOCALHOST, self.port).into();
-        let answer = ask(address, &request, &body, COUNTING).ok()?;
-        answer["tokens"]
-            .as_array()
-            .map(|tokens| tokens.len() as u64)
+        ask(address, &request, &body, COUNTING).ok()
     }
 }
 

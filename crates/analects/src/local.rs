@@ -1,10 +1,10 @@
 //! Local models, as the command uses them: downloads them, starts their servers, and says how far that is.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use analects_client::{BaseUrl, Key, Model, Transport};
-use analects_context::Tokenizer;
+use analects_context::{TemplateTokens, Tokenizer};
 use analects_local::{LEASE, Local, LocalError, LocalServer, PullProgress, StartProgress};
 use analects_providers::vendors;
 use analects_runtime::ServerStarter;
@@ -227,9 +227,42 @@ pub fn explain_failure(failure: Failure, serving: Option<&LocalServer>) -> Failu
         .or_hint(format!("ask again to restart it; its log is {log}"))
 }
 
-/// Counts tokens with the vocabulary of a model that is being served.
+/// Counts tokens with the vocabulary and the chat template of a model that is being served.
 #[derive(Debug)]
-pub struct LocalTokenizer(pub Arc<LocalServer>);
+pub struct LocalTokenizer {
+    serving: Arc<LocalServer>,
+    /// What the chat template adds, once it is known. `None` if the server does not say.
+    template: OnceLock<Option<TemplateTokens>>,
+}
+
+impl LocalTokenizer {
+    /// A tokenizer that asks this server.
+    pub fn new(serving: Arc<LocalServer>) -> LocalTokenizer {
+        let template = OnceLock::new();
+        LocalTokenizer { serving, template }
+    }
+
+    /// Measures what the chat template adds, by what it makes of three short conversations.
+    fn measure_template(&self) -> Option<TemplateTokens> {
+        let word = self.serving.count_tokens(PROBE)?;
+        let bare = self.serving.count_prompt_tokens(&["user"], PROBE)?;
+        let short = self
+            .serving
+            .count_prompt_tokens(&["system", "user"], PROBE)?;
+        let roles = ["system", "user", "assistant", "user"];
+        let long = self.serving.count_prompt_tokens(&roles, PROBE)?;
+        // The long one has two more turns, each with one word.
+        let per_turn = (long.checked_sub(short)? / 2).checked_sub(word)?;
+        Some(TemplateTokens {
+            per_turn,
+            with_system: short.checked_sub(2 * word + per_turn)?,
+            without_system: bare.checked_sub(word + per_turn)?,
+        })
+    }
+}
+
+/// The text of each message with which a template is measured.
+const PROBE: &str = "x";
 
 impl Tokenizer for LocalTokenizer {
     fn name(&self) -> &str {
@@ -237,7 +270,11 @@ impl Tokenizer for LocalTokenizer {
     }
 
     fn count(&self, text: &str) -> Option<u64> {
-        self.0.count_tokens(text)
+        self.serving.count_tokens(text)
+    }
+
+    fn template(&self) -> Option<TemplateTokens> {
+        *self.template.get_or_init(|| self.measure_template())
     }
 }
 
@@ -248,5 +285,5 @@ pub fn tokenizer(model: &Model, environment: &Environment) -> Option<LocalTokeni
         return None;
     }
     let serving = serve(&models(environment).ok()?, &model.name).ok()?;
-    Some(LocalTokenizer(Arc::new(serving)))
+    Some(LocalTokenizer::new(Arc::new(serving)))
 }

@@ -1,9 +1,10 @@
 //! Budgets: the model's window, minus the room for its answer.
 
-use analects_core::{Agent, Problem};
+use analects_core::{Agent, Problem, Request};
 use serde::Serialize;
 
-use crate::tokens::Count;
+use super::MATTERS_ABOVE;
+use crate::tokens::{Count, Counter};
 
 /// The limits of a request, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -36,6 +37,35 @@ impl Budget {
     /// The maximum size of the request.
     pub fn limit(&self) -> u64 {
         self.window - self.reserved
+    }
+
+    /// Checks that a request fits that cannot be trimmed. It counts with the model's vocabulary, if there is one, once
+    /// an estimate comes near the window. An estimate fails only if the request is too large by any count that the
+    /// estimate's error allows.
+    ///
+    /// ```
+    /// use analects_context::{Budget, Counter};
+    /// use analects_core::{Request, Turn};
+    ///
+    /// let request = Request { turns: vec![Turn::user("one two three four")], ..Request::default() };
+    /// let mut counter = Counter::of_model("gpt-5-mini");
+    /// assert!(Budget::new(128, 64).check(&request, &mut counter).is_ok());
+    /// assert!(Budget::new(8, 4).check(&request, &mut counter).is_err());
+    /// ```
+    pub fn check(&self, request: &Request, counter: &mut Counter<'_>) -> Result<(), TooLarge> {
+        counter.use_vocabulary(false);
+        let mut count = counter.request(request);
+        if counter.has_vocabulary() && count.tokens as f64 >= MATTERS_ABOVE * self.window as f64 {
+            counter.use_vocabulary(true);
+            count = counter.request(request);
+        }
+        if count.tokens.saturating_sub(count.error_bound) <= self.limit() {
+            return Ok(());
+        }
+        Err(TooLarge {
+            count,
+            budget: *self,
+        })
     }
 
     /// Returns notes about the budget for the user.

@@ -44,6 +44,7 @@ pub(super) struct Trimmer<'c, 't> {
     protected: Vec<bool>,
     /// The tokens saved so far.
     saved: u64,
+    has_system: bool,
     pub system: Count,
     pub tools: Count,
     pub total: Count,
@@ -86,6 +87,7 @@ impl<'c, 't> Trimmer<'c, 't> {
             answered_by,
             protected,
             saved: 0,
+            has_system: request.system.is_some(),
             system: Count::default(),
             tools: Count::default(),
             total: Count::default(),
@@ -149,7 +151,7 @@ impl<'c, 't> Trimmer<'c, 't> {
 
     /// The tokens of everything but the turns.
     fn overhead(&self) -> Count {
-        self.system + self.tools + self.counter.per_request()
+        self.system + self.tools + self.counter.per_request(self.has_system)
     }
 
     /// An upper bound for the request: each item counts as a turn of its own.

@@ -16,6 +16,28 @@ pub trait Tokenizer: fmt::Debug + Sync {
 
     /// Returns the tokens of a text; `None` if it cannot count at the moment, and an estimate has to do.
     fn count(&self, text: &str) -> Option<u64>;
+
+    /// Returns what the model's chat template adds to a request; `None` if that is not known.
+    fn template(&self) -> Option<TemplateTokens> {
+        None
+    }
+}
+
+/// The tokens that a model's chat template adds to what is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TemplateTokens {
+    /// Around the content of each turn.
+    pub per_turn: u64,
+    /// To a request with instructions, besides its turns: what surrounds them, and the start of the answer.
+    pub with_system: u64,
+    /// To a request without instructions. Some templates add instructions of their own.
+    pub without_system: u64,
+}
+
+impl TemplateTokens {
+    /// How far the whole of what a template adds may be off for ordinary text: a few tokens, where the template's
+    /// words and a text grow into one token.
+    pub const ERROR_BOUND: u64 = 5;
 }
 
 /// Counts tokens for one model.
@@ -27,6 +49,8 @@ pub struct Counter<'t> {
     model: String,
     family: ModelFamily,
     tokenizer: Option<&'t dyn Tokenizer>,
+    /// What the model's chat template adds, if the tokenizer knows it.
+    template: Option<TemplateTokens>,
     /// Whether the tokenizer is in use.
     is_exact: bool,
     factor: f64,
@@ -42,6 +66,7 @@ impl<'t> Counter<'t> {
             model: model.to_string(),
             family,
             tokenizer: built_in(family),
+            template: None,
             is_exact: false,
             factor: 1.0,
             estimates: CountCache::default(),
@@ -49,10 +74,11 @@ impl<'t> Counter<'t> {
         }
     }
 
-    /// Sets the model's vocabulary.
+    /// Sets the model's vocabulary and chat template.
     pub fn with_tokenizer(self, tokenizer: &'t dyn Tokenizer) -> Counter<'t> {
         Counter {
             tokenizer: Some(tokenizer),
+            template: tokenizer.template(),
             exact: CountCache::default(),
             ..self
         }
@@ -181,12 +207,28 @@ impl<'t> Counter<'t> {
 
     /// The tokens of a turn besides its content.
     pub fn per_turn(&self) -> Count {
-        self.overhead(self.family.per_turn())
+        match self.template {
+            // The bound is that of the whole request.
+            Some(template) => Count::estimate(template.per_turn, 0),
+            None => self.overhead(self.family.per_turn()),
+        }
     }
 
-    /// The tokens of a request besides its parts.
-    pub fn per_request(&self) -> Count {
-        self.overhead(self.family.per_request())
+    /// The tokens of a request besides its parts. `has_system` says whether it has instructions.
+    pub fn per_request(&self, has_system: bool) -> Count {
+        let Some(template) = self.template else {
+            return self.overhead(self.family.per_request());
+        };
+        let tokens = if has_system {
+            template.with_system
+        } else {
+            template.without_system
+        };
+        Count {
+            tokens,
+            method: Method::Estimate,
+            error_bound: TemplateTokens::ERROR_BOUND,
+        }
     }
 
     /// An estimate for what a provider adds around content, which is not public.
@@ -220,7 +262,8 @@ impl<'t> Counter<'t> {
             .as_ref()
             .map(|text| self.text(&text.as_str()));
         let turns: Count = request.turns.iter().map(|turn| self.turn(turn)).sum();
-        system.unwrap_or_default() + turns + self.tools(&request.tools) + self.per_request()
+        let around = self.per_request(system.is_some());
+        system.unwrap_or_default() + turns + self.tools(&request.tools) + around
     }
 }
 

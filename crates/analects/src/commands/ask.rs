@@ -1,14 +1,17 @@
 //! `ask`: one question and one answer; nothing is saved.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use analects_client::{ClientError, EventStream, Model, ModelAdapter, cost, is_content, resolve};
+use analects_context::{Budget, Counter};
 use analects_core::{
     ApiError, Block, Content, Delta, Document, Fold, Folded, Image, Json, Message, Problem, Raw,
     RawMap, Request, Severity, Source, Span, StreamEvent, Turn,
 };
 use analects_formats::msgfile::base64;
+use analects_local::LocalServer;
 use analects_store::media_type;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -20,6 +23,7 @@ use crate::environment::Environment;
 use crate::failure::{Failure, io_error_text};
 use crate::hints::{self, Interface};
 use crate::input::{read_limited, read_stdin};
+use crate::local::LocalTokenizer;
 use crate::{interrupt, local, no_model_help, request_preview, ui};
 
 /// Ask one question, and keep nothing
@@ -102,9 +106,11 @@ pub fn run(args: &AskArgs) -> Result<(), Failure> {
     let mut model = model(args, &environment)?;
     let request = request(args)?;
     if args.dry_run {
+        check_size(&model, &request, None)?;
         return request_preview::print(&model, &request);
     }
     let serving = local::ensure_running(&mut model, args.model.as_deref(), &environment)?;
+    check_size(&model, &request, serving.as_ref())?;
     let adapter = ModelAdapter::new(model, args.connection.options(&environment)?);
     interrupt::begin_answer();
     let asked = block_on(ask(args, &adapter, &request))?;
@@ -128,6 +134,31 @@ fn model(args: &AskArgs, environment: &Environment) -> Result<Model, Failure> {
     })?;
     model.check()?;
     Ok(model)
+}
+
+/// Checks that the request fits into the model's window, if that is known.
+fn check_size(
+    model: &Model,
+    request: &Request,
+    serving: Option<&Arc<LocalServer>>,
+) -> Result<(), Failure> {
+    let facts = model.facts.as_ref();
+    let Some(window) = facts.and_then(|facts| facts.context_window) else {
+        return Ok(());
+    };
+    let wanted = request.max_output_tokens.unwrap_or(MAX_TOKENS);
+    let most = facts.and_then(|facts| facts.max_output_tokens);
+    let budget = Budget::new(window, wanted.min(most.unwrap_or(wanted)));
+    let tokenizer = serving.cloned().map(LocalTokenizer::new);
+    let mut counter = Counter::of_model(&model.name);
+    if let Some(tokenizer) = &tokenizer {
+        counter = counter.with_tokenizer(tokenizer);
+    }
+    let hint = "send less text, or choose a model with a larger window with -m; analects model info NAME has the \
+                window of a model";
+    budget
+        .check(request, &mut counter)
+        .map_err(|too_large| Failure::input(too_large.to_string()).or_hint(hint))
 }
 
 /// The request in the form that all providers share.

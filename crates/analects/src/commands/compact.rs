@@ -198,7 +198,7 @@ pub fn run_compaction<C: Conversation>(
         None => {
             let serving = local::ensure_running(prepared.model_mut(), None, environment)?;
             if let Some(serving) = serving {
-                let vocabulary = local::LocalTokenizer(serving);
+                let vocabulary = local::LocalTokenizer::new(serving);
                 prepared.config_mut().tokenizer = Some(Arc::new(vocabulary));
             }
             prepared.agent().model.clone()

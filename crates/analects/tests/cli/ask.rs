@@ -462,3 +462,40 @@ fn ask_record_fails_before_anything_is_sent() {
         );
     }
 }
+
+/// Nothing listens at this address, so a request that is sent fails in another way.
+#[test]
+fn ask_refuses_a_question_beyond_the_window_before_it_is_sent() {
+    let sandbox = Sandbox::new().with_server("http://127.0.0.1:9/v1");
+    sandbox.write("long.txt", "The quick brown fox. ".repeat(6000));
+    for more in [&[][..], &["--dry-run"], &["--no-stream"]] {
+        let args = ["ask", "-m", "openai/gpt-3.5-turbo", "-f", "long.txt", "Hi"];
+        let run = sandbox.run(&[&args, more].concat());
+        assert_eq!((run.code, &*run.stdout), (Some(1), ""), "{}", run.stderr);
+        let (message, hint) = run.stderr.split_once('\n').unwrap();
+        assert!(
+            message.starts_with("analects: the request takes ~")
+                && message.ends_with(
+                    " tokens and 12289 fit: the window has 16385, of which 4096 are for the answer"
+                ),
+            "{message}"
+        );
+        assert!(
+            hint.starts_with(
+                "hint: send less text, or choose a model with a larger window with -m"
+            ),
+            "{hint}"
+        );
+    }
+}
+
+#[test]
+fn ask_sends_what_fits_and_what_nobody_knows_the_window_of() {
+    for model in ["openai/gpt-4o", "openai/tiny"] {
+        let server = Server::new(vec![answer(&["Hello"])]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        sandbox.write("long.txt", "The quick brown fox. ".repeat(6000));
+        let run = sandbox.run(&["ask", "-m", model, "-f", "long.txt", "Hi"]);
+        run.assert_prints("Hello\n");
+    }
+}

@@ -260,6 +260,43 @@ fn tokens_counts_as_the_server_does() {
     );
 }
 
+/// The number that stands before `/` in the last `tokens=` of the file: what the model read.
+fn tokens_read(machine: &Machine) -> u64 {
+    let file = fs::read_to_string(machine.path("talk.msg.md")).unwrap();
+    let (_, after) = file.rsplit_once(" tokens=").unwrap();
+    after.split_once('/').unwrap().0.parse().unwrap()
+}
+
+/// `context` counts what its chat template adds to a question too: the model's own instructions where there are none,
+/// and the words around each message.
+#[test]
+fn context_counts_the_words_of_the_chat_template() {
+    let Some(machine) = Machine::with_model("context_counts_the_words_of_the_chat_template") else {
+        return;
+    };
+    let agent = "---\ndefault_agent: small\nagents:\n  small:\n    models: [local/smollm2]\n    max_output_tokens: 8\n    temperature: 0\n";
+    let instructed = format!("{agent}    system_prompt: You are brief.\n");
+    let question = "# %%\n\nWhat is the capital of France, and how many people live there?\n";
+    let rivers: String = (0..5).map(river_exchange).collect();
+    let code = "# %%\n\n```rust\nfn main() {\n    println!(\"论语\");\n}\n```\n\n1. one\n2. two\n";
+    for (case, head, cells) in [
+        ("a question", agent, question.to_string()),
+        ("instructions", &instructed, question.to_string()),
+        ("a conversation", agent, format!("{rivers}{question}")),
+        ("all of it", &instructed, format!("{rivers}{code}")),
+    ] {
+        fs::write(machine.path("talk.msg.md"), format!("{head}---\n\n{cells}")).unwrap();
+        let run = machine.run(&["context", "talk.msg.md", "--json"]);
+        let shown: Value = serde_json::from_str(&run.stdout).unwrap();
+        let counted = shown["count"]["tokens"].as_u64().unwrap();
+        chat(&machine, &[]);
+        let read = tokens_read(&machine);
+        print_note(&format!("{case}: {counted} counted, {read} read"));
+        assert!(counted.abs_diff(read) <= 5, "{case}: {counted}, {read}");
+        assert_eq!(shown["count"]["error_bound"], 5, "{case}");
+    }
+}
+
 fn chat(machine: &Machine, args: &[&str]) -> CommandOutput {
     let mut all = vec!["chat", "talk.msg.md"];
     all.extend(args);

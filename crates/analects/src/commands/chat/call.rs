@@ -262,7 +262,7 @@ impl<'a> ChatCall<'a> {
         report_notes(prepared.notes());
         let serving = local::ensure_running(prepared.model_mut(), self.model, self.environment)?;
         if let Some(serving) = &serving {
-            prepared.config_mut().tokenizer = Some(Arc::new(LocalTokenizer(serving.clone())));
+            prepared.config_mut().tokenizer = Some(Arc::new(LocalTokenizer::new(serving.clone())));
         }
         Ok(serving)
     }
