@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 pub mod bench;
+pub mod dist;
 pub mod fuzz;
 pub mod setup;
 pub mod steps;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use xtask::{bench, fuzz, root, setup, test, tidy, torture};
+use xtask::{bench, dist, fuzz, root, setup, test, tidy, torture};
 
 const USAGE: &str = "\
 usage: cargo xtask <verb>
@@ -15,6 +15,7 @@ usage: cargo xtask <verb>
            `torture SECONDS` for so long
   fuzz     search for inputs that break a parser: `fuzz [TARGET] [SECONDS]`;
            `fuzz TARGET FILE` runs one input, `fuzz keep` keeps what was found for later runs
+  dist     package the command in target/dist, as an archive and as a Python wheel
   tidy     check the tree's own rules; `tidy --report` shows how large and dense it is
 ";
 
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ["torture"] => torture::run(&root(), torture::FUZZ_SECONDS),
         ["torture", seconds] if seconds.parse::<u32>().is_ok() => torture::run(&root(), seconds),
         ["fuzz", wanted @ ..] => fuzz::run(&root(), wanted),
+        ["dist"] => dist::run(&root()),
         ["tidy"] => tidy::run(&root()),
         ["tidy", "--report"] => tidy::report(&root()),
         ["--help" | "-h" | "help"] => {
