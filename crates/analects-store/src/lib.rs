@@ -139,7 +139,7 @@ pub use journal::{
     MissingAnswer, QuestionCell, RecordKind, RecoveredAnswer, TextHash,
 };
 pub use jsonl::{JsonlStore, LINE_LIMIT, SyncPolicy};
-pub use locked_file::{LockedFile, create_file, read_message_file, real_path};
+pub use locked_file::{LockedFile, create_file, read_message_file, real_path, replace_file};
 pub use message_file::MessageFile;
 pub use picture::{AllowedPictures, Picture, PictureConsent, media_type, read_picture};
 pub use redo::find_interrupted_change;

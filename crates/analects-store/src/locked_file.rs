@@ -97,6 +97,12 @@ pub fn create_file(path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
     }
 }
 
+/// Replaces a whole file that is no message file, such as a configuration; `false`, and nothing is changed, if it does
+/// not hold `before` any more. The path must not be a symbolic link; see [`real_path`]. Owner, mode and attributes stay.
+pub fn replace_file(path: &Path, before: &[u8], bytes: &[u8]) -> Result<bool, StoreError> {
+    replace(&Disk, path, bytes, Some(before))
+}
+
 /// A message file that only this process writes to, until it is dropped.
 ///
 /// ```

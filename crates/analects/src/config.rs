@@ -5,7 +5,9 @@
 //! compact, and nothing else. No configuration names a recording, which is a path on this machine.
 
 mod agent_file;
+mod edit;
 mod read;
+mod set;
 
 use std::error::Error;
 use std::fmt;
@@ -20,6 +22,8 @@ use crate::environment::{DEFAULT_MODEL, Environment};
 use crate::failure::{Failure, io_error_text};
 use crate::hints::Advice;
 use crate::ui;
+pub use set::set;
+
 use read::{AgentDefinition, CompactAt, ConfigFile, Owner};
 
 /// The words that stand for models of your choice.

@@ -84,7 +84,7 @@ impl ModelChoice {
                 format!("with a key: set {variables}, and name a model, such as {model} {example}")
             }
             ModelChoice::Configure => {
-                "for every call: set ANALECTS_MODEL, or default under [models] in config.toml"
+                "for every call: analects config set models.default NAME, or set ANALECTS_MODEL"
                     .to_string()
             }
         }

@@ -1,14 +1,14 @@
-//! `config`: shows the configuration and where each value comes from.
+//! `config`: shows the configuration and where each value comes from, and changes it.
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use crate::config::{Config, Origin, Setting};
+use crate::config::{self, Config, Origin, Setting};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::ui;
 
-/// Show your configuration
+/// Show or change your configuration
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub struct ConfigArgs {
@@ -19,6 +19,7 @@ pub struct ConfigArgs {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     Show(ConfigShowArgs),
+    Set(ConfigSetArgs),
 }
 
 /// Show every configured value and where it comes from
@@ -36,8 +37,49 @@ struct ConfigShowArgs {
     json: bool,
 }
 
+/// Change a setting in your config.toml
+///
+/// KEY is a name that config show lists, such as models.default or agents.NAME.system_prompt. Only this
+/// value changes: comments and all other bytes stay. A missing file is created, for your eyes only.
+///
+/// Keys, addresses, folders and proxies come from the environment only, so set refuses them.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "Examples:
+  analects config set models.default openai/gpt-5-mini
+  analects config set context.compact_at 0.85
+  analects config set agents.coder.models openai/gpt-5,anthropic/claude-sonnet-4-5")]
+struct ConfigSetArgs {
+    /// The name of the setting
+    key: String,
+
+    /// The new value; several models have commas between them
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+}
+
 pub fn run(args: &ConfigArgs) -> Result<(), Failure> {
-    let ConfigCommand::Show(args) = &args.command;
+    match &args.command {
+        ConfigCommand::Show(args) => show(args),
+        ConfigCommand::Set(args) => set(args),
+    }
+}
+
+/// Changes a setting, and warns if something else decides it anyway.
+fn set(args: &ConfigSetArgs) -> Result<(), Failure> {
+    let environment = Environment::read()?;
+    let file = config::set(&args.key, &args.value, &environment)?;
+    let key = &args.key;
+    let overruled = Config::read(&environment)?.overruled(key, &file)?;
+    ui::remark(&format!("{key} is set in {}", file.display()));
+    if let Some(origin) = overruled {
+        ui::remark(&format!(
+            "warning: {origin} decides {key} here, and not this file"
+        ));
+    }
+    Ok(())
+}
+
+fn show(args: &ConfigShowArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let mut settings = Environment::settings()?;
     settings.extend(Config::read(&environment)?.settings()?);

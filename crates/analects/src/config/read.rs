@@ -16,9 +16,9 @@ use crate::failure::Failure;
 /// The keys of a configuration file.
 const KEYS: [&str; 4] = ["models", "agents", "context", "files"];
 /// The keys of `[context]`.
-const CONTEXT_KEYS: [&str; 2] = ["compact_at", "pictures"];
+pub(super) const CONTEXT_KEYS: [&str; 2] = ["compact_at", "pictures"];
 /// The keys of `[files]`.
-const FILES_KEYS: [&str; 1] = ["details"];
+pub(super) const FILES_KEYS: [&str; 1] = ["details"];
 
 /// Parts of the names of settings that a project must not decide for the person who works in it.
 const NOT_FOR_PROJECTS: [&str; 15] = [
@@ -27,7 +27,7 @@ const NOT_FOR_PROJECTS: [&str; 15] = [
 ];
 
 /// The endings of keys whose values are probably secret.
-const SECRET_ENDINGS: [&str; 3] = ["key", "token", "secret"];
+pub(super) const SECRET_ENDINGS: [&str; 3] = ["key", "token", "secret"];
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<ConfigFile, Failure
 }
 
 /// Replaces the byte-order mark that some editors write, which TOML does not know, by blanks of the same length.
-fn blank_byte_order_mark(text: &str) -> Cow<'_, str> {
+pub(super) fn blank_byte_order_mark(text: &str) -> Cow<'_, str> {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => format!("   {rest}").into(),
         None => text.into(),
@@ -354,17 +354,11 @@ impl ConfigReader<'_> {
                 .map(|number| number.to_string())
                 .unwrap_or_default(),
         };
-        if text == "never" {
-            return Ok(CompactAt::Never);
-        }
-        match text.parse() {
-            Ok(share) => Ok(CompactAt::Share(share)),
-            Err(_) => {
-                let message = "compact_at must be a share of the window, or never";
-                let failure = self.failure(value.span().start, message);
-                Err(failure.or_hint("write 0.85, 85 or \"85%\""))
-            }
-        }
+        compact_at(&text).ok_or_else(|| {
+            let message = "compact_at must be a share of the window, or never";
+            let failure = self.failure(value.span().start, message);
+            failure.or_hint("write 0.85, 85 or \"85%\"")
+        })
     }
 
     /// Whether to send pictures without asking. A project must not decide this.
@@ -454,6 +448,14 @@ impl ConfigReader<'_> {
             _ => Ok(vec![self.model(key, value)?]),
         }
     }
+}
+
+/// A share such as `0.85`, `85` or `85%`, or `never`.
+pub(super) fn compact_at(text: &str) -> Option<CompactAt> {
+    if text == "never" {
+        return Some(CompactAt::Never);
+    }
+    text.parse().ok().map(CompactAt::Share)
 }
 
 /// The value of an integer that is not negative.

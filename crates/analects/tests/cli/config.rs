@@ -421,3 +421,128 @@ fn a_key_in_the_config_is_reported_as_ignored() {
         run.stderr
     );
 }
+
+/// The line of `config show` for a setting.
+fn shown_setting(sandbox: &Sandbox, key: &str) -> String {
+    let shown = sandbox.run(&["config", "show"]).stdout;
+    let line = shown.lines().find(|line| line.starts_with(key));
+    line.unwrap_or_default().to_string()
+}
+
+#[test]
+fn config_set_changes_one_value_and_keeps_every_other_byte() {
+    let sandbox = Sandbox::new();
+    let text = "# mine\r\n[models] # all\r\n\tdefault = 'openai/a'  # why\r\n\r\n[files]\r\ndetails = true";
+    sandbox.write_config("config.toml", text);
+    let run = sandbox.run(&["config", "set", "models.default", "openai/gpt-5-mini"]);
+    assert_eq!((run.code, &*run.stdout), (Some(0), ""), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("models.default is set in /"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(
+        sandbox.read("home/config/config.toml"),
+        text.replace("'openai/a'", "\"openai/gpt-5-mini\"")
+    );
+    let line = shown_setting(&sandbox, "models.default");
+    assert!(
+        line.contains("openai/gpt-5-mini") && line.ends_with("config.toml:3"),
+        "{line}"
+    );
+    sandbox.run(&["config", "set", "models.quick", "ollama/b"]);
+    sandbox.run(&["config", "set", "agents.coder.models", "ollama/b, ollama/c"]);
+    let line = shown_setting(&sandbox, "models.quick");
+    assert!(line.ends_with("config.toml:4"), "{line}");
+    let line = shown_setting(&sandbox, "agents.coder.models");
+    assert!(line.contains("ollama/b, ollama/c"), "{line}");
+}
+
+#[test]
+fn config_set_creates_a_private_file() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["config", "set", "context.compact_at", "85%"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(
+        sandbox.read("home/config/config.toml"),
+        "[context]\ncompact_at = \"85%\"\n"
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let facts = std::fs::metadata(sandbox.path("home/config/config.toml")).unwrap();
+        assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn config_set_refuses_what_is_no_setting() {
+    let sandbox = Sandbox::new();
+    for (key, value, expected) in [
+        (
+            "models.defualt",
+            "openai/a",
+            "unknown setting models.defualt\nhint: did you mean models.default?\n",
+        ),
+        (
+            "default",
+            "openai/a",
+            "unknown setting default\nhint: did you mean models.default?\n",
+        ),
+        (
+            "agents.coder.temprature",
+            "1",
+            "unknown setting agents.coder.temprature\nhint: did you mean agents.coder.temperature?\n",
+        ),
+        (
+            "openai.api_key",
+            "sk-never-shown",
+            "openai.api_key is a secret, and config.toml holds none\nhint: set OPENAI_API_KEY in your shell\n",
+        ),
+        (
+            "openai.base_url",
+            "http://x",
+            "openai.base_url comes from the environment, and config.toml cannot set it\n\
+             hint: set its variable in your shell; analects config show lists the variables\n",
+        ),
+        (
+            "models.default",
+            "gpt5-mini",
+            "unknown model \"gpt5-mini\"\nhint: did you mean openai/gpt-5-mini?\n",
+        ),
+        (
+            "context.pictures",
+            "yes",
+            "context.pictures must be true or false\n\
+             hint: such as analects config set context.pictures true\n",
+        ),
+    ] {
+        let run = sandbox.run(&["config", "set", key, value]);
+        run.assert_fails(2, &format!("analects: {expected}"));
+        assert!(!sandbox.path("home/config/config.toml").exists(), "{key}");
+    }
+}
+
+#[test]
+fn config_set_leaves_a_broken_file_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.write_config("config.toml", "[models\n");
+    let run = sandbox.run(&["config", "set", "models.default", "openai/a"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.contains("config.toml:1:"), "{}", run.stderr);
+    assert_eq!(sandbox.read("home/config/config.toml"), "[models\n");
+}
+
+#[test]
+fn config_set_says_what_decides_instead_of_the_file() {
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.command(&["config", "set", "models.default", "openai/a"]);
+    let run: CommandOutput = command
+        .env("ANALECTS_MODEL", "openai/b")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let warning = "warning: ANALECTS_MODEL decides models.default here, and not this file\n";
+    assert!(run.stderr.ends_with(warning), "{}", run.stderr);
+}
