@@ -13,6 +13,7 @@ use crate::{AskOptions, PrepareError, Responders, agent_name};
 pub const RECORDING_AUTHOR: &str = "replay";
 
 /// The configured agents, and the configured models behind words such as `default`.
+/// The crate reads no configuration itself: a program implements this trait for its own.
 pub trait AgentSource {
     /// The configured agent of that name; `None` if there is none.
     fn agent(&self, name: &str) -> Result<Option<Agent>, Box<dyn Error + Send + Sync>>;
@@ -64,6 +65,7 @@ pub struct ResolvedAgent {
 
 impl ResolvedAgent {
     /// Resolves the model of an agent. A recording gets an agent of its own.
+    /// Fails if the name of the model is unknown, or if its provider needs a key that `environment` does not have.
     pub fn new(
         agent: Agent,
         model: &str,
@@ -139,6 +141,8 @@ impl Resolver<'_> {
     }
 
     /// Who answers if the person names neither agent nor model.
+    /// In this order: the default agent of the conversation, the configured agent that answered last, the last model
+    /// that was asked here, and what [`Resolver::unnamed_model`] finds.
     fn unnamed(&mut self) -> Result<ResolvedAgent, PrepareError> {
         if let Some(agent) = self.default_agent().cloned() {
             let model = self.usable_model(&agent).unwrap_or_default();
@@ -232,6 +236,7 @@ impl Resolver<'_> {
     }
 
     /// Resolves the model of an agent. `is_named` says whether the person or the conversation named the model.
+    /// The error of a name that the person typed reads differently from one that came out of a file, hence the flag.
     fn resolve(
         &self,
         agent: Agent,
@@ -333,6 +338,7 @@ fn has_model(agent: &Agent, model: &str) -> bool {
 }
 
 /// Whether this version understands the name of a model, and it is no recording. There may still be no key for it.
+/// Needs no keys and no network. Names in a conversation may come from a newer version of this program.
 pub fn is_askable(model: &str) -> bool {
     if model.starts_with("replay:") {
         return false;
@@ -342,6 +348,7 @@ pub fn is_askable(model: &str) -> bool {
 }
 
 /// The name for a new agent, with the first number behind it that makes it unique if it is taken.
+/// `gpt-5` becomes `gpt-5-2` if an agent `gpt-5` exists. [`RECORDING_AUTHOR`] is always taken.
 fn free_name(name: String, agents: &[Agent]) -> String {
     let mut candidate = name.clone();
     let mut number = 2;

@@ -1,5 +1,9 @@
 //! Compaction with a real model, in three steps: decide what a summary replaces, request the summary, and write it into
 //! the conversation if nobody changed that meanwhile.
+//!
+//! A summary may take several requests: what does not fit into the window of its writer is summarised in parts. If the
+//! provider refuses a request as too long, the window is assumed to be smaller and the decision is made again. Only a
+//! turn whose prompt was refused falls back to a summary without a model; all others leave the conversation as it is.
 
 use analects_client::{Client, ClientError, Model};
 use analects_context::{
@@ -44,6 +48,7 @@ pub struct CompactionReport {
 }
 
 /// Why a conversation was not compacted.
+/// In all of these cases the model still gets the conversation as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum CompactionError {
     /// A compaction would gain nothing now.
@@ -132,6 +137,8 @@ pub(crate) struct FinishedCompaction {
 
 impl FinishedCompaction {
     /// Writes the compaction into the conversation, if that still holds what was summarised.
+    /// Fails with [`StoreError::Refused`] if somebody changed what was summarised; then nothing is written. The files
+    /// that are shown again count as seen from now on.
     pub fn write_to(
         self,
         conversation: &mut dyn Conversation,
@@ -154,6 +161,7 @@ impl FinishedCompaction {
 }
 
 /// Compacts a conversation because a person asked for it.
+/// Only compactions within a turn have a cost limit; this one ends when the person stops it.
 pub(crate) fn compact(
     setup: &TurnSetup,
     conversation: &mut dyn Conversation,
@@ -362,6 +370,7 @@ impl CompactionPlan {
 }
 
 /// The files in the part of a conversation that the compaction keeps.
+/// The model does not need these again after the summary.
 fn files_still_shown(chain: &Chain<'_>, compaction: &[Message]) -> FileFreshness {
     let kept_from = compaction.iter().find_map(|message| {
         let Body::CompactBoundary(boundary) = &message.body else {
@@ -414,6 +423,7 @@ fn is_attached(file: &FileText, attachments: &[Message]) -> bool {
 }
 
 /// Adds the tokens of the files to what the boundary says about the context afterwards.
+/// Without that, the report would promise more room than there is.
 fn count_files(messages: &mut [Message], attachments: &[Message], counter: &mut Counter<'_>) {
     let mut tokens = 0;
     for content in attachments
@@ -506,6 +516,7 @@ pub(crate) struct Summariser<'a, 'c, 's> {
 
 impl Summariser<'_, '_, '_> {
     /// Requests the summary of a message that may only be sent as a summary.
+    /// The writer is always the model that answers. An empty answer is an error.
     pub fn summarise_message(&mut self, message: &Message) -> Result<String, CompactionError> {
         let setup = self.setup;
         let model = &setup.agent.model;
@@ -532,6 +543,7 @@ impl Summariser<'_, '_, '_> {
     }
 }
 
+/// Collects a stream; nobody sees a summary while it is written.
 async fn whole_answer(
     client: &Client,
     model: &Model,
@@ -546,6 +558,7 @@ async fn whole_answer(
 }
 
 /// The answer, unless it broke off. A summary that reached its token limit still says more than none.
+/// An answer that ends without a reason, as if the connection was cut, is an error.
 fn complete(folded: Folded) -> Result<Message, CompactionError> {
     if let Some(error) = folded.error {
         return Err(failed(ClientError::Interrupted(error)));

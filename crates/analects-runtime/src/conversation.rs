@@ -1,5 +1,8 @@
 //! The trait for anything that stores a conversation, what a turn reads from it, and the messages that a turn itself
 //! adds.
+//!
+//! A caller gets a [`Snapshot`], decides, and hands back [`Change`]s with the messages that it expects to find. So
+//! nothing is locked while a model is asked, and a change by somebody else is noticed instead of overwritten.
 
 use std::path::PathBuf;
 
@@ -20,6 +23,7 @@ use crate::ResolvedAgent;
 /// wait for the disk, so do not call them on a thread of an asynchronous runtime.
 pub trait Conversation {
     /// The messages so far and the questions that wait for an answer.
+    /// It may copy the whole conversation, so keep the result instead of asking twice.
     fn snapshot(&self) -> Snapshot;
 
     /// The agents and models that may answer.
@@ -35,12 +39,16 @@ pub trait Conversation {
 
     /// Prepares for an answer to these questions. `base` holds its author, model and time. From now on other programs
     /// can see that the questions are being answered.
+    /// A turn that asks several times calls it before each request.
     fn begin_answer(&mut self, questions: &[Question], base: &Message) -> Result<(), StoreError>;
 
     /// Stores a piece of the answer, so that it survives a kill.
+    /// Returns nothing: a piece that cannot be stored must not end an answer that is paid for, and
+    /// [`Conversation::finish`] stores the whole.
     fn push(&mut self, piece: AnswerDelta<'_>);
 
     /// Adds the finished answer.
+    /// It replaces what [`Conversation::push`] stored.
     fn finish(&mut self, answer: Message) -> Result<(), StoreError>;
 
     /// Makes all changes or none. Each added message follows the one before.
@@ -120,6 +128,7 @@ pub struct Question {
 }
 
 /// Who may answer in a conversation.
+/// A place that defines no agents leaves the first three fields as they are by default.
 #[derive(Debug, Clone, Default)]
 pub struct Responders {
     /// The agents that the conversation defines.
@@ -208,6 +217,7 @@ pub(crate) fn additions(messages: impl IntoIterator<Item = Message>) -> Vec<Chan
 }
 
 /// The summary of one message that may only be sent as a summary. Unlike a compaction, it replaces just that message.
+/// `from` and `to` are the same message, by which [`as_single_summary`] recognises it.
 pub(crate) fn single_summary(message: &MessageId, text: &str) -> Message {
     let summary = Summary {
         text: text.into(),
@@ -233,6 +243,7 @@ pub(crate) fn as_single_summary(message: &Message) -> Option<(&MessageId, String
 }
 
 /// The calls of an answer.
+/// None for a message that is no answer.
 pub(crate) fn calls_of(answer: &Message) -> impl Iterator<Item = &ToolUse> {
     let blocks = match answer.body.content() {
         Some(Content::Blocks(blocks)) => blocks.as_slice(),

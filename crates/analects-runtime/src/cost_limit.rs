@@ -1,4 +1,7 @@
 //! The cost limit of a turn. A request is checked before it is sent, and its cost is counted afterwards.
+//!
+//! The check adds the error bound of the estimate to the tokens of the request, so it rather refuses than overspends.
+//! Where the price of a model is unknown, a limit refuses every request.
 
 use analects_client::{Model, cost};
 use analects_context::Count;
@@ -27,6 +30,7 @@ pub enum CostLimitError {
 }
 
 /// What one step of a turn may spend, and what it spent.
+/// A turn makes one for each step, with what the turn has left.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CostLimit {
     /// What the step may spend, in US dollars; `None` without a limit.
@@ -45,6 +49,7 @@ impl CostLimit {
     }
 
     /// Checks the request for a summary, and shortens the summary to what the limit still allows.
+    /// Without a limit, nothing is checked and nothing is shortened, even if the price is unknown.
     pub fn allow_summary(
         &self,
         model: &Model,
@@ -73,12 +78,14 @@ impl CostLimit {
 }
 
 /// The lowest possible cost of a request and its answer, in US dollars; `None` if the price is unknown.
+/// It assumes an answer of [`SHORTEST_ANSWER`] tokens.
 pub(crate) fn least_cost(model: &Model, count: Count) -> Option<f64> {
     cost_with(model, count, SHORTEST_ANSWER)
 }
 
 /// How many tokens an answer may have so that it and its request cost at most `left`, but no more than `wanted`. At
 /// least 1; `None` if the price is unknown.
+/// A free model may write as much as is `wanted`.
 pub(crate) fn affordable(
     model: &Model,
     count: Count,

@@ -1,5 +1,8 @@
 //! Carries out what a [`Turn`] says, from the conversation so far to the answer on disk. It runs on one thread and waits
 //! for the network only in [`Network`].
+//!
+//! Each effect of the turn is one method of [`TurnDriver`] with the same name, which returns the [`TurnInput`] to
+//! report back. An error of the store ends the turn at once, while an error of the provider is an ordinary result.
 
 use std::time::{Duration, Instant};
 
@@ -22,6 +25,7 @@ use crate::waiting::Scope;
 use crate::{Conversation, Question, Snapshot, files};
 
 /// What happens during a turn, for a caller that shows it.
+/// Every text is stored before its event is reported.
 #[derive(Debug)]
 pub enum TurnEvent {
     /// A part of the answer arrived.
@@ -93,6 +97,7 @@ pub enum TurnEnd {
 }
 
 /// Runs one turn of a conversation.
+/// It serves a single turn and is consumed by [`TurnDriver::run`].
 pub(crate) struct TurnDriver<'d, 's> {
     setup: &'d TurnSetup,
     conversation: &'d mut dyn Conversation,
@@ -115,6 +120,7 @@ pub(crate) struct TurnDriver<'d, 's> {
 }
 
 /// How a stream ended.
+/// A stream that ends without a final event counts as complete here; the fold finds out that it broke off.
 enum StreamEnd {
     Complete,
     Failed(ClientError),
@@ -183,6 +189,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
     }
 
     /// What this turn sends of the conversation: what was read last, or else what is there now.
+    /// Takes it, because whatever uses it may write to the conversation and so outdate it.
     fn take_snapshot(&mut self) -> Result<Snapshot, MissingItem> {
         match self.fresh_snapshot.take() {
             Some(snapshot) => Ok(snapshot),
@@ -190,6 +197,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         }
     }
 
+    /// Keeps the snapshot if nothing was written, which spares planning a second read.
     fn remind(&mut self) -> Result<TurnInput, StoreError> {
         // If something is missing, planning ends the turn.
         let Ok(snapshot) = self.take_snapshot() else {
@@ -243,6 +251,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         problems
     }
 
+    /// Stops at the first summary that fails. What was summarised before stays stored.
     fn summarise(
         &mut self,
         messages: &[MessageId],
@@ -289,6 +298,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         Ok(true)
     }
 
+    /// Does nothing while messages are chosen for this call: see [`CompactionError::CellsChosen`].
     fn compact(
         &mut self,
         trigger: CompactTrigger,
@@ -386,6 +396,8 @@ impl<'d, 's> TurnDriver<'d, 's> {
             .apply(additions([note]), &[], Timestamp::now())
     }
 
+    /// Sends the request, and keeps the answer and its error for [`TurnDriver::record`]. `left_to_spend` is in US
+    /// dollars.
     fn ask(&mut self, left_to_spend: Option<f64>) -> Result<TurnInput, StoreError> {
         if self.answer.take().is_some() {
             self.tell(TurnEvent::AskingAgain);
@@ -460,6 +472,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         }
     }
 
+    /// Calls of tools are stored only with the finished answer.
     fn store_text(&mut self, event: &StreamEvent) {
         let StreamEvent::BlockDelta { delta, .. } = event else {
             return;
@@ -476,6 +489,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         }
     }
 
+    /// Writes the answer, or the error in its place, to the conversation.
     fn record(&mut self) -> Result<TurnInput, StoreError> {
         self.had_question = None;
         let Some(answer) = self.answer.clone() else {
@@ -498,6 +512,7 @@ impl<'d, 's> TurnDriver<'d, 's> {
         self.conversation.set_notes(&notes);
     }
 
+    /// Gives each call a result that says that no tool was run.
     fn run_tools(&mut self) -> Result<TurnInput, StoreError> {
         let results = self.answer.as_ref().and_then(results_of_unrun_calls);
         if let Some(results) = results {
@@ -579,6 +594,7 @@ fn remind_of_files_in(
     files::remind(conversation, &seen, grants, Timestamp::now())
 }
 
+/// The input that makes the turn end because something is gone.
 fn planned_without(missing: MissingItem) -> TurnInput {
     TurnInput::Planned(PlanResult {
         missing: Some(missing),

@@ -233,6 +233,7 @@ impl FileConversation {
         )
     }
 
+    /// Ids of messages without one of their own derive from it, so it has to be the same for every call.
     fn session(&self) -> SessionId {
         msgfile::session_of(&self.file.session_name().to_string_lossy())
     }
@@ -285,6 +286,7 @@ impl FileConversation {
     }
 
     /// Changes messages that are in the file already.
+    /// All of them or none: if one cannot be made, the file stays as it is.
     fn change(&mut self, changes: &[Change]) -> Result<(), StoreError> {
         let session = self.session();
         let path = self.file.path().to_path_buf();
@@ -319,6 +321,7 @@ fn question(cell: &Cell<'_>, message: MessageId) -> Question {
     }
 }
 
+/// Times and costs may differ: only the id and the content count.
 fn says_the_same(now: &Message, then: &Message) -> bool {
     now.id == then.id && now.body == then.body
 }
@@ -342,6 +345,7 @@ fn no_message(path: &Path, id: &MessageId) -> StoreError {
     }
 }
 
+/// The error for a change that no longer suits the file.
 fn refused(path: &Path, why: String) -> StoreError {
     StoreError::Refused {
         path: path.to_path_buf(),

@@ -37,6 +37,8 @@ pub enum AttachError {
 
 /// Adds a text file that a person named to the conversation, as it is now. When it changes, later turns remind the model
 /// of that. `by` records who named the file, and where.
+/// The path may be relative to the current folder. Without `grants` the file is attached, but no later turn reads it
+/// again.
 pub fn attach_file(
     conversation: &mut dyn Conversation,
     grants: Option<&FileGrants>,
@@ -62,11 +64,13 @@ pub fn attach_file(
 }
 
 /// The message that [`attach_file`] would add to a conversation in this folder. Writes nothing.
+/// Fails as [`attach_file`] would, so a caller can check all files before it writes the first.
 pub fn attachment_preview(folder: &Path, path: &Path) -> Result<Message, AttachError> {
     let (_, file) = read_named(folder, path)?;
     Ok(attach(&file))
 }
 
+/// Reads a file by the path that a person typed, and names it relative to the folder of the conversation.
 fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), AttachError> {
     let Ok(grant) = FileGrant::from_user_path(path) else {
         return Err(why_not_read(path, false));
@@ -86,6 +90,8 @@ fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), Attac
     Ok((grant, file))
 }
 
+/// Finds the reason for the message after reading failed. The file may have changed meanwhile, so this looks again and
+/// settles for "unreadable" if nothing explains it.
 fn why_not_read(path: &Path, is_made_up: bool) -> AttachError {
     let path = path.to_path_buf();
     match path.metadata() {

@@ -7,7 +7,7 @@
 //!
 //! 1. [`Conversation`] is anything that stores a conversation: [`FileConversation`] in a message file,
 //!    [`StoredConversation`] in the transcript store. A [`Snapshot`] is its content at one moment.
-//! 2. [`prepare`] takes [`AskOptions`] and finds who answers ([`ResolvedAgent`]), which [`Question`]s wait and what is
+//! 2. [`prepare()`] takes [`AskOptions`] and finds who answers ([`ResolvedAgent`]), which [`Question`]s wait and what is
 //!    sent. It writes nothing. An [`AnswerQueue`] prepares the answers of a call that gets several.
 //! 3. [`Prepared::plan`] shows what would be sent. [`Prepared::ask`] and [`Prepared::ask_blocking`] ask the model, report
 //!    each [`TurnEvent`] and return an [`Outcome`].

@@ -55,6 +55,7 @@ impl<'s> Network<'s> {
     }
 
     /// For a thread that a runtime keeps for blocking work.
+    /// Do not call [`Network::wait`] on a thread that runs asynchronous tasks: it would panic.
     pub fn on(handle: Handle, stop: impl Future<Output = ()> + 's) -> Network<'s> {
         Network {
             runtime: TurnRuntime::Shared(handle),
@@ -64,6 +65,7 @@ impl<'s> Network<'s> {
     }
 
     /// Waits for `work`; `None` if the stop signal comes first.
+    /// Dropping `work` cancels the request. If both are ready, either may win.
     pub fn wait<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         if self.is_stopped {
             return None;
@@ -86,11 +88,14 @@ impl<'s> Network<'s> {
 
 impl<C: Conversation + Send + 'static> Prepared<C> {
     /// Writes the prompt, asks the model and records the answer. `events` sees what happens meanwhile.
+    /// Consumes the value, because the turn moves to another thread.
     pub async fn ask(self, events: impl FnMut(TurnEvent)) -> Result<Outcome, AskError> {
         self.ask_until(events, std::future::pending()).await
     }
 
     /// Like [`Prepared::ask`], but ends the answer where it is as soon as `stop` is ready. What arrived is recorded.
+    /// Needs a Tokio runtime and panics without one. `events` is called on the task of the caller, so it may borrow
+    /// from there, and should not block.
     pub async fn ask_until(
         mut self,
         mut events: impl FnMut(TurnEvent),

@@ -381,6 +381,7 @@ impl<C: Conversation> Prepared<C> {
     }
 
     /// The answer that broke off in this turn; `None` if none did.
+    /// Read it after the turn. An answer that had broken off before does not count.
     pub fn broken(&self) -> Option<MessageId> {
         let before = self.broken_before.as_ref()?;
         let now = broken_answer(&self.conversation.snapshot());
@@ -398,6 +399,7 @@ impl<C: Conversation> Prepared<C> {
     }
 
     /// How much of this call is in the conversation already.
+    /// After a failure, a caller can say what is there already: calling [`Prepared::write`] again would not repeat it.
     pub fn write_progress(&self) -> WriteProgress {
         self.progress
     }

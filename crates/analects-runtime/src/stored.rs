@@ -287,12 +287,14 @@ impl StoredConversation {
     }
 
     /// Loads the conversation from disk again.
+    /// Messages that other programs added to another branch do not appear.
     fn reload(&mut self) -> Result<(), StoreError> {
         self.loaded = self.load(self.loaded.leaf.as_ref())?;
         Ok(())
     }
 
     /// Whether any program has written to the session.
+    /// Reads one record at most.
     fn has_records(&self) -> Result<bool, StoreError> {
         let mut has_records = false;
         self.store.scan(&self.name, 0, &mut |_| {

@@ -9,6 +9,21 @@
 //!
 //! A turn always ends: each question is preceded by at most one compaction of each kind and one round of summaries, and
 //! the number of questions is limited.
+//!
+//! A turn without tools, whose request fits, takes this path:
+//!
+//! ```
+//! use analects_runtime::turn::{AnswerResult, Effect, EndReason, PlanResult, Turn, TurnInput, TurnLimits};
+//!
+//! let (mut turn, first) = Turn::begin(TurnLimits::default());
+//! assert_eq!(first, Effect::Remind);
+//! assert_eq!(turn.next(TurnInput::Reminded), Effect::Plan);
+//! let plan = PlanResult { fits: true, ..PlanResult::default() };
+//! assert_eq!(turn.next(TurnInput::Planned(plan)), Effect::Ask);
+//! let answer = AnswerResult::default();
+//! assert_eq!(turn.next(TurnInput::Answered(answer)), Effect::Record);
+//! assert_eq!(turn.next(TurnInput::Recorded), Effect::End(EndReason::Done));
+//! ```
 
 use analects_core::{CompactTrigger, MessageId};
 
@@ -65,6 +80,7 @@ pub enum TurnInput {
 }
 
 /// What a plan of the next request says.
+/// A missing item ends the turn before anything else is looked at.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PlanResult {
     /// Messages that may only be sent as a summary and have none yet.
@@ -89,6 +105,7 @@ pub enum MissingItem {
 }
 
 /// How the model answered.
+/// Several may be true at once: an answer that was stopped counts as stopped even if it failed too.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AnswerResult {
     /// Whether the provider refused the prompt as too long before it sent anything.
@@ -155,6 +172,7 @@ pub enum EndReason {
 }
 
 /// Which result the turn is waiting for.
+/// Every state but the last belongs to one effect, and only the result of that effect leads on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Reminding,
@@ -235,6 +253,7 @@ impl Turn {
     }
 
     /// How much may still be spent, in US dollars; `None` without a limit.
+    /// Never negative: an answer may cost more than was estimated.
     pub fn left_to_spend(&self) -> Option<f64> {
         let limit = self.limits.cost?;
         Some((limit - self.spent).max(0.0))
@@ -262,6 +281,8 @@ impl Turn {
         self.go(State::Compacting, Effect::Compact(trigger))
     }
 
+    /// Checks in this order: something is missing, a limit is reached, summaries are missing, the context is full, the
+    /// request does not fit. If nothing of that holds, the model is asked.
     fn after_plan(&mut self, plan: PlanResult) -> Effect {
         if let Some(missing) = plan.missing {
             return self.end(EndReason::ItemMissing(missing));
@@ -292,6 +313,7 @@ impl Turn {
         self.go(State::Summarising, Effect::Summarise(messages))
     }
 
+    /// Why the next request must not be sent; `None` if it may. Without a cost limit an unknown price does not matter.
     fn exceeded_limit(&self, least_cost: Option<f64>) -> Option<EndReason> {
         if self.asked >= self.limits.questions {
             return Some(EndReason::TooManyQuestions(self.asked));
@@ -304,6 +326,7 @@ impl Turn {
         (spent + next > limit).then_some(EndReason::TooCostly { spent, next })
     }
 
+    /// What they cost counts even if one failed.
     fn after_summaries(&mut self, failed: Option<MessageId>, cost: f64) -> Effect {
         self.spent += cost;
         match failed {
@@ -323,6 +346,8 @@ impl Turn {
         }
     }
 
+    /// A prompt that was refused as too long is compacted and sent again, once. Everything else is recorded first, even
+    /// a failure, because part of an answer may have arrived.
     fn after_answer(&mut self, answer: &AnswerResult) -> Effect {
         self.spent += answer.cost.unwrap_or(0.0);
         let is_refused = answer.is_too_long && !answer.is_stopped;

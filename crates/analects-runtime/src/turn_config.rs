@@ -18,6 +18,7 @@ use crate::ResolvedAgent;
 use crate::turn::TurnLimits;
 
 /// Starts the server of a local model just before the first request to it.
+/// A turn that ends before it asks starts no server.
 pub trait ServerStarter: std::fmt::Debug + Send + Sync {
     /// Returns the model with the address of its server. `None` if the server cannot be started; the implementation
     /// reports why.
@@ -65,6 +66,8 @@ impl Default for TurnConfig {
 
 /// How many tokens fit into a request and its answer: what the agent's settings say, but at most what is known about the
 /// model.
+/// An unknown model without a setting gets [`Agent::USUAL_WINDOW`]. A setting may lower what is known about a model but
+/// never raise it, since the provider would refuse the request.
 pub fn budget(agent: &Agent, model: &Model) -> Budget {
     let facts = model.facts.as_ref();
     let known_window = facts.and_then(|facts| facts.context_window);
@@ -112,6 +115,8 @@ impl TurnSetup {
     }
 
     /// Whether the context is full enough to compact the conversation before the model is asked.
+    /// First compares an upper estimate, which is cheap. Only if that reaches the threshold are the tokens counted
+    /// properly. False for a while after a compaction failed: see [`BackOff`].
     pub(crate) fn is_full(
         &self,
         plan: &Plan,
@@ -132,6 +137,7 @@ impl TurnSetup {
     }
 
     /// The agent with just the model that answers.
+    /// The planner takes the model from the agent, and another model of the agent may have another window.
     pub(crate) fn agent_with_one_model(&self) -> Agent {
         Agent {
             models: vec![self.agent.model.name.clone()],
@@ -164,12 +170,14 @@ impl TurnSetup {
     }
 
     /// The tokens of the whole context, whether or not it fits.
+    /// Uses what the provider reported for the last answer, and estimates only what came after it.
     pub(crate) fn count(&self, chain: &Chain<'_>, counter: &mut Counter<'_>) -> Count {
         let agent = self.agent_with_one_model();
         self.planner(&agent).count(chain, counter)
     }
 
     /// An empty answer with its author, model, start and duration.
+    /// The start is in whole milliseconds, as records on disk have it.
     pub(crate) fn answer_base(&self, began: Timestamp, took: Duration) -> Message {
         let mut base = Message::assistant("", "");
         base.created_at = began.round(Unit::Millisecond).ok();

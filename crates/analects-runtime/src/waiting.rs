@@ -1,5 +1,8 @@
 //! What waits for an answer, and which of it one answer is for: questions for different agents are answered one after
 //! the other, in their order.
+//!
+//! A person may edit the file while an answer arrives, so questions are compared by what they are, not by where they
+//! stand: see [`Question::key`].
 
 use analects_core::verbs::{Change, Choice, Target, choose, with_history};
 use analects_core::{Body, History, Message, MessageId, StopReason};
@@ -147,6 +150,7 @@ fn contains(questions: &[Question], question: &Question) -> bool {
 }
 
 /// Removes each of these questions once. Returns the names of those that were not there.
+/// Two questions with the same text are two entries, so removing one leaves the other.
 fn take_out(from: &mut Vec<Question>, questions: &[Question]) -> Vec<String> {
     let mut missing = Vec::new();
     for question in questions {
@@ -159,6 +163,7 @@ fn take_out(from: &mut Vec<Question>, questions: &[Question]) -> Vec<String> {
 }
 
 /// The messages that a person chose for one call, as they were then.
+/// By default nothing is chosen and everything is sent.
 #[derive(Debug, Clone, Default)]
 pub struct ChosenMessages {
     pub(crate) choice: Choice,
@@ -230,6 +235,8 @@ impl Scope {
     }
 
     /// The changes that make the choice permanent.
+    /// Fails with [`MissingItem::Choice`] if a chosen message is gone. The questions that are asked now are sent in any
+    /// case.
     pub(crate) fn changes(&self, snapshot: &Snapshot) -> Result<Vec<Change>, MissingItem> {
         let choice = self.chosen.resolve(&snapshot.messages);
         let choice = choice.ok_or(MissingItem::Choice)?;
@@ -242,6 +249,7 @@ impl Scope {
     }
 
     /// Hides what this turn does not send. Fails if a chosen message is gone.
+    /// The conversation itself is not changed: only this turn sees it like this.
     pub(crate) fn narrow(&self, mut snapshot: Snapshot) -> Result<Snapshot, MissingItem> {
         let mut changes = Vec::new();
         if !self.chosen.is_empty() {
@@ -255,6 +263,7 @@ impl Scope {
     }
 }
 
+/// For a question that is left to a later answer.
 fn hide(question: Question) -> Change {
     Change::SetHistory {
         target: Target::message(question.message),
