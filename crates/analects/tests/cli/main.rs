@@ -89,3 +89,4 @@ mod snapshots;
 mod status_messages;
 mod terminal_output;
 mod unseen_cells;
+mod wrong_uses;
