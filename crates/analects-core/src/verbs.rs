@@ -19,8 +19,8 @@ mod compact;
 mod edit;
 mod groups;
 mod hide;
+mod model_view;
 mod rewind;
-mod view;
 
 use crate::{Body, History, Message, MessageId, Revision, Tree};
 
@@ -28,10 +28,10 @@ pub use choose::{Choice, choose};
 pub use compact::{compact, undo_compaction};
 pub use edit::{edit, edited_content, text_of};
 pub use hide::{drop, restore};
-pub use rewind::{fork, fork_to, rewind, step_end};
-pub use view::{
+pub use model_view::{
     Edits, Survey, Surveyed, View, hidden_calls, revised, revised_in_full, with_history,
 };
+pub use rewind::{fork, fork_to, rewind, step_end};
 
 /// One change of a conversation.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,6 +16,7 @@ pub mod code;
 pub(crate) mod decode;
 mod edit;
 pub(crate) mod encode;
+mod escape;
 pub(crate) mod fence;
 pub mod frontmatter;
 mod ids;
@@ -36,6 +37,7 @@ mod seconds;
 mod select;
 mod show;
 mod tidy;
+mod unanswered;
 mod verbs;
 
 use analects_core::{Agent, LineIndex, Span};
@@ -231,36 +233,6 @@ impl Document {
         }
         agents
     }
-
-    /// The prompts at the end of the current branch that have no answer yet. Prompts that the model does not see do not
-    /// count, nor do answers that failed, were interrupted before their first word, or are hidden.
-    pub fn unanswered(&self) -> Vec<Cell<'_>> {
-        let mut open = Vec::new();
-        let mut end = self.cells().len();
-        let sides = messages::side_chain_cells(self);
-        for (at, cell) in self.cells().enumerate().rev() {
-            if at >= end || sides.contains(&at) {
-                continue;
-            }
-            if cell.is_answer() {
-                break;
-            }
-            if cell.is_question() {
-                open.push(cell);
-            }
-            match cell.parent() {
-                Some("") => break,
-                // A parent that is not there counts as the cell before.
-                Some(parent) => {
-                    let parent = self.cell(parent).filter(|parent| parent.at < at);
-                    end = parent.map_or(at, |parent| parent.at + 1);
-                }
-                None => end = at,
-            }
-        }
-        open.reverse();
-        open
-    }
 }
 
 /// The ordinal in a name that is not an id: `7`, or `#7`.
@@ -269,17 +241,6 @@ pub(crate) fn place_in(name: &str) -> Option<usize> {
     // `07` is no ordinal: there is one way to write a number.
     let is_plain = digits.starts_with(|c: char| ('1'..='9').contains(&c));
     digits.parse().ok().filter(|_| is_plain)
-}
-
-impl Document {
-    /// The last prompt without an answer, if its `history` hides it, or its words, from the model.
-    pub fn unseen_question(&self) -> Option<Cell<'_>> {
-        let sides = messages::side_chain_cells(self);
-        let cells = self.cells().rev().filter(|cell| !sides.contains(&cell.at));
-        let behind = cells.take_while(|cell| !cell.is_answer());
-        let mut prompts = behind.filter(|cell| cell.is_prompt() && !cell.body().is_empty());
-        prompts.next().filter(|cell| !cell.is_question())
-    }
 }
 
 #[cfg(test)]

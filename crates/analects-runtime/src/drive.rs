@@ -15,13 +15,13 @@ use analects_core::{
 use analects_store::{AnswerDelta, StoreError};
 use jiff::Timestamp;
 
+use crate::answer_queue::Scope;
 use crate::compaction::{CompactionError, CompactionPlan, CompactionReport, Summariser};
 use crate::conversation::{additions, calls_of, results_of_unrun_calls, single_summary};
 use crate::cost_limit::{CostLimit, affordable, least_cost};
 use crate::network::Network;
 use crate::turn::{AnswerResult, Effect, EndReason, MissingItem, PlanResult, Turn, TurnInput};
 use crate::turn_config::TurnSetup;
-use crate::waiting::Scope;
 use crate::{Conversation, Question, Snapshot, files};
 
 /// What happens during a turn, for a caller that shows it.

@@ -81,6 +81,7 @@
 //! - Two programs that continue the same session at once make two branches; nothing merges them.
 
 mod agents;
+mod answer_queue;
 mod compaction;
 mod conversation;
 mod cost_limit;
@@ -92,11 +93,11 @@ mod prepare;
 mod stored;
 pub mod turn;
 mod turn_config;
-mod waiting;
 
 pub use agents::{
     AgentSource, NothingConfigured, RECORDING_AUTHOR, ResolvedAgent, ResponderNote, is_askable,
 };
+pub use answer_queue::{AnswerQueue, ChosenMessages, QueueReport, broken_answer};
 pub use compaction::{CompactionError, CompactionReport};
 pub use conversation::{Conversation, Notes, Question, Responders, Snapshot};
 pub use cost_limit::CostLimitError;
@@ -107,4 +108,3 @@ pub use network::NetworkError;
 pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, WriteProgress, prepare};
 pub use stored::{Branches, StoredConversation, size_in_words};
 pub use turn_config::{ServerStarter, TurnConfig, budget};
-pub use waiting::{AnswerQueue, ChosenMessages, QueueReport, broken_answer};

@@ -11,13 +11,13 @@ use analects_store::StoreError;
 use jiff::Timestamp;
 
 use crate::agents::Resolver;
+use crate::answer_queue::{Scope, WaitingQuestions};
 use crate::compaction;
 use crate::conversation::additions;
 use crate::drive::{TurnDriver, remind};
 use crate::files::{AttachError, attach_file, attachment_preview};
 use crate::network::{Network, NetworkError};
 use crate::turn_config::{TurnSetup, budget};
-use crate::waiting::{Scope, WaitingQuestions};
 use crate::{
     AgentSource, AnswerQueue, ChosenMessages, CompactionError, CompactionReport, Conversation,
     NothingConfigured, Outcome, QueueReport, ResolvedAgent, ResponderNote, Responders, Snapshot,

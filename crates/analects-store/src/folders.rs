@@ -47,9 +47,48 @@ impl StoreFolders {
 
     /// Returns the folder of a project's transcripts.
     pub fn sessions_folder(&self, project: &Path) -> PathBuf {
-        self.data
-            .join("sessions")
+        self.projects_folder()
             .join(StoreFolders::project_name(project))
+    }
+
+    /// The folder with a subfolder of transcripts for each project.
+    pub(crate) fn projects_folder(&self) -> PathBuf {
+        self.data.join("sessions")
+    }
+
+    /// The folder of sessions that were removed.
+    pub(crate) fn trash_folder(&self) -> PathBuf {
+        self.data.join("trash")
+    }
+
+    /// The folder of the journal: unfinished answers, and what our own commands remove from files.
+    pub(crate) fn journal_folder(&self) -> PathBuf {
+        self.state.join("journal")
+    }
+
+    /// The folder that records which files a person has shown to a model.
+    pub(crate) fn grants_folder(&self) -> PathBuf {
+        self.state.join("grants")
+    }
+
+    /// The folder that records which pictures a person allows to be sent.
+    pub(crate) fn pictures_folder(&self) -> PathBuf {
+        self.state.join("pictures")
+    }
+
+    /// The folder that announces which questions of sessions are being answered.
+    pub(crate) fn announcements_folder(&self) -> PathBuf {
+        self.state.join("asking")
+    }
+
+    /// The folder that caches the summaries of sessions for lists. It may be deleted at any time.
+    pub(crate) fn summaries_folder(&self) -> PathBuf {
+        self.state.join("lists")
+    }
+
+    /// The folder of write locks, and of the records that complete an interrupted change.
+    pub(crate) fn locks_folder(&self) -> PathBuf {
+        self.state.join("locks")
     }
 }
 
@@ -120,7 +159,7 @@ pub(crate) fn file_in_state(
     path: &Path,
     extension: &str,
 ) -> Result<PathBuf, StoreError> {
-    let folder = folders.state.join("locks");
+    let folder = folders.locks_folder();
     create_private_folder(vfs, &folder)?;
     Ok(folder.join(format!("{}.{extension}", name_in_state(path))))
 }

@@ -85,7 +85,7 @@ impl FileGrants {
     /// Returns the grants in the state folder.
     pub fn new(folders: &StoreFolders) -> FileGrants {
         FileGrants {
-            folder: folders.state.join("grants"),
+            folder: folders.grants_folder(),
         }
     }
 

@@ -70,7 +70,7 @@ impl Journal {
     pub fn with_vfs(vfs: Arc<dyn Vfs>, folders: &StoreFolders) -> Journal {
         Journal {
             vfs,
-            folder: folders.state.join("journal"),
+            folder: folders.journal_folder(),
         }
     }
 

@@ -142,8 +142,7 @@ impl JsonlStore {
     /// Returns the file that caches the summaries of the sessions of a project.
     fn summaries_path(&self, project: &str) -> PathBuf {
         self.folders
-            .state
-            .join("lists")
+            .summaries_folder()
             .join(format!("{project}.jsonl"))
     }
 
@@ -157,7 +156,7 @@ impl JsonlStore {
 
     /// The folder with a subfolder for each project.
     fn projects_folder(&self) -> PathBuf {
-        self.folders.data.join("sessions")
+        self.folders.projects_folder()
     }
 
     /// Opens the file of a chain for reading; `None` if there is none.
@@ -418,8 +417,7 @@ impl TranscriptStore for JsonlStore {
         let path = self.path(&main)?;
         let trash_folder = self
             .folders
-            .data
-            .join("trash")
+            .trash_folder()
             .join(checked_name(&main.project)?);
         let metadata = self.vfs.metadata(&path);
         if metadata.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {

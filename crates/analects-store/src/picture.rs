@@ -159,7 +159,7 @@ impl PictureConsent {
     pub fn of(path: &Path, folders: &StoreFolders) -> PictureConsent {
         let file = real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf());
         PictureConsent {
-            record: folders.state.join("pictures").join(name_in_state(&file)),
+            record: folders.pictures_folder().join(name_in_state(&file)),
         }
     }
 

@@ -372,8 +372,7 @@ pub fn find_interrupted_change(
 ) -> Option<Problem> {
     let path = vfs.real_path(path).ok()?;
     let record = folders
-        .state
-        .join("locks")
+        .locks_folder()
         .join(format!("{}.append", name_in_state(&path)));
     let record = RedoRecord::read(vfs, &record)?;
     // A change that another process is making right now is not interrupted.

@@ -24,6 +24,7 @@ pub use answer::AnswerPrinter;
 use colour::Colour;
 pub use diagnostic::count;
 use markdown::wrap::hanging_lines;
+pub use markdown::wrap::wrap_words;
 pub use status::show as progress;
 use text::{escape_json, escape_line, escape_lines};
 

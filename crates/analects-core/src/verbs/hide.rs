@@ -1,5 +1,5 @@
 //! Hides messages from the model and shows them again. A call and its result go together, and so do code and its
-//! output.
+//! output: hiding a call is enough, since [`View`](super::View) leaves the results of hidden calls out.
 
 use super::compact::{compaction_extras, compaction_of, undo_changes};
 use super::groups::MessageGroups;

@@ -12,7 +12,7 @@ use super::attributes::{
 };
 use super::line::backslashes;
 use crate::msgfile::decode::trimmed;
-use crate::msgfile::encode::closed_fences;
+use crate::msgfile::fence::closed_fences;
 use crate::msgfile::line::is_blank;
 use crate::msgfile::messages::images;
 use crate::msgfile::scan::{line_text, lines};

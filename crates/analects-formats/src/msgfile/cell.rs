@@ -6,7 +6,7 @@ use analects_core::{History, Raw, RawMap, Span};
 
 use super::metadata::AttributeRef;
 use super::role::is_output_word;
-use super::{CellKind, CellRole, Document, MetaKey, decode, encode, scan};
+use super::{CellKind, CellRole, Document, MetaKey, decode, escape, scan};
 
 /// One cell of a document.
 #[derive(Debug, Clone, Copy)]
@@ -256,12 +256,12 @@ impl<'a> Cell<'a> {
     pub fn content(self) -> Cow<'a, str> {
         let bytes = self.bytes(self.body());
         let text = simdutf8::basic::from_utf8(bytes).map(Cow::Borrowed);
-        encode::unescape(text.unwrap_or_else(|_| String::from_utf8_lossy(bytes)))
+        escape::unescape(text.unwrap_or_else(|_| String::from_utf8_lossy(bytes)))
     }
 
     /// Its content byte for byte, with escapes removed.
     pub fn content_bytes(self) -> Cow<'a, [u8]> {
-        encode::unescape_bytes(self.bytes(self.body()))
+        escape::unescape_bytes(self.bytes(self.body()))
     }
 
     /// Whether its `stored` attribute, if it has one, fits its text.

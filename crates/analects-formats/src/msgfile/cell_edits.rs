@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use analects_core::Span;
 
 use super::edit::replace_content;
-use super::encode::{escape, open_fence, stored};
+use super::encode::{open_fence, stored};
+use super::escape::escape;
 use super::ids::leading_number;
 use super::item::{ItemError, ItemErrorKind};
 use super::line::is_blank_line;

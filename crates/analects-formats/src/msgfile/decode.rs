@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use analects_core::Span;
 use memchr::memrchr;
 
-use super::encode::{open_fence, unescape};
+use super::encode::open_fence;
+use super::escape::unescape;
 use super::ids::NameIndex;
 use super::line::is_blank_line;
 use super::scan::{self, line_text, lines};

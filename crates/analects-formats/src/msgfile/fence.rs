@@ -1,6 +1,11 @@
 //! Fenced code blocks, as far as cells need them: which lines a closed fence hides, and whether a text leaves a fence
 //! open. The time is linear in the length of any text.
 
+use analects_core::Span;
+
+use super::line::is_blank_line;
+use super::scan::{line_text, lines};
+
 /// A run of at least three backticks or tildes at the start of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fence {
@@ -347,4 +352,19 @@ fn closers<T>(events: &[FenceEvent<T>]) -> Vec<Option<usize>> {
         }
     }
     found
+}
+
+/// The closed fences of a text, in order, each from its opening line to its closing one. Heads in the text do not
+/// matter: those that no fence hides are escaped.
+pub(crate) fn closed_fences(content: &str) -> Vec<Span> {
+    let mut region: Region<()> = Region::new();
+    for (at, line) in lines(content.as_bytes(), 0) {
+        let text = line_text(line);
+        if !is_blank_line(text) {
+            region.line(text, at);
+        }
+    }
+    let mut fences = Vec::new();
+    region.end(|()| {}, |open, close| fences.push(Span::new(open, close)));
+    fences
 }

@@ -53,7 +53,7 @@ pub(super) fn head(line: &[u8]) -> Option<Head> {
 }
 
 /// The number of bytes at the beginning that pass a test.
-fn count(bytes: &[u8], test: impl Fn(u8) -> bool) -> usize {
+pub(super) fn count(bytes: &[u8], test: impl Fn(u8) -> bool) -> usize {
     bytes.iter().take_while(|byte| test(**byte)).count()
 }
 
@@ -113,11 +113,6 @@ pub(super) fn metadata_of<'a>(line: &'a [u8], id: &[u8]) -> Option<&'a [u8]> {
     line.strip_prefix(b"[^")?
         .strip_prefix(id)?
         .strip_prefix(b"]:")
-}
-
-/// Whether a line of text must be escaped because it is a head, or a head after any number of `\`.
-pub(super) fn is_head_like(line: &[u8]) -> bool {
-    head(&line[count(line, |byte| byte == b'\\')..]).is_some()
 }
 
 /// Whether a line is not a head but looks as if its author meant one: six `#`, no blank before or after the marker,

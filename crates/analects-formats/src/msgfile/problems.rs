@@ -7,7 +7,7 @@ use analects_core::{LineIndex, Problem, Severity, Span};
 
 use super::agents::{agent, why_not_a_name};
 use super::code::code;
-use super::encode::closed_fences;
+use super::fence::closed_fences;
 use super::line::is_nearly_head;
 use super::role::is_fixed_word;
 use super::scan::{line_text, lines};

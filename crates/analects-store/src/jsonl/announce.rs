@@ -133,7 +133,7 @@ fn can_end_chain(link: &OwnedLink, agent: Option<&str>) -> bool {
 
 /// The folder with the announcements of all chains.
 fn announcements_folder(store: &JsonlStore) -> PathBuf {
-    store.folders.state.join("asking")
+    store.folders.announcements_folder()
 }
 
 /// Lists the announcements of a chain.

@@ -5,7 +5,7 @@ use analects_core::{Block, Image, Raw, RawMap, Source};
 
 use super::partial::CellView;
 use crate::msgfile::CellRole;
-use crate::msgfile::encode::closed_fences;
+use crate::msgfile::fence::closed_fences;
 
 /// The text of a person as blocks of text and pictures; `None` if it has no pictures.
 pub(super) fn split(read: &CellView<'_>) -> Option<Vec<Block>> {

@@ -18,7 +18,7 @@ pub fn wrapped(text: &[StyledText], width: usize) -> Vec<StyledLine> {
             continue;
         }
         let mut start = 0;
-        for part in broken(&plain, width) {
+        for part in wrap_words(&plain, width) {
             // What lies between two lines is blank.
             start += plain[start..].find(&*part).unwrap_or(0);
             lines.push(cut(&line, start, start + part.len()));
@@ -35,7 +35,8 @@ pub fn hanging_lines(line: &str, width: usize) -> Vec<String> {
     owned_lines(line, options(width).subsequent_indent(&indent))
 }
 
-fn broken(text: &str, width: usize) -> Vec<String> {
+/// A line of plain text broken into lines of at most `width` columns.
+pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     owned_lines(text, options(width))
 }
 

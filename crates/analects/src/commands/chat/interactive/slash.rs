@@ -4,6 +4,7 @@
 use analects_core::nearest;
 
 use crate::failure::Failure;
+use crate::ui;
 use crate::ui::prompt::split_command;
 
 /// A slash command.
@@ -176,7 +177,7 @@ fn entry(name: &str, about: &str, width: usize) -> Vec<String> {
     } else {
         6
     };
-    let mut lines = wrap(about, width.saturating_sub(margin + 1));
+    let mut lines = ui::wrap_words(about, width.saturating_sub(margin + 1));
     for line in &mut lines {
         line.insert_str(0, &" ".repeat(margin));
     }
@@ -185,24 +186,6 @@ fn entry(name: &str, about: &str, width: usize) -> Vec<String> {
         Some(first) => first.replace_range(..MARGIN, &format!("  {name:<15}")),
         None if !name.is_empty() => lines.insert(0, format!("  {name}")),
         None => {}
-    }
-    lines
-}
-
-/// Wraps words to `width` columns. A longer word gets a line of its own.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let Some(line) = lines.last_mut() else {
-            continue;
-        };
-        if line.is_empty() {
-            line.push_str(word);
-        } else if line.len() + 1 + word.len() <= width {
-            line.push_str(&format!(" {word}"));
-        } else {
-            lines.push(word.to_string());
-        }
     }
     lines
 }

@@ -1,5 +1,5 @@
-//! What waits for an answer, and which of it one answer is for: questions for different agents are answered one after
-//! the other, in their order.
+//! The order of answers: which of the waiting questions the next answer is for. Questions for different agents are
+//! answered one after the other. Which questions wait, the message file or the session says.
 //!
 //! A person may edit the file while an answer arrives, so questions are compared by what they are, not by where they
 //! stand: see [`Question::key`].
