@@ -7,7 +7,7 @@ use std::error::Error;
 use analects_client::{ClientError, Model, ProviderSettings, Transport, resolve};
 use analects_core::{Agent, nearest};
 
-use crate::{AskOptions, PrepareError, Responders, agent_name};
+use crate::{AskOptions, Conversation, PrepareError, Responders, agent_name};
 
 /// The author of recorded answers.
 pub const RECORDING_AUTHOR: &str = "replay";
@@ -113,6 +113,26 @@ pub enum ResponderNote {
     },
     /// The agent that answered last is not configured here, so its instructions are missing.
     AgentNotConfigured(String),
+}
+
+/// The agent that answers next unless a person names another one. Its first model is the one that answers. `None` if
+/// nobody can answer.
+pub fn next_agent(conversation: &impl Conversation, options: &AskOptions<'_>) -> Option<Agent> {
+    let mut resolver = Resolver {
+        options,
+        responders: &conversation.responders(),
+        notes: Vec::new(),
+    };
+    let resolved = resolver.find(None).ok()?;
+    if resolved.is_recording() {
+        return None;
+    }
+    let mut agent = resolved.agent;
+    agent
+        .models
+        .retain(|model| *model != resolved.requested_model);
+    agent.models.insert(0, resolved.requested_model);
+    Some(agent)
 }
 
 /// Finds who answers, and collects notes about the choice.

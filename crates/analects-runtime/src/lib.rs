@@ -96,6 +96,7 @@ mod turn_config;
 
 pub use agents::{
     AgentSource, NothingConfigured, RECORDING_AUTHOR, ResolvedAgent, ResponderNote, is_askable,
+    next_agent,
 };
 pub use answer_queue::{AnswerQueue, ChosenMessages, QueueReport, broken_answer};
 pub use compaction::{CompactionError, CompactionReport};

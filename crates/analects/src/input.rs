@@ -16,21 +16,60 @@ pub fn stdin_is_terminal() -> bool {
     io::stdin().is_terminal()
 }
 
-/// The text on stdin, without trailing line ends. Empty if stdin is a terminal.
-pub fn read_stdin() -> Result<String, Failure> {
-    if stdin_is_terminal() {
-        return Ok(String::new());
+/// What a verb gets as text: the arguments, followed by stdin. All verbs that take text read it here.
+///
+/// A single argument `-` stands for stdin. A terminal counts as empty, so that no verb waits for you to type, and
+/// so does a closed stdin, which the standard library replaces by an empty one.
+pub struct GivenText {
+    /// The arguments, joined by blanks.
+    pub words: String,
+    /// The bytes on stdin.
+    pub piped: Vec<u8>,
+}
+
+impl GivenText {
+    /// Reads at most `limit` bytes from stdin.
+    pub fn read(arguments: &[String], limit: u64) -> Result<GivenText, Failure> {
+        let is_dash = matches!(arguments, [word] if word == "-");
+        Ok(GivenText {
+            words: if is_dash {
+                String::new()
+            } else {
+                arguments.join(" ")
+            },
+            piped: read_stdin(limit)?,
+        })
     }
-    let bytes = read_limited(io::stdin().lock())
+
+    /// The text on stdin, without trailing line ends.
+    pub fn piped_text(&self) -> Result<&str, Failure> {
+        let text = std::str::from_utf8(&self.piped).map_err(|error| {
+            let at = error.valid_up_to();
+            Failure::input(format!(
+                "stdin: not text: the bytes at offset {at} are not UTF-8"
+            ))
+        })?;
+        Ok(text.trim_end_matches(['\r', '\n']))
+    }
+
+    /// The arguments and the text on stdin, with an empty line between them.
+    pub fn into_text(self) -> Result<String, Failure> {
+        let piped = self.piped_text()?;
+        if self.words.is_empty() || piped.is_empty() {
+            return Ok(format!("{}{piped}", self.words));
+        }
+        Ok(format!("{}\n\n{piped}", self.words))
+    }
+}
+
+/// The bytes on stdin. Empty if stdin is a terminal.
+pub fn read_stdin(limit: u64) -> Result<Vec<u8>, Failure> {
+    if stdin_is_terminal() {
+        return Ok(Vec::new());
+    }
+    read_at_most(io::stdin().lock(), limit)
         .map_err(|error| Failure::input(format!("cannot read stdin: {}", io_error_text(&error))))?
-        .ok_or_else(|| Failure::input("stdin: larger than 30 MB"))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::input(format!(
-            "stdin: not text: the bytes at offset {at} are not UTF-8"
-        ))
-    })?;
-    Ok(text.trim_end_matches(['\r', '\n']).to_string())
+        .ok_or_else(|| Failure::input(format!("stdin: larger than {} MB", limit / 1_000_000)))
 }
 
 /// Everything that the source holds, or `None` if that is more than [`MAX_SIZE`].

@@ -2,16 +2,17 @@
 
 mod placement;
 
-use std::io::{IsTerminal, Read};
 use std::path::PathBuf;
 
 use analects_core::{Ids, Problem, Severity};
+use analects_formats::convert::WHOLE_LIMIT;
 use analects_formats::msgfile::output::{self, OutputChunk};
 use analects_formats::msgfile::{self, Cell, CellRole, Document, NewCell, Splice, base64, code};
 use analects_store::OsIds;
 
 use crate::environment::Environment;
-use crate::failure::{Failure, io_error_text};
+use crate::failure::Failure;
+use crate::input::GivenText;
 use crate::{message_file, ui};
 use placement::CellPlacement;
 
@@ -20,15 +21,17 @@ const LARGE: usize = 8_000_000;
 
 /// Add a message or an output to a file without asking a model
 ///
-/// The text is the arguments or, without arguments, stdin exactly as it is, with all blanks and line ends.
+/// The text is the arguments, followed by stdin. Without arguments, stdin is kept exactly as it is, with all
+/// blanks and line ends.
+///
 /// The cell goes to the end of FILE, which is created if it does not exist, and add prints the name of the
 /// cell. If another process is writing to the file, add waits up to ten seconds.
 ///
 /// With --output, the text is an output instead of a message. With --of ID, it belongs to that cell: an
 /// answer to a message, the output of a code cell, another output of the same execution, or the result of a
 /// tool call. With --type tool --attr name=TOOL, it is a tool call in an answer. The name of the new cell
-/// follows from the name of that cell. Output of code is stored line by line as standard output, unless the
-/// text already has this form.
+/// follows from the name of that cell. Output of code is stored line by line as standard output, unless each
+/// line of the text already begins with stdout> or stderr>.
 ///
 /// Bytes that are not text need --mime-type. They become a raw cell in base64, or an output of a code cell.
 #[derive(Debug, clap::Args)]
@@ -43,7 +46,7 @@ pub struct AddArgs {
     /// The message file
     file: PathBuf,
 
-    /// The text [default: stdin]
+    /// The text; stdin is added to it
     text: Vec<String>,
 
     /// Add an output instead of a message
@@ -274,25 +277,22 @@ struct CellInput {
 }
 
 impl CellInput {
-    /// Reads the arguments or, without arguments, stdin to its end.
+    /// Reads the arguments, followed by stdin. Without arguments, stdin stays exactly as it is.
     fn read(arguments: &[String], mime_type: Option<&str>) -> Result<CellInput, Failure> {
         if let Some(kind) = mime_type {
             check_mime_type(kind)?;
         }
-        if !arguments.is_empty() {
-            // Leave stdin alone: it may belong to a loop in a shell script.
-            return Ok(CellInput {
-                bytes: arguments.join(" ").into_bytes(),
-            });
+        let given = GivenText::read(arguments, WHOLE_LIMIT as u64)?;
+        if given.words.is_empty() {
+            return Ok(CellInput { bytes: given.piped });
         }
-        if std::io::stdin().is_terminal() {
-            return Err(nothing());
+        if mime_type.is_some() && !given.piped.is_empty() {
+            let message = "--mime-type is for one content, but there are arguments and stdin";
+            return Err(Failure::usage(message, "add the text in a cell of its own"));
         }
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).map_err(|error| {
-            Failure::input(format!("cannot read stdin: {}", io_error_text(&error)))
-        })?;
-        Ok(CellInput { bytes })
+        Ok(CellInput {
+            bytes: given.into_text()?.into_bytes(),
+        })
     }
 
     /// Whether there are no bytes at all.
@@ -332,9 +332,9 @@ impl CellInput {
         }
         if let Ok(text) = std::str::from_utf8(&self.bytes)
             && output::decode(text, false).1.is_empty()
-            && !text.ends_with('\n')
         {
-            return Ok(text.to_string());
+            // The last line end of a pipe is not one of the output.
+            return Ok(text.strip_suffix('\n').unwrap_or(text).to_string());
         }
         let encoded = output::encode(&[OutputChunk::stdout(self.bytes.as_slice())]);
         if encoded.base64 {

@@ -22,7 +22,7 @@ use crate::connection::{ConnectionArgs, block_on};
 use crate::environment::Environment;
 use crate::failure::{Failure, io_error_text};
 use crate::hints::{self, Interface};
-use crate::input::{read_limited, read_stdin};
+use crate::input::{GivenText, MAX_SIZE, read_limited};
 use crate::local::LocalTokenizer;
 use crate::{interrupt, local, no_model_help, request_preview, ui};
 
@@ -184,14 +184,14 @@ fn request(args: &AskArgs) -> Result<Request, Failure> {
 /// The blocks of the question: the arguments, the files, and stdin.
 fn blocks(args: &AskArgs) -> Result<Vec<Block>, Failure> {
     let mut blocks = Vec::new();
-    let prompt = args.prompt.join(" ");
-    if !prompt.trim().is_empty() {
-        blocks.push(Block::from_text(prompt));
+    let given = GivenText::read(&args.prompt, MAX_SIZE)?;
+    if !given.words.trim().is_empty() {
+        blocks.push(Block::from_text(&*given.words));
     }
     for path in &args.files {
         blocks.push(block(path)?);
     }
-    let piped = read_stdin()?;
+    let piped = given.piped_text()?;
     if !piped.trim().is_empty() {
         blocks.push(Block::from_text(piped));
     }

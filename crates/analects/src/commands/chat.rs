@@ -20,7 +20,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::hints::Interface;
 pub use crate::hints::ask_in_session_command;
-use crate::input::{read_stdin, stdin_is_terminal};
+use crate::input::{GivenText, MAX_SIZE, stdin_is_terminal};
 use crate::pictures;
 use crate::sessions::Sessions;
 pub use call::{CallArgs, ChatCall, ChatSettings, UserInput, explain, report_notes};
@@ -232,13 +232,8 @@ fn split_file(mut words: Vec<String>) -> Result<(Option<PathBuf>, Vec<String>), 
     Ok((None, words))
 }
 
-/// The prompt: the arguments, followed by stdin unless that is a terminal. `None` if it is blank.
-pub fn prompt(words_given: &[String]) -> Result<Option<String>, Failure> {
-    let mut prompt = words_given.join(" ");
-    let piped = read_stdin()?;
-    if !prompt.is_empty() && !piped.is_empty() {
-        prompt.push_str("\n\n");
-    }
-    prompt.push_str(&piped);
+/// The prompt: the arguments, followed by stdin. `None` if it is blank.
+pub fn prompt(words: &[String]) -> Result<Option<String>, Failure> {
+    let prompt = GivenText::read(words, MAX_SIZE)?.into_text()?;
     Ok((!prompt.trim().is_empty()).then_some(prompt))
 }

@@ -8,7 +8,7 @@ use super::chat::{self, ask_in_session_command};
 use super::verbs::{Verb, VerbOutcome, VerbTarget};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::input::read_stdin;
+use crate::input::{GivenText, MAX_SIZE};
 use crate::{shell, ui};
 
 /// Change the text of a message
@@ -20,11 +20,11 @@ use crate::{shell, ui};
 /// back. In a session, a revision holds the new text, and the original message stays in the record. edit
 /// prints the name of the cell or message.
 ///
-/// TEXT is the arguments, or stdin if it is -.
+/// The new text is the arguments, followed by stdin.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects edit talk.msg.md 3 \"What I meant was this\"
-  analects edit last 0197a3c2-77f1 - < better.txt")]
+  analects edit last 0197a3c2-77f1 < better.txt")]
 pub struct EditArgs {
     /// The message file, or the session: its id, a prefix of it, its title, or last
     #[arg(value_name = "FILE|SESSION")]
@@ -34,8 +34,7 @@ pub struct EditArgs {
     #[arg(value_name = "CELL|MESSAGE")]
     message: String,
 
-    /// The new text, or - for stdin
-    #[arg(required = true)]
+    /// The new text; stdin is added to it
     text: Vec<String>,
 
     /// Print the result as JSON
@@ -45,10 +44,7 @@ pub struct EditArgs {
 
 pub fn run(args: &EditArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
-    let text = match &args.text[..] {
-        [dash] if dash == "-" => read_stdin()?,
-        words => words.join(" "),
-    };
+    let text = GivenText::read(&args.text, MAX_SIZE)?.into_text()?;
     if text.trim().is_empty() {
         let hint = "drop hides a message without putting another text in its place";
         return Err(Failure::usage("there is no text", hint));

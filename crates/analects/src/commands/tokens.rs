@@ -1,6 +1,6 @@
 //! `tokens`: counts the tokens of a text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analects_client::resolve;
 use analects_context::{Count, Counter};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::config::{Config, check_model};
 use crate::environment::Environment;
 use crate::failure::{Failure, io_error_text};
-use crate::input::{open_regular, read_at_most};
+use crate::input::{open_regular, read_at_most, read_stdin, stdin_is_terminal};
 use crate::{local, ui};
 
 /// Count the tokens of a text
@@ -79,26 +79,29 @@ pub fn run(args: &TokensArgs) -> Result<(), Failure> {
 
 /// Reads the file or stdin as text.
 fn read(args: &TokensArgs) -> Result<String, Failure> {
-    let file = args
-        .file
-        .as_deref()
-        .filter(|file| *file != std::path::Path::new("-"));
-    let name = file.map_or("stdin".to_string(), |path| path.display().to_string());
-    let read = match file {
-        Some(path) => {
-            let opened = open_regular(path)
-                .map_err(|failure| failure.or_hint("for a pipe: … | analects tokens"))?;
-            match opened.metadata() {
-                Ok(facts) if facts.len() > WHOLE_LIMIT as u64 => Ok(None),
-                _ => read_at_most(opened, WHOLE_LIMIT as u64),
-            }
+    let file = args.file.as_deref();
+    let bytes = match file.filter(|file| *file != Path::new("-")) {
+        Some(path) => read_file(path)?,
+        None if stdin_is_terminal() => {
+            let hint = "name a file, or use a pipe: … | analects tokens";
+            return Err(Failure::usage("nothing to count", hint));
         }
-        None => read_at_most(std::io::stdin().lock(), WHOLE_LIMIT as u64),
+        None => read_stdin(WHOLE_LIMIT as u64)?,
+    };
+    String::from_utf8(bytes).map_err(|_| Failure::input("this is not text: it is not UTF-8"))
+}
+
+/// The bytes of a file, up to the limit.
+fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
+    let name = path.display();
+    let opened =
+        open_regular(path).map_err(|failure| failure.or_hint("for a pipe: … | analects tokens"))?;
+    let read = match opened.metadata() {
+        Ok(facts) if facts.len() > WHOLE_LIMIT as u64 => Ok(None),
+        _ => read_at_most(opened, WHOLE_LIMIT as u64),
     };
     let bytes = read.map_err(|error| {
         Failure::input(format!("{name}: cannot be read: {}", io_error_text(&error)))
     })?;
-    let bytes = bytes
-        .ok_or_else(|| Failure::input(format!("{name}: larger than {} MB", WHOLE_LIMIT >> 20)))?;
-    String::from_utf8(bytes).map_err(|_| Failure::input("this is not text: it is not UTF-8"))
+    bytes.ok_or_else(|| Failure::input(format!("{name}: larger than {} MB", WHOLE_LIMIT >> 20)))
 }

@@ -33,8 +33,11 @@ fn add_takes_text_from_arguments_or_stdin() {
         .assert_prints("3\n");
     assert_eq!(
         cell_contents(&sandbox, "a.msg.md"),
-        ["one two", "Look:", "a\nb\r\n\n"]
+        ["one two", "Look:\n\na\nb", "a\nb\r\n\n"]
     );
+    let args = ["add", "a.msg.md", "a cat", "--mime-type", "image/png"];
+    let run = sandbox.run_with_stdin(&args, b"\x89PNG");
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
 }
 
 #[test]
@@ -277,6 +280,31 @@ fn add_output_needs_an_author() {
             "add", "b.msg.md", "--output", "--agent", "x", "--of", "2", "y",
         ])
         .assert_prints("3\n");
+}
+
+#[test]
+fn add_does_not_double_the_names_of_streams() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.msg.md", CODE);
+    let add = |stdin: &str| {
+        let args = ["add", "a.msg.md", "--output", "--of", "1"];
+        assert_eq!(sandbox.run_with_stdin(&args, stdin).code, Some(0));
+    };
+    add("stdout> 1\nstderr> careful\n");
+    add("stdout> 1\nand this\n");
+    add("stdout> 1\nstdout>\\ no end\n");
+    let show = sandbox.show_json("a.msg.md");
+    let contents = ["1.1", "1.2", "1.3"].map(|id| {
+        let mut cells = show["cells"].as_array().unwrap().iter();
+        cells.find(|cell| cell["id"] == id).unwrap()["content"].clone()
+    });
+    let expected = [
+        "stdout> 1\nstderr> careful",
+        "stdout> stdout> 1\nstdout> and this",
+        "stdout> 1\nstdout>\\ no end",
+    ];
+    assert_eq!(contents, expected);
+    assert_eq!(show["problems"], json!([]));
 }
 
 #[test]

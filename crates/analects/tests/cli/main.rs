@@ -87,6 +87,7 @@ mod signals;
 mod size_limits;
 mod snapshots;
 mod status_messages;
+mod stdin;
 mod terminal_output;
 mod unseen_cells;
 mod wrong_uses;

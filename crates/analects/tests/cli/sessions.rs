@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::sandbox::{CommandOutput, Sandbox, parse_json};
+use crate::sandbox::{CommandOutput, Sandbox, assert_success, parse_json};
 use crate::server::{Server, answer};
 
 fn append(sandbox: &Sandbox, args: &[&str], lines: &str) -> CommandOutput {
@@ -312,6 +312,55 @@ fn a_message_file_imports_and_exports() {
         sandbox.run(&["session", "import", "missing.msg.md"]).code,
         Some(3)
     );
+}
+
+#[test]
+fn chat_continues_an_exported_file_at_once() {
+    let server = Server::new(vec![
+        answer(&["One."]),
+        answer(&["Two."]),
+        answer(&["Three."]),
+    ]);
+    let sandbox = Sandbox::new().with_server(&server.base_url);
+    assert_success(&sandbox.run(&["chat", "-m", "openai/tiny", "Count"]));
+    let run = sandbox.run(&["session", "export", "last", "-o", "a.msg.md"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let exported = sandbox.read("a.msg.md");
+    let front = "---\nagents:\n  tiny:\n    models: [openai/tiny]\n---\n\n# %% [^1]\n";
+    assert!(exported.starts_with(front), "{exported}");
+    assert!(!exported.contains('{'), "no JSON: {exported}");
+    assert!(!exported.contains("model="), "{exported}");
+    let printed = sandbox.run(&["session", "export", "last", "-o", "-"]);
+    assert_eq!(printed.stdout, exported);
+    assert!(!printed.stderr.contains("written"), "{}", printed.stderr);
+    assert!(!sandbox.path("-").exists());
+    sandbox
+        .run(&["chat", "a.msg.md", "Go on"])
+        .assert_prints("Two.\n");
+    server.request();
+    let sent = parse_json(&server.request());
+    assert_eq!(
+        (&sent["model"], sent["messages"].as_array().unwrap().len()),
+        (&"tiny".into(), 3)
+    );
+    assert_eq!(sandbox.run(&["check", "a.msg.md"]).code, Some(0));
+
+    // A configured agent comes along with its instructions.
+    let config =
+        "[agents.coder]\nmodels = [\"openai/a\", \"openai/b\"]\nsystem_prompt = \"Be brief.\"\n";
+    sandbox.write_config("config.toml", config);
+    let args = [
+        "session", "resume", "last", "--agent", "coder", "-m", "openai/b", "And on",
+    ];
+    assert_success(&sandbox.run(&args));
+    assert_success(&sandbox.run(&["session", "export", "last", "-o", "b.msg.md"]));
+    let show = sandbox.show_json("b.msg.md");
+    assert_eq!(show["default_agent"], "coder");
+    assert_eq!(
+        show["agents"][0]["models"],
+        serde_json::json!(["openai/b", "openai/a"])
+    );
+    assert!(sandbox.read("b.msg.md").contains("Be brief."));
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) struct CellWriter<'a> {
     events: HashMap<char, u64>,
     call_cells: CallCells,
     /// The model that each agent of the file asks first.
-    usual_models: HashMap<String, String>,
+    pub(super) usual_models: HashMap<String, String>,
 }
 
 /// The numbers of a writer before a message, to return to if the message is written in another way.

@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use analects_core::verbs::{Edits, Survey, Surveyed, Target};
-use analects_core::{Assistant, Block, Body, Content, History, Ids, Message, MessageId, Tree};
+use analects_core::{
+    Agent, Assistant, Block, Body, Content, History, Ids, Message, MessageId, Tree,
+};
 
 use super::cells::{CellWriter, MessageCells};
 use super::describe::Style;
@@ -92,6 +94,16 @@ impl<'a> ReadableWriter<'a> {
             last: HashMap::new(),
             left_behind: LeftBehind::default(),
         }
+    }
+
+    /// For a file that defines this agent: an answer of the agent names its model only if it is not the agent's first.
+    #[must_use]
+    pub fn with_agent(mut self, agent: &Agent) -> Self {
+        if let Some(model) = agent.models.first() {
+            let models = &mut self.writer.usual_models;
+            models.insert(agent.name.clone(), model.clone());
+        }
+        self
     }
 
     /// Writes the next message.

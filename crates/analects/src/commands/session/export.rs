@@ -1,17 +1,21 @@
 //! `session export`: writes a session as a transcript or a message file.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use analects_client::ProviderSettings;
 use analects_core::verbs::Survey;
-use analects_core::{Body, Message, Problem};
+use analects_core::{Agent, Body, Message, Problem};
 use analects_formats::convert::ProblemList;
-use analects_formats::msgfile::{ExactWriter, ReadableWriter};
+use analects_formats::msgfile::{ExactWriter, ReadableWriter, frontmatter};
 use analects_formats::transcript::{TranscriptLine, encode, placeholder, read_line, read_links};
+use analects_runtime::{AskOptions, next_agent};
 use analects_store::{ChainName, OsIds, TranscriptStore};
 
+use crate::commands::chat;
 use crate::commands::convert::destination::{Destination, OnExisting};
 use crate::commands::convert::spool::Spool;
+use crate::config::Config;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::sessions::Sessions;
@@ -20,22 +24,23 @@ use crate::{shell, ui};
 /// Print a session as a transcript, or write it to a file
 ///
 /// Without -o, export prints the records as they are stored, byte for byte, one on each line. With -o, it
-/// writes a new file: if the name ends in .md, a message file in which you can continue the conversation,
-/// or else a transcript.
+/// writes a new file: if the name ends in .md, a message file in which chat continues the conversation, or
+/// else a transcript. With -o -, it prints the message file.
 ///
 /// A message file is written for people: it holds all text, also of other branches, and export reports what
-/// it leaves out. --full keeps everything except progress, with the details in one cell at the end. Lines
+/// it leaves out. Its frontmatter defines the agent that answered last, with its model. --full keeps everything except progress, with the details in one cell at the end. Lines
 /// that cannot be read, such as a line cut off by a kill, are counted on stderr; a transcript holds them as
 /// they are stored. A line of more than 64 MB is left out, and an empty record takes its place.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session export last > talk.jsonl
-  analects session export 0197a3c2 -o talk.msg.md")]
+  analects session export 0197a3c2 -o talk.msg.md
+  analects session export last -o - | less")]
 pub struct ExportArgs {
     /// The session [default: last]
     session: Option<String>,
 
-    /// The new file: a message file if its name ends in .md, else a transcript
+    /// The new file: a message file if its name ends in .md, else a transcript; - prints a message file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -52,25 +57,74 @@ pub struct ExportArgs {
 const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
 
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
-    let sessions = Sessions::of(&Environment::read()?);
+    let environment = Environment::read()?;
+    let sessions = Sessions::of(&environment);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
     let Some(path) = &args.output else {
         for_each_row(&sessions, &name, &mut ui::print_text)?;
         return report_damage(&sessions, &name);
     };
-    let mut output = Destination::file(path, OnExisting::Refuse).map_err(suggest_other_name)?;
-    let is_message_file = path.extension().is_some_and(|end| end == "md");
+    let prints = path == Path::new("-");
+    let mut output = if prints {
+        Destination::stdout(true)
+    } else {
+        Destination::file(path, OnExisting::Refuse).map_err(suggest_other_name)?
+    };
+    let is_message_file = prints || path.extension().is_some_and(|end| end == "md");
     if is_message_file {
-        write_message_file(&sessions, &name, args.full, &mut output)?;
+        let agent = agent_for_file(&sessions, &name, &environment)?;
+        let agent = match agent {
+            Some(agent) => write_frontmatter(agent, &mut output)?,
+            None => None,
+        };
+        if args.full {
+            write_exact_file(&sessions, &name, &mut output)?;
+        } else {
+            write_readable_file(&sessions, &name, agent.as_ref(), &mut output)?;
+        }
     } else {
         for_each_row(&sessions, &name, &mut |row| output.write(row))?;
     }
     output.finish().map_err(suggest_other_name)?;
-    ui::remark(&format!("written to {}", path.display()));
+    if !prints {
+        ui::remark(&format!("written to {}", path.display()));
+    }
     if is_message_file {
         return Ok(());
     }
     report_damage(&sessions, &name)
+}
+
+/// The agent that answers next in the session, for the frontmatter, so that `chat` can continue the file. `None` if
+/// nobody can answer.
+fn agent_for_file(
+    sessions: &Sessions,
+    name: &ChainName,
+    environment: &Environment,
+) -> Result<Option<Agent>, Failure> {
+    let conversation = chat::open(sessions, name.clone())?;
+    let config = Config::read_for(None, None, environment)?;
+    let agent_with = |models: &ProviderSettings| {
+        let options = AskOptions {
+            agents: &config,
+            ..AskOptions::new(models)
+        };
+        next_agent(&conversation, &options)
+    };
+    // The file can name a model whose key is not set now.
+    let mut without_keys = environment.models.clone();
+    without_keys.allow_no_key = true;
+    Ok(agent_with(&environment.models).or_else(|| agent_with(&without_keys)))
+}
+
+/// Writes frontmatter that defines the agent, and returns the agent. `None` if frontmatter cannot hold it.
+fn write_frontmatter(agent: Agent, output: &mut Destination) -> Result<Option<Agent>, Failure> {
+    let Ok(splice) = frontmatter::add_agent(b"", None, &agent) else {
+        return Ok(None);
+    };
+    output.write(&splice.bytes)?;
+    output.write(b"\n")?;
+    Ok(Some(agent))
 }
 
 /// Replaces the hint, because `export` never overwrites a file.
@@ -143,16 +197,13 @@ fn report_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a message file. The first pass surveys the session, the second writes.
-fn write_message_file(
+/// Writes a message file for people. The first pass surveys the session, the second writes.
+fn write_readable_file(
     sessions: &Sessions,
     name: &ChainName,
-    full: bool,
+    agent: Option<&Agent>,
     output: &mut Destination,
 ) -> Result<(), Failure> {
-    if full {
-        return write_exact_file(sessions, name, output);
-    }
     let mut survey = Survey::default();
     let mut seen = SessionPass::default();
     for_each_message(sessions, name, &mut seen, read_outline, &mut |message| {
@@ -160,6 +211,9 @@ fn write_message_file(
         Ok(())
     })?;
     let mut writer = ReadableWriter::new(survey.finish(), OsIds);
+    if let Some(agent) = agent {
+        writer = writer.with_agent(agent);
+    }
     let mut text = Vec::new();
     let mut again = SessionPass {
         end: seen.end,
