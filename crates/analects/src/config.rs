@@ -3,6 +3,10 @@
 //!
 //! A project's file comes with the project, so it is untrusted: it may define agents, name models, and say when to
 //! compact, and nothing else. No configuration names a recording, which is a path on this machine.
+//!
+//! The order for each value: the environment, the project's file, your file, the default. Unlike values, agents are not
+//! merged: the first file that defines an agent of a name wins as a whole, and `agents/NAME.md` comes last. Errors name
+//! the file and the line.
 
 mod agent_file;
 mod edit;
@@ -27,6 +31,7 @@ pub use set::set;
 use read::{AgentDefinition, CompactAt, ConfigFile, Owner};
 
 /// The words that stand for models of your choice.
+/// A command takes one wherever it takes a model. Only `default` may point to another pointer, through the variable.
 pub const POINTERS: [&str; 5] = ["default", "task", "reasoning", "quick", "compact"];
 
 /// Where a value came from.
@@ -53,6 +58,7 @@ impl fmt::Display for Origin {
 }
 
 /// A value, and where it came from.
+/// A row of `config show`.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// Its name, with dots.
@@ -70,6 +76,7 @@ impl Setting {
     }
 
     /// A setting with any value.
+    /// Lists and numbers keep their type in `config show --json`.
     fn of_json(key: impl Into<String>, value: serde_json::Value, origin: Origin) -> Setting {
         Setting {
             key: key.into(),
@@ -80,6 +87,7 @@ impl Setting {
 }
 
 /// What the configuration files say.
+/// Agent files are read only when an agent is looked up, so a broken one does not disturb other calls.
 #[derive(Debug, Default)]
 pub struct Config {
     /// The project's file before yours: the first that sets a value wins.
@@ -92,6 +100,8 @@ pub struct Config {
 
 impl Config {
     /// Reads the configuration, and warns about keys that it does not know.
+    /// A missing file counts as empty. Fails if one is not valid TOML, has a value of the wrong type, or is a project's
+    /// file that sets what it must not.
     pub fn read(environment: &Environment) -> Result<Config, Failure> {
         let config = Config::read_silently(environment)?;
         for warning in config.files.iter().flat_map(|file| &file.warnings) {
@@ -101,6 +111,7 @@ impl Config {
     }
 
     /// Reads the files without printing their warnings.
+    /// Fails as [`Config::read`] does.
     fn read_silently(environment: &Environment) -> Result<Config, Failure> {
         let default = environment.default_model.clone();
         if let Some(name) = default.as_deref().filter(|name| is_recording(name)) {
@@ -139,6 +150,7 @@ impl Config {
     }
 
     /// The model that a pointer stands for. `None` if it is not configured.
+    /// A name that is no pointer gives `None`.
     pub fn pointer(&self, name: &str) -> Option<&str> {
         match self.default_for(name) {
             Some(pointer) if POINTERS.contains(&pointer) => self.configured(pointer),
@@ -163,6 +175,7 @@ impl Config {
     }
 
     /// How full the context must be before a conversation is compacted automatically. `None` means never.
+    /// Without a setting, the default of the library applies.
     pub fn compact_at(&self) -> Option<Threshold> {
         match self.first(|file| file.compact_at) {
             Some((CompactAt::Share(share), _)) => Some(share),
@@ -172,6 +185,7 @@ impl Config {
     }
 
     /// Whether to send the pictures of message files without asking.
+    /// Off unless your own file switches it on.
     pub fn pictures(&self) -> bool {
         self.first(|file| file.pictures)
             .is_some_and(|(is_on, _)| is_on)
@@ -184,6 +198,7 @@ impl Config {
     }
 
     /// Adds a hint that says where the configuration names this model, if it does.
+    /// For an error about a model that you did not type, so you can find the line to change.
     pub fn with_model_origin(&self, failure: Failure, model: &str) -> Failure {
         if self.default.as_deref() == Some(model) {
             return failure.and_hint(format!("{DEFAULT_MODEL} names it"));
@@ -201,6 +216,7 @@ impl Config {
     }
 
     /// The model that a name stands for: a pointer for another model, any other name for itself.
+    /// Does not check that the model exists. Fails for a pointer that is not configured.
     pub fn model(&self, wanted: &str) -> Result<String, Failure> {
         if !POINTERS.contains(&wanted) {
             return Ok(wanted.to_string());
@@ -212,6 +228,7 @@ impl Config {
     }
 
     /// The agent with this name. One without models gets the default model.
+    /// `None` if no file defines it. Fails if its own file cannot be read.
     pub fn agent(&self, name: &str) -> Result<Option<Agent>, Failure> {
         let Some((definition, _)) = self.definition(name)? else {
             return Ok(None);
@@ -246,6 +263,7 @@ impl Config {
     }
 
     /// Every setting of the configuration files, with defaults, and where it came from.
+    /// For `config show`. Fails if an agent file is wrong.
     pub fn settings(&self) -> Result<Vec<Setting>, Failure> {
         let mut settings: Vec<Setting> = POINTERS
             .into_iter()
@@ -301,6 +319,7 @@ impl Config {
     }
 
     /// All properties of an agent, with defaults. Empty if there is no such agent.
+    /// In the order of [`Agent::PROPERTIES`].
     fn agent_settings(&self, name: &str) -> Result<Vec<Setting>, Failure> {
         let Some((definition, path)) = self.definition(name)? else {
             return Ok(Vec::new());
@@ -349,6 +368,7 @@ pub fn no_such_pointer(word: &str) -> Failure {
 }
 
 /// Says that an agent does not exist, and which ones do.
+/// Suggests a similar name, or else lists all names, or else says how to define one.
 pub fn no_such_agent(name: &str, known: &[String]) -> Failure {
     let advice = match nearest(name, known.iter().map(String::as_str)) {
         Some(near) => Advice::Text(format!("did you mean {near}?")),
@@ -363,6 +383,7 @@ pub const NO_RECORDING_HERE: &str = "a recording is named on the command line of
 
 /// Checks that a file can name this model: this version understands the name, and it is no recording. A missing key is
 /// no error; asking the model reports it.
+/// For commands that write a model's name into a file.
 pub fn check_model(name: &str) -> Result<(), Failure> {
     if is_recording(name) {
         let message = format!("{name}: {NO_RECORDING_HERE}");
@@ -391,6 +412,7 @@ fn read_file(path: &Path, owner: Owner) -> Result<Option<ConfigFile>, Failure> {
 }
 
 /// The text of a file. `None` if it does not exist.
+/// A path through something that is no folder counts as missing too.
 fn read_text(path: &Path) -> Result<Option<String>, Failure> {
     use std::io::ErrorKind::{NotADirectory, NotFound};
 

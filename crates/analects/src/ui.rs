@@ -3,6 +3,16 @@
 //!
 //! Errors in writing to stderr are ignored: there is nowhere left to report them. Errors in writing to stdout are
 //! failures, unless the reader closed the pipe and so has seen enough.
+//!
+//! The modules below are pure where they can be: they turn text into lines, and only the functions here write.
+//! Everything that is printed first clears the status line, so that line never mixes with other output.
+//!
+//! - [`report`] and [`report_problems`] are for failures and for problems of a file, [`remark`] for everything else on
+//!   stderr.
+//! - [`print_lines`], [`print_rows`], [`print_text`] and [`print_json`] are for data. They escape for a terminal and
+//!   keep the bytes for a program.
+//! - [`AnswerPrinter`] prints an answer while it arrives, [`progress`] what goes on meanwhile.
+//! - [`prompt`] and [`keys`] read what you type.
 
 mod answer;
 mod colour;
@@ -32,6 +42,8 @@ use crate::failure::{Failure, io_error_text};
 use crate::hints::Interface;
 
 /// Prints an error for a call of the command: one line and a hint, or JSON.
+/// The JSON is a single line with the keys `kind`, `message` and `hint`, and goes to stderr too, so stdout stays empty
+/// on failure.
 pub fn report(failure: &Failure, as_json: bool) {
     if as_json {
         let hint = failure.hint(Interface::Call);
@@ -45,6 +57,7 @@ pub fn report(failure: &Failure, as_json: bool) {
 }
 
 /// Prints an error: one line, and a hint for this interface.
+/// The message is escaped, since it may quote a file or a provider.
 pub fn report_in(interface: Interface, failure: &Failure) {
     say_wrapped(&escape_line(&format!("analects: {}", failure.message)));
     if let Some(hint) = failure.hint(interface) {
@@ -56,10 +69,12 @@ pub fn report_in(interface: Interface, failure: &Failure) {
 }
 
 /// The width of lines where there is no terminal, in columns.
+/// A pipe gets lines of this width as well, so what goes into a file does not depend on the window.
 const DEFAULT_WIDTH: usize = 100;
 
 /// Prints the problems of a file, each with its position, its line, and a hint for a call. `source` is the text of the
 /// file.
+/// An empty `path` leaves the position out.
 pub fn report_problems(path: &str, source: &[u8], problems: &[Problem]) {
     report_problems_in(Interface::Call, path, source, problems);
 }
@@ -82,6 +97,7 @@ pub fn report_problems_in(interface: Interface, path: &str, source: &[u8], probl
 }
 
 /// The width of a terminal. `None` if it does not say.
+/// Some terminals report a width of 0, which counts as no answer.
 fn columns(size: Option<(Width, Height)>) -> Option<usize> {
     size.map(|(width, _)| usize::from(width.0))
         .filter(|width| *width > 0)
@@ -98,6 +114,7 @@ pub fn remark(text: &str) {
 }
 
 /// Prints your own text again, each line with a `>` in front.
+/// Used when a prompt could not be sent, so that you can copy it.
 pub fn quote(text: &str) {
     for line in text.lines() {
         say(&escape_line(&format!("> {line}")));
@@ -105,6 +122,7 @@ pub fn quote(text: &str) {
 }
 
 /// Shows the mark of a line to type, without a line end.
+/// Goes to stderr, so the mark is seen even if the answers go to a file.
 pub fn prompt(mark: &str) {
     status::clear();
     let mut stderr = io::stderr().lock();
@@ -124,6 +142,8 @@ static DATA_ON_STDERR: AtomicBool = AtomicBool::new(false);
 
 /// Runs something whose data is for you and not for a file behind stdout: if stdout is no terminal, the data goes to
 /// stderr.
+/// For slash commands within a session, whose answers may go to a file. Not for two threads at once: the setting is
+/// global.
 pub fn with_data_on_stderr<T>(act: impl FnOnce() -> T) -> T {
     DATA_ON_STDERR.store(!io::stdout().is_terminal(), Ordering::SeqCst);
     let result = act();
@@ -147,6 +167,7 @@ fn columns_of_data() -> Option<usize> {
 }
 
 /// The width for lines of text on stdout.
+/// Asked anew each time, because the window may have changed.
 pub fn width() -> usize {
     columns_of_data().unwrap_or(DEFAULT_WIDTH)
 }
@@ -157,6 +178,7 @@ pub fn has_colour() -> bool {
 }
 
 /// Prints lines of data.
+/// A line end within a line is shown as `␊`, so each item takes exactly one line.
 pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
     let text: String = lines
         .into_iter()
@@ -166,11 +188,13 @@ pub fn print_lines(lines: impl IntoIterator<Item = String>) -> Result<(), Failur
 }
 
 /// Prints a line of data, whole.
+/// Unlike [`print_rows`], it never cuts the line to the width of the terminal.
 pub fn print_line(line: &str) -> Result<(), Failure> {
     write_out(&(escape_line(line) + "\n"))
 }
 
 /// Prints rows of data in columns. On a terminal, cuts them to its width.
+/// Elsewhere the rows keep their full length, so that a program gets everything.
 pub fn print_rows<const N: usize>(rows: Vec<[String; N]>) -> Result<(), Failure> {
     let lines = text::align_rows(rows, columns_of_data());
     let text: String = lines.into_iter().map(|line| line + "\n").collect();
@@ -183,6 +207,7 @@ pub fn stdout_is_terminal() -> bool {
 }
 
 /// Prints a text. To anything but a terminal, byte for byte; to a terminal, escaped and with a line end.
+/// Bytes that are not UTF-8 show up as `�` on a terminal.
 pub fn print_text(bytes: &[u8]) -> Result<(), Failure> {
     if !stdout_is_terminal() && !data_is_on_stderr() {
         return write_bytes(bytes).or_else(quiet_if_closed);
@@ -198,6 +223,7 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 }
 
 /// Prints a value as one line of JSON.
+/// For output with one value per line (JSON Lines), of which a reader may take as many as it wants.
 pub fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     let json = serde_json::to_string(value);
     let json = json.map_err(|error| Failure::internal(format!("cannot print as JSON: {error}")))?;
@@ -228,6 +254,7 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 }
 
 /// Writes a value as indented JSON with a line end.
+/// Fails only if `out` does, or if the value has a map whose keys are not strings.
 fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
     let mut out = JsonEscaper(BufWriter::with_capacity(JSON_BUFFER, out));
     serde_json::to_writer_pretty(&mut out, value)?;
@@ -239,6 +266,7 @@ fn write_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
 const JSON_BUFFER: usize = 64 << 10;
 
 /// Escapes the characters in JSON that a terminal would obey or hide. Each write must end with a whole character.
+/// The JSON writer hands over whole strings or single signs, so a character is never split between two writes.
 struct JsonEscaper<W: Write>(BufWriter<W>);
 
 impl<W: Write> Write for JsonEscaper<W> {
@@ -266,6 +294,7 @@ pub fn print_help(help: &clap::Error) -> Result<(), Failure> {
 }
 
 /// Writes a line to stderr, broken at words if that is a terminal.
+/// Elsewhere the line stays whole, which makes it easier to search.
 fn say_wrapped(line: &str) {
     if !io::stderr().is_terminal() {
         return say(line);
@@ -304,6 +333,7 @@ fn write_bytes(bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Turns an error in writing to stdout into a failure, unless the reader closed the pipe.
+/// A command such as `… | head` ends early and successfully, as other tools do.
 fn quiet_if_closed(error: io::Error) -> Result<(), Failure> {
     match error.kind() {
         ErrorKind::BrokenPipe => Ok(()),

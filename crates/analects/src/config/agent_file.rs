@@ -1,5 +1,8 @@
 //! Reads an agent from a file of its own, `agents/NAME.md` in the configuration's folder: the frontmatter has its
 //! settings, and the rest is its system prompt.
+//!
+//! The file has the same form as an agent in the frontmatter of a message file, one level less deep, so one parser
+//! reads both. The text below the frontmatter is easier to write than a string in YAML.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,6 +19,7 @@ pub fn path(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// The names of the agents that have files, sorted.
+/// Empty if the folder cannot be read. Does not look into the files, so one of them may still be wrong.
 pub fn names(folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -28,6 +32,7 @@ pub fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Reads the agent with this name. `None` if it has no file.
+/// `None` also for a name that would lead out of the folder.
 pub fn read(folder: &Path, name: &str) -> Result<Option<AgentDefinition>, Failure> {
     if !is_file_name(name) {
         return Ok(None);
@@ -40,6 +45,7 @@ pub fn read(folder: &Path, name: &str) -> Result<Option<AgentDefinition>, Failur
 }
 
 /// Whether a name leads to a file in the folder and nowhere else.
+/// The name may come from a conversation that somebody else wrote.
 fn is_file_name(name: &str) -> bool {
     if name.starts_with('.') || name.contains(['/', '\\', ':', '\0']) {
         return false;
@@ -52,6 +58,7 @@ fn is_file_name(name: &str) -> bool {
 }
 
 /// The frontmatter without its fences, and what follows it.
+/// Without frontmatter the whole text is the prompt.
 fn split_frontmatter(text: &str) -> (&str, &str) {
     let document = decode_named(text.as_bytes(), "agent.md");
     let Some(span) = document.frontmatter_span() else {
@@ -92,6 +99,7 @@ fn failure(path: &Path, message: &str) -> Failure {
 }
 
 /// The settings of an agent, read as those of an agent in a message file. Fails with a message.
+/// Puts the settings below `agents:` and reads them as frontmatter. Hints are ignored; warnings and errors fail.
 fn parse_settings(yaml: &str, name: &str) -> Result<Agent, String> {
     let indented: String = yaml
         .split_inclusive('\n')
@@ -121,6 +129,7 @@ fn lines_of_properties(yaml: &str) -> Vec<(&'static str, usize)> {
 }
 
 /// The line of one property. Only a key at the start of a line counts.
+/// An approximation for `config show`: the parser gives no positions. `None` if the key is not at the start of a line.
 fn line_of_property(yaml: &str, property: &str) -> Option<usize> {
     let index = yaml.lines().position(|line| {
         line.strip_prefix(property)

@@ -1,5 +1,9 @@
 //! Reads one configuration file into values, each with its line. No message repeats a value: it may be a secret in the
 //! wrong place.
+//!
+//! Unknown keys are warnings, so that one file serves several versions of the program. Wrong values are errors, with
+//! the position in the file. Values are never quoted in messages, since one may be a key that was pasted in the wrong
+//! place.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -113,6 +117,7 @@ type Key<'i> = Spanned<Cow<'i, str>>;
 type Value<'i> = Spanned<DeValue<'i>>;
 
 /// Reads the text of a file. Unknown keys give warnings. Fails on anything else that is wrong.
+/// `path` is for messages only; the file itself is not read here.
 pub fn read(text: &str, path: &Path, owner: Owner) -> Result<ConfigFile, Failure> {
     let mut reader = ConfigReader {
         path,
@@ -134,6 +139,7 @@ pub fn read(text: &str, path: &Path, owner: Owner) -> Result<ConfigFile, Failure
 }
 
 /// Replaces the byte-order mark that some editors write, which TOML does not know, by blanks of the same length.
+/// The same length keeps the positions right.
 pub(super) fn blank_byte_order_mark(text: &str) -> Cow<'_, str> {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => format!("   {rest}").into(),
@@ -214,6 +220,7 @@ impl ConfigReader<'_> {
 
     /// Warns about a key that is not one of `known`. In a project's file, some are errors. `inside` is the name of its
     /// table, with a dot.
+    /// Suggests a similar key if there is one.
     fn unknown(
         &mut self,
         key: &Key<'_>,
@@ -241,6 +248,7 @@ impl ConfigReader<'_> {
 
     /// Fails if an unknown key of a project's file, or any key below it, looks like a setting that a project must not
     /// decide.
+    /// A warning would not do: somebody may rely on the setting that a project tries to change.
     fn refuse_for_projects(&self, key: &Key<'_>, value: &Value<'_>) -> Result<(), Failure> {
         if self.owner == Owner::Person {
             return Ok(());
@@ -268,6 +276,7 @@ impl ConfigReader<'_> {
     }
 
     /// Reads `[models]`.
+    /// Keys that are no pointer give a warning.
     fn pointers(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<Vec<ModelPointer>, Failure> {
         let mut pointers = Vec::new();
         for (key, value) in self.table(key, value)? {
@@ -347,6 +356,7 @@ impl ConfigReader<'_> {
     }
 
     /// A share such as `0.85`, `85` or `"85%"`, or `"never"`.
+    /// Whether a number above 1 is a percentage is up to [`Threshold`].
     fn compact_at(&self, value: &Value<'_>) -> Result<CompactAt, Failure> {
         let text = match value.get_ref() {
             DeValue::String(text) => text.to_string(),
@@ -384,6 +394,7 @@ impl ConfigReader<'_> {
     }
 
     /// Reads `[agents.NAME]`.
+    /// Fails if the name could not be written into a message file.
     fn agent(&mut self, key: &Key<'_>, value: &Value<'_>) -> Result<AgentDefinition, Failure> {
         let mut definition = AgentDefinition {
             agent: Agent {
@@ -410,6 +421,7 @@ impl ConfigReader<'_> {
     }
 
     /// Sets a property of an agent. `key` is its position in the file.
+    /// `name` is one of [`Agent::PROPERTIES`].
     fn property(
         &self,
         agent: &mut Agent,
@@ -459,6 +471,7 @@ pub(super) fn compact_at(text: &str) -> Option<CompactAt> {
 }
 
 /// The value of an integer that is not negative.
+/// Hexadecimal, octal and binary numbers count too.
 fn whole_number(value: &DeValue<'_>) -> Option<u64> {
     let integer = value.as_integer()?;
     u64::from_str_radix(integer.as_str().trim_start_matches('+'), integer.radix()).ok()
@@ -474,6 +487,7 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
 }
 
 /// Whether this key, or a key below it, looks like a secret.
+/// Only for the hint: such a key is not read either way.
 fn is_secret(key: &Key<'_>, value: &Value<'_>) -> bool {
     let name = key.get_ref().to_lowercase();
     if SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending)) {

@@ -1,4 +1,7 @@
 //! Prints an answer while it streams in, and the thinking before it.
+//!
+//! An answer goes through three sinks: rendered Markdown where there is colour, escaped text on a terminal without, and
+//! the bytes themselves elsewhere. Which one applies is decided once, when the printer is made.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,7 +15,9 @@ use crate::failure::Failure;
 /// characters; elsewhere it prints the answer byte for byte. Thinking goes to stderr if that is a terminal, and nowhere
 /// else.
 pub struct AnswerPrinter {
+    /// Whether stdout is a terminal.
     to_terminal: bool,
+    /// `None` where there is no colour.
     markdown: Option<Markdown>,
     shows_thinking: bool,
     /// Whether the last line of the answer is complete.
@@ -20,6 +25,7 @@ pub struct AnswerPrinter {
     /// Whether the last line of the thinking is complete.
     ends_thinking_line: bool,
     /// Why nothing more can be printed.
+    /// Only the first one is kept; after it, everything else is dropped.
     error: Option<io::Error>,
 }
 
@@ -39,6 +45,8 @@ impl AnswerPrinter {
     }
 
     /// Prints a piece of the answer.
+    /// The pieces may be cut anywhere, even within a word or a Markdown mark. A complete answer may be given as a
+    /// single piece.
     pub fn print(&mut self, text: &str) {
         if text.is_empty() {
             return;
@@ -56,6 +64,7 @@ impl AnswerPrinter {
     }
 
     /// Prints the blocks that are complete now. The status line has the last words of the next one.
+    /// Asks for the width each time, because the window may have changed while the answer arrives.
     fn print_markdown(&mut self, take: impl FnOnce(&mut Markdown) -> String) {
         let Some(markdown) = &mut self.markdown else {
             return;
@@ -73,6 +82,7 @@ impl AnswerPrinter {
     }
 
     /// Prints a piece of the thinking, dim where there is colour.
+    /// The text is dropped if stderr is not a terminal: a log should hold remarks only.
     pub fn think(&mut self, text: &str) {
         if !self.shows_thinking || text.is_empty() {
             return;
@@ -84,6 +94,8 @@ impl AnswerPrinter {
     }
 
     /// Prints what is left and ends the last line. `result` says whether everything could be printed.
+    /// Call it before anything else is printed. It does nothing if the answer ended with a line end and nothing is
+    /// pending.
     pub fn end(&mut self) {
         self.end_thinking_line();
         self.print_markdown(Markdown::end);
@@ -100,6 +112,7 @@ impl AnswerPrinter {
     }
 
     /// Whether nothing has failed to print so far.
+    /// A caller may stop a turn early once nobody reads the answer any more.
     pub fn is_heard(&self) -> bool {
         self.error.is_none()
     }

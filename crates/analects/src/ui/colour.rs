@@ -1,4 +1,7 @@
 //! The colours, and the decision whether to use them.
+//!
+//! The decision follows the conventions of <https://no-color.org> and <https://bixense.com/clicolors>, for each stream
+//! separately.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,6 +14,7 @@ pub struct Colour {
 }
 
 /// What a colour is for.
+/// Code names what a text is, and only [`Colour::paint`] knows which colour that has.
 #[derive(Debug, Clone, Copy)]
 pub enum Ink {
     Error,
@@ -24,6 +28,7 @@ pub enum Ink {
 
 impl Colour {
     /// The colour of what goes to `stream`.
+    /// Reads the environment each time; the result is cheap to copy.
     pub fn of(stream: &impl IsTerminal) -> Colour {
         let forced = variable("CLICOLOR_FORCE").is_some_and(|value| value != "0");
         let is_plain =
@@ -40,6 +45,7 @@ impl Colour {
     }
 
     /// The text in this colour, or as it is.
+    /// An empty text stays empty, so no stray escape codes are left on a line.
     pub fn paint(self, ink: Ink, text: &str) -> String {
         if !self.on || text.is_empty() {
             return text.to_string();
@@ -56,16 +62,19 @@ impl Colour {
 }
 
 /// A variable that is set to something.
+/// An empty variable counts as unset, as the conventions ask for.
 fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// Whether the terminal understands no escape codes.
+/// Such a terminal gets no status line and no line editor.
 pub fn is_dumb() -> bool {
     env::var_os("TERM").is_some_and(|value| value == "dumb")
 }
 
 /// Whether the name of a terminal says that it has no colours.
+/// True for `dumb` and for names such as `xterm-mono`.
 fn has_no_colour(term: &str) -> bool {
     term == "dumb" || term.ends_with("-mono") || term.ends_with("-m")
 }

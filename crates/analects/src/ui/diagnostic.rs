@@ -2,6 +2,15 @@
 //!
 //! Only a few hundred bytes around the spot are looked at, so a line may have any length. Everything shown is escaped,
 //! and the marks stand below what they mark.
+//!
+//! A problem looks like this:
+//!
+//! ```text
+//! talk.msg.md:2:5: error: something is wrong [some-code]
+//!   2 | two three
+//!     |     ^^^^^
+//!   hint: write four
+//! ```
 
 use std::path::Path;
 
@@ -31,7 +40,9 @@ const MAX_MESSAGE_LENGTH: usize = 400;
 const TAB: &str = "    ";
 
 /// How to show the problems of a file.
+/// The result has escape codes only if `colour` is on, so tests compare plain text.
 pub struct Renderer<'a> {
+    /// The name to show; empty for text that has no file.
     pub path: &'a str,
     /// The text that the problems were found in.
     pub source: &'a [u8],
@@ -44,6 +55,7 @@ pub struct Renderer<'a> {
 
 impl Renderer<'_> {
     /// The problems, and how many more there are.
+    /// At most [`MAX_PROBLEMS`] are rendered, in the order given; the rest is only counted.
     pub fn render_all(&self, problems: &[Problem]) -> String {
         let shown = &problems[..problems.len().min(MAX_PROBLEMS)];
         let rest = &problems[shown.len()..];
@@ -69,6 +81,7 @@ impl Renderer<'_> {
     }
 
     /// The line with the position, the severity, the message and the code.
+    /// A problem of the whole file has line 0, which is left out.
     fn heading(&self, problem: &Problem) -> String {
         let position = match (self.path, problem.line) {
             ("", _) => String::new(),
@@ -86,6 +99,7 @@ impl Renderer<'_> {
     }
 
     /// The line that the problem is on, and marks below it. `None` if the problem has no position in the source.
+    /// Marks what the problem is about with `^`, at least one even for an empty span.
     fn marked_line(&self, problem: &Problem) -> Option<String> {
         let line = SourceLine::around(self.source, problem)?;
         let number = problem.line.to_string();
@@ -106,6 +120,7 @@ impl Renderer<'_> {
 }
 
 /// How many problems there are of each severity, such as `2 errors, 1 hint`.
+/// Severities without problems are left out. Without any problem it says `no problems`.
 pub fn count(problems: &[Problem]) -> String {
     let mut counts = Vec::new();
     for severity in [Severity::Error, Severity::Warning, Severity::Hint] {
@@ -145,6 +160,7 @@ fn ink_of(severity: Severity) -> Ink {
 }
 
 /// The beginning of a long message.
+/// Counts characters, not columns: the limit only guards against a message that quotes half a file.
 fn shorten(message: &str) -> String {
     match message.char_indices().nth(MAX_MESSAGE_LENGTH) {
         Some((end, _)) => format!("{}…", &message[..end]),
@@ -153,6 +169,7 @@ fn shorten(message: &str) -> String {
 }
 
 /// A line of the source, escaped, in three parts: before the spot, the spot, and after it.
+/// Its parts are safe to print. Together they may be only a window of a very long line.
 struct SourceLine {
     before: String,
     marked: String,
@@ -163,6 +180,8 @@ struct SourceLine {
 
 impl SourceLine {
     /// The line on which a problem starts. `None` if the problem has no position in this source.
+    /// A span that does not start where line and column say belongs to another version of the text, so nothing is shown
+    /// for it.
     fn around(source: &[u8], problem: &Problem) -> Option<SourceLine> {
         let span = problem.span?;
         let line_start = span.start.checked_sub(problem.column.checked_sub(1)?)?;
@@ -186,6 +205,7 @@ impl SourceLine {
     }
 
     /// The same line in at most this many columns, with the spot in it.
+    /// The spot has priority, then what is before it, and then what follows.
     fn cut(self, width: usize) -> SourceLine {
         let room = width.saturating_sub(self.marked.width());
         let before = if self.is_cut || self.before.width() > room.max(width / 3) {
@@ -213,6 +233,7 @@ fn is_inside_char(source: &[u8], at: usize) -> bool {
 }
 
 /// The first position from `from` on where a character starts, before `limit`. Where the bytes are no text, `from`.
+/// It looks at four bytes at most, the longest a character can be.
 fn next_boundary(source: &[u8], from: usize, limit: usize) -> usize {
     (from..limit)
         .take(4)
@@ -239,6 +260,7 @@ fn end_of_line(bytes: &[u8]) -> usize {
 }
 
 /// Bytes of a line, escaped. Bytes that are no text are shown in hexadecimal.
+/// A tab becomes spaces, so that the marks below line up.
 fn displayed(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -251,6 +273,7 @@ fn displayed(bytes: &[u8]) -> String {
 }
 
 /// The end of a text that fits into this width.
+/// The counterpart of [`fit_start`]: it drops characters from the beginning, and adds no ellipsis.
 fn fit_end(text: &str, width: usize) -> String {
     let skipped = text.chars().count() - count_fitting(text.chars().rev(), width);
     text.chars().skip(skipped).collect()

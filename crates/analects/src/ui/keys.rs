@@ -1,5 +1,8 @@
 //! The keys of a terminal while an answer comes: typing is hidden and kept for the next prompt. Whatever ends or stops
 //! the process, the terminal gets its settings back.
+//!
+//! [`hide_typing`] switches the echo off, [`collect`] begins to read keys while an answer comes, and [`take_typed`]
+//! gives them to the next prompt. [`restore`] undoes the first.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -10,6 +13,7 @@ const CTRL_U: char = '\u{15}';
 const CTRL_W: char = '\u{17}';
 
 /// The text that typed keys stand for: keys that erase do so, and keys that move the cursor are ignored.
+/// Line ends at the end are dropped: an Enter while an answer comes does not send anything.
 fn text_of_keys(typed: &str) -> String {
     let mut text = String::new();
     let mut chars = typed.chars().peekable();
@@ -31,6 +35,7 @@ fn text_of_keys(typed: &str) -> String {
 }
 
 /// Skips the code of a key after its escape character: it ends with a letter or a tilde.
+/// A bare Escape swallows the next character, as terminals send Alt with a key that way.
 fn skip_escape_code(chars: &mut Peekable<Chars<'_>>) {
     let is_long = chars.next_if(|c| matches!(c, '[' | 'O')).is_some();
     while is_long && chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}

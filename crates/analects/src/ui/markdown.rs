@@ -3,6 +3,10 @@
 //! A block is shown once it is complete, an item of a list and a line of code likewise, so nothing is ever drawn
 //! again and the output is the same however the text is cut into pieces. Until then, [`Markdown::preview`] has the
 //! last words for a line that the next output replaces.
+//!
+//! The modules work in this order: [`prepare`] puts marks into each line, [`blocks`] finds what is complete, [`render`]
+//! turns that into styled lines with the help of [`table`], [`highlight`] and [`wrap`], and [`style`] writes the escape
+//! codes.
 
 mod blocks;
 mod highlight;
@@ -26,9 +30,11 @@ use style::{Style, StyledText, painted};
 use crate::ui::text::escape_line;
 
 /// A block that is longer than this is shown in parts.
+/// Without a limit, a paragraph without end would never show up, and each further line would take longer.
 const LONGEST_BLOCK: usize = 16 << 10;
 
 /// A line of code that is longer than this is shown without colours.
+/// Such a line is minified code or data, where colours help nobody.
 const LONGEST_CODE_LINE: usize = 4 << 10;
 
 /// A text that is shown while it arrives.
@@ -52,6 +58,7 @@ pub struct Markdown {
 }
 
 /// A block of code that is shown line by line.
+/// It is set from the opening fence to the closing one; `None` outside of code.
 #[derive(Debug)]
 struct OpenCode {
     fence: Fence,

@@ -1,5 +1,8 @@
 //! The status line: one line on stderr that the next output replaces. It says that something goes on, and leaves
 //! nothing behind.
+//!
+//! The line is written only if stderr is a terminal that understands escape codes. It is cut to the width of the
+//! window, because a line that wraps could not be cleared.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,12 +22,14 @@ static LINE: Mutex<StatusLine> = Mutex::new(StatusLine {
 
 /// What is known about the status line. Whoever draws it holds the lock.
 struct StatusLine {
+    /// Whether something is on the line now, so that clearing an empty one prints nothing.
     is_shown: bool,
     /// How often it was changed; a thread that counts seconds ends when something else has changed it.
     changes: u64,
 }
 
 /// Shows a text as the status line; an empty one removes it. Without a terminal, nothing happens.
+/// Control characters in it are escaped, so it may quote a model.
 pub fn show(text: &str) {
     locked().change(text);
 }
@@ -35,6 +40,7 @@ pub fn clear() {
 }
 
 /// Shows what the program waits for, and after a second for how long, until something else is shown or printed.
+/// Returns at once. A thread counts the seconds and ends by itself.
 pub fn wait_for(what: &str) {
     let mut line = locked();
     line.change(&format!("waiting for {what} …"));
@@ -45,6 +51,7 @@ pub fn wait_for(what: &str) {
     }
 }
 
+/// Ends as soon as the line was changed by anybody else, which `changes` tells: the number of changes after its own.
 fn count_seconds(what: &str, mut changes: u64) {
     let start = Instant::now();
     loop {
@@ -59,11 +66,13 @@ fn count_seconds(what: &str, mut changes: u64) {
     }
 }
 
+/// Usable even after a panic, since the worst that can be wrong is the line itself.
 fn locked() -> MutexGuard<'static, StatusLine> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl StatusLine {
+    /// Counts as a change even where nothing is drawn, so a counting thread ends there too.
     fn change(&mut self, text: &str) {
         self.changes += 1;
         let stderr = io::stderr();

@@ -1,13 +1,18 @@
 //! Text for a terminal: escapes control, bidi and invisible characters, and aligns rows in columns in any script.
+//!
+//! Every text from a file, a model or a provider passes through here before it reaches a terminal. Otherwise it could
+//! move the cursor, hide itself or reorder what stands around it.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Escapes text for one line of a terminal.
+/// Tabs stay. A line end becomes `␊`, so the result is always one line.
 pub fn escape_line(text: &str) -> String {
     escape_lines(text).replace('\n', "␊")
 }
 
 /// Escapes text for a terminal, and keeps its lines.
+/// A harmful character appears as its code point, such as `<U+001B>`.
 pub fn escape_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -24,6 +29,7 @@ pub fn escape_lines(text: &str) -> String {
 
 /// The same JSON, with everything escaped that a terminal would obey or hide. Such characters occur only in strings,
 /// where an escape means the same.
+/// Escapes more than [`escape_lines`], for example joiners, since a reader of JSON gets the same text back anyway.
 pub fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -42,6 +48,7 @@ pub fn escape_json(json: &str) -> String {
 
 /// Whether a character is invisible or changes how others are shown: bidi controls, zero width, tags. The joiners that
 /// emoji and Indic scripts need do not count.
+/// This list decides what can be hidden in an answer, so add to it rather than take away.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -50,6 +57,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// The beginning of a text that fits into this width, with an ellipsis if it is cut.
+/// Widths are in columns: a Chinese character takes two. With a width of 0 nothing is left.
 pub fn fit_start(text: String, width: usize) -> String {
     if text.width() <= width {
         return text;
@@ -60,6 +68,7 @@ pub fn fit_start(text: String, width: usize) -> String {
 }
 
 /// How many of these characters fit into this width.
+/// A character of no width, such as an accent, always fits.
 pub fn count_fitting(chars: impl Iterator<Item = char>, width: usize) -> usize {
     let columns = chars.scan(0, |used, c| {
         *used += c.width().unwrap_or(0);
@@ -73,6 +82,7 @@ const MAX_COLUMN_WIDTH: usize = 32;
 
 /// Aligns rows in columns and escapes them. The last cell of a row may have any length; with a width, rows are cut to
 /// it. A column whose cells are all empty takes no room.
+/// Columns are two blanks apart. Trailing blanks are not printed.
 pub fn align_rows<const N: usize>(rows: Vec<[String; N]>, width: Option<usize>) -> Vec<String> {
     let rows: Vec<[RowCell; N]> = rows.into_iter().map(|row| row.map(RowCell::new)).collect();
     let widths = column_widths(&rows);

@@ -1,5 +1,8 @@
 //! The settings of the terminal, and the thread that collects keys while an answer comes. A terminal buffers 4096 bytes
 //! or fewer. Once that is full, Ctrl-C waits behind what was typed and has no effect.
+//!
+//! Two locks protect the state. [`KEYS`] is held while somebody reads keys or changes settings, and is always taken
+//! first. [`ORIGINAL`] is held only for moments, because whoever ends the process on a signal needs it.
 
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::ui::colour::is_dumb;
 
 /// How many bytes of typing are kept.
+/// More is dropped, and you are told so.
 const MAX_TYPED: usize = 16 << 20;
 /// How long to wait for more after something came: a terminal sends a paste in pieces.
 const PATIENCE: Timespec = Timespec {
@@ -34,6 +38,7 @@ const NO_WAIT: Timespec = Timespec {
 static ORIGINAL: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Whether another program has the terminal and may have changed its settings.
+/// Then [`stop_process`] leaves the settings alone.
 static IS_LENT: AtomicBool = AtomicBool::new(false);
 
 /// What was typed, and who may read the keys. Hold the lock to change the settings or to read keys, so that nobody
@@ -110,6 +115,7 @@ impl TypedKeys {
 }
 
 /// Whether there are keys to read, now or within this time.
+/// False also if stdin is closed in a way that cannot be polled.
 fn is_ready(patience: &Timespec) -> bool {
     let stdin = io::stdin();
     let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
@@ -118,6 +124,8 @@ fn is_ready(patience: &Timespec) -> bool {
 
 /// Hides typing from now on; the keys wait to be read. Ctrl-C and Ctrl-Z keep their effect, except that they no longer
 /// discard what was typed before them.
+/// Does nothing if stdin is not a terminal. The first call remembers the original settings, so a later call cannot
+/// mistake its own for them.
 pub fn hide_typing() {
     let mut keys = keys();
     let mut original = original();
@@ -135,11 +143,13 @@ pub fn hide_typing() {
 }
 
 /// Gives the terminal its original settings.
+/// Harmless if nothing was changed.
 pub fn restore() {
     keys().restore_terminal();
 }
 
 /// Lends the terminal, with its original settings, to another program while `act` runs.
+/// For example for an editor. The keys that it reads are its own: nothing is collected meanwhile.
 pub fn lend_terminal<T>(act: impl FnOnce() -> T) -> T {
     restore();
     IS_LENT.store(true, Ordering::SeqCst);
@@ -211,6 +221,7 @@ struct PausedTerminal {
 }
 
 /// Restores the original settings and gives those before. Keys that are ours do not go to a shell.
+/// Keys that are collected are read first, because a change of settings may discard what the terminal holds.
 fn pause() -> PausedTerminal {
     let mut keys = keys();
     let before = PausedTerminal {
@@ -236,6 +247,7 @@ fn resume(before: &PausedTerminal) {
 
 /// Collects what is typed from now on for [`take_typed`]. If the thread for this cannot start, the keys wait in the
 /// terminal as long as it has room.
+/// Calling it again while keys are collected changes nothing.
 pub fn collect() {
     keys().collects = true;
     CHANGED.notify_all();
@@ -243,6 +255,7 @@ pub fn collect() {
 }
 
 /// Reads keys whenever they are ours to collect.
+/// Runs on a thread of its own until the terminal is gone. It never holds the lock while it waits.
 fn collect_keys() {
     loop {
         let ready = CHANGED.wait_while(keys(), |keys| !keys.is_collecting());
@@ -268,6 +281,7 @@ fn wait_for_keys() -> bool {
 }
 
 /// The text that was typed since [`collect`]. From now on, keys go to the next line.
+/// A paste may still be arriving, so this waits until nothing came for a moment: see [`PATIENCE`].
 pub fn take_typed() -> String {
     let mut keys = keys();
     keys.collects = false;

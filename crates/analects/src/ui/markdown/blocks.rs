@@ -1,8 +1,13 @@
 //! Which part of an answer that still arrives is made of complete blocks: what follows cannot change it any more.
+//!
+//! CommonMark lets later lines change the meaning of earlier ones: a line of `===` turns a paragraph into a heading,
+//! and an indented line continues an item. So a block counts as complete only once a blank line or the start of another
+//! block rules that out.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// The Markdown that is understood.
+/// Footnotes, formulas and the like stay as the model wrote them.
 pub const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
@@ -28,6 +33,8 @@ pub enum OpenBlock {
 
 /// Finds the last place where whole lines of Markdown can be cut. A list can be cut between its items; the first item
 /// has the number `item_number`, where the text goes on with a list.
+/// `text` has whole lines only. The whole text is parsed again for each piece, which is cheap because the caller drops
+/// what was shown.
 pub fn last_cut(text: &str, mut item_number: Option<u64>) -> Cut {
     let mut cut = Cut {
         end: 0,
@@ -77,6 +84,7 @@ pub fn last_cut(text: &str, mut item_number: Option<u64>) -> Cut {
     cut
 }
 
+/// Indented code is not shown line by line, because a blank line may still end or continue it.
 fn open_block(tag: &Tag) -> OpenBlock {
     match tag {
         Tag::CodeBlock(CodeBlockKind::Fenced(_)) => OpenBlock::Code,
@@ -84,6 +92,7 @@ fn open_block(tag: &Tag) -> OpenBlock {
     }
 }
 
+/// `None` for lists with bullets and for everything else.
 fn first_number(tag: &Tag) -> Option<u64> {
     match tag {
         Tag::List(first) => *first,
@@ -101,6 +110,7 @@ fn is_over(tag: TagEnd, text: &str) -> bool {
 }
 
 /// Whether the last line of a text is blank.
+/// Blanks and tabs do not count, and the line must be complete.
 pub fn ends_with_blank_line(text: &str) -> bool {
     let last = text.strip_suffix('\n').map(|text| text.rsplit('\n').next());
     last.flatten().is_some_and(|line| line.trim().is_empty())

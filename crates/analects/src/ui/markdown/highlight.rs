@@ -1,6 +1,9 @@
 //! Code in colours: comments, strings, numbers and the words of the language, line by line.
 //!
 //! It knows a handful of facts about each language and no grammar, so it is small, and no input makes it slow.
+//!
+//! A line is read from left to right, one token at a time. The only state between lines is the comment or string that
+//! is still open.
 
 use super::languages::{Language, language};
 use super::style::{Style, StyledLine, StyledText, TextColour};
@@ -14,6 +17,7 @@ const NUMBER: Style = Style::of_colour(TextColour::Yellow);
 const KEYWORD: Style = Style::of_colour(TextColour::Magenta);
 
 /// Colours the lines of one code block.
+/// It is made anew for each block, so an open string never colours the next block.
 #[derive(Debug)]
 pub struct Highlighter {
     language: Option<&'static Language>,
@@ -31,6 +35,7 @@ struct OpenToken {
 
 impl Highlighter {
     /// A highlighter for the language that the opening fence names.
+    /// An unknown language is shown without colours.
     pub fn new(name: &str) -> Highlighter {
         Highlighter {
             language: language(name),
@@ -40,6 +45,7 @@ impl Highlighter {
     }
 
     /// The next line, given without its line end.
+    /// Neighbours of the same style become one part, which keeps the output short.
     pub fn line(&mut self, line: &str) -> StyledLine {
         if self.is_diff {
             return vec![StyledText::safe(diff_style(line), line)];
@@ -75,6 +81,7 @@ impl Highlighter {
             .unwrap_or((first.len_utf8(), Style::PLAIN))
     }
 
+    /// `None` if neither begins here. `previous` is the character before, or a line end at the start of the line.
     fn comment_or_string(
         &mut self,
         previous: char,
@@ -132,6 +139,7 @@ impl Highlighter {
     }
 }
 
+/// A digit counts, so `0x1f` and `1e9` are one token each.
 fn is_in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -153,6 +161,7 @@ fn word(previous: char, rest: &str, language: &Language) -> (usize, Style) {
 
 /// The length of a text up to and with its end, which may stand anywhere behind its first `start` bytes, but not
 /// behind a backslash.
+/// `None` if it does not end here, which leaves a long token open.
 fn closing(text: &str, start: usize, end: &str) -> Option<usize> {
     let mut at = start;
     while at < text.len() {
@@ -179,6 +188,7 @@ fn tick(rest: &str) -> (usize, Style) {
     }
 }
 
+/// The colours of `git diff`.
 fn diff_style(line: &str) -> Style {
     match line.chars().next() {
         Some('+') => Style::of_colour(TextColour::Green),

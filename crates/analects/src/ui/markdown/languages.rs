@@ -1,4 +1,7 @@
 //! What a highlighter must know of a programming language: its comments, strings and words.
+//!
+//! Languages that look alike share an entry, with the words of all of them: a word too many in colour does no harm. To
+//! add a language, add its name to an entry, or an entry to `LANGUAGES`.
 
 /// A programming language, as far as colours go.
 #[derive(Debug)]
@@ -21,6 +24,7 @@ pub struct Language {
     pub words: &'static str,
 }
 
+/// The base of all entries: no comments, and strings in double quotes.
 const NONE: Language = Language {
     names: &[],
     line_comments: &[],
@@ -40,6 +44,7 @@ const BRACES: Language = Language {
     ..NONE
 };
 
+/// In no particular order; each name occurs once.
 const LANGUAGES: &[Language] = &[
     Language {
         names: &["rust", "rs"],
@@ -197,6 +202,7 @@ const LANGUAGES: &[Language] = &[
 ];
 
 /// The language of that name.
+/// Accepts `rust`, `Rust`, `{.rust}` and `.rust`. `None` for an unknown one, which is shown without colours.
 pub fn language(name: &str) -> Option<&'static Language> {
     let name = name
         .trim_start_matches(['{', '.'])

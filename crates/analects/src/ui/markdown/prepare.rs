@@ -44,10 +44,12 @@ pub fn prepared(line: &str) -> String {
 }
 
 /// A text without the marks.
+/// Everything that is shown passes through this, since a mark would take a column in some terminals.
 pub fn without_marks(text: &str) -> String {
     text.replace(MARK, "")
 }
 
+/// The punctuation of ASCII and of Chinese and Japanese, and the general kinds, such as dashes and quotation marks.
 fn is_punctuation(c: char) -> bool {
     let is_of_cjk = matches!(c, '\u{3001}'..='\u{3020}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff20}' | '\u{ff3b}'..='\u{ff40}' | '\u{ff5b}'..='\u{ff65}');
     let is_general = matches!(c, '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '«' | '»' | '·' | '¿' | '¡');

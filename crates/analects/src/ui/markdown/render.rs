@@ -2,6 +2,9 @@
 //!
 //! Lines of code are never wrapped, so that they can be copied. Line ends inside a paragraph stay where the model put
 //! them, as do blank lines between blocks.
+//!
+//! The parser's events drive a [`Renderer`]. It collects the text of a paragraph, cell or code block until that ends,
+//! and then writes its lines. Each quote and list item around it is a container that puts something before each line.
 
 use std::ops::Range;
 
@@ -18,14 +21,17 @@ use super::wrap::wrapped;
 const RULE_WIDTH: usize = 40;
 
 /// Text gets at least so many columns, however deep it is nested.
+/// Deeply nested text may stick out of a narrow window, but stays readable.
 const LEAST_WIDTH: usize = 10;
 
 /// Blocks deeper than this are shown like those around them.
+/// Without a limit, a line of a thousand `>` would fill the screen with bars.
 const MOST_CONTAINERS: usize = 16;
 
 const INLINE_CODE: Style = Style::of_colour(TextColour::Cyan);
 
 /// What comes before the blocks that are rendered.
+/// The caller renders an answer in several steps, and this is what one step must know about those before.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Context {
     /// The columns of the terminal.
@@ -39,6 +45,7 @@ pub struct Context {
 }
 
 /// The lines of complete blocks.
+/// Gives the same lines as if the text had been rendered in one go with what came before it.
 pub fn rendered(text: &str, context: Context) -> Vec<StyledLine> {
     let mut renderer = Renderer::new(text, context);
     for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
@@ -119,6 +126,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// `at` is where the block starts in the source, which tells whether a blank line comes before.
     fn start(&mut self, tag: Tag<'_>, at: usize) {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.start_block(at),
@@ -215,6 +223,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// A line of quote marks alone counts as blank.
     fn is_after_blank(&self, line: usize) -> bool {
         if self.context.is_start && self.lines.is_empty() {
             return false;
@@ -226,6 +235,7 @@ impl<'t> Renderer<'t> {
         last.trim_matches([' ', '\t', '\r', '>']).is_empty()
     }
 
+    /// Beyond [`MOST_CONTAINERS`] only counts, so that [`Renderer::close_container`] stays in step.
     fn open_container(&mut self, first: StyledText, rest: StyledText) {
         if self.containers.len() == MOST_CONTAINERS || self.ignored_containers > 0 {
             self.ignored_containers += 1;
@@ -243,6 +253,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// A list that the step before began goes on with its next number, not with the one that the source repeats.
     fn start_list(&mut self, first: Option<u64>) {
         self.flush();
         let continued = if self.lists.is_empty() {
@@ -254,6 +265,7 @@ impl<'t> Renderer<'t> {
             .push(first.map(|first| continued.unwrap_or(first)));
     }
 
+    /// The text after the marker hangs: further lines are indented by its width.
     fn start_item(&mut self, at: usize) {
         self.start_block(at);
         let mut marker = "• ".to_string();
@@ -285,6 +297,7 @@ impl<'t> Renderer<'t> {
         self.write_line(vec![StyledText::new(Style::FAINT, dashes)]);
     }
 
+    /// Code is coloured here, once it is complete.
     fn end_collected(&mut self) {
         match self.collected.take() {
             None => {}
@@ -302,6 +315,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// The cells of the first row are the head and become bold.
     fn end_cell(&mut self) {
         let cell = std::mem::take(&mut self.text);
         if let Some(Collected::Table(table)) = &mut self.collected {
@@ -312,6 +326,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// Shows the address behind the text, unless the text is the address itself.
     fn end_link(&mut self) {
         self.styles.pop();
         let Some((address, start)) = self.links.pop() else {
@@ -337,6 +352,7 @@ impl<'t> Renderer<'t> {
         self.push(self.style(), text);
     }
 
+    /// Only `<br>` has a meaning. Other tags are shown as text: hiding them could hide something from you.
     fn html(&mut self, html: &str) {
         let tag = html.trim_matches(['<', '>', '/', ' ']);
         if tag.eq_ignore_ascii_case("br") {
@@ -350,6 +366,7 @@ impl<'t> Renderer<'t> {
         self.text.push(StyledText::safe(style, text));
     }
 
+    /// The innermost style that is open.
     fn style(&self) -> Style {
         self.styles.last().copied().unwrap_or_default()
     }
@@ -362,6 +379,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// Adds a style to those around it. The end of the element takes it away again.
     fn change_style(&mut self, change: impl FnOnce(&mut Style)) {
         let mut style = self.style();
         change(&mut style);
@@ -425,6 +443,7 @@ fn delimiter(item: &str) -> char {
     if after.starts_with(')') { ')' } else { '.' }
 }
 
+/// An info string may go on, as in `rust,ignore` or `python title="x"`.
 fn first_word(info: &CowStr<'_>) -> String {
     info.split([' ', ','])
         .next()

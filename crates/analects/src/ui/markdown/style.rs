@@ -6,6 +6,7 @@ use crate::ui::text::escape_lines;
 use super::prepare::without_marks;
 
 /// One of the colours that every terminal has.
+/// Their exact shades are up to the theme of the terminal, so they fit a light and a dark background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextColour {
     Red,
@@ -16,6 +17,7 @@ pub enum TextColour {
 }
 
 /// How a piece of text looks.
+/// Every style stands for itself: the code that switches one on switches all others off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
     pub bold: bool,
@@ -27,6 +29,7 @@ pub struct Style {
 }
 
 impl Style {
+    /// Nothing special. A constant, where `default()` cannot be used.
     pub const PLAIN: Style = Style {
         bold: false,
         faint: false,
@@ -87,6 +90,7 @@ pub struct StyledText {
 }
 
 impl StyledText {
+    /// For text of this program. Text of an answer goes through [`StyledText::safe`].
     pub fn new(style: Style, text: impl Into<String>) -> StyledText {
         StyledText {
             style,
@@ -95,6 +99,7 @@ impl StyledText {
     }
 
     /// Text from an answer: without what a terminal would obey or hide.
+    /// A tab becomes four blanks, because its width would depend on the column.
     pub fn safe(style: Style, text: &str) -> StyledText {
         let text = escape_lines(&without_marks(text)).replace('\t', "    ");
         StyledText { style, text }
@@ -105,11 +110,13 @@ impl StyledText {
 pub type StyledLine = Vec<StyledText>;
 
 /// The text of a line, without its styles.
+/// Its width is the width of the line on the screen.
 pub fn plain_text(line: &[StyledText]) -> String {
     line.iter().map(|part| part.text.as_str()).collect()
 }
 
 /// Lines as a terminal takes them, each with its line end. No style outlives its line.
+/// Blanks at the end of a line are dropped, and blanks elsewhere get no codes, which keeps copied text clean.
 pub fn painted(lines: &[StyledLine]) -> String {
     let mut out = String::new();
     for line in lines {

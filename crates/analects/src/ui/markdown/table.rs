@@ -1,5 +1,8 @@
 //! A table: its columns as wide as their text, and no wider together than the terminal. Where they do not fit, each
 //! row becomes a list of fields with the names of their columns.
+//!
+//! The layout goes from the best to the last resort: every column as wide as its widest cell, then the widest columns
+//! narrowed with their text wrapped, then a list of fields.
 
 use pulldown_cmark::Alignment;
 use unicode_width::UnicodeWidthStr;
@@ -11,6 +14,7 @@ use super::wrap::{split_lines, wrapped};
 const SEPARATOR: &str = " | ";
 
 /// No column is made narrower than this.
+/// Narrower columns would break nearly every word.
 const NARROWEST: usize = 6;
 
 /// The further lines of a field are indented by this.
@@ -20,8 +24,10 @@ const FIELD_INDENT: usize = 2;
 pub type Cell = Vec<StyledText>;
 
 /// A table, whole.
+/// Rows may have fewer cells than there are columns; the rest is empty.
 #[derive(Debug, Default)]
 pub struct Table {
+    /// One for each column.
     pub alignments: Vec<Alignment>,
     /// The head is the first row.
     pub rows: Vec<Vec<Cell>>,
@@ -49,6 +55,7 @@ impl Table {
         shrunk(widths, room)
     }
 
+    /// The head, a line below it, and the other rows.
     fn grid(&self, widths: &[usize]) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         for (at, row) in self.rows.iter().enumerate() {
@@ -61,6 +68,7 @@ impl Table {
         lines
     }
 
+    /// A row takes as many lines as its highest cell.
     fn grid_row(&self, row: &[Cell], widths: &[usize]) -> Vec<StyledLine> {
         let mut cells: Vec<Vec<StyledLine>> = Vec::new();
         for (at, width) in widths.iter().enumerate() {
@@ -132,6 +140,7 @@ fn widest_line(cell: &[StyledText]) -> usize {
 }
 
 /// Makes the widest columns narrower until all fit; `None` if they cannot.
+/// Takes one column away at a time, always from the widest, so that columns come out even.
 fn shrunk(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
     let narrowest: usize = widths.iter().map(|width| (*width).min(NARROWEST)).sum();
     if narrowest > room {
@@ -147,6 +156,7 @@ fn shrunk(mut widths: Vec<usize>, room: usize) -> Option<Vec<usize>> {
 }
 
 /// A line of a cell with the blanks that its column needs.
+/// Also fills up on the right, so that the next separator is in its place.
 fn aligned(mut text: StyledLine, width: usize, alignment: Alignment) -> StyledLine {
     let free = width.saturating_sub(plain_text(&text).width());
     let before = match alignment {

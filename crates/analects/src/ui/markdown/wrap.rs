@@ -1,4 +1,7 @@
 //! Styled text broken into lines at words, or between the characters of a script without blanks.
+//!
+//! Wrapping works on plain text, and the styles are cut to the same places afterwards. A blank where a line breaks is
+//! dropped.
 
 use std::borrow::Cow;
 
@@ -9,6 +12,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::style::{StyledLine, StyledText, plain_text};
 
 /// Breaks a text so that no line takes more columns than `width`. A line end in the text stays one.
+/// A word that is longer than a line is cut. A width of 0 counts as 1.
 pub fn wrapped(text: &[StyledText], width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for line in split_lines(text) {
@@ -29,6 +33,7 @@ pub fn wrapped(text: &[StyledText], width: usize) -> Vec<StyledLine> {
 }
 
 /// A line of plain text broken into lines of at most `width` columns, the further ones indented.
+/// Further lines are indented by two columns more than the first. For hints and remarks, which have no styles.
 pub fn hanging_lines(line: &str, width: usize) -> Vec<String> {
     let indent = line.len() - line.trim_start_matches(' ').len() + 2;
     let indent = " ".repeat(indent);
@@ -40,6 +45,7 @@ pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     owned_lines(text, options(width))
 }
 
+/// Lines are filled greedily and never hyphenated, so copied words stay whole.
 fn options<'a>(width: usize) -> Options<'a> {
     Options::new(width.max(1))
         .word_separator(WordSeparator::Custom(words))
@@ -53,6 +59,7 @@ fn owned_lines(text: &str, options: Options<'_>) -> Vec<String> {
 }
 
 /// The text, cut at its line ends.
+/// An empty line in the text gives a line without parts. There is always at least one line.
 pub fn split_lines(text: &[StyledText]) -> Vec<StyledLine> {
     let mut lines = vec![Vec::new()];
     for part in text {
@@ -69,6 +76,7 @@ pub fn split_lines(text: &[StyledText]) -> Vec<StyledLine> {
 }
 
 /// The part of a line between two byte positions of its plain text.
+/// Both positions lie between characters.
 fn cut(line: &[StyledText], start: usize, end: usize) -> StyledLine {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -103,6 +111,7 @@ fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     Box::new(words.into_iter())
 }
 
+/// False without a character, at the start or end of a line.
 fn is_wide(c: Option<char>) -> bool {
     c.and_then(UnicodeWidthChar::width) == Some(2)
 }

@@ -1,4 +1,7 @@
 //! Tab completion: commands, and the agents and models that can follow them.
+//!
+//! Completion knows only words: the commands, and after `/agent` and `/model` the names that exist now. A session
+//! updates the names when they change; the editor sees that at once.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,6 +14,7 @@ use reedline::{
 pub type CommandHelp = (&'static str, &'static str, &'static str);
 
 /// The names that may follow a command.
+/// They are offered in this order.
 #[derive(Debug, Default, Clone)]
 pub struct CompletionNames {
     /// What may follow `/agent`.
@@ -20,6 +24,7 @@ pub struct CompletionNames {
 }
 
 /// Completes commands and names.
+/// Clones share the names, so a change reaches the editor that owns a clone.
 #[derive(Debug, Clone)]
 pub struct Completions {
     commands: &'static [CommandHelp],
@@ -44,11 +49,13 @@ impl Completions {
     }
 
     /// Sets the names to complete from now on.
+    /// Takes effect with the next key.
     pub fn set(&self, names: CompletionNames) {
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// The candidates for the last word of a line. `None` if the line is no command that they can follow.
+    /// A line that does not start with `/` is a prompt, which nothing completes.
     fn candidates(&self, line: &str) -> Option<CompletionCandidates> {
         let rest = line.strip_prefix('/')?;
         match rest.split_once(' ') {

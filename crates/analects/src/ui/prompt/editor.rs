@@ -1,4 +1,7 @@
 //! Writes a prompt in your own editor. A text that cannot be used stays in its file.
+//!
+//! The text goes through a file in the state folder. The file is removed afterwards, unless it holds something that
+//! would otherwise be lost; then the error says where it is.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
@@ -20,6 +23,7 @@ const NAME_AN_EDITOR: &str = "set VISUAL or EDITOR to the editor that you use";
 const CANNOT_RUN: [i32; 2] = [126, 127];
 
 /// What came out of the editor.
+/// The blanks around a text do not count, because many editors add a line end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EditedText {
     Changed(String),
@@ -29,6 +33,7 @@ pub enum EditedText {
 }
 
 /// Opens your editor on this text, and waits until you leave it.
+/// Fails if the editor cannot be started, ends with an error, or leaves something that is not UTF-8.
 pub fn edit_in_editor(text: &str, environment: &Environment) -> Result<EditedText, Failure> {
     let editor = environment.editor.as_deref().unwrap_or(DEFAULT_EDITOR);
     let path = create_prompt_file(text, &environment.places.state)?;
@@ -48,6 +53,7 @@ pub fn edit_in_editor(text: &str, environment: &Environment) -> Result<EditedTex
 }
 
 /// Creates a new file with this text. Other files of this kind may hold texts that could not be used.
+/// The name has the id of this process, and a number if it is taken.
 fn create_prompt_file(text: &str, folder: &Path) -> Result<PathBuf, Failure> {
     create_private_folder(folder).map_err(|error| cannot_write(folder, &error))?;
     let name = format!("prompt-{}", std::process::id());
@@ -77,6 +83,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Fails if the editor did not run to its end.
+/// `:cq` in Vim, for instance, ends with an error on purpose to send nothing.
 fn check_status(editor: &str, status: io::Result<ExitStatus>) -> Result<(), Failure> {
     let status = status.map_err(|error| {
         let reason = io_error_text(&error);
@@ -114,6 +121,7 @@ fn compare(text: &str, bytes: &io::Result<Vec<u8>>, path: &Path) -> Result<Edite
 }
 
 /// Whether the file holds a text that is nowhere else.
+/// If the file cannot be read, assume that it does.
 fn has_other_text(text: &str, bytes: &io::Result<Vec<u8>>) -> bool {
     match bytes {
         Ok(bytes) => {
@@ -125,6 +133,7 @@ fn has_other_text(text: &str, bytes: &io::Result<Vec<u8>>) -> bool {
 }
 
 /// Runs the editor. Its variable is a line for the shell, as for other programs, so it may have options.
+/// The path is passed as an argument of the shell and not within the line, so blanks and quotes in it do no harm.
 fn run(editor: &str, path: &Path) -> io::Result<ExitStatus> {
     if cfg!(unix) {
         let line = format!("{editor} \"$@\"");

@@ -1,5 +1,8 @@
 //! The texts of earlier prompts: a line of JSON for each, in a file that only its owner can read. Nothing depends on it:
 //! what cannot be read is skipped, and what cannot be written is not kept.
+//!
+//! Several sessions may write to the file at once. Each appends whole lines, and a reader skips what it cannot parse,
+//! so a mixed line costs one entry at most.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::paste::is_harmless;
 
 /// How many bytes are read from the end of the file.
+/// More would only slow the start of a session down.
 const READ_SIZE: u64 = 500_000;
 /// A larger file is shortened, in bytes.
 const MAX_FILE_SIZE: u64 = 2_000_000;
@@ -17,6 +21,7 @@ const MAX_TEXT_LENGTH: usize = 16_000;
 pub const MAX_TEXTS: usize = 1_000;
 
 /// The file with the texts of earlier prompts.
+/// It holds no texts: the file is read once, when a session starts.
 #[derive(Debug)]
 pub struct History {
     path: PathBuf,
@@ -31,6 +36,7 @@ impl History {
     }
 
     /// The texts, oldest first.
+    /// Repetitions in a row appear once. At most [`MAX_TEXTS`]; empty if there is no file.
     pub fn read(&self) -> Vec<String> {
         let bytes = self.end_of_file().unwrap_or_default();
         let mut texts: Vec<String> = bytes
@@ -56,6 +62,7 @@ impl History {
     }
 
     /// Adds a text. Ignores errors.
+    /// A text of more than [`MAX_TEXT_LENGTH`] bytes is not added.
     pub fn add(&self, text: &str) {
         if text.len() <= MAX_TEXT_LENGTH {
             let _ = self.try_add(text);
@@ -80,6 +87,7 @@ impl History {
     }
 
     /// Rewrites the file with the texts that `read` gives.
+    /// Writes a new file and renames it, so a crash loses nothing. What another session adds meanwhile is lost.
     fn shorten(&self) -> io::Result<()> {
         let mut lines = String::new();
         for text in self.read() {
@@ -97,6 +105,7 @@ impl History {
 }
 
 /// The text of a line, without characters that the editor would not show. `None` if it is none of ours.
+/// Escape codes cannot come in by this way, even if somebody edits the file.
 fn parse_line(line: &[u8]) -> Option<String> {
     let text: String = serde_json::from_slice(line).ok()?;
     let text: String = text.chars().filter(|c| is_harmless(*c)).collect();
@@ -104,6 +113,7 @@ fn parse_line(line: &[u8]) -> Option<String> {
 }
 
 /// Makes a new file readable for its owner only.
+/// A file that exists keeps its permissions. Does nothing outside Unix.
 pub fn make_private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

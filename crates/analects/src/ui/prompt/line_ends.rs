@@ -1,10 +1,20 @@
 //! When a prompt continues on a new line after Enter: after a backslash at the end, and in an open code block.
+//!
+//! The backslash is a key, not text: it is removed once the line goes on. But a backslash in a pasted command is text,
+//! so only those are removed after which Enter was pressed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reedline::{ValidationResult, Validator};
 
 /// The name of a slash command and its argument. `None` for any other text, such as the path `/usr/bin`.
+/// Slash commands have letters only, so a path or a formula is a prompt. The argument is without blanks around it and
+/// may be empty.
+///
+/// ```text
+/// "/model gpt-5" → Some(("model", "gpt-5"))
+/// "/usr/bin"     → None
+/// ```
 pub fn split_command(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix('/')?;
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
@@ -16,11 +26,13 @@ pub fn split_command(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a text continues on a new line after Enter.
+/// A slash command never does, so `/agent x\` is sent at once.
 pub fn continues(text: &str) -> bool {
     split_command(text).is_none() && (text.ends_with('\\') || has_open_fence(text))
 }
 
 /// Whether a code block is open at the end of the text.
+/// Follows CommonMark: a fence is closed by a line of at least as many of the same mark, and nothing else.
 fn has_open_fence(text: &str) -> bool {
     let mut open: Option<(char, usize)> = None;
     for line in text.lines().map(str::trim) {
@@ -50,6 +62,7 @@ pub struct LineEnds {
 
 impl LineEnds {
     /// Removes the backslashes that only continued a line. Others, such as in a pasted command, stay.
+    /// The notes are used up: the next line starts without any.
     pub fn remove_backslashes(&self, text: &str) -> String {
         let continued = std::mem::take(&mut *self.lock());
         let mut ends: Vec<usize> = continued

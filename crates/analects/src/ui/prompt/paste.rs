@@ -1,5 +1,8 @@
 //! Large pastes: in the line a short mark stands for them, and the text takes its place when the line is sent. A line
 //! editor is slow with a megabyte in it, and nobody can read it there.
+//!
+//! [`Pastes::put`] makes a mark, [`Pastes::expand`] the text again. Both directions work for several pastes in a line
+//! and for a line that comes back because it could not be sent.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +16,7 @@ const MAX_BYTES: usize = 1_000;
 const MAX_RETURNED: usize = 20_000;
 
 /// The large pastes of this session.
+/// They are kept until the session ends, since the history of the editor may bring an old mark back.
 #[derive(Debug, Default)]
 pub struct Pastes {
     pastes: Vec<Paste>,
@@ -29,6 +33,7 @@ struct Paste {
 
 impl Pastes {
     /// What to put into the line for a pasted text: the text if it is short, else a mark.
+    /// Pasting the same text again gives the same mark. Line ends become `\n`.
     pub fn put(&mut self, pasted: &str) -> String {
         let text = pasted.replace("\r\n", "\n").replace('\r', "\n");
         let lines = text.lines().count();
@@ -63,6 +68,7 @@ impl Pastes {
 
     /// What to put into the line for a text that was in it before: its pastes become marks again, and the rest stays
     /// readable.
+    /// A text that would still be too long becomes a mark as a whole.
     pub fn put_back(&mut self, text: &str) -> String {
         let mut line = text.to_string();
         for paste in &self.pastes {
@@ -79,6 +85,7 @@ impl Pastes {
     }
 
     /// The line with the texts in the place of their marks. Anything else that looks like a mark stays.
+    /// A mark that you edited is no mark any more, and is sent as it reads.
     pub fn expand(&self, line: &str) -> String {
         let mut out = String::new();
         let mut rest = line;
@@ -115,6 +122,7 @@ pub fn is_harmless(c: char) -> bool {
 }
 
 /// Pastes that the line editor and the reader of its lines share.
+/// The editor owns its keys, so both sides need the same list.
 pub type SharedPastes = Arc<Mutex<Pastes>>;
 
 /// Locks the pastes, even if a thread that had them panicked.

@@ -1,5 +1,9 @@
 //! Reads your prompts: with a line editor on a terminal that can show one, else as plain lines, for example if the
 //! answers go to a file.
+//!
+//! A prompt takes this way: prefill the line, read it, remove the backslashes at line ends, put the pastes in, and add
+//! the result to the history. With plain lines, the terminal itself edits the line, so there are no marks and no
+//! completion.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
@@ -22,6 +26,7 @@ use crate::failure::{Failure, io_error_text};
 use crate::{interrupt, ui};
 
 /// What you did at the prompt.
+/// A text may be empty: the caller decides what that means.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PromptEvent {
     /// Entered a text, with its pastes in full.
@@ -35,6 +40,7 @@ pub enum PromptEvent {
 }
 
 /// What is in the line before you type.
+/// Both parts may be there after a failed answer.
 #[derive(Debug, Default)]
 pub struct LinePrefill {
     /// A text that could not be sent.
@@ -71,6 +77,7 @@ pub struct PromptReader {
 
 impl PromptReader {
     /// Uses a line editor if the terminal can show one, with the texts of the history.
+    /// Later changes to the names in `completions` reach the editor, which has a clone.
     pub fn new(history: History, completions: &Completions) -> PromptReader {
         let mut reader = PromptReader {
             editor: None,
@@ -86,6 +93,7 @@ impl PromptReader {
     }
 
     /// Waits for the next prompt. The prefill is in the line already.
+    /// Fails only if the terminal cannot be read. Blank texts are not added to the history.
     pub fn read(&mut self, prefill: &LinePrefill) -> Result<PromptEvent, Failure> {
         let event = match &mut self.editor {
             Some(editor) => {
@@ -177,6 +185,7 @@ fn unreadable(error: &io::Error) -> Failure {
 }
 
 /// Reads a prompt as the terminal gives lines. Shows the prefill for you to copy.
+/// Typing is shown while it reads, and hidden again afterwards.
 fn read_plain(prefill: &LinePrefill, line_ends: &LineEnds) -> Result<PromptEvent, Failure> {
     if !prefill.is_empty() {
         ui::remark("what you typed was not sent; copy it from here:");
@@ -219,6 +228,7 @@ fn read_plain_lines(line_ends: &LineEnds) -> Result<PromptEvent, Failure> {
 }
 
 /// Reads a line without its line end. `None` at the end of stdin.
+/// Bytes that are not UTF-8 are replaced rather than refused.
 fn read_plain_line() -> Result<Option<String>, Failure> {
     let mut bytes = Vec::new();
     let count = io::stdin().lock().read_until(b'\n', &mut bytes);
@@ -272,6 +282,7 @@ fn key_bindings() -> Keybindings {
 }
 
 /// The texts of the history, in memory: the editor must not write our file.
+/// `None` if the editor cannot create one; then it starts without.
 fn history_in_memory(history: &History) -> Option<FileBackedHistory> {
     let mut in_memory = FileBackedHistory::new(history::MAX_TEXTS).ok()?;
     for text in history.read() {
