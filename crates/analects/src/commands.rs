@@ -1,5 +1,9 @@
 //! The verbs, one file each. A verb that undoes another is in the same file, such as `restore` in
 //! `drop`.
+//!
+//! A verb's file has its `Args` struct, its report for `--json`, a function `run`, and below it what only this verb
+//! needs. What several verbs need is in [`reading`] (for files that are only read) and [`verbs`] (for changes to one
+//! message). A verb prints data through `ui`, and returns a failure instead of printing it.
 
 mod add;
 mod ask;
@@ -65,6 +69,7 @@ pub enum Command {
 
 impl Command {
     /// Runs the verb. The caller prints the failure and turns it into an exit code.
+    /// What a verb printed before it failed stays printed.
     pub fn run(self) -> Result<(), Failure> {
         match self {
             Command::Add(args) => add::run(&args),
@@ -96,6 +101,7 @@ impl Command {
     }
 
     /// Whether everything the command prints is JSON, errors included, even without `--json`.
+    /// Only `session append` is like that: a program reads every line of it.
     pub fn speaks_json(&self) -> bool {
         matches!(self, Command::Session(args) if args.speaks_json())
     }

@@ -1,5 +1,8 @@
 //! What every verb that asks a model has in common: the options of the connection, the limits of a turn, the model for
 //! summaries, and a warning if an answer ended in an unusual way.
+//!
+//! A verb flattens [`ConnectionArgs`] and [`LimitArgs`] into its own arguments, so the options read the same
+//! everywhere. It calls [`ConnectionArgs::allow`] before a model is looked up, and [`turn_config`] before a turn.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -42,6 +45,8 @@ impl ConnectionArgs {
     }
 
     /// The options of the client. Fails if the answer cannot be recorded.
+    /// Without `--timeout`, the client has one limit until the first byte and another between bytes; with it, both are
+    /// the same.
     pub fn options(&self, environment: &Environment) -> Result<Options, Failure> {
         let record = self.record.clone();
         if let Some(path) = &record {
@@ -62,6 +67,7 @@ impl ConnectionArgs {
     }
 
     /// Refuses to record an answer in the conversation's own file, which would overwrite it.
+    /// Links to the same file count as the same. Call it with the path of each conversation that is written.
     pub fn check_not_recorded_over(&self, file: &Path) -> Result<(), Failure> {
         match &self.record {
             Some(recording) if target(recording) == target(file) => Err(file_exists(recording)),
@@ -71,6 +77,7 @@ impl ConnectionArgs {
 }
 
 /// Says why and how long the client waits before it tries again.
+/// The client calls it between two attempts, while the status line still says what it waits for.
 fn remark_wait(waiting: &RetryNotice) {
     let error = &waiting.error;
     let seconds = waiting.wait.as_secs_f64();
@@ -88,6 +95,7 @@ fn remark_lost_recording(path: &Path, error: &io::Error) {
 
 /// Checks that an answer can be recorded at this path, before it is asked for and paid. No file is overwritten: it may
 /// hold anything.
+/// An empty file is fine, such as one that `mktemp` made.
 fn check_recording(path: &Path) -> Result<(), Failure> {
     let result = match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
@@ -105,6 +113,7 @@ fn check_recording(path: &Path) -> Result<(), Failure> {
 }
 
 /// Creates a file and removes it again.
+/// Tells whether the folder exists and can be written.
 fn try_create(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).open(path)?;
     std::fs::remove_file(path)
@@ -117,6 +126,7 @@ fn file_exists(path: &Path) -> Failure {
 }
 
 /// The absolute path that a file has, or will have, with all links resolved.
+/// `None` if the folder does not exist.
 fn target(path: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     let folder = whole.parent()?.canonicalize().ok()?;
@@ -137,6 +147,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Runs a future on this thread until it is done.
+/// Fails only if the system refuses what the runtime needs. Must not be called within another.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -170,6 +181,7 @@ impl LimitArgs {
 }
 
 /// Parses an amount that is not negative, with or without a `$`.
+/// Zero is allowed: it refuses every model that costs something.
 fn dollars(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
@@ -178,6 +190,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// How to run a turn, from the options of the call and the configuration.
+/// Starts nothing and sends nothing yet.
 pub fn turn_config(
     options: Options,
     limits: TurnLimits,
@@ -196,6 +209,7 @@ pub fn turn_config(
 }
 
 /// The same turn with the summaries of another configuration.
+/// A session calls this when the configuration may have changed.
 pub fn with_config(turn: TurnConfig, config: &Config, environment: &Environment) -> TurnConfig {
     let summariser = config
         .pointer("compact")
@@ -208,6 +222,7 @@ pub fn with_config(turn: TurnConfig, config: &Config, environment: &Environment)
 }
 
 /// The configured model for summaries. If it cannot be asked, warns and returns `None`.
+/// The answer itself does not depend on it, so a warning is enough.
 fn summariser(name: &str, environment: &Environment) -> Option<Model> {
     match resolve(name, &environment.models) {
         Ok(model) => Some(model),
@@ -221,6 +236,7 @@ fn summariser(name: &str, environment: &Environment) -> Option<Model> {
 }
 
 /// Why a complete answer may not be what you expect. `None` if it ended as usual.
+/// The caller prints it after `warning:`. A partial answer that you stopped is not unusual.
 pub fn stop_reason_warning(answer: &Message) -> Option<String> {
     let Body::Assistant(body) = &answer.body else {
         return None;

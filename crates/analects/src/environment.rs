@@ -1,5 +1,7 @@
 //! What the process reads from its environment: folders, keys, addresses and proxies. Other settings come from the
 //! configuration files.
+//!
+//! The libraries get all of this as arguments. So a test can set everything by variables.
 
 use std::env;
 use std::ffi::OsString;
@@ -16,10 +18,13 @@ use crate::failure::{Failure, io_error_text};
 /// The variables that name a proxy, in order of preference. `HTTP_PROXY` in capitals does not count: on a web server,
 /// a visitor could set it.
 const HTTP_PROXY: [&str; 3] = ["http_proxy", "ALL_PROXY", "all_proxy"];
+/// The variables for addresses that begin with `https://`.
 const HTTPS_PROXY: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+/// Hosts that are reached directly.
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// The variables that name your text editor, in order of preference.
+/// `VISUAL` comes first, as POSIX tools have it.
 const EDITORS: [&str; 2] = ["VISUAL", "EDITOR"];
 
 /// The variable that names the default model.
@@ -29,6 +34,7 @@ pub const DEFAULT_MODEL: &str = "ANALECTS_MODEL";
 const BEST_KNOWN_PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
 
 /// Everything that the environment says.
+/// Read once at the start of a verb and not changed by anything but the options of that verb.
 pub struct Environment {
     /// Where the store is.
     pub places: StoreFolders,
@@ -54,6 +60,7 @@ pub struct Environment {
 
 impl Environment {
     /// Reads the environment of this process.
+    /// Fails without a current folder, without a home folder, or if `models.json` is wrong. Creates no folder.
     pub fn read() -> Result<Environment, Failure> {
         let folder = env::current_dir().map_err(|error| {
             let reason = io_error_text(&error);
@@ -76,6 +83,7 @@ impl Environment {
     }
 
     /// Adds a hint to a failure that another environment would avoid.
+    /// Only failures about our own folders get it. The hint names `ANALECTS_HOME`, which moves them all.
     pub fn explain(&self, failure: Failure) -> Failure {
         if failure.is_about(&self.places.state) || failure.is_about(&self.places.data) {
             return failure.or_hint("set ANALECTS_HOME to a folder that you can write to");
@@ -85,6 +93,7 @@ impl Environment {
 
     /// What the environment decides, and the variable that decides it. For a key or a proxy, which may hold a
     /// password, only whether it is set.
+    /// For `config show`. Providers for which nothing is set are left out, except the best known.
     pub fn settings() -> Result<Vec<Setting>, Failure> {
         let mut settings = Vec::new();
         for folder in own_folders()? {
@@ -102,6 +111,7 @@ impl Environment {
 }
 
 /// The value of a variable. An empty one counts as unset.
+/// One that is not UTF-8 counts as unset too.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
@@ -128,6 +138,7 @@ struct OwnFolder {
 }
 
 /// Where one of our folders is.
+/// One rule for each kind of folder, so the three are found in the same way.
 struct FolderRule {
     /// The name of its setting.
     key: &'static str,
@@ -162,6 +173,7 @@ const FOLDER_RULES: [FolderRule; 3] = [
 ];
 
 /// The folders for data, for state, and for the configuration, in this order.
+/// `ANALECTS_HOME` wins over the XDG variables. Fails if there is no home folder to fall back to.
 fn own_folders() -> Result<[OwnFolder; 3], Failure> {
     if let Some(home) = variable("ANALECTS_HOME").map(PathBuf::from) {
         return folders_below(&home);
@@ -223,6 +235,7 @@ fn lease() -> Option<Duration> {
 }
 
 /// Keys, addresses, and the catalogue of models, which `models.json` in the configuration's folder can override.
+/// A missing file means the built-in catalogue. One that is wrong is an error: prices and windows depend on it.
 fn models(config: &Path) -> Result<analects_client::ProviderSettings, Failure> {
     let mut models = analects_client::ProviderSettings::read(variable);
     let path = config.join("models.json");
@@ -239,6 +252,7 @@ fn models(config: &Path) -> Result<analects_client::ProviderSettings, Failure> {
 }
 
 /// The address and the key of a provider, if one of them is set or the provider is well known.
+/// Providers that need no key have no line for one.
 fn provider_settings(vendor: &Vendor) -> Vec<Setting> {
     let address = first_of(vendor.base_url_variables);
     let key = first_of(vendor.key_variables);
@@ -272,6 +286,7 @@ fn proxy_setting(name: &str, variables: &[&'static str]) -> Setting {
 }
 
 /// Whether a secret is set, without its value. `usual` is the variable that would set it.
+/// Not even the length of the value shows.
 fn secret_setting(
     name: String,
     found: Option<(&'static str, String)>,
@@ -320,6 +335,7 @@ const FOR_PYTHON: [&str; 28] = [
 const FOR_PYTHON_PREFIXES: [&str; 4] = ["PIP_", "LC_", "PYTHON", "PYENV_"];
 
 /// The environment for a Python that downloads something. It has no key, and nothing else that is not listed.
+/// Python downloads and runs code of others, so it gets a list of variables and not the whole environment.
 pub fn for_python() -> Vec<(OsString, OsString)> {
     env::vars_os()
         .filter(|(name, _)| name.to_str().is_some_and(is_for_python))
@@ -350,6 +366,7 @@ fn value_of(names: &[&'static str]) -> Option<String> {
 
 /// An address for display. If it may hold a password, only its scheme: a password may hold any character, so nothing
 /// that follows is safe to show.
+/// For example `https://…` for `https://me:secret@host`.
 fn without_secrets(url: &str) -> String {
     if !url.contains(['@', '?', '#']) {
         return url.to_string();

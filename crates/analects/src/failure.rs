@@ -1,4 +1,17 @@
 //! Errors as you see them: one line, hints, and an exit code.
+//!
+//! Every error of a library becomes a [`Failure`] by `From`, which chooses the kind and adds hints from
+//! [`hints`]. A verb may add or replace hints on the way up; `main` prints what arrives.
+//!
+//! | exit code | kind |
+//! |---|---|
+//! | 1 | wrong input |
+//! | 2 | wrong usage |
+//! | 3 | not found |
+//! | 4 | locked or changed by somebody else |
+//! | 5 | the model, its provider or the connection |
+//! | 129, 130, 143 | ended by a signal |
+//! | 255 | a bug |
 
 use std::fmt;
 use std::io;
@@ -58,6 +71,7 @@ impl Failure {
     }
 
     /// The command was called in a way that makes no sense.
+    /// Every such failure has a hint, because you are about to type the command again.
     pub fn usage(message: impl Into<String>, advice: impl Into<Advice>) -> Failure {
         Failure::new(FailureKind::Usage, message).and_hint(advice)
     }
@@ -73,6 +87,7 @@ impl Failure {
     }
 
     /// The program is at fault.
+    /// Use it only for what cannot happen, or what nobody can do anything about.
     pub fn internal(message: impl Into<String>) -> Failure {
         Failure::new(FailureKind::Internal, message)
     }
@@ -123,6 +138,7 @@ impl Failure {
     }
 
     /// Adds a hint to those that there are.
+    /// The first hint is read first, so add the most useful one first.
     pub fn and_hint(mut self, advice: impl Into<Advice>) -> Failure {
         self.advice.push(advice.into());
         self
@@ -135,6 +151,7 @@ impl Failure {
     }
 
     /// Replaces the hints of a question without an answer by how to ask it again.
+    /// Does nothing to any other failure, so callers need not check.
     pub fn ask_again_in(self, conversation: ConversationName) -> Failure {
         if self.kind != FailureKind::InterruptedBeforeAnswer {
             return self;
@@ -143,6 +160,7 @@ impl Failure {
     }
 
     /// All hints in one text, or `None` if there are none.
+    /// Several are joined with `; `.
     pub fn hint(&self, interface: Interface) -> Option<String> {
         let parts = self.advice.iter().map(|advice| advice.text(interface));
         parts.reduce(|hint, more| {
@@ -158,6 +176,7 @@ impl Failure {
     }
 
     /// Whether it is about a file in this folder that could not be used.
+    /// Only errors of the store and of local models know their path.
     pub fn is_about(&self, folder: &Path) -> bool {
         self.path
             .as_ref()
@@ -183,6 +202,7 @@ impl Failure {
     }
 
     /// Whether somebody else had the file, so that nothing was done and the command can be repeated.
+    /// False if part of the work was done: then repeating would do that part twice.
     pub fn is_busy(&self) -> bool {
         self.kind == FailureKind::Busy
     }
@@ -193,6 +213,7 @@ impl Failure {
     }
 
     /// The exit code, as documented.
+    /// Scripts depend on these numbers, so they never change.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             FailureKind::Input => 1,
@@ -208,6 +229,7 @@ impl Failure {
     }
 
     /// The name of the kind in JSON.
+    /// Programs that read `--json` depend on it, as on the exit code.
     pub fn kind(&self) -> &'static str {
         match self.kind {
             FailureKind::Input => "input",
@@ -303,6 +325,7 @@ fn store_error_text(error: &StoreError) -> String {
 }
 
 /// Says why an answer is not in its file, and where it is.
+/// `is_kept` says whether the journal has the answer.
 fn answer_not_written(error: StoreError, is_kept: bool) -> Failure {
     let mut failure = Failure::from(error);
     if failure.is_busy() {
@@ -345,6 +368,7 @@ impl From<LocalError> for Failure {
 }
 
 /// The system's message for an error: lower case, and without its number, which tells you nothing.
+/// It follows a colon: `cannot read: permission denied`.
 pub fn io_error_text(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

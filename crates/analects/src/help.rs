@@ -1,5 +1,7 @@
 //! The help of the command as a whole, with its verbs in groups, which clap cannot do. And errors in the arguments, in
 //! the form of every other error: one line, a hint, exit code 2.
+//!
+//! clap parses the arguments; this module only arranges what it prints. A test checks that every verb is in a group.
 
 use std::ffi::OsString;
 
@@ -83,6 +85,7 @@ pub fn without_hidden(command: &Command) -> Command {
 }
 
 /// The verbs of a command that its help lists.
+/// Hidden verbs still work; they are former names or aids for tests.
 pub fn visible_verbs(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|verb| !verb.is_hide_set())
 }
@@ -95,6 +98,7 @@ fn heading(name: &str) -> String {
 }
 
 /// Whether the arguments ask for JSON, even if they cannot be parsed.
+/// Anything after `--` is text. It may be wrong about a value that reads `--json`, which nobody types.
 pub fn asks_for_json(args: &[OsString]) -> bool {
     args.iter()
         .take_while(|arg| *arg != "--")
@@ -102,6 +106,7 @@ pub fn asks_for_json(args: &[OsString]) -> bool {
 }
 
 /// Says what is wrong with the arguments, and how to use the command.
+/// clap prints several paragraphs; this keeps the first as the message and turns tips and the usage into the hint.
 pub fn usage_failure(error: &clap::Error, args: &[OsString]) -> Failure {
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n").map(one_line);
@@ -118,6 +123,7 @@ pub fn usage_failure(error: &clap::Error, args: &[OsString]) -> Failure {
 }
 
 /// The verb among the arguments, or the command as a whole.
+/// Takes the last word that is a verb at its level, so options before it do not matter.
 fn verb_among(args: &[OsString]) -> Command {
     let mut command = command();
     command.build();

@@ -1,5 +1,8 @@
 //! Hints: what to type next, in a call of the command or in a session at the terminal. Libraries say what can be done;
 //! only this module names the verbs and options that do it.
+//!
+//! A failure stores [`Advice`] and not text, because the same failure reads differently in a call (`analects chat …`)
+//! and in a session (`/retry`). The words are chosen when it is printed.
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +19,7 @@ use crate::no_model_help::{self, ModelChoice};
 use crate::shell;
 
 /// Where you read a hint, which decides what you can type.
+/// Passed down to wherever hints are printed, never stored in a failure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Interface {
     /// After a call of the command: verbs and options.
@@ -36,6 +40,7 @@ impl Interface {
 }
 
 /// What you can do about a failure.
+/// A variant holds what its words need, such as a file, and nothing about where it is read.
 #[derive(Debug)]
 pub enum Advice {
     /// Words that hold in a call and in a session.
@@ -69,6 +74,7 @@ pub enum Advice {
 }
 
 /// The name of a conversation on the command line.
+/// Printed quoted, as a shell needs it.
 #[derive(Debug)]
 pub enum ConversationName {
     /// A message file.
@@ -87,6 +93,7 @@ pub struct PartialAnswer {
 }
 
 /// What to type in a session after a question without an answer.
+/// A session has no other way to repeat a question, since typing it again would ask it twice.
 pub const RETRY: &str = "/retry asks it again, /undo takes it back";
 /// What to type in a session after a question with a partial answer.
 pub const RETRY_PARTIAL: &str =
@@ -94,11 +101,13 @@ pub const RETRY_PARTIAL: &str =
 
 impl Advice {
     /// The advice of a library about this file.
+    /// The path replaces `FILE` in the words.
     pub fn about(path: &Path, hint: Hint) -> Advice {
         Advice::Hint(hint, Some(path.to_path_buf()))
     }
 
     /// Whether it says how to ask a question that is in the conversation.
+    /// A caller that would add such a hint leaves it out then.
     pub fn says_how_to_ask(&self) -> bool {
         match self {
             Advice::NameModelForSavedPrompt(_)
@@ -119,6 +128,7 @@ impl Advice {
     }
 
     /// The hint to print.
+    /// One line, except for the list of ways to name a model.
     pub fn text(&self, interface: Interface) -> String {
         let model = interface.model_option();
         match self {
@@ -207,6 +217,7 @@ pub fn problem_hint(problem: &Problem, path: &Path, interface: Interface) -> Opt
 }
 
 /// The problems of a file for JSON, with hints for a call of the command.
+/// JSON is for programs, which call the command, so the hints are always those of a call.
 pub fn problems_with_hints(problems: &[Problem], path: &Path) -> Vec<ShowProblem> {
     problems
         .iter()
@@ -292,6 +303,7 @@ pub fn ask_in_session_command(session: &str) -> String {
 }
 
 /// What you can do about an error of the store.
+/// `None` where the message says everything. The match names every error, so a new one needs a decision.
 pub fn for_store_error(error: &StoreError) -> Option<Advice> {
     let text = match error {
         StoreError::Verb {
@@ -350,6 +362,7 @@ pub fn for_store_error(error: &StoreError) -> Option<Advice> {
 }
 
 /// What you can do about a model that could not be asked, or did not answer to the end.
+/// `None` if trying again later is all that one can do.
 pub fn for_client_error(error: &ClientError) -> Option<Advice> {
     let text = match error {
         ClientError::UnknownModel { name, near } => return Some(for_unknown_model(name, near)),
@@ -406,6 +419,7 @@ pub fn or_list(words: &[&str]) -> String {
 const INSTALL_LLAMA: &str = "install llama.cpp, so that llama-server is on the PATH";
 
 /// What you can do about a local model that cannot be downloaded or run.
+/// Commands for installing are examples: they are those of Debian and of Homebrew.
 pub fn for_local_error(error: &LocalError) -> Option<Advice> {
     let text = match error {
         LocalError::BadName(_) => "such as qwen3-4b".to_string(),

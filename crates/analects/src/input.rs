@@ -9,6 +9,7 @@ use analects_store::StoreError;
 use crate::failure::{Failure, io_error_text};
 
 /// The largest prompt or file that is read, in bytes. Providers accept less.
+/// It also guards against `analects ask < /dev/zero`.
 pub const MAX_SIZE: u64 = 30_000_000;
 
 /// Whether stdin is a terminal.
@@ -79,6 +80,7 @@ pub fn read_limited(source: impl Read) -> io::Result<Option<Vec<u8>>> {
 
 /// Everything that the source holds, or `None` if that is more than `limit` bytes. An endless source must not fill
 /// the memory.
+/// Reads one byte more than the limit, to tell a source of that size from a larger one.
 pub fn read_at_most(source: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     source.take(limit + 1).read_to_end(&mut bytes)?;
@@ -86,6 +88,7 @@ pub fn read_at_most(source: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>
 }
 
 /// Opens a regular file. Opening a pipe could block forever, and a device might never end.
+/// Links are followed.
 pub fn open_regular(path: &Path) -> Result<File, Failure> {
     let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if metadata.is_dir() {

@@ -1,5 +1,9 @@
 //! Ctrl-C, SIGTERM and SIGHUP. The first one asks the answer to end and keeps what came; the second one ends the
 //! process. SIGTERM and SIGHUP also end a session or a watch.
+//!
+//! Several threads may listen at once, each with a runtime of its own: the one that runs the answer and ends it at the
+//! first signal ([`wait_for_first`]), the watcher that counts signals and ends a process that hangs ([`begin_answer`]),
+//! and the one that restores the terminal of a session ([`restore_terminal_at_end`]). They share atomics only.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -40,6 +44,7 @@ static HAS_CLEARED: AtomicBool = AtomicBool::new(false);
 pub const HOW_TO_LEAVE: &str = "to end the session, press Ctrl-D or type /quit";
 
 /// The exit code of an interrupted command: what a shell expects for the signal that interrupted it.
+/// 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
 pub fn exit_code() -> u8 {
     match END_CODE.load(Ordering::SeqCst) {
         0 => INTERRUPTED,
@@ -48,6 +53,7 @@ pub fn exit_code() -> u8 {
 }
 
 /// The name of the signal that told the process to end. Ctrl-C only ends an answer, so it does not count.
+/// `None` as long as the session may go on.
 pub fn end_signal() -> Option<&'static str> {
     match END_CODE.load(Ordering::SeqCst) {
         0 => None,
@@ -59,6 +65,7 @@ pub fn end_signal() -> Option<&'static str> {
 /// Call this when an answer begins: from now on, a second Ctrl-C ends the process at once. A thread of its own watches
 /// for it, because the main thread may be stuck, for example in a write to a pipe that nobody reads. If the thread
 /// cannot start, only the first Ctrl-C has an effect.
+/// Signals that came before do not count.
 pub fn begin_answer() {
     SIGNAL_COUNT.store(0, Ordering::SeqCst);
     IS_ANSWERING.store(true, Ordering::SeqCst);
@@ -66,6 +73,7 @@ pub fn begin_answer() {
 }
 
 /// Call this when no answer is coming: Ctrl-C is then left to whatever reads the keys.
+/// The watcher keeps running, so a signal between two answers does not kill the process by surprise.
 pub fn end_answer() {
     IS_ANSWERING.store(false, Ordering::SeqCst);
     WATCHER.call_once(watch);
@@ -78,6 +86,7 @@ pub fn set_line_mark(mark: Option<&'static str>) {
 }
 
 /// Whether Ctrl-C has cleared the line since the last call.
+/// The reader of plain lines then drops what it has read so far.
 pub fn take_cleared() -> bool {
     HAS_CLEARED.swap(false, Ordering::SeqCst)
 }
@@ -95,6 +104,7 @@ fn remark_how_to_leave() {
 }
 
 /// Starts the thread that counts signals, and waits until it is ready.
+/// After this the default action of the signals is off, so it has to be in place before the answer begins.
 fn watch() {
     let (ready, started) = mpsc::channel();
     if thread::Builder::new()
@@ -107,6 +117,7 @@ fn watch() {
 }
 
 /// Counts signals for ever. The second one in an answer ends the process. `ready` hears when the handlers stand.
+/// Returns only if the handlers cannot be set up.
 fn count_signals(ready: mpsc::Sender<()>) -> io::Result<()> {
     runtime()?.block_on(async {
         let mut signals = Signals::new()?;
@@ -138,6 +149,7 @@ fn runtime() -> io::Result<Runtime> {
 }
 
 /// Calls `stop` on a thread of its own at the first signal. If the thread cannot start, the signal ends the process.
+/// For work that has no asynchronous part, such as a watch on a file. Returns once the handler is in place.
 pub fn call_on_first(stop: impl FnOnce() + Send + 'static) {
     let (ready, started) = mpsc::channel();
     let wait = move || -> io::Result<()> {
@@ -196,6 +208,7 @@ fn restore_terminal_on_signals() -> io::Result<()> {
 }
 
 /// Waits for the first signal of this answer, which may have come while it began.
+/// Returns at once if the signal has come already. Dropping the future is harmless.
 pub async fn wait_for_first() {
     let Ok(mut signals) = Signals::new() else {
         // Without a handler the signal ends the process, and the file keeps what came.
@@ -207,6 +220,7 @@ pub async fn wait_for_first() {
 }
 
 /// The signals that ask an answer to end.
+/// Once a value of this type was made, these signals no longer end the process by themselves, even after it is dropped.
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -233,6 +247,7 @@ impl Signals {
 }
 
 /// The signals that ask the process to end.
+/// Ctrl-C is not among them: in a session it only ends the answer.
 #[cfg(unix)]
 struct EndSignals {
     terminate: tokio::signal::unix::Signal,
@@ -288,6 +303,7 @@ fn ignores_hang_up() -> bool {
 }
 
 /// Whether SIGHUP is in this mask of signals.
+/// The mask is that of `/proc/self/status`, whose lowest bit is signal 1.
 #[cfg(unix)]
 fn is_hang_up_in(mask: u64) -> bool {
     let bit = rustix::process::Signal::HUP.as_raw() - 1;

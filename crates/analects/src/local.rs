@@ -1,4 +1,8 @@
 //! Local models, as the command uses them: downloads them, starts their servers, and says how far that is.
+//!
+//! [`ensure_running`] is for the model that answers, [`LocalStarter`] for the model that writes summaries, and
+//! [`tokenizer`] for counting without asking. A server runs as long as somebody holds its [`LocalServer`], so callers
+//! keep the value until the answer is complete.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,6 +18,7 @@ use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
 /// The local models of this environment.
+/// Reads and starts nothing. The keys of all providers are among the secrets that servers do not see.
 pub fn models(environment: &Environment) -> Result<Local, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::internal(format!("cannot find myself: {}", io_error_text(&error)))
@@ -42,6 +47,7 @@ pub fn models(environment: &Environment) -> Result<Local, Failure> {
 
 /// If this is a local model, starts its server and sets the model's transport to it. Downloads what is missing only if
 /// you named the model; `wanted` is the name on the command line. `None` for any other model.
+/// A download you did not ask for would be a surprise, so a model that a file names is an error until you fetch it.
 pub fn ensure_running(
     model: &mut Model,
     wanted: Option<&str>,
@@ -68,12 +74,14 @@ pub fn ensure_running(
 }
 
 /// Whether `named`, with or without its provider, is this model.
+/// Both `local/smollm2` and `smollm2` name the model `smollm2`.
 fn names_model(named: &str, model: &str) -> bool {
     let without_provider = named.split_once('/').map(|(_, name)| name);
     named == model || without_provider == Some(model)
 }
 
 /// The transport to a server on this machine.
+/// The key is that of this start of the server.
 fn transport_to(serving: &LocalServer) -> Result<Transport, Failure> {
     let base_url = BaseUrl::parse(&format!("http://127.0.0.1:{}/v1", serving.port))?;
     Ok(Transport::Http {
@@ -98,6 +106,7 @@ fn serve(local: &Local, name: &str) -> Result<LocalServer, LocalError> {
 }
 
 /// Downloads what a model needs, and shows the progress. `false` if nothing was missing.
+/// Also replaces damaged weights. The status line is cleared in any case.
 pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
     let pulled = local.pull(name, &mut |pulling| show_progress(name, pulling));
     pulled.map_err(|error| {
@@ -107,6 +116,7 @@ pub fn pull(local: &Local, name: &str) -> Result<bool, Failure> {
 }
 
 /// Prints what a download of this model is doing.
+/// Sizes are in MB of a million bytes, as disks and networks count.
 fn show_progress(model: &str, pulling: PullProgress<'_>) {
     match pulling {
         PullProgress::Waiting => ui::remark("another process is fetching a model; waiting for it"),
@@ -147,6 +157,7 @@ fn megabytes(bytes: u64) -> u64 {
 
 /// Starts the server of a local model only when it is needed, such as for a summary, and keeps it running. Downloads
 /// nothing, since you did not name the model in this call.
+/// A turn holds it, so the servers run until the turn is over.
 #[derive(Debug)]
 pub struct LocalStarter {
     local: Option<Local>,
@@ -185,6 +196,7 @@ impl LocalStarter {
     }
 
     /// The model with its server, or `None` after a warning.
+    /// Printed once for each model, since a failed start is remembered.
     fn start_or_warn(&self, model: &Model) -> Option<StartedModel> {
         match LocalStarter::try_start(self.local.as_ref()?, model) {
             Ok(started) => Some(started),
@@ -210,6 +222,7 @@ impl ServerStarter for LocalStarter {
 }
 
 /// Replaces the failure of an answer if the local server that gave it has ended.
+/// A crash looks like a broken connection to the client, which is why only the log has the reason.
 pub fn explain_failure(failure: Failure, serving: Option<&LocalServer>) -> Failure {
     let Some(serving) = serving.filter(|_| failure.is_model()) else {
         return failure;
@@ -228,6 +241,7 @@ pub fn explain_failure(failure: Failure, serving: Option<&LocalServer>) -> Failu
 }
 
 /// Counts tokens with the vocabulary and the chat template of a model that is being served.
+/// Holds the server, so counting works as long as the value lives.
 #[derive(Debug)]
 pub struct LocalTokenizer {
     serving: Arc<LocalServer>,

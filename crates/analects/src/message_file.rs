@@ -1,4 +1,8 @@
 //! Opening and changing message files, and telling you what the journal holds for them.
+//!
+//! Verbs that write open the file with [`open`], which waits for others and first adds answers that are still in the
+//! journal. Verbs that only read use [`read_or_new`] or the store's own function, take no lock, and call
+//! [`remark_journal`] so that you know of such answers.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +22,7 @@ use crate::{shell, ui};
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a message file for writing. Waits up to [`PATIENCE`] while another process writes to it.
+/// Fails if the file is a plain Markdown file: see [`make_message_file`].
 pub fn open(path: &Path, places: &StoreFolders) -> Result<LockedFile, Failure> {
     let file = LockedFile::open_within(path, places, PATIENCE)?;
     remark_saved_copies(path, file.other_versions());
@@ -26,6 +31,7 @@ pub fn open(path: &Path, places: &StoreFolders) -> Result<LockedFile, Failure> {
 }
 
 /// Says which answers from the journal were just added to the file.
+/// A partial answer is one whose process was killed.
 pub fn remark_recovered(path: &Path, recovered: &[RecoveredAnswer]) {
     let path = path.display();
     for RecoveredAnswer { cell, is_complete } in recovered {
@@ -38,6 +44,7 @@ pub fn remark_recovered(path: &Path, recovered: &[RecoveredAnswer]) {
 }
 
 /// Says where the versions are that somebody saved while a write of ours was killed.
+/// Nothing is merged: comparing the two versions is up to you.
 pub fn remark_saved_copies(path: &Path, copies: &[PathBuf]) {
     let path = path.display();
     for copy in copies {
@@ -49,6 +56,7 @@ pub fn remark_saved_copies(path: &Path, copies: &[PathBuf]) {
 }
 
 /// Says that we cannot change the frontmatter, and which lines to type instead.
+/// YAML can be written in ways that this program does not edit, and it never rewrites what it does not understand.
 pub fn frontmatter_refusal(path: &Path, refusal: Refusal) -> Failure {
     let message = format!("{}: {}", path.display(), refusal.message);
     Failure::input(message).or_hint(format!("type it yourself:\n{}", refusal.type_this))
@@ -59,6 +67,7 @@ const SECTION: &str = "Discussion";
 
 /// Gives a plain Markdown file a section for messages. The first message adds the heading. Any other message file
 /// stays as it is.
+/// The frontmatter gets the key `message_section`; the text of the file does not change.
 pub fn make_message_file(path: &Path, places: &StoreFolders) -> Result<(), Failure> {
     let mut file = LockedFile::open_plain(path, places, PATIENCE)?;
     file.try_edit(|document| {
@@ -71,6 +80,7 @@ pub fn make_message_file(path: &Path, places: &StoreFolders) -> Result<(), Failu
 }
 
 /// The document with a section for messages. Fails if it already has a heading of that name.
+/// The document is changed in memory only.
 pub fn with_section(document: &Document, path: &Path) -> Result<Document, Failure> {
     let source = document.source();
     let span = document.frontmatter_span();
@@ -87,6 +97,7 @@ pub fn with_section(document: &Document, path: &Path) -> Result<Document, Failur
 }
 
 /// Reads a message file. A missing file counts as empty.
+/// Takes no lock.
 pub fn read_or_new(path: &Path) -> Result<Document, Failure> {
     match read_message_file(path) {
         Err(error) if error.is_not_found() => Ok(decode_named(*b"", &path.to_string_lossy())),
@@ -95,6 +106,7 @@ pub fn read_or_new(path: &Path) -> Result<Document, Failure> {
 }
 
 /// Names the answers, complete or partial, that wait to be added to the file, and, once, the answers that are no longer in it.
+/// Writes nothing but the note that you were told.
 pub fn remark_journal(path: &Path, document: &Document, places: &StoreFolders) {
     let journal = Journal::new(places);
     let real = real_or_given(path);
@@ -119,6 +131,7 @@ fn real_or_given(path: &Path) -> PathBuf {
 }
 
 /// Names, once, the answers that are no longer in the file although their questions are.
+/// You may have deleted the answer on purpose, so each is named only once.
 pub fn remark_missing(path: &Path, document: &Document, real: &Path, journal: &Journal) {
     for missing in journal.missing_answers(document, real) {
         ui::remark(&answer_missing(path, &missing));
@@ -128,6 +141,7 @@ pub fn remark_missing(path: &Path, document: &Document, real: &Path, journal: &J
 }
 
 /// Why a complete answer is only in the journal.
+/// Returns the whole remark, file name included.
 pub fn answer_not_in_file(path: &Path) -> String {
     let name = path.display();
     if !path.exists() {

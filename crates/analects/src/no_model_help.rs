@@ -1,4 +1,7 @@
 //! The error for a call that names no model: it lists the ways to name one, starting with the keys that are set.
+//!
+//! This is what a new user sees first, so it looks at the machine: which keys are set, and whether an Ollama runs.
+//! Every line can be typed as it is.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -11,6 +14,7 @@ use crate::failure::Failure;
 use crate::hints::{Advice, Interface};
 
 /// How long to wait for an Ollama on this machine.
+/// Enough for a server on the same machine, and too short to notice.
 const OLLAMA_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A model to suggest for each of the best known providers.
@@ -21,6 +25,7 @@ const EXAMPLES: [(&str, &str); 3] = [
 ];
 
 /// A way to name a model.
+/// In the order in which they are listed.
 #[derive(Debug)]
 pub enum ModelChoice {
     /// A model of a provider whose key is set.
@@ -36,6 +41,7 @@ pub enum ModelChoice {
 }
 
 /// Says that no model was named, and how to name one.
+/// May take as long as [`OLLAMA_TIMEOUT`] if something listens at its port and does not answer.
 pub fn no_model(models: &ProviderSettings) -> Failure {
     let mut choices: Vec<ModelChoice> = vendors_with_key(models)
         .into_iter()
@@ -128,6 +134,7 @@ fn describe_vendor(vendor: &Vendor, model: &str) -> String {
 }
 
 /// The address of a provider's server, if that is on this machine.
+/// `None` for addresses with `https`, with a host name other than `localhost`, or without a port.
 pub fn on_this_machine(vendor: &Vendor, models: &ProviderSettings) -> Option<SocketAddr> {
     let url = match models.address(vendor) {
         Some((_, address)) => vendor.base_url_from(address),
@@ -139,11 +146,13 @@ pub fn on_this_machine(vendor: &Vendor, models: &ProviderSettings) -> Option<Soc
 }
 
 /// Whether a server accepts connections there.
+/// It does not tell what kind of server that is.
 pub fn is_running(address: SocketAddr) -> bool {
     TcpStream::connect_timeout(&address, OLLAMA_TIMEOUT).is_ok()
 }
 
 /// A model of the Ollama that runs on this machine, or `NAME` if it has none.
+/// The first in the server's own order. `None` if no Ollama answers.
 fn ollama_model(models: &ProviderSettings) -> Option<String> {
     let address = on_this_machine(vendor("ollama")?, models)?;
     let names = models_at(address, OLLAMA_TIMEOUT)?;

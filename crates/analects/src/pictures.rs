@@ -1,4 +1,7 @@
 //! Which pictures of a message file a call may send. You decide, and a yes is remembered for the file.
+//!
+//! A file may come from somebody else and name any picture on your disk, so nothing is sent without consent:
+//! `--pictures`, the configuration, or a yes at the terminal, which the state folder remembers for this file.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
@@ -13,6 +16,7 @@ use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
 /// The pictures of the file at `path` that may be sent. `is_wanted` says whether the call has `--pictures`.
+/// Never asks. Use [`ask`] before it where there may be a terminal.
 pub fn allowed(
     path: &Path,
     is_wanted: bool,
@@ -26,6 +30,7 @@ pub fn allowed(
 }
 
 /// Allows the pictures with these names for good: you named them in your own prompt.
+/// Fails if the state folder cannot be written.
 pub fn allow(path: &Path, names: &[String], environment: &Environment) -> Result<(), Failure> {
     let consent = PictureConsent::of(path, &environment.places);
     for name in names {
@@ -36,6 +41,7 @@ pub fn allow(path: &Path, names: &[String], environment: &Environment) -> Result
 
 /// Asks at the terminal whether to send the pictures of the file that are not allowed yet, and remembers a yes.
 /// Without a terminal it asks nothing, and the pictures are not sent.
+/// Does nothing if the file cannot be read.
 pub fn ask(
     path: &Path,
     is_wanted: bool,
@@ -76,11 +82,13 @@ fn read_answer() -> Result<String, Failure> {
 }
 
 /// Whether an answer allows it. Anything but a clear yes does not.
+/// An empty answer is a no, as the capital `N` in the question says.
 fn is_yes(answer: &str) -> bool {
     matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// The pictures that would be sent if they were allowed.
+/// Pictures that cannot be read are left out: there is nothing to decide.
 fn not_allowed(document: &Document, path: &Path, allowed: &AllowedPictures) -> Vec<String> {
     named_pictures(document, path, &AllowedPictures::all())
         .into_iter()

@@ -1,4 +1,7 @@
 //! The request that would be sent, for `--dry-run` and `context --request`.
+//!
+//! The request is encoded by the same code that sends it, so the preview cannot differ. It needs no key and opens no
+//! connection.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +14,7 @@ use crate::failure::Failure;
 use crate::ui;
 
 /// Prints the request that would be sent, without the key.
+/// The body is printed as it would be sent; only the layout around it is ours.
 pub fn print(model: &Model, request: &Request) -> Result<(), Failure> {
     let encoded = model.encode(request);
     let address = match &model.transport {

@@ -1,4 +1,7 @@
 //! Finds sessions of the store and their messages by the names that you type.
+//!
+//! A name that you type is an id, the beginning of one, a title, or `last`. The current folder's project comes first, so short
+//! beginnings are enough in daily use.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -22,6 +25,7 @@ const SHORT_ID: usize = 13;
 const MAX_CANDIDATES: usize = 5;
 
 /// The sessions of the store, as seen from the current folder.
+/// Cheap to make: nothing is read before something is looked up.
 pub struct Sessions {
     /// The store.
     pub store: Arc<JsonlStore>,
@@ -45,6 +49,7 @@ impl Sessions {
 
     /// The session with this name: its id, the beginning of it, or `last`, which `None` stands for, too. Sessions of
     /// the current folder come before those of others.
+    /// Fails if several sessions fit, and lists some of them. `last` never looks into other folders.
     pub fn find(&self, word: Option<&str>) -> Result<ChainName, Failure> {
         let wanted = word.filter(|word| *word != LAST);
         let mut found = find(&*self.store, Some(&self.project), wanted)?;
@@ -63,6 +68,7 @@ impl Sessions {
     }
 
     /// The session with this name, or the side chain of one of its agents.
+    /// Without `agent` it is the session itself. Fails with the names of the side chains if there is none of that name.
     pub fn chain(&self, word: Option<&str>, agent: Option<&str>) -> Result<ChainName, Failure> {
         let name = self.find(word)?;
         let Some(agent) = agent else {
@@ -80,6 +86,7 @@ impl Sessions {
     }
 
     /// The summary of the compaction in effect in a session. `None` if it is not compacted.
+    /// Reads only the end of the session.
     pub fn summary(&self, of: &ChainName) -> Result<Option<MessageId>, Failure> {
         let loaded = LoadedChain::load_end(&*self.store, of, LoadLimit::of_text(0))?;
         match loaded.boundary.map(|boundary| boundary.body) {
@@ -90,6 +97,7 @@ impl Sessions {
 
     /// The message with this id, or whose id begins so. If several begin so, visible messages come first: records
     /// that change the state are mostly written in the same moment, so their ids look alike.
+    /// Fails if none or several fit.
     pub fn message(&self, of: &ChainName, word: &str) -> Result<MessageId, Failure> {
         let mut candidates = Candidates::default();
         visit_links(&*self.store, of, &mut |link| {
@@ -115,6 +123,7 @@ impl Sessions {
 }
 
 /// The messages that a name may stand for.
+/// Filled while the session is read, so that its messages need not be kept in memory.
 #[derive(Default)]
 struct Candidates {
     /// The one whose id is the name.
@@ -166,6 +175,7 @@ fn no_message(of: &ChainName, word: &str) -> Failure {
 }
 
 /// Says that several sessions or messages, as `what` says, begin with this word.
+/// Lists at most [`MAX_CANDIDATES`] of them.
 fn ambiguous(what: &str, word: &str, ids: Vec<String>) -> Failure {
     let count = ids.len();
     let mut candidates = ids[..count.min(MAX_CANDIDATES)].join(", ");
@@ -179,6 +189,7 @@ fn ambiguous(what: &str, word: &str, ids: Vec<String>) -> Failure {
 }
 
 /// The shortest beginnings of these ids that tell them apart, though at least [`SHORT_ID`] characters.
+/// In the order given. For lists, where a full id would fill the line.
 pub fn short_ids(ids: &[&str]) -> Vec<String> {
     // In sorted order, an id shares most with its neighbours.
     let unique: BTreeSet<&str> = ids.iter().copied().collect();

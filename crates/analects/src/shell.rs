@@ -1,9 +1,18 @@
 //! Quotes words and paths in the commands that hints print, so that you can paste them into a shell.
+//!
+//! The quotes are those of POSIX shells, and on Windows those of `cmd`.
+//!
+//! ```text
+//! talk.msg.md   → talk.msg.md
+//! my talk.md    → 'my talk.md'
+//! it's          → 'it'\''s'
+//! ```
 
 use std::borrow::Cow;
 use std::path::Path;
 
 /// A word as you have to type it: in quotes if the shell would read it as something else.
+/// An empty text becomes a pair of quotes.
 pub fn word(text: &str) -> Cow<'_, str> {
     if !text.is_empty() && text.chars().all(is_plain) {
         return Cow::Borrowed(text);
@@ -17,11 +26,13 @@ pub fn word(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a shell reads this character as itself.
+/// Letters of every script are, since shells do not treat them specially.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || "_-./:,@%+=".contains(c) || (cfg!(windows) && c == '\\')
 }
 
 /// A path as you have to type it. One that looks like an option gets a `./` in front.
+/// One that is not UTF-8 cannot be printed, so the result may not lead to the file then.
 pub fn path(path: &Path) -> String {
     let text = path.to_string_lossy();
     let here = if text.starts_with('-') { "./" } else { "" };

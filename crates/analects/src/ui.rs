@@ -12,7 +12,7 @@
 //! - [`print_lines`], [`print_rows`], [`print_text`] and [`print_json`] are for data. They escape for a terminal and
 //!   keep the bytes for a program.
 //! - [`AnswerPrinter`] prints an answer while it arrives, [`progress`] what goes on meanwhile.
-//! - [`prompt`] and [`keys`] read what you type.
+//! - [`mod@prompt`] and [`keys`] read what you type.
 
 mod answer;
 mod colour;

@@ -1,4 +1,7 @@
 //! `add`: appends a message or an output without asking a model.
+//!
+//! The cell is built, appended in memory and read back before anything is written. So `add` never writes a cell that
+//! means something else than what you typed.
 
 mod placement;
 
@@ -17,6 +20,7 @@ use crate::{message_file, ui};
 use placement::CellPlacement;
 
 /// In a larger file, `check` reads back only the new cell instead of the whole file.
+/// Reading a file of this size as a whole takes noticeably long.
 const LARGE: usize = 8_000_000;
 
 /// Add a message or an output to a file without asking a model
@@ -88,6 +92,7 @@ pub struct AddArgs {
     pub json: bool,
 }
 
+/// An empty message is refused, an empty output is not: a program may print nothing.
 pub fn run(args: &AddArgs) -> Result<(), Failure> {
     let attributes = attributes(args)?;
     let given = CellInput::read(&args.text, args.mime_type.as_deref())?;
@@ -105,6 +110,8 @@ pub fn run(args: &AddArgs) -> Result<(), Failure> {
 }
 
 /// Adds the cell and returns its name.
+/// `try_edit` may call the closure again if the file changed meanwhile, so everything that depends on the document
+/// happens inside.
 fn add(
     args: &AddArgs,
     attributes: &[(String, String)],
@@ -136,6 +143,7 @@ fn add(
 }
 
 /// The new cell, with its text and attributes.
+/// `nonce` is fixed before the file is read, so that repeated attempts give the same id.
 fn cell(
     document: &Document,
     args: &AddArgs,
@@ -181,6 +189,7 @@ fn attributes(args: &AddArgs) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// Splits `key=value`, and refuses keys that the program sets itself.
+/// The value may be empty and may have further `=`.
 fn attribute(given: &str) -> Result<(String, String), Failure> {
     let (key, value) = given.split_once('=').ok_or_else(|| {
         let message = format!("{given}: not an attribute");
@@ -213,6 +222,7 @@ fn attribute(given: &str) -> Result<(String, String), Failure> {
 }
 
 /// Checks that the cell reads back unchanged and causes no errors or warnings.
+/// Problems that the file had before do not count.
 fn check(document: &Document, splice: &Splice, cell: &NewCell) -> Result<(), Failure> {
     let is_large = document.source().len() > LARGE;
     let after = if is_large {
@@ -250,6 +260,7 @@ fn beginning(document: &Document) -> &[u8] {
 }
 
 /// Checks that id, kind, title, text and attributes read back as they were given.
+/// Content could be mistaken for a head of a cell, or lose a line end.
 fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
     let is_right = written.id() == Some(cell.id.as_str())
         && written.kind() == cell.kind
@@ -272,6 +283,7 @@ fn check_text(written: Cell<'_>, cell: &NewCell) -> Result<(), Failure> {
 }
 
 /// The text or bytes of the new cell.
+/// They are decoded only once it is clear which kind of cell they go to.
 struct CellInput {
     bytes: Vec<u8>,
 }
@@ -301,6 +313,7 @@ impl CellInput {
     }
 
     /// The text of a cell that cannot hold binary content.
+    /// Fails for bytes that are not UTF-8, and says where the first of them is.
     fn text(&self, mime_type: Option<&str>) -> Result<String, Failure> {
         if mime_type.is_some() {
             let message = "--mime-type is for messages and for the output of code";
@@ -323,6 +336,7 @@ impl CellInput {
     }
 
     /// The content of code output: what the code printed, or for example a picture in base64.
+    /// Text that is a valid list of output chunks already stays as it is.
     fn code_output(&self, mime_type: Option<&str>, cell: &mut NewCell) -> Result<String, Failure> {
         if let Some(kind) = mime_type {
             set(cell, "mime_type", kind);
@@ -344,6 +358,7 @@ impl CellInput {
     }
 }
 
+/// Does not check whether the key is there already.
 fn set(cell: &mut NewCell, key: &str, value: &str) {
     cell.attributes.push((key.to_string(), value.to_string()));
 }
@@ -368,6 +383,7 @@ fn check_mime_type(kind: &str) -> Result<(), Failure> {
     ))
 }
 
+/// The characters of a MIME type that need no quotes.
 fn is_mime_token(text: &str) -> bool {
     let mut bytes = text.bytes();
     !text.is_empty()

@@ -1,4 +1,7 @@
 //! `ask`: one question and one answer; nothing is saved.
+//!
+//! Nothing is stored, so this verb needs neither the store nor the journal. It builds one request, sends it through a
+//! [`ModelAdapter`], and prints what arrives.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -203,6 +206,7 @@ fn blocks(args: &AskArgs) -> Result<Vec<Block>, Failure> {
 }
 
 /// The answer, and how it arrived.
+/// Complete only after the stream has ended.
 struct AskResult {
     folded: Folded,
     problems: Vec<Problem>,
@@ -212,6 +216,7 @@ struct AskResult {
 }
 
 /// Why the answer ended.
+/// Only the first may mean a whole answer.
 enum AskEnd {
     /// The stream ended, with or without an error from the model.
     Finished,
@@ -252,6 +257,7 @@ async fn ask(
 }
 
 /// Reads events until the stream ends, you stop it, or the reader of stdout goes away.
+/// The caller fills in the message and the problems afterwards, because the stream still borrows the fold here.
 async fn receive(
     stream: &mut EventStream,
     fold: &mut Fold,
@@ -300,6 +306,7 @@ async fn receive(
 }
 
 /// Prints text and thoughts as they arrive.
+/// With `--json` there is no printer, and nothing is shown before the end.
 fn show(answer: &mut Option<ui::AnswerPrinter>, event: &StreamEvent) {
     let (Some(answer), StreamEvent::BlockDelta { delta, .. }) = (answer, event) else {
         return;
@@ -312,6 +319,7 @@ fn show(answer: &mut Option<ui::AnswerPrinter>, event: &StreamEvent) {
 }
 
 /// Asks the model and prints the answer when it is complete.
+/// Ctrl-C discards the answer, since nothing of it has been shown.
 async fn ask_without_stream(
     args: &AskArgs,
     adapter: &ModelAdapter,
@@ -346,6 +354,7 @@ async fn ask_without_stream(
 }
 
 /// The answer's message before its content is known.
+/// The fold of the stream fills in the rest.
 fn base(model: &Model, took: Duration) -> Message {
     let mut base = Message::assistant("", "");
     base.model = Some(model.name.clone());
@@ -354,6 +363,7 @@ fn base(model: &Model, took: Duration) -> Message {
 }
 
 /// Prints warnings, JSON and usage, and turns an incomplete answer into a failure.
+/// JSON and usage are printed even for an incomplete answer, which costs money too.
 fn conclude(args: &AskArgs, model: &Model, asked: AskResult) -> Result<(), Failure> {
     let AskResult {
         mut folded,
@@ -393,6 +403,7 @@ fn incomplete(complete: bool, error: Option<ApiError>) -> Option<Failure> {
     told.or_else(|| (!complete).then(Failure::incomplete_answer))
 }
 
+/// The problems of the request come before those of the answer.
 fn print_json(
     folded: &Folded,
     problems: &[Problem],
@@ -412,6 +423,7 @@ fn print_json(
 }
 
 /// An answer as `--json` prints it.
+/// `first_token_ms` is the time from the request to the first word or thought.
 #[derive(Serialize)]
 struct AnswerReport<'a> {
     complete: bool,
@@ -453,6 +465,7 @@ impl AnswerProblem<'_> {
 }
 
 /// Tokens, cost and times in one line, for `--usage`.
+/// Counts that are not known are left out.
 fn usage_in_words(message: &Message, first_token: Option<Duration>, took: Duration) -> String {
     let usage = message.usage.clone().unwrap_or_default();
     let counts = [
@@ -516,6 +529,7 @@ fn block(path: &Path) -> Result<Block, Failure> {
 }
 
 /// A picture or a PDF as a block; `None` for anything else.
+/// Goes by the first bytes and not by the name, because providers do so too.
 fn binary_block(bytes: &[u8]) -> Option<Block> {
     if let Some(media_type) = media_type(bytes) {
         return Some(Block::Image(Image {
@@ -557,6 +571,7 @@ fn is_pipe(_: &std::fs::Metadata) -> bool {
     false
 }
 
+/// Providers want base64 without line breaks.
 fn source(media_type: &str, bytes: &[u8]) -> Raw {
     let media_type = media_type.to_string();
     let data = base64::encode_line(bytes);

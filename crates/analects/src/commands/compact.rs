@@ -1,4 +1,7 @@
 //! `compact`: replaces the earlier part of a conversation with a summary.
+//!
+//! The same steps as an automatic compaction, but on request: even a conversation that is far from full is compacted,
+//! as long as that gains something.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +26,7 @@ use crate::hints::Advice;
 use crate::{interrupt, local, message_file, ui};
 
 /// About how many tokens at the end of a session can go into a summary.
+/// A session is loaded that far back, because you want the summary to cover it, whatever the window.
 const LONGEST: u64 = 4_000_000;
 
 /// Replace the earlier part of a conversation with a summary
@@ -76,6 +80,7 @@ struct CompactReport<'a> {
     summary: &'a str,
 }
 
+/// With `--undo`, no model is needed and nothing is sent.
 pub fn run(args: &CompactArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
@@ -98,6 +103,7 @@ pub fn run(args: &CompactArgs) -> Result<(), Failure> {
 }
 
 /// Opens a file, and reports answers that were recovered from the journal.
+/// Also says which answers came back from the journal, as for any verb that writes.
 fn open(path: &Path, environment: &Environment) -> Result<FileConversation, Failure> {
     let conversation = FileConversation::open(path, &environment.places)?;
     message_file::remark_saved_copies(path, conversation.other_versions());
@@ -106,6 +112,7 @@ fn open(path: &Path, environment: &Environment) -> Result<FileConversation, Fail
 }
 
 /// `--undo`: hides the last summary.
+/// The summary stays in the record, and compacting again makes a new one.
 fn undo(place: &VerbTarget, environment: &Environment) -> Result<(), Failure> {
     place.perform(Verb::UndoCompaction, environment)?;
     ui::remark("the summary is hidden, and the model sees the messages that it replaced");
@@ -115,6 +122,8 @@ fn undo(place: &VerbTarget, environment: &Environment) -> Result<(), Failure> {
 impl CompactArgs {
     /// Prepares the conversation for the agent that continues it. The model from `-m` only writes
     /// the summary, so the agent's model needs no key then, unless there is no other model.
+    /// `-m` names the model that writes the summary, not the one that answers. It answers only where no other model can
+    /// be found.
     fn prepare<'c>(
         &self,
         config: &Config,
@@ -149,6 +158,7 @@ impl CompactArgs {
     }
 
     /// Compacts the conversation and prints the summary.
+    /// The summary goes to stdout, the numbers to stderr.
     fn compact(
         &self,
         environment: &Environment,
@@ -176,6 +186,7 @@ impl CompactArgs {
 }
 
 /// The summary at the start of what the model sees now.
+/// Empty if the model sees no summary.
 pub fn last_summary(conversation: &dyn Conversation) -> String {
     let snapshot = conversation.snapshot();
     let chain = snapshot.chain();
@@ -188,6 +199,7 @@ pub fn last_summary(conversation: &dyn Conversation) -> String {
 }
 
 /// Compacts a conversation now, and shows progress.
+/// Interactive sessions use it for `/compact`. Ctrl-C stops it and leaves the conversation as it was.
 pub fn run_compaction<C: Conversation>(
     prepared: &mut Prepared<C>,
     environment: &Environment,
@@ -215,6 +227,7 @@ pub fn run_compaction<C: Conversation>(
 }
 
 /// Turns the reason why nothing was compacted into a failure.
+/// A conversation that is too short is not a fault of the model, so it is an input failure.
 fn explain(not: CompactionError) -> Failure {
     match not {
         CompactionError::NotNow(why) => {

@@ -1,4 +1,7 @@
 //! `context`: shows what `chat` would send, message by message.
+//!
+//! The plan is made by the same code as a call of `chat`, on a copy in memory, so the table shows what would really be
+//! sent. Only the counting differs: it is as exact as possible here and quick there.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -96,6 +99,7 @@ impl ContextArgs {
 }
 
 /// The plan as `--json` prints it.
+/// All sizes are in tokens, unless the name says otherwise.
 #[derive(Debug, Serialize)]
 struct ContextReport<'a> {
     model: String,
@@ -119,6 +123,7 @@ struct ContextReport<'a> {
 }
 
 /// A message in the plan, as JSON.
+/// `tokens` is what is sent, `whole` what the message has in full.
 #[derive(Debug, Serialize)]
 struct ContextRow<'a> {
     id: &'a str,
@@ -132,6 +137,7 @@ struct ContextRow<'a> {
 }
 
 /// A picture that a message file names, as JSON.
+/// Either `media_type` and `bytes` are there, or `why`.
 #[derive(Debug, Serialize)]
 struct ContextPicture<'a> {
     path: &'a str,
@@ -154,6 +160,7 @@ impl ContextPicture<'_> {
 }
 
 /// Prints the pictures that would be sent. The others are reported as problems.
+/// Their tokens are not known, since every provider counts pictures in its own way.
 fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
     for NamedPicture { name, facts } in pictures {
         if let Ok((media_type, bytes)) = facts {
@@ -190,6 +197,7 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
 }
 
 /// The settings of the call of `chat` that this command plans.
+/// Recording and limits do not matter, because nothing is asked.
 fn settings(args: &ContextArgs, environment: &Environment) -> Result<ChatSettings, Failure> {
     Ok(ChatSettings {
         config: Config::read_for(args.model.as_deref(), args.agent.as_deref(), environment)?,
@@ -217,6 +225,7 @@ fn is_transcript(path: &str) -> Failure {
 }
 
 /// Shows the plan for a message file.
+/// The file itself is not changed, and no lock is taken.
 fn of_file(args: &ContextArgs, call: ChatCall<'_>, path: &Path) -> Result<(), Failure> {
     let places = &call.environment.places;
     let document = analects_store::read_message_file(path)?;
@@ -243,6 +252,7 @@ fn of_file(args: &ContextArgs, call: ChatCall<'_>, path: &Path) -> Result<(), Fa
 }
 
 /// Prints the plan as a table, as JSON, or as the request itself.
+/// Fails at the end if the request does not fit, after the table that shows why.
 fn show<C: Conversation>(
     args: &ContextArgs,
     call: ChatCall<'_>,
@@ -332,6 +342,7 @@ fn as_json<'a>(
 }
 
 /// Prints a row for each message, the total, and the bar.
+/// Its last line is the bar.
 fn print_table(
     responder: &ResolvedAgent,
     planned: &TurnPlan,
@@ -350,6 +361,7 @@ fn print_table(
 }
 
 /// The rows before the messages: the system prompt, and what a session has no room for.
+/// Neither is a message, so neither has a name to use in other verbs.
 fn first_rows(planned: &TurnPlan) -> Vec<[String; 5]> {
     let mut rows = Vec::new();
     let system = planned.plan.system;
@@ -366,6 +378,7 @@ fn first_rows(planned: &TurnPlan) -> Vec<[String; 5]> {
 }
 
 /// Prints how much of the window is used.
+/// The provider's own count is shown as well, if the last answer reported one and it differs.
 fn print_totals(responder: &ResolvedAgent, planned: &TurnPlan) -> Result<(), Failure> {
     let plan = &planned.plan;
     let limit = plan.budget.limit();
@@ -387,6 +400,7 @@ fn print_totals(responder: &ResolvedAgent, planned: &TurnPlan) -> Result<(), Fai
 }
 
 /// A row: name, role, tokens, what happens to the message, start of the text.
+/// A shortened message shows both sizes, such as `200 of 4500`.
 fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
     let text = message.content_to_send().text();
     let begins = text
@@ -412,6 +426,7 @@ fn line(name: String, row: &Row, message: &Message) -> [String; 5] {
 }
 
 /// The window as a bar: used, free, and reserved for the answer.
+/// Always [`BAR`] characters wide, and then the percentage, which may exceed 100.
 fn bar(used: u64, reserved: u64, window: u64) -> String {
     let used_cells = bar_cells(used, window);
     let reserved_cells = bar_cells(reserved, window);
@@ -424,6 +439,7 @@ fn bar(used: u64, reserved: u64, window: u64) -> String {
 }
 
 /// How many characters of the bar stand for so many tokens.
+/// Rounds up, so that a little is not nothing.
 fn bar_cells(tokens: u64, window: u64) -> usize {
     let share = tokens as f64 / window.max(1) as f64;
     ((share * BAR as f64).ceil() as usize).min(BAR)

@@ -1,4 +1,9 @@
 //! `convert`: converts a conversation to another format, and lists what would be lost.
+//!
+//! A conversion streams: a [`source::ConvertSource`] is read in pieces, a reader of one format turns them into
+//! messages, a writer of the other turns these into bytes, and a [`destination::Destination`] holds the bytes back
+//! until it is known that nothing is lost. A few targets must see the whole conversation first; they read the source
+//! twice.
 
 pub mod destination;
 mod folder;
@@ -99,6 +104,7 @@ enum PluginVersion {
 }
 
 /// The settings that apply to every file of a call.
+/// The same for every file of a folder.
 struct ConvertJob<'a> {
     args: &'a ConvertArgs,
     from: Option<&'static dyn Format>,
@@ -106,6 +112,7 @@ struct ConvertJob<'a> {
     dialect: Option<Dialect>,
 }
 
+/// All wrong usage is reported before any file is opened.
 pub fn run(args: &ConvertArgs) -> Result<(), Failure> {
     let is_stdout = args.output.as_deref().is_none_or(is_dash);
     if args.json && is_stdout {
@@ -137,11 +144,13 @@ pub fn run(args: &ConvertArgs) -> Result<(), Failure> {
     job.single(is_stdout)
 }
 
+/// By convention, `-` is stdin or stdout.
 fn is_dash(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// The format with this name, or an error that suggests one.
+/// Fails with the nearest name, or with all of them.
 fn format_named(id: &str) -> Result<&'static dyn Format, Failure> {
     convert::format_by_id(id).ok_or_else(|| {
         let known: Vec<&str> = FORMATS.iter().map(|format| format.id()).collect();
@@ -155,6 +164,7 @@ fn format_named(id: &str) -> Result<&'static dyn Format, Failure> {
 }
 
 /// The format to write: `--to`, or the one that the name of OUT implies.
+/// `--to` wins over the name of the output. Fails if neither tells.
 fn target(args: &ConvertArgs) -> Result<&'static dyn Format, Failure> {
     if let Some(id) = &args.to {
         return format_named(id);
@@ -185,6 +195,7 @@ fn one_of(option: &str, formats: impl Iterator<Item = &'static dyn Format>) -> S
 }
 
 /// The formats that can be written.
+/// Some formats, such as those of other programs' sessions, can only be read.
 fn writable() -> impl Iterator<Item = &'static dyn Format> {
     let options = WriteOptions::default();
     FORMATS
@@ -195,6 +206,7 @@ fn writable() -> impl Iterator<Item = &'static dyn Format> {
 
 impl ConvertJob<'_> {
     /// Converts a single file, as opposed to a folder.
+    /// A conversion that loses something fails after its report, without `--lossy`.
     fn single(&self, is_stdout: bool) -> Result<(), Failure> {
         let source = ConvertSource::open(&self.args.input)?;
         let output = match &self.args.output {
@@ -214,6 +226,7 @@ impl ConvertJob<'_> {
     }
 
     /// The format of a file; `None` if it is unknown.
+    /// `--from` wins over the content, and the content over the name. `None` if nothing tells.
     fn format_of(&self, source: &ConvertSource) -> Option<&'static dyn Format> {
         self.from
             .or_else(|| convert::detect(&source.head, &source.name))
@@ -242,6 +255,7 @@ impl ConvertJob<'_> {
     }
 
     /// Reads one format and writes the other, in one pass or two.
+    /// Returns what was lost; whether that is acceptable is up to the caller.
     fn pass(
         &self,
         from: &dyn Format,
@@ -267,6 +281,7 @@ impl ConvertJob<'_> {
 
     /// The writer of the target format. If it needs a survey of the source first, that pass happens
     /// here, and its digest is returned too.
+    /// The digest is there if the source was read once already, and has to be read again.
     fn writer(
         &self,
         from: &dyn Format,
@@ -295,6 +310,7 @@ impl ConvertJob<'_> {
     }
 
     /// The reader of the source format. For a survey, it may skip what the survey does not need.
+    /// Fails if the format can only be written.
     fn reader(
         &self,
         from: &dyn Format,
@@ -334,6 +350,7 @@ impl ConvertJob<'_> {
 }
 
 /// The details of answers that are only in the journal.
+/// With `--full`, a message file gets back what its cells do not say from the journal of this machine.
 fn journal_messages() -> Result<StoredMessages, Failure> {
     let places = Environment::read()?.places;
     Ok(StoredMessages(Rc::new(AllJournalMessages(Journal::new(

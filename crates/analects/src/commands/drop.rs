@@ -1,4 +1,7 @@
 //! `drop` and `restore`: hides a message from the model, and shows it again.
+//!
+//! Both verbs change only whether the model sees a message. They have the same arguments, the same report, and each
+//! undoes the other.
 
 use serde::Serialize;
 
@@ -60,6 +63,7 @@ pub struct RestoreArgs {
     pub json: bool,
 }
 
+/// Prints how to undo it, with the id of the session, because `last` may mean another one by then.
 pub fn run(args: &DropArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let place = VerbTarget::named(&args.target, &environment)?;
@@ -70,6 +74,7 @@ pub fn run(args: &DropArgs) -> Result<(), Failure> {
     print(&place, &outcome, true, args.json)
 }
 
+/// Fails if the message is not hidden.
 pub fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let place = VerbTarget::named(&args.target, &environment)?;
@@ -78,6 +83,7 @@ pub fn restore(args: &RestoreArgs) -> Result<(), Failure> {
 }
 
 /// The result in a session, as `--json` prints it.
+/// `revision_id` is the record that was written.
 #[derive(Debug, Serialize)]
 struct DropReport<'a> {
     message_id: &'a str,

@@ -42,6 +42,7 @@ pub struct EditArgs {
     pub json: bool,
 }
 
+/// An empty text is refused, since nearly always an empty pipe is the reason.
 pub fn run(args: &EditArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let text = GivenText::read(&args.text, MAX_SIZE)?.into_text()?;
@@ -69,6 +70,7 @@ pub fn run(args: &EditArgs) -> Result<(), Failure> {
 }
 
 /// Prints what you may want to do next: ask again, or bring back the old text.
+/// All of it goes to stderr.
 fn report_next_steps(place: &VerbTarget, outcome: &VerbOutcome) -> Result<(), Failure> {
     match place {
         VerbTarget::File(path) => {
@@ -96,6 +98,7 @@ fn report_next_steps(place: &VerbTarget, outcome: &VerbOutcome) -> Result<(), Fa
 
 /// What to do after an edit, if anything: ask the question again, or continue from the edited
 /// answer.
+/// `None` if the next step is obvious or there is none, such as for a cell of an agent's side chain.
 fn advice(path: &Path, document: &Document, edited: &str) -> Option<String> {
     let cell = document.cell(edited)?;
     let is_it = |other: &Cell<'_>| other.ordinal() == cell.ordinal();

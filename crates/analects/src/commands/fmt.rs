@@ -34,6 +34,7 @@ pub struct FmtArgs {
     check: bool,
 }
 
+/// Every file is tried. All failures are printed, and the last decides the exit code.
 pub fn run(args: &FmtArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let mut untidy = 0;
@@ -73,6 +74,7 @@ fn would_change(files: usize) -> Failure {
 }
 
 /// Prints the name of a file that would change. Returns whether it would.
+/// Writes nothing and takes no lock.
 fn check(path: &Path) -> Result<bool, Failure> {
     let document = readable(path)?;
     let is_untidy = !msgfile::tidy(&document).is_empty();
@@ -83,6 +85,7 @@ fn check(path: &Path) -> Result<bool, Failure> {
 }
 
 /// Tidies a file. Returns whether it changed.
+/// The changes are worked out again under the lock, from what the file holds then.
 fn tidy(path: &Path, environment: &Environment) -> Result<bool, Failure> {
     // Opening to write would create a missing file.
     readable(path)?;
@@ -99,6 +102,7 @@ fn tidy(path: &Path, environment: &Environment) -> Result<bool, Failure> {
 }
 
 /// Reads a message file, and fails if its text could not be changed.
+/// A missing file fails too.
 fn readable(path: &Path) -> Result<Document, Failure> {
     let document = reading::read(path)?;
     let name = path.to_path_buf();

@@ -1,4 +1,7 @@
 //! `list`: the items, outputs, agents or tools of a message file.
+//!
+//! `FILE/PART` looks like a path, so that completion by the shell works up to the file. Whether the last component is a
+//! part is decided by looking at the disk.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -47,6 +50,7 @@ pub struct ListArgs {
 }
 
 /// The part of a file to list.
+/// Decides which cells or names are listed, and the key of the list in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListPart {
     Item,
@@ -77,6 +81,7 @@ impl ListPart {
 }
 
 /// The list as `--json` prints it.
+/// The key of `rows` is the name of the part, such as `items`.
 #[derive(Debug, Serialize)]
 struct ListReport<T> {
     path: String,
@@ -93,6 +98,7 @@ struct CellRow {
 }
 
 /// An agent in a list.
+/// `models` comes from the definition, or else from the answers.
 #[derive(Debug, Default, Serialize)]
 struct AgentRow {
     name: String,
@@ -106,6 +112,7 @@ struct AgentRow {
 }
 
 /// A tool in a list.
+/// `cell` and `line` say where the file defines it; `None` for a tool of elsewhere.
 #[derive(Debug, Default, Serialize)]
 struct ToolRow {
     name: String,
@@ -115,6 +122,7 @@ struct ToolRow {
     calls: usize,
 }
 
+/// Problems are printed after the list, so the end of the output shows them.
 pub fn run(args: &ListArgs) -> Result<(), Failure> {
     let (file, part) = split_part(&args.file)?;
     let document = reading::read(&file)?;
@@ -138,6 +146,7 @@ pub fn run(args: &ListArgs) -> Result<(), Failure> {
 }
 
 /// Splits `FILE/PART`, unless a file with the whole name exists.
+/// A missing file is reported by whoever reads it, not here.
 fn split_part(path: &Path) -> Result<(PathBuf, ListPart), Failure> {
     let word = path
         .file_name()
@@ -168,6 +177,7 @@ fn print_json<T: Serialize>(path: &str, word: &'static str, rows: Vec<T>) -> Res
 }
 
 /// Prints rows, or that there are none.
+/// `word` is the plural, as in "no agents".
 fn print_rows<const N: usize>(
     path: &str,
     word: &str,
@@ -202,6 +212,7 @@ fn print_cells(
 }
 
 /// The cells of a part, as JSON has them.
+/// JSON has what `show` prints for a cell, and the start of its text.
 fn cell_rows(document: &Document, part: ListPart) -> Vec<CellRow> {
     let cells = document.cells().zip(msgfile::outline(document));
     cells
@@ -214,6 +225,7 @@ fn cell_rows(document: &Document, part: ListPart) -> Vec<CellRow> {
 }
 
 /// The cells of a part, a row each.
+/// Six columns: name, role, line, relation, why the model does not see it, text.
 fn cell_lines(document: &Document, part: ListPart) -> Vec<[String; 6]> {
     let cells: Vec<Cell<'_>> = document.cells().collect();
     let overview = msgfile::overview(document);
@@ -294,6 +306,7 @@ fn agents(document: &Document) -> Vec<AgentRow> {
 }
 
 /// The agents that the frontmatter or cells define, without their answers.
+/// In the order of the file.
 fn defined_agents(document: &Document) -> Vec<AgentRow> {
     let overview = msgfile::overview(document);
     let default = reading::default_agent(document);
@@ -369,6 +382,7 @@ fn tools(document: &Document) -> Vec<ToolRow> {
 }
 
 /// The language of a code cell, if its block names one.
+/// `None` also for a cell that holds no code block.
 fn code_language(cell: Cell<'_>) -> Option<String> {
     let content = cell.content();
     let code = code::code(&content).ok()?;
@@ -380,6 +394,7 @@ fn counted(number: usize, word: &str) -> String {
     counted_or(number, word, &format!("{word}s"))
 }
 
+/// For words whose plural is irregular.
 fn counted_or(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

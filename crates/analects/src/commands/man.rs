@@ -1,4 +1,6 @@
 //! `man` and `completions`: manual pages and shell completion scripts.
+//!
+//! Both are made from the same description of the arguments as `--help`, so they cannot be out of date.
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,7 @@ pub struct ManArgs {
     dir: Option<PathBuf>,
 }
 
+/// The page is roff, which only `man` makes readable.
 pub fn run(args: &ManArgs) -> Result<(), Failure> {
     let mut command = help::command().disable_help_subcommand(true);
     command.build();
@@ -37,6 +40,7 @@ pub fn run(args: &ManArgs) -> Result<(), Failure> {
 }
 
 /// The command for the words after `man`, such as `set default`.
+/// Without words it is the program itself. Fails with the verbs that there are.
 fn find<'a>(command: &'a Command, verb: &[String]) -> Result<&'a Command, Failure> {
     verb.iter().try_fold(command, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {
@@ -64,6 +68,7 @@ fn render(command: &Command) -> Result<Vec<u8>, Failure> {
 }
 
 /// Writes the pages of all visible verbs into a folder.
+/// Existing files of these names are replaced. Verbs within verbs get pages of their own.
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .map_err(|error| cannot("create this folder", folder, &error))?;
@@ -95,6 +100,7 @@ pub struct CompletionsArgs {
     shell: Shell,
 }
 
+/// Hidden verbs are left out, as in the help.
 pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
     let mut command = help::command();
     command.build();

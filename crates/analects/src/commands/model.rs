@@ -1,4 +1,7 @@
 //! `model`: lists providers and models, and manages the models on this machine.
+//!
+//! `list` and `info` are about all providers; the other verbs only about models that run on this machine, whose
+//! mechanics are in the crate `analects_local`.
 
 use std::path::PathBuf;
 
@@ -146,6 +149,7 @@ pub fn run(args: &ModelArgs) -> Result<(), Failure> {
     }
 }
 
+/// With a provider, this is the only verb of `model` besides `pull` that uses the network.
 fn list(args: &ModelListArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
@@ -172,6 +176,7 @@ fn list(args: &ModelListArgs) -> Result<(), Failure> {
 }
 
 /// The failure for an unknown provider.
+/// Suggests up to three names that look alike.
 fn no_such_provider(name: &str) -> Failure {
     let names: Vec<&str> = vendors().iter().map(|vendor| vendor.name).collect();
     let near = nearest_names(name, names.iter().copied(), 3);
@@ -184,6 +189,7 @@ fn no_such_provider(name: &str) -> Failure {
 }
 
 /// Lists the providers. Sends nothing.
+/// In the order of the table of providers.
 fn list_providers(args: &ModelListArgs, environment: &Environment) -> Result<(), Failure> {
     let vendors = vendors().iter();
     if args.json {
@@ -198,6 +204,7 @@ fn list_providers(args: &ModelListArgs, environment: &Environment) -> Result<(),
 const UNTESTED: &str = "we have not tested it";
 
 /// A row of the list: name, state, variable of the key, remark.
+/// The state is about this moment: a server may start later.
 fn provider_row(vendor: &Vendor, environment: &Environment) -> [String; 4] {
     let state = if is_ready(vendor, environment) {
         "ready"
@@ -215,6 +222,7 @@ fn provider_row(vendor: &Vendor, environment: &Environment) -> [String; 4] {
 
 /// Whether you could ask a provider now. It needs a key, a model on this machine, or a running
 /// local server.
+/// May try to connect to a server on this machine, but sends nothing.
 fn is_ready(vendor: &Vendor, environment: &Environment) -> bool {
     if vendor.name == LOCAL_VENDOR {
         return has_models(environment);
@@ -235,6 +243,7 @@ fn as_json(vendor: &Vendor, environment: &Environment) -> Value {
     })
 }
 
+/// A model that no table knows is not an error, since providers add models every week.
 fn info(args: &ModelInfoArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let config = Config::read_for(Some(&args.name), None, &environment)?;
@@ -256,6 +265,7 @@ fn info(args: &ModelInfoArgs) -> Result<(), Failure> {
 }
 
 /// The facts about a model, a line each.
+/// Always the same lines in the same order; what is not known reads `unknown`.
 fn describe(facts: &ModelFacts) -> Vec<String> {
     let rates = facts.prices.as_ref().map(|prices| prices.rates);
     let rates = rates.unwrap_or_default();
@@ -292,11 +302,13 @@ fn yes_or_no(value: Option<bool>) -> Option<String> {
     Some(word.to_string())
 }
 
+/// In US dollars, as providers publish it.
 fn price(rate: Option<f64>) -> Option<String> {
     Some(format!("${} a million tokens", rate?))
 }
 
 /// The environment and the models on this machine.
+/// Every verb for local models begins with it.
 fn machine() -> Result<(Environment, Local), Failure> {
     let environment = Environment::read()?;
     let local = local::models(&environment)?;
@@ -308,6 +320,7 @@ fn without_prefix(name: &str) -> &str {
     name.strip_prefix("local/").unwrap_or(name)
 }
 
+/// Says so if there was nothing to do.
 fn pull(args: &ModelPullArgs) -> Result<(), Failure> {
     let (environment, local) = machine()?;
     let name = without_prefix(&args.name);
@@ -326,6 +339,7 @@ fn add(args: &ModelAddArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The engine goes with the last model.
 fn rm(args: &ModelRemoveArgs) -> Result<(), Failure> {
     let (environment, local) = machine()?;
     let removed = local.remove(without_prefix(&args.name));
@@ -341,6 +355,7 @@ fn explain_missing(error: LocalError) -> Failure {
     }
 }
 
+/// A model without a running server is not an error.
 fn stop(args: &ModelStopArgs) -> Result<(), Failure> {
     let (_, local) = machine()?;
     let stopped = match args.name.as_deref().map(without_prefix) {
@@ -364,6 +379,7 @@ fn stop(args: &ModelStopArgs) -> Result<(), Failure> {
 }
 
 /// Whether a model on this machine could be asked.
+/// A model whose file is gone does not count.
 fn has_models(environment: &Environment) -> bool {
     let here = local::models(environment)
         .ok()
@@ -372,6 +388,7 @@ fn has_models(environment: &Environment) -> bool {
 }
 
 /// Lists the models on this machine, and those that can be downloaded.
+/// Models that are here come first.
 fn list_local(environment: &Environment, as_json: bool) -> Result<(), Failure> {
     let here = local::models(environment)?.list()?;
     let is_here = |name: &str| here.iter().any(|model| model.name == name);
@@ -427,6 +444,7 @@ fn installed_row(model: &InstalledModel) -> [String; 4] {
 }
 
 /// Whether a model on this machine runs, is ready, or has lost its file.
+/// The words are part of the JSON, too.
 fn state(model: &InstalledModel) -> &'static str {
     match (model.bytes, model.runs) {
         (None, _) => "gone",

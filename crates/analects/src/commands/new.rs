@@ -1,4 +1,7 @@
 //! `new`: creates a message file that is ready to type into.
+//!
+//! The file is composed and read back in memory before it is created, so it is either right from the start or not
+//! there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,6 +61,7 @@ pub struct NewArgs {
     pub json: bool,
 }
 
+/// Even a link that leads nowhere counts as an existing file.
 pub fn run(args: &NewArgs) -> Result<(), Failure> {
     let section = section(args)?;
     if fs::symlink_metadata(&args.file).is_ok() {
@@ -76,6 +80,7 @@ pub fn run(args: &NewArgs) -> Result<(), Failure> {
 }
 
 /// The message section of the new file; `None` for a `.msg.md` file.
+/// Fails for names that no message file can have.
 fn section(args: &NewArgs) -> Result<Option<String>, Failure> {
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     match &args.section {
@@ -111,6 +116,7 @@ fn already_exists(path: &Path) -> Failure {
 }
 
 /// The agent to write into the file; `None` if none is named or configured.
+/// Without an agent the file is still valid: `chat` adds one when you name a model.
 fn agent(args: &NewArgs, config: &Config) -> Result<Option<Agent>, Failure> {
     let model = args.model.as_deref();
     let model = model.map(|model| config.model(model)).transpose()?;
@@ -140,6 +146,7 @@ fn agent(args: &NewArgs, config: &Config) -> Result<Option<Agent>, Failure> {
 
 /// The configured agent with this name, or a new one if you also name a model. The model overrides
 /// the configured ones.
+/// Settings of a configured agent are copied, so later changes of the configuration do not affect the file.
 fn named_agent(name: &str, model: Option<String>, config: &Config) -> Result<Agent, Failure> {
     let configured = config.agent(name)?;
     if configured.is_none() && model.is_none() {
@@ -160,6 +167,7 @@ fn named_agent(name: &str, model: Option<String>, config: &Config) -> Result<Age
 
 /// The text of the new file. It is checked by reading it back: a problem means that an argument
 /// cannot be used.
+/// The frontmatter is written by the same code that edits it later.
 fn text(section: Option<&str>, agent: Option<&Agent>) -> Result<Vec<u8>, Failure> {
     let name = if section.is_some() {
         "x.md"
@@ -197,6 +205,7 @@ fn apply(
 }
 
 /// Checks that the new file reads back with its section and agent, and without problems.
+/// For example, an agent whose name is a type of cell would be read as something else.
 fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> Result<(), Failure> {
     let odd = document.problems();
     let is_right = match section {
@@ -217,6 +226,7 @@ fn check(document: &Document, section: Option<&str>, agent: Option<&Agent>) -> R
 }
 
 /// Writes a file that must not exist yet.
+/// Two calls at once cannot both succeed.
 fn write_new(path: &Path, text: &[u8]) -> Result<(), Failure> {
     match create_file(path, text) {
         Ok(true) => Ok(()),

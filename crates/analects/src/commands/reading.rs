@@ -1,5 +1,7 @@
 //! Shared by the verbs that only read: reading a message file, its problems, and a cell in one
 //! line.
+//!
+//! Reading takes no lock and never waits: a file is replaced as a whole, so a reader sees one version or the other.
 
 use std::path::Path;
 
@@ -12,6 +14,7 @@ use crate::failure::Failure;
 use crate::ui;
 
 /// Reads a message file, with hints for a wrong name.
+/// Fails for a missing file and for anything but a regular file.
 pub fn read(path: &Path) -> Result<Document, Failure> {
     read_message_file(path).map_err(|error| match error {
         StoreError::NotFound { .. } => {
@@ -25,6 +28,7 @@ pub fn read(path: &Path) -> Result<Document, Failure> {
 }
 
 /// Fails if the file does not exist, for verbs that must not create it.
+/// The failure is the same as that of [`read`].
 pub fn check_exists(path: &Path) -> Result<(), Failure> {
     if path.exists() {
         Ok(())
@@ -35,6 +39,7 @@ pub fn check_exists(path: &Path) -> Result<(), Failure> {
 
 /// The agent that answers by default, as in `chat`. If none can be asked, the one that would be
 /// next.
+/// `None` if the file defines no agent.
 pub fn default_agent(document: &Document) -> Option<String> {
     let agent = document
         .default_agent_among(can_be_asked)
@@ -42,11 +47,13 @@ pub fn default_agent(document: &Document) -> Option<String> {
     agent.map(|agent| agent.name)
 }
 
+/// Keys do not matter, since a file is shown the same on every machine.
 fn can_be_asked(agent: &Agent) -> bool {
     agent.models.iter().any(|model| is_askable(model))
 }
 
 /// All problems of a file: its text, its cells as messages, and their chain.
+/// Sorted by position. Takes much longer than the problems of the text alone.
 pub fn problems(document: &Document, path: &str) -> Vec<Problem> {
     let mut problems = document.problems();
     problems.extend(problems_of_messages(document, path));
@@ -65,6 +72,7 @@ pub fn is_serious(problem: &Problem) -> bool {
 }
 
 /// A cell in one line: its title and the first line of its text; for binary content, its MIME type.
+/// Empty for a cell without title and text. The caller cuts it to the width.
 pub fn first_line(cell: Cell<'_>) -> String {
     let content = cell.content();
     let mime_type = cell.get(MetaKey::MimeType);
@@ -107,6 +115,7 @@ pub fn unseen_marks(document: &Document) -> Vec<String> {
 }
 
 /// Why the model does not see a cell, as text.
+/// The words that `show` and `session tail` print; JSON has the library's own.
 pub fn unseen_in_words(why: Unseen) -> &'static str {
     match why {
         Unseen::Branch => "other branch",
@@ -114,11 +123,13 @@ pub fn unseen_in_words(why: Unseen) -> &'static str {
     }
 }
 
+/// JSON counts as text: it can be shown.
 fn is_binary(mime_type: &str) -> bool {
     !mime_type.starts_with("text/") && !mime_type.ends_with("json")
 }
 
 /// A tool call as one line: the tool and its arguments.
+/// `None` if the cell does not hold a call in the usual form.
 fn call(content: &str) -> Option<String> {
     let call = invoke::decode(content).ok()?;
     let arguments = match &call.arguments {
@@ -129,6 +140,7 @@ fn call(content: &str) -> Option<String> {
 }
 
 /// Reports that a file has no cells, and why.
+/// Often the file is a plain Markdown file that you took for a message file.
 pub fn report_no_cells(document: &Document, path: &str) {
     let why = match document.kind() {
         DocumentKind::Plain => "no cells, because this is not a message file",

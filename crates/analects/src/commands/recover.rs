@@ -1,4 +1,8 @@
 //! `recover`: lists, brings back or erases what the journal holds for a file.
+//!
+//! Records are found by the file's path and by the questions that it holds, so they are found after a rename as well. A
+//! record of another file with the same question is listed with that file's name, and `--forget` without names leaves
+//! it alone.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -59,6 +63,7 @@ pub struct RecoverArgs {
 }
 
 /// Parses an age in days or hours, such as `90d` or `12h`.
+/// Up to a million hours; anything else would be a typing error.
 fn age(text: &str) -> Result<SignedDuration, String> {
     let expected = || "expected an age, such as 90d or 12h".to_string();
     let number = text.trim_end_matches(['d', 'h']);
@@ -75,6 +80,7 @@ fn age(text: &str) -> Result<SignedDuration, String> {
 }
 
 /// A record as `--json` prints it.
+/// JSON lists every record, even those whose text the file still has.
 #[derive(Debug, Serialize)]
 struct RecoverRow<'r> {
     /// The name to use on the command line.
@@ -88,6 +94,7 @@ struct RecoverRow<'r> {
     text: &'r str,
 }
 
+/// Listing changes nothing, not even the order of records.
 pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let journal = Journal::new(&environment.places);
@@ -122,6 +129,7 @@ pub fn run(args: &RecoverArgs) -> Result<(), Failure> {
 
 /// A record with the name of its cell. If several records belong to a cell, the newest has the
 /// plain name, and the others a number after `@`.
+/// The name is what you type, so it stays the same between two calls as long as the journal does.
 struct NamedRecord {
     name: String,
     record: JournalRecord,
@@ -132,6 +140,7 @@ struct NamedRecord {
 }
 
 impl NamedRecord {
+    /// Such copies arise when several questions get one answer.
     fn is_same(&self, other: &JournalRecord) -> bool {
         let own = &self.record;
         own.kind == other.kind && own.at == other.at && own.text == other.text
@@ -139,6 +148,7 @@ impl NamedRecord {
 }
 
 /// Merges copies of the same record and gives each record a name.
+/// Records of this file come first and so get the plain names.
 fn name_records(mut records: Vec<JournalRecord>, path: &Path) -> Vec<NamedRecord> {
     let is_own = |record: &JournalRecord| {
         record.path == path.to_string_lossy() || !Path::new(&record.path).exists()
@@ -172,6 +182,7 @@ fn name_records(mut records: Vec<JournalRecord>, path: &Path) -> Vec<NamedRecord
 }
 
 /// Lists the records that are missing from the file.
+/// Says so if nothing is missing, with how much the journal holds.
 fn list(args: &RecoverArgs, path: &Path, records: &[NamedRecord]) -> Result<(), Failure> {
     if args.json {
         let rows: Vec<RecoverRow<'_>> = records.iter().map(row).collect();
@@ -214,6 +225,7 @@ fn row(named: &NamedRecord) -> RecoverRow<'_> {
 }
 
 /// A row of the list: name, time, kind, start of the text.
+/// Times are in UTC, to the second.
 fn columns(named: &NamedRecord) -> [String; 4] {
     let record = &named.record;
     let time = record.at.and_then(|at| at.round(jiff::Unit::Second).ok());
@@ -241,6 +253,7 @@ fn kind_in_words(kind: RecordKind) -> &'static str {
 }
 
 /// The records that you named.
+/// Fails at the first name that does not exist, before anything is changed.
 fn chosen<'r>(
     args: &RecoverArgs,
     records: &'r [NamedRecord],
@@ -258,6 +271,7 @@ fn chosen<'r>(
 }
 
 /// Puts the named records back into the file, and prints their cells.
+/// Prints the name of each cell that the file has got.
 fn put_back(
     args: &RecoverArgs,
     path: &Path,
@@ -292,6 +306,7 @@ fn put_back(
 }
 
 /// Puts one record back into the file, and returns its cell.
+/// Fails if the file has the text already.
 fn put_record_back(file: &mut LockedFile, named: &NamedRecord) -> Result<String, Failure> {
     let NamedRecord { name, record, .. } = named;
     if let Some(cell) = &record.stands_in {
@@ -340,6 +355,7 @@ fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<Stri
 }
 
 /// Replaces the current text of a cell with an old one. The journal keeps the current text.
+/// Fails if the cell is gone, since its text has no place then.
 fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String, Failure> {
     let Some(cell) = record.cell.clone() else {
         let hint = "recover --json prints the text";
@@ -361,6 +377,7 @@ fn put_text_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String
 }
 
 /// Erases the records that you named, or all records of the file.
+/// Without names it erases only records of this very file.
 fn forget(args: &RecoverArgs, journal: &Journal, records: &[NamedRecord]) -> Result<(), Failure> {
     let forgotten = if args.cells.is_empty() {
         records.iter().filter(|named| named.is_own).collect()

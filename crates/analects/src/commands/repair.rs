@@ -53,6 +53,7 @@ struct RepairSummary<'a> {
     problems: Vec<ShowProblem>,
 }
 
+/// Fails if the new file exists. Writes it even if nothing was wrong.
 pub fn run(args: &RepairArgs) -> Result<(), Failure> {
     refuse_other_formats(&args.path)?;
     let new = args
@@ -75,6 +76,7 @@ pub fn run(args: &RepairArgs) -> Result<(), Failure> {
 }
 
 /// Refuses other formats: they are text that you can fix in an editor, or belong to other programs.
+/// Each hint says what to do with that format instead.
 fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
     let name = path.to_string_lossy();
     let format = if name.ends_with(".md") {
@@ -102,6 +104,7 @@ fn refuse_other_formats(path: &Path) -> Result<(), Failure> {
 }
 
 /// The start of a file, to recognise its format.
+/// As many bytes as recognising a format takes.
 fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     let mut head = Vec::new();
     let read = open_regular(path)?
@@ -131,6 +134,7 @@ fn print_json(args: &RepairArgs, new: &Path, repaired: &RepairReport) -> Result<
 }
 
 /// Prints what was repaired and where it was written.
+/// All of it goes to stderr.
 fn report(new: &Path, repaired: &RepairReport) {
     let found = match repaired.problems.len() {
         0 => "nothing was wrong".to_string(),

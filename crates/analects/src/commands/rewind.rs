@@ -37,6 +37,7 @@ pub fn run(args: &RewindArgs) -> Result<(), Failure> {
 }
 
 /// Goes back to a message, or for `None` to before the first one, and prints how to undo that.
+/// `/undo` in a session uses it as well. Going back twice is fine: both branches stay in the record.
 pub fn rewind_to(
     place: &VerbTarget,
     to: Option<&str>,

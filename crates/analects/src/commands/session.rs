@@ -91,6 +91,7 @@ impl SessionArgs {
 }
 
 /// Moves sessions to the trash folder, and prints where they are.
+/// All or none of the names must be known; a failure while moving leaves the earlier ones moved.
 fn prune(args: &PruneArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Environment::read()?);
     // Look up all sessions before moving any.

@@ -63,6 +63,7 @@ fn set_default(args: &SetDefaultArgs, environment: &Environment) -> Result<(), F
 }
 
 /// The change that makes an agent the default. Fails if the file does not define it.
+/// A session uses it for `/agent`. Changes the frontmatter only.
 pub fn default_agent(document: &Document, path: &Path, name: &str) -> Result<Splice, Failure> {
     if document.agents().iter().all(|agent| agent.name != name) {
         return Err(unknown_agent(document, path, name));
@@ -74,6 +75,7 @@ pub fn default_agent(document: &Document, path: &Path, name: &str) -> Result<Spl
 }
 
 /// The failure for an unknown agent, with the nearest or all known ones.
+/// Also used by `add`.
 pub fn unknown_agent(document: &Document, path: &Path, name: &str) -> Failure {
     let agents = document.agents();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();

@@ -45,6 +45,7 @@ pub struct ShowArgs {
     pub json: bool,
 }
 
+/// Works for plain Markdown files too, which have no cells.
 pub fn run(args: &ShowArgs) -> Result<(), Failure> {
     let document = reading::read(&args.file)?;
     let path = args.file.to_string_lossy();
@@ -57,6 +58,7 @@ pub fn run(args: &ShowArgs) -> Result<(), Failure> {
 }
 
 /// Prints the whole parsed file.
+/// Problems are part of the JSON, so stderr stays empty.
 fn print_json(document: &Document, file: &Path) -> Result<(), Failure> {
     let path = file.to_string_lossy();
     let problems = hints::problems_with_hints(&reading::problems(document, &path), file);
@@ -67,6 +69,7 @@ fn print_json(document: &Document, file: &Path) -> Result<(), Failure> {
 }
 
 /// Prints a row for each cell, and problems on stderr.
+/// Problems come last, so you see them even if the list is long.
 fn print_cells(document: &Document, path: &str) -> Result<(), Failure> {
     let cells = document.cells().zip(msgfile::overview(document));
     let mut rows = Vec::new();

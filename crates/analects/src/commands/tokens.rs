@@ -1,4 +1,6 @@
 //! `tokens`: counts the tokens of a text.
+//!
+//! A single text is counted, without the overhead of a request: instructions, roles and tools are not in it.
 
 use std::path::{Path, PathBuf};
 
@@ -40,6 +42,7 @@ pub struct TokensArgs {
 const USUAL: &str = "gpt-5";
 
 /// The count as `--json` prints it.
+/// `model` is the name that the count is for, after configured names are resolved.
 #[derive(Debug, Serialize)]
 struct TokenReport<'a> {
     model: &'a str,
@@ -47,6 +50,7 @@ struct TokenReport<'a> {
     count: Count,
 }
 
+/// Starts the server of a local model if it has to, because only that knows the vocabulary.
 pub fn run(args: &TokensArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let config = Config::read_for(args.model.as_deref(), None, &environment)?;
@@ -78,6 +82,7 @@ pub fn run(args: &TokensArgs) -> Result<(), Failure> {
 }
 
 /// Reads the file or stdin as text.
+/// Unlike prompts, texts may have up to [`WHOLE_LIMIT`] bytes.
 fn read(args: &TokensArgs) -> Result<String, Failure> {
     let file = args.file.as_deref();
     let bytes = match file.filter(|file| *file != Path::new("-")) {

@@ -1,6 +1,10 @@
 //! Shared by `drop`, `restore`, `edit`, `rewind`, `fork` and `compact --undo`: they change a
 //! conversation in a message file or in a session, by the same rules. Interactive sessions use them
 //! too.
+//!
+//! A verb goes through these steps: find the conversation ([`VerbTarget::named`]), find the message in it, let
+//! `analects_core::verbs` work out the changes, write them, and say what may surprise you about the result. The rules
+//! are in the library, so a file and a session cannot come to differ.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -30,6 +34,7 @@ use crate::{message_file, shell, ui};
 const MAX_NAMED_CELLS: usize = 6;
 
 /// A verb, with the cell or message that you named.
+/// `fork` is missing, because it changes nothing: see [`fork_file`] and [`fork_session`].
 #[derive(Debug, Clone, Copy)]
 pub enum Verb<'a> {
     Drop(&'a str),
@@ -54,6 +59,7 @@ impl<'a> Verb<'a> {
     }
 
     /// The changes that the verb makes to a conversation.
+    /// A verb that needs a target and has none makes no changes.
     fn changes(
         self,
         messages: &[Message],
@@ -73,6 +79,7 @@ impl<'a> Verb<'a> {
 }
 
 /// The conversation that a verb changes.
+/// It stays the same conversation, even if `last` comes to mean another one.
 pub enum VerbTarget {
     /// In a message file.
     File(PathBuf),
@@ -81,6 +88,7 @@ pub enum VerbTarget {
 }
 
 /// The result of a verb.
+/// The caller prints `target` or `changed`, depending on the verb.
 #[derive(Debug, Default)]
 pub struct VerbOutcome {
     /// The name of the target cell, or the id of the target message.
@@ -109,6 +117,8 @@ impl VerbOutcome {
 
 impl VerbTarget {
     /// Finds the file or session with this name.
+    /// A word that ends in `.md` is always a file, even a missing one; otherwise a file that exists comes before a
+    /// session.
     pub fn named(word: &str, environment: &Environment) -> Result<VerbTarget, Failure> {
         if let Some(path) = file(word) {
             return Ok(VerbTarget::File(path.to_path_buf()));
@@ -119,6 +129,7 @@ impl VerbTarget {
     }
 
     /// The name to use in a command.
+    /// Quoted for a shell where it has to be.
     pub fn word(&self) -> String {
         match self {
             VerbTarget::File(path) => shell::path(path),
@@ -128,6 +139,7 @@ impl VerbTarget {
     }
 
     /// Performs a verb, and prints remarks about unexpected effects.
+    /// Either everything is written or nothing. Remarks go to stderr, after the change.
     pub fn perform(
         &self,
         verb: Verb<'_>,
@@ -143,6 +155,7 @@ impl VerbTarget {
     }
 
     /// Prints remarks about effects that you may not expect.
+    /// For example that a message changed that the model does not see anyway.
     fn remark(&self, verb: Verb<'_>, outcome: &VerbOutcome) {
         let is_file = matches!(self, VerbTarget::File(_));
         let thing = if is_file { "cell " } else { "" };
@@ -166,6 +179,7 @@ impl VerbTarget {
 }
 
 /// The path, if the word names a file and not a session.
+/// Does not check that the file exists if its name is that of a message file.
 pub fn file(target: &str) -> Option<&Path> {
     let path = Path::new(target);
     (target.ends_with(".md") || path.is_file()).then_some(path)
@@ -173,6 +187,7 @@ pub fn file(target: &str) -> Option<&Path> {
 
 /// Changes the text of a cell, and keeps the old text in the journal. Unlike the other verbs, this
 /// does not need the messages of the file.
+/// The journal gets the old text before the file changes, so a kill in between loses nothing.
 fn edit_file(
     path: &Path,
     cell: &str,
@@ -219,6 +234,7 @@ fn in_file(path: &Path, verb: Verb<'_>, environment: &Environment) -> Result<Ver
 }
 
 /// The document after a verb other than `edit`, and the result of the verb.
+/// Pure: the caller writes the new document.
 fn change_document(
     document: &Document,
     verb: Verb<'_>,
@@ -274,6 +290,7 @@ fn changes_in(
 }
 
 /// The name of the cell at a position; empty if there is none.
+/// Names can change with the file, so it is asked for after the change.
 fn cell_name(document: &Document, at: usize) -> String {
     let cell = document.cells().nth(at);
     cell.map(|cell| cell.name().into_owned())
@@ -281,6 +298,7 @@ fn cell_name(document: &Document, at: usize) -> String {
 }
 
 /// The names of the cells whose text or history changed.
+/// Cells stay in their order, so the two versions are compared one by one.
 fn changed_cells(before: &Document, after: &Document) -> Vec<String> {
     let mut names = Vec::new();
     for (old, new) in before.cells().zip(after.cells()) {
@@ -292,6 +310,7 @@ fn changed_cells(before: &Document, after: &Document) -> Vec<String> {
 }
 
 /// Performs a verb in a session, and returns what it wrote.
+/// The records follow whatever another program has added meanwhile.
 fn in_session(
     sessions: &Sessions,
     name: &ChainName,
@@ -319,6 +338,7 @@ fn in_session(
 }
 
 /// The result of changes, with what may be unexpected about it.
+/// `name` turns an id into what you call the message: its cell or the id itself.
 fn outcome_of(
     messages: &[Message],
     target: Option<&Target>,
@@ -349,12 +369,14 @@ fn outcome_of(
 }
 
 /// The position of the last message on the current branch, skipping records that are not shown.
+/// `None` for an empty conversation.
 fn last_shown(tree: &Tree) -> Option<usize> {
     let mut ancestors = tree.ancestors(tree.leaf(None)?);
     ancestors.find(|at| tree.link(*at).is_shown())
 }
 
 /// Why the model does not see the target after the changes; `None` if it does.
+/// A hidden target is looked at again with the changes, because a verb may just have shown it.
 fn unseen_after(
     messages: &[Message],
     tree: &Tree,
@@ -374,6 +396,7 @@ fn unseen_after(
 
 /// The summary that counts now but not if the conversation ended at `end`, and the one that would
 /// count there.
+/// `None` if the same summary counts in both cases, or none does.
 fn uncounted(
     messages: &[Message],
     tree: &Tree,
@@ -393,6 +416,7 @@ fn uncounted(
 }
 
 /// Warns that a summary does not count on the new branch, and whether an earlier one does.
+/// It is easy to miss, and makes the next request much larger.
 fn warn_summary_not_counted(summary: &str, earlier: Option<&str>) {
     let instead = match earlier {
         Some(earlier) => {
@@ -419,6 +443,7 @@ fn warn_if_summarised(place: &str, cells: &[String]) {
 }
 
 /// Warns that a summary replaces cells that you chose for a call.
+/// Lists that name no cell are skipped: an error about them comes from elsewhere.
 pub fn warn_chosen_are_summarised(path: &Path, document: &Document, args: &CallArgs) {
     let lists = args.include.iter().chain(&args.exclude);
     let cells = lists
@@ -440,6 +465,7 @@ pub fn warn_chosen_are_summarised(path: &Path, document: &Document, args: &CallA
 }
 
 /// Copies a file, or its beginning up to the cell `at`. Returns the path of the copy.
+/// The original is only read. Fails for a plain Markdown file, which has no cells.
 pub fn fork_file(
     path: &Path,
     at: Option<&str>,
@@ -494,6 +520,7 @@ fn uncounted_at(document: &Document, at: usize) -> Option<(String, Option<String
 }
 
 /// Copies a session, or its beginning up to the message `at`. Returns the name of the copy.
+/// Without `at` it is a full copy.
 pub fn fork_session(
     sessions: &Sessions,
     name: &ChainName,
@@ -519,11 +546,13 @@ pub fn fork_session(
 }
 
 /// The folder of a file after following links.
+/// `None` if the folder does not exist.
 fn real_folder(path: &Path) -> Option<PathBuf> {
     Some(real_path(&Disk, path).ok()?.parent()?.to_path_buf())
 }
 
 /// Writes the copy to a new file or, with `force`, over an existing one.
+/// A file that appears at the same moment is not overwritten without `force`.
 fn write_copy(
     copy: &Path,
     bytes: &[u8],
@@ -542,6 +571,7 @@ fn write_copy(
 }
 
 /// Refuses a copy onto the file itself, or with an extension that would change how it is read.
+/// `.msg.md` files are read as cells from the first line on, and other `.md` files are not.
 fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().ok();
     if real(path).is_some() && real(path) == real(copy) {
@@ -562,6 +592,7 @@ fn check_copy(path: &Path, copy: &Path, document: &Document) -> Result<(), Failu
 }
 
 /// A free name for a copy, such as `talk.fork-1.msg.md`.
+/// The copy is created only if the name is still free then.
 fn free_copy_name(path: &Path) -> PathBuf {
     let name = path
         .file_name()
@@ -580,6 +611,7 @@ fn free_copy_name(path: &Path) -> PathBuf {
 
 /// Changes an existing file. `make` gets the document, the journal, and the path after following
 /// links.
+/// Fails for a missing file. The closure may run more than once.
 fn change(
     path: &Path,
     environment: &Environment,
@@ -595,6 +627,7 @@ fn change(
 }
 
 /// Turns an error about a cell into a failure with a hint.
+/// Only a cell that does not exist counts as not found.
 pub fn explain(path: &Path, error: &ItemError) -> Failure {
     let message = format!("{}: {error}", path.display());
     let failure = match error.kind() {

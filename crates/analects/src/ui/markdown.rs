@@ -66,10 +66,14 @@ struct OpenCode {
 }
 
 /// The line that opens a block of code.
+/// Decides which line closes the block.
 #[derive(Debug, Clone, Copy)]
 struct Fence {
+    /// A backtick or a tilde.
     sign: char,
+    /// The closing fence has at least as many signs.
     length: usize,
+    /// So many blanks, at most, are taken from the start of each line of the code.
     indent: usize,
 }
 
@@ -89,11 +93,13 @@ impl Markdown {
     }
 
     /// The terminal may change while the text arrives.
+    /// Lines that are shown already stay as they are.
     pub fn set_width(&mut self, width: usize) {
         self.width = width;
     }
 
     /// Takes a piece of the text and returns the lines that are complete with it.
+    /// The result ends with a line end or is empty.
     pub fn push(&mut self, text: &str) -> String {
         let mut out = String::new();
         for piece in text.split_inclusive('\n') {
@@ -107,6 +113,7 @@ impl Markdown {
     }
 
     /// Returns what is left: the text is over.
+    /// Afterwards the value is as new and takes the next text.
     pub fn end(&mut self) -> String {
         let line = std::mem::take(&mut self.line);
         let mut out = String::new();
@@ -120,6 +127,7 @@ impl Markdown {
     }
 
     /// The last words of what is not shown yet, in at most `width` columns.
+    /// Marks of Markdown stay in it: what they mean is not known yet.
     pub fn preview(&self, width: usize) -> String {
         let pending = self.pending.lines().next_back().unwrap_or_default();
         let last = if self.line.trim().is_empty() {
@@ -140,6 +148,7 @@ impl Markdown {
         text[start..].to_string()
     }
 
+    /// Returns what becomes visible through it, which is nothing for most lines of a paragraph.
     fn take_line(&mut self, line: &str) -> String {
         let line = line.trim_end_matches(['\r', '\n']);
         if let Some(code) = &mut self.code {
@@ -159,6 +168,7 @@ impl Markdown {
     }
 
     /// Shows the complete blocks.
+    /// Leaves the rest pending, and does not look at it again before it has grown noticeably.
     fn show_complete(&mut self) -> String {
         let cut = last_cut(&self.pending, self.item_number);
         let mut out = self.show(cut.end);
@@ -175,6 +185,7 @@ impl Markdown {
     }
 
     /// Shows so much of the pending text.
+    /// `end` is a byte offset into the pending text, at the start of a line.
     fn show(&mut self, end: usize) -> String {
         if end == 0 {
             return String::new();
@@ -193,6 +204,7 @@ impl Markdown {
     }
 
     /// Shows the code that the pending text starts with.
+    /// The fence itself is not shown.
     fn open_code(&mut self) -> String {
         let pending = without_marks(&std::mem::take(&mut self.pending));
         let mut lines = pending.lines();

@@ -1,4 +1,7 @@
 //! Where `add` puts a new cell, and the name and type that follow from that.
+//!
+//! Ids tell which cell belongs to which: `3.1` is the first execution of the code cell `3`, `3.1-2` its second output,
+//! and `4.k3f9` a tool call in answer 4, whose result is `4.k3f9.1`.
 
 use analects_core::nearest;
 use analects_formats::msgfile::{Cell, CellKind, CellRole, Document, NewCell, code, is_fixed_word};
@@ -10,6 +13,7 @@ use crate::failure::Failure;
 use crate::shell;
 
 /// What a new cell is, with the name and type it gets.
+/// It is worked out before the text is looked at.
 pub enum CellPlacement {
     /// A message of yours.
     Message {
@@ -76,6 +80,7 @@ impl CellPlacement {
     }
 
     /// The new cell, with an empty text.
+    /// The caller adds the title, the text and further attributes.
     pub fn cell(&self) -> NewCell {
         let output = |id: &str, word: &str| NewCell::new(CellKind::Output, id, word, "");
         match self {
@@ -106,6 +111,7 @@ impl CellPlacement {
 }
 
 /// A message; `--type` may be `markdown`, `code` or `raw`.
+/// An agent that should answer must be defined in the file.
 fn message(document: &Document, args: &AddArgs) -> Result<CellPlacement, Failure> {
     let usual = if args.mime_type.is_some() {
         "raw"
@@ -141,6 +147,7 @@ fn message(document: &Document, args: &AddArgs) -> Result<CellPlacement, Failure
 }
 
 /// An answer to a message; to the last one if `to` is `None`.
+/// An answer to the last message needs no `parent`, because the place in the file says it.
 fn reply(
     document: &Document,
     args: &AddArgs,
@@ -182,6 +189,7 @@ fn author(document: &Document, args: &AddArgs) -> Result<String, Failure> {
 }
 
 /// `--type` as an author. The types of other cells are refused.
+/// An agent whose name is such a word could not be told apart from the type.
 fn author_from_type(word: &str) -> Result<String, Failure> {
     match word {
         "tool" => Err(Failure::usage(
@@ -207,6 +215,7 @@ fn author_from_agent(document: &Document, args: &AddArgs, agent: &str) -> Result
 }
 
 /// The result of a tool call.
+/// A call may get several results; each has a number of its own.
 fn tool_result(
     document: &Document,
     args: &AddArgs,
@@ -218,6 +227,7 @@ fn tool_result(
 }
 
 /// A tool call in an answer.
+/// The random part keeps ids apart that are added on two machines.
 fn tool_call(
     document: &Document,
     args: &AddArgs,
@@ -257,6 +267,7 @@ fn has_no_outputs(name: &str, role: CellRole) -> Failure {
 }
 
 /// Another output of an execution that already has one: `1.2-2` after `1.2`.
+/// `--of` may name any output of the execution, not just the first.
 fn further_output(
     document: &Document,
     args: &AddArgs,
@@ -304,6 +315,7 @@ fn only_tool(args: &AddArgs) -> Result<(), Failure> {
 
 /// `base`, `separator` and a number that is larger than every number already used in this form, and
 /// at least `from`.
+/// Gaps are not filled, so the id of a removed cell is not used again while a later one exists.
 fn numbered(document: &Document, base: &str, separator: char, from: u64) -> String {
     let numbers = document.cells().filter_map(|cell| {
         let rest = cell.id()?.strip_prefix(base)?.strip_prefix(separator)?;
@@ -330,6 +342,7 @@ fn derived(args: &AddArgs, id: String) -> Result<String, Failure> {
 }
 
 /// The id of a message or an answer: `--id`, or the next number.
+/// Fails if the id is taken or has a form that belongs to derived ids.
 fn new_id(document: &Document, args: &AddArgs) -> Result<String, Failure> {
     let Some(id) = &args.id else {
         return Ok(document.next_id());

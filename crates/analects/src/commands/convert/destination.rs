@@ -1,5 +1,8 @@
 //! The destination of a conversion or an export: stdout, or a file that gets its name only when it
 //! is complete.
+//!
+//! A file is written under no name at all, or a temporary one, and gets its name in one step. So a conversion that
+//! fails or is killed leaves no half-written file, and an existing file stays as it is until the new one is complete.
 
 use std::fs;
 use std::io;
@@ -15,6 +18,7 @@ use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
 /// Where the output goes.
+/// Dropping it without [`Destination::finish`] discards what was written, except for what has gone to stdout directly.
 pub enum Destination {
     /// A file, still without its name.
     File(NewFile),
@@ -40,6 +44,7 @@ pub enum OnExisting {
 
 /// An incomplete file. It disappears if it is not finished, even after a kill where the system
 /// supports files without a name.
+/// On Linux it has no name before it is finished.
 pub struct NewFile {
     draft: Box<dyn VfsFile>,
     /// The name as you gave it, and after following links.
@@ -50,11 +55,14 @@ pub struct NewFile {
 
 impl Destination {
     /// Starts a new file with this name.
+    /// Fails at once if the file must not be replaced or the folder cannot be written, before a long conversion starts.
     pub fn file(path: &Path, taken: OnExisting) -> Result<Destination, Failure> {
         NewFile::new(path, taken).map(Destination::File)
     }
 
     /// Stdout. Only with `--lossy` can anything be printed before the end.
+    /// A pipe gets the bytes only once it is clear that nothing is lost, since it cannot give them back. With `--lossy`
+    /// there is nothing to wait for.
     pub fn stdout(lossy: bool) -> Destination {
         if ui::stdout_is_terminal() {
             Destination::Terminal(Vec::new())
@@ -74,6 +82,7 @@ impl Destination {
     }
 
     /// Adds bytes.
+    /// Pieces may be cut anywhere, even inside a character.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
             Destination::File(file) => file.write(bytes),
@@ -87,6 +96,7 @@ impl Destination {
     }
 
     /// Completes the output. Without this call, nothing is kept.
+    /// The file is on disk when this returns.
     pub fn finish(self) -> Result<(), Failure> {
         match self {
             Destination::File(file) => file.finish(),
@@ -98,6 +108,7 @@ impl Destination {
 }
 
 /// The failure for a file that already exists.
+/// Also the result of a race: the file may appear while the conversion runs.
 fn name_taken(path: &Path) -> Failure {
     let failure = Failure::input(format!("{}: this file already exists", path.display()));
     failure.or_hint("choose another name, or add --force; nothing was written")
@@ -147,6 +158,7 @@ impl NewFile {
     }
 
     /// Links the file to its name, or replaces the existing one.
+    /// A file that is replaced keeps its permissions.
     fn give_name(&mut self) -> io::Result<()> {
         let is_file = fs::symlink_metadata(&self.target).is_ok_and(|facts| facts.is_file());
         if is_file && self.taken != OnExisting::Refuse {
@@ -165,6 +177,7 @@ impl NewFile {
     }
 
     /// Replaces the existing file. For a moment, the new file has a temporary name.
+    /// Links the new file beside the old one first, because a link cannot replace a file and a rename can.
     fn replace(&mut self) -> io::Result<()> {
         let name = format!(".analects-{}.new", OsIds.uuid(Timestamp::now()));
         let aside = self.target.with_file_name(name);
@@ -179,6 +192,7 @@ impl NewFile {
 }
 
 /// Refuses a folder, a device, and a file that cannot be written.
+/// Passes if there is nothing yet.
 fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
     let Ok(facts) = fs::metadata(target) else {
         return Ok(());
@@ -202,6 +216,7 @@ fn check_place(name: &Path, target: &Path) -> Result<(), Failure> {
 }
 
 /// The folder of a path, `.` for a bare name.
+/// The current folder for a bare name.
 fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
@@ -209,6 +224,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// The failure for a file that cannot be written.
+/// A missing folder has an exit code and a hint of its own.
 pub(super) fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let text = format!(
         "{}: cannot be written: {}",

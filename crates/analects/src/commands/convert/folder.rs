@@ -1,5 +1,8 @@
 //! Converts a folder to a folder. Files keep their names with new extensions, and nothing outside
 //! the folder is written.
+//!
+//! The walk is finished before the first file is written, so what is written is never converted in turn. Links are
+//! neither followed nor written through: they could lead out of the folder.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -16,9 +19,11 @@ use crate::failure::{Failure, io_error_text};
 use crate::ui;
 
 /// Folders with generated files.
+/// Downloaded code and the results of builds, in which a conversation is unlikely.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
 /// Converts every file of a known format.
+/// Goes on after a file that fails, and fails at the end if there was one.
 pub fn run(job: &ConvertJob<'_>) -> Result<(), Failure> {
     let input = &job.args.input;
     let Some(output) = job.args.output.as_deref().filter(|path| !is_dash(path)) else {
@@ -52,6 +57,7 @@ pub fn run(job: &ConvertJob<'_>) -> Result<(), Failure> {
 }
 
 /// The new files of a run.
+/// Keeps outputs apart from each other and from the inputs.
 struct FolderOutputs<'a> {
     folder: &'a Path,
     /// The files that this run reads, after following links.
@@ -61,6 +67,7 @@ struct FolderOutputs<'a> {
 }
 
 /// How many files were converted, failed or skipped.
+/// One line at the end says what became of all files.
 #[derive(Default)]
 struct FolderSummary {
     written: usize,
@@ -70,6 +77,8 @@ struct FolderSummary {
 
 impl FolderSummary {
     /// Counts the result of one file, and reports its failure.
+    /// `Ok(false)` is a file of unknown format. A failure is printed at once, so that it stands beside the file's
+    /// progress.
     fn add(&mut self, converted: Result<bool, Failure>, as_json: bool) {
         match converted {
             Ok(true) => self.written += 1,
@@ -111,6 +120,7 @@ fn files(count: usize) -> String {
 }
 
 /// Converts one file. Returns `false` if its format is unknown.
+/// False if the format is not known: a folder may hold anything.
 fn convert_one(
     job: &ConvertJob<'_>,
     relative: &Path,
@@ -139,6 +149,8 @@ fn convert_one(
 impl FolderOutputs<'_> {
     /// The name of the new file: the old one with the new extension. If another file of this run
     /// has that name, the new extension is appended, then a number is added.
+    /// Two inputs such as `talk.md` and `talk.jsonl` get different names: the second keeps its old extension before the
+    /// new one.
     fn new_name(&mut self, relative: &Path, from: &dyn Format, to: &dyn Format) -> PathBuf {
         let ending = to.endings().first().copied().unwrap_or_default();
         let name = relative.file_name().unwrap_or_default().to_string_lossy();
@@ -156,6 +168,7 @@ impl FolderOutputs<'_> {
     }
 
     /// Never overwrites a file that this run reads, not even with `--force`.
+    /// Matters if the output folder is the input folder or overlaps with it.
     fn check_not_read(&self, new: &Path) -> Result<(), Failure> {
         if !fs::canonicalize(new).is_ok_and(|new| self.read.contains(&new)) {
             return Ok(());
@@ -167,6 +180,7 @@ impl FolderOutputs<'_> {
 }
 
 /// A file name without the longest extension of any format. The name is never empty after that.
+/// The longest extension that fits, so `talk.msg.md` becomes `talk` and not `talk.msg`.
 fn without_extension<'n>(name: &'n str, from: &dyn Format) -> &'n str {
     let all = FORMATS.iter().flat_map(|format| format.endings());
     let endings = from.endings().iter().chain(all).copied().chain([".json"]);
@@ -176,6 +190,7 @@ fn without_extension<'n>(name: &'n str, from: &dyn Format) -> &'n str {
 }
 
 /// Creates the folders of a new file. Refuses links, which could lead anywhere.
+/// Fails at a link or a file on the way. Folders that exist are fine.
 fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
     let mut folder = output.to_path_buf();
     for part in name.parent().into_iter().flat_map(Path::components) {
@@ -196,6 +211,7 @@ fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
 }
 
 /// Collects the files of a folder, with paths relative to it.
+/// Visits folders without recursion, so depth does not matter.
 struct FolderWalk {
     /// The output folder, which is skipped if it is inside the input folder.
     own: Option<PathBuf>,
@@ -232,6 +248,7 @@ impl FolderWalk {
     }
 
     /// Whether a folder is the output folder.
+    /// The output folder may lie inside the input folder.
     fn is_own(&self, folder: &Path) -> bool {
         self.own.is_some() && fs::canonicalize(folder).ok() == self.own
     }

@@ -1,4 +1,7 @@
 //! The report of a conversion: losses, problems, and whether the output was written.
+//!
+//! A loss is something that the target format cannot express; a problem is something wrong with the source. Losses stop
+//! a conversion unless `--lossy` is given, and problems only if something could not be read.
 
 use std::path::Path;
 
@@ -76,6 +79,7 @@ impl ConvertReport {
     }
 
     /// Adds the results of the conversion.
+    /// Not called for a file that is copied because both formats are the same.
     pub fn add_conversion(&mut self, conversion: Conversion) {
         self.messages = Some(conversion.messages);
         self.left_out = conversion.left_out;
@@ -97,6 +101,8 @@ impl ConvertReport {
     }
 
     /// Prints the report.
+    /// JSON is one line for each file, so a folder gives JSON Lines. Otherwise everything goes to stderr, because
+    /// stdout may be the output.
     pub fn print(&self, as_json: bool) -> Result<(), Failure> {
         if as_json {
             return ui::print_json_line(&self.as_json());
@@ -171,6 +177,7 @@ impl ConvertReport {
     }
 
     /// Fails if the output was not written.
+    /// Call it after printing, since it says only how many losses there are.
     pub fn conclude(&self) -> Result<(), Failure> {
         if self.is_allowed() {
             return Ok(());

@@ -1,4 +1,6 @@
 //! The input of a conversion: a file or stdin. Some formats need to read it twice.
+//!
+//! The beginning of the input is read first, to recognise the format, and handed out again with the rest.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -17,6 +19,7 @@ use crate::ui;
 const CHUNK_SIZE: usize = 256 << 10;
 
 /// An open input.
+/// It can be read once, or twice after [`ConvertSource::takes_two_passes`] said so.
 pub struct ConvertSource {
     pub name: String,
     pub head: Vec<u8>,
@@ -26,6 +29,7 @@ pub struct ConvertSource {
 }
 
 /// The length and checksum of what was read, to notice changes between two passes.
+/// Not a cryptographic hash: it guards against accidents, not against an attacker.
 #[derive(Default, PartialEq, Eq)]
 pub struct SourceDigest {
     count: u64,
@@ -72,6 +76,7 @@ enum SourceBytes {
 
 impl ConvertSource {
     /// Opens a file or, for `-`, stdin, and reads its head.
+    /// Fails for a folder, a device or a pipe. The size of stdin is unknown.
     pub fn open(path: &Path) -> Result<ConvertSource, Failure> {
         let name = path.to_string_lossy().into_owned();
         if is_dash(path) {
@@ -120,6 +125,7 @@ impl ConvertSource {
     }
 
     /// Reads stdin to its end, into memory or a temporary file.
+    /// Stdin cannot be rewound. Up to [`MEMORY_LIMIT`] bytes stay in memory.
     fn buffer_stdin(&mut self) -> Result<(), Failure> {
         let mut spool = Spool::default();
         spool.write(&self.head)?;
@@ -193,6 +199,7 @@ impl ConvertSource {
     }
 
     /// Passes at most `count` bytes to `sink`.
+    /// Shows the progress of inputs that take longer than a moment.
     fn for_each_up_to(
         &mut self,
         count: u64,

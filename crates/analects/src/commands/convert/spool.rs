@@ -1,4 +1,7 @@
 //! A buffer for bytes that are written later: in memory, and in a private file if there are many.
+//!
+//! The memory that this takes does not depend on the size of the input. The file on disk is readable by its owner only
+//! and has no name, so nothing is left behind, however the process ends.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -18,6 +21,7 @@ pub const MEMORY_LIMIT: usize = 16 << 20;
 const CHUNK_SIZE: usize = 1 << 16;
 
 /// The buffered bytes.
+/// Bytes come out in the order in which they went in.
 #[derive(Default)]
 pub struct Spool {
     /// The earlier bytes, once there are too many for memory.
@@ -36,6 +40,7 @@ impl Spool {
         Ok(())
     }
 
+    /// Moves what is in memory to the file. Fails if the disk of the temporary folder is full.
     fn spill(&mut self) -> Result<(), Failure> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -47,6 +52,7 @@ impl Spool {
     }
 
     /// Passes all bytes to `sink`, in order.
+    /// Consumes the buffer. An error of `sink` ends it.
     pub fn for_each(
         mut self,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
@@ -129,6 +135,7 @@ impl Drop for TempFile {
     }
 }
 
+/// The failure names the folder, since the file has no name that means anything to you.
 fn temporary(error: &io::Error) -> Failure {
     unwritable(&std::env::temp_dir(), error)
 }

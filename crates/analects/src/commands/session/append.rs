@@ -1,4 +1,7 @@
 //! `session append`: appends messages from stdin, and acknowledges each when it is durable.
+//!
+//! Stdin is read in pieces of any size. Each message is on disk before its acknowledgement is printed, so a program
+//! that sees one can forget the message.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -20,6 +23,7 @@ use crate::sessions::Sessions;
 use crate::ui;
 
 /// Types of records that need further fields.
+/// Such a type with fields missing is an error, while an unknown type is kept as it is.
 const KNOWN: [&str; 10] = [
     "system",
     "user",
@@ -103,6 +107,7 @@ pub fn run(args: &AppendArgs) -> Result<(), Failure> {
 }
 
 /// Reads what is on stdin now, or waits for it. Returns 0 at the end.
+/// Returns less than fits if that is all there is, so that a slow writer gets its acknowledgements at once.
 fn read_stdin(buffer: &mut [u8]) -> Result<usize, Failure> {
     loop {
         match std::io::stdin().read(buffer) {
@@ -117,6 +122,7 @@ fn read_stdin(buffer: &mut [u8]) -> Result<usize, Failure> {
 }
 
 /// A message and its line number.
+/// The number is for errors.
 #[derive(Debug, Clone)]
 struct NumberedMessage {
     line: usize,
@@ -124,6 +130,7 @@ struct NumberedMessage {
 }
 
 /// Appends messages to the main chain or the side chains of a session.
+/// Chains are opened when their first message comes.
 struct MessageAppender<'s> {
     store: &'s JsonlStore,
     name: ChainName,
@@ -134,6 +141,7 @@ struct MessageAppender<'s> {
 
 impl MessageAppender<'_> {
     /// Appends messages in order. Consecutive messages of the same chain are written together.
+    /// Stops at the first message that is wrong; those before it are written.
     fn append(&mut self, messages: &[NumberedMessage]) -> Result<(), Failure> {
         let chains = messages.chunk_by(|one, other| one.message.agent_id == other.message.agent_id);
         for messages in chains {
@@ -153,6 +161,7 @@ impl MessageAppender<'_> {
     }
 
     /// Appends messages that belong to the same chain.
+    /// Acknowledges them too.
     fn append_to_one(&mut self, part: &[NumberedMessage]) -> Result<(), Failure> {
         let Some(first) = part.first() else {
             return Ok(());
@@ -224,6 +233,7 @@ impl MessageAppender<'_> {
     }
 
     /// Whether a message is in the given side chain or in the main chain.
+    /// This may read the whole chain, so the answer is remembered.
     fn is_stored(&mut self, id: &str, agent: Option<&str>) -> Result<bool, Failure> {
         let side = agent.map(|agent| self.name.side(agent));
         let mut found = false;

@@ -1,4 +1,7 @@
 //! `session export`: writes a session as a transcript or a message file.
+//!
+//! A session may be larger than memory, so it is read record by record. A message file needs two passes: the first
+//! finds out which branches and summaries there are. Both stop at the same record, even if the session grows meanwhile.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -56,6 +59,7 @@ pub struct ExportArgs {
 /// Sessions up to this size are read again to show the lines of problems.
 const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
 
+/// Never overwrites a file: there is no `--force`.
 pub fn run(args: &ExportArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let sessions = Sessions::of(&environment);
@@ -147,6 +151,7 @@ fn for_each_row(
 type RowVisitor<'e> = dyn FnMut(&[u8], u64) -> Result<(), Failure> + 'e;
 
 /// Visits the records as they are stored, up to the position `end` if given.
+/// Warns about oversized lines, unless `is_reported`. The visitor gets each record with its line end.
 fn for_each_row_up_to(
     sessions: &Sessions,
     name: &ChainName,
@@ -181,6 +186,7 @@ fn for_each_row_up_to(
 }
 
 /// Reports how many lines cannot be read, and where to see them.
+/// Printed last, where it is seen.
 fn report_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> {
     let damaged = sessions.store.overview(name)?.damaged;
     if damaged > 0 {
@@ -198,6 +204,7 @@ fn report_damage(sessions: &Sessions, name: &ChainName) -> Result<(), Failure> {
 }
 
 /// Writes a message file for people. The first pass surveys the session, the second writes.
+/// Says what it leaves out.
 fn write_readable_file(
     sessions: &Sessions,
     name: &ChainName,
@@ -234,6 +241,7 @@ fn write_readable_file(
 }
 
 /// Writes a message file for `--full`, with the details at the end.
+/// One pass is enough, because nothing is left out or moved.
 fn write_exact_file(
     sessions: &Sessions,
     name: &ChainName,
@@ -273,6 +281,7 @@ fn flush_if_large(text: &mut Vec<u8>, output: &mut Destination) -> Result<(), Fa
 }
 
 /// One pass over a session: how far it goes, and what it found.
+/// Its `end` makes a second pass stop where the first did.
 #[derive(Default)]
 struct SessionPass {
     /// Where to stop; `None` means at the current end, which is then filled in.
@@ -313,6 +322,7 @@ fn for_each_message(
 }
 
 /// Reads a line without its content, if the survey does not need it.
+/// Saves most of the time of the first pass.
 fn read_outline(line: &[u8]) -> TranscriptLine {
     match read_links(line) {
         Some(message) => TranscriptLine {
@@ -324,6 +334,7 @@ fn read_outline(line: &[u8]) -> TranscriptLine {
 }
 
 /// Reports problems of the stored transcript.
+/// Shows the lines too, if the session is small enough to be read again.
 fn report_problems(
     sessions: &Sessions,
     name: &ChainName,

@@ -1,4 +1,6 @@
 //! `session import`: imports a conversation of any format as a session.
+//!
+//! The session is written under its name only at the end. A kill before that leaves nothing that is listed or found.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -52,6 +54,7 @@ struct ImportReport<'a> {
     left_out: usize,
 }
 
+/// Fails if the file has no messages or several conversations.
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let sessions = Sessions::of(&environment);
@@ -82,8 +85,10 @@ const MAX_SOURCE_IN_MEMORY: u64 = 32 << 20;
 /// The size of one read.
 const CHUNK_SIZE: u64 = 256 << 10;
 /// Messages are stored after each so many bytes of the file.
+/// So memory does not grow with the file.
 const BATCH: u64 = 4 << 20;
 /// How many losses are reported.
+/// A damaged file may have one on every line.
 const MAX_LOSSES: usize = 10_000;
 
 /// An import in progress. The session becomes visible only when it is complete.
@@ -152,6 +157,7 @@ impl<'a> Importer<'a> {
 
     /// Reads a file in pieces and stores its messages. Returns the text of the file, or nothing if
     /// it is large.
+    /// Fails if the format is not known.
     fn read(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
         let path = file.to_string_lossy();
         let opened = open_regular(file)?;
@@ -225,6 +231,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Collects problems and losses, and stores messages.
+    /// Goes on counting after a second conversation has turned up, so that the failure can say how many there are.
     fn take(&mut self, read: ReadOutput) -> Result<(), Failure> {
         read.problems
             .into_iter()
@@ -275,6 +282,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Fails if the file holds several conversations.
+    /// A session of another program that continues an earlier one counts as one conversation.
     fn check(&self, path: &str) -> Result<(), Failure> {
         let count = self.conversations.len();
         if !self.is_one || count <= 1 {
@@ -308,6 +316,7 @@ fn unknown(path: &str) -> Failure {
 }
 
 /// Reports problems of the file, and what was not imported.
+/// Printed before the session becomes visible.
 fn report(found: &Importer<'_>, path: &str, source: &[u8], as_json: bool) {
     let mut problems = found.problems.list();
     problems.retain(reading::is_serious);

@@ -27,6 +27,7 @@ pub struct SessionListArgs {
 }
 
 /// A session as `--json` prints it.
+/// `session show` prints the same fields.
 #[derive(Debug, Serialize)]
 pub struct SessionEntry {
     pub id: String,
@@ -38,10 +39,12 @@ pub struct SessionEntry {
     pub messages: u64,
     pub branches: u64,
     pub records: u64,
+    /// Lines that cannot be read.
     pub damaged: u64,
     pub compactions: u64,
     pub input_tokens: u64,
     pub output_tokens: u64,
+    /// What is known; answers without a price are not in it.
     pub cost_usd: f64,
 }
 
@@ -77,6 +80,7 @@ struct SessionListReport {
     sessions: Vec<SessionEntry>,
 }
 
+/// Summaries of sessions are cached, so a long list is quick from the second time on.
 pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let sessions = Sessions::of(&environment);
@@ -107,6 +111,7 @@ pub fn run(args: &SessionListArgs) -> Result<(), Failure> {
 }
 
 /// A row of the list: id, time, messages, folder, title.
+/// Times are in the local time zone. The folder is empty without `--all`.
 fn row(id: String, entry: &SessionEntry, listed: &ListedSession, all: bool) -> [String; 5] {
     let when = listed.modified.to_zoned(jiff::tz::TimeZone::system());
     let cwd = entry.cwd.clone().filter(|_| all).unwrap_or_default();

@@ -45,6 +45,7 @@ pub struct ResumeArgs {
     connection: ConnectionArgs,
 }
 
+/// The session is found before the prompt is read, so a wrong name fails at once.
 pub fn run(args: ResumeArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
@@ -83,6 +84,7 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
 }
 
 /// Says so if the session belongs to another folder: its files are not the ones in this folder.
+/// Relative paths in the conversation start there.
 fn remark_other_folder(conversation: &StoredConversation, environment: &Environment) {
     let here = environment.folder.to_string_lossy();
     let state = conversation.state();

@@ -28,6 +28,7 @@ pub struct SessionShowArgs {
 }
 
 /// A session with its side chains, as `--json` prints it.
+/// The fields of the list come first in the JSON.
 #[derive(Debug, Serialize)]
 struct SessionDetails {
     #[serde(flatten)]
@@ -35,6 +36,7 @@ struct SessionDetails {
     side_chains: Vec<String>,
 }
 
+/// The totals are those of the whole session, so this may have to read all of it.
 pub fn run(args: &SessionShowArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Environment::read()?);
     let name = sessions.find(args.session.as_deref())?;
@@ -77,6 +79,7 @@ fn rows(details: SessionDetails) -> Vec<[String; 2]> {
         .collect()
 }
 
+/// A single branch is not worth a line.
 fn branches(count: u64) -> Option<String> {
     let hint = "analects session tail marks messages on another branch";
     (count > 1).then(|| format!("{count}; {hint}"))

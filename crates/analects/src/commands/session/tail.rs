@@ -40,6 +40,7 @@ pub struct TailArgs {
     pub json: bool,
 }
 
+/// The oldest of these messages comes first.
 pub fn run(args: &TailArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&Environment::read()?);
     let name = sessions.chain(args.session.as_deref(), args.agent.as_deref())?;
@@ -64,6 +65,7 @@ pub fn run(args: &TailArgs) -> Result<(), Failure> {
 }
 
 /// A message as JSON, with the field `unseen` if the model does not see it.
+/// A message whose JSON cannot be parsed again is printed without the mark.
 fn marked_json(message: &Message, unseen: Option<Unseen>) -> String {
     let json = message.to_json();
     let Some(why) = unseen else { return json };
@@ -96,6 +98,7 @@ fn heading(message: &Message) -> String {
 }
 
 /// The text of a message, with tool calls and other blocks in one line each.
+/// Blocks without text, such as hidden thoughts, are left out.
 fn text_of(message: &Message) -> String {
     let lines: Vec<String> = match message.body.content() {
         Some(Content::Blocks(blocks)) => blocks.iter().filter_map(line_of).collect(),

@@ -13,6 +13,7 @@ use crate::{shell, ui};
 const MAX_SUGGESTIONS: usize = 3;
 
 /// Prints the content of the cell as it was stored, and then its problems on stderr.
+/// Without the line end that a terminal would need, so that `show FILE CELL > x` gives exactly the content.
 pub fn print_content(document: &Document, path: &str, name: &str) -> Result<(), Failure> {
     let cell = find(document, path, name)?;
     let printed = match msgfile::binary_content(cell) {
@@ -33,6 +34,7 @@ pub fn print_json(document: &Document, path: &str, name: &str) -> Result<(), Fai
 }
 
 /// The first cell with this name. If there is none, the error suggests similar names.
+/// With the same id twice, the first cell wins, and a problem says so.
 fn find<'d>(document: &'d Document, path: &str, name: &str) -> Result<Cell<'d>, Failure> {
     document
         .cell(name)
@@ -40,6 +42,7 @@ fn find<'d>(document: &'d Document, path: &str, name: &str) -> Result<Cell<'d>, 
 }
 
 /// The errors and warnings inside this cell, and those about other cells with the same id.
+/// Problems elsewhere in the file are not your question here.
 fn problems_of(document: &Document, path: &str, cell: Cell<'_>) -> Vec<Problem> {
     let twins = document
         .cells()
@@ -74,6 +77,7 @@ fn refuse_binary(path: &str, cell: Cell<'_>) -> Failure {
     )
 }
 
+/// Also points to the list of all cells.
 fn missing(document: &Document, path: &str, name: &str) -> Failure {
     let failure = Failure::not_found(format!("{path}: there is no cell {name}"));
     let near = nearest(document, name);
@@ -88,6 +92,7 @@ fn missing(document: &Document, path: &str, name: &str) -> Failure {
 }
 
 /// The most similar names, the nearest first: a name that starts with `wanted` is nearest of all.
+/// Names that differ in more than half of their letters are left out.
 fn nearest(document: &Document, wanted: &str) -> Vec<String> {
     let letters: Vec<char> = wanted.chars().take(100).collect();
     let limit = letters.len().max(3) / 2;
@@ -112,6 +117,7 @@ fn nearest(document: &Document, wanted: &str) -> Vec<String> {
 }
 
 /// The edit distance: how many letters to insert, delete or replace to turn one word into the other.
+/// The Levenshtein distance, with a single row of the table in memory.
 fn distance(word: &[char], other: &str) -> usize {
     let mut row: Vec<usize> = (0..=word.len()).collect();
     for (line, letter) in other.chars().enumerate() {
