@@ -31,6 +31,7 @@ pub enum Interface {
 
 impl Interface {
     /// What to type before the name of a model.
+    /// So that a hint can be typed as it is.
     pub fn model_option(self) -> &'static str {
         match self {
             Interface::Call => "-m",
@@ -84,6 +85,7 @@ pub enum ConversationName {
 }
 
 /// An answer that was interrupted or cut off.
+/// It counts as an answer until it is hidden.
 #[derive(Debug)]
 pub struct PartialAnswer {
     /// Its conversation.
@@ -186,6 +188,7 @@ impl From<Hint> for Advice {
 }
 
 /// The words for a library's hint. `path` is the file that it is about; without one, it reads `FILE`.
+/// Only some hints concern a file; the others ignore the path.
 pub fn hint_text(hint: &Hint, path: Option<&Path>, interface: Interface) -> String {
     let file = path.map_or("FILE".to_string(), shell::path);
     match hint {
@@ -211,6 +214,7 @@ pub fn hint_text(hint: &Hint, path: Option<&Path>, interface: Interface) -> Stri
 }
 
 /// The words for the hint of a problem in this file.
+/// `None` for a problem without advice.
 pub fn problem_hint(problem: &Problem, path: &Path, interface: Interface) -> Option<String> {
     let hint = problem.hint.as_ref()?;
     Some(hint_text(hint, Some(path), interface))
@@ -226,6 +230,7 @@ pub fn problems_with_hints(problems: &[Problem], path: &Path) -> Vec<ShowProblem
 }
 
 /// Lists the agents, and says how to do without one.
+/// Lists the names in the order given.
 fn name_agent(known: &[String], interface: Interface) -> String {
     let known = known.join(", ");
     match interface {
@@ -260,6 +265,7 @@ fn ask_saved_prompt(path: &Path, interface: Interface) -> String {
 }
 
 /// How to ask the last question of a conversation again.
+/// A session of the store has to be opened first, because a call without a prompt asks nothing there.
 fn ask_again(conversation: &ConversationName, interface: Interface) -> String {
     match (interface, conversation) {
         (Interface::Call, ConversationName::File(path)) => {
@@ -293,6 +299,7 @@ fn hide_partial_answer(answer: &PartialAnswer, interface: Interface) -> String {
 
 /// The command that asks the unanswered question of a session. At a terminal it opens a prompt, so you also type
 /// `/retry`.
+/// Elsewhere than at a terminal, resuming asks it at once.
 pub fn ask_in_session_command(session: &str) -> String {
     let retry = if stdin_is_terminal() {
         ", then /retry"

@@ -92,6 +92,7 @@ fn transport_to(serving: &LocalServer) -> Result<Transport, Failure> {
 }
 
 /// Starts the server of a model, or joins one that runs.
+/// The status line says so while it starts.
 fn serve(local: &Local, name: &str) -> Result<LocalServer, LocalError> {
     let serving = local.serve(name, &mut |starting| match starting {
         StartProgress::Waiting | StartProgress::Begin => {
@@ -160,6 +161,7 @@ fn megabytes(bytes: u64) -> u64 {
 /// A turn holds it, so the servers run until the turn is over.
 #[derive(Debug)]
 pub struct LocalStarter {
+    /// `None` if this program cannot be found on the disk, so no server can start.
     local: Option<Local>,
     /// By name. `None` for a server that did not start, which is not tried again.
     started: Mutex<HashMap<String, Option<StartedModel>>>,
@@ -183,6 +185,7 @@ impl LocalStarter {
     }
 
     /// Starts the server of a model.
+    /// Fails without a download if the model is not here.
     fn try_start(local: &Local, model: &Model) -> Result<StartedModel, Failure> {
         let serving = serve(local, &model.name)?;
         let model = Model {
@@ -294,6 +297,7 @@ impl Tokenizer for LocalTokenizer {
 
 /// A tokenizer for a local model, whose server it starts. `None` for any other model, for one that is not downloaded,
 /// and after any error: the caller estimates then.
+/// Counting exactly is worth a start of the server, which the next question needs anyway.
 pub fn tokenizer(model: &Model, environment: &Environment) -> Option<LocalTokenizer> {
     if model.transport != Transport::Local {
         return None;

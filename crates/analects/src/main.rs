@@ -45,6 +45,7 @@ struct Cli {
     command: commands::Command,
 }
 
+/// Nothing is printed after the failure, so it is the last thing that you see.
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     // The process that looks after a local model's server is this program, too.
@@ -86,6 +87,7 @@ fn write_decode_count() {
 }
 
 /// Parses the arguments with the grouped help, so that errors show it, too.
+/// clap's own messages would lack the groups.
 fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = help::command().try_get_matches_from(args)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut help::command()))

@@ -1,5 +1,8 @@
 //! Generates `docs/reference/cli.md` from the help of the verbs and the texts in `docs/reference/cli`. A test compares it
 //! with the page that is there, or writes it with `ANALECTS_BLESS=1`.
+//!
+//! So the page cannot differ from what `--help` prints. Everything that a help text cannot hold, such as tables, is in
+//! a file of the verb's name below `docs/reference/cli` and goes below the verb's section.
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +20,14 @@ fn folder() -> PathBuf {
 }
 
 /// The hand-written text with this name, if there is one.
+/// Verbs without such a text are fine; texts without a verb fail a test.
 fn by_hand(name: &str) -> Option<String> {
     let text = std::fs::read_to_string(folder().join(format!("cli/{name}.md"))).ok()?;
     Some(text.trim_end().to_string())
 }
 
 /// The whole page.
+/// In the groups and the order of `--help`.
 fn page() -> String {
     let mut command = help::command().disable_help_subcommand(true);
     command.build();
@@ -39,6 +44,7 @@ fn page() -> String {
 }
 
 /// The section of a verb, or the sections of its own verbs.
+/// A verb with verbs of its own, such as `session`, has no section itself.
 fn section(command: &Command, parts: &mut Vec<String>) {
     let name = command
         .get_bin_name()
@@ -73,12 +79,14 @@ fn section(command: &Command, parts: &mut Vec<String>) {
 }
 
 /// The text of a help: its first line is a phrase and gets a full stop.
+/// clap leaves the full stop out of a summary.
 fn sentences(about: &str) -> String {
     let (first, rest) = about.split_once("\n\n").unwrap_or((about, ""));
     format!("{first}.\n\n{rest}").trim_end().to_string()
 }
 
 /// The table of arguments. `None` if there are none.
+/// Positional arguments come first, then options in the order of the help.
 fn arguments(command: &Command) -> Option<String> {
     let mut arguments: Vec<&Arg> = command
         .get_arguments()
@@ -97,6 +105,7 @@ fn arguments(command: &Command) -> Option<String> {
 }
 
 /// A row of the table.
+/// A `|` in a help text would end the cell of the table.
 fn row(arg: &Arg) -> String {
     let name = argument_name(arg);
     let help = arg.get_long_help().or(arg.get_help()).unwrap().to_string();
@@ -119,6 +128,7 @@ fn argument_name(arg: &Arg) -> String {
 }
 
 /// What an argument takes, or nothing for a flag.
+/// Several values get code marks of their own.
 fn value_names(arg: &Arg) -> String {
     if !arg.get_action().takes_values() {
         return String::new();
@@ -145,6 +155,7 @@ fn choices(arg: &Arg) -> String {
 }
 
 /// The indented lines after `Examples:`, as a code block.
+/// They are indented in the help, and not in the page.
 fn examples(text: &str) -> String {
     let (_, lines) = text.split_once('\n').unwrap();
     let lines: Vec<&str> = lines.lines().map(str::trim_start).collect();

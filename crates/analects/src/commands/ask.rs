@@ -91,9 +91,11 @@ pub struct AskArgs {
 }
 
 /// The token limit of an answer without `--max-tokens`.
+/// Long enough for nearly every answer, and a limit on what a mistake can cost.
 const MAX_TOKENS: u64 = 8192;
 
 /// Parses `--temperature`.
+/// The range differs between providers, so only numbers that none accepts are refused here.
 fn temperature(text: &str) -> Result<f64, String> {
     let number = text
         .parse::<f64>()
@@ -102,6 +104,7 @@ fn temperature(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number of at least 0, such as 0.7".to_string())
 }
 
+/// The server of a local model is held until the answer is complete.
 pub fn run(args: &AskArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     args.connection.allow(&mut environment);
@@ -122,6 +125,7 @@ pub fn run(args: &AskArgs) -> Result<(), Failure> {
 }
 
 /// The model to ask: `-m`, or the configured default model.
+/// Fails if the key is missing, before files and stdin are read.
 fn model(args: &AskArgs, environment: &Environment) -> Result<Model, Failure> {
     let config = Config::read_for(args.model.as_deref(), None, environment)?;
     let name = match (&args.model, config.pointer("default")) {
@@ -165,6 +169,7 @@ fn check_size(
 }
 
 /// The request in the form that all providers share.
+/// A single text is sent as text, since some servers take no blocks.
 fn request(args: &AskArgs) -> Result<Request, Failure> {
     let blocks = blocks(args)?;
     let content = match &blocks[..] {
@@ -185,6 +190,7 @@ fn request(args: &AskArgs) -> Result<Request, Failure> {
 }
 
 /// The blocks of the question: the arguments, the files, and stdin.
+/// Fails if all of them are empty.
 fn blocks(args: &AskArgs) -> Result<Vec<Block>, Failure> {
     let mut blocks = Vec::new();
     let given = GivenText::read(&args.prompt, MAX_SIZE)?;
@@ -210,7 +216,9 @@ fn blocks(args: &AskArgs) -> Result<Vec<Block>, Failure> {
 struct AskResult {
     folded: Folded,
     problems: Vec<Problem>,
+    /// From the start of the request; `None` if nothing arrived.
     first_token: Option<Duration>,
+    /// From the start of the request to the end of the answer.
     took: Duration,
     end: AskEnd,
 }
@@ -229,6 +237,7 @@ enum AskEnd {
 }
 
 /// Asks the model and prints the answer as it arrives, unless `--no-stream` or `--json` is given.
+/// The printer is made after the stream is open, so a refused request prints nothing.
 async fn ask(
     args: &AskArgs,
     adapter: &ModelAdapter,
@@ -398,6 +407,7 @@ fn conclude(args: &AskArgs, model: &Model, asked: AskResult) -> Result<(), Failu
 }
 
 /// The failure for an answer that ended early, or `None` if it is complete.
+/// What the provider said comes before the general message.
 fn incomplete(complete: bool, error: Option<ApiError>) -> Option<Failure> {
     let told = error.map(|error| ClientError::Interrupted(error).into());
     told.or_else(|| (!complete).then(Failure::incomplete_answer))
@@ -426,6 +436,7 @@ fn print_json(
 /// `first_token_ms` is the time from the request to the first word or thought.
 #[derive(Serialize)]
 struct AnswerReport<'a> {
+    /// False if the connection ended before the provider said that it is done.
     complete: bool,
     first_token_ms: Option<u64>,
     /// The message as transcripts hold it. It stays raw, so that numbers and nesting of any size
@@ -499,6 +510,7 @@ fn positive(tokens: Option<u64>) -> Option<u64> {
 }
 
 /// A file as a block of the message: a picture, a PDF or text.
+/// Text gets the name of its file in front, so that the model can tell several files apart.
 fn block(path: &Path) -> Result<Block, Failure> {
     let name = path.display();
     let fail = |error: std::io::Error| unreadable(path, &error);
@@ -547,6 +559,7 @@ fn binary_block(bytes: &[u8]) -> Option<Block> {
 }
 
 /// The failure for a file that cannot be read.
+/// `-f -` is a common mistake and gets a hint of its own.
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let name = path.display();
     if error.kind() != std::io::ErrorKind::NotFound {

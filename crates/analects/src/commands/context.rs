@@ -104,16 +104,22 @@ impl ContextArgs {
 struct ContextReport<'a> {
     model: String,
     agent: &'a str,
+    /// The whole window of the model.
     window: u64,
+    /// What is kept free for the answer.
     reserved: u64,
+    /// What a request may have: the window without the reserve.
     limit: u64,
+    /// What would be sent.
     count: Count,
     /// The tokens that the provider reported with the last answer, plus a count of everything
     /// since.
     used: Count,
     system: Count,
     tools: Count,
+    /// Whether the request can be sent at all, perhaps shortened.
     fits: bool,
+    /// Messages that may only be sent as a summary and have none yet.
     needs_summary: Vec<String>,
     /// The bytes of the session before these messages, which do not fit.
     earlier_bytes: Option<u64>,
@@ -130,7 +136,9 @@ struct ContextRow<'a> {
     /// The first cell of the message.
     cell: Option<&'a str>,
     role: &'static str,
+    /// What happens to the message, such as `sent` or `shortened`.
     fate: &'static str,
+    /// `None` for a message that is sent in full.
     why: Option<&'static str>,
     tokens: Count,
     whole: Count,
@@ -218,6 +226,7 @@ fn settings(args: &ContextArgs, environment: &Environment) -> Result<ChatSetting
 }
 
 /// The failure for the path of a transcript.
+/// A transcript outside of the store has no lock and no index, so it cannot be continued.
 fn is_transcript(path: &str) -> Failure {
     let text = format!("{path}: a transcript has to be a session of the store");
     let hint = "name the session; for a file from elsewhere, run analects session import first";

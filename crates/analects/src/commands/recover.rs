@@ -91,6 +91,7 @@ struct RecoverRow<'r> {
     /// The cell of the file that holds this text, if there is one.
     stands_in: Option<&'r str>,
     path: &'r str,
+    /// In full, unlike in the list.
     text: &'r str,
 }
 
@@ -134,6 +135,7 @@ struct NamedRecord {
     name: String,
     record: JournalRecord,
     /// Further copies of the same answer, kept for other cells.
+    /// They are erased together with the record.
     twins: Vec<JournalRecord>,
     /// Whether it belongs to this file, and not to another file with the same question.
     is_own: bool,
@@ -325,6 +327,7 @@ fn put_record_back(file: &mut LockedFile, named: &NamedRecord) -> Result<String,
 
 /// Puts an answer below its question if that is unanswered, or else at the end, hidden from the
 /// model.
+/// A partial answer leaves the journal once the file has it.
 fn put_answer_back(file: &mut LockedFile, record: &JournalRecord) -> Result<String, Failure> {
     let Some(message) = &record.message else {
         return Err(Failure::internal("a record without an answer"));

@@ -50,6 +50,7 @@ pub enum Verb<'a> {
 
 impl<'a> Verb<'a> {
     /// The cell or message that you named.
+    /// `None` for a verb that concerns the conversation as a whole.
     fn target_name(self) -> Option<&'a str> {
         match self {
             Verb::Drop(name) | Verb::Restore(name) | Verb::Edit { message: name, .. } => Some(name),
@@ -110,6 +111,7 @@ pub struct VerbOutcome {
 
 impl VerbOutcome {
     /// Whether the target is hidden from the model.
+    /// False for a target that the model does not see for another reason.
     pub fn is_hidden(&self) -> bool {
         self.unseen == Some(Unseen::Hidden)
     }
@@ -214,6 +216,7 @@ fn edit_file(
 }
 
 /// Performs a verb in a message file.
+/// A rewind is noted in the journal as well, since an empty cell alone could be lost by an editor.
 fn in_file(path: &Path, verb: Verb<'_>, environment: &Environment) -> Result<VerbOutcome, Failure> {
     if let Verb::Edit { message, text } = verb {
         return edit_file(path, message, text, environment);

@@ -1,5 +1,12 @@
 //! Sets one value in the text of a configuration file. Every other byte stays: comments, order, quotes and line ends.
 //! It writes no file.
+//!
+//! TOML can write one value in many ways: `[a]` with `b = 1`, `a.b = 1`, or `a = { b = 1 }`. So nothing here decides
+//! where a value belongs by rules alone: it proposes places, applies each to a copy, and lets the parser judge.
+//!
+//! ```text
+//! set("a = 1\n", ["models", "quick"], "\"x\"") → "a = 1\n\n[models]\nquick = \"x\"\n"
+//! ```
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,6 +17,7 @@ use toml::de::{DeTable, DeValue};
 use super::read::blank_byte_order_mark;
 
 /// The values of a document by their paths, as text without positions.
+/// Two documents with equal values mean the same, however they are written.
 type Values = BTreeMap<Vec<String>, String>;
 
 /// The bytes to replace, and the text to replace them with.
@@ -20,6 +28,7 @@ type Change = (Range<usize>, String);
 ///
 /// Each place that may fit is tried, from the value's own to a new table at the end. A change counts only if a parser
 /// reads the new text as the old values with this one set.
+/// `path` has the table's names and then the key. The caller must pass a `value` that is valid TOML on one line.
 pub fn set(text: &str, path: &[String], value: &str) -> Option<String> {
     let wanted = wanted_values(text, path, value)?;
     let readable = blank_byte_order_mark(text);
@@ -32,6 +41,7 @@ pub fn set(text: &str, path: &[String], value: &str) -> Option<String> {
 }
 
 /// The values that the text has once the value is set.
+/// Everything below the path goes: a list may replace a text.
 fn wanted_values(text: &str, path: &[String], value: &str) -> Option<Values> {
     let mut wanted = values(text)?;
     let alone = values(&format!("{} = {value}", dotted(path)))?;
@@ -41,6 +51,7 @@ fn wanted_values(text: &str, path: &[String], value: &str) -> Option<Values> {
 }
 
 /// All values of a text; `None` if it is not TOML.
+/// Arrays count as one value, and empty tables as none.
 fn values(text: &str) -> Option<Values> {
     let readable = blank_byte_order_mark(text);
     let document = DeTable::parse(&readable).ok()?;
@@ -62,6 +73,7 @@ fn values(text: &str) -> Option<Values> {
 }
 
 /// A value as text, without positions.
+/// Keeps the kinds apart: the text `"1"` and the number `1` differ.
 fn plain(value: &DeValue<'_>) -> String {
     match value {
         DeValue::Array(items) => {
@@ -83,6 +95,8 @@ fn plain(value: &DeValue<'_>) -> String {
 }
 
 /// The changes that may set the value, the best first.
+/// An existing value is replaced in its place. A new one goes into its table if there is one, or else into a new table
+/// at the end of the file.
 fn places(text: &str, document: &DeTable<'_>, path: &[String], value: &str) -> Vec<Change> {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let Some((name, tables)) = path.split_last() else {
@@ -109,6 +123,7 @@ fn places(text: &str, document: &DeTable<'_>, path: &[String], value: &str) -> V
 }
 
 /// The value at a path.
+/// `None` if there is no such value, or if something on the way is no table.
 fn find<'d, 'i>(document: &'d DeTable<'i>, path: &[String]) -> Option<&'d Spanned<DeValue<'i>>> {
     let (name, tables) = path.split_last()?;
     let mut table = document;
@@ -119,6 +134,7 @@ fn find<'d, 'i>(document: &'d DeTable<'i>, path: &[String]) -> Option<&'d Spanne
 }
 
 /// Where the key of a table is.
+/// `None` if the table is not in the file. For a table in several parts, the first.
 fn header(document: &DeTable<'_>, path: &[String]) -> Option<usize> {
     let (name, tables) = path.split_last()?;
     let table = match tables {
@@ -130,6 +146,7 @@ fn header(document: &DeTable<'_>, path: &[String]) -> Option<usize> {
 }
 
 /// The end of the last value of a table, without those of the tables in it.
+/// `None` for a table without values of its own. They may stand in several parts of the file.
 fn last_value(table: &DeValue<'_>) -> Option<usize> {
     let values = table.as_table()?.values();
     let own = values.filter(|value| !value.get_ref().is_table());
@@ -137,6 +154,7 @@ fn last_value(table: &DeValue<'_>) -> Option<usize> {
 }
 
 /// The insertion at the end of a table in braces.
+/// `None` if the table is not written in braces.
 fn in_braces(text: &str, table: &Spanned<DeValue<'_>>, line: &str) -> Option<Change> {
     let inside = text
         .get(table.span())?
@@ -154,6 +172,7 @@ fn in_braces(text: &str, table: &Spanned<DeValue<'_>>, line: &str) -> Option<Cha
 }
 
 /// The insertion of a line after the one that holds this position.
+/// Adds a line end before it if the last line of the file has none.
 fn insert_after_line(text: &str, at: usize, line: &str, newline: &str) -> Change {
     match text[at..].find('\n') {
         Some(end) => (at + end + 1..at + end + 1, line.to_string()),
@@ -171,6 +190,7 @@ fn dotted(path: &[String]) -> String {
 }
 
 /// A key as TOML writes it.
+/// Names of agents may have blanks and dots, which need quotes.
 fn bare_or_quoted(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(is_bare) {
@@ -180,6 +200,7 @@ fn bare_or_quoted(name: &str) -> String {
 }
 
 /// A text as a TOML string on one line.
+/// JSON strings are TOML strings but for one character.
 pub fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     // The one control character that JSON leaves as it is.

@@ -34,6 +34,7 @@ const NOT_FOR_PROJECTS: [&str; 15] = [
 pub(super) const SECRET_ENDINGS: [&str; 3] = ["key", "token", "secret"];
 
 /// Whose file it is.
+/// Decides which settings are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// Your own.
@@ -43,6 +44,7 @@ pub enum Owner {
 }
 
 /// What one file says.
+/// A value that is not set is `None`, so that another file may set it. Lines count from 1.
 #[derive(Debug, Default)]
 pub struct ConfigFile {
     /// Where it is, as messages name it.
@@ -63,6 +65,7 @@ pub struct ConfigFile {
 
 impl ConfigFile {
     /// The pointer with this name.
+    /// `None` if this file does not set it; another may.
     pub fn pointer(&self, name: &str) -> Option<&ModelPointer> {
         self.pointers.iter().find(|pointer| pointer.name == name)
     }

@@ -1,5 +1,8 @@
 //! Changes one setting in your `config.toml`: which settings there are, what values they take, and the file itself. For
 //! the change of its text see `edit.rs`.
+//!
+//! A change is checked before it reaches the disk: the new text is read as the program will read it. So this cannot
+//! leave a file that the next call refuses.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,6 +18,7 @@ use crate::failure::{Failure, io_error_text};
 use crate::hints::or_list;
 
 /// What a setting takes.
+/// Decides how the word on the command line becomes TOML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueKind {
     /// The name of a model.
@@ -34,6 +38,7 @@ enum ValueKind {
 }
 
 /// Sets a value in your `config.toml`, and returns the file. Keeps every other byte of it.
+/// Fails without a change if the key is unknown, the value does not fit, or the file has an error already.
 pub fn set(key: &str, value: &str, environment: &Environment) -> Result<PathBuf, Failure> {
     let (path, kind) = parse_key(key).ok_or_else(|| no_such_key(key))?;
     let value = as_toml(key, kind, value)?;
@@ -58,6 +63,7 @@ pub fn set(key: &str, value: &str, environment: &Environment) -> Result<PathBuf,
 }
 
 /// The path of a key in the file, and what it takes. `None` for an unknown key.
+/// The name of an agent may contain dots, since the property is what follows the last.
 fn parse_key(key: &str) -> Option<(Vec<String>, ValueKind)> {
     let (table, name) = key.split_once('.')?;
     let kind = match (table, name) {
@@ -87,6 +93,7 @@ fn parse_agent_key(name: &str) -> Option<(Vec<String>, ValueKind)> {
 }
 
 /// Every key, as `config show` names it. `agent` is the name in the keys of agents.
+/// For suggestions and for the list in the hint.
 fn all_keys(agent: &str) -> Vec<String> {
     let tables = [
         ("models".to_string(), &POINTERS[..]),
@@ -102,6 +109,7 @@ fn all_keys(agent: &str) -> Vec<String> {
 }
 
 /// The failure for a key that no file can set.
+/// Up to three similar keys are suggested; without any, all are listed.
 fn no_such_key(key: &str) -> Failure {
     if let Some(failure) = set_elsewhere(key) {
         return failure;
@@ -121,6 +129,7 @@ fn no_such_key(key: &str) -> Failure {
 }
 
 /// The failure for a setting that only the environment decides: a key, an address, a folder or a proxy.
+/// `None` for a key that nothing knows. Secrets are recognised by their names, even of providers that do not exist.
 fn set_elsewhere(key: &str) -> Option<Failure> {
     let last = key.rsplit('.').next().unwrap_or_default().to_lowercase();
     if SECRET_ENDINGS.iter().any(|ending| last.ends_with(ending)) {
@@ -135,6 +144,7 @@ fn set_elsewhere(key: &str) -> Option<Failure> {
 }
 
 /// The variable to set in place of a secret.
+/// Names the first variable of the provider that the key begins with.
 fn secret_hint(key: &str) -> String {
     let provider = key.split('.').next().and_then(analects_providers::vendor);
     match provider.and_then(|provider| provider.key_variables.first()) {
@@ -144,6 +154,7 @@ fn secret_hint(key: &str) -> String {
 }
 
 /// A value as TOML. Fails if the setting does not take it.
+/// The result is a whole value, with quotes where it needs them.
 fn as_toml(key: &str, kind: ValueKind, value: &str) -> Result<String, Failure> {
     let (is_taken, expected, example) = match kind {
         ValueKind::Model => {
@@ -176,6 +187,7 @@ fn as_toml(key: &str, kind: ValueKind, value: &str) -> Result<String, Failure> {
 }
 
 /// Whether TOML reads this text as a number, with digits and at most one point between them.
+/// Leading zeros are refused, as TOML refuses them.
 fn is_plain_number(value: &str) -> bool {
     let is_digit = |c: char| c.is_ascii_digit();
     let starts_and_ends = value.starts_with(is_digit) && value.ends_with(is_digit);
@@ -187,6 +199,7 @@ fn is_plain_number(value: &str) -> bool {
 }
 
 /// Names of models as TOML: a text, or a list if there are several.
+/// Blanks around the commas do not count.
 fn models_as_toml(value: &str) -> Result<String, Failure> {
     let mut names = Vec::new();
     for name in value.split(',').map(str::trim) {
@@ -200,6 +213,7 @@ fn models_as_toml(value: &str) -> Result<String, Failure> {
 }
 
 /// Replaces the file as a whole. Its mode and its owner stay.
+/// Fails if the file has changed since it was read.
 fn overwrite(file: &Path, before: &str, changed: &str) -> Result<(), Failure> {
     let real = analects_store::real_path(&vfs::Disk, file)?;
     if replace_file(&real, before.as_bytes(), changed.as_bytes())? {
@@ -210,6 +224,7 @@ fn overwrite(file: &Path, before: &str, changed: &str) -> Result<(), Failure> {
 }
 
 /// Creates the file, and its folder, so that only you can read them.
+/// It may name models and prompts that are nobody else's business.
 fn create(file: &Path, text: &str) -> Result<(), Failure> {
     let created = create_private(file, text);
     created.map_err(|error| {
@@ -218,6 +233,7 @@ fn create(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
+/// Fails if the file appeared meanwhile.
 fn create_private(file: &Path, text: &str) -> std::io::Result<()> {
     let mut folder = std::fs::DirBuilder::new();
     folder.recursive(true);
@@ -239,6 +255,7 @@ fn create_private(file: &Path, text: &str) -> std::io::Result<()> {
 
 impl Config {
     /// Where a setting comes from, if that is not this file: what decides it instead.
+    /// `None` if the value in the file counts. Call it after [`set`] to warn about a change without effect.
     pub fn overruled(&self, key: &str, file: &Path) -> Result<Option<String>, Failure> {
         let settings = self.settings()?;
         let setting = settings.iter().find(|setting| setting.key == key);

@@ -28,14 +28,17 @@ pub enum CellPlacement {
         parent: Option<String>,
     },
     /// Output of a code cell.
+    /// The language is that of the output's head, such as `python`.
     CodeOutput { id: String, language: String },
     /// A tool call, or its result.
+    /// A result differs from a call by its id only.
     Tool { id: String },
 }
 
 impl CellPlacement {
     /// Works out from the arguments and the cell named by `--of` what the new cell is. `nonce` is
     /// the random part of a tool call's id.
+    /// Fails with a usage error if the arguments do not fit together or to the cell.
     pub fn find(
         document: &Document,
         args: &AddArgs,
@@ -112,6 +115,7 @@ impl CellPlacement {
 
 /// A message; `--type` may be `markdown`, `code` or `raw`.
 /// An agent that should answer must be defined in the file.
+/// Bytes with a MIME type are always `raw`.
 fn message(document: &Document, args: &AddArgs) -> Result<CellPlacement, Failure> {
     let usual = if args.mime_type.is_some() {
         "raw"
@@ -173,6 +177,7 @@ fn reply(
 
 /// The author of an answer, which becomes the cell's type: `--type`, `--agent`, or the default
 /// agent.
+/// Fails if both options are given, or none and the file defines no agent.
 fn author(document: &Document, args: &AddArgs) -> Result<String, Failure> {
     match (&args.type_word, &args.agent) {
         (Some(_), Some(_)) => Err(Failure::usage(
@@ -205,6 +210,7 @@ fn author_from_type(word: &str) -> Result<String, Failure> {
 }
 
 /// `--agent` as an author: an agent of the file, or any name if the file defines no agents.
+/// So that an answer from elsewhere can be kept in a file without agents.
 fn author_from_agent(document: &Document, args: &AddArgs, agent: &str) -> Result<String, Failure> {
     let agents = document.agents();
     let is_known = agents.is_empty() || agents.iter().any(|known| known.name == agent);
@@ -228,6 +234,7 @@ fn tool_result(
 
 /// A tool call in an answer.
 /// The random part keeps ids apart that are added on two machines.
+/// Fails if the answer has no id, because nothing could refer to it.
 fn tool_call(
     document: &Document,
     args: &AddArgs,
@@ -239,6 +246,7 @@ fn tool_call(
 }
 
 /// The first output of a new execution of a code cell.
+/// A new execution gets the next number after the dot.
 fn code_output(
     document: &Document,
     args: &AddArgs,
@@ -255,6 +263,7 @@ fn code_output(
 }
 
 /// The error for a cell that cannot have outputs.
+/// The role is named in words, such as "tool result".
 fn has_no_outputs(name: &str, role: CellRole) -> Failure {
     let word = role.as_str().replace('_', " ");
     let message = format!("cell {name} is a {word}, which cannot have this output");
@@ -287,6 +296,7 @@ fn further_output(
 }
 
 /// The language of code output: `--type`, or the language of the code cell.
+/// An agent is no language, so `--agent` is refused.
 fn language(args: &AddArgs, usual: Option<&str>) -> Result<String, Failure> {
     let word = args
         .type_word
@@ -330,6 +340,7 @@ fn numbered(document: &Document, base: &str, separator: char, from: u64) -> Stri
 
 /// An id that follows from another cell's. `--id` must not be given, and the id must not be too
 /// long.
+/// Nested ids grow with each level, hence the check.
 fn derived(args: &AddArgs, id: String) -> Result<String, Failure> {
     if args.id.is_some() {
         let message = "the id of this output follows from its cell";
@@ -363,6 +374,7 @@ fn new_id(document: &Document, args: &AddArgs) -> Result<String, Failure> {
 }
 
 /// What is wrong with an id, or `None` if it is valid.
+/// The limits are those of the format: 64 characters, and none that a head of a cell uses itself.
 fn why_not_an_id(id: &str) -> Option<&'static str> {
     if !(1..=64).contains(&id.chars().count()) {
         return Some("it must have 1 to 64 characters");

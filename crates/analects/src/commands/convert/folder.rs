@@ -61,8 +61,10 @@ pub fn run(job: &ConvertJob<'_>) -> Result<(), Failure> {
 struct FolderOutputs<'a> {
     folder: &'a Path,
     /// The files that this run reads, after following links.
+    /// The real paths of all inputs.
     read: HashSet<PathBuf>,
     /// The names that new files of this run have.
+    /// Names that outputs of this run have, relative to the folder.
     used: HashSet<PathBuf>,
 }
 
@@ -214,8 +216,10 @@ fn make_folders(output: &Path, name: &Path) -> Result<(), Failure> {
 /// Visits folders without recursion, so depth does not matter.
 struct FolderWalk {
     /// The output folder, which is skipped if it is inside the input folder.
+    /// The real path of the output folder, which is not walked.
     own: Option<PathBuf>,
     files: Vec<PathBuf>,
+    /// How many links were passed over.
     links: usize,
 }
 

@@ -20,13 +20,17 @@ const MAX_LISTED_LOSSES: usize = 50;
 
 /// The result of converting one file.
 pub struct ConvertReport {
+    /// The input as you named it; `-` for stdin.
     path: String,
+    /// The output as you named it; `-` for stdout.
     output: String,
     from: &'static str,
     to: &'static str,
+    /// Whether losses are accepted.
     lossy: bool,
     /// The number of messages; `None` if the file was copied.
     messages: Option<u64>,
+    /// Records that are no part of the conversation, which is no loss.
     left_out: usize,
     problems: Vec<Problem>,
     /// How many parts could not be read.
@@ -34,6 +38,7 @@ pub struct ConvertReport {
     losses: Vec<Loss>,
     /// Losses beyond those in `losses`.
     more_losses: usize,
+    /// Parts of the conversation that only `--full` would keep.
     left_behind: LeftBehind,
 }
 
@@ -44,6 +49,7 @@ struct ConvertLine<'a> {
     output: &'a str,
     from: &'a str,
     to: &'a str,
+    /// False if something would be lost and `--lossy` is missing.
     written: bool,
     messages: Option<u64>,
     left_out: usize,
@@ -55,6 +61,7 @@ struct ConvertLine<'a> {
 }
 
 impl ConvertReport {
+    /// All numbers are zero until the conversion is added.
     pub fn new(
         path: &str,
         output: String,
@@ -91,6 +98,7 @@ impl ConvertReport {
     }
 
     /// Whether to write the output: nothing is lost, or `--lossy` is given.
+    /// A copy between equal formats loses nothing.
     pub fn is_allowed(&self) -> bool {
         self.lossy || self.lost() == 0
     }
@@ -140,6 +148,7 @@ impl ConvertReport {
     }
 
     /// Prints the first losses, and how many more there are.
+    /// Losses that were only counted are in the number at the end.
     fn print_losses(&self) {
         for loss in self.losses.iter().take(MAX_LISTED_LOSSES) {
             let owner = match loss.message.as_deref() {
@@ -194,6 +203,7 @@ impl ConvertReport {
     }
 }
 
+/// Keeps fields that are zero out of the JSON.
 fn is_none(count: &usize) -> bool {
     *count == 0
 }

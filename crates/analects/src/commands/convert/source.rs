@@ -21,8 +21,11 @@ const CHUNK_SIZE: usize = 256 << 10;
 /// An open input.
 /// It can be read once, or twice after [`ConvertSource::takes_two_passes`] said so.
 pub struct ConvertSource {
+    /// For messages, and to recognise a format by its ending.
     pub name: String,
+    /// Up to [`HEAD_SIZE`] bytes; empty once they are handed out.
     pub head: Vec<u8>,
+    /// What follows the head.
     bytes: SourceBytes,
     /// The number of bytes, if known.
     size: Option<u64>,
@@ -66,6 +69,7 @@ impl SourceDigest {
 }
 
 /// Where the bytes come from.
+/// Stdin itself can be read only once; the others can be rewound.
 enum SourceBytes {
     File(File),
     Stdin,
@@ -151,6 +155,7 @@ impl ConvertSource {
     }
 
     /// Reads the next bytes; 0 at the end.
+    /// An interrupted read is repeated.
     fn next(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         loop {
             match self.bytes.read(buffer) {
@@ -162,6 +167,7 @@ impl ConvertSource {
 
     /// Passes all bytes to `sink` and shows progress. Returns the digest that
     /// [`ConvertSource::reread`] needs.
+    /// A piece may end anywhere. The sink's failure ends the reading.
     pub fn for_each(
         &mut self,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), Failure>,
@@ -264,6 +270,7 @@ impl ProgressLine {
     }
 
     /// Prints the progress, unless it was printed a moment ago.
+    /// In percent if the size is known, else in MB.
     fn update(&mut self, name: &str, size: Option<u64>, read: u64) {
         if self.printed_at.elapsed() < PROGRESS_INTERVAL {
             return;

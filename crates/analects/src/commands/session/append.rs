@@ -70,6 +70,8 @@ struct Acknowledgement<'a> {
     session_id: &'a str,
 }
 
+/// With `--batch`, all messages of one read are written and synced together. Otherwise each is on disk before the next
+/// is looked at.
 pub fn run(args: &AppendArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let sessions = Sessions::of(&environment);
@@ -187,12 +189,14 @@ impl MessageAppender<'_> {
     }
 
     /// Whether the session has no records yet.
+    /// A session that was only named and never written to counts as new.
     fn is_new(&self) -> Result<bool, Failure> {
         Ok(self.chains.is_empty() && self.store.overview(&self.name)?.records == 0)
     }
 
     /// Starts a session whose first message is in a side chain. The main chain gets an empty
     /// record, because sessions are found by it.
+    /// Both chains appear together or not at all.
     fn start_with_side_chain(
         &self,
         agent: &str,
@@ -215,6 +219,7 @@ impl MessageAppender<'_> {
     }
 
     /// Refuses a message whose parent is missing, because it would hide all earlier messages.
+    /// A parent may be a message of this same input.
     fn check_parent(&mut self, it: &NumberedMessage) -> Result<(), Failure> {
         let own = it.message.id.to_string();
         if let Some(parent) = it.message.parent_id.as_deref().filter(|id| !id.is_empty())

@@ -102,6 +102,7 @@ struct Importer<'a> {
     has_main: bool,
     /// The ids of the conversations in the file.
     conversations: HashSet<SessionId>,
+    /// Whether the file must hold a single conversation.
     is_one: bool,
     messages: usize,
     left_out: usize,
@@ -110,6 +111,7 @@ struct Importer<'a> {
 }
 
 /// A file that is read in pieces.
+/// Keeps a copy of what it has read if the file is small, to show lines in problems.
 struct FilePieces<'p> {
     path: &'p str,
     file: File,
@@ -190,6 +192,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Passes the pieces of a file to a reader, and stores the messages batch by batch.
+    /// `head` is the piece that was read to recognise the format.
     fn read_pieces(
         &mut self,
         head: Vec<u8>,
@@ -213,6 +216,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Reads a message file, which has to be read as a whole.
+    /// Message files are small, so this costs little.
     fn read_message_file(&mut self, file: &Path) -> Result<Vec<u8>, Failure> {
         let document = read_message_file(file)?;
         let session = msgfile::session_of(&file.to_string_lossy());
@@ -255,6 +259,7 @@ impl<'a> Importer<'a> {
     }
 
     /// Stores messages in their chains, unchanged except for missing ids.
+    /// Keeps the ids of messages, and gives one to those without.
     fn record(&mut self, messages: Vec<Message>) -> Result<(), Failure> {
         if messages.is_empty() {
             return Ok(());

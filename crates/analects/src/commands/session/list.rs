@@ -32,12 +32,16 @@ pub struct SessionListArgs {
 pub struct SessionEntry {
     pub id: String,
     pub title: Option<String>,
+    /// The folder that the session works in.
     pub cwd: Option<String>,
+    /// Its file in the store.
     pub path: String,
     pub created_at: Option<String>,
     pub updated_at: Option<String>,
+    /// Those on all branches.
     pub messages: u64,
     pub branches: u64,
+    /// Lines of the file, of which messages are only a part.
     pub records: u64,
     /// Lines that cannot be read.
     pub damaged: u64,

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::{shell, ui};
 
 /// How many similar names a hint offers for a missing cell.
+/// More would be a list to read instead of a hint.
 const MAX_SUGGESTIONS: usize = 3;
 
 /// Prints the content of the cell as it was stored, and then its problems on stderr.
@@ -27,6 +28,7 @@ pub fn print_content(document: &Document, path: &str, name: &str) -> Result<(), 
 }
 
 /// Prints the cell as an object, the same as in `show --json`.
+/// Problems are not in it: `show --json` of the whole file has them.
 pub fn print_json(document: &Document, path: &str, name: &str) -> Result<(), Failure> {
     let cell = find(document, path, name)?;
     let row = msgfile::show_cell(cell).ok_or_else(|| Failure::internal("the cell is not there"))?;

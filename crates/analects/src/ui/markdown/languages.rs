@@ -9,10 +9,12 @@ pub struct Language {
     /// The names that stand after a fence.
     pub names: &'static [&'static str],
     /// What starts a comment up to the line's end.
+    /// A mark of one character needs a blank before it.
     pub line_comments: &'static [&'static str],
     /// What starts and ends any other comment.
     pub block_comment: Option<(&'static str, &'static str)>,
     /// What starts and ends a string on one line.
+    /// Each character by itself is such a mark.
     pub quotes: &'static str,
     /// What starts and ends a string that may have several lines.
     pub long_quotes: &'static [&'static str],
@@ -21,6 +23,7 @@ pub struct Language {
     /// Whether words mean the same in capitals.
     pub ignores_case: bool,
     /// The words of the language itself, in their order.
+    /// Separated by blanks.
     pub words: &'static str,
 }
 
@@ -37,6 +40,7 @@ const NONE: Language = Language {
 };
 
 /// The usual shape of languages with braces.
+/// C, Java, JavaScript, Rust and many others.
 const BRACES: Language = Language {
     line_comments: &["//"],
     block_comment: Some(("/*", "*/")),
@@ -215,6 +219,7 @@ pub fn language(name: &str) -> Option<&'static Language> {
 
 impl Language {
     /// Whether a word belongs to the language itself.
+    /// Compares the whole word.
     pub fn knows(&self, word: &str) -> bool {
         let same = |known: &str| {
             if self.ignores_case {

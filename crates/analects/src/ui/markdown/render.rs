@@ -65,13 +65,16 @@ struct Container {
 }
 
 /// A block whose text is collected until it ends.
+/// Their layout depends on the whole text, unlike that of a paragraph.
 #[derive(Debug)]
 enum Collected {
     Code { language: String, text: String },
     Table(Table),
 }
 
+/// Each event changes the state, and a finished block adds to `lines`.
 struct Renderer<'t> {
+    /// Where blank lines and the signs of lists are looked up, which the events do not tell.
     source: &'t str,
     context: Context,
     lines: Vec<StyledLine>,
@@ -107,6 +110,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// Every kind of text is shown, even of extensions that are off.
     fn event(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
             Event::Start(tag) => self.start(tag, range.start),
@@ -178,6 +182,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// The counterpart of [`Renderer::start`]: what that has opened is closed here.
     fn end(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::HtmlBlock => self.flush(),
@@ -245,6 +250,7 @@ impl<'t> Renderer<'t> {
         self.containers.push(Container { first, rest });
     }
 
+    /// The last ones that were opened are closed first.
     fn close_container(&mut self) {
         if self.ignored_containers > 0 {
             self.ignored_containers -= 1;
@@ -281,6 +287,7 @@ impl<'t> Renderer<'t> {
     }
 
     /// An item without text still shows its marker.
+    /// Markdown allows an item without text, and dropping it would change the numbers.
     fn write_empty_item(&mut self) {
         let has_marker = self
             .containers
@@ -291,6 +298,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// Shorter than [`RULE_WIDTH`] in a narrow window or deep nesting.
     fn rule(&mut self, at: usize) {
         self.start_block(at);
         let dashes = "-".repeat(RULE_WIDTH.min(self.width()));
@@ -339,6 +347,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// `at` is where the text is in the source.
     fn plain(&mut self, text: &str, at: usize) {
         if let Some(Collected::Code { text: code, .. }) = &mut self.collected {
             code.push_str(text);
@@ -362,6 +371,7 @@ impl<'t> Renderer<'t> {
         }
     }
 
+    /// What a terminal would obey is escaped here.
     fn push(&mut self, style: Style, text: &str) {
         self.text.push(StyledText::safe(style, text));
     }
@@ -397,6 +407,7 @@ impl<'t> Renderer<'t> {
     }
 
     /// Writes the text so far as a paragraph.
+    /// Blanks at its end are dropped. Does nothing without text, so it may be called at any time.
     fn flush(&mut self) {
         let mut text = std::mem::take(&mut self.text);
         while let Some(last) = text.last_mut() {
@@ -438,6 +449,7 @@ impl<'t> Renderer<'t> {
 }
 
 /// The sign behind the number of an item.
+/// `1)` keeps its bracket; anything else gets a dot.
 fn delimiter(item: &str) -> char {
     let after = item.trim_start_matches(|c: char| c.is_ascii_digit());
     if after.starts_with(')') { ')' } else { '.' }
@@ -451,6 +463,7 @@ fn first_word(info: &CowStr<'_>) -> String {
         .to_string()
 }
 
+/// Keeps the other styles of the cell.
 fn in_bold(mut cell: Vec<StyledText>) -> Vec<StyledText> {
     for part in &mut cell {
         part.style.bold = true;

@@ -27,6 +27,7 @@ pub struct CompletionNames {
 /// Clones share the names, so a change reaches the editor that owns a clone.
 #[derive(Debug, Clone)]
 pub struct Completions {
+    /// The same list that `/help` prints.
     commands: &'static [CommandHelp],
     names: Arc<Mutex<CompletionNames>>,
 }
@@ -71,6 +72,7 @@ impl Completions {
     }
 
     /// The commands that begin so, with what they do.
+    /// With nothing typed yet, all of them.
     fn commands_from(&self, start: &str) -> Vec<(String, &'static str)> {
         self.commands
             .iter()
@@ -80,6 +82,7 @@ impl Completions {
     }
 
     /// The names that begin so and can follow a command. `None` if none can.
+    /// Case matters, as in the names themselves.
     fn names_after(&self, command: &str, start: &str) -> Option<Vec<(String, &'static str)>> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let known = match command {
