@@ -37,8 +37,10 @@ const BEST_KNOWN_PROVIDERS: [&str; 3] = ["openai", "anthropic", "gemini"];
 /// Read once at the start of a verb and not changed by anything but the options of that verb.
 pub struct Environment {
     /// Where the store is.
+    /// Created when something is written there.
     pub places: StoreFolders,
     /// The folder of your configuration.
+    /// It need not exist.
     pub config: PathBuf,
     /// Your home folder.
     pub home: Option<PathBuf>,
@@ -49,10 +51,12 @@ pub struct Environment {
     /// The proxies of the network.
     pub proxies: Proxies,
     /// The model to ask if the command line names none.
+    /// It may be one of the configured words, such as `quick`.
     pub default_model: Option<String>,
     /// The command that starts your text editor.
     pub editor: Option<String>,
     /// The folders to search for programs, as `PATH` has them.
+    /// Empty if it is not set, so no program is found.
     pub search_path: OsString,
     /// How long the server of a local model stays up unused. `None` means the default.
     pub lease: Option<Duration>,
@@ -117,11 +121,13 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// The name and the value of the first of these variables that is set.
+/// In the order given, so earlier names win.
 fn first_of(names: &[&'static str]) -> Option<(&'static str, String)> {
     names.iter().find_map(|name| Some((*name, variable(name)?)))
 }
 
 /// The first editor variable that is more than blanks.
+/// With blanks alone, the shell would run the text itself.
 fn editor() -> Option<String> {
     EDITORS
         .iter()
@@ -130,6 +136,7 @@ fn editor() -> Option<String> {
 }
 
 /// A folder of this program, and what decided where it is.
+/// `config show` prints it as a setting.
 struct OwnFolder {
     /// The name of its setting.
     key: &'static str,
@@ -188,6 +195,7 @@ fn own_folders() -> Result<[OwnFolder; 3], Failure> {
 }
 
 /// The folders where `ANALECTS_HOME` names their common parent.
+/// Fails for a relative path.
 fn folders_below(parent: &Path) -> Result<[OwnFolder; 3], Failure> {
     if parent.is_relative() {
         // Two calls in two folders would not see each other's locks.
@@ -226,6 +234,7 @@ impl FolderRule {
 
 /// How long a local model's server stays up: for tests, and for people who want their memory back sooner. A value
 /// that is not a number of seconds up to a day is ignored.
+/// Read from `ANALECTS_LOCAL_LEASE`, in seconds.
 fn lease() -> Option<Duration> {
     let seconds: f64 = variable("ANALECTS_LOCAL_LEASE")?.trim().parse().ok()?;
     if !(0.0..=86_400.0).contains(&seconds) {

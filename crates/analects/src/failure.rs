@@ -129,6 +129,7 @@ impl Failure {
     }
 
     /// Adds a hint, unless there is one already.
+    /// For general advice, which must not hide a more special one.
     pub fn or_hint(self, advice: impl Into<Advice>) -> Failure {
         if self.advice.is_empty() {
             self.and_hint(advice)
@@ -145,6 +146,7 @@ impl Failure {
     }
 
     /// Removes all hints.
+    /// For a caller that knows better what to do next.
     pub fn without_hint(mut self) -> Failure {
         self.advice.clear();
         self
@@ -197,6 +199,7 @@ impl Failure {
     }
 
     /// Whether something that the command needs does not exist.
+    /// A caller may then create it, or say how to.
     pub fn is_not_found(&self) -> bool {
         self.kind == FailureKind::NotFound
     }
@@ -208,6 +211,7 @@ impl Failure {
     }
 
     /// Whether the model, its provider or the connection failed.
+    /// A local model's server may be the reason: see [`explain_failure`](crate::local::explain_failure).
     pub fn is_model(&self) -> bool {
         self.kind == FailureKind::Model
     }
@@ -293,6 +297,7 @@ impl From<StoreError> for Failure {
 }
 
 /// The kind of a store error, which decides the exit code.
+/// What can be repeated as it is counts as busy, and what needs a look at the file first as locked.
 fn kind_of_store_error(error: &StoreError) -> FailureKind {
     match error {
         StoreError::NotFound { .. }
@@ -310,6 +315,7 @@ fn kind_of_store_error(error: &StoreError) -> FailureKind {
 }
 
 /// The message of a store error. The system's own message is put in our form.
+/// Other errors have their text from the library.
 fn store_error_text(error: &StoreError) -> String {
     match error {
         StoreError::Io {

@@ -28,14 +28,17 @@ const QUIT: u8 = 131;
 const STOP: i32 = rustix::process::Signal::TSTP.as_raw();
 
 /// The exit code for the signal that told the process to end, or 0 if none came.
+/// Ctrl-C does not set it.
 static END_CODE: AtomicU8 = AtomicU8::new(0);
 /// How many interrupting signals came during this answer.
+/// Set back to 0 when an answer begins.
 static SIGNAL_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Whether an answer is coming, so that a second signal ends the process.
 static IS_ANSWERING: AtomicBool = AtomicBool::new(false);
 /// Starts the thread that watches for signals.
 static WATCHER: Once = Once::new();
 /// The mark of the line that the terminal itself reads, if it reads one.
+/// A line editor handles Ctrl-C itself and does not set it.
 static LINE_MARK: Mutex<Option<&'static str>> = Mutex::new(None);
 /// Whether Ctrl-C cleared that line.
 static HAS_CLEARED: AtomicBool = AtomicBool::new(false);
@@ -81,6 +84,7 @@ pub fn end_answer() {
 
 /// Sets the mark of a line that the terminal itself reads, or `None` afterwards. While it is set, Ctrl-C clears the
 /// line and says how to leave.
+/// The mark is printed again after the remark, so the line looks as before.
 pub fn set_line_mark(mark: Option<&'static str>) {
     *LINE_MARK.lock().unwrap_or_else(PoisonError::into_inner) = mark;
 }

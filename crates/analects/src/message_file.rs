@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::{shell, ui};
 
 /// How long to wait for another process that writes to the file.
+/// Writers hold the lock for moments only, so more time would not help.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Opens a message file for writing. Waits up to [`PATIENCE`] while another process writes to it.
@@ -120,12 +121,14 @@ pub fn remark_journal(path: &Path, document: &Document, places: &StoreFolders) {
 }
 
 /// Whether an answer waits in the journal to be added to the file.
+/// Takes no lock.
 pub fn has_waiting_answer(path: &Path, document: &Document, places: &StoreFolders) -> bool {
     let waiting = Journal::new(places).recoverable_cells(document, &real_or_given(path));
     !waiting.is_empty()
 }
 
 /// The path with its links resolved, or as it was given if that fails.
+/// A file that does not exist has no links to resolve.
 fn real_or_given(path: &Path) -> PathBuf {
     real_path(&Disk, path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -42,6 +42,7 @@ struct SetDefaultArgs {
     json: bool,
 }
 
+/// Prints nothing without `--json`, because the file shows the change.
 pub fn run(args: &SetArgs) -> Result<(), Failure> {
     let SetCommand::Default(args) = &args.command;
     let environment = Environment::read()?;
@@ -57,6 +58,7 @@ pub fn run(args: &SetArgs) -> Result<(), Failure> {
     }))
 }
 
+/// Works out the change under the lock, from what the file holds then.
 fn set_default(args: &SetDefaultArgs, environment: &Environment) -> Result<(), Failure> {
     let mut file = message_file::open(&args.file, &environment.places)?;
     file.try_edit(|document| default_agent(document, &args.file, &args.agent))

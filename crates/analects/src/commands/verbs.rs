@@ -93,16 +93,19 @@ pub enum VerbTarget {
 #[derive(Debug, Default)]
 pub struct VerbOutcome {
     /// The name of the target cell, or the id of the target message.
+    /// Empty for a verb without a target.
     pub target: String,
     /// The names of the cells or messages that changed.
     pub changed: Vec<String>,
     /// The file after the change; `None` for a session.
     pub file: Option<Document>,
     /// The last record that was written to a session.
+    /// `None` for a file.
     pub record: Option<MessageId>,
     /// The last message of the branch before the change, to undo a rewind.
     pub last: Option<String>,
     /// Why the model does not see the target, if it does not.
+    /// As it is after the change.
     unseen: Option<Unseen>,
     /// The summary that no longer counts on the new branch, and the earlier summary that counts
     /// instead.
@@ -268,6 +271,7 @@ fn change_document(
 }
 
 /// The message or tool call in a cell, or an error if the cell is neither.
+/// A call and its answer may be in one message, and yet be changed apart.
 fn target_in<'r>(
     document: &Document,
     read: &'r CellMessages,

@@ -78,6 +78,7 @@ pub fn count_fitting(chars: impl Iterator<Item = char>, width: usize) -> usize {
 }
 
 /// The largest width of a column. A longer cell sticks out and does not widen its column.
+/// So one long name does not push the other columns out of sight.
 const MAX_COLUMN_WIDTH: usize = 32;
 
 /// Aligns rows in columns and escapes them. The last cell of a row may have any length; with a width, rows are cut to
@@ -127,6 +128,7 @@ fn align_row<const N: usize>(row: &[RowCell; N], widths: [usize; N]) -> String {
 }
 
 /// The escaped text of a cell, and the columns that it takes.
+/// Computed once, because measuring text is slow.
 struct RowCell {
     text: String,
     width: usize,

@@ -136,6 +136,7 @@ struct NumberedMessage {
 struct MessageAppender<'s> {
     store: &'s JsonlStore,
     name: ChainName,
+    /// By agent; `None` is the main chain.
     chains: HashMap<Option<String>, Session<'s>>,
     /// Messages that are known to be in the session.
     known: HashSet<String>,

@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use reedline::{EditCommand, EditMode, Emacs, PromptEditMode, ReedlineEvent, ReedlineRawEvent};
 
 /// A paste with more lines or bytes than this becomes a mark.
+/// Short pastes are often edited before they are sent.
 const MAX_LINES: usize = 10;
 /// See [`MAX_LINES`].
 const MAX_BYTES: usize = 1_000;
 /// A text that comes back into the line becomes a mark only if it is larger than this, in bytes.
+/// You may want to change a text that was not sent, so it stays readable up to here.
 const MAX_RETURNED: usize = 20_000;
 
 /// The large pastes of this session.
@@ -52,6 +54,7 @@ impl Pastes {
     }
 
     /// A mark that no paste has yet.
+    /// It says how many lines the paste has, and has a number if that is not unique.
     fn new_mark(&self, lines: usize) -> String {
         let size = match lines {
             1 => "1 line".to_string(),
@@ -112,6 +115,7 @@ impl Pastes {
 }
 
 /// A text without the characters that must not be in the line.
+/// Line ends and tabs stay.
 fn harmless(text: &str) -> String {
     text.chars().filter(|c| is_harmless(*c)).collect()
 }
@@ -126,11 +130,13 @@ pub fn is_harmless(c: char) -> bool {
 pub type SharedPastes = Arc<Mutex<Pastes>>;
 
 /// Locks the pastes, even if a thread that had them panicked.
+/// A panic cannot leave them in a state that is wrong.
 pub fn lock(pastes: &SharedPastes) -> MutexGuard<'_, Pastes> {
     pastes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The usual keys of the line editor, with marks for large pastes.
+/// The editor asks it for every key and every paste.
 pub struct PasteKeys {
     /// The keys that decide everything else.
     pub inner: Emacs,

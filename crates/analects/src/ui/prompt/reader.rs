@@ -144,6 +144,7 @@ impl PromptReader {
 }
 
 /// What a signal of the editor means. Any but a line and Ctrl-D stands for Ctrl-C.
+/// `is_filled` tells a cleared line from an empty one.
 fn event_of(signal: Signal, is_filled: bool) -> PromptEvent {
     match signal {
         Signal::Success(line) => PromptEvent::Text(line),
@@ -154,6 +155,7 @@ fn event_of(signal: Signal, is_filled: bool) -> PromptEvent {
 }
 
 /// Puts the prefill into the line, with marks for large pastes.
+/// The cursor is behind it.
 fn fill_line(editor: &mut Reedline, prefill: &LinePrefill, pastes: &SharedPastes) {
     if prefill.is_empty() {
         return;
@@ -200,6 +202,7 @@ fn read_plain(prefill: &LinePrefill, line_ends: &LineEnds) -> Result<PromptEvent
 }
 
 /// Reads lines until the text does not continue.
+/// At the end of stdin, what was typed so far still counts.
 fn read_plain_lines(line_ends: &LineEnds) -> Result<PromptEvent, Failure> {
     let mut text = String::new();
     interrupt::take_cleared();
@@ -259,6 +262,7 @@ impl Highlighter for FillObserver {
 }
 
 /// The usual keys of Emacs, with more for new lines, undo, Ctrl-Z and completion.
+/// Some terminals send the same code for Enter with and without Shift; there only Alt works.
 fn key_bindings() -> Keybindings {
     let mut keys = default_emacs_keybindings();
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
@@ -298,6 +302,7 @@ const FIRST_MARK: &str = "> ";
 const NEXT_MARK: &str = "| ";
 
 /// The marks before the lines of the editor.
+/// The same marks as for plain lines.
 struct PromptMark;
 
 impl Prompt for PromptMark {
