@@ -140,7 +140,7 @@ static VENDORS: [Vendor; 17] = [
     },
     Vendor {
         name: LOCAL_VENDOR,
-        title: "A model that this program runs",
+        title: "A model on your own machine",
         // Of its wire formats, only this one can count tokens.
         api: Api::AnthropicMessages,
         // Each server has its own port, which is known once it was started.
@@ -197,7 +197,7 @@ static VENDORS: [Vendor; 17] = [
     },
     Vendor {
         name: "openai-responses",
-        title: "OpenAI, by its Responses API",
+        title: "OpenAI, through its Responses API",
         models_of: Some("openai"),
         api: Api::OpenAiResponses,
         base_url: "https://api.openai.com/v1",

@@ -33,7 +33,7 @@ pub struct ConnectionArgs {
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Allow http:// to other machines; anyone on the network path can read it
+    /// Allow http:// to other machines, although anyone on the way can read your key and the conversation
     #[arg(long)]
     allow_http: bool,
 }

@@ -107,7 +107,8 @@ fn arguments(command: &Command) -> Option<String> {
 /// A row of the table.
 /// A `|` in a help text would end the cell of the table.
 fn row(arg: &Arg) -> String {
-    let name = argument_name(arg);
+    // In a table, a bar ends a cell, even within code.
+    let name = argument_name(arg).replace('|', "\\|");
     let help = arg.get_long_help().or(arg.get_help()).unwrap().to_string();
     let help: Vec<&str> = help.split_whitespace().collect();
     let help = help.join(" ").replace('|', "\\|");

@@ -33,8 +33,8 @@ const LARGE: usize = 8_000_000;
 ///
 /// With --output, the text is an output instead of a message. With --of ID, it belongs to that cell: an
 /// answer to a message, the output of a code cell, another output of the same execution, or the result of a
-/// tool call. With --type tool --attr name=TOOL, it is a tool call in an answer. The name of the new cell
-/// follows from the name of that cell. Output of code is stored line by line as standard output, unless each
+/// tool call. With --type tool --attr name=TOOL, it is a tool call in an answer. The name of the new cell is
+/// derived from the name of that cell. Output of code is stored as standard output, line by line, unless each
 /// line of the text already begins with stdout> or stderr>.
 ///
 /// Bytes that are not text need --mime-type. They become a raw cell in base64, or an output of a code cell.

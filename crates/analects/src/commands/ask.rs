@@ -29,7 +29,7 @@ use crate::input::{GivenText, MAX_SIZE, read_limited};
 use crate::local::LocalTokenizer;
 use crate::{interrupt, local, no_model_help, request_preview, ui};
 
-/// Ask one question, and keep nothing
+/// Ask one question without saving it
 ///
 /// The prompt is the arguments, followed by the files and by stdin. The answer is printed to stdout as it
 /// arrives; the model's thoughts, warnings and usage go to stderr. Ctrl-C stops the answer.
@@ -46,7 +46,8 @@ pub struct AskArgs {
     prompt: Vec<String>,
 
     /// The model: provider/NAME, a NAME that only one provider has, a configured name (default, task,
-    /// reasoning, quick or compact), or replay:FILE for a recorded answer [default: default]
+    /// reasoning, quick or compact), or replay:FILE for a recorded answer [default: the configured default
+    /// model]
     #[arg(short, long)]
     model: Option<String>,
 
@@ -82,7 +83,7 @@ pub struct AskArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// Print the answer as JSON, with everything known about it
+    /// Print the answer as JSON, with its usage, cost and other details
     #[arg(long)]
     pub json: bool,
 

@@ -33,19 +33,19 @@ pub use turn::in_words;
 /// Ask a model, and keep the conversation
 ///
 /// With a FILE (.msg.md, or .md with a message section), chat adds the prompt and the answer to that file,
-/// and creates it if it does not exist. The model sees the text of the cells, except cells with
-/// history=none and text before the first cell. Without a FILE, chat keeps the conversation as a session in
-/// the transcript store.
+/// and creates it if it does not exist. The model sees the text of the cells, except cells with history=none
+/// and text before the first cell. Without a FILE, chat saves the conversation as a session in your data
+/// folder.
 ///
 /// The prompt is the arguments, followed by stdin. Without a prompt, chat answers the unanswered cells at
 /// the end of FILE, one after the other; the agent NAME answers a cell with agent=NAME. If there are none,
 /// an interactive session starts on a terminal: type one prompt after another, or /help to list the
 /// commands.
 ///
-/// With --watch, chat answers such cells each time you save FILE, for example in your editor: type a line #
-/// %%, a question below it, and save. If a question fails, chat reports why, and asks it again only after
-/// you save the file again. If an answer breaks off, the file keeps the partial answer; drop it to ask
-/// again.
+/// With --watch, chat answers new questions each time you save FILE in your editor: type a line # %%, a
+/// question below it, and save. If a question fails, chat reports why, and asks it again only after you save
+/// the file again. If an answer breaks off, the file keeps the partial answer; to ask again, drop that
+/// answer.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects chat talk.msg.md -m openai/gpt-5-mini \"What is a monad?\"

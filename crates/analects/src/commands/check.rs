@@ -38,9 +38,9 @@ const CHUNK_SIZE: usize = 256 << 10;
 /// content, as in convert. In a folder, check reads *.md, *.jsonl and *.json files. It skips hidden
 /// folders, node_modules and target, and does not follow links to folders.
 ///
-/// The exit code is 1 if there are errors or warnings, or if a file has another format; hints do not count.
-/// It is 3 if a path does not exist; the other paths are still checked. check shows the first 50 problems
-/// of each file. It never writes anything.
+/// The exit code is 1 if there are errors or warnings, or if the format of a file is not known; hints do not
+/// count. It is 3 if a path does not exist; the other paths are still checked. check shows the first 50
+/// problems of each file. It never writes anything.
 ///
 /// With --json, check prints a line for each file, with its path, its format (such as msgfile, or unknown)
 /// and all of its problems.

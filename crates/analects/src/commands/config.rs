@@ -28,7 +28,7 @@ enum ConfigCommand {
 /// program itself. For keys and proxies, you only see whether they are set.
 ///
 /// The files are config.toml in your configuration folder, and .analects.toml in the current folder or one
-/// above it. The latter takes precedence, and may only set models, agents and context.
+/// above it. .analects.toml takes precedence, but may only set models, agents and context.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  analects config show --json")]
 struct ConfigShowArgs {

@@ -30,9 +30,9 @@ const BAR: usize = 40;
 
 /// Show what chat would send to the model
 ///
-/// context shows each message with its tokens, what happens to it and why, and the start of its text. Below
-/// that, it shows the total and how much of the model's window it takes. Nothing is sent, and no API key is
-/// needed.
+/// context shows each message with its tokens, whether it is sent, shortened or left out (and why), and the
+/// start of its text. Below that, it shows the total and how much of the model's window it takes. Nothing is
+/// sent, and no API key is needed.
 ///
 /// A count with ~ is an estimate, and ± shows how far off it may be for ordinary text. If not everything
 /// fits, chat first shortens long results, then leaves out the earliest tool calls with their results, then
@@ -48,19 +48,19 @@ pub struct ContextArgs {
     #[arg(value_name = "FILE|SESSION")]
     target: String,
 
-    /// The model to plan for [default: the model that answered last]
+    /// The model that would get the request [default: the model that answered last]
     #[arg(short, long)]
     model: Option<String>,
 
-    /// The agent to plan for
+    /// The agent that would answer
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
 
-    /// Plan with only these cells of the file, plus the question
+    /// Include only these cells of the file, plus the question
     #[arg(short, long, value_name = "CELLS")]
     include: Vec<String>,
 
-    /// Plan without these cells of the file
+    /// Leave out these cells of the file
     #[arg(short, long, value_name = "CELLS")]
     exclude: Vec<String>,
 

@@ -36,18 +36,18 @@ use spool::Spool;
 /// format of OUT follows from its name; --to overrides this. Without -o, the result goes to stdout. A -
 /// stands for stdin or stdout.
 ///
-/// Nothing is lost silently. If the other format cannot hold something, or something cannot be read,
-/// convert lists it message by message, writes nothing, and exits with code 1. With --lossy, it lists the
-/// losses and writes the rest. A file is complete before it gets its name. An existing file is only
+/// Nothing is lost silently. If the other format cannot hold something, or something cannot be read, convert
+/// lists it message by message, writes nothing, and exits with code 1. With --lossy, it lists the losses and
+/// writes the rest. A new file appears under its name only when it is complete. An existing file is only
 /// replaced with --force, and keeps its mode and owner; if it is a link, the file that it points to is
 /// replaced. Within the same format, convert copies a file byte for byte.
 ///
 /// A message file is written for people: provider fields, signatures, encrypted reasoning and empty records
 /// are counted and left out. --full keeps all of them, with the details in one cell at the end.
 ///
-/// A folder is converted to a folder, and needs --to. Every file of a known format keeps its name and gets
-/// a new extension, and a number if two names would be the same. Hidden folders, node_modules and target
-/// are skipped, and links are not followed.
+/// A folder is converted to a folder, and needs --to. Every file of a known format keeps its name and gets a
+/// new extension, plus a number if two names would be the same. Hidden folders, node_modules and target are
+/// skipped, and links are not followed.
 ///
 /// convert reads and writes msgfile, chatmd, transcript, chat-session, anthropic and openai. It only reads
 /// claude-code. It only writes markdown, a page for people. The formats reference says what each of them
@@ -75,7 +75,7 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "FORMAT")]
     to: Option<String>,
 
-    /// Write what the format can hold, and only list the losses
+    /// Write what the format can hold, and list the rest
     #[arg(long)]
     lossy: bool,
 

@@ -12,12 +12,12 @@ use crate::{shell, ui};
 
 /// Hide a message from the model
 ///
-/// The message stays in the record, and restore shows it to the model again. A tool call is hidden with its
-/// result, and code with its output. A summary is hidden with its compaction, so the model sees all the
-/// messages that the summary replaced.
+/// Nothing is deleted, and restore shows the message to the model again. A tool call is hidden with its
+/// result, and code with its output. If you drop a summary, the model again sees the messages that it
+/// replaced.
 ///
 /// In a FILE, the cell gets history="none", and drop prints the names of the cells that changed. In a
-/// session, a revision hides the message, and drop prints its id.
+/// session, a revision that hides the message is added, and drop prints the id of the message.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects drop talk.msg.md 3
@@ -39,12 +39,12 @@ pub struct DropArgs {
 
 /// Show a dropped message to the model again
 ///
-/// restore also shows what was hidden with the message: a tool call and its result, code and its output, a
-/// summary and its compaction.
+/// restore also shows what was hidden with the message: the result of a tool call, or the output of code. If
+/// you restore a summary, it replaces the earlier messages again.
 ///
 /// In a FILE, the cell loses its history="none", or gets history="summary" if it has a summary of its own;
-/// restore prints the names of the cells that changed. In a session, a revision shows the message, and
-/// restore prints its id.
+/// restore prints the names of the cells that changed. In a session, a revision that shows the message is
+/// added, and restore prints the id of the message.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects restore talk.msg.md 3

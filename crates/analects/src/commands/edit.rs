@@ -13,11 +13,11 @@ use crate::{shell, ui};
 
 /// Change the text of a message
 ///
-/// Later messages stay, and now follow the new text; to ask again from the edited message, rewind to it. An
+/// Later messages stay, and now follow the new text. To ask an edited question again, rewind to it first. An
 /// answer keeps its tool calls. You cannot edit a tool call, but you can edit its result.
 ///
 /// In a FILE, the cell gets the new text, as if you had typed it in an editor; recover brings the old text
-/// back. In a session, a revision holds the new text, and the original message stays in the record. edit
+/// back. In a session, the new text is added as a revision, and the original text stays in the session. edit
 /// prints the name of the cell or message.
 ///
 /// The new text is the arguments, followed by stdin.
@@ -79,7 +79,10 @@ fn report_next_steps(place: &VerbTarget, outcome: &VerbOutcome) -> Result<(), Fa
             if let Some(advice) = file.and_then(|file| advice(path, file, &outcome.target)) {
                 ui::remark(&advice);
             }
-            ui::remark(&format!("the old text: analects recover {}", place.word()));
+            ui::remark(&format!(
+                "to see the old text: analects recover {}",
+                place.word()
+            ));
         }
         VerbTarget::Session { sessions, name } => {
             let conversation = chat::open(sessions, name.clone())?;
@@ -115,7 +118,7 @@ fn advice(path: &Path, document: &Document, edited: &str) -> Option<String> {
     );
     let role = cell.role();
     if role.is_user() {
-        return Some(format!("to ask again from there: {back}"));
+        return Some(format!("to ask it again: {back}"));
     }
     let is_answer = role.is_reply() || role == CellRole::ToolResult;
     (is_answer && !document.is_last_message(cell))

@@ -10,13 +10,13 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::{message_file, ui};
 
-/// Tidy the heads and attribute lines of message files
+/// Tidy the # %% lines and attribute lines of message files
 ///
-/// fmt never changes the content of cells. It puts one space between the parts of a head, one empty line
-/// between a head and its attributes, and one space between attributes. It puts double quotes around
-/// attribute values, except numbers. Everything else stays byte for byte the same: content, frontmatter,
-/// line ends and the order of attributes. A head without attributes gets none, and an attribute line with
-/// errors stays as it is.
+/// fmt never changes the content of cells. It puts one space between the parts of a # %% line, one empty line
+/// between that line and the attributes, and one space between attributes. It puts double quotes around
+/// attribute values, except numbers. Everything else stays byte for byte the same: content, frontmatter, line
+/// ends and the order of attributes. A cell without attributes gets none, and an attribute line with errors
+/// stays as it is.
 ///
 /// The names of changed files go to stderr. With --check, fmt writes nothing, prints the names of the files
 /// that would change, and exits with code 1 if there are any.

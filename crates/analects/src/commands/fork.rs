@@ -11,14 +11,13 @@ use crate::ui;
 
 /// Copy a conversation, or only its beginning
 ///
-/// You continue the copy independently; the original does not change. Tool calls are copied with their
-/// results, code with its output, and a summary with its compaction.
+/// You can continue the copy; the original does not change. Tool calls are copied with their results, and
+/// code with its output.
 ///
 /// A FILE is copied to a new file, byte for byte up to the cell, and fork prints the path of the new file.
 /// Existing files are only overwritten with --force. For a session, fork prints the id of the new session.
 ///
-/// If the copy ends before a compaction, its summary does not count, and the messages that it replaced are
-/// sent again.
+/// If the copy ends before a summary, the messages that the summary replaced are sent again.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects fork talk.msg.md --at 3 -o other.msg.md

@@ -31,9 +31,9 @@ use crate::{message_file, ui};
 /// tools that code cells define with tool="NAME", and the tools that were called: the name, where it is
 /// defined, and the number of calls.
 ///
-/// The plurals work, too. If there is a file with the whole name, such as a file agent in a folder
-/// talk.msg.md, list reads that file. On a terminal, lines are cut to its width. Errors and warnings about
-/// the text of the file go to stderr; check finds more. list never changes the file.
+/// Plurals such as FILE/agents work, too. If a file exists under the whole name, such as a file agent in a
+/// folder talk.msg.md, list reads that file. On a terminal, lines are cut to its width. Errors and warnings
+/// about the text of the file go to stderr; check finds more. list never changes the file.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects list talk.msg.md

@@ -13,7 +13,8 @@ use crate::{help, ui};
 
 /// Print a manual page
 ///
-/// Without a VERB, man prints the page of analects itself. Pass the output to the program man.
+/// Without a VERB, man prints the page of analects itself. To read the page, pass the output to the program
+/// man.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects man | man -l -

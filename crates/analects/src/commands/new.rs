@@ -25,8 +25,8 @@ const SECTION: &str = "Discussion";
 /// The last line is an empty cell where you type. An existing file is never changed.
 ///
 /// The agent that answers is written into the file: the configured agent that --agent names, or a new agent
-/// with the model that -m names. Without these options, it is the configured default model, if there is
-/// one.
+/// with the model that -m names. Without these options, the configured default model becomes the agent, if
+/// there is one.
 ///
 /// new prints the path, so you can pass it to an editor.
 #[derive(Debug, clap::Args)]

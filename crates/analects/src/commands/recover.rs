@@ -23,11 +23,11 @@ use crate::{message_file, shell, ui};
 /// How many characters of a record the list shows.
 const FIRST_WORDS: usize = 60;
 
-/// Bring back an answer or a text that a message file has lost
+/// Bring back an answer or a text that is no longer in a message file
 ///
 /// A journal on this machine keeps every answer, even if an editor saved over it, the answer broke off, or
-/// its question changed in the meantime. Without a CELL, recover lists what is in the journal but not in
-/// the file: the name, the time, the kind, and the start of the text. With CELL names, recover puts them
+/// its question changed in the meantime. Without a CELL, recover lists what is in the journal but not in the
+/// file, each entry with its name, time, kind, and the start of its text. With CELL names, recover puts them
 /// back. An answer goes below its question if that is still unanswered, or else to the end of the file,
 /// hidden from the model.
 ///

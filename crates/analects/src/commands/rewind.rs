@@ -7,12 +7,12 @@ use crate::{shell, ui};
 
 /// Go back to an earlier message of a conversation
 ///
-/// Your next message follows the message that you name. Everything after that message stays in the record
-/// as a branch that is not sent; to return to it, rewind to its last message. A tool call keeps its result,
-/// code keeps its output, and a summary keeps its compaction.
+/// Your next message follows the message that you name. Everything after that message stays as a branch that
+/// is not sent; to return to that branch, rewind to its last message. A tool call keeps its result, code
+/// keeps its output, and a summary still replaces the messages before it.
 ///
 /// In a FILE, the empty cell at the end gets parent="3", and your next message goes into it. If you go back
-/// beyond a compaction, its summary no longer counts, and the messages that it replaced are sent again.
+/// past a summary, it no longer counts, and the messages that it replaced are sent again.
 ///
 /// If you rewind to a question, chat without a prompt asks it again.
 #[derive(Debug, clap::Args)]

@@ -19,9 +19,9 @@ use crate::ui;
 
 /// List, read, continue and import sessions
 ///
-/// A session is a conversation in the transcript store instead of a file. Name a SESSION by its id, a prefix
-/// of its id, its title, or last: the session of this folder with the newest message. Sessions of this folder
-/// take precedence over those of other folders.
+/// A session is a conversation that Analects keeps in your data folder instead of in a message file. Name a
+/// SESSION by its id, a prefix of its id, its title, or last: the session of this folder with the newest
+/// message. Sessions of this folder take precedence over those of other folders.
 #[derive(Debug, clap::Args)]
 #[command(
     arg_required_else_help = true,
@@ -55,8 +55,8 @@ enum SessionCommand {
 
 /// Move sessions to the trash folder of the store
 ///
-/// They are no longer listed or found, but nothing is deleted. prune prints the new path of each session;
-/// to get a session back, move that file to where it was.
+/// The sessions are no longer listed or found, but nothing is deleted. prune prints the new path of each
+/// session; to get a session back, move that file to where it was.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:
   analects session prune 0197a3c2")]

@@ -26,8 +26,8 @@ enum SetCommand {
 
 /// Set the agent that answers by default
 ///
-/// This changes or adds the line default_agent in the frontmatter, and no other byte. The file must define
-/// the agent.
+/// set default changes or adds only the line default_agent in the frontmatter. The file must define the
+/// agent.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Example:\n  analects set default talk.msg.md coder")]
 struct SetDefaultArgs {

@@ -16,14 +16,14 @@ use crate::{hints, ui};
 /// the start of its text. On a terminal, lines are cut to its width. Problems go to stderr. show never
 /// changes the file.
 ///
-/// The model does not see a cell that is hidden (history=none), edited by another cell, on another branch,
-/// in a side chain, taken back, compacted (a summary replaces it), or an error.
+/// The model does not see a cell that is hidden (history=none), edited by another cell, on another branch, in
+/// a side chain, taken back (by a tombstone record), compacted (a summary replaces it), or an error.
 ///
-/// With a CELL, show prints the content of that cell byte for byte and adds no line end. CELL is a cell id
-/// or, for a cell without an id, its place in the file, counted from 1. If two cells have the same id, show
-/// prints the first. Base64 content (a raw cell with a mime_type, or a picture that code made) is decoded.
-/// On a terminal, control characters and invisible characters appear as <U+001B>, and binary content is
-/// refused.
+/// With a CELL, show prints the content of that cell byte for byte, without adding a line end. CELL is a cell
+/// id or, for a cell without an id, its position in the file, counted from 1. If two cells have the same id,
+/// show prints the first. Base64 content (a raw cell with a mime_type, or a picture that code made) is
+/// decoded. On a terminal, control characters and invisible characters appear as <U+001B>, and binary content
+/// is refused.
 ///
 /// With --json, show prints the whole parsed file for other programs: frontmatter, agents, all cells with
 /// their content, and problems. With a CELL, it prints only that cell. Binary content is in content_base64.
@@ -37,7 +37,7 @@ pub struct ShowArgs {
     /// The message file, such as talk.msg.md
     file: PathBuf,
 
-    /// Print only the content of this cell: its id, or its place if it has no id
+    /// Print only the content of this cell: its id, or its position if it has no id
     cell: Option<String>,
 
     /// Print the parsed file, or the cell, as JSON

@@ -50,7 +50,7 @@ fn a_terminal_chat_writes_its_file() {
     };
     assert_eq!(code, 0, "{seen}");
     assert!(
-        seen.contains("a.msg.md, with openai/tiny; /help for help"),
+        seen.contains("a.msg.md, with openai/tiny; /help for commands"),
         "{seen}"
     );
     let texts = sandbox.message_texts("a.msg.md");

@@ -12,8 +12,8 @@ fn recover_restores_the_text_before_an_edit() {
     assert_eq!(assert_success(&run), "1");
     assert_eq!(
         run.stderr,
-        "to ask again from there: analects rewind a.msg.md 1, then analects chat a.msg.md\n\
-         the old text: analects recover a.msg.md\n"
+        "to ask it again: analects rewind a.msg.md 1, then analects chat a.msg.md\n\
+         to see the old text: analects recover a.msg.md\n"
     );
     let edited = FILE.replace("six times seven?", "\\# %% seven times six?");
     assert_eq!(sandbox.read("a.msg.md"), edited);
@@ -218,7 +218,7 @@ fn editing_a_hidden_cell_keeps_it_hidden_and_says_so() {
         assert!(!request_of_file(&sandbox).contains("new text"), "{cell}");
         let told = format!(
             "cell {cell} is hidden from the model; analects restore a.msg.md {shown} shows it\n\
-             the old text: analects recover a.msg.md\n"
+             to see the old text: analects recover a.msg.md\n"
         );
         assert_eq!(run.stderr, told);
         assert_success(&sandbox.run(&["restore", "a.msg.md", shown]));
@@ -279,7 +279,7 @@ fn hints_after_an_edit_work_for_every_kind_of_cell() {
     let system = "# %%% [^0]\n\n[^0]: [system]\n\nBe brief.\n\n# %% [^1]";
     let file = file_with_tool_call().replace("# %% [^1]", system)
         + "\n# %% [^5]\n\n[^5]: [markdown]\n\nopen\n";
-    let from = "to ask again from there: analects rewind a.msg.md";
+    let from = "to ask it again: analects rewind a.msg.md";
     let behind = "to continue from there: analects rewind a.msg.md";
     let expected = [
         ("1", from, "Forty-two."),
@@ -312,6 +312,9 @@ fn hints_after_an_edit_work_for_every_kind_of_cell() {
     for cell in ["0", "4"] {
         let run = sandbox.run(&["edit", "a.msg.md", cell, "x"]);
         assert_success(&run);
-        assert_eq!(run.stderr, "the old text: analects recover a.msg.md\n");
+        assert_eq!(
+            run.stderr,
+            "to see the old text: analects recover a.msg.md\n"
+        );
     }
 }

@@ -9,16 +9,24 @@ use crate::pseudo_terminal::run_on_terminal;
 use crate::sandbox::{Sandbox, skip};
 
 const PICTURE: &str = "docs/images/terminal.svg";
-const RECORDING: &str = include_str!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../docs/examples/hello.sse"
-));
+/// A recorded answer, as a provider sends it.
+const RECORDING: &str = r#"data: {"id":"picture","object":"chat.completion.chunk","model":"recorded","choices":[{"index":0,"delta":{"role":"assistant","content":"A set with an associative operation and a neutral element."},"finish_reason":"stop"}]}
+
+data: [DONE]
+
+"#;
 
 /// The typed commands, word by word.
 const COMMANDS: [&[&str]; 5] = [
-    &["chat", "talk.msg.md", "-m", "replay:hello.sse", "hi"],
+    &[
+        "chat",
+        "talk.msg.md",
+        "-m",
+        "replay:answer.sse",
+        "What is a monoid?",
+    ],
     &["list", "talk.msg.md"],
-    &["edit", "talk.msg.md", "1", "Good evening"],
+    &["edit", "talk.msg.md", "1", "What is a group?"],
     &["rewind", "talk.msg.md", "1"],
     &["check", "talk.msg.md"],
 ];
@@ -35,7 +43,7 @@ type StyledLine = Vec<(u8, String)>;
 fn the_readme_picture_shows_what_the_command_prints() {
     let test = "the_readme_picture_shows_what_the_command_prints";
     let sandbox = Sandbox::new();
-    sandbox.write("hello.sse", RECORDING);
+    sandbox.write("answer.sse", RECORDING);
     let mut lines: Vec<StyledLine> = Vec::new();
     for words in COMMANDS {
         let Some((seen, code)) = run_on_terminal(&sandbox, words, false) else {
@@ -57,6 +65,7 @@ fn the_readme_picture_shows_what_the_command_prints() {
         lines.extend(parse_lines(&seen));
         lines.push(Vec::new());
     }
+    lines.pop();
     let picture = svg(&lines);
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
@@ -107,7 +116,7 @@ fn svg(lines: &[StyledLine]) -> String {
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height}\" \
          viewBox=\"0 0 {width:.0} {height}\" role=\"img\">\n\
-         <title>analects in a terminal: a conversation is asked, listed, edited, rewound and checked</title>\n\
+         <title>analects in a terminal: the commands chat, list, edit, rewind and check</title>\n\
          <style>\n\
          text {{ font: 14px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; fill: #d8dee9; white-space: pre; }}\n\
          .l {{ animation: show 0.2s both; }}\n\

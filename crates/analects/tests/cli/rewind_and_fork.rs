@@ -422,7 +422,7 @@ fn hints_can_be_pasted_into_a_shell() {
             let old = run
                 .stderr
                 .lines()
-                .find(|line| line.starts_with("the old text: "))
+                .find(|line| line.starts_with("to see the old text: "))
                 .unwrap();
             let listed = run_hint(&sandbox, old);
             assert!(

@@ -120,7 +120,7 @@ impl RunningSession<'_> {
         let location = self.session.location.title();
         let model = model_name(&self.responder()?);
         ui::remark(&format!(
-            "{location}, with {model}; /help for help, Ctrl-D to end"
+            "{location}, with {model}; /help for commands, Ctrl-D to end"
         ));
         Ok(())
     }

@@ -46,9 +46,9 @@ const CHUNK: usize = 1 << 20;
 /// {"type":"user","content":"Hello"}. Missing ids, parents and times are filled in. A message with an
 /// agent_id goes to the side chain of that agent.
 ///
-/// Once a message would survive a power cut, append prints the line {"id":…,"session_id":…} for it. If a
-/// line is not a message, append stops and reports its number; earlier messages are kept. Without a
-/// SESSION, append starts a new session.
+/// As soon as a message is safe on disk, even from a power cut, append prints the line
+/// {"id":…,"session_id":…} for it. If a line is not a message, append stops and reports its number; earlier
+/// messages are kept. Without a SESSION, append starts a new session.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   echo '{\"type\":\"user\",\"content\":\"Hello\"}' | analects session append
@@ -58,7 +58,7 @@ pub struct AppendArgs {
     /// The session [default: a new one]
     session: Option<String>,
 
-    /// Make all messages of one read durable together, which is faster
+    /// Write many messages to disk at once, which is faster
     #[arg(long)]
     batch: bool,
 }

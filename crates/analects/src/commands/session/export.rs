@@ -30,8 +30,9 @@ use crate::{shell, ui};
 /// writes a new file: if the name ends in .md, a message file in which chat continues the conversation, or
 /// else a transcript. With -o -, it prints the message file.
 ///
-/// A message file is written for people: it holds all text, also of other branches, and export reports what
-/// it leaves out. Its frontmatter defines the agent that answered last, with its model. --full keeps everything except progress, with the details in one cell at the end. Lines
+/// A message file is written for people: it holds all text, including other branches, and export reports what
+/// it leaves out. Its frontmatter defines the agent that answered last, with its model. --full keeps
+/// everything except progress, with the details in one cell at the end. Lines
 /// that cannot be read, such as a line cut off by a kill, are counted on stderr; a transcript holds them as
 /// they are stored. A line of more than 64 MB is left out, and an empty record takes its place.
 #[derive(Debug, clap::Args)]
@@ -51,7 +52,7 @@ pub struct ExportArgs {
     #[arg(long, requires = "output")]
     full: bool,
 
-    /// Read the side chain of this agent instead of the main chain
+    /// Export the side chain of this agent instead of the main chain
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 }

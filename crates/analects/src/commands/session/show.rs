@@ -11,7 +11,7 @@ use crate::ui;
 
 /// Show the details of a session
 ///
-/// This shows the session's title, folder, file and times, how many messages and branches it has, the known
+/// show prints the session's title, folder, file and times, how many messages and branches it has, the known
 /// tokens and costs, and the side chains of its agents. Tokens and costs include answers on other branches
 /// and dropped answers, because you paid for them. To read the messages, use analects session tail.
 #[derive(Debug, clap::Args)]

@@ -16,8 +16,8 @@ use crate::{request_preview, ui};
 /// --json, each message is a line of JSON.
 ///
 /// tail shows the messages of all branches. If the model does not see a message, its line ends with the
-/// reason: it is on another branch, taken back (by drop), hidden, compacted (a summary replaces it), or an
-/// error. With --json, the field unseen holds the reason.
+/// reason: it is hidden (dropped), on another branch, compacted (a summary replaces it), taken back (by a
+/// tombstone record), or an error. With --json, the field unseen holds the reason.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session tail
@@ -31,7 +31,7 @@ pub struct TailArgs {
     #[arg(short = 'n', long = "lines", value_name = "N", default_value_t = 20)]
     count: usize,
 
-    /// Read the side chain of this agent instead of the main chain
+    /// Show the side chain of this agent instead of the main chain
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 

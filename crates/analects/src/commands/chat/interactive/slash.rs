@@ -51,7 +51,11 @@ pub const COMMANDS: [(&str, &str, &str); 10] = [
         "show what would be sent with the next prompt",
     ),
     ("compact", "", "summarise the conversation so far"),
-    ("undo", "", "take back the last prompt and its answer"),
+    (
+        "undo",
+        "",
+        "take back the last prompt and its answer; nothing is deleted",
+    ),
     (
         "fork",
         "",
@@ -65,9 +69,9 @@ pub const COMMANDS: [(&str, &str, &str); 10] = [
     (
         "edit",
         "TEXT",
-        "write the next prompt in your editor ($VISUAL or $EDITOR); to send nothing, leave the text empty or unchanged, or leave the editor with an error, such as :cq in vi",
+        "write the next prompt in your editor ($VISUAL or $EDITOR); to send nothing, leave the text empty or unchanged, or make the editor exit with an error, as :cq does in vi",
     ),
-    ("help", "", "show this"),
+    ("help", "", "show these commands and keys"),
     ("quit", "", "end the session; Ctrl-D does the same"),
 ];
 
@@ -138,10 +142,10 @@ const KEYS: [(&str, &str); 8] = [
         "Enter",
         "send; after \\ at the end of the line, or in an open ``` block, start a new line",
     ),
-    ("Alt-Enter", "a new line"),
+    ("Alt-Enter", "start a new line"),
     (
         "Up, Ctrl-R",
-        "find earlier input; Tab completes commands, agents and models",
+        "find what you typed before; Tab completes commands, agents and models",
     ),
     (
         "Ctrl-C",
@@ -150,11 +154,11 @@ const KEYS: [(&str, &str); 8] = [
     ("Ctrl-D", "end the session"),
     (
         "Ctrl-Z",
-        "return to the shell; fg brings you back; Ctrl-_ undoes a change of the line",
+        "return to the shell; fg brings you back; Ctrl-_ undoes your last change to the line",
     ),
     (
         "",
-        "Text that you type while an answer arrives appears in the input line after it.",
+        "Text that you type while an answer arrives appears in the input line after the answer.",
     ),
     (
         "",
