@@ -39,10 +39,11 @@ struct ConfigShowArgs {
 
 /// Change a setting in your config.toml
 ///
-/// KEY is a name that config show lists, such as models.default or agents.NAME.system_prompt. Only this
-/// value changes: comments and all other bytes stay. A missing file is created, for your eyes only.
+/// KEY is a name that config show lists, such as models.default or agents.NAME.system_prompt. Comments and
+/// everything else in the file stay as they are. If there is no such file, it is created, and only you can
+/// read it.
 ///
-/// Keys, addresses, folders and proxies come from the environment only, so set refuses them.
+/// set refuses API keys, addresses, folders and proxies, because they come only from the environment.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects config set models.default openai/gpt-5-mini
@@ -52,7 +53,7 @@ struct ConfigSetArgs {
     /// The name of the setting
     key: String,
 
-    /// The new value; several models have commas between them
+    /// The new value; separate several models with commas
     #[arg(allow_hyphen_values = true)]
     value: String,
 }
