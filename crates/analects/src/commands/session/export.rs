@@ -31,10 +31,10 @@ use crate::{shell, ui};
 /// else a transcript. With -o -, it prints the message file.
 ///
 /// A message file is written for people: it holds all text, including other branches, and export reports what
-/// it leaves out. Its frontmatter defines the agent that answered last, with its model. --full keeps
-/// everything except progress, with the details in one cell at the end. Lines
-/// that cannot be read, such as a line cut off by a kill, are counted on stderr; a transcript holds them as
-/// they are stored. A line of more than 64 MB is left out, and an empty record takes its place.
+/// it leaves out. Its frontmatter defines the agent that answered last and its model. --full keeps everything
+/// except progress, with the details in one cell at the end. Lines that cannot be read, such as a line cut
+/// off by a kill, are counted on stderr; a transcript holds them as they are stored. A line of more than 64
+/// MB is left out, and an empty record takes its place.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   analects session export last > talk.jsonl
