@@ -206,7 +206,7 @@ impl Client {
         };
         let call = HttpCall {
             client: self.http_client(base_url)?,
-            api: model.api,
+            model,
             base_url,
             key,
             as_bearer,

@@ -70,11 +70,13 @@ pub enum ClientError {
     #[error("{url} answered {}: {error}", .error.status.unwrap_or_default())]
     Api {
         /// The address.
-        url: String,
+        url: Box<str>,
         /// The error that it reported.
         error: ApiError,
         /// Whether the server says that another try may help; `None` if it says nothing.
         should_retry: Option<bool>,
+        /// If the provider does not know the model, those that were probably meant.
+        near: Option<Box<NearModels>>,
     },
     /// The answer began, and was cut off or ended with an error.
     #[error("the answer broke off: {0}")]
@@ -103,6 +105,13 @@ pub enum ClientError {
         /// Why.
         reason: String,
     },
+}
+
+/// Known models of a provider that are much like one that it does not know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearModels {
+    /// Each as `provider/NAME`, the nearest first.
+    pub names: Vec<String>,
 }
 
 /// What did not happen in time.

@@ -1,21 +1,21 @@
 //! One request over HTTP: its headers, its key, and the errors of its answer.
 
 use analects_core::{ApiError, ApiErrorKind};
-use analects_providers::{Api, Auth, HttpRequest, Method, RetryHeaders, error_from_response};
+use analects_providers::{Auth, HttpRequest, Method, RetryHeaders, error_from_response};
 use jiff::Timestamp;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use tokio::time::Instant;
 
 use crate::address::without_secrets;
 use crate::byte_stream::ReadLimits;
-use crate::error::{TimeoutPhase, reason};
+use crate::error::{NearModels, TimeoutPhase, reason};
 use crate::recorder::Recorder;
-use crate::{BaseUrl, ByteStream, ClientError, Key, Options};
+use crate::{BaseUrl, ByteStream, ClientError, Key, Model, Options, near_models};
 
 /// Everything that sending a request to a model needs.
 pub(crate) struct HttpCall<'a> {
     pub client: &'a reqwest::Client,
-    pub api: Api,
+    pub model: &'a Model,
     pub base_url: &'a BaseUrl,
     pub key: Option<&'a Key>,
     /// Whether the key is a bearer token, whatever the API says.
@@ -137,18 +137,29 @@ impl HttpCall<'_> {
         }
         let mut bytes = ByteStream::http(response, limits, self.key);
         let body = bytes.read_error_body().await;
-        let mut error = error_from_response(self.api, status.as_u16(), header, &body);
+        let mut error = error_from_response(self.model.api, status.as_u16(), header, &body);
         if let Some(key) = self.key {
             // The body does not contain the key any more, but may have spelled it in JSON escapes.
             key.hide_in(&mut error);
         }
         let retry = RetryHeaders::read(header, Timestamp::now());
         error.retry_after_ms = retry.after_ms.or(error.retry_after_ms);
+        let near = self.near_models(&error);
         ClientError::Api {
-            url,
+            url: url.into(),
             error,
             should_retry: retry.should_retry,
+            near,
         }
+    }
+
+    /// The known models that were probably meant, if the provider knows none of this name.
+    fn near_models(&self, error: &ApiError) -> Option<Box<NearModels>> {
+        if error.kind != ApiErrorKind::NotFound || self.model.facts.is_some() {
+            return None;
+        }
+        let names = near_models::misspelt_models(&self.model.provider, &self.model.name);
+        (!names.is_empty()).then(|| Box::new(NearModels { names }))
     }
 
     /// The error for a redirection to another address, which may be relative.

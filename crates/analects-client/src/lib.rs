@@ -96,7 +96,7 @@ pub use adapter::{ModelAdapter, Response, cost, is_content};
 pub use address::BaseUrl;
 pub use byte_stream::ByteStream;
 pub use client::{Client, Options, RetryCallback, RetryNotice};
-pub use error::{ClientError, TimeoutPhase};
+pub use error::{ClientError, NearModels, TimeoutPhase};
 pub use event_stream::EventStream;
 pub use key::Key;
 pub use model::{Model, ProviderSettings, Resolver, Transport, find_provider, resolve};

@@ -22,6 +22,16 @@ pub(crate) fn nearest_models(name: &str, catalogue: &Catalogue) -> Vec<String> {
     }
 }
 
+/// The known models of a provider that an unknown one of its models may be a wrong spelling of.
+pub(crate) fn misspelt_models(provider: &str, model: &str) -> Vec<String> {
+    let Some(vendor) = vendor(provider) else {
+        return Vec::new();
+    };
+    let near = nearest_names(model, names_of(vendor, Catalogue::built_in()), LIMIT);
+    let near = near.into_iter();
+    near.map(|name| format!("{}/{name}", vendor.name)).collect()
+}
+
 /// The provider whose name or alias is much like this one.
 fn nearest_vendor(name: &str) -> Option<&'static Vendor> {
     let names = vendors().iter().flat_map(|it| {

@@ -392,6 +392,11 @@ pub fn for_client_error(error: &ClientError) -> Option<Advice> {
         ClientError::Api { .. } if error.kind() == ApiErrorKind::Auth => {
             "check the key; analects config show lists the variables"
         }
+        ClientError::Api {
+            near: Some(near), ..
+        } => {
+            return Some(did_you_mean(near.names.iter().map(String::as_str)));
+        }
         ClientError::Api { .. }
         | ClientError::Setup(_)
         | ClientError::Broken { .. }
@@ -406,12 +411,16 @@ pub fn for_client_error(error: &ClientError) -> Option<Advice> {
 /// What you can type in place of an unknown model: the nearest known ones, or a configured name.
 fn for_unknown_model(name: &str, near: &[String]) -> Advice {
     let pointer = nearest(name, POINTERS);
-    let mut meant: Vec<&str> = pointer.into_iter().collect();
-    meant.extend(near.iter().map(String::as_str));
-    if meant.is_empty() {
+    if near.is_empty() && pointer.is_none() {
         return "name a model as provider/NAME; analects model list has the providers".into();
     }
-    format!("did you mean {}?", or_list(&meant)).into()
+    did_you_mean(pointer.into_iter().chain(near.iter().map(String::as_str)))
+}
+
+/// The advice to type one of these names instead.
+fn did_you_mean<'a>(names: impl Iterator<Item = &'a str>) -> Advice {
+    let names: Vec<&str> = names.collect();
+    format!("did you mean {}?", or_list(&names)).into()
 }
 
 /// Words as a list: `a`, `a or b`, `a, b or c`.

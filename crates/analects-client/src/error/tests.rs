@@ -11,9 +11,10 @@ fn api(status: Option<u16>) -> ClientError {
         ..ApiError::new(ApiErrorKind::Auth, words)
     };
     ClientError::Api {
-        url: URL.to_string(),
+        url: URL.into(),
         error,
         should_retry: None,
+        near: None,
     }
 }
 

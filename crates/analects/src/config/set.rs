@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use analects_core::{Agent, nearest_names};
+use analects_core::{Agent, nearest, nearest_names};
 use analects_store::{replace_file, vfs};
 
 use super::edit::{self, quoted};
@@ -119,13 +119,27 @@ fn no_such_key(key: &str) -> Failure {
         .and_then(|rest| rest.rsplit_once('.'));
     let agent = agent.map_or("NAME", |(agent, _)| agent);
     let keys = all_keys(agent);
-    let near = nearest_names(key, keys.iter().map(String::as_str), 3);
+    let mut near = nearest_names(key, keys.iter().map(String::as_str), 3);
+    if near.is_empty() {
+        near = keys_with_name(key.rsplit('.').next().unwrap_or(key), &keys);
+    }
     let hint = if near.is_empty() {
         format!("the settings are {}", keys.join(", "))
     } else {
         format!("did you mean {}?", or_list(&near))
     };
     Failure::usage(format!("unknown setting {key}"), hint)
+}
+
+/// The keys whose last part is much like this name.
+fn keys_with_name<'k>(name: &str, keys: &'k [String]) -> Vec<&'k str> {
+    let names = keys.iter().filter_map(|key| key.rsplit('.').next());
+    let Some(near) = nearest(name, names) else {
+        return Vec::new();
+    };
+    let keys = keys.iter().map(String::as_str);
+    keys.filter(|key| key.rsplit('.').next() == Some(near))
+        .collect()
 }
 
 /// The failure for a setting that only the environment decides: a key, an address, a folder or a proxy.

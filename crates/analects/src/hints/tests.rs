@@ -187,11 +187,12 @@ fn errors_of_the_client_have_hints() {
         "name it as a/x or b/x",
     );
     let api = |kind| {
-        let url = "https://example.org".to_string();
+        let url = "https://example.org".into();
         ClientError::Api {
             url,
             error: ApiError::new(kind, "no"),
             should_retry: None,
+            near: None,
         }
     };
     check_failure(

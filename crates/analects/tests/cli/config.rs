@@ -490,6 +490,11 @@ fn config_set_refuses_what_is_no_setting() {
             "unknown setting default\nhint: did you mean models.default?\n",
         ),
         (
+            "defualt",
+            "openai/a",
+            "unknown setting defualt\nhint: did you mean models.default?\n",
+        ),
+        (
             "agents.coder.temprature",
             "1",
             "unknown setting agents.coder.temprature\nhint: did you mean agents.coder.temperature?\n",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::sandbox::Sandbox;
-use crate::server::{Server, Step};
+use crate::server::{Server, Step, error};
 
 #[test]
 fn model_list_names_key_variables_but_not_keys() {
@@ -129,6 +129,24 @@ fn unknown_models_and_providers_are_answered_with_the_nearest_known_ones() {
     let expected = "analects: there is no provider opnai\nhint: did you mean openai?\n";
     let run = sandbox.run(&["model", "list", "opnai"]);
     run.assert_fails(3, expected);
+}
+
+#[test]
+fn a_model_that_its_provider_does_not_know_is_answered_with_the_nearest_known_ones() {
+    let body =
+        r#"{"error":{"message":"The model `gpt5-mini` does not exist","code":"model_not_found"}}"#;
+    for verb in ["ask", "chat"] {
+        let server = Server::new(vec![error("404 Not Found", body)]);
+        let sandbox = Sandbox::new().with_server(&server.base_url);
+        let run = sandbox.run(&[verb, "-m", "openai/gpt5-mini", "Hi"]);
+        assert_eq!(run.code, Some(5), "{}", run.stderr);
+        assert!(run.stderr.contains("does not exist"), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("hint: did you mean openai/gpt-5-mini?"),
+            "{}",
+            run.stderr
+        );
+    }
 }
 
 #[test]
