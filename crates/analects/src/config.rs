@@ -473,6 +473,7 @@ struct FolderInfo {
 }
 
 impl FolderInfo {
+    /// `None` if the folder cannot be looked at, which ends the search.
     #[cfg(unix)]
     fn of(folder: &Path) -> Option<FolderInfo> {
         use std::os::unix::fs::MetadataExt;

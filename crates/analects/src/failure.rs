@@ -61,6 +61,7 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Without hints and without a path.
     fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
         Failure {
             kind,

@@ -261,6 +261,7 @@ struct EndSignals {
 
 #[cfg(unix)]
 impl EndSignals {
+    /// Leaves SIGHUP alone for a process that is meant to outlive its terminal.
     fn new() -> io::Result<EndSignals> {
         use tokio::signal::unix::{SignalKind, signal};
         let hang_up = if ignores_hang_up() {

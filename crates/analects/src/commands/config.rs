@@ -80,6 +80,8 @@ fn set(args: &ConfigSetArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Settings of the environment come first, then those of the files. Fails if a file is wrong, because a value shown
+/// would not be the one that counts.
 fn show(args: &ConfigShowArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let mut settings = Environment::settings()?;
@@ -92,6 +94,7 @@ fn show(args: &ConfigShowArgs) -> Result<(), Failure> {
 }
 
 /// The settings in three columns: key, value, source.
+/// Widths are in characters; a value wider than the column moves its source to the right.
 fn lines(settings: &[Setting]) -> Vec<String> {
     let mut key_width = 0;
     let mut value_width = 0;
@@ -112,6 +115,7 @@ fn lines(settings: &[Setting]) -> Vec<String> {
 }
 
 /// A value as text, strings without quotes.
+/// A list is joined with commas, as `config set` takes it.
 fn shown(setting: &Setting) -> String {
     match &setting.value {
         Value::String(text) => text.clone(),
@@ -125,6 +129,7 @@ fn shown(setting: &Setting) -> String {
 }
 
 /// A setting as `--json` prints it.
+/// The word `kind` tells which of the other keys of `from` are there.
 fn as_json(setting: &Setting) -> Value {
     let from = match &setting.origin {
         Origin::Variable(name) | Origin::Unset(name) => {

@@ -178,6 +178,8 @@ fn print_pictures(pictures: &[NamedPicture]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A target that ends in `.md` is a file even if it is missing; anything else that is no file is a session.
+/// Keys are not needed, since nothing is sent.
 pub fn run(args: &ContextArgs) -> Result<(), Failure> {
     let mut environment = Environment::read()?;
     environment.models.allow_no_key = true;

@@ -53,6 +53,7 @@ struct ForkReport<'a> {
     forked_from: &'a str,
 }
 
+/// `-o` and `--force` concern files; for a session they are an error rather than ignored.
 pub fn run(args: &ForkArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let at = args.at.as_deref();

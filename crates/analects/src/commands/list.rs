@@ -169,6 +169,7 @@ fn split_part(path: &Path) -> Result<(PathBuf, ListPart), Failure> {
     }
 }
 
+/// `word` becomes the key of the rows, beside `path`.
 fn print_json<T: Serialize>(path: &str, word: &'static str, rows: Vec<T>) -> Result<(), Failure> {
     ui::print_json(&ListReport {
         path: path.to_string(),

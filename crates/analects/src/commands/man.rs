@@ -83,6 +83,7 @@ fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The failure for a page or a folder that cannot be written.
 fn cannot(action: &str, path: &Path, error: &std::io::Error) -> Failure {
     let name = path.display();
     Failure::input(format!("{name}: cannot {action}: {}", io_error_text(error)))

@@ -293,6 +293,7 @@ fn fact(label: &str, value: Option<String>) -> String {
     format!("{label:<16} {value}")
 }
 
+/// `None` stays `None`, which [`fact`] prints as unknown.
 fn tokens(count: Option<u64>) -> Option<String> {
     Some(format!("{} tokens", count?))
 }
@@ -331,6 +332,7 @@ fn pull(args: &ModelPullArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints the option that asks the new model.
 fn add(args: &ModelAddArgs) -> Result<(), Failure> {
     let (environment, local) = machine()?;
     let added = local.add(without_prefix(&args.name), &args.file);

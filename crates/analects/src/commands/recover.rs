@@ -395,6 +395,7 @@ fn forget(args: &RecoverArgs, journal: &Journal, records: &[NamedRecord]) -> Res
     report_forgotten(args, forgotten.len())
 }
 
+/// Without any, a hint says where else the text may be kept: records belong to the name that the file had.
 fn report_forgotten(args: &RecoverArgs, count: usize) -> Result<(), Failure> {
     if args.json {
         return ui::print_json(&serde_json::json!({ "forgotten": count }));

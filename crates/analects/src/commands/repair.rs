@@ -114,6 +114,7 @@ fn head(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(head)
 }
 
+/// `talk.jsonl` becomes `talk~repaired.jsonl`.
 fn default_output(path: &Path) -> PathBuf {
     // With `~` in its name, the file is not mistaken for a session if it lies in the store.
     let mut name = path.file_stem().unwrap_or_default().to_os_string();

@@ -15,6 +15,7 @@ use super::text::{escape_line, fit_start};
 /// Goes back to the start of the line and clears it.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
+/// There is one terminal, and so one status line.
 static LINE: Mutex<StatusLine> = Mutex::new(StatusLine {
     is_shown: false,
     changes: 0,

@@ -135,6 +135,7 @@ struct RowCell {
 }
 
 impl RowCell {
+    /// Text in plain ASCII needs neither escaping nor measuring.
     fn new(text: String) -> RowCell {
         // Nearly every cell is such a text.
         if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {

@@ -400,6 +400,7 @@ fn identified(document: &Document, args: &AddArgs, cell: Cell<'_>) -> Result<Str
     })
 }
 
+/// Suggests a similar name, or else points to the list of all cells.
 fn no_such_cell(document: &Document, args: &AddArgs, name: &str) -> Failure {
     let names: Vec<String> = document
         .cells()

@@ -115,6 +115,8 @@ fn name_taken(path: &Path) -> Failure {
 }
 
 impl NewFile {
+    /// Follows links only for [`OnExisting::Replace`], so that a link is either written through or replaced, as the
+    /// caller wants.
     fn new(name: &Path, taken: OnExisting) -> Result<NewFile, Failure> {
         let there = fs::symlink_metadata(name).ok();
         let is_link = there.as_ref().is_some_and(fs::Metadata::is_symlink);

@@ -262,6 +262,7 @@ struct ProgressLine {
 }
 
 impl ProgressLine {
+    /// Prints nothing for the first moment, so short inputs show no progress at all.
     fn new() -> ProgressLine {
         ProgressLine {
             printed_at: Instant::now(),

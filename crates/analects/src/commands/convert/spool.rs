@@ -93,6 +93,7 @@ pub struct TempFile {
 }
 
 impl TempFile {
+    /// The file is unlinked at once where the system allows that.
     fn new() -> Result<TempFile, Failure> {
         let name = format!("analects-{}", OsIds.uuid(Timestamp::now()));
         let path = std::env::temp_dir().join(name);

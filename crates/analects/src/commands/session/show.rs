@@ -85,10 +85,12 @@ fn branches(count: u64) -> Option<String> {
     (count > 1).then(|| format!("{count}; {hint}"))
 }
 
+/// `None` for a session without damage.
 fn damaged(lines: u64) -> Option<String> {
     (lines > 0).then(|| format!("{lines}; see analects check"))
 }
 
+/// With four digits, since single answers cost less than a cent.
 fn cost(usd: f64) -> Option<String> {
     (usd > 0.0).then(|| format!("${usd:.4}"))
 }

@@ -8,6 +8,7 @@
 use super::languages::{Language, language};
 use super::style::{Style, StyledLine, StyledText, TextColour};
 
+/// Comments step back behind the code.
 const COMMENT: Style = Style {
     italic: true,
     ..Style::FAINT
@@ -144,6 +145,7 @@ fn is_in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
+/// The whole word is one token, so that `if` within `iffy` is no keyword.
 fn word(previous: char, rest: &str, language: &Language) -> (usize, Style) {
     let length = rest.find(|c| !is_in_word(c)).unwrap_or(rest.len());
     let word = &rest[..length];

@@ -38,15 +38,18 @@ impl Style {
         struck: false,
         colour: None,
     };
+    /// For what only helps to read: bars, rules, separators and addresses.
     pub const FAINT: Style = Style {
         faint: true,
         ..Style::PLAIN
     };
+    /// For headings and the heads of tables.
     pub const BOLD: Style = Style {
         bold: true,
         ..Style::PLAIN
     };
 
+    /// `const`, so that styles can be constants.
     pub const fn of_colour(colour: TextColour) -> Style {
         Style {
             colour: Some(colour),

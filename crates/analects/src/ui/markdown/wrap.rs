@@ -53,6 +53,7 @@ fn options<'a>(width: usize) -> Options<'a> {
         .wrap_algorithm(WrapAlgorithm::FirstFit)
 }
 
+/// Parts that need no change are borrowed by the library, and copied here.
 fn owned_lines(text: &str, options: Options<'_>) -> Vec<String> {
     let lines = textwrap::wrap(text, options);
     lines.into_iter().map(Cow::into_owned).collect()
