@@ -2,7 +2,7 @@
 //! sent.
 
 mod budget;
-mod shorten;
+mod cut_text;
 mod trim;
 
 use analects_core::{
@@ -15,7 +15,7 @@ use crate::normalize::{OutgoingItem, draft_items, join_instructions};
 use crate::tokens::{Calibration, Count, Counter, count_tokens_from_usage};
 
 pub use budget::{Budget, TooLarge};
-pub(crate) use shorten::shorten_text;
+pub(crate) use cut_text::shorten_text;
 use trim::Trimmer;
 
 /// A request, and what happens to every message of the conversation.

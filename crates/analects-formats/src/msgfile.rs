@@ -28,6 +28,7 @@ pub(crate) mod line;
 pub(crate) mod messages;
 mod meta;
 mod metadata;
+mod new_ids;
 pub mod output;
 mod owners;
 pub(crate) mod problems;

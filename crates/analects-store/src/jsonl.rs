@@ -8,11 +8,12 @@ mod announce;
 mod index;
 mod new_session;
 pub(crate) mod rows;
-mod summaries;
+mod session_list;
+mod summary_cache;
 mod writer;
 
 use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +21,6 @@ use std::time::Duration;
 
 use analects_core::{Message, MessageId};
 use analects_formats::transcript::encode_to;
-use jiff::Timestamp;
 
 use crate::error::cannot;
 use crate::folders::create_private_folder;
@@ -32,7 +32,6 @@ use crate::{StoreError, StoreFolders};
 use index::StoreLimits;
 use new_session::{HiddenSession, clear_up};
 use rows::{Backward, Forward};
-use summaries::ProjectSummaries;
 use writer::ChainWriter;
 
 /// The size limit of a line in bytes. Longer lines are not read.
@@ -139,13 +138,6 @@ impl JsonlStore {
         Ok(project.join(session).join(format!("agent-{agent}.jsonl")))
     }
 
-    /// Returns the file that caches the summaries of the sessions of a project.
-    fn summaries_path(&self, project: &str) -> PathBuf {
-        self.folders
-            .summaries_folder()
-            .join(format!("{project}.jsonl"))
-    }
-
     /// The settings that the index needs.
     fn limits(&self) -> StoreLimits {
         StoreLimits {
@@ -225,45 +217,6 @@ impl JsonlStore {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(cannot("read this folder", folder)(error)),
         }
-    }
-
-    /// Lists the sessions of a project, sorted by name.
-    fn list_project(&self, project: &str) -> Result<Vec<ListedSession>, StoreError> {
-        let folder = self.projects_folder().join(checked_name(project)?);
-        let mut sessions = Vec::new();
-        for path in self.list_folder(&folder)? {
-            let Some(session) = name_between(&path, "", ".jsonl") else {
-                continue;
-            };
-            let metadata = self.vfs.metadata(&path);
-            let Some(metadata) = metadata.ok().filter(|metadata| metadata.is_file) else {
-                continue;
-            };
-            let (second, nano) = metadata.modified;
-            let modified = Timestamp::new(second, i32::try_from(nano).unwrap_or(0));
-            sessions.push(ListedSession {
-                name: ChainName::new(project, session),
-                modified: modified.unwrap_or_default(),
-                length: metadata.length,
-            });
-        }
-        Ok(sessions)
-    }
-
-    /// Lists the sessions of all projects.
-    fn list_all_projects(&self) -> Result<Vec<ListedSession>, StoreError> {
-        let mut sessions = Vec::new();
-        for folder in self.list_folder(&self.projects_folder())? {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            let is_file = self
-                .vfs
-                .metadata(&folder)
-                .is_ok_and(|metadata| metadata.is_file);
-            if checked_name(&name).is_ok() && !is_file {
-                sessions.extend(self.list_project(&name)?);
-            }
-        }
-        Ok(sessions)
     }
 
     /// Moves a file to `trash`, or to a similar name if that is taken. Returns the new path.
@@ -363,44 +316,11 @@ impl TranscriptStore for JsonlStore {
     }
 
     fn list(&self, project: Option<&str>) -> Result<Vec<ListedSession>, StoreError> {
-        let mut sessions = match project {
-            Some(project) => self.list_project(project)?,
-            None => self.list_all_projects()?,
-        };
-        sessions.sort_by_key(|session| std::cmp::Reverse(session.modified));
-        Ok(sessions)
+        self.list_sessions(project)
     }
 
     fn summaries(&self, sessions: &[ListedSession]) -> Result<Vec<SessionSummary>, StoreError> {
-        let mut projects: BTreeMap<&str, Vec<&ListedSession>> = BTreeMap::new();
-        for session in sessions {
-            projects
-                .entry(&session.name.project)
-                .or_default()
-                .push(session);
-        }
-        let mut by_name = HashMap::new();
-        for (project, sessions) in projects {
-            let path = self.summaries_path(checked_name(project)?);
-            let mut summaries = ProjectSummaries::read(&*self.vfs, path);
-            for session in &sessions {
-                let summary = match summaries.get(session) {
-                    Some(summary) => summary.clone(),
-                    None => {
-                        let summary = self.overview(&session.name)?.summary();
-                        summaries.add(session, summary.clone());
-                        summary
-                    }
-                };
-                by_name.insert(&session.name, summary);
-            }
-            summaries.save(&*self.vfs, &sessions);
-        }
-        let mut summaries = Vec::new();
-        for session in sessions {
-            summaries.extend(by_name.remove(&session.name));
-        }
-        Ok(summaries)
+        self.summarise_sessions(sessions)
     }
 
     fn side_chains(&self, of: &ChainName) -> Result<Vec<String>, StoreError> {

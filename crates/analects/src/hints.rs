@@ -1,8 +1,10 @@
 //! Hints: what to type next, in a call of the command or in a session at the terminal. Libraries say what can be done;
-//! only this module names the verbs and options that do it.
+//! here it gets the names of verbs and options. A command words its own usage errors where it finds them.
 //!
 //! A failure stores [`Advice`] and not text, because the same failure reads differently in a call (`analects chat …`)
 //! and in a session (`/retry`). The words are chosen when it is printed.
+
+mod usage;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,8 @@ use crate::config::POINTERS;
 use crate::input::stdin_is_terminal;
 use crate::no_model_help::{self, ModelChoice};
 use crate::shell;
+
+pub use usage::usage_failure;
 
 /// Where you read a hint, which decides what you can type.
 /// Passed down to wherever hints are printed, never stored in a failure.

@@ -104,6 +104,6 @@ fn explain_arguments(error: &clap::Error, args: &[OsString]) -> Result<ExitCode,
             ui::print_help(error)?;
             Ok(ExitCode::from(2))
         }
-        _ => Err(help::usage_failure(error, args)),
+        _ => Err(hints::usage_failure(error, args)),
     }
 }

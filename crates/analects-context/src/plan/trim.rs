@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use analects_core::{Block, Content, Problem, Request, Role, Sendable, Turn, sendable};
 
-use super::shorten::shorten_result;
+use super::cut_text::shorten_result;
 use super::{Budget, Fate, Row};
 use crate::normalize::{ItemKind, OutgoingItem};
 use crate::tokens::{Count, Counter};

@@ -2,14 +2,14 @@
 //! at once. Nothing marks the end of an answer: it is complete if a finish reason came before the
 //! stream ended.
 
-mod part;
+mod wire_part;
 
 use analects_core::{
     ApiError, ApiErrorKind, BlockStart, Delta, Raw, RawMap, StopReason, StreamEvent, Text,
     TokenUsage,
 };
 
-use self::part::{GeminiData, GeminiFunctionCall, GeminiPart, PartContent, PartFields};
+use self::wire_part::{GeminiData, GeminiFunctionCall, GeminiPart, PartContent, PartFields};
 use super::error::error_in_stream;
 use super::usage::token_usage;
 use super::wire::{GeminiCandidate, GeminiChunk};
