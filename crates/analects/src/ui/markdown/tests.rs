@@ -145,6 +145,11 @@ fn words_wrap_with_hanging_indents() {
     );
     check_in(
         30,
+        "Commands such as /undo, /retry, /help wrap, too.",
+        "Commands such as /undo,\n/retry, /help wrap, too.\n",
+    );
+    check_in(
+        30,
         "- Words of an item wrap with a hanging indent.\n",
         "• Words of an item wrap with a\n  hanging indent.\n",
     );

@@ -104,12 +104,24 @@ fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
         let is_beside_wide =
             is_wide(word.word.chars().next_back()) || is_wide(line[end..].chars().next());
         if !word.whitespace.is_empty() || is_beside_wide {
-            words.push(Word::from(&line[start..end]));
+            push_words(&mut words, &line[start..end]);
             start = end;
         }
     }
-    words.push(Word::from(&line[start..]));
+    push_words(&mut words, &line[start..]);
     Box::new(words.into_iter())
+}
+
+/// Adds a piece that Unicode's rules do not break. They keep a slash with what is before it, even behind a blank, and
+/// paths and commands begin with one.
+fn push_words<'a>(words: &mut Vec<Word<'a>>, piece: &'a str) {
+    let mut rest = piece;
+    while let Some(blank) = rest.find(" /") {
+        let (word, after) = rest.split_at(blank + 1);
+        words.push(Word::from(word));
+        rest = after;
+    }
+    words.push(Word::from(rest));
 }
 
 /// False without a character, at the start or end of a line.
