@@ -126,6 +126,9 @@ pub enum TimeoutPhase {
     /// The next bytes of the answer.
     #[error("sent nothing more")]
     Idle,
+    /// The end of the answer.
+    #[error("did not finish the answer")]
+    Answer,
 }
 
 impl ClientError {

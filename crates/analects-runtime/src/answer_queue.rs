@@ -43,6 +43,11 @@ impl WaitingQuestions {
 }
 
 impl Question {
+    /// Whether it has the words of this prompt.
+    pub(crate) fn says(&self, prompt: &str) -> bool {
+        is_same_text(&self.text, prompt)
+    }
+
     /// Whether it is the same question in a changed conversation.
     fn is(&self, other: &Question) -> bool {
         match (&self.key, &other.key) {
@@ -300,6 +305,7 @@ mod tests {
             key: Some((*name).to_string()),
             text: format!("text {name}"),
             agent: Some((*agent).to_string()).filter(|agent| !agent.is_empty()),
+            timeout: None,
             cell_index: 0,
         };
         WaitingQuestions::first(questions.iter().map(question).collect())

@@ -5,6 +5,7 @@
 //! nothing is locked while a model is asked, and a change by somebody else is noticed instead of overwritten.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use analects_context::{Calibration, FileFreshness};
 use analects_core::verbs::Change;
@@ -25,6 +26,14 @@ pub trait Conversation {
     /// The messages so far and the questions that wait for an answer.
     /// It may copy the whole conversation, so keep the result instead of asking twice.
     fn snapshot(&self) -> Snapshot;
+
+    /// Whether the last question that waits for an answer has the words of this prompt.
+    fn is_waiting_last(&self, prompt: &str) -> bool {
+        let questions = self.snapshot().questions;
+        questions
+            .last()
+            .is_some_and(|question| question.says(prompt))
+    }
 
     /// The agents and models that may answer.
     fn responders(&self) -> Responders;
@@ -123,6 +132,8 @@ pub struct Question {
     pub text: String,
     /// The agent that should answer; `None` for any.
     pub agent: Option<String>,
+    /// How long the answer may take; `None` without a limit.
+    pub timeout: Option<Duration>,
     /// The index of its cell in a message file; 0 elsewhere.
     pub(crate) cell_index: usize,
 }
@@ -135,6 +146,8 @@ pub struct Responders {
     pub agents: Vec<Agent>,
     /// Whether the conversation can define new agents.
     pub defines_agents: bool,
+    /// The instructions for an agent that is just a model, if the conversation has some.
+    pub system_prompt: Option<String>,
     /// The name of the agent that answers unless another is named.
     pub default: Option<String>,
     /// The configured agent that gave the last answer, if a configured one did.
@@ -160,6 +173,10 @@ pub struct Notes {
 impl<C: Conversation + ?Sized> Conversation for &mut C {
     fn snapshot(&self) -> Snapshot {
         (**self).snapshot()
+    }
+
+    fn is_waiting_last(&self, prompt: &str) -> bool {
+        (**self).is_waiting_last(prompt)
     }
 
     fn responders(&self) -> Responders {

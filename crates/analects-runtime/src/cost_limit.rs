@@ -7,6 +7,8 @@ use analects_client::{Model, cost};
 use analects_context::Count;
 use analects_core::{Message, Request, TokenUsage};
 
+use crate::dollars;
+
 /// How many tokens an answer needs to be worth a request.
 const SHORTEST_ANSWER: u64 = 16;
 
@@ -17,7 +19,7 @@ const SHORTEST_SUMMARY: u64 = 512;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CostLimitError {
     /// The request would cost more than is left.
-    #[error("a summary costs ${next:.6} at least, and ${left:.6} are left of what is allowed")]
+    #[error("a summary costs {} at least, and {} are left of what is allowed", dollars(*.next), dollars(*.left))]
     TooCostly {
         /// The lowest possible cost of the request, in US dollars.
         next: f64,

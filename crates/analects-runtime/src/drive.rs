@@ -15,6 +15,7 @@ use analects_core::{
 use analects_store::{AnswerDelta, StoreError};
 use jiff::Timestamp;
 
+use crate::answer_deadline::AnswerDeadline;
 use crate::answer_queue::Scope;
 use crate::compaction::{CompactionError, CompactionPlan, CompactionReport, Summariser};
 use crate::conversation::{additions, calls_of, results_of_unrun_calls, single_summary};
@@ -443,28 +444,44 @@ impl<'d, 's> TurnDriver<'d, 's> {
 
     /// Sends the request and takes events until the stream ends.
     fn stream_answer(&mut self, fold: &mut Fold) -> StreamEnd {
+        let deadline = self.answer_deadline();
         let client = &self.setup.config.client;
         let sent = client.stream(&self.setup.agent.model, &self.plan.request);
-        let mut stream = match self.network.wait(sent) {
+        let mut stream = match self.network.wait(deadline.watch(sent)) {
             None => return StreamEnd::Stopped,
-            Some(Err(error)) => return StreamEnd::Failed(error),
-            Some(Ok(stream)) => stream,
+            Some(Err(error) | Ok(Err(error))) => return StreamEnd::Failed(error),
+            Some(Ok(Ok(stream))) => stream,
         };
         self.problems.extend_from_slice(stream.left_out());
-        self.receive(&mut stream, fold)
+        self.receive(&mut stream, &deadline, fold)
+    }
+
+    /// When the answer must be complete: each question may limit how long it takes, and the shortest limit counts.
+    fn answer_deadline(&self) -> AnswerDeadline {
+        let timeouts = self
+            .questions
+            .iter()
+            .filter_map(|question| question.timeout);
+        let limit = timeouts
+            .min()
+            .filter(|_| self.setup.config.question_timeouts);
+        AnswerDeadline::new(&self.setup.agent.model, limit)
     }
 
     /// Takes events until the stream ends. Text is stored before it is shown, so that a kill loses nothing that anyone
     /// has seen.
-    fn receive(&mut self, stream: &mut EventStream, fold: &mut Fold) -> StreamEnd {
+    fn receive(
+        &mut self,
+        stream: &mut EventStream,
+        deadline: &AnswerDeadline,
+        fold: &mut Fold,
+    ) -> StreamEnd {
         loop {
-            let Some(next) = self.network.wait(stream.next()) else {
-                return StreamEnd::Stopped;
-            };
-            let event = match next {
-                None => return StreamEnd::Complete,
-                Some(Err(error)) => return StreamEnd::Failed(error),
-                Some(Ok(event)) => event,
+            let event = match self.network.wait(deadline.watch(stream.next())) {
+                None => return StreamEnd::Stopped,
+                Some(Ok(None)) => return StreamEnd::Complete,
+                Some(Err(error) | Ok(Some(Err(error)))) => return StreamEnd::Failed(error),
+                Some(Ok(Some(Ok(event)))) => event,
             };
             fold.push(&event);
             self.store_text(&event);

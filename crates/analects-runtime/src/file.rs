@@ -317,6 +317,7 @@ fn question(cell: &Cell<'_>, message: MessageId) -> Question {
         key: cell.id().map(str::to_string),
         text: cell.content().into_owned(),
         agent: agent.map(str::to_string),
+        timeout: cell.timeout(),
         cell_index: cell_index(cell),
     }
 }
@@ -396,6 +397,14 @@ impl Conversation for FileConversation {
             questions,
             ..Snapshot::default()
         }
+    }
+
+    /// Reads no messages, since every call with a prompt asks this.
+    fn is_waiting_last(&self, prompt: &str) -> bool {
+        let waiting = self.document().unanswered();
+        waiting
+            .last()
+            .is_some_and(|cell| msgfile::is_same_text(&cell.content(), prompt))
     }
 
     fn responders(&self) -> Responders {

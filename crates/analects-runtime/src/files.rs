@@ -70,6 +70,16 @@ pub fn attachment_preview(folder: &Path, path: &Path) -> Result<Message, AttachE
     Ok(attach(&file))
 }
 
+/// Whether the conversation has this file already. Its later changes are reminders.
+pub(crate) fn is_attached(
+    conversation: &dyn Conversation,
+    path: &Path,
+) -> Result<bool, AttachError> {
+    let notes = conversation.notes();
+    let (_, file) = read_named(&notes.folder, path)?;
+    Ok(notes.files.facts(&file.path).is_some())
+}
+
 /// Reads a file by the path that a person typed, and names it relative to the folder of the conversation.
 fn read_named(folder: &Path, path: &Path) -> Result<(FileGrant, FileText), AttachError> {
     let Ok(grant) = FileGrant::from_user_path(path) else {

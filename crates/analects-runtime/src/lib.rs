@@ -81,6 +81,7 @@
 //! - Two programs that continue the same session at once make two branches; nothing merges them.
 
 mod agents;
+mod answer_deadline;
 mod answer_queue;
 mod compaction;
 mod conversation;
@@ -88,6 +89,7 @@ mod cost_limit;
 mod drive;
 mod file;
 mod files;
+mod money;
 mod network;
 mod prepare;
 mod stored;
@@ -105,6 +107,7 @@ pub use cost_limit::CostLimitError;
 pub use drive::{Outcome, TurnEnd, TurnEvent};
 pub use file::{FileConversation, NamedPicture, agent_name, named_pictures};
 pub use files::{AttachError, attach_file, attachment_preview};
+pub use money::dollars;
 pub use network::NetworkError;
 pub use prepare::{AskError, AskOptions, PrepareError, Prepared, TurnPlan, WriteProgress, prepare};
 pub use stored::{Branches, StoredConversation, size_in_words};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use analects_client::{ClientError, Model, ProviderSettings};
 use analects_context::{Count, Plan, Precision};
-use analects_core::{Body, Message, MessageId, Problem};
+use analects_core::{Block, Body, Content, Image, Message, MessageId, Problem};
 use analects_store::StoreError;
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ use crate::answer_queue::{Scope, WaitingQuestions};
 use crate::compaction;
 use crate::conversation::additions;
 use crate::drive::{TurnDriver, remind};
-use crate::files::{AttachError, attach_file, attachment_preview};
+use crate::files::{AttachError, attach_file, attachment_preview, is_attached};
 use crate::network::{Network, NetworkError};
 use crate::turn_config::{TurnSetup, budget};
 use crate::{
@@ -35,8 +35,14 @@ pub struct AskOptions<'a> {
     pub model: Option<&'a str>,
     /// The agent that should answer.
     pub agent: Option<&'a str>,
+    /// The instructions for an agent that is just a model; `None` for those of the conversation.
+    pub system_prompt: Option<&'a str>,
     /// The prompt; without one, the questions that wait in the conversation are asked.
     pub prompt: Option<&'a str>,
+    /// Pictures to send with the prompt.
+    pub images: &'a [Image],
+    /// Whether the prompt needs a model that takes pictures.
+    pub needs_images: bool,
     /// Files to attach before the prompt.
     pub files: &'a [PathBuf],
     /// Who named these files and where, as the grants record it.
@@ -63,7 +69,10 @@ impl<'a> AskOptions<'a> {
             environment,
             model: None,
             agent: None,
+            system_prompt: None,
             prompt: None,
+            images: &[],
+            needs_images: false,
             files: &[],
             files_named_by: "",
             temperature: None,
@@ -107,6 +116,12 @@ pub enum PrepareError {
         /// The names of all agents.
         known: Vec<String>,
     },
+    /// The call has instructions, and the agent of this name is defined with its own.
+    #[error("the agent {0} has instructions of its own")]
+    AgentHasInstructions(String),
+    /// The prompt needs a model that takes pictures, and this one, as `provider/NAME`, takes none.
+    #[error("{0} takes no pictures")]
+    TakesNoImages(String),
     /// No model is configured for a word such as `default`.
     #[error("no model is configured as {0}")]
     UnknownPointer(String),
@@ -139,6 +154,8 @@ impl PrepareError {
             PrepareError::NothingToAsk
                 | PrepareError::QuestionExcluded
                 | PrepareError::SummaryExcluded(_)
+                | PrepareError::TakesNoImages(_)
+                | PrepareError::AgentHasInstructions(_)
                 | PrepareError::Attach(_)
                 | PrepareError::Store(_)
         )
@@ -202,6 +219,7 @@ pub struct Prepared<C> {
     pub(crate) scope: Scope,
     saves_choice: bool,
     prompt: Option<String>,
+    images: Vec<Image>,
     files: Vec<PathBuf>,
     files_named_by: String,
     progress: WriteProgress,
@@ -249,10 +267,19 @@ impl AnswerQueue {
         };
         let agent = resolver.find(waiting.agent.as_deref())?;
         let notes = resolver.notes;
-        let tuned = tuned(&agent, options);
-        conversation.load_for(budget(&tuned.agent, &tuned.model).window)?;
+        if options.needs_images {
+            check_takes_images(&agent.model)?;
+        }
         // A new agent that is just a model keeps the settings of its first call.
         let is_just_a_model = !agent.is_configured && !is_known(&agent, &responders);
+        let mut tuned = tuned(&agent, options);
+        if is_just_a_model {
+            let given = options.system_prompt.map(str::to_string);
+            tuned.agent.system_prompt = given.or(responders.system_prompt.clone());
+        } else {
+            check_instructions(&agent, options)?;
+        }
+        conversation.load_for(budget(&tuned.agent, &tuned.model).window)?;
         let agent_to_store = if is_just_a_model {
             tuned.clone()
         } else {
@@ -265,6 +292,7 @@ impl AnswerQueue {
             scope,
             saves_choice: options.saves_choice,
             prompt: options.prompt.map(str::to_string),
+            images: options.images.to_vec(),
             files: options.files.to_vec(),
             files_named_by: options.files_named_by.to_string(),
             progress: WriteProgress::default(),
@@ -318,6 +346,29 @@ fn check_files(
         attachment_preview(&folder, file)?;
     }
     Ok(())
+}
+
+/// Fails if the model is known to take no pictures.
+fn check_takes_images(model: &Model) -> Result<(), PrepareError> {
+    match model.facts.as_ref().and_then(|facts| facts.images) {
+        Some(false) => {
+            let name = format!("{}/{}", model.provider, model.name);
+            Err(PrepareError::TakesNoImages(name))
+        }
+        Some(true) | None => Ok(()),
+    }
+}
+
+/// Fails if the call has other instructions than the agent, which is defined with its own.
+fn check_instructions(agent: &ResolvedAgent, options: &AskOptions<'_>) -> Result<(), PrepareError> {
+    let agent = &agent.agent;
+    let own = agent.system_prompt.as_deref().unwrap_or_default();
+    match options.system_prompt {
+        Some(given) if given.trim() != own.trim() => {
+            Err(PrepareError::AgentHasInstructions(agent.name.clone()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_known(agent: &ResolvedAgent, responders: &Responders) -> bool {
@@ -418,9 +469,66 @@ impl<C: Conversation> Prepared<C> {
     pub fn write(&mut self) -> Result<(), AskError> {
         self.store_agent()?;
         let now = Timestamp::now();
+        self.find_repeated_question()?;
         self.attach_files(now)?;
         self.write_prompt(now)?;
         self.save_choice(now)
+    }
+
+    /// If the prompt is the question that waits last, as after a failed call that is repeated, it is not written again,
+    /// and neither are the files that it already has.
+    fn find_repeated_question(&mut self) -> Result<(), AskError> {
+        if self.progress.has_prompt || self.progress.files > 0 || !self.is_question_waiting() {
+            return Ok(());
+        }
+        self.progress.has_prompt = true;
+        let mut new_files = Vec::new();
+        let mut known_files = Vec::new();
+        for file in std::mem::take(&mut self.files) {
+            if is_attached(&self.conversation, &file)? {
+                known_files.push(file);
+            } else {
+                new_files.push(file);
+            }
+        }
+        self.progress.files = known_files.len();
+        self.files = [known_files, new_files].concat();
+        Ok(())
+    }
+
+    /// Whether the last question that waits has the words of the prompt.
+    fn is_question_waiting(&self) -> bool {
+        let Some(prompt) = &self.prompt else {
+            return false;
+        };
+        if !self.conversation.is_waiting_last(prompt) {
+            return false;
+        }
+        if self.scope.chosen.is_empty() && self.images.is_empty() {
+            return true;
+        }
+        // A choice may leave that question out, and it may have other pictures.
+        let snapshot = self.conversation.snapshot();
+        let waiting = self.scope.waiting(&snapshot).now.pop();
+        let Some(question) = waiting.filter(|question| question.says(prompt)) else {
+            return false;
+        };
+        let mut messages = snapshot.messages.iter();
+        let asked = messages.find(|message| message.id == question.message);
+        self.images.is_empty()
+            || asked.is_some_and(|asked| asked.body == self.prompt_message(prompt).body)
+    }
+
+    /// The message of the prompt, with its pictures.
+    fn prompt_message(&self, prompt: &str) -> Message {
+        if self.images.is_empty() {
+            return Message::user("", prompt);
+        }
+        let images = self.images.iter().cloned().map(Block::Image);
+        let blocks: Vec<Block> = std::iter::once(Block::from_text(prompt))
+            .chain(images)
+            .collect();
+        Message::user("", Content::Blocks(blocks))
     }
 
     fn attach_files(&mut self, now: Timestamp) -> Result<(), AskError> {
@@ -442,7 +550,7 @@ impl<C: Conversation> Prepared<C> {
         let Some(prompt) = self.prompt.as_ref().filter(|_| !self.progress.has_prompt) else {
             return Ok(());
         };
-        let message = Message::user("", prompt.as_str());
+        let message = self.prompt_message(prompt);
         self.conversation.apply(additions([message]), &[], now)?;
         self.progress.has_prompt = true;
         Ok(())

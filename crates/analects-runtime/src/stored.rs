@@ -36,6 +36,8 @@ const ANSWERS: &str = "answers";
 const ASKED: &str = "asked";
 /// The key in `extra` of the summary of a message.
 const SUMMARY: &str = "summary";
+/// The key in `extra` of the session's state for the instructions of an agent that is just a model.
+const SYSTEM_PROMPT: &str = "system_prompt";
 /// The key in `extra` of the session's state for the files that the model has seen.
 const FILES: &str = "files";
 
@@ -212,6 +214,7 @@ impl StoredConversation {
             key: Some(id),
             text: prompt.text(),
             agent: None,
+            timeout: None,
             cell_index: 0,
         }]
     }
@@ -227,6 +230,17 @@ impl StoredConversation {
         if state.models.get(key).is_none_or(|known| known != model) {
             let mut state = state.clone();
             state.models.insert(key.to_string(), model.to_string());
+            self.pending_state = Some(state);
+        }
+    }
+
+    /// Stores in the state the instructions of an agent that is just a model.
+    fn note_instructions(&mut self, text: &str) {
+        let state = self.current_state();
+        if instructions_in(state).as_deref() != Some(text) {
+            let mut state = state.clone();
+            state.extra.remove(SYSTEM_PROMPT);
+            state.extra.push(SYSTEM_PROMPT, Raw::string(text));
             self.pending_state = Some(state);
         }
     }
@@ -479,6 +493,13 @@ impl Conversation for StoredConversation {
         }
     }
 
+    fn is_waiting_last(&self, prompt: &str) -> bool {
+        let questions = self.questions();
+        questions
+            .last()
+            .is_some_and(|question| question.says(prompt))
+    }
+
     /// Loads more only for a larger window than before. A dry run with changes cannot load again, because its changes are
     /// on no disk.
     fn load_for(&mut self, window: u64) -> Result<(), StoreError> {
@@ -494,6 +515,7 @@ impl Conversation for StoredConversation {
     fn responders(&self) -> Responders {
         Responders {
             last_configured: self.last_agent(),
+            system_prompt: instructions_in(self.current_state()),
             models: self.models().collect(),
             foreign_models: self.foreign_models().collect(),
             ..Responders::default()
@@ -512,6 +534,11 @@ impl Conversation for StoredConversation {
             ..agent.agent.clone()
         };
         self.is_configured = agent.is_configured;
+        if let Some(text) = self.agent.system_prompt.clone()
+            && !self.is_configured
+        {
+            self.note_instructions(&text);
+        }
         Ok(())
     }
 
@@ -611,6 +638,10 @@ impl Conversation for StoredConversation {
         }
         self.pending_state = Some(state);
     }
+}
+
+fn instructions_in(state: &SessionState) -> Option<String> {
+    state.extra.get(SYSTEM_PROMPT)?.as_string()
 }
 
 fn files_in(state: &SessionState) -> FileFreshness {

@@ -42,6 +42,8 @@ pub struct TurnConfig {
     pub context: Vec<(String, String)>,
     /// The permissions to read attached files again; `None` to read none.
     pub grants: Option<FileGrants>,
+    /// Whether a question may limit how long its answer takes.
+    pub question_timeouts: bool,
     /// When the turn has to end.
     pub limits: TurnLimits,
     /// How full the context must be for an automatic compaction; `None` for never.
@@ -58,6 +60,7 @@ impl Default for TurnConfig {
             documents: Vec::new(),
             context: Vec::new(),
             grants: None,
+            question_timeouts: true,
             limits: TurnLimits::default(),
             threshold: Some(Threshold::default()),
         }

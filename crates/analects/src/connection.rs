@@ -39,6 +39,11 @@ pub struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
+    /// Whether a question may limit how long its answer takes: not if `--timeout` says it.
+    pub fn question_timeouts(&self) -> bool {
+        self.timeout.is_none()
+    }
+
     /// Passes `--allow-http` on to the environment, where models are looked up.
     pub fn allow(&self, environment: &mut Environment) {
         environment.models.allow_http |= self.allow_http;

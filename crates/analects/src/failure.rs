@@ -276,8 +276,9 @@ impl From<AttachError> for Failure {
             AttachError::Unreadable(_) => Failure::not_found(error.to_string()),
             AttachError::NoFile(_) | AttachError::MadeUp(_) => Failure::input(error.to_string())
                 .or_hint("to send the output of a command, pipe it: git diff | analects chat …"),
-            AttachError::NoText(_) => Failure::input(error.to_string())
-                .or_hint("to send a picture, add a line ![name](path) to a message file"),
+            AttachError::NoText(_) => Failure::input(error.to_string()).or_hint(
+                "chat sends text and pictures (PNG, JPEG, GIF, WebP); convert the file first",
+            ),
             AttachError::Store(error) => error.into(),
         }
     }

@@ -42,6 +42,15 @@ impl Interface {
             Interface::Session => "/model",
         }
     }
+
+    /// The text of a hint. In a session, says where to type a command that the session does not have.
+    pub fn words(self, text: String) -> String {
+        if self == Interface::Session && text.contains("analects ") {
+            format!("{text} (in another terminal)")
+        } else {
+            text
+        }
+    }
 }
 
 /// What you can do about a failure.
@@ -50,12 +59,18 @@ impl Interface {
 pub enum Advice {
     /// Words that hold in a call and in a session.
     Text(String),
+    /// Words for a call, and other words for a session.
+    ByInterface { call: String, session: String },
     /// The advice of a library, and the file that it is about.
     Hint(Hint, Option<PathBuf>),
     /// Name a model in one of these ways.
     NameModel(Vec<ModelChoice>),
     /// Name a model for an agent that has none.
     NameModelOfAgent,
+    /// Leave the agent of this name its instructions, or let a new agent answer.
+    KeepInstructions(String),
+    /// Name a model that takes pictures.
+    NameModelForPictures,
     /// Try again, or name another model.
     NameAnotherModel,
     /// Define the agent of this name, or name a model.
@@ -112,6 +127,14 @@ impl Advice {
         Advice::Hint(hint, Some(path.to_path_buf()))
     }
 
+    /// Advice that a session words differently.
+    pub fn by_interface(call: &str, session: &str) -> Advice {
+        Advice::ByInterface {
+            call: call.to_string(),
+            session: session.to_string(),
+        }
+    }
+
     /// Whether it says how to ask a question that is in the conversation.
     /// A caller that would add such a hint leaves it out then.
     pub fn says_how_to_ask(&self) -> bool {
@@ -122,9 +145,12 @@ impl Advice {
             | Advice::HidePartialAnswer(_)
             | Advice::PromptOrHidePartialAnswer(_) => true,
             Advice::Text(_)
+            | Advice::ByInterface { .. }
             | Advice::Hint(..)
             | Advice::NameModel(_)
             | Advice::NameModelOfAgent
+            | Advice::KeepInstructions(_)
+            | Advice::NameModelForPictures
             | Advice::NameAnotherModel
             | Advice::DefineAgent(_)
             | Advice::NameAgent(_)
@@ -136,29 +162,37 @@ impl Advice {
     /// The hint to print.
     /// One line, except for the list of ways to name a model.
     pub fn text(&self, interface: Interface) -> String {
+        interface.words(self.text_for(interface))
+    }
+
+    fn text_for(&self, interface: Interface) -> String {
         let model = interface.model_option();
         match self {
             Advice::Text(text) => text.clone(),
+            Advice::ByInterface { call, session } => match interface {
+                Interface::Call => call.clone(),
+                Interface::Session => session.clone(),
+            },
             Advice::Hint(hint, path) => hint_text(hint, path.as_deref(), interface),
             Advice::NameModel(choices) => no_model_help::hint_text(choices, interface),
             Advice::NameModelOfAgent => format!("name one, such as {model} openai/gpt-5-mini"),
+            Advice::KeepInstructions(name) => keep_instructions(name, interface),
+            Advice::NameModelForPictures => {
+                format!("name one that does with {model}; nothing was sent or written")
+            }
             Advice::NameAnotherModel => format!("try again, or name another model with {model}"),
             Advice::DefineAgent(name) => {
                 format!("define it as [agents.{name}] in config.toml, or name a model with {model}")
             }
             Advice::NameAgent(known) => name_agent(known, interface),
-            Advice::SetKey(variable) => {
-                format!(
-                    "set {variable}; {model} local/smollm2 needs no key and runs on this machine"
-                )
-            }
-            Advice::RaiseCostLimit => {
-                let compact = match interface {
-                    Interface::Call => "compact the conversation",
-                    Interface::Session => "/compact",
-                };
-                format!("raise --max-cost, or {compact}")
-            }
+            Advice::SetKey(variable) => set_key(variable, interface),
+            Advice::RaiseCostLimit => match interface {
+                Interface::Call => "raise --max-cost, or compact the conversation".to_string(),
+                Interface::Session => {
+                    "/compact, or end the session and start it again with a higher --max-cost"
+                        .to_string()
+                }
+            },
             Advice::NameModelForSavedPrompt(path) => name_model_for_saved_prompt(path, interface),
             Advice::AskSavedPrompt(path) => ask_saved_prompt(path, interface),
             Advice::AskAgain(conversation) => ask_again(conversation, interface),
@@ -210,9 +244,14 @@ pub fn hint_text(hint: &Hint, path: Option<&Path>, interface: Interface) -> Stri
             };
             format!("{compact}, or choose a model with a larger window")
         }
-        Hint::AllowPictures => {
-            "--pictures sends the pictures of a file; at a terminal, chat asks".to_string()
-        }
+        Hint::AllowPictures => match interface {
+            Interface::Call => {
+                "--pictures sends the pictures of a file; at a terminal, chat asks".to_string()
+            }
+            Interface::Session => {
+                "to send them, end the session and start it again; chat asks you then".to_string()
+            }
+        },
         Hint::ConvertInFull => "convert --full keeps everything".to_string(),
     }
 }
@@ -221,7 +260,7 @@ pub fn hint_text(hint: &Hint, path: Option<&Path>, interface: Interface) -> Stri
 /// `None` for a problem without advice.
 pub fn problem_hint(problem: &Problem, path: &Path, interface: Interface) -> Option<String> {
     let hint = problem.hint.as_ref()?;
-    Some(hint_text(hint, Some(path), interface))
+    Some(interface.words(hint_text(hint, Some(path), interface)))
 }
 
 /// The problems of a file for JSON, with hints for a call of the command.
@@ -231,6 +270,28 @@ pub fn problems_with_hints(problems: &[Problem], path: &Path) -> Vec<ShowProblem
         .iter()
         .map(|problem| ShowProblem::new(problem, problem_hint(problem, path, Interface::Call)))
         .collect()
+}
+
+/// How to ask an agent that has a system prompt of its own.
+fn keep_instructions(name: &str, interface: Interface) -> String {
+    match interface {
+        Interface::Call => {
+            "leave out --system and change the agent's system_prompt where it is defined, or add a \
+             new agent: --agent NAME -m MODEL"
+                .to_string()
+        }
+        Interface::Session => format!("/agent {name} lets it answer with its own"),
+    }
+}
+
+/// How to ask a model whose key is missing. A session has the variables that it started with.
+fn set_key(variable: &str, interface: Interface) -> String {
+    let model = interface.model_option();
+    let set = match interface {
+        Interface::Call => format!("set {variable}"),
+        Interface::Session => format!("set {variable} and start the session again"),
+    };
+    format!("{set}; {model} local/smollm2 needs no key and runs on this machine")
 }
 
 /// Lists the agents, and says how to do without one.
@@ -381,7 +442,12 @@ pub fn for_client_error(error: &ClientError) -> Option<Advice> {
         ClientError::Ambiguous { models, .. } => {
             return Some(format!("name it as {}", models.join(" or ")).into());
         }
-        ClientError::PlainHttp(_) => "use https://, or allow it with --allow-http",
+        ClientError::PlainHttp(_) => {
+            return Some(Advice::by_interface(
+                "use https://, or allow it with --allow-http",
+                "use https://, or start the session again with --allow-http",
+            ));
+        }
         ClientError::BadAddress(_) => "give an address such as http://127.0.0.1:8080/v1",
         ClientError::Redirected { .. } => "set the address to the one that it redirects to",
         ClientError::Unreachable { .. } if error.speaks_plain_http() => {

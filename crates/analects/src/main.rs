@@ -23,6 +23,7 @@ mod request_preview;
 mod sessions;
 mod shell;
 mod ui;
+mod usage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -16,6 +16,7 @@ use analects_store::{
 };
 
 use crate::failure::Failure;
+use crate::hints::Interface;
 use crate::{shell, ui};
 
 /// How long to wait for another process that writes to the file.
@@ -117,7 +118,7 @@ pub fn remark_journal(path: &Path, document: &Document, places: &StoreFolders) {
             "{name}: the answer to cell {cell} is kept, and the next change to the file adds it"
         ));
     }
-    remark_missing(path, document, &real, &journal);
+    remark_missing(path, document, &real, &journal, Interface::Call);
 }
 
 /// Whether an answer waits in the journal to be added to the file.
@@ -135,9 +136,15 @@ fn real_or_given(path: &Path) -> PathBuf {
 
 /// Names, once, the answers that are no longer in the file although their questions are.
 /// You may have deleted the answer on purpose, so each is named only once.
-pub fn remark_missing(path: &Path, document: &Document, real: &Path, journal: &Journal) {
+pub fn remark_missing(
+    path: &Path,
+    document: &Document,
+    real: &Path,
+    journal: &Journal,
+    interface: Interface,
+) {
     for missing in journal.missing_answers(document, real) {
-        ui::remark(&answer_missing(path, &missing));
+        ui::remark(&interface.words(answer_missing(path, &missing)));
         // If this cannot be recorded, you are told again.
         let _ = journal.mark_reported(&missing);
     }

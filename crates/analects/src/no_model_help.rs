@@ -172,6 +172,7 @@ mod tests {
         let in_call = failure.hint(Interface::Call).unwrap();
         assert!(in_call.contains("-m local/smollm2 (a tiny"), "{in_call}");
         let in_session = failure.hint(Interface::Session).unwrap();
-        assert_eq!(in_session, in_call.replace("-m ", "/model "));
+        let expected = in_call.replace("-m ", "/model ") + " (in another terminal)";
+        assert_eq!(in_session, expected);
     }
 }

@@ -200,6 +200,12 @@ impl<'a> Cell<'a> {
         self.get(MetaKey::Parent)
     }
 
+    /// How long an answer to it may take, by `timeout=`. A value that is not a positive number of seconds counts as absent.
+    pub fn timeout(self) -> Option<std::time::Duration> {
+        let limit = self.get(MetaKey::Timeout).and_then(super::seconds::parse)?;
+        (!limit.is_zero()).then_some(limit)
+    }
+
     /// The name of the cell that it is a part of by `part=`.
     pub fn part(self) -> Option<&'a str> {
         self.get(MetaKey::Part)

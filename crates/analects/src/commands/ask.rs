@@ -27,6 +27,7 @@ use crate::failure::{Failure, io_error_text};
 use crate::hints::{self, Interface};
 use crate::input::{GivenText, MAX_SIZE, read_limited};
 use crate::local::LocalTokenizer;
+use crate::usage::usage_in_words;
 use crate::{interrupt, local, no_model_help, request_preview, ui};
 
 /// Ask one question without saving it
@@ -474,40 +475,6 @@ impl AnswerProblem<'_> {
             hint: hint.map(|hint| hints::hint_text(hint, None, Interface::Call)),
         }
     }
-}
-
-/// Tokens, cost and times in one line, for `--usage`.
-/// Counts that are not known are left out.
-fn usage_in_words(message: &Message, first_token: Option<Duration>, took: Duration) -> String {
-    let usage = message.usage.clone().unwrap_or_default();
-    let counts = [
-        (usage.input_tokens, "tokens in"),
-        (positive(usage.cache_read_input_tokens), "from the cache"),
-        (positive(usage.cache_creation_input_tokens), "to the cache"),
-        (usage.output_tokens, "tokens out"),
-        (positive(usage.reasoning_tokens), "of them thinking"),
-    ];
-    let mut parts = Vec::new();
-    for (tokens, what) in counts {
-        parts.extend(tokens.map(|tokens| format!("{tokens} {what}")));
-    }
-    if parts.is_empty() {
-        parts.push("tokens unknown".to_string());
-    }
-    parts.push(match message.cost_usd {
-        Some(cost) => format!("${cost}"),
-        None => "cost unknown".to_string(),
-    });
-    if let Some(time) = first_token {
-        parts.push(format!("first token {:.2} s", time.as_secs_f64()));
-    }
-    parts.push(format!("{:.2} s in all", took.as_secs_f64()));
-    parts.join(", ")
-}
-
-/// A count that is worth printing: known and not zero.
-fn positive(tokens: Option<u64>) -> Option<u64> {
-    tokens.filter(|tokens| *tokens > 0)
 }
 
 /// A file as a block of the message: a picture, a PDF or text.

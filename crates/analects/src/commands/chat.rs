@@ -1,5 +1,6 @@
 //! `chat`: sends a prompt to a model, and keeps the prompt and the answer.
 
+mod attached_pictures;
 mod call;
 mod dry_run;
 mod in_file;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use analects_client::Options;
 use analects_formats::msgfile;
+use analects_runtime::TurnConfig;
 
 use crate::config::Config;
 use crate::connection::{ConnectionArgs, LimitArgs, seconds, turn_config};
@@ -76,8 +78,8 @@ pub struct ChatArgs {
     #[arg(short, long = "continue")]
     continue_last: bool,
 
-    /// Send a text file along with the prompt, and tell the model when the file changes later; can be given
-    /// more than once
+    /// Send a file along with the prompt: a text, about whose changes the model is told later, or a picture
+    /// (PNG, JPEG, GIF, WebP); can be given more than once
     #[arg(short, long = "file", value_name = "PATH")]
     files: Vec<PathBuf>,
 
@@ -146,6 +148,7 @@ fn run_in(mut args: ChatArgs, environment: &Environment) -> Result<(), Failure> 
         pictures,
         ..UserInput::default()
     };
+    attached_pictures::attach(&mut input, file.as_deref())?;
     let Some(file) = file else {
         return chat_in_store(call, args.continue_last, &mut input);
     };
@@ -168,7 +171,10 @@ fn settings(
     let config = Config::read_for(model.as_deref(), agent.as_deref(), environment)?;
     Ok(ChatSettings {
         records: options.record_to.is_some(),
-        turn: turn_config(options, args.limits.limits(), &config, environment),
+        turn: TurnConfig {
+            question_timeouts: args.connection.question_timeouts(),
+            ..turn_config(options, args.limits.limits(), &config, environment)
+        },
         config,
         args: call,
         model,

@@ -232,7 +232,10 @@ fn explain(not: CompactionError) -> Failure {
     match not {
         CompactionError::NotNow(why) => {
             let failure = Failure::input(format!("nothing to compact: {why}"));
-            failure.or_hint("analects context shows what would be sent")
+            failure.or_hint(Advice::by_interface(
+                "analects context shows what would be sent",
+                "/context shows what would be sent",
+            ))
         }
         CompactionError::Stopped => Failure::cancelled(),
         CompactionError::CellsChosen | CompactionError::OverBudget(_) => {

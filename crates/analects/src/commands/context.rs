@@ -202,7 +202,7 @@ pub fn run(args: &ContextArgs) -> Result<(), Failure> {
     let sessions = Sessions::of(&environment);
     let conversation = chat::open(&sessions, sessions.find(Some(&args.target))?)?;
     let mut conversation = conversation.into_dry_run();
-    let prepared = call.prepare_without_question(&mut conversation)?;
+    let prepared = call.prepare_without_question(&mut conversation, &UserInput::default())?;
     show(args, call, prepared, &HashMap::new(), &[])
 }
 

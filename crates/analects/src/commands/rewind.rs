@@ -3,6 +3,7 @@
 use super::verbs::{Verb, VerbTarget};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::hints::Interface;
 use crate::{shell, ui};
 
 /// Go back to an earlier message of a conversation
@@ -33,16 +34,50 @@ pub struct RewindArgs {
 pub fn run(args: &RewindArgs) -> Result<(), Failure> {
     let environment = Environment::read()?;
     let place = VerbTarget::named(&args.target, &environment)?;
-    rewind_to(&place, Some(&args.message), &environment)
+    let undo = rewind_to(&place, Some(&args.message), &environment)?;
+    print_rewind(&undo, Interface::Call);
+    Ok(())
 }
 
-/// Goes back to a message, or for `None` to before the first one, and prints how to undo that.
-/// `/undo` in a session uses it as well. Going back twice is fine: both branches stay in the record.
+/// What a rewind did, and the way back.
+#[derive(Debug)]
+pub struct RewindReport {
+    /// What continues, and from where.
+    text: String,
+    /// The name of the conversation, as a command needs it.
+    conversation: String,
+    /// The last cell or message of the branch that was left.
+    pub last: Option<String>,
+}
+
+/// Prints what a rewind did, and how to undo it.
+pub fn print_rewind(report: &RewindReport, interface: Interface) {
+    let text = &report.text;
+    match &report.last {
+        Some(last) => {
+            let back = back_to(&report.conversation, last, interface);
+            ui::remark(&format!("{text}; to undo this: {back}"));
+        }
+        None => ui::remark(text),
+    }
+}
+
+/// The command that goes back to this cell or message.
+pub fn back_to(conversation: &str, name: &str, interface: Interface) -> String {
+    let name = shell::word(name);
+    match interface {
+        Interface::Call => format!("analects rewind {conversation} {name}"),
+        Interface::Session => format!("/rewind {name}"),
+    }
+}
+
+/// Goes back to a message, or for `None` to before the first one.
+/// Going back twice is fine: both branches stay in the record.
 pub fn rewind_to(
     place: &VerbTarget,
     to: Option<&str>,
     environment: &Environment,
-) -> Result<(), Failure> {
+) -> Result<RewindReport, Failure> {
     let outcome = place.perform(Verb::Rewind(to), environment)?;
     let from = match (place, to) {
         (_, None) => "its beginning".to_string(),
@@ -53,16 +88,9 @@ pub fn rewind_to(
         VerbTarget::File(path) => path.display().to_string(),
         VerbTarget::Session { .. } => "the session".to_string(),
     };
-    let undo = outcome.last.map(|last| {
-        format!(
-            "; to undo this: analects rewind {} {}",
-            place.word(),
-            shell::word(&last)
-        )
-    });
-    ui::remark(&format!(
-        "{what} continues from {from}{}",
-        undo.unwrap_or_default()
-    ));
-    Ok(())
+    Ok(RewindReport {
+        text: format!("{what} continues from {from}"),
+        conversation: place.word(),
+        last: outcome.last,
+    })
 }

@@ -50,7 +50,7 @@ fn a_session_names_models_and_agents_by_commands() {
     check(
         Advice::SetKey("OPENAI_API_KEY"),
         "set OPENAI_API_KEY; -m local/smollm2 needs no key and runs on this machine",
-        "set OPENAI_API_KEY; /model local/smollm2 needs no key and runs on this machine",
+        "set OPENAI_API_KEY and start the session again; /model local/smollm2 needs no key and runs on this machine",
     );
 }
 
@@ -64,7 +64,7 @@ fn a_session_makes_conversations_shorter_by_a_command() {
     check(
         Advice::RaiseCostLimit,
         "raise --max-cost, or compact the conversation",
-        "raise --max-cost, or /compact",
+        "/compact, or end the session and start it again with a higher --max-cost",
     );
 }
 
@@ -109,11 +109,20 @@ fn a_session_asks_again_by_a_command() {
 #[test]
 fn a_hint_of_a_library_names_the_file_it_is_about() {
     let show = "analects show 'a b.msg.md' shows the cells";
-    check(Advice::about(&file(), Hint::ShowCells), show, show);
+    let elsewhere = |hint: &str| format!("{hint} (in another terminal)");
+    check(
+        Advice::about(&file(), Hint::ShowCells),
+        show,
+        &elsewhere(show),
+    );
     let undo = "analects compact 'a b.msg.md' --undo hides it";
-    check(Advice::about(&file(), Hint::UndoCompaction), undo, undo);
+    check(
+        Advice::about(&file(), Hint::UndoCompaction),
+        undo,
+        &elsewhere(undo),
+    );
     let undo = "analects compact FILE --undo hides it";
-    check(Hint::UndoCompaction, undo, undo);
+    check(Hint::UndoCompaction, undo, &elsewhere(undo));
     // Nothing in a sentence of a library is replaced.
     let note = "call the FILE -m --agent";
     check(Advice::about(&file(), Hint::from(note)), note, note);

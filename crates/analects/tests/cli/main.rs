@@ -5,11 +5,13 @@ use analects_testkit::server;
 
 mod add;
 mod agent_models;
+mod answer_limits;
 mod ask;
 mod ask_terminal;
 mod chat;
 mod chat_agents;
 mod chat_file_contents;
+mod chat_instructions;
 mod chat_options;
 mod chat_terminal;
 mod chat_terminal_errors;
@@ -71,6 +73,8 @@ mod power_cuts;
 mod pseudo_terminal;
 mod readme_picture;
 mod recover;
+mod repeated_questions;
+mod retry;
 mod rewind_and_fork;
 mod sandbox;
 #[cfg(target_os = "linux")]

@@ -65,6 +65,74 @@ fn a_picture_named_in_a_prompt_stays_allowed() {
 }
 
 #[test]
+fn an_attached_picture_is_sent_with_the_question() {
+    let (sandbox, server) = sandbox_with_picture(3);
+    sandbox.write("notes.txt", "about waves\n");
+    let args = ["-f", "sea.png", "-f", "notes.txt", "What is this?"];
+    std::fs::remove_file(sandbox.path("talk.msg.md")).unwrap();
+    assert_eq!(chat(&sandbox, &args).stderr, "");
+    let sent = server.request();
+    assert!(
+        sent.contains(SENT) && sent.contains("about waves"),
+        "{sent}"
+    );
+    let file = sandbox.read("talk.msg.md");
+    assert!(
+        file.contains("What is this?\n\n![sea](sea.png)\n"),
+        "{file}"
+    );
+    chat(&sandbox, &["And now?"]);
+    assert!(server.request().contains(SENT), "it is in the conversation");
+    // In a session, the picture itself is in the record.
+    let run = sandbox.run(&[&["chat", "-m", "openai/tiny"][..], &args].concat());
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(server.request().contains(SENT));
+}
+
+#[test]
+fn a_picture_for_a_model_that_takes_none_is_refused_at_once() {
+    let (sandbox, _server) = sandbox_with_picture(0);
+    std::fs::remove_file(sandbox.path("talk.msg.md")).unwrap();
+    for place in [&["chat", "talk.msg.md"][..], &["chat"]] {
+        let args = ["-m", "local/smollm2", "-f", "sea.png", "What is this?"];
+        let run = sandbox.run(&[place, &args].concat());
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert_eq!(
+            run.stderr,
+            "analects: local/smollm2 takes no pictures\n\
+             hint: name one that does with -m; nothing was sent or written\n"
+        );
+        assert!(!sandbox.path("talk.msg.md").exists());
+        let list = sandbox.run(&["session", "list"]).stdout;
+        assert!(!list.contains("What is this?"), "{list}");
+    }
+}
+
+#[test]
+fn an_attached_picture_of_another_folder_is_refused() {
+    let (sandbox, _server) = sandbox_with_picture(0);
+    std::fs::create_dir(sandbox.path("notes")).unwrap();
+    let args = [
+        "chat",
+        "notes/a.msg.md",
+        "-m",
+        "openai/tiny",
+        "-f",
+        "sea.png",
+        "Hm?",
+    ];
+    let run = sandbox.run(&args);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("sea.png: the picture is outside the folder of notes/a.msg.md"),
+        "{}",
+        run.stderr
+    );
+    assert!(!sandbox.path("notes/a.msg.md").exists());
+}
+
+#[test]
 fn only_the_users_config_can_allow_pictures() {
     let (sandbox, server) = sandbox_with_picture(2);
     sandbox.write_config("config.toml", "[context]\npictures = true\n");

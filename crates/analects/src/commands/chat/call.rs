@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use analects_client::ClientError;
-use analects_core::Hint;
+use analects_core::{Hint, Image};
 use analects_local::LocalServer;
 use analects_runtime::{
     AnswerQueue, AskOptions, ChosenMessages, Conversation, FileConversation, PrepareError,
@@ -39,6 +39,10 @@ pub struct CallArgs {
     #[arg(long, help_heading = "Request options")]
     pub save: bool,
 
+    /// The system prompt of a new conversation or agent; an agent that -m adds keeps it
+    #[arg(short, long, value_name = "TEXT", help_heading = "Request options")]
+    pub system: Option<String>,
+
     /// Set the temperature for this call; an agent that -m adds keeps it
     #[arg(long, value_name = "T", value_parser = temperature, help_heading = "Request options")]
     pub temperature: Option<f64>,
@@ -60,6 +64,10 @@ pub struct CallArgs {
     #[arg(long)]
     pub no_stream: bool,
 
+    /// Print tokens, cost and time of each answer to stderr
+    #[arg(short, long)]
+    pub usage: bool,
+
     /// Use this agent, and make it the default agent of the file
     #[arg(long, value_name = "NAME")]
     pub set_default_agent: Option<String>,
@@ -79,6 +87,12 @@ fn temperature(text: &str) -> Result<f64, String> {
 }
 
 impl CallArgs {
+    /// The text of `--system`, unless it is blank: some providers refuse an empty system prompt.
+    fn system_prompt(&self) -> Option<&str> {
+        let text = self.system.as_deref();
+        text.filter(|text| !text.trim().is_empty())
+    }
+
     /// Whether `--include` or `--exclude` is given.
     pub fn chooses_cells(&self) -> bool {
         !self.include.is_empty() || !self.exclude.is_empty()
@@ -188,8 +202,12 @@ pub struct UserInput {
     pub prompt: Option<String>,
     /// The files from `--file`.
     pub files: Vec<PathBuf>,
-    /// Pictures that the prompt names.
+    /// Pictures that the prompt names, in a message file.
     pub pictures: Vec<String>,
+    /// Pictures that go with the prompt, in a session.
+    pub images: Vec<Image>,
+    /// Whether a file from `--file` is a picture.
+    pub has_attached_pictures: bool,
     /// What has been added to the conversation so far, even if the answer fails.
     pub written: WriteProgress,
 }
@@ -201,7 +219,10 @@ impl<'a> ChatCall<'a> {
             agents: self.config,
             model: self.model,
             agent: self.agent,
+            system_prompt: self.args.system_prompt(),
             prompt: input.prompt.as_deref(),
+            images: &input.images,
+            needs_images: input.has_attached_pictures,
             files: &input.files,
             files_named_by: "chat --file",
             temperature: self.args.temperature,
@@ -217,11 +238,11 @@ impl<'a> ChatCall<'a> {
     pub fn prepare_without_question<C: Conversation>(
         self,
         conversation: C,
+        input: &UserInput,
     ) -> Result<Prepared<C>, Failure> {
-        let input = UserInput::default();
         let options = AskOptions {
             needs_question: false,
-            ..self.options(&input, ChosenMessages::default())
+            ..self.options(input, ChosenMessages::default())
         };
         prepare(conversation, &options).map_err(|error| self.explain(error))
     }
@@ -250,7 +271,12 @@ impl<'a> ChatCall<'a> {
         } else {
             ""
         };
-        ui::remark(&queue_in_words(report, &prepared.agent().agent.name, note));
+        ui::remark(&queue_in_words(
+            report,
+            &prepared.agent().agent.name,
+            note,
+            self.interface,
+        ));
     }
 
     /// Starts the server of a local model if one answers, and reports notes about the agent. Keep
@@ -296,6 +322,11 @@ pub fn explain(
         PrepareError::NoModelOfAgent(_) => {
             Failure::usage(error.to_string(), Advice::NameModelOfAgent)
         }
+        PrepareError::TakesNoImages(_) => Failure::usage(error.to_string(), Advice::NameModelForPictures),
+        PrepareError::AgentHasInstructions(name) => Failure::usage(
+            format!("--system is for a new agent, and the agent {name} is defined with its own system prompt"),
+            Advice::KeepInstructions(name),
+        ),
         PrepareError::UnknownAgent { name, known } => no_such_agent(&name, &known),
         PrepareError::UnknownPointer(word) => no_such_pointer(&word),
         PrepareError::Model { error, is_named: true, .. } => Failure::from(*error),
@@ -347,25 +378,29 @@ fn note_in_words(note: &ResponderNote) -> String {
 }
 
 /// Reports which agent answers which cells, and which cells are left.
-fn queue_in_words(report: &QueueReport, agent: &str, note: &str) -> String {
+fn queue_in_words(report: &QueueReport, agent: &str, note: &str, interface: Interface) -> String {
     let mut words = format!("{agent} answers {}", named(&report.now));
     if !report.next.is_empty() {
         words += &format!("; next: {}", named(&report.next));
     }
     if !report.left.is_empty() {
-        words += &format!("; {}{note}", unanswered_in_words(&report.left));
+        words += &format!("; {}{note}", unanswered_in_words(&report.left, interface));
     }
     words
 }
 
 /// `cell 2 waits: a further call asks it`.
-pub fn unanswered_in_words(names: &[String]) -> String {
+pub fn unanswered_in_words(names: &[String], interface: Interface) -> String {
     let (wait, them) = if names.len() == 1 {
         ("waits", "it")
     } else {
         ("wait", "them")
     };
-    format!("{} {wait}: a further call asks {them}", named(names))
+    let asks = match interface {
+        Interface::Call => "a further call asks",
+        Interface::Session => "/retry asks",
+    };
+    format!("{} {wait}: {asks} {them}", named(names))
 }
 
 /// `cell 2`, `cells 2, 3`, or a number if there are many.
@@ -390,7 +425,7 @@ mod tests {
             let now = names(now);
             let next = names(next);
             let left = names(left);
-            queue_in_words(&QueueReport { now, next, left }, "x", note)
+            queue_in_words(&QueueReport { now, next, left }, "x", note, Interface::Call)
         };
         assert_eq!(
             says(&["1"], &["2", "3"], &[], ""),

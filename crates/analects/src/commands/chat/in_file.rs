@@ -14,10 +14,11 @@ use jiff::Timestamp;
 use super::call::{ChatCall, UserInput, unanswered_in_words};
 use super::dry_run;
 use super::turn::{ProblemSource, ask, broken_cell, hint_if_broken_off};
+use crate::commands::rewind::back_to;
 use crate::commands::{set, verbs};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::hints::{Advice, ConversationName, PartialAnswer};
+use crate::hints::{Advice, ConversationName, Interface, PartialAnswer};
 use crate::{local, message_file, pictures, shell, ui};
 
 /// Answers all questions of a file, one after the other, each with its own agent.
@@ -53,13 +54,13 @@ fn take_next_turn(
     if call.args.force && path.extension().is_some_and(|end| end == "md") {
         make_message_file_for(call, path, input)?;
     }
-    let mut conversation = open_for_answer(call, path)?;
+    let mut conversation = open_for_answer(call, path, &input.pictures)?;
     let chosen = call.args.choose(path, &conversation)?;
     let options = call.options(input, chosen);
     let prepared = match queue.prepare(&mut conversation, &options) {
         Ok(Some(prepared)) => prepared,
         Ok(None) => {
-            report_unanswered(&conversation);
+            report_unanswered(&conversation, call.interface);
             return Ok(false);
         }
         Err(error) => {
@@ -67,6 +68,7 @@ fn take_next_turn(
             return Err(explained?);
         }
     };
+    pictures::allow(path, &input.pictures, call.environment)?;
     answer(call, path, prepared, &mut input.written)?;
     Ok(true)
 }
@@ -90,9 +92,9 @@ fn answer(
         text: prepared.conversation().document().source().to_vec(),
         interface: call.interface,
     };
-    let done = ask(&mut prepared, !call.args.no_stream, &source);
+    let done = ask(&mut prepared, call.args, &source);
     if prepared.conversation().answer_place() == Some(&AnswerDestination::Journal) {
-        ui::remark(&message_file::answer_not_in_file(path));
+        ui::remark(&call.interface.words(message_file::answer_not_in_file(path)));
     }
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::File(path.to_path_buf()));
@@ -106,9 +108,13 @@ fn answer(
     })
 }
 
-/// Opens a file to add an answer. Fails if the answer could not be saved, or if the mark of a
+/// Opens a file to add an answer. `named` holds the pictures that the prompt names. Fails if the answer could not be saved, or if the mark of a
 /// rewind has disappeared.
-fn open_for_answer(call: ChatCall<'_>, path: &Path) -> Result<FileConversation, Failure> {
+fn open_for_answer(
+    call: ChatCall<'_>,
+    path: &Path,
+    named: &[String],
+) -> Result<FileConversation, Failure> {
     let mut conversation = open_file(path, call.environment)?;
     let document = conversation.document();
     if let Some(problem) = document.old_format() {
@@ -124,21 +130,28 @@ fn open_for_answer(call: ChatCall<'_>, path: &Path) -> Result<FileConversation, 
         .journal()
         .take_lost_rewind(conversation.path(), document)
     {
-        return Err(lost_rewind(path, &lost));
+        return Err(lost_rewind(path, &lost, call.interface));
     }
-    message_file::remark_missing(path, document, conversation.path(), conversation.journal());
+    message_file::remark_missing(
+        path,
+        document,
+        conversation.path(),
+        conversation.journal(),
+        call.interface,
+    );
     if call.config.details() {
         conversation.set_detail(AnswerDetail::All);
     }
     let is_wanted = call.args.pictures;
-    let allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
+    let mut allowed = pictures::allowed(path, is_wanted, call.config, call.environment);
+    allowed.add(named);
     conversation.allow_pictures(allowed);
     Ok(conversation)
 }
 
 /// The error for a file from which the empty cell of a rewind was deleted: only you know whether
 /// you meant that.
-fn lost_rewind(path: &Path, lost: &LostRewind) -> Failure {
+fn lost_rewind(path: &Path, lost: &LostRewind, interface: Interface) -> Failure {
     let file = shell::path(path);
     let to = if lost.to.is_empty() {
         "the beginning".into()
@@ -146,14 +159,15 @@ fn lost_rewind(path: &Path, lost: &LostRewind) -> Failure {
         format!("cell {}", lost.to)
     };
     let message = format!("{file}: the rewind to {to} is undone: its empty cell was removed");
-    let again = "run this again to continue from the last cell";
+    let again = match interface {
+        Interface::Call => "run this again to continue from the last cell",
+        Interface::Session => "send this again to continue from the last cell",
+    };
     let hint = if lost.to.is_empty() {
         again.to_string()
     } else {
-        format!(
-            "{again}, or go back: analects rewind {file} {}",
-            shell::word(&lost.to)
-        )
+        let back = back_to(&file, &lost.to, interface);
+        format!("{again}, or go back: {back}")
     };
     Failure::input(message).or_hint(hint)
 }
@@ -174,14 +188,14 @@ fn write(
 }
 
 /// Reports questions that this call does not ask.
-fn report_unanswered(conversation: &FileConversation) {
+fn report_unanswered(conversation: &FileConversation, interface: Interface) {
     let questions = conversation.snapshot().questions;
     let names: Vec<String> = questions
         .into_iter()
         .map(|question| question.name)
         .collect();
     if !names.is_empty() {
-        ui::remark(&unanswered_in_words(&names));
+        ui::remark(&unanswered_in_words(&names, interface));
     }
 }
 
@@ -202,8 +216,10 @@ fn explain_no_answer(
     let Some(prompt) = input.prompt.as_deref().filter(|_| is_kept) else {
         return Ok(failure);
     };
-    let message = Box::new(Message::user("", prompt));
-    conversation.apply(vec![Change::Append(message)], &[], Timestamp::now())?;
+    if !conversation.is_waiting_last(prompt) {
+        let message = Box::new(Message::user("", prompt));
+        conversation.apply(vec![Change::Append(message)], &[], Timestamp::now())?;
+    }
     input.written.has_prompt = true;
     Ok(failure.and_hint(Advice::NameModelForSavedPrompt(path.to_path_buf())))
 }

@@ -9,11 +9,12 @@ use analects_store::ChainName;
 use super::call::{ChatCall, UserInput};
 use super::dry_run;
 use super::turn::{ProblemSource, ask, hint_if_broken_off};
+use crate::commands::rewind::back_to;
 use crate::failure::Failure;
-use crate::hints::{Advice, ConversationName, PartialAnswer};
+use crate::hints::{Advice, ConversationName, Interface, PartialAnswer};
 use crate::local;
 use crate::sessions::Sessions;
-use crate::{shell, ui};
+use crate::ui;
 
 /// Asks in a new session, or with `-c` in the last one of this folder.
 pub fn chat_in_store(
@@ -63,8 +64,8 @@ pub fn continue_session(
         text: Vec::new(),
         interface: call.interface,
     };
-    let done = ask(&mut prepared, !call.args.no_stream, &source);
-    let branches_reported = report_branches(prepared.conversation());
+    let done = ask(&mut prepared, call.args, &source);
+    let branches_reported = report_branches(prepared.conversation(), call.interface);
     done.map_err(|failure| {
         let failure = failure.ask_again_in(ConversationName::Session(name.clone()));
         let failure = local::explain_failure(failure, serving.as_deref());
@@ -77,7 +78,7 @@ pub fn continue_session(
 
 /// Reports if another process has continued the session from the same message, and how to choose a
 /// branch.
-fn report_branches(conversation: &StoredConversation) -> Result<(), Failure> {
+fn report_branches(conversation: &StoredConversation, interface: Interface) -> Result<(), Failure> {
     let Some(Branches { count, own, other }) = conversation.branches()? else {
         return Ok(());
     };
@@ -86,18 +87,17 @@ fn report_branches(conversation: &StoredConversation) -> Result<(), Failure> {
         "another process continued this session from the same message, so it has {count} branches now; the next \
          message follows the branch that was written to last"
     ));
-    let other = shell::word(&other);
     let yours = own.map(|own| {
         format!(
-            "analects rewind {session} {} continues yours, and ",
-            shell::word(&own)
+            "{} continues yours, and ",
+            back_to(session, &own, interface)
         )
     });
     let yours = yours.unwrap_or_default();
-    ui::remark(&format!(
-        "hint: {yours}analects rewind {session} {other} continues the other one; analects session tail {session} marks \
-         messages on another branch"
-    ));
+    let other = back_to(session, &other, interface);
+    ui::remark(&interface.words(format!(
+        "hint: {yours}{other} continues the other one; analects session tail {session} marks messages on another branch"
+    )));
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use analects_formats::msgfile::pictures_in;
 use analects_runtime::{ResolvedAgent, attachment_preview};
 
+use super::attached_pictures;
 use super::call::{ChatCall, ChatSettings, UserInput};
 use crate::config::{Config, POINTERS};
 use crate::connection::with_config;
@@ -87,6 +88,9 @@ fn as_input_line(prompt: &str) -> String {
 
 /// Checks that a file can be attached.
 fn check_attachable(path: &Path) -> Result<(), Failure> {
+    if attached_pictures::is_picture(path) {
+        return Ok(());
+    }
     Ok(attachment_preview(Path::new(""), path).map(drop)?)
 }
 
@@ -118,7 +122,15 @@ impl RunningSession<'_> {
     /// a missing key before you type.
     fn greet(&self) -> Result<(), Failure> {
         let location = self.session.location.title();
-        let model = model_name(&self.responder()?);
+        let input = UserInput {
+            has_attached_pictures: self
+                .session
+                .files
+                .iter()
+                .any(|file| attached_pictures::is_picture(file)),
+            ..UserInput::default()
+        };
+        let model = model_name(&self.session.location.responder(self.call(), &input)?);
         ui::remark(&format!(
             "{location}, with {model}; /help for commands, Ctrl-D to end"
         ));
@@ -181,10 +193,7 @@ impl RunningSession<'_> {
             Ok(TypedLine::Command(SlashCommand::Quit)) => return NextStep::End,
             Ok(TypedLine::Command(SlashCommand::Edit(text))) => return self.edit(&text),
             Ok(TypedLine::Command(command)) => self.run_command(command),
-            Err(failure) => {
-                ui::report_in(Interface::Session, &failure);
-                return NextStep::Prompt(text.to_string());
-            }
+            Err(failure) => Err(failure),
         };
         if let Err(failure) = done {
             self.report(failure);
@@ -223,12 +232,13 @@ impl RunningSession<'_> {
             files: self.session.files.clone(),
             ..UserInput::default()
         };
+        let file = self.session.location.file();
         let done = self
             .allow_pictures(prompt)
+            .and_then(|()| attached_pictures::attach(&mut user_input, file))
             .and_then(|()| self.ask(&mut user_input));
         interrupt::end_answer();
-        // Files that are in the conversation are not attached again.
-        self.session.files.drain(..user_input.written.files);
+        self.drop_attached_files(&user_input);
         let Err(failure) = done else {
             return NextStep::Prompt(String::new());
         };
@@ -238,6 +248,16 @@ impl RunningSession<'_> {
         }
         self.drop_unreadable_files();
         NextStep::Prompt(as_input_line(prompt))
+    }
+
+    /// Forgets the files that are in the conversation now, so that they are not attached again.
+    fn drop_attached_files(&mut self, input: &UserInput) {
+        let attached = &input.files[..input.written.files];
+        self.session.files.retain(|file| {
+            let is_picture = !input.files.contains(file);
+            let is_written = is_picture && input.written.has_prompt;
+            !is_written && !attached.contains(file)
+        });
     }
 
     /// Allows pictures that the prompt names.
@@ -309,16 +329,15 @@ impl RunningSession<'_> {
         }
     }
 
-    /// `/retry`: asks the last question again if it has no answer or a partial one.
+    /// `/retry`: asks the last question again. A partial answer is hidden, and a complete one stays on
+    /// a branch of its own.
     fn retry(&self) -> Result<(), Failure> {
         let location = &self.session.location;
         let environment = self.environment;
-        if location.is_unanswered(environment)? || location.hide_broken_answer(environment)? {
-            return self.ask(&mut UserInput::default());
+        if !location.is_unanswered(environment)? && !location.hide_broken_answer(environment)? {
+            location.leave_answer(environment)?;
         }
-        Err(Failure::input(
-            "there is nothing to ask again: every question has an answer",
-        ))
+        self.ask(&mut UserInput::default())
     }
 
     /// Runs a slash command that is not handled as a line.
@@ -342,7 +361,7 @@ impl RunningSession<'_> {
         match command {
             SlashCommand::Help => ui::print_lines(slash::help(ui::width())),
             SlashCommand::Agent(None) | SlashCommand::Model(None) => self.print_responder(),
-            SlashCommand::Agent(Some(name)) => self.choose(None, Some(name)),
+            SlashCommand::Agent(Some(name)) => self.choose_agent(name),
             SlashCommand::Model(Some(name)) => {
                 self.choose(Some(name), self.session.settings.agent.clone())
             }
@@ -350,6 +369,7 @@ impl RunningSession<'_> {
             SlashCommand::Compact => self.session.location.compact(self.call()),
             SlashCommand::Undo => self.session.location.undo(self.environment),
             SlashCommand::Fork => self.session.location.fork(self.environment),
+            SlashCommand::Rewind(to) => self.session.location.rewind(&to, self.environment),
             // Handled before.
             SlashCommand::Retry | SlashCommand::Edit(_) | SlashCommand::Quit => Ok(()),
         }
@@ -363,7 +383,9 @@ impl RunningSession<'_> {
 
     /// The agent that answers the next prompt.
     fn responder(&self) -> Result<ResolvedAgent, Failure> {
-        self.session.location.responder(self.call())
+        self.session
+            .location
+            .responder(self.call(), &UserInput::default())
     }
 
     /// Prints which agent and model answer, and which agents there are.
@@ -379,6 +401,17 @@ impl RunningSession<'_> {
         ui::print_line(&format!("agents: {}", agents.join(", ")))
     }
 
+    /// Switches to another agent, which answers with its own instructions instead of those of
+    /// `--system`.
+    fn choose_agent(&mut self, name: String) -> Result<(), Failure> {
+        let system = self.session.settings.args.system.take();
+        let done = self.choose(None, Some(name));
+        if done.is_err() {
+            self.session.settings.args.system = system;
+        }
+        done
+    }
+
     /// Switches to another model or agent, if it can be asked.
     fn choose(&mut self, model: Option<String>, agent: Option<String>) -> Result<(), Failure> {
         let config = Config::read_for(model.as_deref(), agent.as_deref(), self.environment)?;
@@ -388,7 +421,10 @@ impl RunningSession<'_> {
             agent: agent.as_deref(),
             ..self.call()
         };
-        let responder = self.session.location.responder(call)?;
+        let responder = self
+            .session
+            .location
+            .responder(call, &UserInput::default())?;
         ui::remark(&format!("{} answers from now on", model_name(&responder)));
         self.session.settings.turn = with_config(
             self.session.settings.turn.clone(),

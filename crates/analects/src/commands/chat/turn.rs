@@ -3,12 +3,14 @@
 use analects_core::{CompactTrigger, Content, Delta, Problem, Severity, StreamEvent};
 use analects_runtime::{
     CompactionError, CompactionReport, Conversation, FileConversation, Outcome, Prepared, TurnEnd,
-    TurnEvent, broken_answer, size_in_words,
+    TurnEvent, broken_answer, dollars, size_in_words,
 };
 
+use super::call::CallArgs;
 use crate::connection::stop_reason_warning;
 use crate::failure::Failure;
 use crate::hints::{Advice, Interface, PartialAnswer};
+use crate::usage::UsageMeter;
 use crate::{interrupt, ui};
 
 /// What problems of a conversation refer to: its name, and its text before the answer, because the
@@ -23,19 +25,27 @@ pub struct ProblemSource {
 /// Asks the model, prints the answer, and reports problems.
 pub fn ask<C: Conversation>(
     prepared: &mut Prepared<C>,
-    streams: bool,
+    args: &CallArgs,
     source: &ProblemSource,
 ) -> Result<(), Failure> {
+    let streams = !args.no_stream;
     let mut answer = ui::AnswerPrinter::new();
+    let mut usage = UsageMeter::new();
     interrupt::begin_answer();
-    let mut events = |event: TurnEvent| match event {
-        TurnEvent::Stream(_) if !streams => {}
-        TurnEvent::Answer(complete) if !streams => answer.print(&complete.text()),
-        event => show(event, &mut answer),
+    let mut events = |event: TurnEvent| {
+        usage.observe(&event);
+        match event {
+            TurnEvent::Stream(_) if !streams => {}
+            TurnEvent::Answer(complete) if !streams => answer.print(&complete.text()),
+            event => show(event, &mut answer),
+        }
     };
     let outcome = prepared.ask_blocking(&mut events, interrupt::wait_for_first());
     // End the line of a partial answer before an error is printed.
     answer.end();
+    if args.usage {
+        usage.print();
+    }
     conclude(outcome?, source)?;
     answer.result()
 }
@@ -158,18 +168,26 @@ fn explain_not_sent(end: TurnEnd) -> Failure {
         ),
         TurnEnd::TooManyQuestions(asked) => (
             format!("the model was asked {asked} times, which is the limit, and has not finished"),
-            "raise --max-turns, and continue the conversation".into(),
+            Advice::by_interface(
+                "raise --max-turns, and continue the conversation",
+                "start the session again with a higher --max-turns",
+            ),
         ),
         TurnEnd::TooCostly { spent, next, limit } => (
             format!(
-                "the next answer costs at least ${next:.6}, and ${spent:.6} of ${limit:.6} are spent already"
+                "the next answer costs at least {}, and {} of {} are spent already",
+                dollars(next),
+                dollars(spent),
+                dollars(limit)
             ),
             Advice::RaiseCostLimit,
         ),
         TurnEnd::PriceUnknown => (
             "there is a cost limit, and the price of this model is unknown".to_string(),
-            "leave out --max-cost, or ask a model with a known price: analects model info NAME"
-                .into(),
+            Advice::by_interface(
+                "leave out --max-cost, or ask a model with a known price: analects model info NAME",
+                "start the session again without --max-cost, or ask a model with a known price: /model NAME",
+            ),
         ),
         TurnEnd::QuestionRemoved
         | TurnEnd::Done

@@ -1,6 +1,6 @@
 //! `session resume`: continues a session.
 
-use analects_runtime::StoredConversation;
+use analects_runtime::{StoredConversation, TurnConfig};
 
 use crate::commands::chat::{
     self, CallArgs, ChatLocation, ChatSettings, InteractiveSession, UserInput,
@@ -59,7 +59,10 @@ pub fn run(args: ResumeArgs) -> Result<(), Failure> {
 
     let settings = ChatSettings {
         records: options.record_to.is_some(),
-        turn: turn_config(options, args.limits.limits(), &config, &environment),
+        turn: TurnConfig {
+            question_timeouts: args.connection.question_timeouts(),
+            ..turn_config(options, args.limits.limits(), &config, &environment)
+        },
         config,
         args: CallArgs::default(),
         model: args.model,

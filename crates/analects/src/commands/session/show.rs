@@ -1,5 +1,6 @@
 //! `session show`: shows the details of a session.
 
+use analects_runtime::dollars;
 use analects_store::TranscriptStore;
 use serde::Serialize;
 
@@ -92,7 +93,7 @@ fn damaged(lines: u64) -> Option<String> {
 
 /// With four digits, since single answers cost less than a cent.
 fn cost(usd: f64) -> Option<String> {
-    (usd > 0.0).then(|| format!("${usd:.4}"))
+    (usd > 0.0).then(|| dollars(usd))
 }
 
 /// A number as text; `None` for zero.

@@ -1,17 +1,17 @@
-//! `/undo` in a message file: finds the last question and goes back to before it.
+//! `/undo` and `/retry` in a message file: find the last question, and go back to before it or to it.
 
 use std::path::Path;
 
-use analects_core::{Block, Body, Content, Message};
+use analects_core::{Block, Body, Content, Hint, Message};
 use analects_formats::msgfile::{self, Document};
 
 use super::location::nothing_to_undo;
 use crate::commands::reading;
-use crate::commands::rewind::rewind_to;
+use crate::commands::rewind::{print_rewind, rewind_to};
 use crate::commands::verbs::VerbTarget;
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::shell;
+use crate::hints::{Advice, Interface};
 
 /// Goes back to before the last question of a file, or to its beginning. Nothing is deleted.
 pub(super) fn undo_in_file(path: &Path, environment: &Environment) -> Result<(), Failure> {
@@ -20,11 +20,18 @@ pub(super) fn undo_in_file(path: &Path, environment: &Environment) -> Result<(),
     if exchange.before.is_none() && exchange.is_summed_up {
         let failure =
             Failure::input("a summary replaces the first question, and nothing comes before it");
-        let file = shell::path(path);
-        return Err(failure.or_hint(format!("analects compact {file} --undo hides the summary")));
+        return Err(failure.or_hint(Advice::about(path, Hint::UndoCompaction)));
     }
     let place = VerbTarget::File(path.to_path_buf());
-    rewind_to(&place, exchange.before.as_deref(), environment)
+    let report = rewind_to(&place, exchange.before.as_deref(), environment)?;
+    print_rewind(&report, Interface::Session);
+    Ok(())
+}
+
+/// The cell of the last question of a file; `None` if there is none.
+pub(super) fn last_question(path: &Path) -> Result<Option<String>, Failure> {
+    let document = reading::read(path)?;
+    Ok(last_exchange(&document).map(|exchange| exchange.question))
 }
 
 /// The last question of a file, and what surrounds it.

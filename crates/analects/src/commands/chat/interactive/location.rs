@@ -12,7 +12,7 @@ use analects_store::{
     ChainName, LoadLimit, LoadedChain, Session, StoreError, TranscriptStore, read_message_file,
 };
 
-use super::exchange::undo_in_file;
+use super::exchange::{last_question, undo_in_file};
 use crate::commands::chat::in_file::{chat_in_file, open_file};
 use crate::commands::chat::in_store::continue_session;
 use crate::commands::chat::turn::broken_cell;
@@ -22,6 +22,7 @@ use crate::commands::verbs::{self, Verb};
 use crate::commands::{context, rewind};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::hints::Interface;
 use crate::sessions::Sessions;
 use crate::ui;
 
@@ -106,10 +107,22 @@ impl ChatLocation {
         }
     }
 
-    /// The agent that would answer the next prompt.
-    pub fn responder(&self, call: ChatCall<'_>) -> Result<ResolvedAgent, Failure> {
+    /// The message file; `None` for a session.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            ChatLocation::File(path) => Some(path),
+            ChatLocation::Store { .. } => None,
+        }
+    }
+
+    /// The agent that would answer the next prompt, with what goes beside that prompt.
+    pub fn responder(
+        &self,
+        call: ChatCall<'_>,
+        input: &UserInput,
+    ) -> Result<ResolvedAgent, Failure> {
         let mut conversation = self.open(call.environment)?;
-        let prepared = call.prepare_without_question(&mut *conversation)?;
+        let prepared = call.prepare_without_question(&mut *conversation, input)?;
         report_notes(prepared.notes());
         Ok(prepared.agent().clone())
     }
@@ -160,7 +173,8 @@ impl ChatLocation {
     /// `/compact`: replaces the messages so far with a summary.
     pub fn compact(&self, call: ChatCall<'_>) -> Result<(), Failure> {
         let mut conversation = self.open(call.environment)?;
-        let mut prepared = call.prepare_without_question(&mut *conversation)?;
+        let input = UserInput::default();
+        let mut prepared = call.prepare_without_question(&mut *conversation, &input)?;
         let compacted = run_compaction(&mut prepared, call.environment)?;
         let summary = last_summary(&*conversation);
         ui::print_text(format!("{}\n", summary.trim_end()).as_bytes())?;
@@ -183,9 +197,42 @@ impl ChatLocation {
                 let session = Session::open(&*sessions.store, name.clone())?;
                 let before = message_before(&session, &last.id)?;
                 let place = self.as_verb_target(environment);
-                rewind::rewind_to(&place, before.as_deref(), environment)?;
+                let report = rewind::rewind_to(&place, before.as_deref(), environment)?;
+                rewind::print_rewind(&report, Interface::Session);
                 report_attached_files(&self.conversation(environment)?);
             }
+        }
+        Ok(())
+    }
+
+    /// `/rewind`: goes back to a cell or message.
+    pub fn rewind(&self, to: &str, environment: &Environment) -> Result<(), Failure> {
+        let report = rewind::rewind_to(&self.as_verb_target(environment), Some(to), environment)?;
+        rewind::print_rewind(&report, Interface::Session);
+        Ok(())
+    }
+
+    /// For `/retry`: goes back to the last question, so that its answer stays on another branch, and
+    /// says how to return to that answer.
+    pub fn leave_answer(&self, environment: &Environment) -> Result<(), Failure> {
+        let question = match self {
+            ChatLocation::File(path) if !path.exists() => None,
+            ChatLocation::File(path) => last_question(path)?,
+            ChatLocation::Store { .. } => {
+                let prompt = self.conversation(environment)?.last_prompt()?;
+                prompt.map(|prompt| prompt.id.to_string())
+            }
+        };
+        let Some(question) = question else {
+            return Err(Failure::input("there is no question to ask again"));
+        };
+        let target = self.as_verb_target(environment);
+        let report = rewind::rewind_to(&target, Some(&question), environment)?;
+        if let Some(last) = &report.last {
+            let back = rewind::back_to(&target.word(), last, Interface::Session);
+            ui::remark(&format!(
+                "asking again; the earlier answer is kept, and {back} returns to it"
+            ));
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ pub enum SlashCommand {
     Compact,
     Undo,
     Fork,
+    /// Go back to a cell or message.
+    Rewind(String),
     Retry,
     /// Write the next prompt in an editor, starting from this text.
     Edit(String),
@@ -34,7 +36,7 @@ pub enum TypedLine {
 }
 
 /// The commands: name, argument, help.
-pub const COMMANDS: [(&str, &str, &str); 10] = [
+pub const COMMANDS: [(&str, &str, &str); 11] = [
     (
         "agent",
         "NAME",
@@ -64,7 +66,12 @@ pub const COMMANDS: [(&str, &str, &str); 10] = [
     (
         "retry",
         "",
-        "ask again after an error, or after an answer that broke off",
+        "ask the last question again; an answer that it has is kept on another branch",
+    ),
+    (
+        "rewind",
+        "CELL",
+        "go back to this cell or message; what follows it is kept on another branch",
     ),
     (
         "edit",
@@ -92,6 +99,13 @@ pub fn parse(text: &str) -> Result<TypedLine, Failure> {
         "compact" => alone(name, rest, SlashCommand::Compact)?,
         "undo" => alone(name, rest, SlashCommand::Undo)?,
         "fork" => alone(name, rest, SlashCommand::Fork)?,
+        "rewind" if rest.is_empty() => {
+            return Err(Failure::usage(
+                "/rewind goes back to a cell or message, and you named none",
+                "name it, such as /rewind 3; /undo goes back by one question",
+            ));
+        }
+        "rewind" => SlashCommand::Rewind(rest.to_string()),
         "retry" => alone(name, rest, SlashCommand::Retry)?,
         "help" | "h" => alone(name, rest, SlashCommand::Help)?,
         "quit" | "exit" | "q" => alone(name, rest, SlashCommand::Quit)?,
@@ -105,19 +119,24 @@ fn alone(name: &str, rest: &str, command: SlashCommand) -> Result<SlashCommand, 
     if rest.is_empty() {
         Ok(command)
     } else {
-        Err(Failure::usage(format!("/{name} takes no argument"), SAY_IT))
+        Err(Failure::usage(
+            format!("/{name} takes no argument"),
+            SEND_IT,
+        ))
     }
 }
 
-const SAY_IT: &str = "/help lists the commands; to send it to the model, put a space before it";
+/// How to send a line to the model that looks like a command.
+const SEND_IT: &str = "to send it to the model, put a space before it (Up brings the line back)";
 
-/// The error for an unknown command, with the nearest known one.
+/// The error for an unknown command, with the nearest known one and all others.
 fn unknown(name: &str) -> Failure {
     let near = nearest(name, COMMANDS.iter().map(|(name, ..)| *name));
     let near = near.map_or(String::new(), |near| format!("did you mean /{near}? "));
+    let known = COMMANDS.map(|(name, ..)| format!("/{name}")).join(", ");
     Failure::usage(
         format!("there is no command /{name}"),
-        format!("{near}{SAY_IT}"),
+        format!("{near}the commands are {known}; {SEND_IT}"),
     )
 }
 
@@ -226,11 +245,19 @@ mod tests {
         assert_eq!(typed(" \n\t"), TypedLine::Nothing);
     }
 
+    /// The argument that a command needs.
+    fn argument_of(name: &str) -> &'static str {
+        if name == "rewind" { "3" } else { "" }
+    }
+
     #[test]
     fn every_command_that_is_listed_is_known() {
         for (name, ..) in COMMANDS {
             assert!(
-                matches!(typed(&format!("/{name}")), TypedLine::Command(_)),
+                matches!(
+                    typed(&format!("/{name} {}", argument_of(name))),
+                    TypedLine::Command(_)
+                ),
                 "{name}"
             );
         }
@@ -270,7 +297,7 @@ mod tests {
             failure
                 .hint(crate::hints::Interface::Session)
                 .unwrap()
-                .starts_with("did you mean /context?")
+                .starts_with("did you mean /context? the commands are /agent, /model, /context,")
         );
         assert_eq!(
             parse("/undo it").unwrap_err().message,
